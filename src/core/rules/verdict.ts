@@ -1,0 +1,14 @@
+import type { Channel } from '../channel.ts'
+
+/** What a rule does with an event. */
+export const OUTCOMES = ['SEND', 'SKIP', 'FAIL'] as const
+export type Outcome = (typeof OUTCOMES)[number]
+
+/** What the rule table says of one situation. `channel` is the rule's "send by", else the preferred one. */
+export interface Verdict {
+  readonly ruleId: string
+  readonly outcome: Outcome
+  readonly channel: Channel
+  /** Short text for `failure_reason`; null where the rule gives none (a SEND). */
+  readonly reason: string | null
+}
