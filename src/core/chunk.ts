@@ -1,0 +1,42 @@
+import type { Entry } from './entry.ts'
+import type { Rejection } from './event.ts'
+import type { Message } from './message.ts'
+
+/** A run of messages of one partition, in offset order, at most BATCH_MAX of them. */
+export interface Chunk extends Place {
+  readonly messages: readonly Message[]
+}
+
+interface Place {
+  readonly topic: string
+  readonly partition: number
+  /** The checkpoint that we believe in force; anything else means that another consumer took over. */
+  readonly heldOffset: bigint
+  /** The checkpoint once the chunk is committed. */
+  readonly nextOffset: bigint
+}
+
+/** A message that is no event, and why. */
+export interface RejectedMessage {
+  readonly message: Message
+  readonly rejection: Rejection
+}
+
+/** A chunk whose events are decided, ready to be written. */
+export interface DecidedChunk extends Place {
+  readonly ruleTableRevision: string
+  /** Ordered by event id, each event id once. */
+  readonly entries: readonly Entry[]
+  readonly rejected: readonly RejectedMessage[]
+  /** The message behind an entry, in case the database refuses its row. */
+  readonly messageAt: (offset: bigint) => Message
+}
+
+export type CommitResult =
+  | {
+      readonly kind: 'committed'
+      readonly inserted: readonly Entry[]
+      readonly rejected: readonly RejectedMessage[]
+    }
+  /** Another consumer moved the checkpoint: nothing was written, nothing sent. */
+  | { readonly kind: 'moved'; readonly checkpoint: bigint }

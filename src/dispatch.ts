@@ -1,0 +1,124 @@
+import type { Chunk, CommitResult, DecidedChunk, RejectedMessage } from './core/chunk.ts'
+import type { Contact } from './core/contact.ts'
+import { decide } from './core/decide.ts'
+import { composeEntry, type Entry } from './core/entry.ts'
+import type { Event, Parsed } from './core/event.ts'
+import type { Facts } from './core/facts.ts'
+import type { Message } from './core/message.ts'
+import type { Preferences } from './core/preferences.ts'
+import type { Verdict } from './core/rules/verdict.ts'
+import type { Templates } from './core/templates/template.ts'
+
+export interface DispatchNeeds {
+  readonly parse: (message: Message) => Parsed
+  readonly lookUp: (
+    eventIds: readonly string[],
+    partyLocators: readonly string[],
+  ) => Promise<{ logged: ReadonlySet<string>; preferences: ReadonlyMap<string, Preferences> }>
+  readonly contactsOf: (
+    partyLocators: readonly string[],
+    onAnswer: () => Promise<void>,
+  ) => Promise<ReadonlyMap<string, Contact>>
+  readonly ruleTable: { readonly revision: string; readonly decide: (facts: Facts) => Verdict }
+  readonly templates: Templates
+  /** Writes a decided chunk in one transaction and sends what was really inserted. */
+  readonly commit: (chunk: DecidedChunk) => Promise<CommitResult>
+  /** Lost against another transaction: worth a new try from the look-ups on. */
+  readonly isConflict: (error: unknown) => boolean
+  readonly newLocator: () => string
+}
+
+const CONFLICT_COUNT_MAX = 5
+
+/** An event and the offset it came from. */
+interface Located {
+  readonly event: Event
+  readonly offset: bigint
+}
+
+/**
+ * Takes one chunk through the pipeline: parse, look up, decide, render, commit. `heartbeat` is called as work
+ * progresses; if it rejects, the chunk is given up with that error and nothing is written. Rejects on infrastructure
+ * errors, never because of what a message holds.
+ */
+export async function dispatch(
+  needs: DispatchNeeds,
+  chunk: Chunk,
+  heartbeat: () => Promise<void>,
+): Promise<CommitResult> {
+  const { events, rejected } = parseAll(needs, chunk.messages)
+  for (let conflictCount = 1; ; conflictCount++) {
+    try {
+      const entries = await decideAll(needs, events, heartbeat)
+      const { messages, ...place } = chunk
+      return await needs.commit({
+        ...place,
+        ruleTableRevision: needs.ruleTable.revision,
+        entries,
+        rejected,
+        messageAt: (offset) => messageAt(messages, offset),
+      })
+    } catch (error) {
+      if (!needs.isConflict(error) || conflictCount === CONFLICT_COUNT_MAX) throw error
+      await heartbeat()
+    }
+  }
+}
+
+/** Splits messages into events, the first of each event id only, and rejected messages. */
+function parseAll(needs: DispatchNeeds, messages: readonly Message[]) {
+  const events = new Map<string, Located>()
+  const rejected: RejectedMessage[] = []
+  for (const message of messages) {
+    const parsed = needs.parse(message)
+    if (parsed.kind === 'rejection') rejected.push({ message, rejection: parsed.rejection })
+    else if (!events.has(parsed.event.eventId)) {
+      events.set(parsed.event.eventId, { event: parsed.event, offset: message.offset })
+    }
+  }
+  return { events: [...events.values()], rejected }
+}
+
+/** The rows of those events that are not logged yet, ordered by event id. */
+async function decideAll(
+  needs: DispatchNeeds,
+  events: readonly Located[],
+  heartbeat: () => Promise<void>,
+): Promise<Entry[]> {
+  if (events.length === 0) return []
+  const { logged, preferences } = await needs.lookUp(
+    events.map(({ event }) => event.eventId),
+    partiesOf(events),
+  )
+  const fresh = logged.size === 0 ? events : events.filter(({ event }) => !logged.has(event.eventId))
+  const contacts = await needs.contactsOf(partiesOf(fresh), heartbeat)
+  const entries = fresh.map(({ event, offset }) => {
+    const party = event.partyLocator
+    const contact = party === null ? undefined : contacts.get(party)
+    const recipient = { partyLocator: party, invalid: event.partyLocatorInvalid }
+    const decision = decide(
+      needs.ruleTable.decide,
+      event.eventType,
+      recipient,
+      contact,
+      party === null ? undefined : preferences.get(party),
+    )
+    return composeEntry(needs.newLocator(), event, offset, decision, contact, needs.templates)
+  })
+  return entries.sort(byEventId)
+}
+
+function partiesOf(events: readonly Located[]): string[] {
+  return [...new Set(events.flatMap(({ event }) => event.partyLocator ?? []))]
+}
+
+/** Any total order does, so long as every consumer uses the same. */
+function byEventId(a: Entry, b: Entry): number {
+  return a.event.eventId < b.event.eventId ? -1 : 1
+}
+
+function messageAt(messages: readonly Message[], offset: bigint): Message {
+  const message = messages.find((candidate) => candidate.offset === offset)
+  if (message === undefined) throw new Error(`no message at offset ${offset} in the chunk`)
+  return message
+}

@@ -1,0 +1,31 @@
+import { type DatabasePool, sql } from 'slonik'
+import { columnOf } from './columns.ts'
+
+/** A revision (content hash) and the text that it stands for. */
+export interface Revision {
+  readonly revision: string
+  readonly source: string
+}
+
+/**
+ * Keeps the rule table and the templates that are about to be used, so that any decision can be re-made years later.
+ * Revisions that are kept already are left as they are.
+ */
+export async function archive(
+  pool: DatabasePool,
+  ruleTable: Revision,
+  templates: readonly (Revision & { readonly name: string })[],
+): Promise<void> {
+  await pool.query(sql.unsafe`
+    INSERT INTO notifications.ruleset (revision, source) VALUES (${ruleTable.revision}, ${ruleTable.source})
+    ON CONFLICT (revision) DO NOTHING`)
+  const column = columnOf(templates)
+  await pool.query(sql.unsafe`
+    INSERT INTO notifications.template_revision (revision, name, source)
+    SELECT * FROM unnest(
+      ${column('text', (template) => template.revision)},
+      ${column('text', (template) => template.name)},
+      ${column('text', (template) => template.source)}
+    )
+    ON CONFLICT (revision, name) DO NOTHING`)
+}

@@ -1,0 +1,28 @@
+import { InvalidInputError } from 'slonik'
+
+/** The SQLSTATE behind an error of Slonik or of its driver, if PostgreSQL sent one. */
+export function sqlState(error: unknown): string | undefined {
+  // Slonik wraps SQLSTATE 22P02 and drops the code.
+  if (error instanceof InvalidInputError) return '22P02'
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const code = (cause as { code?: unknown }).code
+    if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) return code
+  }
+  return undefined
+}
+
+/** The row itself is refused: data exception (22), integrity constraint (23), program limit exceeded (54). */
+export function refusesData(error: unknown): boolean {
+  return /^(22|23|54)/.test(sqlState(error) ?? '')
+}
+
+/** The transaction lost against another one and may be tried again: serialization failure, deadlock. */
+export function isConflict(error: unknown): boolean {
+  const state = sqlState(error)
+  return state === '40001' || state === '40P01'
+}
+
+/** PostgreSQL's own words where Slonik wrapped them. Never its detail, which quotes the row. */
+export function databaseMessage(error: Error): string {
+  return error.cause instanceof Error ? error.cause.message : error.message
+}

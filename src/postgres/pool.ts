@@ -1,0 +1,65 @@
+import { createPool, type DatabasePool, type Interceptor, SchemaValidationError } from 'slonik'
+
+export type { DatabasePool } from 'slonik'
+
+export interface PoolOptions {
+  readonly databaseUrl: string
+  /** Connections at most; further work waits for one. */
+  readonly connectionCountMax: number
+}
+
+/**
+ * Opens the pool, and one connection to learn the types: rejects while the database cannot be reached, so that
+ * start-up retries it. Afterwards the pool survives restarts of the database by itself.
+ *
+ * Values come back as: int8 → bigint, timestamptz → ISO 8601 text in UTC with microseconds.
+ */
+export function openPool({ databaseUrl, connectionCountMax }: PoolOptions): Promise<DatabasePool> {
+  return createPool(withSessionSettings(databaseUrl), {
+    maxPoolSize: connectionCountMax,
+    connectionTimeout: 5_000,
+    connectionRetryLimit: 0,
+    idleTimeout: 60_000,
+    // A consumer that is paused in the middle of a transaction must not hold its successor.
+    idleInTransactionSessionTimeout: 5_000,
+    statementTimeout: 15_000,
+    // Deadlocks and serialization failures start the chunk again from its look-ups, not from the handler.
+    transactionRetryLimit: 0,
+    queryRetryLimit: 0,
+    // No session state is ever set, so a release needs no round trip.
+    resetConnection: async () => {},
+    interceptors: [validateRows],
+    typeParsers: [
+      { name: 'int8', parse: (value) => BigInt(value) },
+      { name: 'timestamptz', parse: isoTimestamp },
+    ],
+  })
+}
+
+function withSessionSettings(databaseUrl: string): string {
+  const url = new URL(databaseUrl)
+  const given = url.searchParams.get('options')
+  const ours = '-c lock_timeout=5000 -c timezone=UTC'
+  url.searchParams.set('options', given === null ? ours : `${given} ${ours}`)
+  if (!url.searchParams.has('application_name'))
+    url.searchParams.set('application_name', 'notifications-service')
+  return url.href
+}
+
+/** PostgreSQL's `2026-01-31 12:00:00.5+00` as `2026-01-31T12:00:00.5Z`; the session's time zone is UTC. */
+function isoTimestamp(value: string): string {
+  return value.replace(' ', 'T').replace(/\+00$/, 'Z')
+}
+
+/** Validates each row by the query's zod schema, synchronously: Slonik itself checks nothing. */
+const validateRows: Interceptor = {
+  name: 'validate-rows',
+  transformRow: (context, query, row) => {
+    const { resultParser } = context
+    if (resultParser === undefined) return row
+    const result = resultParser['~standard'].validate(row)
+    if (result instanceof Promise) throw new Error('a result parser must be synchronous')
+    if (result.issues) throw new SchemaValidationError(query, row, result.issues)
+    return result.value as typeof row
+  },
+}

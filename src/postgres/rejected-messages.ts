@@ -1,0 +1,41 @@
+import { type CommonQueryMethods, sql } from 'slonik'
+import type { RejectedMessage } from '../core/chunk.ts'
+import type { Message } from '../core/message.ts'
+import { storable } from '../core/text.ts'
+import { columnOf } from './columns.ts'
+
+/** Keeps messages that are no event, whole, in one statement. One that is kept already is left as it is. */
+export async function insertRejectedMessages(
+  tx: CommonQueryMethods,
+  topic: string,
+  partition: number,
+  rejected: readonly RejectedMessage[],
+): Promise<void> {
+  if (rejected.length === 0) return
+  const column = columnOf(rejected)
+  await tx.query(sql.unsafe`
+    INSERT INTO notifications.rejected_message (topic, partition_id, "offset", key, value, headers, code, error)
+    SELECT ${topic}, ${partition}::integer, "offset", decode(key, 'base64'), decode(value, 'base64'), headers, code, error
+    FROM unnest(
+      ${column('int8', ({ message }) => message.offset)},
+      ${column('text', ({ message }) => base64(message.key))},
+      ${column('text', ({ message }) => base64(message.value))},
+      ${column('jsonb', ({ message }) => headersJson(message.headers))},
+      ${column('text', ({ rejection }) => rejection.code)},
+      ${column('text', ({ rejection }) => storable(rejection.error))}
+    ) AS rejected ("offset", key, value, headers, code, error)
+    ON CONFLICT (topic, partition_id, "offset", value_sha256) DO NOTHING`)
+}
+
+// As base64 text: an array parameter of bytea cannot hold a null.
+function base64(bytes: Uint8Array | null): string | null {
+  return bytes === null
+    ? null
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+}
+
+function headersJson(headers: Message['headers']): string {
+  return JSON.stringify(
+    Object.fromEntries(Object.entries(headers).map(([name, values]) => [storable(name), values.map(base64)])),
+  )
+}
