@@ -105,13 +105,20 @@ export class Keeper {
 
   async #spawn(command: Command): Promise<void> {
     if (this.#pid !== undefined) throw new Error(`${this.#options.name} is running already`)
+    if (!this.#fork.connected) throw new Error(`${this.#options.name} is closed`)
     setReferenced(this.#fork, true)
-    const reply = nextMessage(this.#fork, 'spawned', 'failed')
+    const answer = nextMessage(this.#fork, 'spawned', 'failed')
+    // Awaited from now on: a process that ends at once is reported together with its start.
+    const exited = nextMessage(this.#fork, 'exited', 'failed')
+    exited.catch(() => {})
     send(this.#fork, { type: 'spawn', command })
-    const spawned = await reply
-    if (spawned.type === 'failed') throw new Error(`${this.#options.name} did not start: ${spawned.error}`)
-    this.#pid = (spawned as { pid: number }).pid
-    this.#exited = nextMessage(this.#fork, 'exited').then((exit) => {
+    const spawned = await answer
+    if (spawned.type === 'failed') {
+      setReferenced(this.#fork, false)
+      throw new Error(`${this.#options.name} did not start: ${spawned.error}`)
+    }
+    this.#pid = spawned.pid
+    this.#exited = exited.then((exit) => {
       this.#pid = undefined
       setReferenced(this.#fork, false)
       return exit as Exited
@@ -146,7 +153,7 @@ export async function keep(options: KeepOptions): Promise<Keeper> {
   )
   const ready = await nextMessage(keeperFork, 'ready')
   setReferenced(keeperFork, false)
-  return new Keeper(options, keeperFork, (ready as { dir: string }).dir)
+  return new Keeper(options, keeperFork, ready.dir)
 }
 
 function plainEnvironment(): NodeJS.ProcessEnv {
@@ -169,12 +176,17 @@ function send(keeperFork: ChildProcess, message: ToKeeper): void {
   if (keeperFork.connected) keeperFork.send(message)
 }
 
-function nextMessage(keeperFork: ChildProcess, ...types: FromKeeper['type'][]): Promise<FromKeeper> {
+type MessageOf<T extends FromKeeper['type']> = Extract<FromKeeper, { type: T }>
+
+function nextMessage<T extends FromKeeper['type']>(
+  keeperFork: ChildProcess,
+  ...types: T[]
+): Promise<MessageOf<T>> {
   return new Promise((resolve, reject) => {
     const onMessage = (message: FromKeeper) => {
-      if (!types.includes(message.type)) return
+      if (!types.includes(message.type as T)) return
       settle()
-      resolve(message)
+      resolve(message as MessageOf<T>)
     }
     const onExit = (code: number | null, signal: string | null) => {
       settle()

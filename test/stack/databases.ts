@@ -1,0 +1,87 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import pg from 'pg'
+import { migrate } from '../../src/postgres/migrate.ts'
+
+export interface Database {
+  url: string
+  /** Breaks off whatever is still connected. */
+  drop(): Promise<void>
+}
+
+const MIGRATIONS_DIR = new URL('../../db/migrations/', import.meta.url)
+/** Any fixed number: of the test files that want the template at once, one makes it and the others wait. */
+const TEMPLATE_LOCK = 4_006_002
+
+/**
+ * A fresh database for one test file.
+ * @param template database to clone; nobody may be connected to it
+ */
+export async function createDatabase(
+  serverUrl = serverFromEnvironment(),
+  { template = 'template1' }: { template?: string } = {},
+): Promise<Database> {
+  const name = `test_${randomUUID().replaceAll('-', '')}`
+  await onServer(serverUrl, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`))
+  return {
+    url: databaseUrl(serverUrl, name),
+    drop: () =>
+      onServer(serverUrl, async (client) => {
+        await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+      }),
+  }
+}
+
+/** A fresh database with all migrations applied, cloned from a template that the first caller makes. */
+export async function createMigratedDatabase(serverUrl = serverFromEnvironment()): Promise<Database> {
+  const template = `template_${await migrationsHash()}`
+  await onServer(serverUrl, async (client) => {
+    await client.query('SELECT pg_advisory_lock($1)', [TEMPLATE_LOCK])
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [template])
+    if (rowCount === 0) await makeTemplate(client, serverUrl, template)
+  })
+  return createDatabase(serverUrl, { template })
+}
+
+/** It gets its name when it is complete, so that a failed migration leaves no half-made template behind. */
+async function makeTemplate(client: pg.Client, serverUrl: string, template: string): Promise<void> {
+  const draft = `${template}_draft`
+  await client.query(`DROP DATABASE IF EXISTS ${draft} WITH (FORCE)`)
+  await client.query(`CREATE DATABASE ${draft}`)
+  await migrate(databaseUrl(serverUrl, draft), { info: () => {} })
+  await client.query(`ALTER DATABASE ${draft} RENAME TO ${template}`)
+}
+
+/** The template of other migrations has another name, so that it is never stale. */
+async function migrationsHash(): Promise<string> {
+  const hash = createHash('sha256')
+  for (const file of (await readdir(MIGRATIONS_DIR)).sort()) {
+    hash.update(`${file}\0`).update(await readFile(new URL(file, MIGRATIONS_DIR)))
+  }
+  return hash.digest('hex').slice(0, 16)
+}
+
+async function onServer<T>(serverUrl: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: serverUrl })
+  // The query that was under way reports a lost connection.
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+function databaseUrl(serverUrl: string, name: string): string {
+  const url = new URL(serverUrl)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+function serverFromEnvironment(): string {
+  const url = process.env.DATABASE_URL
+  if (!url)
+    throw new Error('DATABASE_URL is not set: run this under node test/stack/with-stack.ts -- <command>')
+  return url
+}
