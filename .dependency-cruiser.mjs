@@ -1,0 +1,68 @@
+/** Imports run one way: main → app → the rooms → core. Rooms never import each other. */
+const rooms = '^src/(kafka|postgres|party|senders|http|telemetry)/'
+
+export default {
+  forbidden: [
+    {
+      name: 'core-is-pure',
+      comment: 'The core imports no platform module: no I/O, no clock, no randomness.',
+      severity: 'error',
+      from: { path: '^src/core/' },
+      to: { dependencyTypes: ['core'] },
+    },
+    {
+      name: 'core-stands-alone',
+      comment: 'The core imports only itself and what is generated.',
+      severity: 'error',
+      from: { path: '^src/core/' },
+      to: { path: '^src/', pathNot: '^src/(core|generated)/' },
+    },
+    {
+      name: 'generated-knows-core-only',
+      severity: 'error',
+      from: { path: '^src/generated/' },
+      to: { path: '^src/', pathNot: '^src/(core|generated)/' },
+    },
+    {
+      name: 'rooms-never-import-each-other',
+      comment: 'What two rooms share belongs to the core; what joins them belongs to app.ts.',
+      severity: 'error',
+      from: { path: '^src/([^/]+)/', pathNot: '^src/(core|generated)/' },
+      to: { path: '^src/', pathNot: '^src/($1|core|generated)/' },
+    },
+    {
+      name: 'steps-know-core-only',
+      comment: 'The pipeline and the retry take what they need as arguments.',
+      severity: 'error',
+      from: { path: '^src/(dispatch|retry|patience|config)\\.ts$' },
+      to: { path: '^src/', pathNot: '^src/core/' },
+    },
+    {
+      name: 'only-the-root-knows-the-rooms',
+      severity: 'error',
+      from: { path: '^src/[^/]+\\.ts$', pathNot: '^src/(app|main)\\.ts$' },
+      to: { path: rooms },
+    },
+    {
+      name: 'nothing-imports-the-entry',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^src/main\\.ts$' },
+    },
+    {
+      name: 'src-knows-no-tests',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^test/' },
+    },
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+    { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    detectProcessBuiltinModuleCalls: true,
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
+  },
+}

@@ -1,0 +1,28 @@
+import kafkajs, { type Kafka, type LogEntry } from 'kafkajs'
+import type { Logger } from 'pino'
+import { registerCodecs } from './codecs.ts'
+
+/**
+ * A kafkajs client whose log goes to ours. It gives up on a broker after a handful of tries: whoever uses it decides
+ * what then.
+ */
+export function createClient(brokers: readonly string[], clientId: string, log: Logger): Kafka {
+  registerCodecs()
+  return new kafkajs.Kafka({
+    clientId,
+    brokers: [...brokers],
+    connectionTimeout: 3_000,
+    requestTimeout: 30_000,
+    retry: { retries: 4, initialRetryTime: 200, maxRetryTime: 2_000 },
+    logCreator: () => (entry) => write(log, entry),
+  })
+}
+
+function write(log: Logger, { level, namespace, log: { message, timestamp: _, logger: __, ...fields } }: LogEntry): void {
+  const { ERROR, WARN, INFO } = kafkajs.logLevel
+  const line = `${namespace}: ${message}`
+  // What kafkajs calls an error it also retries; what it cannot get over reaches the consumer's own log line.
+  if (level === ERROR || level === WARN) log.warn({ kafkajs: fields }, line)
+  else if (level === INFO) log.debug({ kafkajs: fields }, line)
+  else log.trace({ kafkajs: fields }, line)
+}

@@ -1,0 +1,203 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Admin, Consumer, Kafka } from 'kafkajs'
+import type { Logger } from 'pino'
+import { createClient } from './client.ts'
+import { createPartitionConsumer, type PartitionNeeds } from './partition.ts'
+
+export interface ConsumerOptions {
+  readonly brokers: readonly string[]
+  readonly groupId: string
+  readonly topics: readonly string[]
+  readonly sessionTimeoutMs: number
+  /** Partitions that are worked on at the same time. */
+  readonly partitionCountMax: number
+  readonly batchCountMax: number
+}
+
+export type ConsumerNeeds = Pick<PartitionNeeds, 'loadCheckpoint' | 'resetCheckpoint' | 'dispatch'>
+
+const RETRY_MIN_MS = 500
+const RETRY_MAX_MS = 10_000
+const TOPIC_POLL_MS = 5_000
+/** How long a stop waits for a join under way, which kafkajs cannot be stopped out of. */
+const JOIN_WAIT_MS = 3_000
+
+/** Why a membership in the group ended. */
+type Ending = { readonly kind: 'stop' } | { readonly kind: 'topics' } | { readonly kind: 'crash'; error: Error; retriable: boolean }
+
+/**
+ * Consumes the topics as a member of the group until stopped. Whatever can pass by itself is waited for with backoff: a
+ * broker that is down, topics that do not exist yet (the others go on meanwhile), a lost connection.
+ *
+ * `run` resolves after `stop`, and rejects with an error that kafkajs cannot get over: then the process is to end.
+ * `stop` lets the chunk under way finish.
+ */
+export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, log: Logger) {
+  const kafka = createClient(options.brokers, options.groupId, log)
+  const stopping = new AbortController()
+  const stopped = new Promise<Ending>((resolve) => {
+    stopping.signal.addEventListener('abort', () => resolve({ kind: 'stop' }), { once: true })
+  })
+  const pause = (durationMs: number) => sleep(durationMs, undefined, { signal: stopping.signal }).catch(() => {})
+  let finished: Promise<void> = Promise.resolve()
+
+  async function run(): Promise<void> {
+    let failureCount = 0
+    while (!stopping.signal.aborted) {
+      try {
+        const ending = await withAdmin(kafka, stopping.signal, (admin) => consumeOnce(admin))
+        if (ending.kind === 'crash') {
+          if (!ending.retriable) throw new FatalError(ending.error)
+          throw ending.error
+        }
+        failureCount = 0
+      } catch (error) {
+        if (error instanceof FatalError) throw error.cause
+        if (stopping.signal.aborted) return
+        const durationMs = Math.min(RETRY_MIN_MS * 2 ** failureCount++, RETRY_MAX_MS)
+        log.warn({ err: error, brokers: options.brokers, retryInMs: durationMs }, 'waiting for the broker')
+        await pause(durationMs)
+      }
+    }
+  }
+
+  /** One membership: joins with the topics that exist and stays until something ends it. */
+  async function consumeOnce(admin: Admin): Promise<Ending> {
+    const topics = await existing(admin)
+    const missing = options.topics.filter((topic) => !topics.includes(topic))
+    if (missing.length > 0) log.warn({ missing }, 'waiting for topics that do not exist yet; the others go on')
+    if (topics.length === 0) {
+      await pause(TOPIC_POLL_MS)
+      return { kind: 'topics' }
+    }
+    const over = new AbortController()
+    const { consumer, crashed } = createMember()
+    const partitions = createPartitionConsumer({
+      ...needs,
+      offsetsOf: (topic, partition) => offsetsOf(admin, topic, partition),
+      seek: (topic, partition, offset) => consumer.seek({ topic, partition, offset: String(offset) }),
+      sleep: pause,
+      isStopping: () => stopping.signal.aborted,
+      batchCountMax: options.batchCountMax,
+      log,
+    })
+    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+      partitions.forget()
+      log.info({ groupId: options.groupId, assignment: payload.memberAssignment }, 'joined the consumer group')
+    })
+    const joining = join(consumer, topics, partitions.eachBatch)
+    try {
+      // The join is waited for even when a stop comes in: kafkajs would go on with it behind our back.
+      await Promise.race([joining, stopped.then(() => settled(joining, JOIN_WAIT_MS))])
+      return await Promise.race([crashed, stopped, appeared(admin, missing, over.signal)])
+    } finally {
+      over.abort()
+      await consumer.disconnect()
+    }
+  }
+
+  async function join(
+    consumer: Consumer,
+    topics: string[],
+    eachBatch: ReturnType<typeof createPartitionConsumer>['eachBatch'],
+  ): Promise<void> {
+    await consumer.connect()
+    // Without `fromBeginning`, an offset that is out of range would reset to the latest: silent loss.
+    await consumer.subscribe({ topics, fromBeginning: true })
+    await consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      partitionsConsumedConcurrently: options.partitionCountMax,
+      eachBatch,
+    })
+  }
+
+  function createMember() {
+    let retriable = false
+    const consumer = kafka.consumer({
+      groupId: options.groupId,
+      sessionTimeout: options.sessionTimeoutMs,
+      heartbeatInterval: Math.floor(options.sessionTimeoutMs / 10),
+      rebalanceTimeout: 60_000,
+      maxWaitTimeInMs: 500,
+      allowAutoTopicCreation: false,
+      readUncommitted: false,
+      retry: {
+        retries: 4,
+        initialRetryTime: 200,
+        maxRetryTime: 2_000,
+        // kafkajs would restart by a timer of its own that a stop cannot reach: we start a new member instead.
+        restartOnFailure: async () => {
+          retriable = true
+          return false
+        },
+      },
+    })
+    const crashed = new Promise<Ending>((resolve) => {
+      consumer.on(consumer.events.CRASH, ({ payload }) => resolve({ kind: 'crash', error: payload.error, retriable }))
+    })
+    return { consumer, crashed }
+  }
+
+  async function existing(admin: Admin): Promise<string[]> {
+    const known = new Set(await admin.listTopics())
+    return options.topics.filter((topic) => known.has(topic))
+  }
+
+  /** Resolves when one of the missing topics exists; never where none is missing. */
+  async function appeared(admin: Admin, missing: readonly string[], signal: AbortSignal): Promise<Ending> {
+    while (missing.length > 0 && !signal.aborted) {
+      await sleep(TOPIC_POLL_MS, undefined, { signal }).catch(() => {})
+      if (signal.aborted) break
+      const topics = await existing(admin).catch((): string[] => [])
+      if (missing.some((topic) => topics.includes(topic))) return { kind: 'topics' }
+    }
+    return new Promise(() => {})
+  }
+
+  return {
+    run: () => {
+      const running = run()
+      finished = running.catch(() => {})
+      return running
+    },
+    stop: async (): Promise<void> => {
+      stopping.abort()
+      await finished
+    },
+  }
+}
+
+class FatalError extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause })
+  }
+}
+
+async function withAdmin<T>(kafka: Kafka, signal: AbortSignal, use: (admin: Admin) => Promise<T>): Promise<T> {
+  const admin = kafka.admin()
+  try {
+    await Promise.race([admin.connect(), aborted(signal)])
+    return await use(admin)
+  } finally {
+    await settled(admin.disconnect(), JOIN_WAIT_MS)
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('stopped')), { once: true })
+  })
+}
+
+/** Waits until the promise is settled, but not longer than `timeoutMs`; never rejects. */
+async function settled(promise: Promise<unknown>, timeoutMs: number): Promise<void> {
+  await Promise.race([promise.catch(() => {}), sleep(timeoutMs, undefined, { ref: false })])
+}
+
+async function offsetsOf(admin: Admin, topic: string, partition: number): Promise<{ earliest: bigint; end: bigint }> {
+  const offsets = await admin.fetchTopicOffsets(topic)
+  const found = offsets.find((candidate) => candidate.partition === partition)
+  if (found === undefined) throw new Error(`the broker knows no partition ${partition} of topic ${topic}`)
+  return { earliest: BigInt(found.low), end: BigInt(found.high) }
+}

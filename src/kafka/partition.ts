@@ -1,0 +1,202 @@
+import type { Batch, EachBatchPayload, KafkaMessage } from 'kafkajs'
+import type { Logger } from 'pino'
+import type { Chunk, CommitResult } from '../core/chunk.ts'
+import type { Message } from '../core/message.ts'
+
+/** What the consumption of a partition needs from elsewhere. */
+export interface PartitionNeeds {
+  /** The checkpoint in force, from the database. */
+  readonly loadCheckpoint: (topic: string, partition: number) => Promise<bigint>
+  /** Sets the checkpoint back after the topic was created anew; returns the one then in force. */
+  readonly resetCheckpoint: (topic: string, partition: number, held: bigint, offset: bigint) => Promise<bigint>
+  readonly dispatch: (chunk: Chunk, heartbeat: () => Promise<void>) => Promise<CommitResult>
+  /** The first offset that the broker still has, and the one after its last. */
+  readonly offsetsOf: (topic: string, partition: number) => Promise<{ earliest: bigint; end: bigint }>
+  readonly seek: (topic: string, partition: number, offset: bigint) => void
+  readonly sleep: (durationMs: number) => Promise<void>
+  readonly isStopping: () => boolean
+  readonly batchCountMax: number
+  readonly log: Logger
+}
+
+/** Where we believe to be in a partition since we were assigned it. */
+interface Position {
+  held: bigint
+  /** The offset that we asked for last because delivery started beyond it. */
+  soughtOffset: bigint | null
+}
+
+/** kafkajs asks us to leave the batch: the group rebalances, or we are no member any more. */
+class MembershipLost extends Error {}
+
+const BACKOFF_MIN_MS = 500
+const BACKOFF_MAX_MS = 10_000
+const HEARTBEAT_SLICE_MS = 1_000
+
+/**
+ * Consumes batches of the partitions that one membership in the group owns. The database's checkpoint is the authority:
+ * what Kafka delivers is compared with it before and, under its lock, while each chunk is written.
+ */
+export function createPartitionConsumer(needs: PartitionNeeds) {
+  const positions = new Map<string, Position>()
+
+  /** Forgets all positions: the group was joined anew, others may have moved the checkpoints. */
+  function forget(): void {
+    positions.clear()
+  }
+
+  async function positionOf({ topic, partition }: Batch): Promise<Position> {
+    const key = `${topic}/${partition}`
+    let position = positions.get(key)
+    if (position === undefined) {
+      position = { held: await needs.loadCheckpoint(topic, partition), soughtOffset: null }
+      positions.set(key, position)
+    }
+    return position
+  }
+
+  /** kafkajs's `eachBatch`. Rejects only when the membership is lost, with the error that says so. */
+  async function eachBatch(payload: EachBatchPayload): Promise<void> {
+    const { batch } = payload
+    const mayGoOn = () => payload.isRunning() && !payload.isStale() && !needs.isStopping()
+    const heartbeat = () =>
+      payload.heartbeat().catch((cause) => {
+        throw new MembershipLost('the membership in the consumer group is lost', { cause })
+      })
+    for (let failureCount = 0; mayGoOn(); failureCount++) {
+      try {
+        await consume(payload, mayGoOn, heartbeat)
+        return
+      } catch (error) {
+        if (error instanceof MembershipLost) throw error.cause
+        const durationMs = Math.min(BACKOFF_MIN_MS * 2 ** failureCount, BACKOFF_MAX_MS)
+        needs.log.error(
+          { err: error, topic: batch.topic, partition: batch.partition, retryInMs: durationMs },
+          'a chunk could not be committed; nothing of it is lost, it is tried again',
+        )
+        await backOff(durationMs, mayGoOn, heartbeat).catch((lost) => {
+          throw lost instanceof MembershipLost ? lost.cause : lost
+        })
+      }
+    }
+  }
+
+  async function backOff(durationMs: number, mayGoOn: () => boolean, heartbeat: () => Promise<void>): Promise<void> {
+    for (let leftMs = durationMs; leftMs > 0 && mayGoOn(); leftMs -= HEARTBEAT_SLICE_MS) {
+      await needs.sleep(Math.min(leftMs, HEARTBEAT_SLICE_MS))
+      await heartbeat()
+    }
+  }
+
+  async function consume(
+    payload: EachBatchPayload,
+    mayGoOn: () => boolean,
+    heartbeat: () => Promise<void>,
+  ): Promise<void> {
+    const { batch } = payload
+    const position = await positionOf(batch)
+    if (!(await isNext(batch, position))) return
+    const messages = batch.messages.filter((message) => BigInt(message.offset) > position.held)
+    // Control records at the end never reach us, but they have offsets too.
+    const lastOffset = BigInt(batch.lastOffset())
+    for (let start = 0; position.held < lastOffset && mayGoOn(); start += needs.batchCountMax) {
+      const chunk = messages.slice(start, start + needs.batchCountMax).map(toMessage)
+      const endsBatch = start + chunk.length >= messages.length
+      const nextOffset = endsBatch ? lastOffset : (chunk.at(-1)?.offset ?? lastOffset)
+      const moved = await processChunk(batch, position, chunk, nextOffset, heartbeat)
+      if (moved) return
+      payload.resolveOffset(String(nextOffset))
+      await commitToKafka(payload, nextOffset + 1n)
+      await heartbeat()
+    }
+  }
+
+  /** True: another consumer moved the checkpoint, and what is to be fetched next has been arranged. */
+  async function processChunk(
+    { topic, partition }: Batch,
+    position: Position,
+    messages: readonly Message[],
+    nextOffset: bigint,
+    heartbeat: () => Promise<void>,
+  ): Promise<boolean> {
+    const heldOffset = position.held
+    const result = await needs.dispatch({ topic, partition, messages, heldOffset, nextOffset }, heartbeat)
+    if (result.kind === 'committed') {
+      position.held = nextOffset
+      return false
+    }
+    needs.log.warn(
+      { topic, partition, held: String(heldOffset), checkpoint: String(result.checkpoint) },
+      'another consumer moved the checkpoint: going on from it',
+    )
+    position.held = result.checkpoint
+    needs.seek(topic, partition, result.checkpoint + 1n)
+    return true
+  }
+
+  /**
+   * Compares where the fetch started with where we are. False: the batch is not the one to process now; what is to be
+   * fetched next has been arranged.
+   */
+  async function isNext(batch: Batch, position: Position): Promise<boolean> {
+    const { topic, partition } = batch
+    if (position.held >= BigInt(batch.highWatermark)) await startAnewIfRecreated(batch, position)
+    const expected = position.held + 1n
+    const fetchedOffset = BigInt((batch as Batch & { fetchedOffset: string | { toString(): string } }).fetchedOffset.toString())
+    if (BigInt(batch.lastOffset()) < expected) {
+      needs.seek(topic, partition, expected)
+      return false
+    }
+    if (fetchedOffset <= expected) return true
+    if (position.soughtOffset !== expected) {
+      position.soughtOffset = expected
+      needs.seek(topic, partition, expected)
+      return false
+    }
+    // Asked for, and still not delivered: these offsets do not exist (any more).
+    const { earliest } = await needs.offsetsOf(topic, partition)
+    if (earliest > expected) {
+      needs.log.error(
+        { topic, partition, expected: String(expected), earliest: String(earliest), gone: String(earliest - expected) },
+        `${earliest - expected} messages are gone: the broker's retention overtook the checkpoint`,
+      )
+    }
+    return true
+  }
+
+  /** The checkpoint lies beyond what was the partition's end when the batch was fetched: look again before judging. */
+  async function startAnewIfRecreated({ topic, partition }: Batch, position: Position): Promise<void> {
+    const { earliest, end } = await needs.offsetsOf(topic, partition)
+    if (position.held < end) return
+    needs.log.error(
+      { topic, partition, checkpoint: String(position.held), earliest: String(earliest), end: String(end) },
+      'the checkpoint lies beyond the end of the partition: the topic was created anew; starting from its earliest offset',
+    )
+    position.held = await needs.resetCheckpoint(topic, partition, position.held, earliest - 1n)
+  }
+
+  /** Best effort, for tools that show the lag: the database decides. */
+  async function commitToKafka({ batch, commitOffsetsIfNecessary }: EachBatchPayload, next: bigint): Promise<void> {
+    const { topic, partition } = batch
+    try {
+      await commitOffsetsIfNecessary({ topics: [{ topic, partitions: [{ partition, offset: String(next) }] }] })
+    } catch (error) {
+      needs.log.debug({ err: error, topic, partition }, 'the offset could not be committed to Kafka too')
+    }
+  }
+
+  return { eachBatch, forget }
+}
+
+function toMessage({ offset, key, value, headers }: KafkaMessage): Message {
+  return { offset: BigInt(offset), key, value, headers: headers === undefined ? {} : toHeaders(headers) }
+}
+
+function toHeaders(headers: NonNullable<KafkaMessage['headers']>): Message['headers'] {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, values]) => [
+      name,
+      (Array.isArray(values) ? values : [values ?? '']).map((value) => Buffer.from(value as Buffer)),
+    ]),
+  )
+}

@@ -1,0 +1,105 @@
+import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+import type { RetriedEntry } from '../core/retry.ts'
+import { columnOf } from './columns.ts'
+import { type Delivery, markSendFailures } from './entries.ts'
+
+/** Hands rows to the senders; resolves to what became of each, by locator. Must not reject. */
+export type DeliverRetries = (retried: readonly RetriedEntry[]) => Promise<ReadonlyMap<string, Delivery>>
+
+/**
+ * Carries out decided retries in one transaction: lock, update, send, append the decisions. A row that another replica
+ * holds, or that has changed since it was read, is left alone and not sent. Returns the retries that were made.
+ */
+export function commitRetries(
+  pool: DatabasePool,
+  ruleTableRevision: string,
+  retried: readonly RetriedEntry[],
+  deliver: DeliverRetries,
+): Promise<readonly RetriedEntry[]> {
+  return pool.transaction(async (tx) => {
+    const locked = await lockUnchanged(tx, retried)
+    const mine = retried.filter(({ due }) => locked.has(due.locator))
+    if (mine.length === 0) return []
+    await update(tx, mine)
+    const deliveries = await deliver(mine)
+    await markSendFailures(tx, deliveries)
+    await appendDecisions(tx, mine, deliveries, ruleTableRevision)
+    return mine
+  })
+}
+
+async function lockUnchanged(tx: CommonQueryMethods, retried: readonly RetriedEntry[]): Promise<ReadonlySet<string>> {
+  const column = columnOf(retried)
+  const locked = await tx.anyFirst(sql.type(z.object({ locator: z.string() }))`
+    SELECT notification_log.locator
+    FROM notifications.notification_log
+    JOIN unnest(
+      ${column('text', ({ due }) => due.locator)},
+      ${column('int4', ({ due }) => due.attemptCount)}
+    ) AS due (locator, attempt_count) USING (locator, attempt_count)
+    WHERE status = 'FAILED'
+    FOR UPDATE OF notification_log SKIP LOCKED`)
+  return new Set(locked)
+}
+
+async function update(tx: CommonQueryMethods, retried: readonly RetriedEntry[]): Promise<void> {
+  const column = columnOf(retried)
+  await tx.query(sql.unsafe`
+    UPDATE notifications.notification_log
+    SET
+      status = retried.status,
+      channel = retried.channel,
+      failure_reason = retried.failure_reason,
+      attempt_count = retried.attempt_count,
+      last_attempt_at = now(),
+      sent_at = CASE WHEN retried.status = 'SENT' THEN now() END,
+      -- A skipped row stores no text.
+      subject = CASE WHEN retried.status <> 'SKIPPED' THEN subject END,
+      body = CASE WHEN retried.status <> 'SKIPPED' THEN body END
+    FROM unnest(
+      ${column('text', ({ due }) => due.locator)},
+      ${column('text', ({ status }) => status)},
+      ${column('text', ({ decision }) => decision.channel)},
+      ${column('text', ({ decision }) => decision.failureReason)},
+      ${column('int4', ({ attemptCount }) => attemptCount)}
+    ) AS retried (locator, status, channel, failure_reason, attempt_count)
+    WHERE notification_log.locator = retried.locator`)
+}
+
+/** What does not change between attempts (variables, template, where the event came from) is the first decision's. */
+async function appendDecisions(
+  tx: CommonQueryMethods,
+  retried: readonly RetriedEntry[],
+  deliveries: ReadonlyMap<string, Delivery>,
+  ruleTableRevision: string,
+): Promise<void> {
+  const column = columnOf(retried)
+  await tx.query(sql.unsafe`
+    INSERT INTO notifications.decision (
+      locator, attempt, outcome, channel, rule_id, reason, facts, receipt, send_error, preference_change_id,
+      rule_table_revision, event_id, party_locator, event_type, variables, template_revision,
+      topic, partition_id, "offset", trace_id
+    )
+    SELECT
+      retried.*, ${ruleTableRevision}, first.event_id, first.party_locator, first.event_type, first.variables,
+      first.template_revision, first.topic, first.partition_id, first."offset", first.trace_id
+    FROM unnest(
+      ${column('text', ({ due }) => due.locator)},
+      ${column('int4', ({ attemptCount }) => attemptCount)},
+      ${column('text', ({ decision }) => decision.outcome)},
+      ${column('text', ({ decision }) => decision.channel)},
+      ${column('text', ({ decision }) => decision.ruleId)},
+      ${column('text', ({ decision }) => decision.failureReason)},
+      ${column('jsonb', ({ decision }) => JSON.stringify(decision.facts))},
+      ${column('text', ({ due }) => deliveries.get(due.locator)?.receipt ?? null)},
+      ${column('text', ({ due }) => deliveries.get(due.locator)?.error ?? null)},
+      ${column('int8', ({ decision }) => decision.preferenceChangeId)}
+    ) AS retried (
+      locator, attempt, outcome, channel, rule_id, reason, facts, receipt, send_error, preference_change_id
+    )
+    JOIN LATERAL (
+      SELECT * FROM notifications.decision
+      WHERE decision.locator = retried.locator ORDER BY attempt LIMIT 1
+    ) AS first ON true`)
+}

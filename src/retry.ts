@@ -1,0 +1,90 @@
+import type { Logger } from 'pino'
+import type { Contact } from './core/contact.ts'
+import type { Status } from './core/entry.ts'
+import type { Facts } from './core/facts.ts'
+import type { Preferences } from './core/preferences.ts'
+import { type DueEntry, decideRetry, type RetriedEntry } from './core/retry.ts'
+import type { Verdict } from './core/rules/verdict.ts'
+
+/** Fixed by the specification. */
+export const RETRY_INTERVAL_MS = 60_000
+/**
+ * A row is due again this long after its last attempt: a little less than the interval, so that a pass that starts a
+ * moment early misses nothing, and far more than a pass of another replica is apart.
+ */
+export const RETRY_MIN_PAUSE_MS = 55_000
+const PAGE_COUNT_MAX = 500
+
+export interface RetryNeeds<Cursor> {
+  /** One page of due rows, oldest first; `next` is null on the last. */
+  readonly readDue: (after: Cursor | null, countMax: number) => Promise<{ due: readonly DueEntry[]; next: Cursor | null }>
+  readonly preferencesOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Preferences>>
+  readonly contactsOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
+  /** True while policy administration is known to be down. */
+  readonly isDown: () => boolean
+  readonly decide: (facts: Facts) => Verdict
+  /** Carries out the retries of rows that nobody else took; returns those. */
+  readonly commit: (retried: readonly RetriedEntry[]) => Promise<readonly RetriedEntry[]>
+  readonly clock: { nowMs: () => number; sleep: (durationMs: number, signal: AbortSignal) => Promise<void> }
+  readonly log: Logger
+}
+
+/** The background retry: one pass over all that is due, every 60 seconds, until stopped. */
+export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
+  const stopping = new AbortController()
+  let running: Promise<void> = Promise.resolve()
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const startedMs = needs.clock.nowMs()
+      await pass().catch((error) => needs.log.error({ err: error }, 'a retry pass failed; the next one tries again'))
+      const elapsedMs = needs.clock.nowMs() - startedMs
+      await needs.clock.sleep(Math.max(RETRY_INTERVAL_MS - elapsedMs, 0), stopping.signal).catch(() => {})
+    }
+  }
+
+  /** Retries all that is due, page by page; stops early once policy administration is known to be down. */
+  async function pass(): Promise<void> {
+    const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0 }
+    let cursor: Cursor | null = null
+    do {
+      const page = await needs.readDue(cursor, PAGE_COUNT_MAX)
+      await retryPage(page.due, counts)
+      cursor = page.next
+    } while (cursor !== null && !stopping.signal.aborted && !needs.isDown())
+    if (Object.values(counts).some((count) => count > 0)) needs.log.info(counts, 'retried failed notifications')
+  }
+
+  async function retryPage(due: readonly DueEntry[], counts: Record<Status | 'postponed', number>): Promise<void> {
+    const decided = await decidePage(due)
+    counts.postponed += due.length - decided.length
+    if (decided.length === 0) return
+    for (const { status } of await needs.commit(decided)) counts[status]++
+  }
+
+  /** Decides the rows of a page, but those that only wait for policy administration to come back: no attempt is burned. */
+  async function decidePage(due: readonly DueEntry[]): Promise<RetriedEntry[]> {
+    if (due.length === 0) return []
+    const parties = [...new Set(due.flatMap(({ partyLocator }) => partyLocator ?? []))]
+    const [contacts, preferences] = await Promise.all([needs.contactsOf(parties), needs.preferencesOf(parties)])
+    const down = needs.isDown()
+    return due.flatMap((entry) => {
+      const party = entry.partyLocator
+      const contact = party === null ? undefined : contacts.get(party)
+      if (down && contact?.state === 'unresolved') return []
+      return [decideRetry(needs.decide, entry, contact, party === null ? undefined : preferences.get(party))]
+    })
+  }
+
+  return {
+    pass,
+    start: (): void => {
+      running = run()
+    },
+    /** Lets the page under way finish. */
+    stop: async (): Promise<void> => {
+      stopping.abort()
+      await running
+    },
+  }
+}
