@@ -1,0 +1,36 @@
+import { startApacheKafka } from './kafka/apache.ts'
+import { startMockKafka } from './kafka/mock.ts'
+
+export interface Kafka {
+  /** `mock` where no real broker could be had: tests that need one skip, with that reason. */
+  kind: 'apache' | 'mock'
+  /** Bootstrap servers, as MQ_BROKERS takes them. */
+  brokers: string
+  /** Starts it again on the same port with the same data, after `stop` or `kill`; the mock cannot. */
+  start(): Promise<void>
+  /** Orderly shutdown. The data stays. */
+  stop(): Promise<void>
+  /** SIGKILL. The data stays. */
+  kill(): Promise<void>
+  /** Stops it and removes its data. */
+  close(): Promise<void>
+  /** Of the broker; undefined while it is stopped. */
+  pid(): number | undefined
+}
+
+/**
+ * Starts a Kafka broker on loopback: Apache Kafka, or librdkafka's mock where Java or the jars cannot be had.
+ * @throws when neither can be had, naming the remedy
+ */
+export async function startKafka({
+  log = console.error,
+}: {
+  log?: (line: string) => void
+} = {}): Promise<Kafka> {
+  try {
+    return await startApacheKafka(log)
+  } catch (error) {
+    log(`kafka: no real broker, falling back to the mock of librdkafka: ${(error as Error).message}`)
+    return await startMockKafka(log)
+  }
+}
