@@ -17,7 +17,10 @@ const PAGE_COUNT_MAX = 500
 
 export interface RetryNeeds<Cursor> {
   /** One page of due rows, oldest first; `next` is null on the last. */
-  readonly readDue: (after: Cursor | null, countMax: number) => Promise<{ due: readonly DueEntry[]; next: Cursor | null }>
+  readonly readDue: (
+    after: Cursor | null,
+    countMax: number,
+  ) => Promise<{ due: readonly DueEntry[]; next: Cursor | null }>
   readonly preferencesOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Preferences>>
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
   /** True while policy administration is known to be down. */
@@ -37,7 +40,9 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       const startedMs = needs.clock.nowMs()
-      await pass().catch((error) => needs.log.error({ err: error }, 'a retry pass failed; the next one tries again'))
+      await pass().catch((error) =>
+        needs.log.error({ err: error }, 'a retry pass failed; the next one tries again'),
+      )
       const elapsedMs = needs.clock.nowMs() - startedMs
       await needs.clock.sleep(Math.max(RETRY_INTERVAL_MS - elapsedMs, 0), stopping.signal).catch(() => {})
     }
@@ -52,10 +57,14 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
       await retryPage(page.due, counts)
       cursor = page.next
     } while (cursor !== null && !stopping.signal.aborted && !needs.isDown())
-    if (Object.values(counts).some((count) => count > 0)) needs.log.info(counts, 'retried failed notifications')
+    if (Object.values(counts).some((count) => count > 0))
+      needs.log.info(counts, 'retried failed notifications')
   }
 
-  async function retryPage(due: readonly DueEntry[], counts: Record<Status | 'postponed', number>): Promise<void> {
+  async function retryPage(
+    due: readonly DueEntry[],
+    counts: Record<Status | 'postponed', number>,
+  ): Promise<void> {
     const decided = await decidePage(due)
     counts.postponed += due.length - decided.length
     if (decided.length === 0) return
@@ -66,7 +75,10 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   async function decidePage(due: readonly DueEntry[]): Promise<RetriedEntry[]> {
     if (due.length === 0) return []
     const parties = [...new Set(due.flatMap(({ partyLocator }) => partyLocator ?? []))]
-    const [contacts, preferences] = await Promise.all([needs.contactsOf(parties), needs.preferencesOf(parties)])
+    const [contacts, preferences] = await Promise.all([
+      needs.contactsOf(parties),
+      needs.preferencesOf(parties),
+    ])
     const down = needs.isDown()
     return due.flatMap((entry) => {
       const party = entry.partyLocator

@@ -18,7 +18,10 @@ export function createClient(brokers: readonly string[], clientId: string, log: 
   })
 }
 
-function write(log: Logger, { level, namespace, log: { message, timestamp: _, logger: __, ...fields } }: LogEntry): void {
+function write(
+  log: Logger,
+  { level, namespace, log: { message, timestamp: _, logger: __, ...fields } }: LogEntry,
+): void {
   const { ERROR, WARN, INFO } = kafkajs.logLevel
   const line = `${namespace}: ${message}`
   // What kafkajs calls an error it also retries; what it cannot get over reaches the consumer's own log line.

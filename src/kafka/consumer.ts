@@ -23,7 +23,10 @@ const TOPIC_POLL_MS = 5_000
 const JOIN_WAIT_MS = 3_000
 
 /** Why a membership in the group ended. */
-type Ending = { readonly kind: 'stop' } | { readonly kind: 'topics' } | { readonly kind: 'crash'; error: Error; retriable: boolean }
+type Ending =
+  | { readonly kind: 'stop' }
+  | { readonly kind: 'topics' }
+  | { readonly kind: 'crash'; error: Error; retriable: boolean }
 
 /**
  * Consumes the topics as a member of the group until stopped. Whatever can pass by itself is waited for with backoff: a
@@ -38,7 +41,8 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   const stopped = new Promise<Ending>((resolve) => {
     stopping.signal.addEventListener('abort', () => resolve({ kind: 'stop' }), { once: true })
   })
-  const pause = (durationMs: number) => sleep(durationMs, undefined, { signal: stopping.signal }).catch(() => {})
+  const pause = (durationMs: number) =>
+    sleep(durationMs, undefined, { signal: stopping.signal }).catch(() => {})
   let finished: Promise<void> = Promise.resolve()
 
   async function run(): Promise<void> {
@@ -65,7 +69,8 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   async function consumeOnce(admin: Admin): Promise<Ending> {
     const topics = await existing(admin)
     const missing = options.topics.filter((topic) => !topics.includes(topic))
-    if (missing.length > 0) log.warn({ missing }, 'waiting for topics that do not exist yet; the others go on')
+    if (missing.length > 0)
+      log.warn({ missing }, 'waiting for topics that do not exist yet; the others go on')
     if (topics.length === 0) {
       await pause(TOPIC_POLL_MS)
       return { kind: 'topics' }
@@ -83,7 +88,10 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     })
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       partitions.forget()
-      log.info({ groupId: options.groupId, assignment: payload.memberAssignment }, 'joined the consumer group')
+      log.info(
+        { groupId: options.groupId, assignment: payload.memberAssignment },
+        'joined the consumer group',
+      )
     })
     const joining = join(consumer, topics, partitions.eachBatch)
     try {
@@ -134,7 +142,9 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       },
     })
     const crashed = new Promise<Ending>((resolve) => {
-      consumer.on(consumer.events.CRASH, ({ payload }) => resolve({ kind: 'crash', error: payload.error, retriable }))
+      consumer.on(consumer.events.CRASH, ({ payload }) =>
+        resolve({ kind: 'crash', error: payload.error, retriable }),
+      )
     })
     return { consumer, crashed }
   }
@@ -174,7 +184,11 @@ class FatalError extends Error {
   }
 }
 
-async function withAdmin<T>(kafka: Kafka, signal: AbortSignal, use: (admin: Admin) => Promise<T>): Promise<T> {
+async function withAdmin<T>(
+  kafka: Kafka,
+  signal: AbortSignal,
+  use: (admin: Admin) => Promise<T>,
+): Promise<T> {
   const admin = kafka.admin()
   try {
     await Promise.race([admin.connect(), aborted(signal)])
@@ -195,7 +209,11 @@ async function settled(promise: Promise<unknown>, timeoutMs: number): Promise<vo
   await Promise.race([promise.catch(() => {}), sleep(timeoutMs, undefined, { ref: false })])
 }
 
-async function offsetsOf(admin: Admin, topic: string, partition: number): Promise<{ earliest: bigint; end: bigint }> {
+async function offsetsOf(
+  admin: Admin,
+  topic: string,
+  partition: number,
+): Promise<{ earliest: bigint; end: bigint }> {
   const offsets = await admin.fetchTopicOffsets(topic)
   const found = offsets.find((candidate) => candidate.partition === partition)
   if (found === undefined) throw new Error(`the broker knows no partition ${partition} of topic ${topic}`)

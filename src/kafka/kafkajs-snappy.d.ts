@@ -1,4 +1,7 @@
 declare module 'kafkajs-snappy' {
-  const codec: () => { compress(encoder: { buffer: Buffer }): Promise<Buffer>; decompress(buffer: Buffer): Promise<Buffer> }
+  const codec: () => {
+    compress(encoder: { buffer: Buffer }): Promise<Buffer>
+    decompress(buffer: Buffer): Promise<Buffer>
+  }
   export default codec
 }

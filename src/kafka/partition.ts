@@ -8,7 +8,12 @@ export interface PartitionNeeds {
   /** The checkpoint in force, from the database. */
   readonly loadCheckpoint: (topic: string, partition: number) => Promise<bigint>
   /** Sets the checkpoint back after the topic was created anew; returns the one then in force. */
-  readonly resetCheckpoint: (topic: string, partition: number, held: bigint, offset: bigint) => Promise<bigint>
+  readonly resetCheckpoint: (
+    topic: string,
+    partition: number,
+    held: bigint,
+    offset: bigint,
+  ) => Promise<bigint>
   readonly dispatch: (chunk: Chunk, heartbeat: () => Promise<void>) => Promise<CommitResult>
   /** The first offset that the broker still has, and the one after its last. */
   readonly offsetsOf: (topic: string, partition: number) => Promise<{ earliest: bigint; end: bigint }>
@@ -81,7 +86,11 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     }
   }
 
-  async function backOff(durationMs: number, mayGoOn: () => boolean, heartbeat: () => Promise<void>): Promise<void> {
+  async function backOff(
+    durationMs: number,
+    mayGoOn: () => boolean,
+    heartbeat: () => Promise<void>,
+  ): Promise<void> {
     for (let leftMs = durationMs; leftMs > 0 && mayGoOn(); leftMs -= HEARTBEAT_SLICE_MS) {
       await needs.sleep(Math.min(leftMs, HEARTBEAT_SLICE_MS))
       await heartbeat()
@@ -142,7 +151,9 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     const { topic, partition } = batch
     if (position.held >= BigInt(batch.highWatermark)) await startAnewIfRecreated(batch, position)
     const expected = position.held + 1n
-    const fetchedOffset = BigInt((batch as Batch & { fetchedOffset: string | { toString(): string } }).fetchedOffset.toString())
+    const fetchedOffset = BigInt(
+      (batch as Batch & { fetchedOffset: string | { toString(): string } }).fetchedOffset.toString(),
+    )
     if (BigInt(batch.lastOffset()) < expected) {
       needs.seek(topic, partition, expected)
       return false
@@ -157,7 +168,13 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     const { earliest } = await needs.offsetsOf(topic, partition)
     if (earliest > expected) {
       needs.log.error(
-        { topic, partition, expected: String(expected), earliest: String(earliest), gone: String(earliest - expected) },
+        {
+          topic,
+          partition,
+          expected: String(expected),
+          earliest: String(earliest),
+          gone: String(earliest - expected),
+        },
         `${earliest - expected} messages are gone: the broker's retention overtook the checkpoint`,
       )
     }
@@ -176,10 +193,15 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   }
 
   /** Best effort, for tools that show the lag: the database decides. */
-  async function commitToKafka({ batch, commitOffsetsIfNecessary }: EachBatchPayload, next: bigint): Promise<void> {
+  async function commitToKafka(
+    { batch, commitOffsetsIfNecessary }: EachBatchPayload,
+    next: bigint,
+  ): Promise<void> {
     const { topic, partition } = batch
     try {
-      await commitOffsetsIfNecessary({ topics: [{ topic, partitions: [{ partition, offset: String(next) }] }] })
+      await commitOffsetsIfNecessary({
+        topics: [{ topic, partitions: [{ partition, offset: String(next) }] }],
+      })
     } catch (error) {
       needs.log.debug({ err: error, topic, partition }, 'the offset could not be committed to Kafka too')
     }

@@ -29,7 +29,10 @@ export function commitRetries(
   })
 }
 
-async function lockUnchanged(tx: CommonQueryMethods, retried: readonly RetriedEntry[]): Promise<ReadonlySet<string>> {
+async function lockUnchanged(
+  tx: CommonQueryMethods,
+  retried: readonly RetriedEntry[],
+): Promise<ReadonlySet<string>> {
   const column = columnOf(retried)
   const locked = await tx.anyFirst(sql.type(z.object({ locator: z.string() }))`
     SELECT notification_log.locator

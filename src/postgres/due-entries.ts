@@ -62,6 +62,9 @@ export async function readDue(
   const last = rows.at(-1)
   return {
     due: rows.map((row) => row.due),
-    next: last !== undefined && rows.length === countMax ? { createdAt: last.createdAt, locator: last.due.locator } : null,
+    next:
+      last !== undefined && rows.length === countMax
+        ? { createdAt: last.createdAt, locator: last.due.locator }
+        : null,
   }
 }

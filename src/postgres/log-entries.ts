@@ -86,14 +86,21 @@ const decisionRow = z
   )
 
 /** One page of the log, newest first: a scan of the locators, which are UUIDv7, below the last one seen. */
-export async function listLogEntries(pool: DatabasePool, filter: LogFilter, page: LogPageRequest): Promise<LogPage> {
+export async function listLogEntries(
+  pool: DatabasePool,
+  filter: LogFilter,
+  page: LogPageRequest,
+): Promise<LogPage> {
   const conditions = [
     filter.partyLocator === undefined ? null : sql.fragment`party_locator = ${filter.partyLocator}`,
     filter.eventType === undefined ? null : sql.fragment`event_type = ${filter.eventType}`,
     filter.status === undefined ? null : sql.fragment`status = ${filter.status}`,
     page.after === null ? null : sql.fragment`locator < ${page.after}`,
   ].filter((condition) => condition !== null)
-  const where = conditions.length === 0 ? sql.fragment`` : sql.fragment`WHERE ${sql.join(conditions, sql.fragment` AND `)}`
+  const where =
+    conditions.length === 0
+      ? sql.fragment``
+      : sql.fragment`WHERE ${sql.join(conditions, sql.fragment` AND `)}`
   const rows = await pool.any(sql.type(logRow)`
     SELECT ${COLUMNS} FROM notifications.notification_log ${where}
     ORDER BY locator DESC LIMIT ${page.limit + 1}`)

@@ -1,0 +1,173 @@
+import pg from 'pg'
+import t from 'tap'
+import type { Entry } from '../../src/core/entry.ts'
+import { loadCheckpoint } from '../../src/postgres/checkpoints.ts'
+import { commitChunk } from '../../src/postgres/commit-chunk.ts'
+import type { Delivery } from '../../src/postgres/entries.ts'
+import { openPool } from '../../src/postgres/pool.ts'
+import { createMigratedDatabase } from '../stack/databases.ts'
+import { aChunk, aMessage, anEntry } from './fixtures.ts'
+
+const database = await createMigratedDatabase()
+const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 8 })
+const client = new pg.Client(database.url)
+await client.connect()
+t.teardown(async () => {
+  await client.end()
+  await pool.end()
+  await database.drop()
+})
+t.beforeEach(async () => {
+  await client.query(`
+    TRUNCATE notifications.notification_log, notifications.decision, notifications.rejected_message,
+      notifications.projection_checkpoints`)
+  await loadCheckpoint(pool, 'claims', 0)
+})
+
+const rowsOf = async (sql: string) => (await client.query(sql)).rows
+const log = () => rowsOf('SELECT * FROM notifications.notification_log ORDER BY event_id')
+const decisions = () => rowsOf('SELECT * FROM notifications.decision ORDER BY event_id')
+const checkpoint = () => loadCheckpoint(pool, 'claims', 0)
+
+/** A sender that remembers what it was handed. */
+function recording(answer: (entry: Entry) => Delivery = () => ({ receipt: 'r', error: null })) {
+  const sent: string[] = []
+  return {
+    sent,
+    deliver: async (entries: readonly Entry[]) => {
+      sent.push(...entries.map((entry) => entry.event.eventId))
+      return new Map(entries.map((entry) => [entry.locator, answer(entry)]))
+    },
+  }
+}
+
+t.test('a chunk writes rows, decisions and the checkpoint together', async (t) => {
+  const { sent, deliver } = recording()
+  const result = await commitChunk(pool, aChunk([anEntry('b'), anEntry('a')]), deliver)
+  t.equal(result.kind, 'committed')
+  t.same(sent, ['a', 'b'])
+  t.match(await log(), [
+    { event_id: 'a', status: 'SENT', attempt_count: 1, sent_at: Date, subject: 'Your claim' },
+    { event_id: 'b' },
+  ])
+  t.match(await decisions(), [
+    {
+      event_id: 'a',
+      attempt: 1,
+      receipt: 'r',
+      send_error: null,
+      rule_table_revision: 'def',
+      topic: 'claims',
+    },
+    { event_id: 'b' },
+  ])
+  t.equal(await checkpoint(), 1n)
+})
+
+t.test('an event that is logged already is neither written nor sent again', async (t) => {
+  await commitChunk(pool, aChunk([anEntry('a')]), recording().deliver)
+  const { sent, deliver } = recording()
+  const again = aChunk([anEntry('a'), anEntry('b')], { heldOffset: 0n, nextOffset: 2n })
+  const result = await commitChunk(pool, again, deliver)
+  t.same(sent, ['b'])
+  t.match(result, { kind: 'committed', inserted: [{ event: { eventId: 'b' } }] })
+  t.equal((await log()).length, 2)
+  t.equal((await decisions()).length, 2)
+})
+
+t.test('a checkpoint that another consumer moved writes and sends nothing', async (t) => {
+  await client.query(`UPDATE notifications.projection_checkpoints SET "offset" = 7`)
+  const { sent, deliver } = recording()
+  t.same(await commitChunk(pool, aChunk([anEntry('a')]), deliver), { kind: 'moved', checkpoint: 7n })
+  t.same(sent, [])
+  t.same(await log(), [])
+  t.equal(await checkpoint(), 7n)
+})
+
+t.test('a row whose sender fails is FAILED with the sender’s reason and one attempt', async (t) => {
+  const { deliver } = recording((entry) =>
+    entry.event.eventId === 'a' ? { receipt: null, error: 'mailbox on fire' } : { receipt: 'r', error: null },
+  )
+  await commitChunk(pool, aChunk([anEntry('a'), anEntry('b')]), deliver)
+  t.match(await log(), [
+    { status: 'FAILED', failure_reason: 'mailbox on fire', attempt_count: 1, sent_at: null, body: String },
+    { status: 'SENT', failure_reason: null },
+  ])
+  t.match(await decisions(), [
+    { outcome: 'SEND', receipt: null, send_error: 'mailbox on fire' },
+    { receipt: 'r' },
+  ])
+})
+
+t.test('a message that is no event is kept whole, once', async (t) => {
+  const rejection = { code: 'not-json', error: 'the value is not valid JSON' } as const
+  const message = {
+    offset: 0n,
+    key: Buffer.from([0, 255]),
+    value: Buffer.from([0xff, 0, 1]),
+    headers: { 'h\0': [Buffer.from('x'), Buffer.from([0xff])] },
+  }
+  const rejected = [
+    { message, rejection },
+    { message: aMessage(1n, null), rejection },
+  ]
+  await commitChunk(pool, aChunk([], { rejected, nextOffset: 1n }), recording().deliver)
+  await client.query(`UPDATE notifications.projection_checkpoints SET "offset" = -1`)
+  await commitChunk(pool, aChunk([], { rejected, nextOffset: 1n }), recording().deliver)
+  t.match(await rowsOf('SELECT * FROM notifications.rejected_message ORDER BY "offset"'), [
+    {
+      key: Buffer.from([0, 255]),
+      value: Buffer.from([0xff, 0, 1]),
+      headers: { 'h\uFFFD': ['eA==', '/w=='] },
+    },
+    { key: null, value: null },
+  ])
+  t.equal((await rowsOf('SELECT FROM notifications.rejected_message')).length, 2)
+})
+
+t.test('a row that PostgreSQL refuses is rejected alone, before anything is sent', async (t) => {
+  await client.query(
+    `ALTER TABLE notifications.notification_log ADD CONSTRAINT trap CHECK (event_id <> 'bad')`,
+  )
+  t.teardown(() => client.query('ALTER TABLE notifications.notification_log DROP CONSTRAINT trap'))
+  const { sent, deliver } = recording()
+  const entries = Array.from({ length: 9 }, (_, i) =>
+    anEntry(i === 4 ? 'bad' : `good-${i}`, { offset: BigInt(i) }),
+  )
+  const result = await commitChunk(pool, aChunk(entries), deliver)
+  t.equal(sent.length, 8)
+  t.notOk(sent.includes('bad'))
+  t.equal((await log()).length, 8)
+  t.match(result, { kind: 'committed', rejected: [{ rejection: { code: 'refused-by-database' } }] })
+  t.match(await rowsOf('SELECT * FROM notifications.rejected_message'), [
+    { offset: '4', code: 'refused-by-database', error: /violates check constraint "trap"/ },
+  ])
+  t.equal(await checkpoint(), 8n)
+})
+
+t.test('a schema that refuses every row rejects no message', async (t) => {
+  await client.query('ALTER TABLE notifications.notification_log ADD CONSTRAINT trap CHECK (false) NOT VALID')
+  t.teardown(() => client.query('ALTER TABLE notifications.notification_log DROP CONSTRAINT trap'))
+  await t.rejects(commitChunk(pool, aChunk([anEntry('a')]), recording().deliver))
+  t.same(await rowsOf('SELECT * FROM notifications.rejected_message'), [])
+  t.equal(await checkpoint(), -1n)
+})
+
+t.test('the same ids in two partitions at once give one row and one send each', async (t) => {
+  const ids = Array.from({ length: 500 }, (_, i) => `event-${i}`)
+  await loadCheckpoint(pool, 'claims', 1)
+  const { sent, deliver } = recording()
+  await Promise.all([
+    commitChunk(pool, aChunk(ids.map((id) => anEntry(id))), deliver),
+    commitChunk(
+      pool,
+      aChunk(
+        ids.toReversed().map((id) => anEntry(id)),
+        { partition: 1 },
+      ),
+      deliver,
+    ),
+  ])
+  t.equal((await log()).length, 500)
+  t.equal(sent.length, 500)
+})

@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto'
+import type { DecidedChunk } from '../../src/core/chunk.ts'
+import type { Entry } from '../../src/core/entry.ts'
+import type { Message } from '../../src/core/message.ts'
+
+/** A row to be sent by EMAIL, but for what the test says. */
+export function anEntry(eventId: string, overrides: Partial<Entry> = {}): Entry {
+  return {
+    locator: `NTF-${randomUUID()}`,
+    event: {
+      eventId,
+      eventType: 'claim.paid',
+      partyLocator: 'party-1',
+      partyLocatorInvalid: false,
+      locator: 'CLM-1',
+      reason: null,
+      traceId: null,
+    },
+    decision: {
+      ruleId: 'send-email',
+      outcome: 'SEND',
+      channel: 'EMAIL',
+      reason: null,
+      failureReason: null,
+      facts: {
+        eventType: 'claim.paid',
+        party: 'found',
+        optedOut: false,
+        preferredChannel: 'EMAIL',
+        emailOnFile: true,
+        phoneOnFile: true,
+      },
+      preferenceChangeId: null,
+    },
+    status: 'SENT',
+    text: { subject: 'Your claim', body: 'Your claim CLM-1 is paid.' },
+    variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
+    templateRevision: 'abc',
+    attemptCount: 1,
+    address: 'member@example.com',
+    offset: 0n,
+    ...overrides,
+  }
+}
+
+/** A row that failed because its contact could not be resolved. */
+export function aFailedEntry(eventId: string): Entry {
+  const entry = anEntry(eventId)
+  const failureReason = 'contact could not be resolved: policy administration answered 500'
+  return {
+    ...entry,
+    decision: {
+      ...entry.decision,
+      ruleId: 'unresolved',
+      outcome: 'FAIL',
+      reason: 'unresolved',
+      failureReason,
+    },
+    status: 'FAILED',
+    attemptCount: 0,
+    address: null,
+  }
+}
+
+/** A chunk of partition 0 that holds these rows; the caller has made its checkpoint. */
+export function aChunk(entries: readonly Entry[], overrides: Partial<DecidedChunk> = {}): DecidedChunk {
+  return {
+    topic: 'claims',
+    partition: 0,
+    heldOffset: -1n,
+    nextOffset: BigInt(entries.length) - 1n,
+    ruleTableRevision: 'def',
+    entries: entries.toSorted((a, b) => (a.event.eventId < b.event.eventId ? -1 : 1)),
+    rejected: [],
+    messageAt: aMessage,
+    ...overrides,
+  }
+}
+
+export function aMessage(offset = 0n, value: string | null = 'not an event'): Message {
+  return { offset, key: null, value: value === null ? null : Buffer.from(value), headers: {} }
+}
