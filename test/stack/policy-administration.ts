@@ -1,0 +1,144 @@
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** What the stand-in says of a party; an address that is null is not on file. */
+export interface Party {
+  email: string | null
+  phone: string | null
+}
+export type Behaviour = Party | 'unknown' | 'error' | 'malformed' | 'slow' | 'hanging'
+/** `down`: 503 to all; `hang`: answers nobody; `garbled`: 200 with broken JSON to all. */
+export type Mode = 'ok' | 'down' | 'hang' | 'garbled'
+
+export interface PolicyAdministration {
+  /** As POLICY_ADMIN_URL takes it. */
+  url: string
+  /** `count` of all requests so far; `paths` of the last 10,000, oldest first, as they came (still encoded). */
+  requests: { count: number; paths: string[] }
+  /** Overrides what the prefix of this locator says. */
+  set(partyLocator: string, behaviour: Behaviour): void
+  mode(mode: Mode): void
+  /** Breaks off what is still open. */
+  stop(): Promise<void>
+}
+
+const PATH_PREFIX = '/internal/parties/'
+const PATH_COUNT_MAX = 10_000
+const SLOW_MS = 300
+/** So long that no client meets a connection that closes just as it is used again. */
+const KEEP_ALIVE_TIMEOUT_MS = 120_000
+
+const PHONE = '+44 20 7946 0000'
+/** Any other locator is unknown. */
+const BY_PREFIX: [prefix: string, behaviour: (partyLocator: string) => Behaviour][] = [
+  ['party-', (partyLocator) => ({ email: emailOf(partyLocator), phone: PHONE })],
+  ['no-email-', () => ({ email: null, phone: PHONE })],
+  ['no-phone-', (partyLocator) => ({ email: emailOf(partyLocator), phone: null })],
+  ['neither-', () => ({ email: null, phone: null })],
+  ['error-', () => 'error'],
+  ['malformed-', () => 'malformed'],
+  ['slow-', () => 'slow'],
+  ['hanging-', () => 'hanging'],
+]
+
+/**
+ * A stand-in for policy administration on loopback: `GET /internal/parties/{partyLocator}`. The prefix of the
+ * locator decides what it answers, so that other processes can use it without set-up: `party-` (email and
+ * phone), `no-email-`, `no-phone-`, `neither-`, `error-` (500), `malformed-` (200 with broken JSON), `slow-`
+ * (email and phone, after 300 ms), `hanging-` (never); `unknown-` and everything else is a 404.
+ */
+export async function startPolicyAdministration({
+  port = 0,
+}: {
+  port?: number
+} = {}): Promise<PolicyAdministration> {
+  const overrides = new Map<string, Behaviour>()
+  const requests = { count: 0, paths: [] as string[] }
+  let currentMode: Mode = 'ok'
+
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS }, (request, response) => {
+    const path = request.url ?? ''
+    requests.count++
+    if (requests.paths.push(path) > PATH_COUNT_MAX) requests.paths.shift()
+    if (currentMode === 'down') answer(response, 503, '{"error":"down"}')
+    else if (currentMode === 'garbled') answer(response, 200, '{"email":')
+    else if (currentMode === 'ok') answerFor(path, request.method, response, overrides)
+  })
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    set: (partyLocator, behaviour) => void overrides.set(partyLocator, behaviour),
+    mode: (mode) => {
+      currentMode = mode
+    },
+    stop: async () => {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+function answerFor(
+  path: string,
+  method: string | undefined,
+  response: ServerResponse,
+  overrides: Map<string, Behaviour>,
+): void {
+  const partyLocator =
+    path.startsWith(PATH_PREFIX) && method === 'GET' ? decode(path.slice(PATH_PREFIX.length)) : ''
+  const behaviour = overrides.get(partyLocator) ?? behaviourByPrefix(partyLocator)
+  if (typeof behaviour === 'object') answer(response, 200, JSON.stringify(behaviour))
+  else if (behaviour === 'unknown') answer(response, 404, '{"error":"not found"}')
+  else if (behaviour === 'error') answer(response, 500, '{"error":"internal error"}')
+  else if (behaviour === 'malformed') answer(response, 200, '{"email":')
+  else if (behaviour === 'slow') void answerSlowly(response, partyLocator)
+}
+
+async function answerSlowly(response: ServerResponse, partyLocator: string): Promise<void> {
+  await sleep(SLOW_MS)
+  answer(response, 200, JSON.stringify({ email: emailOf(partyLocator), phone: PHONE }))
+}
+
+function answer(response: ServerResponse, status: number, body: string): void {
+  response.writeHead(status, [
+    'content-type',
+    'application/json',
+    'content-length',
+    String(Buffer.byteLength(body)),
+  ])
+  response.end(body)
+}
+
+function behaviourByPrefix(partyLocator: string): Behaviour {
+  for (const [prefix, behaviour] of BY_PREFIX) {
+    if (partyLocator.startsWith(prefix)) return behaviour(partyLocator)
+  }
+  return 'unknown'
+}
+
+function emailOf(partyLocator: string): string {
+  return `${partyLocator}@example.com`
+}
+
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return ''
+  }
+}
+
+// In a process of its own: `node test/stack/policy-administration.ts [port]` prints the URL. One that was forked
+// ends with its parent.
+if (import.meta.main) {
+  process.once('disconnect', () => process.exit())
+  const { url } = await startPolicyAdministration({ port: Number(process.argv[2] ?? 0) })
+  console.log(url)
+}
