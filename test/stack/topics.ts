@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto'
+import kafkajs, { type Admin, type CompressionTypes, type IHeaders } from 'kafkajs'
+import { registerCodecs } from '../../src/kafka/codecs.ts'
+
+export interface TestMessage {
+  topic: string
+  /** Left out: by hash of the key, or any. */
+  partition?: number
+  key?: string | Buffer | null
+  /** null is a tombstone. */
+  value: string | Buffer | null
+  headers?: IHeaders
+}
+
+/** By partition number. */
+export type Offsets = Record<number, number>
+
+registerCodecs()
+
+/**
+ * Makes one topic for each name, with that many partitions, under a unique name, and returns these by the plain
+ * names. The mock broker has no topic administration: there each topic has 4 partitions.
+ */
+export async function createTopics<Name extends string>(
+  brokers: string,
+  partitionCounts: Record<Name, number>,
+): Promise<Record<Name, string>> {
+  const suffix = randomBytes(4).toString('hex')
+  const names = Object.keys(partitionCounts) as Name[]
+  const unique = Object.fromEntries(names.map((name) => [name, `${name}-${suffix}`])) as Record<Name, string>
+  const topics = names.map((name) => ({ topic: unique[name], numPartitions: partitionCounts[name] }))
+  await withAdmin(brokers, async (admin) => {
+    try {
+      await admin.createTopics({ topics, waitForLeaders: true })
+    } catch (error) {
+      if ((error as Error).name !== 'KafkaJSServerDoesNotSupportApiKey') throw error
+      await admin.fetchTopicMetadata({ topics: topics.map(({ topic }) => topic) })
+    }
+  })
+  return unique
+}
+
+/** Publishes and waits until the broker has them: the messages of one partition go out as one batch, in order. */
+export async function produce(
+  brokers: string,
+  messages: TestMessage[],
+  { compression }: { compression?: CompressionTypes } = {},
+): Promise<void> {
+  const producer = client(brokers).producer({
+    allowAutoTopicCreation: false,
+    createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
+  })
+  const byTopic = Map.groupBy(messages, (message) => message.topic)
+  const topicMessages = [...byTopic].map(([topic, ofTopic]) => ({
+    topic,
+    messages: ofTopic.map(({ topic: _, ...message }) => message),
+  }))
+  await producer.connect()
+  try {
+    await producer.sendBatch({ topicMessages, ...(compression === undefined ? {} : { compression }) })
+  } finally {
+    await producer.disconnect()
+  }
+}
+
+/** Offset of the next message to come, by partition. */
+export async function endOffsets(brokers: string, topic: string): Promise<Offsets> {
+  return withAdmin(brokers, async (admin) =>
+    Object.fromEntries(
+      (await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [partition, Number(high)]),
+    ),
+  )
+}
+
+/** Offset at which the group would go on, by partition; −1 where it has committed none. */
+export async function committedOffsets(brokers: string, group: string, topic: string): Promise<Offsets> {
+  return withAdmin(brokers, async (admin) => {
+    const [fetched] = await admin.fetchOffsets({ groupId: group, topics: [topic] })
+    return Object.fromEntries(
+      (fetched?.partitions ?? []).map(({ partition, offset }) => [partition, Number(offset)]),
+    )
+  })
+}
+
+async function withAdmin<T>(brokers: string, work: (admin: Admin) => Promise<T>): Promise<T> {
+  const admin = client(brokers).admin()
+  await admin.connect()
+  try {
+    return await work(admin)
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+function client(brokers: string): kafkajs.Kafka {
+  return new kafkajs.Kafka({
+    clientId: 'test',
+    brokers: brokers.split(','),
+    logLevel: kafkajs.logLevel.NOTHING,
+  })
+}
