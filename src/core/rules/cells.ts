@@ -1,0 +1,71 @@
+import { CellFault } from './faults.ts'
+import { didYouMean, nearest } from './nearest.ts'
+
+const RULE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+/** PostgreSQL refuses NUL, and the others would spoil a log line. */
+const CONTROL = /\p{Cc}/u
+
+/** What people write for yes and no elsewhere, so that the fault can name the right one. */
+const YES_NO_HINTS = new Map([
+  ['true', 'yes'],
+  ['y', 'yes'],
+  ['1', 'yes'],
+  ['false', 'no'],
+  ['n', 'no'],
+  ['0', 'no'],
+])
+
+/** A blank cell means any. Throws CellFault. */
+export function orAny<T>(parse: (text: string) => T): (text: string) => T | null {
+  return (text) => (text === '' ? null : parse(text))
+}
+
+/** One of the given words, spelt exactly. Throws CellFault that lists the words and names the nearest. */
+export function oneOf<T extends string>(words: readonly T[]): (text: string) => T {
+  return (text) => {
+    const word = words.find((candidate) => candidate === text)
+    if (word === undefined) throw new CellFault(notOneOf(text, words, nearest(text, words)))
+    return word
+  }
+}
+
+/** Throws CellFault. */
+export function parseYesNo(text: string): boolean {
+  if (text === 'yes') return true
+  if (text === 'no') return false
+  const words = ['yes', 'no']
+  throw new CellFault(notOneOf(text, words, YES_NO_HINTS.get(text.toLowerCase()) ?? nearest(text, words)))
+}
+
+/** An id that no row above has; `rowOfId` remembers it. Throws CellFault. */
+export function parseRuleId(text: string, row: number, rowOfId: Map<string, number>): string {
+  if (text === '') throw new CellFault('is blank: give the rule an id that it keeps for ever')
+  if (!RULE_ID.test(text)) {
+    throw new CellFault(
+      `"${text}" is not a rule id: use at most 64 letters, digits, ".", "_" and "-", a letter or digit first`,
+    )
+  }
+  const rowAbove = rowOfId.get(text)
+  if (rowAbove !== undefined) {
+    throw new CellFault(`"${text}" is already the rule in row ${rowAbove}: give each rule an id of its own`)
+  }
+  rowOfId.set(text, row)
+  return text
+}
+
+/** Short text for `failure_reason`. Throws CellFault. */
+export function parseReason(text: string): string {
+  if (CONTROL.test(text)) throw new CellFault('has a tab or another control character in it: remove it')
+  return text
+}
+
+/** A sentence for people. Throws CellFault. */
+export function parseBecause(text: string): string {
+  if (text === '') throw new CellFault('is blank: say in one sentence why the rule is as it is')
+  return parseReason(text)
+}
+
+function notOneOf(text: string, words: readonly string[], near: string | null): string {
+  const what = text === '' ? 'is blank' : `"${text}" is not valid`
+  return `${what}: use ${words.slice(0, -1).join(', ')} or ${words.at(-1)}${didYouMean(near)}`
+}

@@ -1,0 +1,65 @@
+import { type EventTypeCell, matchesEventType } from './event-types.ts'
+
+/** Event types that no rule tells apart. */
+export interface EventClass {
+  /** Stands for all of them. */
+  readonly representative: string
+  /** In words, such as `claim.paid`, `any other claim.*`, `any other event type`. */
+  readonly members: readonly string[]
+}
+
+export interface EventClasses {
+  readonly classes: readonly EventClass[]
+  /** The position in `classes` of any event type. Unknown ones are not cached: memory grows with the table only. */
+  readonly classOf: (eventType: string) => number
+}
+
+/**
+ * Folds all possible event types into the classes that these cells distinguish. A type is told apart by its name if a
+ * cell has it, else by the longest wildcard prefix that it starts with (which decides all the shorter ones), else by
+ * nothing: so one fresh type for each prefix, and one for none, stand for all types that are not named.
+ */
+export function foldEventTypes(
+  cells: readonly EventTypeCell[],
+  knownEventTypes: readonly string[],
+): EventClasses {
+  const distinct = [...new Map(cells.map((cell) => [cell.text, cell])).values()]
+  const names = new Set(distinct.flatMap((cell) => cell.names))
+  const prefixes = [...new Set(distinct.flatMap((cell) => cell.prefixes))].sort((a, b) => b.length - a.length)
+
+  const classes: { representative: string; members: string[] }[] = []
+  const classOfSignature = new Map<string, number>()
+  function fold(representative: string, words: string): number {
+    const signature = distinct.map((cell) => (matchesEventType(cell, representative) ? '1' : '0')).join('')
+    let index = classOfSignature.get(signature)
+    if (index === undefined) {
+      index = classes.push({ representative, members: [] }) - 1
+      classOfSignature.set(signature, index)
+    }
+    classes[index]?.members.push(words)
+    return index
+  }
+
+  const classOfNone = fold(freshType('', names), 'any other event type')
+  const classOfPrefix = prefixes.map((prefix) => fold(freshType(prefix, names), `any other ${prefix}*`))
+  const classOfType = new Map<string, number>()
+  for (const name of names) classOfType.set(name, fold(name, name))
+
+  function classOfUnknown(eventType: string): number {
+    for (let i = 0; i < prefixes.length; i++) {
+      if (eventType.startsWith(prefixes[i] as string)) return classOfPrefix[i] as number
+    }
+    return classOfNone
+  }
+  for (const eventType of knownEventTypes) {
+    if (!names.has(eventType)) classOfType.set(eventType, classOfUnknown(eventType))
+  }
+  return { classes, classOf: (eventType) => classOfType.get(eventType) ?? classOfUnknown(eventType) }
+}
+
+/** A type that starts with the prefix but with no longer one (those have one more dot) and is not named. */
+function freshType(prefix: string, names: ReadonlySet<string>): string {
+  let fresh = `${prefix}other`
+  while (names.has(fresh)) fresh += '-'
+  return fresh
+}

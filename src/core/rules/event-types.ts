@@ -1,0 +1,66 @@
+import { CellFault } from './faults.ts'
+import { didYouMean, nearest } from './nearest.ts'
+
+/** An "event type" cell: a list of names and `claim.*` wildcards, or (`negated`) all but these. */
+export interface EventTypeCell {
+  /** The cell in its canonical spelling: equal texts mean equal cells. */
+  readonly text: string
+  readonly negated: boolean
+  readonly names: readonly string[]
+  /** What comes before the `*` of each wildcard, the dot included. */
+  readonly prefixes: readonly string[]
+}
+
+const NAME = /^[\p{L}\p{N}._:/-]+$/u
+const WILDCARD = /^[\p{L}\p{N}._:/-]+\.\*$/u
+
+/**
+ * Parses `claim.paid`, `claim.*`, `claim.paid or invoice.*`, or one of these after `not`, which negates the whole
+ * list. Names are compared exactly. Throws CellFault.
+ */
+export function parseEventTypeCell(text: string): EventTypeCell {
+  const words = text.split(/\s+/)
+  const negated = words[0] === 'not'
+  const list = negated ? words.slice(1) : words
+  if (list.length === 0) throw new CellFault(`"${text}" names no event type after "not"`)
+  const items = list.filter((_, position) => position % 2 === 0)
+  const separators = list.filter((_, position) => position % 2 === 1)
+  for (const separator of separators) {
+    if (separator !== 'or')
+      throw new CellFault(
+        `"${text}" has "${separator}" where only "or" can stand${didYouMean(nearest(separator, ['or']))}`,
+      )
+  }
+  if (items.length === separators.length)
+    throw new CellFault(`"${text}" ends in "or": name one more event type`)
+  for (const item of items) checkItem(item, text)
+  const duplicate = items.find((item, position) => items.indexOf(item) !== position)
+  if (duplicate !== undefined) throw new CellFault(`"${text}" names ${duplicate} twice`)
+  return {
+    text: words.join(' '),
+    negated,
+    names: items.filter((item) => !item.endsWith('*')),
+    prefixes: items.filter((item) => item.endsWith('*')).map((item) => item.slice(0, -1)),
+  }
+}
+
+/** Whether a rule with this cell looks at events of this type. */
+export function matchesEventType(cell: EventTypeCell, eventType: string): boolean {
+  const listed =
+    cell.names.includes(eventType) || cell.prefixes.some((prefix) => eventType.startsWith(prefix))
+  return listed !== cell.negated
+}
+
+function checkItem(item: string, text: string): void {
+  if (item === 'not') throw new CellFault(`"${text}": "not" can stand only once, in front of the whole list`)
+  if (item === 'or') throw new CellFault(`"${text}": "or" must stand between two event types`)
+  if (NAME.test(item) || WILDCARD.test(item)) return
+  if (item.includes('*')) {
+    throw new CellFault(
+      `"${item}" is not a wildcard: only the form claim.* is one (leave the cell blank for any event type)`,
+    )
+  }
+  throw new CellFault(
+    `"${item}" is not an event type: use letters, digits, ".", "_", "-", ":" and "/" only, with "or" between event types`,
+  )
+}

@@ -1,0 +1,58 @@
+import type { Facts } from '../facts.ts'
+import { findFaults } from './check.ts'
+import { foldEventTypes } from './classes.ts'
+import { type Answer, enumerate } from './enumerate.ts'
+import { RuleTableError } from './faults.ts'
+import { loadRuleTable } from './load.ts'
+import type { Rule } from './rule.ts'
+import { describeSituation, SITUATIONS, situationIndex } from './situations.ts'
+import type { Verdict } from './verdict.ts'
+
+/** A rule table in force. */
+export interface RuleTable {
+  /** SHA-256 of `source`, in hex. */
+  readonly revision: string
+  readonly source: string
+  readonly rules: readonly Rule[]
+  /** A look-up in what the rules engine said of every situation that there is. */
+  readonly decide: (facts: Facts) => Verdict
+}
+
+/**
+ * Loads a rule table and has the rules engine decide every situation of every class of event types, once.
+ * `sha256` returns the hash of a text's UTF-8 bytes in hex. Throws RuleTableError with all faults: those of the file,
+ * or else the situations that no rule covers and those in which a rule sends to nobody.
+ */
+export async function createRuleTable(
+  csvText: string,
+  knownEventTypes: readonly string[],
+  sha256: (text: string) => string,
+): Promise<RuleTable> {
+  const { rules } = loadRuleTable(csvText)
+  const { classes, classOf } = foldEventTypes(
+    rules.map((rule) => rule.when.eventType).filter((cell) => cell !== null),
+    knownEventTypes,
+  )
+  const answers = await enumerate(rules, classes)
+  const faults = findFaults(answers)
+  if (faults.length > 0) throw new RuleTableError(faults)
+
+  const verdicts = answers.map(verdictOf)
+  return {
+    revision: sha256(csvText),
+    source: csvText,
+    rules,
+    decide: (facts) =>
+      verdicts[classOf(facts.eventType) * SITUATIONS.length + situationIndex(facts)] as Verdict,
+  }
+}
+
+function verdictOf({ rule, situation }: Answer): Verdict {
+  if (rule === null) throw new Error(`no rule covers: ${describeSituation(situation)}`)
+  return Object.freeze({
+    ruleId: rule.id,
+    outcome: rule.outcome,
+    channel: rule.sendBy ?? situation.preferredChannel,
+    reason: rule.reason,
+  })
+}

@@ -1,0 +1,249 @@
+import t from 'tap'
+import { RuleTableError } from '../../../src/core/rules/faults.ts'
+import { loadRuleTable } from '../../../src/core/rules/load.ts'
+
+const HEADINGS =
+  'rule,event type,party,opted out,preferred channel,email on file,phone on file,outcome,send by,reason,because'
+const COLUMNS = HEADINGS.replaceAll(',', ', ')
+const QUOTES =
+  'the quotes do not pair up: a cell in quotes opens and closes with " on the same line and has "" for each " in it'
+
+/** The faults of a table with these rows below the headings; the first is row 2. */
+function faultsOf(...rows: string[]): readonly string[] {
+  return faultsOfFile([HEADINGS, ...rows].join('\n'))
+}
+
+function faultsOfFile(csvText: string): readonly string[] {
+  try {
+    loadRuleTable(csvText)
+  } catch (error) {
+    if (error instanceof RuleTableError) return error.faults
+    throw error
+  }
+  return []
+}
+
+t.test('a row becomes a rule', async (t) => {
+  const { rules } = loadRuleTable(
+    `${HEADINGS}\nr1,not claim.* or policy.issued,found,no,SMS,yes,no,SEND,EMAIL,,"Because, so."\nr2,,,,,,,SKIP,,muted,So.`,
+  )
+  t.strictSame(rules, [
+    {
+      id: 'r1',
+      row: 2,
+      when: {
+        eventType: {
+          text: 'not claim.* or policy.issued',
+          negated: true,
+          names: ['policy.issued'],
+          prefixes: ['claim.'],
+        },
+        party: 'found',
+        optedOut: false,
+        preferredChannel: 'SMS',
+        emailOnFile: true,
+        phoneOnFile: false,
+      },
+      outcome: 'SEND',
+      sendBy: 'EMAIL',
+      reason: null,
+      because: 'Because, so.',
+    },
+    {
+      id: 'r2',
+      row: 3,
+      when: {
+        eventType: null,
+        party: null,
+        optedOut: null,
+        preferredChannel: null,
+        emailOnFile: null,
+        phoneOnFile: null,
+      },
+      outcome: 'SKIP',
+      sendBy: null,
+      reason: 'muted',
+      because: 'So.',
+    },
+  ])
+})
+
+t.test('what spreadsheets do to a file changes nothing but the row numbers', async (t) => {
+  const plain = loadRuleTable(`${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`).rules
+  const files = {
+    'a BOM': `\uFEFF${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`,
+    CRLF: `${HEADINGS}\r\na,,,,,,,SKIP,,x,Y.\r\nb,claim.*,,,,,,SKIP,,x,Y.\r\n`,
+    'mixed line ends': `${HEADINGS}\r\na,,,,,,,SKIP,,x,Y.\rb,claim.*,,,,,,SKIP,,x,Y.\n`,
+    'a BOM before quotes': `\uFEFF"rule"${HEADINGS.slice(4)}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`,
+    'no line end': `${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.`,
+    'blank rows and cells': `${HEADINGS},,\na,,,,,,,SKIP,,x,Y.,,\nb,claim.*,,,,,,SKIP,,x,Y.,,\n,,,,,,,,,,,,\n\n  \n`,
+    'blanks around cells': `${HEADINGS}\n a , ,,,,,,SKIP ,, x ,Y. \nb,  claim.* ,,,,,,SKIP,,x,Y.\n`,
+    'quotes everywhere': `"${HEADINGS.replaceAll(',', '","')}"\n"a","","","","","","","SKIP","","x","Y."\n"b","claim.*",,,,,,"SKIP",,"x","Y."\n`,
+  }
+  for (const [name, csvText] of Object.entries(files)) t.strictSame(loadRuleTable(csvText).rules, plain, name)
+  const spaced = loadRuleTable(`\n${HEADINGS}\n\na,,,,,,,SKIP,,x,Y.\n`).rules
+  t.equal(spaced[0]?.row, 4, 'the row is the line in the file, blank lines counted')
+})
+
+t.test('columns may stand in any order', async (t) => {
+  const { rules } = loadRuleTable(
+    'because,reason,send by,outcome,phone on file,email on file,preferred channel,opted out,party,event type,rule\nY.,,SMS,SEND,yes,,,,found,,a',
+  )
+  t.match(rules, [{ id: 'a', because: 'Y.', sendBy: 'SMS', outcome: 'SEND', when: { party: 'found' } }])
+})
+
+t.test('an empty file is refused', async (t) => {
+  const empty = ['the file is empty: it needs a line of headings and at least one rule']
+  for (const csvText of ['', '\uFEFF', '\n\r\n', ',,,\n']) t.strictSame(faultsOfFile(csvText), empty)
+  t.strictSame(faultsOfFile(`${HEADINGS}\n\n`), [
+    'row 1 is all there is: add at least one rule below the headings',
+  ])
+})
+
+t.test('faults of the headings name the columns', async (t) => {
+  t.strictSame(
+    faultsOfFile(
+      'rule,Event type,party,opted out,preferred channel,email on file,outcome,send by,party,reason,because,notes\na,,,,,,SKIP,,,x,Y.,',
+    ),
+    [
+      `row 1: "Event type" is not a column: the columns are ${COLUMNS}; did you mean "event type"?`,
+      'row 1: column "party" is there twice',
+      `row 1: "notes" is not a column: the columns are ${COLUMNS}`,
+      'row 1: column "event type" is missing',
+      'row 1: column "phone on file" is missing',
+    ],
+  )
+  t.strictSame(faultsOfFile(`"${HEADINGS}\na,,,,,,,SKIP,,x,Y.`), [`row 1: ${QUOTES}`])
+})
+
+/** Each: a row, and the only fault that it has. */
+const rowFaults: [string, string][] = [
+  [',,,,,,,SKIP,,x,Y.', ', column "rule": is blank: give the rule an id that it keeps for ever'],
+  [
+    'no good,,,,,,,SKIP,,x,Y.',
+    ', column "rule": "no good" is not a rule id: use at most 64 letters, digits, ".", "_" and "-", a letter or digit first',
+  ],
+  [
+    'a,,fond,,,,,SKIP,,x,Y.',
+    ', column "party": "fond" is not valid: use found, not found, unresolved or missing; did you mean "found"?',
+  ],
+  [
+    'a,,somebody else,,,,,SKIP,,x,Y.',
+    ', column "party": "somebody else" is not valid: use found, not found, unresolved or missing',
+  ],
+  ['a,,,TRUE,,,,SKIP,,x,Y.', ', column "opted out": "TRUE" is not valid: use yes or no; did you mean "yes"?'],
+  ['a,,,Yes,,,,SKIP,,x,Y.', ', column "opted out": "Yes" is not valid: use yes or no; did you mean "yes"?'],
+  [
+    'a,,,,email,,,SKIP,,x,Y.',
+    ', column "preferred channel": "email" is not valid: use EMAIL, SMS or IN_APP; did you mean "EMAIL"?',
+  ],
+  ['a,,,,,0,,SKIP,,x,Y.', ', column "email on file": "0" is not valid: use yes or no; did you mean "no"?'],
+  ['a,,,,,,maybe,SKIP,,x,Y.', ', column "phone on file": "maybe" is not valid: use yes or no'],
+  ['a,,,,,,,,,x,Y.', ', column "outcome": is blank: use SEND, SKIP or FAIL'],
+  [
+    'a,,,,,,,SENT,,,Y.',
+    ', column "outcome": "SENT" is not valid: use SEND, SKIP or FAIL; did you mean "SEND"?',
+  ],
+  [
+    'a,,found,,,,,SEND,IN-APP,,Y.',
+    ', column "send by": "IN-APP" is not valid: use EMAIL, SMS or IN_APP; did you mean "IN_APP"?',
+  ],
+  ['a,,,,,,,SKIP,SMS,x,Y.', ', column "send by": "SMS" on a SKIP: leave it blank, nothing is sent'],
+  [
+    'a,,found,,,,,SEND,IN_APP,x,Y.',
+    ', column "reason": "x" on a SEND: leave it blank, only SKIP and FAIL have one',
+  ],
+  ['a,,,,,,,FAIL,,,Y.', ', column "reason": is blank: say in a few words why the outcome is FAIL'],
+  ['a,,,,,,,SKIP,,a\0b,Y.', ', column "reason": has a tab or another control character in it: remove it'],
+  ['a,,,,,,,SKIP,,x,Y\tZ.', ', column "because": has a tab or another control character in it: remove it'],
+  ['a,,,,,,,SKIP,,x,', ', column "because": is blank: say in one sentence why the rule is as it is'],
+  [
+    'a,,,,,,,SKIP,,x,Because, you see.',
+    ' has 12 cells for 11 columns: put quotes around a text with a comma in it',
+  ],
+  ['a,,,,,,,SKIP,,x', ' has 10 cells for 11 columns: put in the commas of blank cells too'],
+  ['a,,,,,,,SKIP,,x,"Open', `: ${QUOTES}`],
+  ['a,,,,,,,SKIP,,x,say "so"', `: ${QUOTES}`],
+  [
+    'a,claim*,,,,,,SKIP,,x,Y.',
+    ', column "event type": "claim*" is not a wildcard: only the form claim.* is one (leave the cell blank for any event type)',
+  ],
+  [
+    'a,*,,,,,,SKIP,,x,Y.',
+    ', column "event type": "*" is not a wildcard: only the form claim.* is one (leave the cell blank for any event type)',
+  ],
+  [
+    'a,claim.*.paid,,,,,,SKIP,,x,Y.',
+    ', column "event type": "claim.*.paid" is not a wildcard: only the form claim.* is one (leave the cell blank for any event type)',
+  ],
+  [
+    'a,claim.paid|claim.void,,,,,,SKIP,,x,Y.',
+    ', column "event type": "claim.paid|claim.void" is not an event type: use letters, digits, ".", "_", "-", ":" and "/" only, with "or" between event types',
+  ],
+  [
+    'a,claim.paid OR claim.void,,,,,,SKIP,,x,Y.',
+    ', column "event type": "claim.paid OR claim.void" has "OR" where only "or" can stand; did you mean "or"?',
+  ],
+  [
+    'a,claim.paid and claim.void,,,,,,SKIP,,x,Y.',
+    ', column "event type": "claim.paid and claim.void" has "and" where only "or" can stand',
+  ],
+  [
+    'a,claim.paid or,,,,,,SKIP,,x,Y.',
+    ', column "event type": "claim.paid or" ends in "or": name one more event type',
+  ],
+  [
+    'a,or claim.paid,,,,,,SKIP,,x,Y.',
+    ', column "event type": "or claim.paid" has "claim.paid" where only "or" can stand',
+  ],
+  [
+    'a,or or or,,,,,,SKIP,,x,Y.',
+    ', column "event type": "or or or": "or" must stand between two event types',
+  ],
+  ['a,not,,,,,,SKIP,,x,Y.', ', column "event type": "not" names no event type after "not"'],
+  [
+    'a,not x or not,,,,,,SKIP,,x,Y.',
+    ', column "event type": "not x or not": "not" can stand only once, in front of the whole list',
+  ],
+  ['a,x or y or x,,,,,,SKIP,,x,Y.', ', column "event type": "x or y or x" names x twice'],
+]
+
+t.test('each fault of a row names row, column and value, and what would be right', async (t) => {
+  for (const [row, fault] of rowFaults) t.strictSame(faultsOf(row), [`row 2${fault}`], JSON.stringify(row))
+})
+
+t.test('a duplicate rule id names the row that had it first', async (t) => {
+  t.strictSame(faultsOf('a,,,,,,,SKIP,,x,Y.', 'b,,,,,,,SKIP,,x,Y.', 'a,,,,,,,SKIP,,x,Y.'), [
+    'row 4, column "rule": "a" is already the rule in row 2: give each rule an id of its own',
+  ])
+})
+
+t.test('all faults of a file are named in one go, in the order of the file', async (t) => {
+  const faults = faultsOf(...rowFaults.map(([row], index) => row.replace(/^a,/, `r${index},`)))
+  t.equal(faults.length, rowFaults.length)
+  for (const [index, [, fault]] of rowFaults.entries()) {
+    t.ok(faults.includes(`row ${index + 2}${fault}`), `row ${index + 2}${fault}`)
+  }
+  const rowNumbers = faults.map((fault) => Number(/^row (\d+)/.exec(fault)?.[1]))
+  t.strictSame(
+    rowNumbers,
+    rowNumbers.toSorted((a, b) => a - b),
+  )
+})
+
+t.test('one row may have several faults, each named', async (t) => {
+  t.strictSame(faultsOf('a,,fond,ja,,,,SKPI,,,'), [
+    'row 2, column "party": "fond" is not valid: use found, not found, unresolved or missing; did you mean "found"?',
+    'row 2, column "opted out": "ja" is not valid: use yes or no',
+    'row 2, column "outcome": "SKPI" is not valid: use SEND, SKIP or FAIL; did you mean "SKIP"?',
+    'row 2, column "because": is blank: say in one sentence why the rule is as it is',
+  ])
+})
+
+t.test('the error lists its faults', async (t) => {
+  t.throws(() => loadRuleTable(''), {
+    name: 'RuleTableError',
+    message:
+      'the rule table has 1 fault:\n  the file is empty: it needs a line of headings and at least one rule',
+  })
+})

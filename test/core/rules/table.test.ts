@@ -1,0 +1,140 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import type { Facts } from '../../../src/core/facts.ts'
+import { RuleTableError } from '../../../src/core/rules/faults.ts'
+import { createRuleTable, type RuleTable } from '../../../src/core/rules/table.ts'
+
+const [HEADINGS, ...DEFAULT_ROWS] = readFileSync(
+  new URL('../../../rules/dispatch.csv', import.meta.url),
+  'utf8',
+)
+  .trim()
+  .split('\n') as [string, ...string[]]
+const OPTED_OUT = DEFAULT_ROWS.findIndex((row) => row.startsWith('opted-out,'))
+const NO_EMAIL = DEFAULT_ROWS.findIndex((row) => row.startsWith('no-email,'))
+
+function tableOf(rows: string[]): Promise<RuleTable> {
+  return createRuleTable([HEADINGS, ...rows].join('\n'), [], () => 'revision')
+}
+
+async function faultsOf(...rows: string[]): Promise<readonly string[]> {
+  try {
+    await tableOf(rows)
+  } catch (error) {
+    if (error instanceof RuleTableError) return error.faults
+    throw error
+  }
+  return []
+}
+
+function reachable(eventType: string, change: Partial<Facts> = {}): Facts {
+  return {
+    eventType,
+    party: 'found',
+    optedOut: false,
+    preferredChannel: 'SMS',
+    emailOnFile: true,
+    phoneOnFile: true,
+    ...change,
+  }
+}
+
+t.test('a situation that no rule covers is named in words', async (t) => {
+  const withoutNoPhone = DEFAULT_ROWS.filter((row) => !row.startsWith('no-phone,'))
+  t.strictSame(await faultsOf(...withoutNoPhone), [
+    'no rule covers: party found, not opted out, prefers SMS, no email on file, no phone on file (whatever the event type)',
+    'no rule covers: party found, not opted out, prefers SMS, email on file, no phone on file (whatever the event type)',
+  ])
+})
+
+t.test('a gap that only some event types fall into names them', async (t) => {
+  t.strictSame(
+    await faultsOf(
+      'all-but-claims,not claim.* or policy.issued,,,,,,SKIP,,x,Y.',
+      'rest,,found,,,,,SKIP,,x,Y.',
+      'n,,not found,,,,,SKIP,,x,Y.',
+      'u,,unresolved,,,,,SKIP,,x,Y.',
+    ),
+    ['no rule covers: party missing (any other claim.*, policy.issued)'],
+  )
+})
+
+t.test('a SEND without a found party is refused', async (t) => {
+  t.strictSame(await faultsOf('missing-in-app,,missing,,,,,SEND,IN_APP,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
+    'row 2: rule "missing-in-app" sends by IN_APP without a found party: party missing (whatever the event type)',
+  ])
+  t.strictSame(await faultsOf('a,claim.paid,unresolved,yes,SMS,,,SEND,EMAIL,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
+    'row 2: rule "a" sends by EMAIL without a found party: party unresolved, opted out, prefers SMS (claim.paid)',
+  ])
+})
+
+t.test('a SEND without an address for its channel is refused', async (t) => {
+  t.strictSame(await faultsOf('by-choice,,found,yes,,no,yes,SEND,,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
+    'row 2: rule "by-choice" sends by EMAIL without an email on file: party found, opted out, prefers EMAIL, no email on file, phone on file (whatever the event type)',
+  ])
+  t.strictSame(await faultsOf('by-sms,,found,no,IN_APP,yes,,SEND,SMS,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
+    'row 2: rule "by-sms" sends by SMS without a phone on file: party found, not opted out, prefers IN_APP, email on file, no phone on file (whatever the event type)',
+  ])
+})
+
+t.test('a SEND is judged by the situations that the rules above leave to it', async (t) => {
+  const above = ['a,,,,,no,,SKIP,,x,Y.', 'b,,not found,,,,,SKIP,,x,Y.', 'c,,unresolved,,,,,SKIP,,x,Y.']
+  const table = await tableOf([...above, 'd,,missing,,,,,SKIP,,x,Y.', 'e,,,,,,,SEND,EMAIL,,Y.'])
+  t.strictSame(table.decide(reachable('x')), { ruleId: 'e', outcome: 'SEND', channel: 'EMAIL', reason: null })
+})
+
+t.test('a blank "send by" means the preferred channel', async (t) => {
+  const table = await tableOf(['a,,found,,,yes,yes,SEND,,,Y.', 'rest,,,,,,,SKIP,,x,Y.'])
+  for (const preferredChannel of ['EMAIL', 'SMS', 'IN_APP'] as const) {
+    t.equal(table.decide(reachable('x', { preferredChannel })).channel, preferredChannel)
+  }
+})
+
+t.test('the first rule that matches wins, also among many', async (t) => {
+  const rows = Array.from({ length: 30 }, (_, index) => `r${index},t${index} or last,,,,,,SKIP,,x,Y.`)
+  const table = await tableOf([...rows, 'rest,,,,,,,SKIP,,x,Y.'])
+  t.equal(table.decide(reachable('t17')).ruleId, 'r17')
+  t.equal(table.decide(reachable('last')).ruleId, 'r0')
+  t.equal(table.decide(reachable('none')).ruleId, 'rest')
+})
+
+t.test('rule ids that mean something to an event emitter are ids like any other', async (t) => {
+  for (const id of ['error', 'success', 'failure', 'constructor', 'toString']) {
+    const table = await tableOf([`${id},claim.paid,,,,,,SKIP,,x,Y.`, 'rest,,,,,,,SKIP,,x,Y.'])
+    t.equal(table.decide(reachable('claim.paid')).ruleId, id)
+    t.equal(table.decide(reachable('x')).ruleId, 'rest')
+  }
+})
+
+t.test('event types that objects inherit are unknown types, unless a rule names them', async (t) => {
+  const plain = await tableOf(DEFAULT_ROWS)
+  const naming = await tableOf(['a,__proto__ or constructor,,,,,,SKIP,,x,Y.', ...DEFAULT_ROWS])
+  for (const eventType of ['__proto__', 'constructor', 'toString']) {
+    t.equal(plain.decide(reachable(eventType)).ruleId, 'sms', eventType)
+    t.equal(naming.decide(reachable(eventType)).ruleId, eventType === 'toString' ? 'sms' : 'a', eventType)
+  }
+})
+
+t.test('muting a type is one row above opted-out', async (t) => {
+  const table = await tableOf(DEFAULT_ROWS.toSpliced(OPTED_OUT, 0, 'muted,invoice.paid,,,,,,SKIP,,muted,Y.'))
+  t.match(table.decide(reachable('invoice.paid')), { outcome: 'SKIP', reason: 'muted' })
+  t.match(table.decide(reachable('invoice.overdue')), { outcome: 'SEND', channel: 'SMS' })
+})
+
+t.test('never by SMS is two rows above no-email', async (t) => {
+  const rows = [
+    'by-email,claim.*,,,SMS,yes,,SEND,EMAIL,,Y.',
+    'not-by-sms,claim.*,found,,SMS,,,SKIP,,no email on file,Y.',
+  ]
+  const table = await tableOf(DEFAULT_ROWS.toSpliced(NO_EMAIL, 0, ...rows))
+  t.match(table.decide(reachable('claim.paid')), { outcome: 'SEND', channel: 'EMAIL' })
+  t.match(table.decide(reachable('claim.paid', { emailOnFile: false })), { outcome: 'SKIP', channel: 'SMS' })
+  t.match(table.decide(reachable('policy.issued')), { outcome: 'SEND', channel: 'SMS' })
+})
+
+t.test('a critical type that ignores the opt-out is one cell', async (t) => {
+  const rows = DEFAULT_ROWS.map((row) => row.replace('opted-out,', 'opted-out,not claim.rejected'))
+  const table = await tableOf(rows)
+  t.match(table.decide(reachable('claim.rejected', { optedOut: true })), { outcome: 'SEND', channel: 'SMS' })
+  t.match(table.decide(reachable('claim.paid', { optedOut: true })), { ruleId: 'opted-out' })
+})
