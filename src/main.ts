@@ -1,0 +1,81 @@
+#!/usr/bin/env node
+import { Command } from 'commander'
+import type { Logger } from 'pino'
+import { type App, createApp } from './app.ts'
+import { ConfigError, databaseUrlOf, loadConfig } from './config.ts'
+import { migrate } from './postgres/migrate.ts'
+import { createLog } from './telemetry/log.ts'
+
+const program = new Command('notifications-service')
+  .description('Turns domain events from Kafka into member messages and writes one log row for each.')
+  .showHelpAfterError()
+
+program
+  .command('serve', { isDefault: true })
+  .description('consume events, retry failed notifications and serve HTTP until told to stop')
+  .action(serve)
+program.command('migrate').description('bring the database schema up to date').action(runMigrations)
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  // What people are to correct is said in words; anything else is a fault of ours and shows where.
+  const expected = error instanceof ConfigError || (error instanceof Error && error.name === 'RuleTableError')
+  process.stderr.write(`${expected ? error.message : error instanceof Error ? error.stack : String(error)}\n`)
+  process.exit(1)
+}
+
+async function runMigrations(): Promise<void> {
+  const log = createLog('info')
+  const names = await migrate(databaseUrlOf(process.env), log)
+  log.info({ migrations: names }, names.length === 0 ? 'the schema is up to date' : 'the schema was migrated')
+}
+
+async function serve(): Promise<void> {
+  const config = loadConfig(process.env)
+  const log = createLog(config.logLevel)
+  for (const warning of config.warnings) log.warn(warning)
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(event, (err) => {
+      log.fatal({ err }, `${event}: ending the process; what was under way is not committed and comes again`)
+      process.exit(1)
+    })
+  }
+  const app = await createApp(config, log)
+  const url = await app.start()
+  log.info({ url }, 'listening')
+  stopOnSignals(app, config.shutdownGraceMs, log)
+  app.failed.catch(async (err) => {
+    log.fatal({ err }, 'consumption has ended for good: ending the process, to be started again')
+    await stopWithin(app, config.shutdownGraceMs, log)
+    process.exit(1)
+  })
+}
+
+/** The first signal stops in order, exit code 0; the second one ends the process at once. */
+function stopOnSignals(app: App, graceMs: number, log: Logger): void {
+  let stopping = false
+  const onSignal = async (signal: NodeJS.Signals): Promise<void> => {
+    if (stopping) process.exit(1)
+    stopping = true
+    log.info({ signal }, 'stopping')
+    process.exit((await stopWithin(app, graceMs, log)) ? 0 : 1)
+  }
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
+}
+
+/** False: it took longer than the grace period. Nothing is lost then either: what is not committed comes again. */
+async function stopWithin(app: App, graceMs: number, log: Logger): Promise<boolean> {
+  const late = new Promise<boolean>((resolve) => setTimeout(resolve, graceMs, false))
+  const stopped = app.stop().then(
+    () => true,
+    (err: unknown) => {
+      log.error({ err }, 'stopping failed')
+      return false
+    },
+  )
+  const inTime = await Promise.race([stopped, late])
+  log.info(inTime ? 'stopped' : 'not stopped within the grace period: ending the process')
+  return inTime
+}
