@@ -1,0 +1,221 @@
+import type { EachBatchPayload } from 'kafkajs'
+import { pino } from 'pino'
+import t from 'tap'
+import type { Chunk, CommitResult } from '../../src/core/chunk.ts'
+import { createPartitionConsumer } from '../../src/kafka/partition.ts'
+
+/** One partition whose broker and database are told what to say. */
+function partition(given: {
+  checkpoint?: bigint
+  offsets?: { earliest: bigint; end: bigint }
+  batchCountMax?: number
+  dispatch?: (chunk: Chunk, heartbeat: () => Promise<void>) => Promise<CommitResult>
+}) {
+  const chunks: Chunk[] = []
+  const seeks: bigint[] = []
+  const resets: bigint[] = []
+  const sleeps: number[] = []
+  const lines: { level: number; msg: string }[] = []
+  const consumer = createPartitionConsumer({
+    loadCheckpoint: async () => given.checkpoint ?? -1n,
+    resetCheckpoint: async (_topic, _partition, _held, offset) => {
+      resets.push(offset)
+      return offset
+    },
+    dispatch: async (chunk, heartbeat) => {
+      chunks.push(chunk)
+      return given.dispatch
+        ? await given.dispatch(chunk, heartbeat)
+        : { kind: 'committed', inserted: [], rejected: [] }
+    },
+    offsetsOf: async () => given.offsets ?? { earliest: 0n, end: 1_000n },
+    seek: (_topic, _partition, offset) => seeks.push(offset),
+    sleep: async (durationMs) => {
+      sleeps.push(durationMs)
+    },
+    isStopping: () => false,
+    batchCountMax: given.batchCountMax ?? 500,
+    log: pino({ level: 'warn' }, { write: (line: string) => lines.push(JSON.parse(line)) }),
+  })
+
+  /** Delivers messages of these offsets, as fetched from `fetchedOffset` on. */
+  async function deliver(
+    offsets: number[],
+    batch: { fetchedOffset?: number; lastOffset?: number; highWatermark?: number } = {},
+    payload: Partial<EachBatchPayload> = {},
+  ) {
+    const resolved: string[] = []
+    const committed: string[] = []
+    await consumer.eachBatch({
+      batch: {
+        topic: 'claims',
+        partition: 0,
+        highWatermark: String(batch.highWatermark ?? 1_000),
+        fetchedOffset: String(batch.fetchedOffset ?? offsets[0]),
+        messages: offsets.map((offset) => ({
+          offset: String(offset),
+          key: null,
+          value: Buffer.from('x'),
+          headers: {},
+        })),
+        lastOffset: () => String(batch.lastOffset ?? offsets.at(-1)),
+      },
+      resolveOffset: (offset: string) => resolved.push(offset),
+      commitOffsetsIfNecessary: async ({ topics }: { topics: { partitions: { offset: string }[] }[] }) => {
+        committed.push(topics[0]?.partitions[0]?.offset ?? '')
+      },
+      heartbeat: async () => {},
+      isRunning: () => true,
+      isStale: () => false,
+      ...payload,
+    } as unknown as EachBatchPayload)
+    return { resolved, committed }
+  }
+  return { deliver, chunks, seeks, resets, sleeps, lines, forget: consumer.forget }
+}
+const offsetsOf = (chunks: Chunk[]) =>
+  chunks.map((chunk) => chunk.messages.map(({ offset }) => Number(offset)))
+
+t.test('a batch is cut into chunks, each resolved and committed to Kafka as its offset + 1', async (t) => {
+  const { deliver, chunks } = partition({ batchCountMax: 2 })
+  const { resolved, committed } = await deliver([0, 1, 2, 3, 4], { lastOffset: 5 })
+  t.same(offsetsOf(chunks), [[0, 1], [2, 3], [4]])
+  t.same(
+    chunks.map(({ heldOffset, nextOffset }) => [heldOffset, nextOffset]),
+    [
+      [-1n, 1n],
+      [1n, 3n],
+      [3n, 5n],
+    ],
+  )
+  t.same(resolved, ['1', '3', '5'])
+  t.same(committed, ['2', '4', '6'])
+})
+
+t.test('offsets at or below the checkpoint are done already and skipped', async (t) => {
+  const { deliver, chunks, seeks } = partition({ checkpoint: 2n })
+  await deliver([1, 2, 3, 4])
+  t.same(offsetsOf(chunks), [[3, 4]])
+  const behind = partition({ checkpoint: 9n })
+  await behind.deliver([1, 2, 3])
+  t.same(behind.chunks, [])
+  t.same(behind.seeks, [10n])
+  t.same(seeks, [])
+})
+
+t.test('a fetch that starts beyond the checkpoint is sought back, once, and then accepted', async (t) => {
+  const { deliver, chunks, seeks, lines } = partition({ checkpoint: 4n })
+  await deliver([8, 9])
+  t.same(seeks, [5n])
+  t.same(chunks, [])
+  await deliver([8, 9], { fetchedOffset: 8 })
+  t.same(seeks, [5n])
+  t.same(offsetsOf(chunks), [[8, 9]])
+  t.same(lines, [], 'those offsets never existed: nothing to report')
+})
+
+t.test('messages that retention removed before they were processed are counted in the log', async (t) => {
+  const { deliver, chunks, lines } = partition({ checkpoint: 4n, offsets: { earliest: 8n, end: 10n } })
+  await deliver([8, 9])
+  await deliver([8, 9])
+  t.same(offsetsOf(chunks), [[8, 9]])
+  t.match(lines, [
+    { msg: '3 messages are gone: the broker’s retention overtook the checkpoint'.replace('’', "'") },
+  ])
+})
+
+t.test(
+  'a checkpoint beyond the end starts a topic that was created anew from its earliest offset',
+  async (t) => {
+    const { deliver, chunks, resets, lines } = partition({
+      checkpoint: 99n,
+      offsets: { earliest: 0n, end: 2n },
+    })
+    await deliver([0, 1], { highWatermark: 2 })
+    t.same(resets, [-1n])
+    t.same(offsetsOf(chunks), [[0, 1]])
+    t.match(lines, [{ msg: /the topic was created anew/ }])
+  },
+)
+
+t.test('a checkpoint beyond an old batch is no new topic', async (t) => {
+  const { deliver, resets, seeks } = partition({ checkpoint: 99n, offsets: { earliest: 0n, end: 200n } })
+  await deliver([0, 1], { highWatermark: 2 })
+  t.same(resets, [])
+  t.same(seeks, [100n])
+})
+
+t.test('a checkpoint that another consumer moved is gone on from', async (t) => {
+  const { deliver, seeks } = partition({ dispatch: async () => ({ kind: 'moved', checkpoint: 41n }) })
+  const { resolved, committed } = await deliver([0, 1])
+  t.same(seeks, [42n])
+  t.same([resolved, committed], [[], []])
+})
+
+t.test('an infrastructure error is waited out, with heartbeats, and skips nothing', async (t) => {
+  let failures = 3
+  let heartbeats = 0
+  const { deliver, chunks, sleeps } = partition({
+    dispatch: async () => {
+      if (failures-- > 0) throw new TypeError('even a bug of ours must not end the consumer')
+      return { kind: 'committed', inserted: [], rejected: [] }
+    },
+  })
+  const { resolved } = await deliver(
+    [0, 1],
+    {},
+    {
+      heartbeat: async () => {
+        heartbeats++
+      },
+    },
+  )
+  t.same(offsetsOf(chunks), [
+    [0, 1],
+    [0, 1],
+    [0, 1],
+    [0, 1],
+  ])
+  t.same(sleeps, [500, 1_000, 1_000, 1_000])
+  t.ok(heartbeats >= 4)
+  t.same(resolved, ['1'])
+})
+
+t.test('a lost membership ends the batch with kafkajs’s own error', async (t) => {
+  const lost = Object.assign(new Error('rebalancing'), {
+    name: 'KafkaJSProtocolError',
+    type: 'REBALANCE_IN_PROGRESS',
+  })
+  const { deliver, chunks } = partition({
+    dispatch: async (_chunk, heartbeat) => {
+      await heartbeat()
+      return { kind: 'committed', inserted: [], rejected: [] }
+    },
+  })
+  await t.rejects(deliver([0, 1], {}, { heartbeat: () => Promise.reject(lost) }), lost)
+  t.equal(chunks.length, 1)
+})
+
+t.test('a consumer that stops takes no further chunk', async (t) => {
+  let running = true
+  const { deliver, chunks } = partition({
+    batchCountMax: 1,
+    dispatch: async () => {
+      running = false
+      return { kind: 'committed', inserted: [], rejected: [] }
+    },
+  })
+  const { resolved } = await deliver([0, 1, 2], {}, { isRunning: () => running })
+  t.same(offsetsOf(chunks), [[0]])
+  t.same(resolved, ['0'])
+})
+
+t.test('positions are forgotten when the group is joined anew', async (t) => {
+  const given = { checkpoint: -1n }
+  const { deliver, chunks, forget } = partition(given)
+  await deliver([0])
+  given.checkpoint = 5n
+  forget()
+  await deliver([5, 6])
+  t.same(offsetsOf(chunks), [[0], [6]])
+})
