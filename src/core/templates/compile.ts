@@ -1,0 +1,159 @@
+import mustache from 'mustache'
+import { nearest } from '../rules/nearest.ts'
+import { EVENT_TYPES } from './event-types.ts'
+import { TemplateError, type TemplateFault } from './faults.ts'
+import { EXPRESSIONS, generateModule, isVariable, type SoundTemplate } from './generate.ts'
+import { type Note, type Piece, parseTemplate } from './parse.ts'
+import { splitSource } from './split.ts'
+import type { Variables } from './template.ts'
+
+/** A file of `templates/`: its name without the folder, and its text as it is, BOM and line breaks included. */
+export interface TemplateFile {
+  readonly name: string
+  readonly text: string
+}
+
+export interface CompileOptions {
+  /** SHA-256 of a text's UTF-8 bytes, in hexadecimal. */
+  readonly sha256: (text: string) => string
+}
+
+const EXTENSION = '.mustache'
+const GENERIC = 'generic'
+const NAMES: readonly string[] = [...EVENT_TYPES, GENERIC]
+const VARIABLES = Object.keys(EXPRESSIONS)
+
+/**
+ * Compiles the templates of all event types and the generic one into the text of a TypeScript module. What it
+ * renders is what mustache renders without escaping. The files may come in any order.
+ * Throws TemplateError with every fault of every file.
+ */
+export function compileTemplates(
+  files: readonly TemplateFile[],
+  options: CompileOptions,
+): { readonly module: string } {
+  const faults: TemplateFault[] = []
+  for (const { name } of files) {
+    if (!NAMES.some((known) => name === known + EXTENSION)) faults.push(surplus(name))
+  }
+  const [generic, ...byEventType] = [GENERIC, ...EVENT_TYPES].map((name) => {
+    const file = files.find((candidate) => candidate.name === name + EXTENSION)
+    if (file !== undefined) return compileFile(name, file, options, faults)
+    faults.push(missing(name))
+    return undefined
+  })
+  if (faults.length > 0) throw new TemplateError(faults.sort(byFileAndLine))
+  return { module: generateModule(byEventType as SoundTemplate[], generic as SoundTemplate) }
+}
+
+/** The template of one file, not to be used if a fault was found. */
+function compileFile(
+  name: string,
+  { name: file, text: source }: TemplateFile,
+  options: CompileOptions,
+  faults: TemplateFault[],
+): SoundTemplate | undefined {
+  const faultCountBefore = faults.length
+  const note = (line: number, text: string) => faults.push({ file, line, text })
+
+  const garbled = source.search(/[\0\uFFFD]/)
+  if (garbled !== -1) {
+    note(lineAt(source, garbled), 'this is not UTF-8 text: save the file as UTF-8')
+    return undefined
+  }
+  const parts = splitSource(source)
+  if (parts.bodyLine === 1) note(1, 'the subject is missing: begin the file with "Subject: …"')
+  if (parts.bodyLine === 2) note(2, 'the subject is one line: leave the line after it blank')
+  if (parts.body.trim() === '') note(parts.bodyLine, 'the body is empty: write it below the subject')
+
+  const subject = compilePart(parts.subject, 1, note)
+  const body = compilePart(parts.body, parts.bodyLine, note)
+  // What follows renders the parts, which takes sound ones.
+  if (faults.length > faultCountBefore) return undefined
+  if (canBeBlank(parts.subject)) note(1, 'the subject is empty, or can be: give it words of its own')
+  if (name !== GENERIC && !insertsLocator(parts.body)) {
+    note(parts.bodyLine, 'the body must insert {{locator}}, whether there is a reason or not')
+  }
+  return { name, revision: options.sha256(source), source, subject, body }
+}
+
+function compilePart(
+  template: string,
+  firstLine: number,
+  noteLine: (line: number, text: string) => void,
+): readonly Piece[] {
+  const note: Note = (offset, text) => noteLine(firstLine - 1 + lineAt(template, offset), text)
+  const pieces = parseTemplate(template, note)
+  checkPieces(pieces, note)
+  return pieces
+}
+
+function checkPieces(pieces: readonly Piece[], note: Note): void {
+  for (const piece of pieces) {
+    if (piece.kind === 'text') continue
+    if (piece.kind === 'partial') {
+      note(piece.offset, `partial ${quote(piece.name)} cannot be used: write its text here`)
+      continue
+    }
+    if (!isVariable(piece.name)) note(piece.offset, unknownVariable(piece.name))
+    if (piece.kind === 'section') checkPieces(piece.pieces, note)
+  }
+}
+
+function unknownVariable(name: string): string {
+  return `${quote(name)} is not a variable: the variables are ${VARIABLES.join(', ')}${hint(name, VARIABLES)}`
+}
+
+function surplus(file: string): TemplateFault {
+  if (!file.endsWith(EXTENSION)) {
+    return { file, line: null, text: `is not a template: name it <event type>${EXTENSION}, or take it out` }
+  }
+  const name = file.slice(0, -EXTENSION.length)
+  return { file, line: null, text: `${quote(name)} is not a known event type${hint(name, NAMES)}` }
+}
+
+function missing(name: string): TemplateFault {
+  const what = name === GENERIC ? 'the template for every other event type' : `the template of ${name}`
+  return { file: name + EXTENSION, line: null, text: `${what} is missing: add this file` }
+}
+
+function hint(value: string, choices: readonly string[]): string {
+  const choice = nearest(value, choices)
+  return choice === null ? '' : `; did you mean "${choice}"?`
+}
+
+const REASONS = [null, 'r'] as const
+
+function canBeBlank(subject: string): boolean {
+  return REASONS.some((reason) =>
+    ['', 'l'].some((locator) => renderByMustache(subject, { eventType: 'e', locator, reason }).trim() === ''),
+  )
+}
+
+/** Whether another locator makes another text, with a reason and without. */
+function insertsLocator(body: string): boolean {
+  return REASONS.every((reason) => {
+    const [text, other] = ['l', 'm'].map((locator) =>
+      renderByMustache(body, { eventType: 'e', locator, reason }),
+    )
+    return text !== other
+  })
+}
+
+function renderByMustache(template: string, variables: Variables): string {
+  return mustache.render(template, variables, {}, { escape: String })
+}
+
+/** The line, counted from 1, of an offset. */
+function lineAt(text: string, offset: number): number {
+  return text.slice(0, offset).split(/\r\n|\n|\r/).length
+}
+
+function quote(name: string): string {
+  return JSON.stringify(name)
+}
+
+function byFileAndLine(a: TemplateFault, b: TemplateFault): number {
+  if (a.file !== b.file) return a.file < b.file ? -1 : 1
+  return (a.line ?? 0) - (b.line ?? 0)
+}

@@ -1,0 +1,23 @@
+/** The event types that have a template of their own (specification, "Events", "Consumed"). */
+export const EVENT_TYPES = [
+  'policy.issued',
+  'policy.cancelled',
+  'policy.reinstated',
+  'policy.lapsed',
+  'policy.renewed',
+  'policy.endorsed',
+  'claim.submitted',
+  'claim.review_required',
+  'claim.approved',
+  'claim.rejected',
+  'claim.info_requested',
+  'claim.paid',
+  'invoice.finalised',
+  'invoice.paid',
+  'invoice.overdue',
+  'payment.received',
+  'payment.void',
+  'charge.void',
+  'adjustment.applied',
+  'adjustment.reversed',
+] as const

@@ -1,0 +1,22 @@
+/** What is wrong with one file. `line` counts from 1; null where it is the file itself that is missing or surplus. */
+export interface TemplateFault {
+  readonly file: string
+  readonly line: number | null
+  readonly text: string
+}
+
+/** Templates that are not fit to be compiled. Carries all their faults, by file and line. */
+export class TemplateError extends Error {
+  readonly faults: readonly TemplateFault[]
+
+  constructor(faults: readonly TemplateFault[]) {
+    const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`
+    super(`the templates have ${count}:\n${faults.map((fault) => `  ${sentence(fault)}`).join('\n')}`)
+    this.name = 'TemplateError'
+    this.faults = faults
+  }
+}
+
+function sentence({ file, line, text }: TemplateFault): string {
+  return `${line === null ? file : `${file}:${line}`}: ${text}`
+}

@@ -1,0 +1,420 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { compileTemplates } from '../../../src/core/templates/compile.ts'
+import { EVENT_TYPES } from '../../../src/core/templates/event-types.ts'
+import { TemplateError } from '../../../src/core/templates/faults.ts'
+import { compile, files, filesWith, load, renderByMustache, sha256, variableSets } from './generated.ts'
+
+function faultsOf(changes: Readonly<Record<string, string | null>>): string {
+  try {
+    compile(filesWith(changes))
+  } catch (error) {
+    if (error instanceof TemplateError) return error.message
+    throw error
+  }
+  return 'no fault'
+}
+
+/** The faults of one file, without the headline. */
+function faultsIn(text: string, file = 'claim.paid.mustache'): string[] {
+  const [, ...lines] = faultsOf({ [file]: text }).split('\n')
+  return lines.map((line) => line.trim())
+}
+
+const VARIABLES = 'the variables are eventType, locator, reason'
+
+const FAULTY: readonly { what: string; text: string; faults: readonly string[]; file?: string }[] = [
+  {
+    what: 'an unknown variable',
+    text: 'Subject: {{eventTyp}}\n\n{{locator}}\n{{{Reason}}}{{&locater}}\n{{zzzzzzzzz}}{{.}}{{locator.length}}{{}}\n',
+    faults: [
+      `claim.paid.mustache:1: "eventTyp" is not a variable: ${VARIABLES}; did you mean "eventType"?`,
+      `claim.paid.mustache:4: "Reason" is not a variable: ${VARIABLES}; did you mean "reason"?`,
+      `claim.paid.mustache:4: "locater" is not a variable: ${VARIABLES}; did you mean "locator"?`,
+      `claim.paid.mustache:5: "zzzzzzzzz" is not a variable: ${VARIABLES}`,
+      `claim.paid.mustache:5: "." is not a variable: ${VARIABLES}`,
+      `claim.paid.mustache:5: "locator.length" is not a variable: ${VARIABLES}; did you mean "locator"?`,
+      `claim.paid.mustache:5: "" is not a variable: ${VARIABLES}`,
+    ],
+  },
+  {
+    what: 'an unknown variable that is a built-in property',
+    text: 'Subject: s\n\n{{locator}}{{constructor}}{{__proto__}}',
+    faults: [
+      `claim.paid.mustache:3: "constructor" is not a variable: ${VARIABLES}`,
+      `claim.paid.mustache:3: "__proto__" is not a variable: ${VARIABLES}`,
+    ],
+  },
+  {
+    what: 'an unknown variable that opens a section, and one within it',
+    text: 'Subject: s\n\n{{locator}}\n{{#reasons}}\n{{x}}\n{{/reasons}}\n{{^raeson}}{{/raeson}}',
+    faults: [
+      `claim.paid.mustache:4: "reasons" is not a variable: ${VARIABLES}; did you mean "reason"?`,
+      `claim.paid.mustache:5: "x" is not a variable: ${VARIABLES}`,
+      `claim.paid.mustache:7: "raeson" is not a variable: ${VARIABLES}; did you mean "reason"?`,
+    ],
+  },
+  {
+    what: 'a section that is never closed',
+    text: 'Subject: s\n\n{{locator}} {{x}}\n{{^reason}}{{/reason}}\n{{#reason}}\nwhy {\n',
+    faults: [
+      `claim.paid.mustache:3: "x" is not a variable: ${VARIABLES}`,
+      'claim.paid.mustache:5: section "reason" is never closed: put {{/reason}} where it ends',
+    ],
+  },
+  {
+    what: 'a section within a section, neither of them closed',
+    text: 'Subject: s\n\n{{#locator}}\n{{^reason}}\nwhy',
+    faults: ['claim.paid.mustache:4: section "reason" is never closed: put {{/reason}} where it ends'],
+  },
+  {
+    what: 'a section that begins in the subject and ends in the body',
+    text: 'Subject: {{#reason}}s\n\n{{/reason}}{{locator}}',
+    faults: [
+      'claim.paid.mustache:1: section "reason" is never closed: put {{/reason}} where it ends',
+      'claim.paid.mustache:3: no section "reason" is open here: take the closing tag out',
+    ],
+  },
+  {
+    what: 'a section closed under another name',
+    text: 'Subject: s\n\n{{locator}}\n{{#reason}}\nwhy\n{{/raeson}}\n{{x}}',
+    faults: ['claim.paid.mustache:6: section "reason" is still open here: close it first, with {{/reason}}'],
+  },
+  {
+    what: 'sections that cross',
+    text: 'Subject: s\n\n{{#locator}}{{locator}}\n{{#reason}}\n{{/locator}}\n{{/reason}}',
+    faults: ['claim.paid.mustache:5: section "reason" is still open here: close it first, with {{/reason}}'],
+  },
+  {
+    what: 'a closing tag without a section',
+    text: 'Subject: s\n\n{{locator}}\n{{/reason}}',
+    faults: ['claim.paid.mustache:4: no section "reason" is open here: take the closing tag out'],
+  },
+  {
+    what: 'a tag that is never closed',
+    text: 'Subject: s\n\n{{locator}}\n{{x}}\n{{reason\n{{locator}\n',
+    faults: [
+      `claim.paid.mustache:4: "x" is not a variable: ${VARIABLES}`,
+      'claim.paid.mustache:5: a tag is never closed: end it with as many } as it has {',
+    ],
+  },
+  {
+    what: 'a tag of three braces closed by two, within a section',
+    text: 'Subject: s\n\n{{locator}}\n{{#reason}}\n{{{reason}}\n{{/reason}}\n',
+    faults: ['claim.paid.mustache:5: a tag is never closed: end it with as many } as it has {'],
+  },
+  {
+    what: 'no subject',
+    text: 'Hello\n\n{{locator}} {{x}}',
+    faults: [
+      'claim.paid.mustache:1: the subject is missing: begin the file with "Subject: …"',
+      `claim.paid.mustache:3: "x" is not a variable: ${VARIABLES}`,
+    ],
+  },
+  {
+    what: 'an empty file',
+    text: '',
+    faults: [
+      'claim.paid.mustache:1: the subject is missing: begin the file with "Subject: …"',
+      'claim.paid.mustache:1: the body is empty: write it below the subject',
+    ],
+  },
+  ...['', ' \t', ' {{! none }}', ' {{#reason}}r{{/reason}}', ' {{^reason}}r{{/reason}}', ' {{locator}}'].map(
+    (subject) => ({
+      what: `the subject "${subject}", which is or can be empty`,
+      text: `Subject:${subject}\n\n{{locator}}`,
+      faults: ['claim.paid.mustache:1: the subject is empty, or can be: give it words of its own'],
+    }),
+  ),
+  {
+    what: 'a subject of two lines',
+    text: 'Subject: one\n two {{x}}\n\n{{locator}}',
+    faults: [
+      'claim.paid.mustache:2: the subject is one line: leave the line after it blank',
+      `claim.paid.mustache:2: "x" is not a variable: ${VARIABLES}`,
+    ],
+  },
+  {
+    what: 'a subject with a tag of two lines',
+    text: 'Subject: {{locator\n}}\n\n{{locator}}',
+    faults: [
+      'claim.paid.mustache:1: a tag is never closed: end it with as many } as it has {',
+      'claim.paid.mustache:2: the subject is one line: leave the line after it blank',
+    ],
+  },
+  {
+    what: 'a partial',
+    text: 'Subject: {{> head}}\n\n{{locator}}\n{{#reason}}\n{{>foot}}\n{{/reason}}',
+    faults: [
+      'claim.paid.mustache:1: partial "head" cannot be used: write its text here',
+      'claim.paid.mustache:5: partial "foot" cannot be used: write its text here',
+    ],
+  },
+  {
+    what: 'changed delimiters',
+    text: 'Subject: s\n\n{{locator}}\n{{=<% %>=}}\n<% reason %>{{ = }}\n{{x}}',
+    faults: [
+      'claim.paid.mustache:4: the delimiters cannot be changed: take this tag out and write {{…}} throughout',
+      'claim.paid.mustache:5: the delimiters cannot be changed: take this tag out and write {{…}} throughout',
+      `claim.paid.mustache:6: "x" is not a variable: ${VARIABLES}`,
+    ],
+  },
+  {
+    what: 'no body',
+    text: 'Subject: s\n\n \n',
+    faults: ['claim.paid.mustache:3: the body is empty: write it below the subject'],
+  },
+  {
+    what: 'no body of the generic template',
+    text: 'Subject: s',
+    faults: ['generic.mustache:3: the body is empty: write it below the subject'],
+    file: 'generic.mustache',
+  },
+  ...[
+    'no locator',
+    '{{eventType}} {{reason}}',
+    '{{#locator}}some{{/locator}}{{! {{locator}}',
+    '{{#reason}}{{locator}}{{/reason}}',
+    '{{^reason}}{{locator}}{{/reason}}',
+    '{{^locator}}{{locator}}{{/locator}}',
+  ].map((body) => ({
+    what: `a body that never or not always inserts the locator: ${body}`,
+    text: `Subject: s {{locator}}\n\n${body}\n`,
+    faults: ['claim.paid.mustache:3: the body must insert {{locator}}, whether there is a reason or not'],
+  })),
+  ...['\0', '\uFFFD'].map((garbled) => ({
+    what: `what is no UTF-8 text: ${JSON.stringify(garbled)}`,
+    text: `Subject: s\n\n{{locator}}\nGr${garbled}${garbled}e`,
+    faults: ['claim.paid.mustache:4: this is not UTF-8 text: save the file as UTF-8'],
+  })),
+]
+
+for (const { what, text, faults, file } of FAULTY) {
+  t.test(`the build refuses ${JSON.stringify(what)}`, async (t) => {
+    t.strictSame(faultsIn(text, file), faults)
+    t.strictSame(faultsIn(`\uFEFF${text.replaceAll('\n', '\r\n')}`, file), faults, 'with BOM and CRLF too')
+  })
+}
+
+t.test('the build refuses a file for no known event type', async (t) => {
+  const text = 'Subject: s\n\n{{locator}}'
+  t.equal(
+    faultsOf({ 'pet.adopted.mustache': text, 'claim.payed.mustache': text, 'Generic.mustache': text }),
+    `the templates have 3 faults:
+  Generic.mustache: "Generic" is not a known event type; did you mean "generic"?
+  claim.payed.mustache: "claim.payed" is not a known event type; did you mean "claim.paid"?
+  pet.adopted.mustache: "pet.adopted" is not a known event type`,
+  )
+  t.equal(
+    faultsOf({ 'notes.txt': '' }),
+    'the templates have 1 fault:\n  notes.txt: is not a template: name it <event type>.mustache, or take it out',
+  )
+})
+
+t.test('the build refuses a known event type without a file', async (t) => {
+  for (const eventType of EVENT_TYPES) {
+    t.equal(
+      faultsOf({ [`${eventType}.mustache`]: null }),
+      `the templates have 1 fault:\n  ${eventType}.mustache: the template of ${eventType} is missing: add this file`,
+    )
+  }
+})
+
+t.test('the build refuses to do without the generic template', async (t) => {
+  t.equal(
+    faultsOf({ 'generic.mustache': null }),
+    'the templates have 1 fault:\n  generic.mustache: the template for every other event type is missing: add this file',
+  )
+})
+
+t.test('the build reports the faults of all files at once, by file and line', async (t) => {
+  t.equal(
+    faultsOf({
+      'policy.issued.mustache': 'Subject: s\n\n{{locator}}\n{{x}}\n{{#reason}}',
+      'claim.paid.mustache': 'Subject: \n\n{{locator}}',
+      'invoice.paid.mustache': null,
+      'nonsense.mustache': '',
+    }),
+    `the templates have 5 faults:
+  claim.paid.mustache:1: the subject is empty, or can be: give it words of its own
+  invoice.paid.mustache: the template of invoice.paid is missing: add this file
+  nonsense.mustache: "nonsense" is not a known event type
+  policy.issued.mustache:4: "x" is not a variable: ${VARIABLES}
+  policy.issued.mustache:5: section "reason" is never closed: put {{/reason}} where it ends`,
+  )
+})
+
+t.test('the generic template need not insert the locator', async (t) => {
+  t.equal(faultsOf({ 'generic.mustache': 'Subject: s\n\nSomething happened' }), 'no fault')
+})
+
+t.test('the module does not depend on the order of the files', async (t) => {
+  t.equal(compile([...files].reverse()), compile(files))
+})
+
+t.test('a file with BOM and CRLF renders as one without, under a revision of its own', async (t) => {
+  const plain = 'Subject: One\n\nTwo {{locator}}\n{{#reason}}\n{{reason}}\n{{/reason}}\nThree\n'
+  const marked = `\uFEFF${plain.replaceAll('\n', '\r\n')}`
+  const templates = await load(
+    compile(filesWith({ 'claim.paid.mustache': plain, 'claim.approved.mustache': marked })),
+  )
+  const [a, b] = ['claim.paid', 'claim.approved'].map((name) => templates.byEventType.get(name))
+  t.equal(b?.source, marked)
+  t.equal(b?.revision, sha256(marked))
+  t.not(a?.revision, b?.revision)
+  for (const variables of variableSets) {
+    t.equal(a?.subject(variables), b?.subject(variables))
+    t.equal(a?.body(variables), b?.body(variables))
+  }
+})
+
+t.test('all three kinds of insertion are plain', async (t) => {
+  const source =
+    'Subject: {{locator}}|{{{locator}}}|{{&locator}}.\n\n{{ locator }}|{{{ locator }}}|{{& locator }}'
+  const templates = await load(compile(filesWith({ 'claim.paid.mustache': source })))
+  const variables = { eventType: 'claim.paid', locator: '<a href="x">&\'`=/</a>', reason: null }
+  const three = [variables.locator, variables.locator, variables.locator].join('|')
+  t.equal(templates.byEventType.get('claim.paid')?.subject(variables), `${three}.`)
+  t.equal(templates.byEventType.get('claim.paid')?.body(variables), three)
+})
+
+// biome-ignore format: a list
+const INJECTIONS = [
+  '"', '\\', '\\"', "'", '`', `\${globalThis.injected = true}`, '`+(globalThis.injected=true)+`',
+  '" + (globalThis.injected = true) + "', '\\" + (globalThis.injected = true) + \\"', '\u2028globalThis.injected=true\u2029',
+  '*/ globalThis.injected = true /*', '// x', '</script>', '\\u0022+(globalThis.injected=true)+\\u0022', '\uD800', '$&$1$$',
+]
+
+t.test('no text of a template can become code', async (t) => {
+  for (const injection of INJECTIONS) {
+    const source = `Subject: s ${injection}.\n\n{{locator}}${injection}\n{{#reason}}${injection}{{/reason}}{{! ${injection} }}`
+    const templates = await load(
+      compile(filesWith({ 'claim.paid.mustache': source, 'generic.mustache': source })),
+    )
+    for (const template of [templates.byEventType.get('claim.paid'), templates.generic]) {
+      const variables = { eventType: 'e', locator: injection, reason: injection }
+      t.equal(template?.source, source)
+      t.equal(template?.subject(variables), `s ${injection}.`)
+      t.equal(template?.body(variables), renderByMustache(source, variables).body)
+    }
+    t.notOk('injected' in globalThis, injection)
+  }
+})
+
+t.test('the module imports types only, and no text of a template breaks its lines', async (t) => {
+  const source = 'Subject: s\n\n{{locator}}\u2028a\u2029b'
+  const module = compile(filesWith({ 'claim.paid.mustache': source }))
+  t.strictSame(module.match(/^.*\bimport\b.*$/gm), [
+    "import type { Template, Templates } from '../core/templates/template.ts'",
+  ])
+  t.notMatch(module, /[\r\u2028\u2029]/)
+})
+
+t.test('no name in a tag can become code', async (t) => {
+  for (const name of ['locator+(globalThis.injected=true)', '"]', 'locator;x', 'locator\n.x', '`', '*/']) {
+    for (const tag of [
+      `{{${name}}}`,
+      `{{&${name}}}`,
+      `{{#${name}}}{{/${name}}}`,
+      `{{^${name}}}{{/${name}}}`,
+    ]) {
+      const [fault, ...others] = faultsIn(`Subject: s\n\n{{locator}}${tag}`)
+      t.ok(fault?.startsWith(`claim.paid.mustache:3: ${JSON.stringify(name)} is not a variable`), tag)
+      t.equal(others.length, 0)
+    }
+  }
+})
+
+// biome-ignore format: a list
+const inlineText = fc.constantFrom(
+  'a', ' ', '  ', '\t', '"', "'", '`', '\\', `\${x}`, ' { ', ' } ', '\u2028', '\u2029', 'é', '😀', '<&>', '\u00a0',
+)
+const variable = fc.constantFrom('eventType', 'locator', 'reason')
+
+function template(text: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  return fc.letrec<{ pieces: string; piece: string }>((tie) => ({
+    pieces: fc.array(tie('piece'), { maxLength: 6 }).map((pieces) => pieces.join('')),
+    piece: fc.oneof(
+      { depthSize: 'small' },
+      text,
+      variable.chain((name) =>
+        fc.constantFrom(`{{${name}}}`, `{{{ ${name} }}}`, `{{&${name}}}`, `{{ ${name} }}`),
+      ),
+      fc.constantFrom('{{! note }}', '{{!{{}}'),
+      fc
+        .tuple(fc.constantFrom('#', '^'), variable, text, tie('pieces'), text)
+        .map(
+          ([kind, name, before, within, after]) => `{{${kind}${name}}}${before}${within}{{/${name}}}${after}`,
+        ),
+    ),
+  })).pieces
+}
+
+const variables = fc.record({
+  eventType: fc.string({ unit: 'binary' }),
+  locator: fc.string(),
+  reason: fc.option(fc.string()),
+})
+
+t.test('a template of any pieces renders as mustache renders it', async (t) => {
+  const subject = template(inlineText)
+  const body = template(fc.oneof(inlineText, fc.constantFrom('\n', '\n\n', '\n  ', '  \n', '\r\n')))
+  await t.resolves(
+    fc.assert(
+      fc.asyncProperty(subject, body, variables, async (subject, body, given) => {
+        const source = `Subject: s ${subject}\n\n${body}|{{locator}}`
+        const { byEventType } = await load(compile(filesWith({ 'claim.paid.mustache': source })))
+        const template = byEventType.get('claim.paid')
+        for (const variables of [given, { ...given, reason: null }, { ...given, locator: '' }]) {
+          const expected = renderByMustache(source, variables)
+          assert.equal(template?.subject(variables), expected.subject)
+          assert.equal(template?.body(variables), expected.body)
+        }
+      }),
+      { numRuns: 200 },
+    ),
+  )
+})
+
+t.test('scraps are refused or render as mustache renders them', async (t) => {
+  // biome-ignore format: a list
+  const scrap = fc.constantFrom(
+    '{{', '}}', '{', '}', '#', '^', '/', '>', '&', '=', '!', ' ', '\n', 'x', 'reason', 'locator',
+    '{{#reason}}', '{{/reason}}', '{{^locator}}', '{{/locator}}', '{{locator}}', '{{{reason}}}', '{{! x }}',
+  )
+  const count = { compiled: 0, refused: 0 }
+  await t.resolves(
+    fc.assert(
+      fc.asyncProperty(fc.array(scrap, { maxLength: 12 }), variables, async (scraps, variables) => {
+        const source = `Subject: s\n\n{{locator}}${scraps.join('')}`
+        let module: string
+        try {
+          module = compile(filesWith({ 'claim.paid.mustache': source }))
+        } catch (error) {
+          if (!(error instanceof TemplateError)) throw error
+          for (const { line } of error.faults)
+            assert.ok(line !== null && line >= 3 && line <= source.split('\n').length)
+          count.refused++
+          return
+        }
+        count.compiled++
+        const { byEventType } = await load(module)
+        assert.equal(byEventType.get('claim.paid')?.body(variables), renderByMustache(source, variables).body)
+      }),
+      { numRuns: 200 },
+    ),
+  )
+  t.ok(count.compiled > 10 && count.refused > 10, `${count.compiled} compiled, ${count.refused} refused`)
+})
+
+t.test('the hash is of the exact text', async (t) => {
+  const hashed: string[] = []
+  compileTemplates(files, {
+    sha256: (text) => {
+      hashed.push(text)
+      return 'h'
+    },
+  })
+  t.strictSame(hashed.sort(), files.map(({ text }) => text).sort())
+})

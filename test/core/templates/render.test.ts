@@ -1,0 +1,40 @@
+import t from 'tap'
+import { finish } from '../../../src/core/templates/finish.ts'
+import { render } from '../../../src/core/templates/render.ts'
+import { compile, filesWith, load, renderByMustache } from './generated.ts'
+
+const ALL_IN_SUBJECT = 'Subject: {{eventType}}|{{locator}}|{{reason}}\n\n{{locator}}\n{{reason}}\n'
+
+t.test('no variable can add a line to the subject, and so a header to an email', async (t) => {
+  const templates = await load(
+    compile(filesWith({ 'claim.paid.mustache': ALL_IN_SUBJECT, 'generic.mustache': ALL_IN_SUBJECT })),
+  )
+  const breaks = ['\r\n', '\n', '\r', '\n\n', '\v', '\f', '\u0085', '\u2028', '\u2029', '\0', '\t']
+  for (const lineBreak of breaks) {
+    const hostile = `a${lineBreak}Bcc: x@example.com`
+    for (const eventType of ['claim.paid', hostile]) {
+      const variables = { eventType, locator: hostile, reason: hostile }
+      const { subject, body, revision } = render(templates, variables)
+      const shown = 'a Bcc: x@example.com'
+      t.equal(subject, `${eventType === hostile ? shown : eventType}|${shown}|${shown}`)
+      t.equal(body, `${hostile}\n${hostile}`)
+      t.strictSame({ subject, body }, finish(renderByMustache(ALL_IN_SUBJECT, variables)))
+      t.match(revision, /^[0-9a-f]{64}$/)
+    }
+  }
+})
+
+t.test('a body loses the line breaks at its end, wherever they come from', async (t) => {
+  const source = 'Subject: s\n\n{{locator}}\n\n{{#reason}}\n{{reason}}\n{{/reason}}\n\n\n'
+  const templates = await load(compile(filesWith({ 'claim.paid.mustache': source })))
+  const bodyOf = (locator: string, reason: string | null) =>
+    render(templates, { eventType: 'claim.paid', locator, reason }).body
+  t.equal(bodyOf('CLM-1', null), 'CLM-1')
+  t.equal(bodyOf('CLM-1', 'Late.\r\n'), 'CLM-1\n\nLate.')
+  t.equal(bodyOf('\r\n', null), '')
+})
+
+t.test('a text of line breaks takes no more than its length to finish', async (t) => {
+  const lineBreaks = '\n'.repeat(1_000_000)
+  t.equal(finish({ subject: `${lineBreaks}x`, body: `${lineBreaks}x` }).body.length, 1_000_001)
+})
