@@ -1,0 +1,141 @@
+import { pino } from 'pino'
+import t from 'tap'
+import type { Contact } from '../src/core/contact.ts'
+import type { DueEntry, RetriedEntry } from '../src/core/retry.ts'
+import { createRetry, RETRY_INTERVAL_MS } from '../src/retry.ts'
+
+const due = (eventId: string, partyLocator: string | null = 'party-1'): DueEntry => ({
+  locator: `NTF-${eventId}`,
+  eventId,
+  eventType: 'claim.paid',
+  partyLocator,
+  subject: 'S',
+  body: 'B',
+  attemptCount: 1,
+})
+
+/** The retry over pages of due rows, with a clock that stands until the test moves it. */
+function world(given: {
+  pages: DueEntry[][]
+  contact?: (party: string) => Contact
+  isDown?: () => boolean
+  passMs?: number
+}) {
+  const retried: RetriedEntry[] = []
+  const asked: string[][] = []
+  const sleeps: { durationMs: number; wake: () => void }[] = []
+  let nowMs = 0
+  let pagesRead = 0
+  const retry = createRetry<number>({
+    readDue: async (after) => {
+      const page = after ?? 0
+      pagesRead++
+      nowMs += given.passMs ?? 0
+      return { due: given.pages[page] ?? [], next: page + 1 < given.pages.length ? page + 1 : null }
+    },
+    preferencesOf: async () => new Map(),
+    contactsOf: async (parties) => {
+      asked.push([...parties])
+      const found: Contact = { state: 'found', email: 'a@example.com', phone: null }
+      return new Map(parties.map((party) => [party, given.contact?.(party) ?? found]))
+    },
+    isDown: given.isDown ?? (() => false),
+    decide: (facts) => ({
+      ruleId: 'r',
+      outcome: facts.party === 'found' ? 'SEND' : facts.party === 'unresolved' ? 'FAIL' : 'SKIP',
+      channel: 'EMAIL',
+      reason: facts.party === 'found' ? null : facts.party,
+    }),
+    commit: async (entries) => {
+      retried.push(...entries)
+      return entries
+    },
+    clock: {
+      nowMs: () => nowMs,
+      sleep: (durationMs, signal) =>
+        new Promise((resolve, reject) => {
+          signal.addEventListener('abort', () => reject(new Error('aborted')))
+          sleeps.push({ durationMs, wake: resolve })
+        }),
+    },
+    log: pino({ level: 'silent' }),
+  })
+  return { retry, retried, asked, sleeps, pagesRead: () => pagesRead }
+}
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+t.test('a pass takes every page that is due, with one look-up per distinct party of a page', async (t) => {
+  const { retry, retried, asked } = world({ pages: [[due('a'), due('b')], [due('c', 'party-2')]] })
+  await retry.pass()
+  t.same(
+    retried.map((entry) => entry.due.eventId),
+    ['a', 'b', 'c'],
+  )
+  t.same(asked, [['party-1'], ['party-2']])
+  t.match(retried[0], { status: 'SENT', attemptCount: 2, address: 'a@example.com' })
+})
+
+t.test('each row is decided anew by the rule table', async (t) => {
+  const contacts: Record<string, Contact> = {
+    gone: { state: 'not found' },
+    broken: { state: 'unresolved', error: 'it answered 500' },
+  }
+  const { retry, retried } = world({
+    pages: [[due('a', 'gone'), due('b', 'broken'), due('c', null)]],
+    contact: (party) => contacts[party] ?? { state: 'not found' },
+  })
+  await retry.pass()
+  t.match(retried, [
+    { status: 'SKIPPED', decision: { failureReason: 'not found' } },
+    { status: 'FAILED', decision: { failureReason: 'unresolved: it answered 500' } },
+    { status: 'SKIPPED', decision: { failureReason: 'missing' } },
+  ])
+})
+
+t.test('while policy administration is known to be down no attempt is burned', async (t) => {
+  const { retry, retried, pagesRead } = world({
+    pages: [[due('a'), due('b', null)], [due('c')]],
+    contact: () => ({ state: 'unresolved', error: 'down' }),
+    isDown: () => true,
+  })
+  await retry.pass()
+  t.same(
+    retried.map((entry) => entry.due.eventId),
+    ['b'],
+    'who needs no contact is retried all the same',
+  )
+  t.equal(pagesRead(), 1)
+})
+
+t.test('passes start every 60 seconds, however long one takes', async (t) => {
+  const { retry, sleeps, pagesRead } = world({ pages: [[]], passMs: 12_000 })
+  retry.start()
+  await turn()
+  t.equal(pagesRead(), 1)
+  t.same(
+    sleeps.map(({ durationMs }) => durationMs),
+    [RETRY_INTERVAL_MS - 12_000],
+  )
+  sleeps[0]?.wake()
+  await turn()
+  t.equal(pagesRead(), 2)
+  await retry.stop()
+})
+
+t.test('a pass that fails is followed by the next one', async (t) => {
+  let fail = true
+  const { retry, sleeps, pagesRead } = world({
+    pages: [[due('a')]],
+    isDown: () => {
+      if (fail) throw new Error('the database is gone')
+      return false
+    },
+  })
+  retry.start()
+  await turn()
+  fail = false
+  sleeps[0]?.wake()
+  await turn()
+  t.equal(pagesRead(), 2)
+  await retry.stop()
+})
