@@ -1,0 +1,66 @@
+import type { Contact } from '../core/contact.ts'
+
+/** Well below any session time-out, so that a long look-up keeps its consumer alive. */
+const HEARTBEAT_INTERVAL_MS = 500
+
+/** One look-up of many parties: gathers their contacts, and beats while they come in. */
+export class Call {
+  /** Resolves when every party is settled. Rejects with the first `fail`. */
+  readonly result: Promise<Map<string, Contact>>
+  readonly #resolve: (contacts: Map<string, Contact>) => void
+  readonly #reject: (error: unknown) => void
+  readonly #partyCount: number
+  readonly #onAnswer: () => Promise<void>
+  readonly #contacts = new Map<string, Contact>()
+  #beatenAtMs = performance.now()
+  #beating = false
+  #late = false
+
+  constructor(partyCount: number, onAnswer: () => Promise<void>) {
+    const { promise, resolve, reject } = Promise.withResolvers<Map<string, Contact>>()
+    this.result = promise
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#partyCount = partyCount
+    this.#onAnswer = onAnswer
+    this.#finish()
+  }
+
+  settle(locator: string, contact: Contact): void {
+    this.#contacts.set(locator, contact)
+    if (this.#isBeatDue()) void this.#beat()
+    this.#finish()
+  }
+
+  /** The deadline has passed: what is settled from here on is no answer, and no heartbeat is waited for. */
+  expire(): void {
+    this.#late = true
+  }
+
+  fail(error: unknown): void {
+    this.#reject(error)
+  }
+
+  #isBeatDue(): boolean {
+    if (this.#beating || this.#late || this.#contacts.size === this.#partyCount) return false
+    return performance.now() - this.#beatenAtMs >= HEARTBEAT_INTERVAL_MS
+  }
+
+  async #beat(): Promise<void> {
+    this.#beating = true
+    try {
+      await this.#onAnswer()
+    } catch (error) {
+      this.fail(error)
+    }
+    this.#beatenAtMs = performance.now()
+    this.#beating = false
+    this.#finish()
+  }
+
+  #finish(): void {
+    if (this.#contacts.size < this.#partyCount) return
+    if (this.#beating && !this.#late) return
+    this.#resolve(this.#contacts)
+  }
+}

@@ -1,0 +1,76 @@
+import { ConsecutiveBreaker, circuitBreaker, handleWhenResult } from 'cockatiel'
+import type { Logger } from 'pino'
+import type { Contact } from '../core/contact.ts'
+import type { Answer } from './answer.ts'
+
+const OUTAGE_COUNT_MAX = 20
+const PROBE_INTERVAL_MS = 5_000
+
+export interface Circuit {
+  /** The contact of every party while policy administration is known to be down; else null. */
+  down(): Contact | null
+  /** Asks and counts. Only for when it is not down. */
+  run(ask: () => Promise<Answer>): Promise<Answer>
+  close(): void
+}
+
+/**
+ * Opens after 20 outages in a row. From then on nobody's look-up pays for finding out whether it is over: every
+ * 5 s one probe asks in the background, with traffic or without, and its first good answer closes the circuit.
+ */
+export function createCircuit(probe: () => Promise<Answer>, log: Logger): Circuit {
+  // Only the probe ever asks while it is open, so its own timer paces it, unmoved by jumps of the wall clock.
+  const breaker = circuitBreaker(
+    handleWhenResult((answer) => (answer as Answer).outage),
+    { breaker: new ConsecutiveBreaker(OUTAGE_COUNT_MAX), halfOpenAfter: 0 },
+  )
+  let down: Contact | null = null
+  let timer: NodeJS.Timeout | undefined
+  let closed = false
+
+  breaker.onBreak((cause) => {
+    const error = errorOf(cause)
+    if (down === null) {
+      log.warn(
+        { error, outageCount: OUTAGE_COUNT_MAX },
+        'policy administration is down: look-ups make no request until a probe succeeds',
+      )
+      scheduleProbe()
+    } else {
+      log.debug({ error }, 'policy administration is still down')
+    }
+    down = { state: 'unresolved', error: `policy administration is down (circuit open: ${error})` }
+  })
+  breaker.onReset(() => {
+    down = null
+    log.info('policy administration is back: look-ups go on')
+  })
+
+  function scheduleProbe(): void {
+    if (!closed) timer = setTimeout(runProbe, PROBE_INTERVAL_MS).unref()
+  }
+
+  async function runProbe(): Promise<void> {
+    try {
+      await breaker.execute(probe)
+    } catch (error) {
+      // The breaker refuses while the wall clock stands before the moment at which it opened.
+      log.debug({ err: error }, 'the probe of policy administration did not run')
+    }
+    if (down !== null) scheduleProbe()
+  }
+
+  return {
+    down: () => down,
+    run: (ask) => breaker.execute(ask),
+    close() {
+      closed = true
+      clearTimeout(timer)
+    },
+  }
+}
+
+function errorOf(cause: object): string {
+  const answer = 'value' in cause ? (cause.value as Answer) : null
+  return answer?.contact.state === 'unresolved' ? answer.contact.error : 'unknown'
+}

@@ -1,0 +1,102 @@
+import { mock } from 'node:test'
+import { pino } from 'pino'
+import t from 'tap'
+import type { Answer } from '../../src/party/answer.ts'
+import { createCircuit } from '../../src/party/circuit.ts'
+
+const BAD: Answer = { contact: { state: 'unresolved', error: 'bad' }, outage: true }
+const GOOD: Answer = { contact: { state: 'not found' }, outage: false }
+
+t.beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }))
+t.afterEach(() => mock.timers.reset())
+
+function circuitOf(probe: () => Promise<Answer>) {
+  const levels: number[] = []
+  const log = pino({ level: 'debug' }, { write: (line: string) => void levels.push(JSON.parse(line).level) })
+  return { circuit: createCircuit(probe, log), levels }
+}
+
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+t.test('19 outages in a row leave it closed, the 20th opens it', async (t) => {
+  const { circuit } = circuitOf(async () => BAD)
+  const runs = Array.from({ length: 19 }, () => circuit.run(async () => BAD))
+  await Promise.all(runs)
+  t.equal(circuit.down(), null)
+  await circuit.run(async () => BAD)
+  t.strictSame(circuit.down(), {
+    state: 'unresolved',
+    error: 'policy administration is down (circuit open: bad)',
+  })
+})
+
+t.test('a cancelled look-up counts neither way', async (t) => {
+  const { circuit } = circuitOf(async () => BAD)
+  for (let count = 0; count < 19; count++) await circuit.run(async () => BAD)
+  const cancelled = circuit.run(() => Promise.reject(new Error('cancelled')))
+  await t.rejects(cancelled, { message: 'cancelled' })
+  t.equal(circuit.down(), null)
+  await circuit.run(async () => BAD)
+  t.not(circuit.down(), null)
+})
+
+t.test('it stays down until a probe succeeds, and says so once', async (t) => {
+  let answer = BAD
+  let probeCount = 0
+  const { circuit, levels } = circuitOf(async () => {
+    probeCount++
+    return answer
+  })
+  await Promise.all(Array.from({ length: 64 }, () => circuit.run(async () => BAD)))
+  for (const expected of [1, 2, 3]) {
+    mock.timers.tick(4_999)
+    await settled()
+    t.equal(probeCount, expected - 1)
+    mock.timers.tick(1)
+    await settled()
+    t.equal(probeCount, expected)
+    t.not(circuit.down(), null)
+  }
+  answer = GOOD
+  mock.timers.tick(5_000)
+  await settled()
+  t.equal(circuit.down(), null)
+  t.strictSame(levels, [40, 20, 20, 20, 30])
+  mock.timers.tick(60_000)
+  await settled()
+  t.equal(probeCount, 4, 'a closed circuit is not probed')
+})
+
+t.test('it is down while its probe is under way, and the next one waits for that', async (t) => {
+  let probeCount = 0
+  const { promise, resolve } = Promise.withResolvers<Answer>()
+  const { circuit } = circuitOf(() => {
+    probeCount++
+    return promise
+  })
+  await Promise.all(Array.from({ length: 20 }, () => circuit.run(async () => BAD)))
+  mock.timers.tick(5_000)
+  await settled()
+  mock.timers.tick(60_000)
+  await settled()
+  t.equal(probeCount, 1)
+  t.not(circuit.down(), null)
+  resolve(GOOD)
+  await settled()
+  t.equal(circuit.down(), null)
+})
+
+t.test('once closed it probes no more', async (t) => {
+  let probeCount = 0
+  const { circuit } = circuitOf(async () => {
+    probeCount++
+    return BAD
+  })
+  await Promise.all(Array.from({ length: 20 }, () => circuit.run(async () => BAD)))
+  circuit.close()
+  mock.timers.tick(60_000)
+  await settled()
+  t.equal(probeCount, 0)
+})

@@ -1,0 +1,376 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import type { Contact } from '../../src/core/contact.ts'
+import { clientOf, json, locators, serve, serveTcp } from './server.ts'
+
+const FOUND = { state: 'found', email: 'a@example.org', phone: '+45 1' } as const
+const MALFORMED =
+  'policy administration answered 200 with a body that is not a JSON object with email and phone'
+const CUT_OFF = 'policy administration closed the connection before its answer was complete (UND_ERR_SOCKET)'
+
+function unresolved(error: string): Contact {
+  return { state: 'unresolved', error }
+}
+
+function answerFound(response: ServerResponse): void {
+  json(response, { email: FOUND.email, phone: FOUND.phone })
+}
+
+const BODIES: [title: string, body: string | Buffer, contact: Contact][] = [
+  ['both addresses', '{"email":"a@example.org","phone":"+45 1"}', FOUND],
+  ['other fields as well', '{"locator":"x","email":"a@example.org","phone":"+45 1","__proto__":{}}', FOUND],
+  ['addresses with blanks around', '{"email":" a@example.org\\t","phone":"\\n+45 1 "}', FOUND],
+  ['null email', '{"email":null,"phone":"+45 1"}', { ...FOUND, email: null }],
+  ['blank phone', '{"email":"a@example.org","phone":" \\t\\n"}', { ...FOUND, phone: null }],
+  ['empty email', '{"email":"","phone":"+45 1"}', { ...FOUND, email: null }],
+  ['an empty object', '{}', { state: 'found', email: null, phone: null }],
+  [
+    'inherited-looking fields',
+    '{"__proto__":{"email":"b@example.org"}}',
+    { state: 'found', email: null, phone: null },
+  ],
+  ['a number as phone', '{"email":"a@example.org","phone":45}', unresolved(MALFORMED)],
+  ['an object as email', '{"email":{},"phone":null}', unresolved(MALFORMED)],
+  ['a boolean as email', '{"email":false}', unresolved(MALFORMED)],
+  ['an array', '[]', unresolved(MALFORMED)],
+  ['null', 'null', unresolved(MALFORMED)],
+  ['a string', '"a@example.org"', unresolved(MALFORMED)],
+  ['no body', '', unresolved(MALFORMED)],
+  ['broken JSON', '{"email":"a@example.org"', unresolved(MALFORMED)],
+  ['HTML', '<html>maintenance</html>', unresolved(MALFORMED)],
+  [
+    'invalid UTF-8',
+    Buffer.concat([Buffer.from('{"email":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')]),
+    unresolved(MALFORMED),
+  ],
+]
+
+t.test('a 200 is read strictly', async (t) => {
+  const server = await serve(t, (request, response) => {
+    const index = Number(request.url?.split('/').pop())
+    response.end(BODIES[index]?.[1])
+  })
+  const { client } = clientOf(t, server.url)
+  const contacts = await client.lookUp(BODIES.map((_, index) => `${index}`))
+  for (const [index, [title, , contact]] of BODIES.entries())
+    t.strictSame(contacts.get(`${index}`), contact, title)
+  t.equal(contacts.size, BODIES.length)
+})
+
+t.test('a body that comes in pieces, cut inside a character, is put together', async (t) => {
+  const body = Buffer.from('{"email":"æ@example.org","phone":null}')
+  const server = await serve(t, async (_, response) => {
+    response.write(body.subarray(0, 11))
+    await delay(20)
+    response.end(body.subarray(11))
+  })
+  const { client } = clientOf(t, server.url)
+  t.strictSame((await client.lookUp(['a'])).get('a'), { state: 'found', email: 'æ@example.org', phone: null })
+})
+
+t.test('every other status names itself, and a 404 means not found', async (t) => {
+  const server = await serve(t, (request, response) => {
+    response.statusCode = Number(request.url?.split('/').pop())
+    response.setHeader('location', '/elsewhere')
+    response.end(response.statusCode === 204 ? undefined : 'secret@example.org')
+  })
+  const { client } = clientOf(t, server.url)
+  const statuses = ['204', '206', '301', '302', '307', '400', '401', '403', '404', '410', '429', '500', '503']
+  const contacts = await client.lookUp(statuses)
+  for (const status of statuses) {
+    const hint = status.startsWith('3') ? ' (redirects are not followed)' : ''
+    t.strictSame(
+      contacts.get(status),
+      status === '404'
+        ? { state: 'not found' }
+        : unresolved(`policy administration answered ${status}${hint}`),
+    )
+  }
+  t.equal(server.targets.length, statuses.length, 'no redirect is followed')
+})
+
+t.test('an answer that goes wrong on the way is unresolved, with its reason', async (t) => {
+  const server = await serve(t, (request, response) => {
+    const kind = request.url?.split('/').pop()
+    if (kind === 'mid-body') {
+      response.writeHead(200, { 'content-length': 100 }).write('{"email":"secret@')
+      setTimeout(() => response.destroy(), 20)
+    } else if (kind === 'mid-chunk') {
+      response.writeHead(200).write('{"email":"secret@')
+      setTimeout(() => response.destroy(), 20)
+    } else if (kind === 'no-answer') {
+      response.destroy()
+    } else if (kind === 'oversized') {
+      json(response, { email: 'x'.repeat(10_000_000) })
+    } else if (kind === 'oversized-404') {
+      response.writeHead(404).end('x'.repeat(10_000_000))
+    } else if (kind === 'just-fits') {
+      response.end('{}'.padEnd(64 * 1024))
+    } else {
+      response.writeHead(500, { 'content-length': 100 }).write('secret')
+      setTimeout(() => response.destroy(), 20)
+    }
+  })
+  const { client } = clientOf(t, server.url)
+  const kinds = [
+    'mid-body',
+    'mid-chunk',
+    'no-answer',
+    'oversized',
+    'oversized-404',
+    'just-fits',
+    '500-mid-body',
+  ]
+  t.strictSame(Object.fromEntries(await client.lookUp(kinds)), {
+    'mid-body': unresolved(CUT_OFF),
+    'mid-chunk': unresolved(CUT_OFF),
+    'no-answer': unresolved(CUT_OFF),
+    oversized: unresolved(
+      'policy administration answered with more than 64 kB (UND_ERR_RES_EXCEEDED_MAX_SIZE)',
+    ),
+    'oversized-404': { state: 'not found' },
+    'just-fits': { state: 'found', email: null, phone: null },
+    '500-mid-body': unresolved('policy administration answered 500'),
+  })
+})
+
+t.test('a peer that speaks no HTTP is unresolved', async (t) => {
+  const url = await serveTcp(t, (socket) => socket.end('220 mail.example.org ESMTP\r\n'))
+  const { client } = clientOf(t, url)
+  t.match((await client.lookUp(['a'])).get('a'), {
+    error: /^policy administration answered with something that is not HTTP \((HPE_\w+|HTTPParserError)\)$/,
+  })
+})
+
+t.test('a peer that closes in the middle of the headers is unresolved', async (t) => {
+  const url = await serveTcp(t, (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-'))
+  const { client } = clientOf(t, url)
+  t.strictSame((await client.lookUp(['a'])).get('a'), unresolved(CUT_OFF))
+})
+
+t.test('a refused connection names itself', async (t) => {
+  const { client } = clientOf(t, 'http://127.0.0.1:1')
+  t.strictSame(
+    (await client.lookUp(['a'])).get('a'),
+    unresolved('policy administration refused the connection (ECONNREFUSED)'),
+  )
+})
+
+t.test('a host name that does not resolve names itself', async (t) => {
+  const { client } = clientOf(t, 'http://policy-admin.invalid')
+  t.match((await client.lookUp(['a'])).get('a'), {
+    state: 'unresolved',
+    error: /^policy administration has a host name that does not resolve.* \((ENOTFOUND|EAI_AGAIN)\)$/,
+  })
+})
+
+t.test('locators are encoded into one path segment, below the path of the base URL', async (t) => {
+  const parties = [
+    'a/b',
+    '100%',
+    'æ漢🙂',
+    'a b',
+    'a?b=c',
+    'a#b',
+    '..%2f',
+    '...',
+    'a\\b',
+    'a\0b',
+    '%2e%2e',
+    '../x',
+    "!'()*",
+  ]
+  const server = await serve(t, (_, response) => answerFound(response))
+  for (const [base, path] of [
+    ['', ''],
+    ['/', ''],
+    ['/policy-admin', '/policy-admin'],
+    ['/policy%20admin/v1/', '/policy%20admin/v1'],
+  ]) {
+    server.targets.length = 0
+    const { client } = clientOf(t, server.url + base, { connectionCountMax: 1 })
+    const contacts = await client.lookUp(parties)
+    t.strictSame(
+      server.targets,
+      parties.map((party) => `${path}/internal/parties/${encodeURIComponent(party)}`),
+    )
+    for (const party of parties) t.strictSame(contacts.get(party), FOUND)
+  }
+})
+
+t.test('a locator that would reach another path makes no request', async (t) => {
+  const server = await serve(t, (_, response) => answerFound(response))
+  const { client } = clientOf(t, server.url)
+  const contacts = await client.lookUp(['.', '..', '', '\ud800', 'ok'])
+  for (const party of ['.', '..', '', '\ud800']) {
+    t.match(contacts.get(party), { state: 'unresolved', error: /cannot stand in a URL path/ })
+  }
+  t.strictSame(server.targets, ['/internal/parties/ok'])
+  t.equal((await client.lookUp(['..'])).size, 1, 'also where no other party is asked for')
+})
+
+t.test('each distinct party is asked for once in a call, and anew in the next', async (t) => {
+  const server = await serve(t, (_, response) => answerFound(response))
+  const { client } = clientOf(t, server.url)
+  const contacts = await client.lookUp(['a', 'b', 'a', 'a', 'b'])
+  t.strictSame([...contacts.keys()].sort(), ['a', 'b'])
+  t.equal(server.targets.length, 2)
+  await client.lookUp(['a'])
+  t.equal(server.targets.length, 3)
+})
+
+t.test('no party, no request', async (t) => {
+  const server = await serve(t, (_, response) => answerFound(response))
+  const { client } = clientOf(t, server.url)
+  t.equal((await client.lookUp([])).size, 0)
+  t.equal(server.connectionCount(), 0)
+})
+
+t.test('connections are bounded over all calls, and reused whatever was answered', async (t) => {
+  const server = await serve(t, (request, response) => {
+    const number = Number(request.url?.split('-').pop())
+    if (number % 3 === 0) response.writeHead(404).end('x'.repeat(1_000))
+    else if (number % 3 === 1) response.writeHead(400).end('x'.repeat(1_000))
+    else setTimeout(answerFound, 10, response)
+  })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 7 })
+  const results = await Promise.all([client.lookUp(locators(200)), client.lookUp(locators(100))])
+  await client.lookUp(locators(50))
+  t.strictSame(
+    results.map((contacts) => contacts.size),
+    [200, 100],
+  )
+  t.equal(server.targets.length, 350)
+  t.equal(server.inFlightCountMax(), 7)
+  t.equal(server.connectionCount(), 7)
+})
+
+t.test('parties still open at the deadline are unresolved, the others keep their answer', async (t) => {
+  const server = await serve(t, (request, response) => {
+    if (!request.url?.endsWith('PTY-0')) return
+    answerFound(response)
+  })
+  const { client } = clientOf(t, server.url, { deadlineMs: 300, connectionCountMax: 3 })
+  const startedAtMs = performance.now()
+  const contacts = await client.lookUp(locators(10))
+  t.ok(performance.now() - startedAtMs < 1_000)
+  t.strictSame(contacts.get('PTY-0'), FOUND)
+  t.strictSame(contacts.get('PTY-1'), unresolved('policy administration did not answer within 0.3 s'))
+  t.strictSame(contacts.get('PTY-9'), unresolved('policy administration did not answer within 0.3 s'))
+  t.equal(contacts.size, 10)
+  await until(() => server.openConnectionCount() <= 1)
+  t.pass('the connections that hung are closed')
+})
+
+t.test('the deadline covers a body that never ends', async (t) => {
+  const server = await serve(t, (_, response) => void response.writeHead(200).write('{'))
+  const { client } = clientOf(t, server.url, { deadlineMs: 200 })
+  t.strictSame(
+    (await client.lookUp(['a'])).get('a'),
+    unresolved('policy administration did not answer within 0.2 s'),
+  )
+})
+
+t.test('heartbeats come while answers do, now and then and one at a time', async (t) => {
+  const server = await serve(t, (_, response) => void setTimeout(answerFound, 60, response))
+  const { client } = clientOf(t, server.url, { connectionCountMax: 1 })
+  let running = 0
+  const startsMs: number[] = []
+  const startedAtMs = performance.now()
+  await client.lookUp(locators(30), async () => {
+    t.equal(++running, 1)
+    startsMs.push(performance.now() - startedAtMs)
+    await delay(100)
+    running--
+  })
+  t.ok(startsMs.length >= 2 && startsMs.length <= 4, `${startsMs.length} heartbeats in 1.8 s`)
+  t.ok((startsMs[0] ?? 0) >= 490)
+})
+
+t.test('nobody beats while nothing comes in', async (t) => {
+  const server = await serve(t, () => {})
+  const { client } = clientOf(t, server.url, { deadlineMs: 900 })
+  let beatCount = 0
+  await client.lookUp(locators(5), async () => void beatCount++)
+  t.equal(beatCount, 0)
+})
+
+t.test('a heartbeat that hangs does not hold the call past its deadline', async (t) => {
+  const server = await serve(t, (_, response) => void setTimeout(answerFound, 60, response))
+  const { client } = clientOf(t, server.url, { deadlineMs: 900, connectionCountMax: 1 })
+  const contacts = await client.lookUp(locators(30), () => new Promise(() => {}))
+  t.equal(contacts.size, 30)
+})
+
+t.test('a heartbeat that rejects breaks the call off with its error', async (t) => {
+  const server = await serve(t, (request, response) => {
+    if (Number(request.url?.split('-').pop()) < 30) setTimeout(answerFound, 60, response)
+  })
+  const { client, lines } = clientOf(t, server.url, { connectionCountMax: 2 })
+  const startedAtMs = performance.now()
+  const lookUp = client.lookUp(locators(100), async () => {
+    throw new Error('rebalanced')
+  })
+  await t.rejects(lookUp, { message: 'rebalanced' })
+  t.ok(performance.now() - startedAtMs < 2_000)
+  const targetCount = server.targets.length
+  t.ok(targetCount < 40)
+  await until(() => server.openConnectionCount() === 0)
+  t.strictSame((await client.lookUp(['PTY-1'])).get('PTY-1'), FOUND, 'the client goes on')
+  t.equal(server.targets.length, targetCount + 1, 'nobody who waited was asked for')
+  t.equal(client.isDown(), false)
+  t.equal(lines.length, 0)
+})
+
+t.test('a call that is broken off leaves the other calls alone', async (t) => {
+  const server = await serve(t, (_, response) => void setTimeout(answerFound, 60, response))
+  const { client } = clientOf(t, server.url, { connectionCountMax: 2 })
+  const broken = client.lookUp(locators(40), async () => {
+    throw new Error('rebalanced')
+  })
+  const other = client.lookUp(['x', 'y', 'z'])
+  await t.rejects(broken, { message: 'rebalanced' })
+  const contacts = await other
+  for (const party of ['x', 'y', 'z']) t.strictSame(contacts.get(party), FOUND)
+})
+
+t.test('close rejects what is under way and leaves no connection', async (t) => {
+  const server = await serve(t, () => {})
+  const { client, lines } = clientOf(t, server.url)
+  const lookUp = client.lookUp(locators(100))
+  await until(() => server.targets.length > 0)
+  await Promise.all([
+    t.rejects(lookUp, { message: /client of policy administration is closed/ }),
+    client.close(),
+  ])
+  await until(() => server.openConnectionCount() === 0)
+  await t.rejects(client.lookUp(['a']), { message: /client of policy administration is closed/ })
+  t.equal(lines.length, 0, 'it is not taken for an outage')
+})
+
+t.test('nothing is left behind that keeps the process alive', async (t) => {
+  const server = await serve(t, (_, response) => answerFound(response))
+  const script = `
+    import { createPartyClient } from '${new URL('../../src/party/client.ts', import.meta.url)}'
+    import { pino } from 'pino'
+    const client = createPartyClient({
+      baseUrl: '${server.url}', connectionCountMax: 4, deadlineMs: 60_000, log: pino({ level: 'silent' }),
+    })
+    const contacts = await client.lookUp(['a', 'b', 'c'])
+    console.log(contacts.size)
+  `
+  const { spawn } = await import('node:child_process')
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    cwd: new URL('../..', import.meta.url),
+    timeout: 20_000,
+  })
+  const [code] = await once(child, 'exit')
+  t.equal(code, 0, 'it ends by itself, without close')
+})
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await delay(5)
+}
