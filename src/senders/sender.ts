@@ -1,0 +1,15 @@
+/** One message for one address. The key, `eventId/attempt`, lets a transport recognise one that it has had before. */
+export interface Message {
+  readonly idempotencyKey: string
+  readonly to: string
+  readonly subject: string
+  readonly body: string
+}
+
+/** The transport's receipt, or why the message did not go out; the error may not carry contact data. */
+export type SendResult = { readonly receipt: string } | { readonly error: string }
+
+export interface Sender {
+  /** One result for each message, in the same order. */
+  send(messages: readonly Message[]): Promise<readonly SendResult[]>
+}

@@ -1,0 +1,122 @@
+import t from 'tap'
+import type { Channel } from '../../src/core/channel.ts'
+import { type Outgoing, sendByChannel } from '../../src/senders/send.ts'
+import type { Message, Sender } from '../../src/senders/sender.ts'
+
+function outgoing(channel: Channel, key: string): Outgoing {
+  return {
+    channel,
+    idempotencyKey: key,
+    to: channel === 'IN_APP' ? null : `to-${key}`,
+    subject: 's',
+    body: 'b',
+  }
+}
+
+function senderOf(prefix: string) {
+  const batches: (readonly Message[])[] = []
+  const sender: Sender = {
+    async send(messages) {
+      batches.push(messages)
+      return messages.map(({ idempotencyKey }) => ({ receipt: prefix + idempotencyKey }))
+    },
+  }
+  return { sender, batches }
+}
+
+const throwing: Sender = {
+  async send() {
+    throw Object.assign(new Error('550 secret@example.org is unknown'), { code: 'EENVELOPE' })
+  },
+}
+
+t.test('each sender is called once with its own, and results keep the order of the input', async (t) => {
+  const email = senderOf('email:')
+  const sms = senderOf('sms:')
+  const send = sendByChannel({ EMAIL: email.sender, SMS: sms.sender })
+  const results = await send([
+    outgoing('SMS', 'a'),
+    outgoing('EMAIL', 'b'),
+    outgoing('IN_APP', 'c'),
+    outgoing('SMS', 'd'),
+    outgoing('EMAIL', 'e'),
+  ])
+  t.strictSame(results, [
+    { receipt: 'sms:a' },
+    { receipt: 'email:b' },
+    null,
+    { receipt: 'sms:d' },
+    { receipt: 'email:e' },
+  ])
+  t.strictSame(
+    sms.batches,
+    [
+      [
+        { idempotencyKey: 'a', to: 'to-a', subject: 's', body: 'b' },
+        { idempotencyKey: 'd', to: 'to-d', subject: 's', body: 'b' },
+      ],
+    ],
+    'a sender sees nothing but the message',
+  )
+  t.equal(email.batches.length, 1)
+})
+
+t.test('a channel without messages is not called', async (t) => {
+  const send = sendByChannel({ EMAIL: throwing, SMS: throwing })
+  t.strictSame(await send([outgoing('IN_APP', 'a')]), [null])
+  t.strictSame(await send([]), [])
+})
+
+t.test('a sender that throws fails its own batch, and its words are not repeated', async (t) => {
+  const send = sendByChannel({ EMAIL: throwing, SMS: senderOf('sms:').sender })
+  const error = 'the EMAIL sender failed (EENVELOPE)'
+  t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b'), outgoing('EMAIL', 'c')]), [
+    { error },
+    { receipt: 'sms:b' },
+    { error },
+  ])
+})
+
+t.test('a sender that throws at once, or something that is no error, fails its batch too', async (t) => {
+  const send = sendByChannel({
+    EMAIL: {
+      send() {
+        throw new TypeError('x')
+      },
+    },
+    SMS: { send: () => Promise.reject('x') },
+  })
+  t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b')]), [
+    { error: 'the EMAIL sender failed (TypeError)' },
+    { error: 'the SMS sender failed (string)' },
+  ])
+})
+
+for (const count of [0, 1, 3]) {
+  t.test(`a sender that gives ${count} results for 2 messages fails its batch`, async (t) => {
+    const sender: Sender = { send: async () => Array.from({ length: count }, () => ({ receipt: 'x' })) }
+    const send = sendByChannel({ EMAIL: sender, SMS: throwing })
+    const error = `the EMAIL sender answered for ${count} of 2 messages`
+    t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('EMAIL', 'b')]), [{ error }, { error }])
+  })
+}
+
+t.test('one message that a sender refuses leaves the others alone', async (t) => {
+  const sender: Sender = {
+    send: async (messages) =>
+      messages.map(({ idempotencyKey }) => (idempotencyKey === 'b' ? { error: 'full' } : { receipt: 'x' })),
+  }
+  const send = sendByChannel({ EMAIL: sender, SMS: throwing })
+  t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('EMAIL', 'b')]), [
+    { receipt: 'x' },
+    { error: 'full' },
+  ])
+})
+
+t.test('a message without the address that its channel needs never reaches the sender', async (t) => {
+  const email = senderOf('email:')
+  const send = sendByChannel({ EMAIL: email.sender, SMS: throwing })
+  const results = await send([{ ...outgoing('EMAIL', 'a'), to: null }, outgoing('EMAIL', 'b')])
+  t.strictSame(results, [{ error: 'no address for EMAIL' }, { receipt: 'email:b' }])
+  t.equal(email.batches[0]?.length, 1)
+})

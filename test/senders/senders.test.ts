@@ -1,0 +1,79 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { pino } from 'pino'
+import t from 'tap'
+import { createEmailSender } from '../../src/senders/email.ts'
+import { createSmsSender } from '../../src/senders/sms.ts'
+
+const ROOM = new URL('../../src/senders/', import.meta.url)
+const MESSAGES = [
+  { idempotencyKey: 'e-1/1', to: 'secret-address', subject: 'secret-subject', body: 'secret-body' },
+  { idempotencyKey: 'e-2/1', to: 'secret-address', subject: 'secret-subject', body: 'secret-body' },
+]
+
+function logOf() {
+  const lines: Record<string, unknown>[] = []
+  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  return { log, lines }
+}
+
+t.test('the mail server sees no connection', async (t) => {
+  let connectionCount = 0
+  const mailServer = createServer(() => connectionCount++)
+  await new Promise<void>((resolve) => mailServer.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => mailServer.close())
+  const { port } = mailServer.address() as AddressInfo
+  const { log } = logOf()
+  const sender = createEmailSender({ smtpHost: '127.0.0.1', smtpPort: port, log })
+  t.equal((await sender.send(MESSAGES)).length, 2)
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  t.equal(connectionCount, 0)
+})
+
+for (const [channel, create] of [
+  ['EMAIL', (log: pino.Logger) => createEmailSender({ smtpHost: 'mail.example.org', smtpPort: 25, log })],
+  ['SMS', (log: pino.Logger) => createSmsSender({ log })],
+] as const) {
+  t.test(`${channel}: a receipt depends on channel and idempotency key alone`, async (t) => {
+    const { log } = logOf()
+    const first = await create(log).send(MESSAGES)
+    t.strictSame(first, [{ receipt: `${channel}:e-1/1` }, { receipt: `${channel}:e-2/1` }])
+    const altered = MESSAGES.map((message) => ({ ...message, to: 'other', body: 'other' }))
+    t.strictSame(await create(log).send(altered.reverse()), [...first].reverse())
+  })
+
+  t.test(
+    `${channel}: one line says that nothing is transmitted, one line counts a batch, none tells`,
+    async (t) => {
+      const { log, lines } = logOf()
+      const sender = create(log)
+      await sender.send(MESSAGES)
+      t.strictSame(
+        lines.map(({ level, messageCount }) => [level, messageCount]),
+        [
+          [30, undefined],
+          [20, 2],
+        ],
+      )
+      t.match(lines[0]?.msg, /nothing is transmitted/)
+      if (channel === 'EMAIL') t.equal(lines[0]?.mailServer, 'mail.example.org:25')
+      t.notMatch(JSON.stringify(lines), /secret/)
+    },
+  )
+}
+
+t.test('no file of the room can reach a network', async (t) => {
+  const files = (await readdir(ROOM)).filter((file) => file.endsWith('.ts'))
+  t.ok(files.length > 0)
+  for (const file of files) {
+    const source = await readFile(new URL(file, ROOM), 'utf8')
+    const imported = [...source.matchAll(/(?:from|import|require)\s*\(?\s*['"]([^'"]+)['"]/g)].map(
+      ([, name]) => name,
+    )
+    const allowed = imported.filter(
+      (name) => name === 'pino' || /^(\.|\.\.\/core)\/[\w-]+\.ts$/.test(name ?? ''),
+    )
+    t.strictSame(imported, allowed, file)
+    t.notMatch(source, /\bfetch\s*\(|WebSocket|\bprocess\b|import pino|import\s*\(/, file)
+  }
+})
