@@ -1,0 +1,313 @@
+import { z } from 'zod'
+import { nearest } from './core/rules/nearest.ts'
+
+/** What the process is told by its environment. Frozen; times are in milliseconds. */
+export interface Config {
+  readonly database: { readonly url: string; readonly poolMax: number }
+  readonly broker: {
+    /** Each `host:port`. */
+    readonly brokers: readonly string[]
+    readonly topics: readonly string[]
+    readonly groupId: string
+    readonly sessionTimeoutMs: number
+    readonly partitionsAtOnce: number
+  }
+  /** `url` may end in a base path, and never ends in a slash. */
+  readonly policyAdministration: {
+    readonly url: string
+    readonly connections: number
+    readonly deadlineMs: number
+  }
+  readonly smtp: { readonly host: string; readonly port: number }
+  readonly http: { readonly host: string; readonly port: number }
+  readonly retry: { readonly maxAgeMs: number; readonly maxAttempts: number }
+  readonly logLevel: LogLevel
+  /** Messages of one transaction at most. */
+  readonly batchMax: number
+  readonly shutdownGraceMs: number
+  /** To be logged once at start; they name variables, never values. */
+  readonly warnings: readonly string[]
+}
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** The environment cannot be served; the message lists every fault, one a line, and prints no secret. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+const PORT_MAX = 65_535
+const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+const TOKENS_UNSUPPORTED =
+  'cannot be honoured: this version does not validate tokens yet and would serve every route to everyone; leave it unset'
+
+/**
+ * Every variable: its shape, and in `meta()` its description and an example of a good value. The default, where there
+ * is one, is written as one would write it in the environment (`z.toJSONSchema(variables, { io: 'input' })` tells all).
+ */
+export const variables = z.object({
+  DATABASE_URL: secret(
+    'a postgres:// URL, special characters of user and password percent-encoded',
+    postgresUrl,
+  ).meta({
+    description: 'PostgreSQL database that holds the schema `notifications`',
+    example: 'postgres://notifications:secret@localhost:5432/notifications',
+  }),
+  DATABASE_POOL_MAX: integer(1, 1_000).prefault('10').meta({
+    description: 'Database connections at most',
+    example: '10',
+  }),
+  MQ_BROKERS: secret('a comma-separated list of host:port, without credentials', brokers).meta({
+    description: 'Kafka brokers to start from',
+    example: 'kafka-1:9092,kafka-2:9092',
+  }),
+  MQ_TOPICS: text(
+    'a comma-separated list of different Kafka topic names (each 1 to 249 of A-Z a-z 0-9 . _ -)',
+    topics,
+  )
+    .prefault('claims,billing,enrollment')
+    .meta({ description: 'Kafka topics to consume', example: 'claims,billing,enrollment' }),
+  MQ_GROUP_ID: text('1 to 255 printable characters without spaces', matching(/^[!-~]{1,255}$/))
+    .prefault('notifications-service')
+    .meta({ description: 'Kafka consumer group', example: 'notifications-service' }),
+  MQ_SESSION_TIMEOUT: duration('6s', '5m').prefault('30s').meta({
+    description: 'Time without a heartbeat after which Kafka gives the partitions to another consumer',
+    example: '30s',
+  }),
+  MQ_PARTITIONS_AT_ONCE: integer(1, 100).prefault('3').meta({
+    description: 'Partitions worked on at the same time',
+    example: '3',
+  }),
+  BATCH_MAX: integer(1, 5_000).prefault('500').meta({
+    description: 'Messages of one transaction at most',
+    example: '500',
+  }),
+  POLICY_ADMIN_URL: secret(
+    'an http:// or https:// URL without credentials, query and fragment',
+    baseUrl,
+  ).meta({
+    description: 'Base address of the policy administration service; may have a path',
+    example: 'http://policy-admin:4001',
+  }),
+  POLICY_ADMIN_CONNECTIONS: integer(1, 1_000).prefault('32').meta({
+    description: 'Connections to the policy administration service at most',
+    example: '32',
+  }),
+  POLICY_ADMIN_DEADLINE: duration('10ms', '1m').prefault('5s').meta({
+    description: 'Time for all contact look-ups of one batch; parties still open then are unresolved',
+    example: '5s',
+  }),
+  SMTP_HOST: text('a host name or an IP address', matching(/^[A-Za-z0-9._:-]{1,253}$/))
+    .prefault('localhost')
+    .meta({ description: 'Mail server; read by the email sender and never contacted', example: 'localhost' }),
+  SMTP_PORT: integer(1, PORT_MAX).prefault('25').meta({
+    description: 'Port of the mail server; never contacted',
+    example: '25',
+  }),
+  IDP_JWKS_URI: z.undefined({ error: TOKENS_UNSUPPORTED }).optional().meta({
+    description: 'Key set of the identity provider; this version cannot validate tokens yet and refuses it',
+  }),
+  OTEL_ENDPOINT: secret('an http:// or https:// URL', httpUrl).optional().meta({
+    description: 'Tracing collector; this version has no tracing yet',
+    example: 'http://localhost:4318',
+  }),
+  RETRY_INTERVAL: z.string().optional().meta({
+    description: 'Read, and has no effect: failed rows are retried every 60 seconds',
+    example: '60s',
+  }),
+  RETRY_MAX_AGE: duration('1ms', '3650d').prefault('24h').meta({
+    description: 'Only failed rows younger than this are retried',
+    example: '24h',
+  }),
+  RETRY_MAX_ATTEMPTS: integer(0, 1_000).prefault('3').meta({
+    description: 'Only failed rows with fewer send attempts than this are retried',
+    example: '3',
+  }),
+  HOST: text('a host name or an IP address', matching(/^[A-Za-z0-9._:-]{1,253}$/))
+    .prefault('0.0.0.0')
+    .meta({ description: 'Address to listen on', example: '0.0.0.0' }),
+  PORT: integer(0, PORT_MAX).prefault('4006').meta({
+    description: 'Port to listen on; 0 picks a free one',
+    example: '4006',
+  }),
+  LOG_LEVEL: text(`one of ${LOG_LEVELS.join(', ')}`, (value) => LOG_LEVELS.find((level) => level === value))
+    .prefault('info')
+    .meta({ description: 'Least level to be logged', example: 'info' }),
+  SHUTDOWN_GRACE: duration('100ms', '10m').prefault('20s').meta({
+    description: 'Time to finish what is under way when told to stop',
+    example: '20s',
+  }),
+})
+type Variable = keyof typeof variables.shape
+
+/** Names that begin so are taken for ours. OTEL_* as a whole belongs to OpenTelemetry. */
+const OUR_PREFIXES = [
+  'DATABASE_',
+  'MQ_',
+  'BATCH_',
+  'POLICY_ADMIN_',
+  'SMTP_',
+  'IDP_',
+  'RETRY_',
+  'SHUTDOWN_',
+  'OTEL_END',
+]
+
+/**
+ * Reads the configuration from environment variables; an empty one counts as unset. Throws a `ConfigError` that lists
+ * all faults at once.
+ */
+export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const set = setOf(env)
+  const result = variables.safeParse(set)
+  if (!result.success) throw new ConfigError(faultList(result.error.issues))
+  const value = result.data
+  return deepFreeze({
+    database: { url: value.DATABASE_URL, poolMax: value.DATABASE_POOL_MAX },
+    broker: {
+      brokers: value.MQ_BROKERS,
+      topics: value.MQ_TOPICS,
+      groupId: value.MQ_GROUP_ID,
+      sessionTimeoutMs: value.MQ_SESSION_TIMEOUT,
+      partitionsAtOnce: value.MQ_PARTITIONS_AT_ONCE,
+    },
+    policyAdministration: {
+      url: value.POLICY_ADMIN_URL,
+      connections: value.POLICY_ADMIN_CONNECTIONS,
+      deadlineMs: value.POLICY_ADMIN_DEADLINE,
+    },
+    smtp: { host: value.SMTP_HOST, port: value.SMTP_PORT },
+    http: { host: value.HOST, port: value.PORT },
+    retry: { maxAgeMs: value.RETRY_MAX_AGE, maxAttempts: value.RETRY_MAX_ATTEMPTS },
+    logLevel: value.LOG_LEVEL,
+    batchMax: value.BATCH_MAX,
+    shutdownGraceMs: value.SHUTDOWN_GRACE,
+    warnings: warnings(Object.keys(set)),
+  })
+}
+
+/** What `migrate` needs, and nothing else: the database. Throws a `ConfigError` like `loadConfig`. */
+export function loadDatabaseUrl(env: Readonly<Record<string, string | undefined>>): string {
+  const result = variables.pick({ DATABASE_URL: true }).safeParse(setOf(env))
+  if (!result.success) throw new ConfigError(faultList(result.error.issues))
+  return result.data.DATABASE_URL
+}
+
+function setOf(env: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''))
+}
+
+function faultList(issues: readonly z.core.$ZodIssue[]): string {
+  const faults = issues.map((issue) => {
+    const name = issue.path[0] as Variable
+    const example = variables.shape[name].meta()?.example
+    return `  ${name} ${issue.message}${example === undefined ? '' : `; for example ${name}=${example}`}`
+  })
+  return ['The configuration cannot be used. Correct these environment variables:', ...faults].join('\n')
+}
+
+function warnings(names: readonly string[]): readonly string[] {
+  const known = Object.keys(variables.shape)
+  const all: string[] = []
+  if (names.includes('OTEL_ENDPOINT'))
+    all.push('OTEL_ENDPOINT has no effect: this version has no tracing yet')
+  if (names.includes('RETRY_INTERVAL')) {
+    all.push('RETRY_INTERVAL has no effect: failed rows are retried every 60 seconds')
+  }
+  for (const name of names) {
+    if (known.includes(name) || !OUR_PREFIXES.some((prefix) => name.startsWith(prefix))) continue
+    const meant = nearest(name, known)
+    all.push(`${name} is no variable of this service${meant === null ? '' : `: did you mean ${meant}?`}`)
+  }
+  return all
+}
+
+/** A variable read by `parse`, which answers undefined where the text is not what is `expected`. */
+function text<Value>(expected: string, parse: (text: string) => Value | undefined) {
+  return read(parse, (found) => `must be ${expected}, not ${JSON.stringify(found.slice(0, 80))}`)
+}
+
+/** Like `text`, for what may hold credentials: the value is never repeated. */
+function secret<Value>(expected: string, parse: (text: string) => Value | undefined) {
+  return read(parse, () => `must be ${expected} (the value is not shown)`)
+}
+
+function read<Value>(parse: (text: string) => Value | undefined, fault: (text: string) => string) {
+  return z.string({ error: 'is required' }).transform((found, context): Value => {
+    const value = parse(found.trim())
+    if (value !== undefined) return value
+    context.addIssue({ code: 'custom', message: fault(found) })
+    return z.NEVER
+  })
+}
+
+function integer(min: number, max: number) {
+  return text(`a whole number from ${min} to ${max}`, (found) => {
+    const value = /^\d{1,15}$/.test(found) ? Number(found) : Number.NaN
+    return value >= min && value <= max ? value : undefined
+  })
+}
+
+function duration(min: string, max: string) {
+  const minMs = milliseconds(min) as number
+  const maxMs = milliseconds(max) as number
+  const expected = `a duration from ${min} to ${max} (a number and ms, s, m, h or d; a bare number is milliseconds)`
+  return text(expected, (found) => {
+    const value = milliseconds(found)
+    return value !== undefined && value >= minMs && value <= maxMs ? value : undefined
+  })
+}
+
+function milliseconds(found: string): number | undefined {
+  const [, amount, unit = 'ms'] = /^(\d{1,15})(ms|s|m|h|d)?$/.exec(found) ?? []
+  return amount === undefined ? undefined : Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS]
+}
+
+function matching(pattern: RegExp) {
+  return (found: string) => (pattern.test(found) ? found : undefined)
+}
+
+function list(found: string): string[] {
+  return found.split(',').map((item) => item.trim())
+}
+
+/** Without IPv6 literals: the Kafka client splits an address at its first colon. */
+function brokers(found: string): string[] | undefined {
+  const all = list(found)
+  const valid = all.every((broker) => {
+    const port = Number(/^[A-Za-z0-9._-]{1,253}:(\d{1,5})$/.exec(broker)?.[1])
+    return port >= 1 && port <= PORT_MAX
+  })
+  return valid ? all : undefined
+}
+
+function topics(found: string): string[] | undefined {
+  const all = list(found)
+  const legal = all.every((topic) => /^[A-Za-z0-9._-]{1,249}$/.test(topic) && topic !== '.' && topic !== '..')
+  return legal && new Set(all).size === all.length ? all : undefined
+}
+
+function postgresUrl(found: string): string | undefined {
+  const url = URL.parse(found)
+  return url !== null && /^postgres(ql)?:$/.test(url.protocol) ? found : undefined
+}
+
+function httpUrl(found: string): string | undefined {
+  const url = URL.parse(found)
+  return url !== null && /^https?:$/.test(url.protocol) ? found : undefined
+}
+
+function baseUrl(found: string): string | undefined {
+  const url = URL.parse(found)
+  if (url === null || httpUrl(found) === undefined) return undefined
+  if (url.username !== '' || url.password !== '' || /[?#]/.test(found)) return undefined
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
+}
+
+function deepFreeze<Value extends object>(value: Value): Value {
+  for (const inner of Object.values(value)) {
+    if (typeof inner === 'object' && inner !== null) deepFreeze(inner)
+  }
+  return Object.freeze(value)
+}

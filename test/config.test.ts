@@ -1,0 +1,217 @@
+import t from 'tap'
+import { z } from 'zod'
+import { ConfigError, loadConfig, loadDatabaseUrl, variables } from '../src/config.ts'
+
+const REQUIRED = {
+  DATABASE_URL: 'postgres://notifications:s3cret@db:5432/notifications',
+  MQ_BROKERS: 'kafka-1:9092,kafka-2:9092',
+  POLICY_ADMIN_URL: 'http://policy-admin:4001',
+}
+
+function faultsOf(env: Record<string, string | undefined>): string {
+  try {
+    loadConfig(env)
+  } catch (error) {
+    t.ok(error instanceof ConfigError)
+    return (error as Error).message
+  }
+  return ''
+}
+
+t.test('the required variables alone give every default of the specification', async (t) => {
+  t.same(loadConfig(REQUIRED), {
+    database: { url: REQUIRED.DATABASE_URL, poolMax: 10 },
+    broker: {
+      brokers: ['kafka-1:9092', 'kafka-2:9092'],
+      topics: ['claims', 'billing', 'enrollment'],
+      groupId: 'notifications-service',
+      sessionTimeoutMs: 30_000,
+      partitionsAtOnce: 3,
+    },
+    policyAdministration: { url: 'http://policy-admin:4001', connections: 32, deadlineMs: 5_000 },
+    smtp: { host: 'localhost', port: 25 },
+    http: { host: '0.0.0.0', port: 4006 },
+    retry: { maxAgeMs: 86_400_000, maxAttempts: 3 },
+    logLevel: 'info',
+    batchMax: 500,
+    shutdownGraceMs: 20_000,
+    warnings: [],
+  })
+})
+
+t.test('migrating needs the database alone', async (t) => {
+  t.equal(loadDatabaseUrl({ DATABASE_URL: REQUIRED.DATABASE_URL, PORT: 'x' }), REQUIRED.DATABASE_URL)
+  t.throws(() => loadDatabaseUrl({ ...REQUIRED, DATABASE_URL: '' }), /DATABASE_URL is required/)
+})
+
+t.test('an empty or missing variable counts as unset', async (t) => {
+  t.same(loadConfig({ ...REQUIRED, PORT: '', IDP_JWKS_URI: '', MQ_TOPICS: undefined }), loadConfig(REQUIRED))
+})
+
+t.test('every fault is reported at once, with the name, what is wrong and a good value', async (t) => {
+  const message = faultsOf({
+    PORT: '70000',
+    MQ_TOPICS: 'claims,claims',
+    RETRY_MAX_AGE: '1 day',
+    LOG_LEVEL: 'loud',
+  })
+  for (const line of [
+    /^ {2}DATABASE_URL is required; for example DATABASE_URL=postgres:/m,
+    /^ {2}MQ_BROKERS is required; for example MQ_BROKERS=kafka-1:9092/m,
+    /^ {2}POLICY_ADMIN_URL is required; for example/m,
+    /^ {2}PORT must be a whole number from 0 to 65535, not "70000"; for example PORT=4006/m,
+    /^ {2}MQ_TOPICS must be .*, not "claims,claims"; for example/m,
+    /^ {2}RETRY_MAX_AGE must be a duration .*, not "1 day"; for example RETRY_MAX_AGE=24h/m,
+    /^ {2}LOG_LEVEL must be one of .*, not "loud"; for example/m,
+  ]) {
+    t.match(message, line)
+  }
+  t.equal(message.split('\n').length, 8)
+})
+
+const REFUSED: readonly (readonly [string, string])[] = [
+  ['DATABASE_URL', 'mysql://db/notifications'],
+  ['DATABASE_URL', 'postgres://user:pa/ss@db:x/notifications'],
+  ['DATABASE_POOL_MAX', '0'],
+  ['MQ_BROKERS', 'kafka-1'],
+  ['MQ_BROKERS', 'kafka-1:9092,'],
+  ['MQ_BROKERS', 'kafka-1:0'],
+  ['MQ_BROKERS', 'kafka-1:65536'],
+  ['MQ_BROKERS', 'kafka://kafka-1:9092'],
+  ['MQ_TOPICS', 'claims,,billing'],
+  ['MQ_TOPICS', 'claims/eu'],
+  ['MQ_TOPICS', '..'],
+  ['MQ_TOPICS', 'a'.repeat(250)],
+  ['MQ_GROUP_ID', 'two words'],
+  ['MQ_SESSION_TIMEOUT', '5s'],
+  ['MQ_SESSION_TIMEOUT', '6m'],
+  ['MQ_PARTITIONS_AT_ONCE', '1.5'],
+  ['BATCH_MAX', '0'],
+  ['BATCH_MAX', '5001'],
+  ['BATCH_MAX', '1e3'],
+  ['POLICY_ADMIN_URL', 'policy-admin:4001'],
+  ['POLICY_ADMIN_URL', 'http://user:pass@policy-admin'],
+  ['POLICY_ADMIN_URL', 'http://policy-admin/?a=b'],
+  ['POLICY_ADMIN_URL', 'http://policy-admin/#top'],
+  ['POLICY_ADMIN_CONNECTIONS', '-1'],
+  ['POLICY_ADMIN_DEADLINE', '0'],
+  ['SMTP_HOST', 'mail server'],
+  ['SMTP_PORT', '0'],
+  ['IDP_JWKS_URI', 'https://idp/keys'],
+  ['OTEL_ENDPOINT', 'collector'],
+  ['RETRY_MAX_AGE', '-1h'],
+  ['RETRY_MAX_AGE', '24H'],
+  ['RETRY_MAX_ATTEMPTS', 'three'],
+  ['HOST', 'http://localhost'],
+  ['PORT', '65536'],
+  ['LOG_LEVEL', 'INFO'],
+  ['SHUTDOWN_GRACE', '1ms'],
+]
+for (const [name, value] of REFUSED) {
+  t.test(`${name}=${value.slice(0, 40)} is refused, and nothing else is`, async (t) => {
+    const lines = faultsOf({ ...REQUIRED, [name]: value }).split('\n')
+    t.equal(lines.length, 2)
+    t.match(lines[1], new RegExp(`^ {2}${name} (must|cannot) be `))
+  })
+}
+
+t.test('values that may hold a secret are never printed', async (t) => {
+  const message = faultsOf({
+    DATABASE_URL: 'postgres://user:hunter2@db:notaport/x',
+    MQ_BROKERS: 'user:hunter2@kafka:9092',
+    POLICY_ADMIN_URL: 'http://user:hunter2@policy-admin',
+    OTEL_ENDPOINT: 'hunter2',
+    IDP_JWKS_URI: 'https://idp/hunter2',
+  })
+  t.equal(message.split('\n').length, 6)
+  t.notMatch(message, 'hunter2')
+})
+
+t.test('a key set is refused because tokens cannot be validated yet', async (t) => {
+  t.match(
+    faultsOf({ ...REQUIRED, IDP_JWKS_URI: 'https://idp/keys' }),
+    /does not validate tokens yet.*leave it unset/,
+  )
+})
+
+const DURATIONS: readonly (readonly [string, number])[] = [
+  ['24h', 86_400_000],
+  ['90m', 5_400_000],
+  ['30s', 30_000],
+  ['500ms', 500],
+  ['2d', 172_800_000],
+  ['1500', 1_500],
+  [' 1h ', 3_600_000],
+]
+for (const [value, ms] of DURATIONS) {
+  t.test(`the duration "${value}" is ${ms} ms`, async (t) => {
+    t.equal(loadConfig({ ...REQUIRED, RETRY_MAX_AGE: value }).retry.maxAgeMs, ms)
+  })
+}
+
+t.test('a base path of policy administration is kept, without its last slash', async (t) => {
+  const url = 'HTTPS://Policy-Admin:443/api/v2//'
+  t.equal(
+    loadConfig({ ...REQUIRED, POLICY_ADMIN_URL: url }).policyAdministration.url,
+    'https://policy-admin/api/v2',
+  )
+})
+
+t.test('lists may have spaces around their commas', async (t) => {
+  const { broker } = loadConfig({ ...REQUIRED, MQ_BROKERS: 'a:1 , b:2', MQ_TOPICS: ' claims, billing ' })
+  t.same(
+    [broker.brokers, broker.topics],
+    [
+      ['a:1', 'b:2'],
+      ['claims', 'billing'],
+    ],
+  )
+})
+
+t.test('what has no effect is warned of', async (t) => {
+  const { warnings } = loadConfig({
+    ...REQUIRED,
+    RETRY_INTERVAL: 'often',
+    OTEL_ENDPOINT: 'http://collector:4318',
+  })
+  t.equal(warnings.length, 2)
+  t.match(warnings[0], /OTEL_ENDPOINT has no effect/)
+  t.match(warnings[1], /RETRY_INTERVAL has no effect.*every 60 seconds/)
+})
+
+t.test('an unknown variable that looks like ours is warned of, with the one that was meant', async (t) => {
+  const { warnings } = loadConfig({
+    ...REQUIRED,
+    MQ_TOPIC: 'x',
+    RETRY_MAX_ATEMPTS: '1',
+    POLICY_ADMIN_TOKEN_OF_SOME_OTHER_SORT: 'hunter2',
+    OTEL_ENDPOINTS: 'x',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+    OTEL_SERVICE_NAME: 'x',
+    PATH: '/bin',
+    HOSTNAME: 'box',
+  })
+  t.same(warnings, [
+    'MQ_TOPIC is no variable of this service: did you mean MQ_TOPICS?',
+    'RETRY_MAX_ATEMPTS is no variable of this service: did you mean RETRY_MAX_ATTEMPTS?',
+    'POLICY_ADMIN_TOKEN_OF_SOME_OTHER_SORT is no variable of this service',
+    'OTEL_ENDPOINTS is no variable of this service: did you mean OTEL_ENDPOINT?',
+  ])
+})
+
+t.test('the configuration is frozen all the way down', async (t) => {
+  const config = loadConfig(REQUIRED)
+  t.throws(() => Object.assign(config.http, { port: 1 }), TypeError)
+  t.throws(() => (config.broker.topics as string[]).push('x'), TypeError)
+  t.throws(() => Object.assign(config, { batchMax: 1 }), TypeError)
+})
+
+t.test('every variable is described, and its example and default are good values', async (t) => {
+  const { properties = {} } = z.toJSONSchema(variables, { io: 'input', unrepresentable: 'any' })
+  for (const [name, property] of Object.entries(properties)) {
+    t.type((property as { description?: string }).description, 'string', name)
+    const { example, default: value } = property as { example?: string; default?: string }
+    if (name !== 'IDP_JWKS_URI') t.equal(faultsOf({ ...REQUIRED, [name]: example }), '', name)
+    if (value !== undefined) t.same(loadConfig({ ...REQUIRED, [name]: value }), loadConfig(REQUIRED), name)
+  }
+})
