@@ -1,0 +1,60 @@
+import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
+
+/** Contact data and secrets that no caller should log: censored where one does all the same. */
+const CENSORED_KEYS = ['email', 'phone', 'subject', 'body', 'password', 'authorization']
+const CAUSES_MAX = 5
+const TEXT_LENGTH_MAX = 4_000
+
+/**
+ * The service's log: one JSON object a line, with ISO time and the level as a word, to standard output unless told
+ * otherwise. `level` is one of pino's. Log errors as `{ err }`; connection strings in them are censored.
+ */
+export function createLog(level: string, destination?: DestinationStream): Logger {
+  return pino(
+    {
+      name: 'notifications-service',
+      level,
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: serializeError, error: serializeError },
+      redact: {
+        paths: CENSORED_KEYS.flatMap((key) => [key, `*.${key}`, `*.*.${key}`]),
+        censor: '[censored]',
+      },
+      // pino copies an error's message to `msg` without asking a serializer.
+      hooks: { streamWrite: withoutCredentials },
+    },
+    destination ?? pino.destination({ dest: 1, sync: true }),
+  )
+}
+
+/**
+ * The parts of an error that are safe to log. Others are left out, since drivers hang queries, rows and parameters on
+ * their errors.
+ */
+function serializeError(error: unknown, causesLeft = CAUSES_MAX): unknown {
+  if (!(error instanceof Error))
+    return typeof error === 'object' ? '[object]' : withoutCredentials(String(error))
+  const { code, cause } = error as { code?: unknown; cause?: unknown }
+  const inner = error instanceof AggregateError ? error.errors.slice(0, CAUSES_MAX) : []
+  return {
+    type: error.name,
+    message: withoutCredentials(error.message.slice(0, TEXT_LENGTH_MAX)),
+    ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
+    ...(error.stack === undefined
+      ? {}
+      : { stack: withoutCredentials(error.stack.slice(0, TEXT_LENGTH_MAX)) }),
+    ...(cause === undefined || causesLeft === 0 ? {} : { cause: serializeError(cause, causesLeft - 1) }),
+    ...(inner.length === 0 || causesLeft === 0
+      ? {}
+      : { errors: inner.map((each) => serializeError(each, causesLeft - 1)) }),
+  }
+}
+
+/** Censors database URLs whole, the credentials of other URLs, and `password=…`. Leaves JSON valid. */
+function withoutCredentials(text: string): string {
+  return text
+    .replace(/\bpostgres(?:ql)?:\/\/[^\s"\\]+/gi, 'postgres://[censored]')
+    .replace(/\b([a-z][a-z0-9+.-]{1,20}:\/\/)[^\s"\\]+@/gi, '$1[censored]@')
+    .replace(/\b(password|passwd|pwd)=[^\s"\\&]+/gi, '$1=[censored]')
+}
