@@ -1,0 +1,24 @@
+import { type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { bodyOf, PROBLEMS, type ProblemCode } from './problem.ts'
+
+const CODES: Readonly<Record<string, ProblemCode>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'request-timeout',
+  HPE_HEADER_OVERFLOW: 'headers-too-large',
+}
+
+/** Answers what is no HTTP request at all, or came too slowly, with a problem, and closes the connection. */
+export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  // An answer that has begun cannot be followed by another one.
+  const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null }
+  if (socket.writable && error.code !== 'ECONNRESET' && !answer?.headersSent) {
+    const code = CODES[error.code ?? ''] ?? 'invalid-request'
+    const { status } = PROBLEMS[code]
+    const body = JSON.stringify(bodyOf({ code, detail: undefined, errors: undefined }))
+    socket.write(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/problem+json\r\n` +
+        `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    )
+  }
+  socket.destroySoon()
+}

@@ -1,0 +1,68 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
+import { type Fault, PROBLEMS, type ProblemCode, ProblemError, sendProblem } from './problem.ts'
+
+/** Faults listed in one answer at most: a URL can hold thousands of unknown parameters. */
+const FAULTS_MAX = 20
+const RETRY_AFTER_S = 5
+
+/**
+ * Answers any error with a problem. `isUnavailable` tells errors of an outage (the database is down), which pass, from
+ * faults of ours, which do not.
+ */
+export function errorHandler(isUnavailable: (error: unknown) => boolean) {
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+    const problem = problemOf(error, isUnavailable)
+    // A problem without a cause is an answer, not a failure: a probe of a service that is not ready is no news.
+    if (PROBLEMS[problem.code].status >= 500 && problem.cause !== undefined) {
+      const level = problem.code === 'internal' ? 'error' : 'warn'
+      const { method, routeOptions } = request
+      request.log[level]({ err: problem.cause, method, route: routeOptions.url }, 'request failed')
+    }
+    sendProblem(reply, problem)
+  }
+}
+
+/** Answers what the router itself refuses, before there is a route. */
+export function routerErrorHandler(_error: FastifyError, _request: unknown, reply: unknown): void {
+  const detail = 'The path is not a valid percent-encoded text.'
+  sendProblem(reply as FastifyReply, new ProblemError('invalid-request', { detail }))
+}
+
+function problemOf(error: FastifyError, isUnavailable: (error: unknown) => boolean): ProblemError {
+  if (error instanceof ProblemError) return error
+  if (hasZodFastifySchemaValidationErrors(error)) {
+    return new ProblemError('invalid-request', { errors: faultsOf(error) })
+  }
+  if (isUnavailable(error) || error.code === 'FST_ERR_HANDLER_TIMEOUT') {
+    return unavailable('The database does not answer. Try again.', error)
+  }
+  // A status on any other error is another service's, not ours.
+  const status = error.code?.startsWith('FST_') ? error.statusCode : undefined
+  return new ProblemError(codeOfStatus(status ?? 500), { cause: error })
+}
+
+/** A problem that passes: the client may try again after a moment. */
+export function unavailable(detail: string, cause?: unknown): ProblemError {
+  return new ProblemError('unavailable', { detail, cause, headers: { 'retry-after': String(RETRY_AFTER_S) } })
+}
+
+/** Fastify's own errors carry a status; their texts may repeat what the client sent and stay inside. */
+function codeOfStatus(status: number): ProblemCode {
+  const codes = Object.keys(PROBLEMS) as ProblemCode[]
+  const exact = codes.find((code) => PROBLEMS[code].status === status)
+  return exact ?? (status >= 400 && status < 500 ? 'invalid-request' : 'internal')
+}
+
+function faultsOf(error: FastifyError): Fault[] {
+  const inQuery = error.validationContext === 'querystring'
+  const faults = (error.validation ?? []).flatMap(({ instancePath, message = 'is not valid', params }) => {
+    const unknown = Array.isArray(params.keys) ? params.keys.map(String) : null
+    const places = unknown?.map((key) => `${instancePath.replace(/\/$/, '')}/${key}`) ?? [instancePath]
+    const detail = unknown === null ? message : 'is not known here'
+    return places.map((place) =>
+      inQuery ? { detail, parameter: place.slice(1) } : { detail, pointer: `#${place}` },
+    )
+  })
+  return faults.slice(0, FAULTS_MAX)
+}

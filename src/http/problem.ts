@@ -1,0 +1,90 @@
+import type { FastifyReply } from 'fastify'
+import { z } from 'zod'
+
+/** Every kind of error that a client can see; the key is also the code in logs. */
+export const PROBLEMS = {
+  'invalid-request': { status: 400, title: 'The request is not valid' },
+  'not-found': { status: 404, title: 'There is nothing here' },
+  'method-not-allowed': { status: 405, title: 'The method is not allowed here' },
+  'request-timeout': { status: 408, title: 'The request took too long to arrive' },
+  'body-too-large': { status: 413, title: 'The body is too large' },
+  'unsupported-media-type': { status: 415, title: 'The content type is not supported' },
+  'headers-too-large': { status: 431, title: 'The headers are too large' },
+  internal: { status: 500, title: 'Something went wrong on our side' },
+  unavailable: { status: 503, title: 'The service cannot answer now' },
+} as const
+export type ProblemCode = keyof typeof PROBLEMS
+
+/** One fault of a request: `parameter` names a query parameter, `pointer` (RFC 6901) a place in the body. */
+const fault = z.object({
+  detail: z.string(),
+  parameter: z.string().optional(),
+  pointer: z.string().optional(),
+})
+export type Fault = z.infer<typeof fault>
+
+/** Body of every error, RFC 9457. */
+export const problemBody = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string().optional(),
+  errors: z.array(fault).optional(),
+})
+type ProblemBody = z.infer<typeof problemBody>
+
+/** Thrown to answer a request with a problem. All of it is shown to the client, except its `cause`. */
+export class ProblemError extends Error {
+  override readonly name = 'ProblemError'
+  readonly code: ProblemCode
+  readonly detail: string | undefined
+  readonly errors: readonly Fault[] | undefined
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(
+    code: ProblemCode,
+    {
+      detail,
+      errors,
+      headers = {},
+      cause,
+    }: {
+      detail?: string
+      errors?: readonly Fault[]
+      headers?: Readonly<Record<string, string>>
+      cause?: unknown
+    } = {},
+  ) {
+    super(detail ?? PROBLEMS[code].title, { cause })
+    this.code = code
+    this.detail = detail
+    this.errors = errors
+    this.headers = headers
+  }
+}
+
+/** The body of an error. `type` is a URN: it identifies the kind of problem and points to no document. */
+export function bodyOf({
+  code,
+  detail,
+  errors,
+}: Pick<ProblemError, 'code' | 'detail' | 'errors'>): ProblemBody {
+  return {
+    type: `urn:problem-type:notifications-service:${code}`,
+    title: PROBLEMS[code].title,
+    status: PROBLEMS[code].status,
+    ...(detail === undefined ? {} : { detail }),
+    ...(errors === undefined ? {} : { errors: [...errors] }),
+  }
+}
+
+/** Answers with a problem. */
+export function sendProblem(reply: FastifyReply, problem: ProblemError): void {
+  reply
+    .code(PROBLEMS[problem.code].status)
+    .headers(problem.headers)
+    .type('application/problem+json')
+    // Its own serializer, because Fastify's would add a charset, which the media type does not have.
+    .serializer(JSON.stringify)
+    .send(bodyOf(problem))
+}

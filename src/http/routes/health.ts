@@ -1,0 +1,23 @@
+import { z } from 'zod'
+import type { App } from '../app.ts'
+import { unavailable } from '../errors.ts'
+import { problemBody } from '../problem.ts'
+
+/** Whether the service can do its work, and if not, why: text for operators, shown to anyone who asks. */
+export type Readiness = { ready: true } | { ready: false; reason: string }
+
+/** `GET /healthz`: the process answers. `GET /readyz`: the database does, too. */
+export function healthRoutes(app: App, readiness: () => Promise<Readiness>): void {
+  app.get('/healthz', { schema: { response: { 200: z.object({ status: z.literal('ok') }) } } }, async () => ({
+    status: 'ok' as const,
+  }))
+
+  const response = { 200: z.object({ status: z.literal('ready') }), 503: problemBody }
+  app.get('/readyz', { schema: { response } }, async () => {
+    const state = await readiness().catch((cause: unknown) => {
+      throw unavailable('The check of readiness failed.', cause)
+    })
+    if (!state.ready) throw unavailable(state.reason)
+    return { status: 'ready' as const }
+  })
+}

@@ -1,0 +1,71 @@
+import type { Socket } from 'node:net'
+import { type AppDependencies, buildApp } from './app.ts'
+
+export interface HttpOptions extends AppDependencies {
+  readonly host: string
+  /** 0 picks a free port. */
+  readonly port: number
+}
+
+export interface Http {
+  /** Rejects with an error that names the address and the remedy. */
+  listen: () => Promise<{ url: string }>
+  /**
+   * Stops accepting, closes idle connections at once, lets requests under way finish, and cuts off those that have not
+   * after `graceMs`.
+   */
+  close: (graceMs?: number) => Promise<void>
+}
+
+/** The public HTTP server. */
+export function createHttp({ host, port, ...dependencies }: HttpOptions): Http {
+  const app = buildApp(dependencies)
+  const unused = new Set<Socket>()
+  app.server.on('connection', (socket: Socket) => {
+    unused.add(socket)
+    socket.once('close', () => unused.delete(socket))
+  })
+  app.server.on('request', ({ socket }) => unused.delete(socket))
+
+  return {
+    listen: async () => {
+      await app.listen({ host, port }).catch((error: unknown) => {
+        throw listenError(error, host, port)
+      })
+      return { url: urlOf(app.server.address()) }
+    },
+    close: async (graceMs = 5_000) => {
+      const cutOff = setTimeout(() => app.server.closeAllConnections(), graceMs)
+      try {
+        const closed = app.close()
+        // Node does not count a connection as idle before its first request.
+        for (const socket of unused) socket.destroy()
+        await closed
+      } finally {
+        clearTimeout(cutOff)
+      }
+    },
+  }
+}
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'the port is in use: stop the process that has it, or set PORT to a free one',
+  EACCES: 'this user may not use the port: set PORT to one above 1023',
+  EADDRNOTAVAIL: 'this machine has no such address: set HOST to one that it has, or to 0.0.0.0 for all',
+  ENOTFOUND: 'the name is unknown: set HOST to an address of this machine, or to 0.0.0.0 for all',
+}
+
+function listenError(error: unknown, host: string, port: number): Error {
+  const { code = '', message = String(error) } = error as NodeJS.ErrnoException
+  return new Error(`cannot listen on ${host} port ${port}: ${REMEDIES[code] ?? message}`, { cause: error })
+}
+
+/** An address that this machine can open, also where the server listens on all of them. */
+function urlOf(address: ReturnType<Socket['address']> | string | null): string {
+  if (address === null || typeof address === 'string' || !('port' in address))
+    throw new Error('not listening')
+  const { address: ip, family, port } = address
+  if (ip === '0.0.0.0') return `http://127.0.0.1:${port}`
+  if (ip === '::') return `http://[::1]:${port}`
+  return family === 'IPv6' ? `http://[${ip}]:${port}` : `http://${ip}:${port}`
+}

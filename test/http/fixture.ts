@@ -1,0 +1,76 @@
+import type { ExplainedLogEntry, LogFilter, LogPageRequest } from '../../src/core/log-entry.ts'
+import type { AppDependencies } from '../../src/http/app.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+
+/** A locator with a number in its last digits. */
+export function locator(number: number): string {
+  return `NTF-01900000-0000-7000-8000-${String(number).padStart(12, '0')}`
+}
+
+export const ENTRY: ExplainedLogEntry = {
+  locator: locator(1),
+  eventId: 'event-1',
+  partyLocator: 'PTY-1',
+  eventType: 'claim.rejected',
+  channel: 'EMAIL',
+  status: 'SENT',
+  subject: 'Your claim',
+  body: 'Your claim CLM-1 was rejected',
+  failureReason: null,
+  attemptCount: 1,
+  sentAt: '2026-01-31T12:00:00.5Z',
+  createdAt: '2026-01-31T12:00:00.123456Z',
+  decisions: [
+    {
+      attempt: 1,
+      outcome: 'SEND',
+      channel: 'EMAIL',
+      ruleId: 'send-email',
+      reason: null,
+      facts: {
+        eventType: 'claim.rejected',
+        party: 'found',
+        optedOut: false,
+        preferredChannel: 'EMAIL',
+        emailOnFile: true,
+        phoneOnFile: null,
+      },
+      templateRevision: 'a'.repeat(64),
+      ruleTableRevision: 'b'.repeat(64),
+      receipt: 'recorded',
+      decidedAt: '2026-01-31T12:00:00Z',
+      topic: 'claims',
+      partition: 2,
+      offset: '9007199254740993',
+      traceId: null,
+    },
+  ],
+}
+
+/** The outage that `isUnavailable` of `dependencies` knows. */
+export const OUTAGE = new Error('connect ECONNREFUSED postgres://user:hunter2@db')
+
+/** What an app needs, with one entry in its log; records how its log was asked and what it logged. */
+export function dependencies(overrides: Partial<AppDependencies> = {}) {
+  const asked: { filter: LogFilter; page: LogPageRequest }[] = []
+  const askedFor: string[] = []
+  const logged: string[] = []
+  const all: AppDependencies = {
+    log: createLog('debug', { write: (line) => void logged.push(line) }),
+    readiness: async () => ({ ready: true }),
+    logEntries: {
+      list: async (filter, page) => {
+        asked.push({ filter, page })
+        const { decisions: _, ...entry } = ENTRY
+        return { items: [entry], nextCursor: page.after === null ? ENTRY.locator : null }
+      },
+      get: async (wanted) => {
+        askedFor.push(wanted)
+        return wanted === ENTRY.locator ? ENTRY : null
+      },
+    },
+    isUnavailable: (error) => error === OUTAGE,
+    ...overrides,
+  }
+  return { all, asked, askedFor, logged }
+}
