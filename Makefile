@@ -1,21 +1,40 @@
 NODE_VERSION := $(shell sed -n 's/.*"node": "\([0-9.]*\)".*/\1/p' package.json)
-# Until node_modules has it, the pinned Node comes from npm's cache; npm itself runs under it too.
-NPM_EXEC := npm exec --yes --package=node@$(NODE_VERSION) --
+# npm runs under the pinned Node too: npm's cache has it before node_modules does.
+NPM := npm exec --yes --package=node@$(NODE_VERSION) -- npm
 NODE := node_modules/.bin/node
-export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+BIN := node_modules/.bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help build check test
+.PHONY: help build run test migrate bench check format
 
 help: ## Show this help
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+build: node_modules/.package-lock.json ## Set up and compile everything
+	@$(NODE) src/compile-templates.ts
 
 node_modules/.package-lock.json: package.json package-lock.json
-	$(NPM_EXEC) npm ci
+	$(NPM) ci
 	@touch $@
 
-build: node_modules/.package-lock.json ## Install and compile everything
+run: build ## Start a local stack and the service, publish events, show what became of them
+	@$(NODE) test/stack/run.ts
+
+test: check ## Check everything and run all tests, on a broker and a database of their own
+	@$(NODE) test/stack/with-stack.ts -- $(BIN)/tap $(TAP)
 
 check: build ## Formatter, linter, types, import rules, dead code
-	biome ci --error-on-warnings
-	tsc
+	$(BIN)/biome ci --error-on-warnings .
+	$(BIN)/tsc
+	$(BIN)/depcruise --config .dependency-cruiser.mjs --output-type err src test
+	$(BIN)/knip
+
+format: build ## Format and mend what the linter can
+	$(BIN)/biome check --write .
+
+migrate: build ## Bring the schema of DATABASE_URL up to date
+	@$(NODE) src/main.ts migrate
+
+bench: build ## Throughput against a plain implementation, in one run
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/main.ts

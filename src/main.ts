@@ -2,7 +2,9 @@
 import { Command } from 'commander'
 import type { Logger } from 'pino'
 import { type App, createApp } from './app.ts'
-import { ConfigError, databaseUrlOf, loadConfig } from './config.ts'
+import { ConfigError, loadConfig, loadDatabaseUrl } from './config.ts'
+import { EnvelopeMapError } from './core/envelope.ts'
+import { RuleTableError } from './core/rules/faults.ts'
 import { migrate } from './postgres/migrate.ts'
 import { createLog } from './telemetry/log.ts'
 
@@ -20,14 +22,15 @@ try {
   await program.parseAsync()
 } catch (error) {
   // What people are to correct is said in words; anything else is a fault of ours and shows where.
-  const expected = error instanceof ConfigError || (error instanceof Error && error.name === 'RuleTableError')
-  process.stderr.write(`${expected ? error.message : error instanceof Error ? error.stack : String(error)}\n`)
+  const expected = [ConfigError, RuleTableError, EnvelopeMapError].some((kind) => error instanceof kind)
+  const { message, stack } = error instanceof Error ? error : new Error(String(error))
+  process.stderr.write(`${expected ? message : stack}\n`)
   process.exit(1)
 }
 
 async function runMigrations(): Promise<void> {
   const log = createLog('info')
-  const names = await migrate(databaseUrlOf(process.env), log)
+  const names = await migrate(loadDatabaseUrl(process.env), log)
   log.info({ migrations: names }, names.length === 0 ? 'the schema is up to date' : 'the schema was migrated')
 }
 
@@ -41,6 +44,7 @@ async function serve(): Promise<void> {
       process.exit(1)
     })
   }
+  logWarnings(log)
   const app = await createApp(config, log)
   const url = await app.start()
   log.info({ url }, 'listening')
@@ -49,6 +53,16 @@ async function serve(): Promise<void> {
     log.fatal({ err }, 'consumption has ended for good: ending the process, to be started again')
     await stopWithin(app, config.shutdownGraceMs, log)
     process.exit(1)
+  })
+}
+
+/** Warnings of the platform go to the log, like everything else, instead of to stderr. */
+function logWarnings(log: Logger): void {
+  process.removeAllListeners('warning')
+  process.on('warning', (warning) => {
+    // kafkajs computes a time-out of "now" as a negative number; Node takes it for 1 ms, which is what is meant.
+    const expected = warning.name === 'TimeoutNegativeWarning'
+    log[expected ? 'debug' : 'warn']({ err: warning }, `warning: ${warning.message}`)
   })
 }
 

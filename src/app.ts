@@ -1,0 +1,255 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { v7 as uuidv7 } from 'uuid'
+import type { Config } from './config.ts'
+import { type Entry, idempotencyKey } from './core/entry.ts'
+import { loadEnvelopeMap } from './core/envelope.ts'
+import { parseEvent } from './core/event.ts'
+import type { RetriedEntry } from './core/retry.ts'
+import { createRuleTable } from './core/rules/table.ts'
+import { type DispatchNeeds, dispatch } from './dispatch.ts'
+import { templates } from './generated/templates.ts'
+import { createHttp } from './http/server.ts'
+import { createConsumer } from './kafka/consumer.ts'
+import { createPartyClient, type PartyClient } from './party/client.ts'
+import { patiently } from './patience.ts'
+import { archive } from './postgres/archive.ts'
+import { loadCheckpoint, resetCheckpoint } from './postgres/checkpoints.ts'
+import { commitChunk } from './postgres/commit-chunk.ts'
+import { commitRetries } from './postgres/commit-retries.ts'
+import { type DueCursor, readDue } from './postgres/due-entries.ts'
+import { type Delivery, deliveryOf } from './postgres/entries.ts'
+import { isConflict, isUnreachable } from './postgres/errors.ts'
+import { listLogEntries, readLogEntry } from './postgres/log-entries.ts'
+import { lookUp } from './postgres/look-up.ts'
+import { knownMigrations } from './postgres/migrate.ts'
+import { type DatabasePool, openPool } from './postgres/pool.ts'
+import { missingMigrations } from './postgres/readiness.ts'
+import { createRetry, RETRY_MIN_PAUSE_MS } from './retry.ts'
+import { createEmailSender } from './senders/email.ts'
+import { type Outgoing, sendByChannel } from './senders/send.ts'
+import { createSmsSender } from './senders/sms.ts'
+
+const RULE_TABLE = new URL('../rules/dispatch.csv', import.meta.url)
+const ENVELOPE_MAP = new URL('../rules/envelope.json', import.meta.url)
+
+export interface App {
+  /** Listens, then waits for the database, the schema and the broker by itself. Resolves to the URL once it listens. */
+  start(): Promise<string>
+  /** Stops in order: not ready, consumer and retry drained, HTTP closed, connections ended. */
+  stop(): Promise<void>
+  /** Rejects when consumption has ended for good; never resolves. */
+  readonly failed: Promise<never>
+}
+
+/** Puts the service together. Rejects, naming every fault, if the rule table or the envelope map cannot be used. */
+export async function createApp(config: Config, log: Logger): Promise<App> {
+  const policy = await loadPolicy()
+  const parties = createPartyClient({
+    baseUrl: config.policyAdministration.url,
+    connectionCountMax: config.policyAdministration.connections,
+    deadlineMs: config.policyAdministration.deadlineMs,
+    log,
+  })
+  const stopping = new AbortController()
+  const failed = Promise.withResolvers<never>()
+  failed.promise.catch(() => {})
+  let pool: DatabasePool | null = null
+  let worker: Worker | null = null
+
+  const database = (): DatabasePool => {
+    if (pool === null) throw new DatabaseNotReached()
+    return pool
+  }
+  const http = createHttp({
+    host: config.http.host,
+    port: config.http.port,
+    log,
+    readiness: async () => {
+      if (stopping.signal.aborted) return { ready: false, reason: 'the service is stopping' }
+      if (pool === null) return { ready: false, reason: 'the database has not been reached yet' }
+      const missing = await missingMigrations(pool, await knownMigrations())
+      return missing === null ? { ready: true } : { ready: false, reason: missing }
+    },
+    logEntries: {
+      list: (filter, page) => listLogEntries(database(), filter, page),
+      get: (locator) => readLogEntry(database(), locator),
+    },
+    isUnavailable: (error) => error instanceof DatabaseNotReached || isUnreachable(error),
+  })
+
+  /** Waits for the database and its schema, then consumes and retries until stopped. */
+  async function work(): Promise<void> {
+    const { url, poolMax } = config.database
+    pool = await patiently('the database', log, stopping.signal, () =>
+      openPool({ databaseUrl: url, connectionCountMax: poolMax }),
+    )
+    await patiently('the schema', log, stopping.signal, async () => {
+      const missing = await missingMigrations(database(), await knownMigrations())
+      if (missing !== null) throw new Error(missing)
+      await archive(database(), policy.ruleTable, [...templates.byEventType.values(), templates.generic])
+    })
+    worker = createWorker(config, policy, parties, pool, log)
+    await worker.run()
+  }
+
+  return {
+    failed: failed.promise,
+    start: async () => {
+      const { url } = await http.listen()
+      work().catch((error) => {
+        if (!stopping.signal.aborted) failed.reject(error)
+      })
+      return url
+    },
+    stop: async () => {
+      stopping.abort()
+      await worker?.stop()
+      await http.close()
+      await parties.close()
+      await pool?.end()
+    },
+  }
+}
+
+/** The rule table and the envelope map, as they were reviewed. */
+async function loadPolicy() {
+  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+  return {
+    ruleTable: await createRuleTable(
+      await readFile(RULE_TABLE, 'utf8'),
+      [...templates.byEventType.keys()],
+      sha256,
+    ),
+    envelopeMap: loadEnvelopeMap(await readFile(ENVELOPE_MAP, 'utf8')),
+  }
+}
+type Policy = Awaited<ReturnType<typeof loadPolicy>>
+
+interface Worker {
+  run(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** The consumer and the retry over a database that is ready. */
+function createWorker(
+  config: Config,
+  policy: Policy,
+  parties: PartyClient,
+  pool: DatabasePool,
+  log: Logger,
+): Worker {
+  const { ruleTable, envelopeMap } = policy
+  const { broker, retry: limits } = config
+  const deliver = createDelivery(config, log)
+  const dispatchNeeds: DispatchNeeds = {
+    parse: (message) => parseEvent(message, envelopeMap),
+    lookUp: (eventIds, partyLocators) => lookUp(pool, eventIds, partyLocators),
+    contactsOf: (partyLocators, onAnswer) => parties.lookUp(partyLocators, onAnswer),
+    ruleTable,
+    templates,
+    commit: (chunk) => commitChunk(pool, chunk, (inserted) => deliver(inserted.flatMap(messageOfEntry))),
+    isConflict,
+    newLocator: () => `NTF-${uuidv7()}`,
+  }
+  const consumer = createConsumer(
+    {
+      brokers: broker.brokers,
+      groupId: broker.groupId,
+      topics: broker.topics,
+      sessionTimeoutMs: broker.sessionTimeoutMs,
+      partitionCountMax: broker.partitionsAtOnce,
+      batchCountMax: config.batchMax,
+    },
+    {
+      loadCheckpoint: (topic, partition) => loadCheckpoint(pool, topic, partition),
+      resetCheckpoint: (topic, partition, held, offset) =>
+        resetCheckpoint(pool, topic, partition, held, offset),
+      dispatch: (chunk, heartbeat) => dispatch(dispatchNeeds, chunk, heartbeat),
+    },
+    log,
+  )
+  const dueLimits = {
+    maxAgeMs: limits.maxAgeMs,
+    attemptCountMax: limits.maxAttempts,
+    minPauseMs: RETRY_MIN_PAUSE_MS,
+  }
+  const retry = createRetry<DueCursor>({
+    readDue: (after, countMax) => readDue(pool, dueLimits, after, countMax),
+    preferencesOf: async (partyLocators) => (await lookUp(pool, [], partyLocators)).preferences,
+    contactsOf: (partyLocators) => parties.lookUp(partyLocators),
+    isDown: parties.isDown,
+    decide: ruleTable.decide,
+    commit: (retried) =>
+      commitRetries(pool, ruleTable.revision, retried, (made) => deliver(made.flatMap(messageOfRetry))),
+    clock: {
+      nowMs: () => performance.now(),
+      sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),
+    },
+    log,
+  })
+  return {
+    run: async () => {
+      retry.start()
+      await consumer.run()
+    },
+    stop: async () => {
+      await Promise.all([consumer.stop(), retry.stop()])
+    },
+  }
+}
+
+/** A message on its way, and the row that it belongs to. */
+interface RowMessage extends Outgoing {
+  readonly locator: string
+}
+
+/** Sends the messages of rows and says, by the rows' locators, what became of them. */
+function createDelivery(config: Config, log: Logger) {
+  const send = sendByChannel({
+    EMAIL: createEmailSender({ smtpHost: config.smtp.host, smtpPort: config.smtp.port, log }),
+    SMS: createSmsSender({ log }),
+  })
+  return async (messages: readonly RowMessage[]): Promise<ReadonlyMap<string, Delivery>> => {
+    const results = await send(messages)
+    return new Map(messages.map(({ locator }, i) => [locator, deliveryOf(results[i] ?? null)]))
+  }
+}
+
+function messageOfEntry({ locator, event, decision, text, address, attemptCount }: Entry): RowMessage[] {
+  if (decision.outcome !== 'SEND' || text === null) return []
+  const { subject, body } = text
+  const { channel } = decision
+  return [
+    {
+      locator,
+      channel,
+      idempotencyKey: idempotencyKey(event.eventId, attemptCount),
+      to: address,
+      subject,
+      body,
+    },
+  ]
+}
+
+function messageOfRetry({ due, decision, address, attemptCount }: RetriedEntry): RowMessage[] {
+  if (decision.outcome !== 'SEND') return []
+  const { locator, subject, body } = due
+  const { channel } = decision
+  return [
+    {
+      locator,
+      channel,
+      idempotencyKey: idempotencyKey(due.eventId, attemptCount),
+      to: address,
+      subject,
+      body,
+    },
+  ]
+}
+
+class DatabaseNotReached extends Error {
+  override readonly message = 'the database has not been reached yet'
+}

@@ -1,0 +1,78 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { until } from './until.ts'
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+export interface LogLine {
+  readonly level: string
+  readonly msg: string
+  readonly [field: string]: unknown
+}
+
+/** One `serve` process. */
+export interface Service {
+  /** Base address of its HTTP server. */
+  readonly url: string
+  readonly pid: number
+  /** What it has logged so far, the last 10,000 lines. */
+  readonly lines: readonly LogLine[]
+  /** What it has said outside its log. */
+  readonly stderr: readonly string[]
+  /** Resolves when the process has ended. */
+  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+  /** Waits until it has logged a line with this message. */
+  logged(message: RegExp): Promise<LogLine>
+  kill(signal: NodeJS.Signals): void
+  /** SIGTERM, then SIGKILL after 30 s; resolves to the exit code. */
+  stop(): Promise<number | null>
+}
+
+const LINE_COUNT_MAX = 10_000
+
+/** Starts `serve` as users run it, on a free port, and resolves once it listens. */
+export async function startService(env: Record<string, string>): Promise<Service> {
+  const child = spawn(process.execPath, [MAIN, 'serve'], {
+    env: { PATH: process.env.PATH, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'debug', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const lines: LogLine[] = []
+  const stderr: string[] = []
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    lines.push(JSON.parse(line))
+    if (lines.length > LINE_COUNT_MAX) lines.shift()
+  })
+  createInterface({ input: child.stderr }).on('line', (line) => stderr.push(line))
+  const exited = once(child, 'close').then(([code, signal]) => ({ code, signal }))
+  const alive = () => child.exitCode === null && child.signalCode === null
+  const killWithParent = () => child.kill('SIGKILL')
+  process.once('exit', killWithParent)
+  void exited.then(() => process.off('exit', killWithParent))
+
+  const logged = async (message: RegExp) => {
+    const found = await until(() => lines.find(({ msg }) => message.test(msg)) ?? !alive(), {
+      what: `the service to log ${message}`,
+    })
+    if (typeof found === 'boolean') throw new Error(`the service ended: ${stderr.join('\n')}`)
+    return found
+  }
+  const listening = await logged(/^listening$/)
+  return {
+    url: String(listening.url),
+    pid: child.pid ?? 0,
+    lines,
+    stderr,
+    exited,
+    logged,
+    kill: (signal) => child.kill(signal),
+    stop: async () => {
+      child.kill('SIGTERM')
+      const late = setTimeout(() => child.kill('SIGKILL'), 30_000)
+      const { code } = await exited
+      clearTimeout(late)
+      return code
+    },
+  }
+}

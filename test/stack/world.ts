@@ -1,0 +1,117 @@
+import pg from 'pg'
+import { createMigratedDatabase } from './databases.ts'
+import { type PolicyAdministration, startPolicyAdministration } from './policy-administration.ts'
+import { type Service, startService } from './service.ts'
+import { createTopics, endOffsets, produce, type TestMessage } from './topics.ts'
+import { until } from './until.ts'
+
+export type TopicName = 'claims' | 'billing' | 'enrollment'
+
+/** What one test file needs around the service: a database, three topics and policy administration of its own. */
+export interface World {
+  readonly databaseUrl: string
+  readonly brokers: string
+  readonly groupId: string
+  /** The real names of the topics. */
+  readonly topics: Record<TopicName, string>
+  readonly policyAdministration: PolicyAdministration
+  /** The service's environment. */
+  readonly env: Record<string, string>
+  /** Starts one more `serve` process; it is stopped with the world. */
+  serve(env?: Record<string, string>): Promise<Service>
+  sql(query: string, values?: unknown[]): Promise<pg.QueryResultRow[]>
+  publish(
+    messages: (Omit<TestMessage, 'topic'> & { topic?: TopicName })[],
+    options?: Parameters<typeof produce>[2],
+  ): Promise<void>
+  /** Waits until every message that was published is behind its checkpoint. */
+  caughtUp(timeoutMs?: number): Promise<void>
+  close(): Promise<void>
+}
+
+/** A world on the stack that runs (`DATABASE_URL`, `MQ_BROKERS`). */
+export async function createWorld({ partitionCount = 2 }: { partitionCount?: number } = {}): Promise<World> {
+  const brokers = process.env.MQ_BROKERS
+  if (!brokers)
+    throw new Error('MQ_BROKERS is not set: run the tests by `make test`, or under test/stack/with-stack.ts')
+  const [database, topics, policyAdministration] = await Promise.all([
+    createMigratedDatabase(),
+    createTopics(brokers, { claims: partitionCount, billing: partitionCount, enrollment: partitionCount }),
+    startPolicyAdministration(),
+  ])
+  const pool = new pg.Pool({ connectionString: database.url, max: 2 })
+  pool.on('error', () => {})
+  const services: Service[] = []
+  const groupId = topics.claims.replace('claims', 'group')
+  const env = {
+    DATABASE_URL: database.url,
+    MQ_BROKERS: brokers,
+    MQ_TOPICS: Object.values(topics).join(','),
+    MQ_GROUP_ID: groupId,
+    POLICY_ADMIN_URL: policyAdministration.url,
+    MQ_SESSION_TIMEOUT: '6s',
+  }
+  const sql = async (query: string, values?: unknown[]) => (await pool.query(query, values)).rows
+
+  return {
+    databaseUrl: database.url,
+    brokers,
+    groupId,
+    topics,
+    policyAdministration,
+    env,
+    sql,
+    serve: async (more = {}) => {
+      const service = await startService({ ...env, ...more })
+      services.push(service)
+      return service
+    },
+    publish: (messages, options) =>
+      produce(
+        brokers,
+        messages.map((message) => ({ ...message, topic: topics[message.topic ?? 'claims'] })),
+        options,
+      ),
+    caughtUp: async (timeoutMs = 30_000) => {
+      for (const topic of Object.values(topics)) {
+        const ends = await endOffsets(brokers, topic)
+        await until(
+          async () => {
+            const rows = await sql(
+              `SELECT partition_id, "offset" FROM notifications.projection_checkpoints WHERE topic = $1`,
+              [topic],
+            )
+            const reached = new Map(rows.map((row) => [String(row.partition_id), Number(row.offset)]))
+            return Object.entries(ends).every(
+              ([partition, end]) => end === 0 || reached.get(partition) === end - 1,
+            )
+          },
+          { what: `the checkpoints of ${topic} to reach ${JSON.stringify(ends)}`, timeoutMs },
+        )
+      }
+    },
+    close: async () => {
+      await Promise.all(services.map((service) => service.stop()))
+      await pool.end()
+      await policyAdministration.stop()
+      await database.drop()
+    },
+  }
+}
+
+let eventCount = 0
+
+/** The value of an event that nothing is wrong with, but for what the test says. */
+export function anEvent(envelope: Record<string, unknown> = {}): { eventId: string; value: string } {
+  const eventId =
+    typeof envelope.eventId === 'string' ? envelope.eventId : `event-${process.pid}-${eventCount++}`
+  const value = JSON.stringify({
+    eventId,
+    eventType: 'claim.paid',
+    occurredAt: '2026-01-31T12:00:00Z',
+    partyLocator: 'party-1',
+    payload: { locator: 'CLM-1' },
+    ...envelope,
+  })
+  return { eventId, value }
+}
