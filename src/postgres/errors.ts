@@ -1,4 +1,4 @@
-import { InvalidInputError } from 'slonik'
+import { BackendTerminatedError, ConnectionError, InvalidInputError, StatementTimeoutError } from 'slonik'
 
 /** The SQLSTATE behind an error of Slonik or of its driver, if PostgreSQL sent one. */
 export function sqlState(error: unknown): string | undefined {
@@ -25,4 +25,19 @@ export function isConflict(error: unknown): boolean {
 /** PostgreSQL's own words where Slonik wrapped them. Never its detail, which quotes the row. */
 export function databaseMessage(error: Error): string {
   return error.cause instanceof Error ? error.cause.message : error.message
+}
+
+/** The database cannot be reached, is starting or stopping, or has no room: nothing is wrong with the request. */
+export function isUnreachable(error: unknown): boolean {
+  if (error instanceof ConnectionError || error instanceof BackendTerminatedError) return true
+  if (error instanceof StatementTimeoutError) return true
+  // Connection exceptions, insufficient resources, operator intervention.
+  return /^(08|53|57)/.test(sqlState(error) ?? '') || hasSystemCode(error)
+}
+
+function hasSystemCode(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (/^E[A-Z]+$/.test(String((cause as { code?: unknown }).code))) return true
+  }
+  return false
 }
