@@ -1,5 +1,5 @@
 import type { Contact } from './contact.ts'
-import { decide, type Decision } from './decide.ts'
+import { type Decision, decide } from './decide.ts'
 import { addressFor, STATUS_OF, type Status } from './entry.ts'
 import type { Facts } from './facts.ts'
 import type { Preferences } from './preferences.ts'
