@@ -100,3 +100,20 @@ t.test('once closed it probes no more', async (t) => {
   await settled()
   t.equal(probeCount, 0)
 })
+
+t.test('closed while its probe is under way, it probes no more', async (t) => {
+  let probeCount = 0
+  const { promise, resolve } = Promise.withResolvers<Answer>()
+  const { circuit } = circuitOf(() => {
+    probeCount++
+    return promise
+  })
+  await Promise.all(Array.from({ length: 20 }, () => circuit.run(async () => BAD)))
+  mock.timers.tick(5_000)
+  circuit.close()
+  resolve(BAD)
+  await settled()
+  mock.timers.tick(60_000)
+  await settled()
+  t.equal(probeCount, 1)
+})

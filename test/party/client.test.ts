@@ -1,5 +1,7 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { Contact } from '../../src/core/contact.ts'
@@ -336,40 +338,64 @@ t.test('a call that is broken off leaves the other calls alone', async (t) => {
   for (const party of ['x', 'y', 'z']) t.strictSame(contacts.get(party), FOUND)
 })
 
-t.test('close rejects what is under way and leaves no connection', async (t) => {
-  const server = await serve(t, () => {})
-  const { client, lines } = clientOf(t, server.url)
-  const lookUp = client.lookUp(locators(100))
-  await until(() => server.targets.length > 0)
-  await Promise.all([
-    t.rejects(lookUp, { message: /client of policy administration is closed/ }),
-    client.close(),
-  ])
-  await until(() => server.openConnectionCount() === 0)
-  await t.rejects(client.lookUp(['a']), { message: /client of policy administration is closed/ })
-  t.equal(lines.length, 0, 'it is not taken for an outage')
+t.test('a heartbeat under way when the last answer comes in is waited for', async (t) => {
+  const server = await serve(t, (_, response) => void setTimeout(answerFound, 60, response))
+  const { client } = clientOf(t, server.url, { connectionCountMax: 1 })
+  const lookUp = client.lookUp(locators(12), async () => {
+    await until(() => server.targets.length === 12)
+    await delay(200)
+    throw new Error('rebalanced')
+  })
+  await t.rejects(lookUp, { message: 'rebalanced' })
 })
 
-t.test('nothing is left behind that keeps the process alive', async (t) => {
-  const server = await serve(t, (_, response) => answerFound(response))
-  const script = `
-    import { createPartyClient } from '${new URL('../../src/party/client.ts', import.meta.url)}'
-    import { pino } from 'pino'
-    const client = createPartyClient({
-      baseUrl: '${server.url}', connectionCountMax: 4, deadlineMs: 60_000, log: pino({ level: 'silent' }),
-    })
-    const contacts = await client.lookUp(['a', 'b', 'c'])
-    console.log(contacts.size)
-  `
-  const { spawn } = await import('node:child_process')
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    cwd: new URL('../..', import.meta.url),
-    timeout: 20_000,
+for (const [moment, isReached] of [
+  ['while it connects', () => true],
+  ['while it waits for answers', (targetCount: number) => targetCount > 0],
+] as const) {
+  t.test(`close rejects what is under way and leaves no connection, ${moment}`, async (t) => {
+    const server = await serve(t, () => {})
+    const { client, lines } = clientOf(t, server.url)
+    const lookUp = client.lookUp(locators(100))
+    await until(() => isReached(server.targets.length))
+    await Promise.all([
+      t.rejects(lookUp, { message: /client of policy administration is closed/ }),
+      client.close(),
+    ])
+    await until(() => server.openConnectionCount() === 0)
+    await t.rejects(client.lookUp(['a']), { message: /client of policy administration is closed/ })
+    t.equal(lines.length, 0, 'it is not taken for an outage')
   })
-  const [code] = await once(child, 'exit')
-  t.equal(code, 0, 'it ends by itself, without close')
-})
+}
+
+for (const [what, partyCount] of [
+  ['an idle connection', 3],
+  ['an open circuit', 100],
+] as const) {
+  t.test(`${what} keeps no process alive`, async (t) => {
+    const server = await serve(t, (_, response) => {
+      if (partyCount === 3) answerFound(response)
+      else response.writeHead(500).end()
+    })
+    const script = `
+      import { createPartyClient } from '${new URL('../../src/party/client.ts', import.meta.url)}'
+      import { pino } from 'pino'
+      const client = createPartyClient({
+        baseUrl: '${server.url}', connectionCountMax: 4, deadlineMs: 60_000, log: pino({ level: 'silent' }),
+      })
+      await client.lookUp(Array.from({ length: ${partyCount} }, (_, index) => String(index)))
+      console.log(client.isDown())
+    `
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      cwd: new URL('../..', import.meta.url),
+      timeout: 15_000,
+    })
+    const [[code], output] = await Promise.all([once(child, 'exit'), text(child.stdout)])
+    t.equal(code, 0, 'it ends by itself, without close')
+    t.equal(output, `${partyCount === 100}\n`)
+  })
+}
 
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await delay(5)

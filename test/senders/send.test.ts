@@ -62,9 +62,11 @@ t.test('each sender is called once with its own, and results keep the order of t
 })
 
 t.test('a channel without messages is not called', async (t) => {
-  const send = sendByChannel({ EMAIL: throwing, SMS: throwing })
+  const { sender, batches } = senderOf('')
+  const send = sendByChannel({ EMAIL: sender, SMS: sender })
   t.strictSame(await send([outgoing('IN_APP', 'a')]), [null])
   t.strictSame(await send([]), [])
+  t.equal(batches.length, 0)
 })
 
 t.test('a sender that throws fails its own batch, and its words are not repeated', async (t) => {
