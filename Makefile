@@ -5,6 +5,11 @@ NODE := node_modules/.bin/node
 BIN := node_modules/.bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
+# Live on a terminal; elsewhere only what failed.
+REPORTER := $(if $(MAKE_TERMOUT),base,min)
+# Which test files to run: all, unless told. make test TESTS=test/retry.test.ts
+TESTS :=
+
 .DEFAULT_GOAL := help
 .PHONY: help build run test migrate bench check format
 
@@ -22,7 +27,8 @@ run: build ## Start a local stack and the service, publish events, show what bec
 	@$(NODE) test/stack/run.ts
 
 test: check ## Check everything and run all tests, on a broker and a database of their own
-	@$(NODE) test/stack/with-stack.ts -- $(BIN)/tap $(TAP)
+	@mkdir -p .cache
+	@$(NODE) test/stack/with-stack.ts -- $(BIN)/tap --reporter=$(REPORTER) --output-file=.cache/test-results.tap $(TESTS)
 
 check: build ## Formatter, linter, types, import rules, dead code
 	$(BIN)/biome ci --error-on-warnings .
