@@ -1,4 +1,6 @@
 import { startApacheKafka } from './kafka/apache.ts'
+import { kafkaJars } from './kafka/jars.ts'
+import { assertJava } from './kafka/java.ts'
 import { startMockKafka } from './kafka/mock.ts'
 
 export interface Kafka {
@@ -27,10 +29,13 @@ export async function startKafka({
 }: {
   log?: (line: string) => void
 } = {}): Promise<Kafka> {
+  let jarsDir: string
   try {
-    return await startApacheKafka(log)
+    await assertJava()
+    jarsDir = await kafkaJars(log)
   } catch (error) {
     log(`kafka: no real broker, falling back to the mock of librdkafka: ${(error as Error).message}`)
-    return await startMockKafka(log)
+    return startMockKafka(log)
   }
+  return startApacheKafka(jarsDir, log)
 }

@@ -20,7 +20,11 @@ export type FromKeeper =
   | { type: 'spawned'; pid: number }
   | { type: 'failed'; error: string }
   | Exited
-type Exited = { type: 'exited'; code: number | null; signal: NodeJS.Signals | null }
+type Exited = {
+  type: 'exited'
+  code: number | null
+  signal: NodeJS.Signals | null
+}
 
 export interface KeepOptions {
   /** Names the temporary directory and the errors. */
@@ -69,7 +73,10 @@ export class Keeper {
     await this.#spawn(command)
     const ready = async () => this.#pid === undefined || (await isReady())
     try {
-      await until(ready, { timeoutMs, what: `${this.#options.name} to be ready` })
+      await until(ready, {
+        timeoutMs,
+        what: `${this.#options.name} to be ready`,
+      })
     } catch (error) {
       await this.kill()
       throw await this.#failure((error as Error).message, error)
@@ -149,7 +156,12 @@ export async function keep(options: KeepOptions): Promise<Keeper> {
     fileURLToPath(new URL('keeper.ts', import.meta.url)),
     [options.name, options.dir ?? '', options.abandonSignal],
     // Neither the flags nor the hooks of a test runner concern it, and it holds none of our output open.
-    { detached: true, stdio: ['ignore', 'ignore', 'ignore', 'ipc'], execArgv: [], env: plainEnvironment() },
+    {
+      detached: true,
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      execArgv: [],
+      env: plainEnvironment(),
+    },
   )
   const ready = await nextMessage(keeperFork, 'ready')
   setReferenced(keeperFork, false)

@@ -45,7 +45,10 @@ t.test('a party that was set overrides its prefix, whatever characters its locat
   server.set('party-2', 'unknown')
   server.set('a/b ü', { email: 'a@example.com', phone: null })
   t.equal((await get('party-2')).status, 404)
-  t.strictSame(JSON.parse((await get('a/b ü')).body), { email: 'a@example.com', phone: null })
+  t.strictSame(JSON.parse((await get('a/b ü')).body), {
+    email: 'a@example.com',
+    phone: null,
+  })
 })
 
 t.test('a mode holds for all parties until it is changed', async (t) => {

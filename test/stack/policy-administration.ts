@@ -139,6 +139,8 @@ function decode(segment: string): string {
 // ends with its parent.
 if (import.meta.main) {
   process.once('disconnect', () => process.exit())
-  const { url } = await startPolicyAdministration({ port: Number(process.argv[2] ?? 0) })
+  const { url } = await startPolicyAdministration({
+    port: Number(process.argv[2] ?? 0),
+  })
   console.log(url)
 }

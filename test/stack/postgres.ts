@@ -73,7 +73,9 @@ export async function startPostgres(
  * the postmaster's death, and the next start would be refused.
  */
 async function killAll(keeper: Keeper): Promise<void> {
-  const children = spawnSync('pgrep', ['-P', String(keeper.pid)], { encoding: 'utf8' }).stdout.split('\n')
+  const children = spawnSync('pgrep', ['-P', String(keeper.pid)], {
+    encoding: 'utf8',
+  }).stdout.split('\n')
   await keeper.kill()
   for (const child of children.filter(Boolean)) {
     try {
@@ -92,9 +94,17 @@ async function prepare(keeper: Keeper, port: number, url: string): Promise<() =>
   const binaries = await binariesFor(account, keeper.dir)
   const dataDir = join(keeper.dir, 'data')
   if (!(await exists(join(dataDir, 'PG_VERSION')))) {
-    await keeper.run({ file: join(binaries, 'initdb'), args: initdbArguments(dataDir), ...account })
+    await keeper.run({
+      file: join(binaries, 'initdb'),
+      args: initdbArguments(dataDir),
+      ...account,
+    })
   }
-  const command = { file: join(binaries, 'postgres'), args: serverArguments(dataDir, port), ...account }
+  const command = {
+    file: join(binaries, 'postgres'),
+    args: serverArguments(dataDir, port),
+    ...account,
+  }
   return () => keeper.start(command, () => answers(url), START_TIMEOUT_MS)
 }
 
@@ -141,7 +151,10 @@ async function binariesFor(account: Account, dir: string): Promise<string> {
   })
   if (probe.status === 0) return installed
   if ((probe.error as NodeJS.ErrnoException | undefined)?.code === 'EACCES') {
-    await cp(dirname(installed), join(dir, 'native'), { recursive: true, verbatimSymlinks: true })
+    await cp(dirname(installed), join(dir, 'native'), {
+      recursive: true,
+      verbatimSymlinks: true,
+    })
     return join(dir, 'native', 'bin')
   }
   throw new Error(

@@ -27,7 +27,9 @@ export async function until<T>(
 /** A condition that hangs must not outlast the deadline. */
 async function beforeDeadline<T>(condition: () => T | Promise<T>, deadline: number): Promise<T> {
   const timer = new AbortController()
-  const expired = sleep(deadline - performance.now(), undefined, { signal: timer.signal }).then(() => {
+  const expired = sleep(deadline - performance.now(), undefined, {
+    signal: timer.signal,
+  }).then(() => {
     throw new Error('the condition itself did not answer in time')
   })
   try {

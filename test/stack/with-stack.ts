@@ -18,7 +18,11 @@ const COMMAND_NOT_FOUND = 127
 async function postgresPart(): Promise<Part> {
   if (process.env.DATABASE_URL) return external('PostgreSQL as DATABASE_URL says', {})
   const { value, seconds } = await timed(() => startPostgres())
-  return { description: `PostgreSQL in ${seconds} s`, env: { DATABASE_URL: value.url }, close: value.close }
+  return {
+    description: `PostgreSQL in ${seconds} s`,
+    env: { DATABASE_URL: value.url },
+    close: value.close,
+  }
 }
 
 async function kafkaPart(): Promise<Part> {
@@ -38,12 +42,18 @@ function external(description: string, env: Record<string, string>): Part {
 async function timed<T>(start: () => Promise<T>): Promise<{ value: T; seconds: string }> {
   const startedMs = performance.now()
   const value = await start()
-  return { value, seconds: ((performance.now() - startedMs) / 1_000).toFixed(1) }
+  return {
+    value,
+    seconds: ((performance.now() - startedMs) / 1_000).toFixed(1),
+  }
 }
 
 /** Runs the command to its end. @returns its exit code, 128 + n where signal n ended it, as a shell has it */
 async function run([file = '', ...args]: string[], env: Record<string, string>): Promise<number> {
-  const child = spawn(file, args, { stdio: 'inherit', env: { ...process.env, ...env } })
+  const child = spawn(file, args, {
+    stdio: 'inherit',
+    env: { ...process.env, ...env },
+  })
   // Ctrl-C reaches the command too: what it does about it is awaited, then the stack is stopped.
   process.on('SIGINT', () => {})
   process.on('SIGTERM', () => child.kill('SIGTERM'))

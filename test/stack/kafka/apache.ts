@@ -1,21 +1,15 @@
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { freePort } from '../free-port.ts'
 import type { Kafka } from '../kafka.ts'
 import { type Keeper, keep } from '../keep.ts'
-import { answers } from './answers.ts'
-import { kafkaJars } from './jars.ts'
+import { answersGroups } from './answers.ts'
 
 const START_TIMEOUT_MS = 60_000
-const JAVA_VERSION_MIN = 17
 
-/** A real Apache Kafka broker in KRaft mode. @throws where Java or the jars cannot be had */
-export async function startApacheKafka(log: (line: string) => void): Promise<Kafka> {
-  await assertJava()
-  const jarsDir = await kafkaJars(log)
+/** A real Apache Kafka broker in KRaft mode, on the jars in `jarsDir`. */
+export async function startApacheKafka(jarsDir: string, log: (line: string) => void): Promise<Kafka> {
   const port = await freePort()
   const brokers = `127.0.0.1:${port}`
   const keeper = await keep({
@@ -29,7 +23,7 @@ export async function startApacheKafka(log: (line: string) => void): Promise<Kaf
     await writeFile(properties, propertiesText(keeper.dir, port, await freePort()))
     await format(keeper, jarsDir, properties)
     const command = java(jarsDir, ['-Xms256m', '-Xmx512m'], 'kafka.Kafka', [properties])
-    const start = () => keeper.start(command, () => answers(brokers), START_TIMEOUT_MS)
+    const start = () => keeper.start(command, () => answersGroups(brokers), START_TIMEOUT_MS)
     await start()
     log(`kafka: ${brokers}, files in ${keeper.dir}`)
     return {
@@ -48,7 +42,8 @@ export async function startApacheKafka(log: (line: string) => void): Promise<Kaf
 }
 
 async function format(keeper: Keeper, jarsDir: string, properties: string): Promise<void> {
-  const clusterId = randomBytes(16).toString('base64url')
+  // 22 characters of base64 are wanted; hexadecimal ones never begin with a dash, which would be taken for an option.
+  const clusterId = randomBytes(11).toString('hex')
   // It ends within a second: compiling its code well would take longer than running it.
   await keeper.run(
     java(jarsDir, ['-XX:TieredStopAtLevel=1'], 'kafka.tools.StorageTool', [
@@ -111,19 +106,4 @@ function propertiesText(dir: string, port: number, controllerPort: number): stri
   return Object.entries(properties)
     .map(([key, value]) => `${key}=${value}\n`)
     .join('')
-}
-
-async function assertJava(): Promise<void> {
-  let version: string
-  try {
-    version = (await promisify(execFile)('java', ['-version'])).stderr
-  } catch (cause) {
-    throw new Error('java does not run: is a JDK installed?', { cause })
-  }
-  const major = Number(/version "(\d+)/.exec(version)?.[1])
-  if (!(major >= JAVA_VERSION_MIN)) {
-    throw new Error(
-      `Kafka 4 needs Java ${JAVA_VERSION_MIN} or later, this machine has: ${version.split('\n')[0]}`,
-    )
-  }
 }

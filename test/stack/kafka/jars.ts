@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
@@ -13,15 +14,18 @@ const DOWNLOAD_TIMEOUT_MS = 180_000
  * changed pom fetches anew, and it gets that name only when it is complete.
  * @throws when Maven is missing or fails
  */
-export async function kafkaJars(log: (line: string) => void): Promise<string> {
-  const pom = await readFile(POM)
-  const jarsDir = `${CACHE_DIR}${createHash('sha256').update(pom).digest('hex').slice(0, 16)}`
+export async function kafkaJars(
+  log: (line: string) => void,
+  { pom = POM, cacheDir = CACHE_DIR }: { pom?: string; cacheDir?: string } = {},
+): Promise<string> {
+  const hash = createHash('sha256').update(await readFile(pom))
+  const jarsDir = join(cacheDir, hash.digest('hex').slice(0, 16))
   if (await exists(jarsDir)) return jarsDir
   log('kafka: fetching the jars of the broker with Maven (once)')
-  await mkdir(CACHE_DIR, { recursive: true })
-  const draftDir = await mkdtemp(`${CACHE_DIR}draft-`)
+  await mkdir(cacheDir, { recursive: true })
+  const draftDir = await mkdtemp(join(cacheDir, 'draft-'))
   try {
-    await copyDependencies(draftDir)
+    await copyDependencies(pom, draftDir)
     await rename(draftDir, jarsDir)
   } catch (error) {
     await rm(draftDir, { recursive: true, force: true })
@@ -31,14 +35,22 @@ export async function kafkaJars(log: (line: string) => void): Promise<string> {
   return jarsDir
 }
 
-async function copyDependencies(outputDir: string): Promise<void> {
-  const args = ['-B', '-q', '-f', POM, 'dependency:copy-dependencies', `-DoutputDirectory=${outputDir}`]
+async function copyDependencies(pom: string, outputDir: string): Promise<void> {
+  const args = ['-B', '-q', '-f', pom, 'dependency:copy-dependencies', `-DoutputDirectory=${outputDir}`]
   try {
-    await promisify(execFile)('mvn', args, { timeout: DOWNLOAD_TIMEOUT_MS, killSignal: 'SIGKILL' })
+    await promisify(execFile)('mvn', args, {
+      timeout: DOWNLOAD_TIMEOUT_MS,
+      killSignal: 'SIGKILL',
+    })
   } catch (error) {
-    const { code, stdout } = error as { code?: string | number; stdout?: string }
+    const { code, stdout } = error as {
+      code?: string | number
+      stdout?: string
+    }
     const reason = code === 'ENOENT' ? 'mvn is not installed' : `mvn failed: ${stdout?.trim() || error}`
-    throw new Error(`the jars of Kafka could not be fetched: ${reason}`, { cause: error })
+    throw new Error(`the jars of Kafka could not be fetched: ${reason}`, {
+      cause: error,
+    })
   }
 }
 

@@ -15,7 +15,11 @@ const REMEDY = 'Install a JDK (17 or later) with Maven, or kcat, or set MQ_BROKE
 export async function startMockKafka(log: (line: string) => void): Promise<Kafka> {
   await assertKcat()
   // It has nothing to save, and takes no other signal while it waits for input.
-  const keeper = await keep({ name: 'kafka-mock', stopSignal: 'SIGKILL', abandonSignal: 'SIGKILL' })
+  const keeper = await keep({
+    name: 'kafka-mock',
+    stopSignal: 'SIGKILL',
+    abandonSignal: 'SIGKILL',
+  })
   try {
     let brokers = ''
     // A producer that waits for its standard input, which the keeper holds open, keeps the mock cluster up.
