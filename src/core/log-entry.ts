@@ -31,6 +31,8 @@ export interface DecisionRecord {
   readonly templateRevision: string | null
   readonly ruleTableRevision: string
   readonly receipt: string | null
+  /** Why the sender refused a message that the rule said to send. */
+  readonly sendError: string | null
   readonly decidedAt: string
   readonly topic: string
   readonly partition: number

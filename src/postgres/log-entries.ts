@@ -60,6 +60,7 @@ const decisionRow = z
     template_revision: z.string().nullable(),
     rule_table_revision: z.string(),
     receipt: z.string().nullable(),
+    send_error: z.string().nullable(),
     decided_at: z.string(),
     topic: z.string(),
     partition_id: z.number(),
@@ -77,6 +78,7 @@ const decisionRow = z
       templateRevision: row.template_revision,
       ruleTableRevision: row.rule_table_revision,
       receipt: row.receipt,
+      sendError: row.send_error,
       decidedAt: row.decided_at,
       topic: row.topic,
       partition: row.partition_id,
@@ -115,7 +117,8 @@ export async function readLogEntry(pool: DatabasePool, locator: string): Promise
   if (entry === null) return null
   const decisions = await pool.any(sql.type(decisionRow)`
     SELECT
-      attempt, outcome, channel, rule_id, reason, facts, template_revision, rule_table_revision, receipt, decided_at,
+      attempt, outcome, channel, rule_id, reason, facts, template_revision, rule_table_revision, receipt,
+      send_error, decided_at,
       topic, partition_id, "offset", trace_id
     FROM notifications.decision WHERE locator = ${locator} ORDER BY attempt`)
   return { ...entry, decisions }

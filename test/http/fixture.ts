@@ -38,6 +38,7 @@ export const ENTRY: ExplainedLogEntry = {
       templateRevision: 'a'.repeat(64),
       ruleTableRevision: 'b'.repeat(64),
       receipt: 'recorded',
+      sendError: null,
       decidedAt: '2026-01-31T12:00:00Z',
       topic: 'claims',
       partition: 2,

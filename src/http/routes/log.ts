@@ -62,6 +62,7 @@ const decision = z.object({
   templateRevision: z.string().nullable(),
   ruleTableRevision: z.string(),
   receipt: z.string().nullable(),
+  sendError: z.string().nullable(),
   decidedAt: time,
   topic: z.string(),
   partition: z.int(),
