@@ -91,6 +91,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       if (missing !== null) throw new Error(missing)
       await archive(database(), policy.ruleTable, [...templates.byEventType.values(), templates.generic])
     })
+    if (stopping.signal.aborted) return
     worker = createWorker(config, policy, parties, pool, log)
     await worker.run()
   }
