@@ -2,6 +2,7 @@ import pg from 'pg'
 import t from 'tap'
 import { createDatabase, createMigratedDatabase } from './databases.ts'
 import { startPostgres } from './postgres.ts'
+import { until } from './until.ts'
 
 const postgres = await startPostgres()
 t.teardown(() => postgres.close())
@@ -64,6 +65,16 @@ t.test('starts again on the same port with its data, after a stop and after a ki
   // A query that keeps its process busy must not stand in the way of the next start.
   const busy = query(postgres.url, 'SELECT count(*) FROM generate_series(1, 1000000000)').catch(
     () => 'cut off',
+  )
+  await until(
+    async () =>
+      (
+        await query(
+          postgres.url,
+          `SELECT FROM pg_stat_activity WHERE query LIKE '%generate_series%' AND pid <> pg_backend_pid() AND state = 'active'`,
+        )
+      ).length === 1,
+    { what: 'the query to run' },
   )
   await postgres.kill()
   t.equal(postgres.pid(), undefined)

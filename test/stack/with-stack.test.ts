@@ -40,6 +40,7 @@ t.test('names what is wrong with a command that cannot be run', async (t) => {
 
 /** Runs, until it is interrupted, a command that then takes a moment to end with exit code 3. */
 async function startedStack(
+  t: Test,
   env: Record<string, string>,
 ): Promise<{ stack: ChildProcess; pids: number[]; words: string }> {
   const script = `trap "sleep 0.2; echo tidied up; exit 3" INT TERM
@@ -49,6 +50,7 @@ async function startedStack(
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
+  t.teardown(() => spawnSync('kill', ['-KILL', '--', `-${stack.pid}`]))
   const [words] = await once(stack.stdout as NodeJS.ReadableStream, 'data')
   return { stack, pids: descendants(stack.pid ?? 0), words: String(words) }
 }
@@ -62,7 +64,7 @@ async function endsInOrder(t: Test, stack: ChildProcess, interrupt: (pid: number
 }
 
 t.test('Ctrl-C lets the command end, then stops both servers', async (t) => {
-  const { stack, pids, words } = await startedStack(LOCAL)
+  const { stack, pids, words } = await startedStack(t, LOCAL)
   t.match(words, /^postgres:\/\/postgres@127\.0\.0\.1:\d+\/postgres 127\.0\.0\.1:\d+ (apache|mock)\n$/)
   t.ok(pids.length >= 5, 'there are two keepers, two servers and the command')
   await endsInOrder(t, stack, (pid) => process.kill(-pid, 'SIGINT'))
@@ -70,12 +72,12 @@ t.test('Ctrl-C lets the command end, then stops both servers', async (t) => {
 })
 
 t.test('SIGTERM is passed on to the command', async (t) => {
-  const { stack } = await startedStack(EXTERNAL)
+  const { stack } = await startedStack(t, EXTERNAL)
   await endsInOrder(t, stack, (pid) => process.kill(pid, 'SIGTERM'))
 })
 
 t.test('SIGKILL leaves neither servers nor keepers', async (t) => {
-  const { stack, pids } = await startedStack(LOCAL)
+  const { stack, pids } = await startedStack(t, LOCAL)
   t.ok(pids.length >= 5, 'there are two keepers, two servers and the command')
   process.kill(-(stack.pid ?? 0), 'SIGKILL')
   await until(() => !pids.some(isRunning), { what: 'all servers to be gone' })
