@@ -1,0 +1,34 @@
+import type { Client } from 'pg'
+import { CHANNELS } from '../../src/core/channel.ts'
+import type { Random } from './random.ts'
+
+export const PARTY_COUNT = 100_000
+const WITH_PREFERENCES_ONE_IN = 10
+
+/** One of all parties, each as likely as the next. */
+export function partyLocatorOf(random: Random): string {
+  return locatorOf(random.below(PARTY_COUNT))
+}
+
+/** Of 100 parties one is unknown, two have no email and one no phone; the prefix tells the stand-in. */
+function locatorOf(number: number): string {
+  const prefix = ['unknown', 'no-email', 'no-email', 'no-phone'][number % 100] ?? 'party'
+  return `${prefix}-${number.toString().padStart(6, '0')}`
+}
+
+/** Gives every tenth party preferences: all channels alike, and every second of them opts out of two event types. */
+export async function insertPreferences(client: Client): Promise<void> {
+  const parties = Array.from({ length: PARTY_COUNT / WITH_PREFERENCES_ONE_IN }, (_, i) => ({
+    // Not the first of each ten: those would be of few kinds only.
+    party_locator: locatorOf(i * WITH_PREFERENCES_ONE_IN + (Math.floor(i / 10) % WITH_PREFERENCES_ONE_IN)),
+    preferred_channel: CHANNELS[i % CHANNELS.length],
+    opted_out_events: Math.floor(i / CHANNELS.length) % 2 === 0 ? [] : ['invoice.paid', 'claim.submitted'],
+  }))
+  await client.query(
+    `INSERT INTO notifications.notification_preferences (party_locator, preferred_channel, opted_out_events)
+     SELECT party_locator, preferred_channel, opted_out_events
+     FROM jsonb_to_recordset($1) AS (party_locator text, preferred_channel text, opted_out_events jsonb)`,
+    [JSON.stringify(parties)],
+  )
+  await client.query('ANALYZE notifications.notification_preferences')
+}

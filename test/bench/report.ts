@@ -1,0 +1,81 @@
+import { CPU_OF, type Measured } from './round.ts'
+
+/** What one benchmark found, as `--json` prints it. */
+export interface Report {
+  readonly settings: { readonly roundCount: number; readonly eventCount: Readonly<Record<string, number>> }
+  /** By the side's name, one element a round. */
+  readonly sides: Readonly<Record<string, readonly Measured[]>>
+  /** How many times the events/s of the second side the first does, a round each. */
+  readonly ratio: Spread
+  readonly faults: readonly string[]
+}
+
+export interface Spread {
+  readonly median: number
+  readonly min: number
+  readonly max: number
+}
+
+/** Of at least one value. */
+export function spreadOf(values: readonly number[]): Spread {
+  const sorted = values.toSorted((a, b) => a - b)
+  const at = (index: number) => sorted[index] ?? Number.NaN
+  const median = (at(Math.floor((sorted.length - 1) / 2)) + at(Math.ceil((sorted.length - 1) / 2))) / 2
+  return { median, min: at(0), max: at(sorted.length - 1) }
+}
+
+const CPU_WORDS = {
+  process: 'the process',
+  postgres: 'PostgreSQL',
+  contacts: 'policy administration',
+  else: 'broker and all else',
+}
+
+/** One table for people: medians, and in brackets the least and the most of any round. */
+export function describe({ settings, sides, ratio, faults }: Report): string {
+  const names = Object.keys(sides)
+  const row = (title: string, digits: number, of: (measured: Measured) => number | null) => [
+    title,
+    ...names.map((name) => cell((sides[name] ?? []).map(of), digits)),
+  ]
+  const table = [
+    ['', ...names],
+    row('events/s', 0, ({ eventsPerSecond }) => eventsPerSecond),
+    ...CPU_OF.map((of) => row(`CPU µs/event, ${CPU_WORDS[of]}`, 0, ({ cpu }) => cpu[of])),
+    row('look-ups/event', 3, ({ lookUpsPerEvent }) => lookUpsPerEvent),
+    row('peak memory, MB', 0, ({ peakMemoryMb }) => peakMemoryMb),
+  ]
+  const counts = names.map((name) => `${name} ${settings.eventCount[name]?.toLocaleString('en')}`).join(', ')
+  return [
+    `rounds: ${settings.roundCount}; events a round: ${counts}; medians (least–most)`,
+    '',
+    ...aligned(table),
+    '',
+    `${names.join(' : ')} = ${format(ratio, 1)}`,
+    ...faults.map((fault) => `WRONG: ${fault}`),
+    '',
+  ].join('\n')
+}
+
+function cell(values: readonly (number | null)[], digits: number): string {
+  const known = values.filter((value) => value !== null)
+  return known.length === 0 ? '–' : format(spreadOf(known), digits)
+}
+
+function format({ median, min, max }: Spread, digits: number): string {
+  const text = (value: number) =>
+    value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
+  return min === max ? text(median) : `${text(median)} (${text(min)}–${text(max)})`
+}
+
+function aligned(table: readonly (readonly string[])[]): string[] {
+  const widths = table[0]?.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0))) ?? []
+  return table.map((row) =>
+    row
+      .map((text, column) =>
+        column === 0 ? text.padEnd(widths[column] ?? 0) : text.padStart((widths[column] ?? 0) + 3),
+      )
+      .join('')
+      .trimEnd(),
+  )
+}

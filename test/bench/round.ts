@@ -1,0 +1,234 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { createMigratedDatabase } from '../stack/databases.ts'
+import { createTopics, endOffsets, produce, type TestMessage } from '../stack/topics.ts'
+import type { Contacts } from './contacts.ts'
+import { cpuMsOf, cpuMsOfFamily, cpuMsOfMachine, parentPidOf, peakMemoryMbOf } from './cpu.ts'
+import { type BenchEvent, generateEvents, type TopicName } from './events.ts'
+import { insertPreferences } from './parties.ts'
+import type { Running, Side, SideEnv } from './sides.ts'
+
+export interface RoundOptions {
+  readonly side: Side
+  readonly seed: number
+  /** Events that are measured, and those before them that are not. */
+  readonly eventCount: number
+  readonly warmUpCount: number
+  /** The first events, whose rows are compared between the sides. */
+  readonly comparedCount: number
+  readonly contacts: Contacts
+  readonly brokers: string
+}
+
+/** What one side did in one round. CPU is in µs for each event; null where it cannot be known. */
+export interface Measured {
+  readonly eventsPerSecond: number
+  readonly cpu: Readonly<Record<CpuOf, number | null>>
+  readonly lookUpsPerEvent: number
+  readonly peakMemoryMb: number | null
+  /** Equal hashes mean equal rows: locators and times left out. */
+  readonly rowsHash: string
+  /** What is wrong with the outcome; empty where nothing is. */
+  readonly faults: readonly string[]
+}
+
+/** `else`: the broker, this harness and whoever else uses the machine. */
+export const CPU_OF = ['process', 'postgres', 'contacts', 'else'] as const
+type CpuOf = (typeof CPU_OF)[number]
+
+const PARTITION_COUNT = 3
+const PUBLISH_COUNT_MAX = 10_000
+const POLL_INTERVAL_MS = 25
+const TIMEOUT_MS = 240_000
+
+/**
+ * Has one side work off a backlog, with a database and topics of its own, and measures it from the commit that ends the
+ * warm-up to the last one. Both are seen from outside, as checkpoints in the database, in the same way for every side.
+ */
+export async function runRound(options: RoundOptions): Promise<Measured> {
+  const { side, seed, eventCount, warmUpCount, brokers, contacts } = options
+  const totalCount = warmUpCount + eventCount
+  const [database, topics] = await Promise.all([
+    createMigratedDatabase(),
+    createTopics(brokers, { claims: PARTITION_COUNT, billing: PARTITION_COUNT, enrollment: PARTITION_COUNT }),
+  ])
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  try {
+    await insertPreferences(client)
+    const distinctCount = await publish(brokers, topics, generateEvents(seed, totalCount))
+    // Neither side shall pay for the pages that were made dirty before it.
+    await client.query('CHECKPOINT')
+    const lookUpsBefore = await contacts.requestCount()
+    const env: SideEnv = {
+      DATABASE_URL: database.url,
+      MQ_BROKERS: brokers,
+      MQ_TOPICS: Object.values(topics).join(','),
+      MQ_GROUP_ID: topics.claims.replace('claims', side.name),
+      POLICY_ADMIN_URL: contacts.url,
+    }
+    const running = await side.start(env)
+    try {
+      const window = await measure(client, running, contacts, { warmUpCount, totalCount })
+      return {
+        ...window,
+        lookUpsPerEvent: ((await contacts.requestCount()) - lookUpsBefore) / totalCount,
+        peakMemoryMb: await peakMemoryMbOf(running.pid),
+        rowsHash: await rowsHash(client, firstIds(seed, options.comparedCount)),
+        faults: await findFaults(client, brokers, topics, distinctCount),
+      }
+    } finally {
+      await running.stop()
+    }
+  } finally {
+    await client.end()
+    await database.drop()
+  }
+}
+
+/** Publishes all, in order, and returns how many distinct ids there are. */
+async function publish(
+  brokers: string,
+  topics: Record<TopicName, string>,
+  events: Iterable<BenchEvent>,
+): Promise<number> {
+  const ids = new Set<string>()
+  let messages: TestMessage[] = []
+  const flush = async () => {
+    await produce(brokers, messages)
+    messages = []
+  }
+  for (const { topic, key, value, eventId } of events) {
+    ids.add(eventId)
+    messages.push({ topic: topics[topic], key, value })
+    if (messages.length === PUBLISH_COUNT_MAX) await flush()
+  }
+  await flush()
+  return ids.size
+}
+
+/** Something that only grows, read twice. */
+interface Sample {
+  readonly atMs: number
+  readonly processedCount: number
+  readonly cpuMs: Readonly<Record<CpuOf, number | null>>
+}
+
+async function measure(
+  client: pg.Client,
+  running: Running,
+  contacts: Contacts,
+  { warmUpCount, totalCount }: { warmUpCount: number; totalCount: number },
+): Promise<Pick<Measured, 'eventsPerSecond' | 'cpu'>> {
+  const postgresPid = await serverPid(client)
+  let ended: string | null = null
+  void running.exited.then((how) => {
+    ended = how
+  })
+  const deadlineMs = performance.now() + TIMEOUT_MS
+
+  async function sampleAt(count: number): Promise<Sample> {
+    for (;;) {
+      const processedCount = await processed(client)
+      const atMs = performance.now()
+      if (processedCount >= count) return { atMs, processedCount, cpuMs: await readCpu() }
+      if (ended !== null) throw new Error(`the process measured ${ended}`)
+      if (atMs > deadlineMs)
+        throw new Error(`only ${processedCount} of ${totalCount} events in ${TIMEOUT_MS} ms`)
+      await sleep(POLL_INTERVAL_MS)
+    }
+  }
+
+  async function readCpu(): Promise<Sample['cpuMs']> {
+    const [own, postgres, ofContacts, machine] = await Promise.all([
+      cpuMsOf(running.pid),
+      postgresPid === null ? null : cpuMsOfFamily(postgresPid),
+      cpuMsOf(contacts.pid),
+      cpuMsOfMachine(),
+    ])
+    const known = [own, postgres, ofContacts]
+    const rest = machine === null ? null : known.reduce<number>((left, cpuMs) => left - (cpuMs ?? 0), machine)
+    return { process: own, postgres, contacts: ofContacts, else: rest }
+  }
+
+  const first = await sampleAt(warmUpCount)
+  const last = await sampleAt(totalCount)
+  const eventCount = last.processedCount - first.processedCount
+  const perEvent = (of: CpuOf) => {
+    const [from, to] = [first.cpuMs[of], last.cpuMs[of]]
+    return from === null || to === null ? null : ((to - from) * 1_000) / eventCount
+  }
+  return {
+    eventsPerSecond: eventCount / ((last.atMs - first.atMs) / 1_000),
+    cpu: {
+      process: perEvent('process'),
+      postgres: perEvent('postgres'),
+      contacts: perEvent('contacts'),
+      else: perEvent('else'),
+    },
+  }
+}
+
+async function processed(client: pg.Client): Promise<number> {
+  const { rows } = await client.query(
+    'SELECT coalesce(sum("offset" + 1), 0)::integer AS count FROM notifications.projection_checkpoints',
+  )
+  return rows[0].count
+}
+
+/** Process id of a database server on this machine; null of one elsewhere. */
+async function serverPid(client: pg.Client): Promise<number | null> {
+  const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
+  const parentPid = await parentPidOf(rows[0].pid)
+  const isLocal = ['127.0.0.1', 'localhost', '::1'].includes(client.host)
+  return isLocal ? parentPid : null
+}
+
+/** Every event has one row and one decision, no message was rejected, and the checkpoints are at the end. */
+async function findFaults(
+  client: pg.Client,
+  brokers: string,
+  topics: Record<TopicName, string>,
+  distinctCount: number,
+): Promise<string[]> {
+  const faults: string[] = []
+  const { rows: counts } = await client.query(`
+    SELECT
+      (SELECT count(*) FROM notifications.notification_log)::integer AS rows,
+      (SELECT count(*) FROM notifications.decision)::integer AS decisions,
+      (SELECT count(*) FROM notifications.rejected_message)::integer AS rejected`)
+  const { rows, decisions, rejected } = counts[0]
+  if (rows !== distinctCount) faults.push(`${rows} rows of ${distinctCount} distinct event ids`)
+  if (decisions !== distinctCount)
+    faults.push(`${decisions} decisions of ${distinctCount} distinct event ids`)
+  if (rejected !== 0) faults.push(`${rejected} messages were rejected`)
+
+  const { rows: checkpoints } = await client.query(
+    'SELECT topic, partition_id, "offset"::integer FROM notifications.projection_checkpoints',
+  )
+  for (const topic of Object.values(topics)) {
+    for (const [partition, end] of Object.entries(await endOffsets(brokers, topic))) {
+      const found = checkpoints.find((row) => row.topic === topic && row.partition_id === Number(partition))
+      const offset = found?.offset ?? -1
+      if (offset !== end - 1) faults.push(`checkpoint of ${topic}/${partition} at ${offset}, not ${end - 1}`)
+    }
+  }
+  return faults
+}
+
+function firstIds(seed: number, count: number): string[] {
+  return [...generateEvents(seed, count)].map(({ eventId }) => eventId)
+}
+
+async function rowsHash(client: pg.Client, eventIds: readonly string[]): Promise<string> {
+  const { rows } = await client.query(
+    `SELECT md5(string_agg(
+       jsonb_build_array(
+         event_id, party_locator, event_type, channel, status, subject, body, failure_reason, attempt_count
+       )::text, ' ' ORDER BY event_id
+     )) AS hash
+     FROM notifications.notification_log WHERE event_id = ANY($1)`,
+    [eventIds],
+  )
+  return rows[0].hash
+}

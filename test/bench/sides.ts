@@ -1,0 +1,68 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { startService } from '../stack/service.ts'
+
+/** Where a side finds its events, its database and its contacts; as the service's own environment names them. */
+export interface SideEnv extends Record<string, string> {
+  DATABASE_URL: string
+  MQ_BROKERS: string
+  MQ_TOPICS: string
+  MQ_GROUP_ID: string
+  POLICY_ADMIN_URL: string
+}
+
+/** One of the programs that are compared: a process that does the whole job. */
+export interface Side {
+  readonly name: string
+  start(env: SideEnv): Promise<Running>
+}
+
+export interface Running {
+  readonly pid: number
+  /** Resolves, to words for people, when the process has ended. */
+  readonly exited: Promise<string>
+  stop(): Promise<unknown>
+}
+
+/** `serve` as users run it. What else it reads from the environment is passed on: BATCH_MAX=1, NODE_OPTIONS=… */
+export const ours: Side = {
+  name: 'ours',
+  start: async (env) => {
+    const given = Object.entries(process.env).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined,
+    )
+    const service = await startService({
+      ...Object.fromEntries(given),
+      ...env,
+      HOST: '127.0.0.1',
+      PORT: '0',
+      LOG_LEVEL: 'info',
+    })
+    const exited = service.exited.then(
+      ({ code, signal }) => `ended with ${signal ?? code}: ${service.stderr.join('\n')}`,
+    )
+    return { pid: service.pid, exited, stop: service.stop }
+  },
+}
+
+/** What one would write first: see plain.ts. */
+export const plain: Side = {
+  name: 'plain',
+  start: async (env) => {
+    const child = fork(fileURLToPath(new URL('plain.ts', import.meta.url)), {
+      env: { ...process.env, ...env },
+      // kafkajs computes a time-out of "now" as a negative number.
+      execArgv: ['--disable-warning=TimeoutNegativeWarning'],
+    })
+    const exited = once(child, 'exit').then(([code, signal]) => `ended with ${signal ?? code}`)
+    return {
+      pid: child.pid ?? 0,
+      exited,
+      stop: () => {
+        if (child.connected) child.disconnect()
+        return exited
+      },
+    }
+  },
+}
