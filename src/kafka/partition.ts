@@ -214,11 +214,16 @@ function toMessage({ offset, key, value, headers }: KafkaMessage): Message {
   return { offset: BigInt(offset), key, value, headers: headers === undefined ? {} : toHeaders(headers) }
 }
 
+/**
+ * Each value is bytes or null. kafkajs puts what an object inherits under a header's name (`constructor`, `__proto__`)
+ * before the header's own values: those are left out.
+ */
 function toHeaders(headers: NonNullable<KafkaMessage['headers']>): Message['headers'] {
   return Object.fromEntries(
-    Object.entries(headers).map(([name, values]) => [
-      name,
-      (Array.isArray(values) ? values : [values ?? '']).map((value) => Buffer.from(value as Buffer)),
-    ]),
+    Object.entries(headers).map(([name, values]) => [name, [values as unknown].flat().filter(isHeaderValue)]),
   )
+}
+
+function isHeaderValue(value: unknown): value is Buffer | null {
+  return value === null || Buffer.isBuffer(value)
 }
