@@ -19,8 +19,15 @@ export type ConsumerNeeds = Pick<PartitionNeeds, 'loadCheckpoint' | 'resetCheckp
 const RETRY_MIN_MS = 500
 const RETRY_MAX_MS = 10_000
 const TOPIC_POLL_MS = 5_000
-/** How long a stop waits for a join under way, which kafkajs cannot be stopped out of. */
-const JOIN_WAIT_MS = 3_000
+/** How long a stop waits for a join under way, so that it can leave the group again. */
+const JOIN_WAIT_MS = 2_000
+/**
+ * How long a stop waits in all, once the chunks under way are done. kafkajs cannot be stopped out of a join, which the
+ * broker answers when the slowest member has joined too, nor out of a request to a broker that does not answer.
+ */
+const LEAVE_WAIT_MS = 3_000
+/** kafkajs takes these for final, yet they mean a broker that went away or did not answer in time. */
+const PASSING_ERRORS = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout', 'KafkaJSLockTimeout']
 
 /** Why a membership in the group ended. */
 type Ending =
@@ -33,7 +40,7 @@ type Ending =
  * broker that is down, topics that do not exist yet (the others go on meanwhile), a lost connection.
  *
  * `run` resolves after `stop`, and rejects with an error that kafkajs cannot get over: then the process is to end.
- * `stop` lets the chunk under way finish.
+ * `stop` lets the chunks under way finish, however long they take, and then leaves the group if that can be done soon.
  */
 export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, log: Logger) {
   const kafka = createClient(options.brokers, options.groupId, log)
@@ -43,10 +50,11 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   })
   const pause = (durationMs: number) =>
     sleep(durationMs, undefined, { signal: stopping.signal }).catch(() => {})
+  const batches = new Set<Promise<void>>()
+  let failureCount = 0
   let finished: Promise<void> = Promise.resolve()
 
   async function run(): Promise<void> {
-    let failureCount = 0
     while (!stopping.signal.aborted) {
       try {
         const ending = await withAdmin(kafka, stopping.signal, (admin) => consumeOnce(admin))
@@ -88,19 +96,25 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     })
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       partitions.forget()
+      failureCount = 0
       log.info(
         { groupId: options.groupId, assignment: payload.memberAssignment },
         'joined the consumer group',
       )
     })
-    const joining = join(consumer, topics, partitions.eachBatch)
+    const joining = join(consumer, topics, async (payload) => {
+      const batch = partitions.eachBatch(payload)
+      batches.add(batch)
+      await batch.finally(() => batches.delete(batch))
+    })
     try {
       // The join is waited for even when a stop comes in: kafkajs would go on with it behind our back.
       await Promise.race([joining, stopped.then(() => settled(joining, JOIN_WAIT_MS))])
       return await Promise.race([crashed, stopped, appeared(admin, missing, over.signal)])
     } finally {
       over.abort()
-      await consumer.disconnect()
+      // kafkajs has logged what it could not do; how the membership ended must not be lost over it.
+      await consumer.disconnect().catch(() => {})
     }
   }
 
@@ -143,7 +157,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     })
     const crashed = new Promise<Ending>((resolve) => {
       consumer.on(consumer.events.CRASH, ({ payload }) =>
-        resolve({ kind: 'crash', error: payload.error, retriable }),
+        resolve({ kind: 'crash', error: payload.error, retriable: retriable || isPassing(payload.error) }),
       )
     })
     return { consumer, crashed }
@@ -173,9 +187,18 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     },
     stop: async (): Promise<void> => {
       stopping.abort()
-      await finished
+      await Promise.allSettled(batches)
+      await settled(finished, LEAVE_WAIT_MS)
     },
   }
+}
+
+/** Whether an error, or what caused it, is one that passes although kafkajs says that it does not. */
+function isPassing(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (PASSING_ERRORS.includes(cause.name)) return true
+  }
+  return false
 }
 
 class FatalError extends Error {
