@@ -19,7 +19,7 @@ registerCodecs()
 
 /**
  * Makes one topic for each name, with that many partitions, under a unique name, and returns these by the plain
- * names. The mock broker has no topic administration: there each topic has 4 partitions.
+ * names.
  */
 export async function createTopics<Name extends string>(
   brokers: string,
@@ -28,10 +28,16 @@ export async function createTopics<Name extends string>(
   const suffix = randomBytes(4).toString('hex')
   const names = Object.keys(partitionCounts) as Name[]
   const unique = Object.fromEntries(names.map((name) => [name, `${name}-${suffix}`])) as Record<Name, string>
-  const topics = names.map((name) => ({
-    topic: unique[name],
-    numPartitions: partitionCounts[name],
-  }))
+  await ensureTopics(brokers, Object.fromEntries(names.map((name) => [unique[name], partitionCounts[name]])))
+  return unique
+}
+
+/**
+ * Makes the topics that do not exist yet, with that many partitions each. The mock broker has no topic
+ * administration: there each topic has 4 partitions.
+ */
+export async function ensureTopics(brokers: string, partitionCounts: Record<string, number>): Promise<void> {
+  const topics = Object.entries(partitionCounts).map(([topic, numPartitions]) => ({ topic, numPartitions }))
   await withAdmin(brokers, async (admin) => {
     try {
       await admin.createTopics({ topics, waitForLeaders: true })
@@ -43,7 +49,6 @@ export async function createTopics<Name extends string>(
       })
     }
   })
-  return unique
 }
 
 /** Publishes and waits until the broker has them: the messages of one partition go out as one batch, in order. */
