@@ -1,9 +1,16 @@
 import { children } from '../processes.ts'
 import { until } from '../until.ts'
 
-/** Resolves at the first signal; the second one ends this process at once, and with it what it started. */
+const PARENT_CHECK_MS = 500
+
+/**
+ * Resolves at the first signal, or when whoever started this process is gone; a second signal ends it at once, and with
+ * it what it started.
+ */
 export function interrupted(): Promise<void> {
   return new Promise((resolve) => {
+    const parent = process.ppid
+    setInterval(() => process.ppid !== parent && resolve(), PARENT_CHECK_MS).unref()
     let isFirst = true
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => {
