@@ -111,3 +111,7 @@ t.test('each partition of each topic is read to its end, and Kafka knows it', as
     t.strictSame(await committed(), ends)
   }
 })
+
+t.test('a duplicate is no error', async (t) => {
+  t.strictSame(await rowsOf(world, 'rejected_message'), [])
+})
