@@ -96,7 +96,6 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     })
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       partitions.forget()
-      failureCount = 0
       log.info(
         { groupId: options.groupId, assignment: payload.memberAssignment },
         'joined the consumer group',
@@ -106,6 +105,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       const batch = partitions.eachBatch(payload)
       batches.add(batch)
       await batch.finally(() => batches.delete(batch))
+      failureCount = 0
     })
     try {
       // The join is waited for even when a stop comes in: kafkajs would go on with it behind our back.
