@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Admin, Consumer, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import { createClient } from './client.ts'
+import { isPassing } from './errors.ts'
 import { createPartitionConsumer, type PartitionNeeds } from './partition.ts'
 
 export interface ConsumerOptions {
@@ -26,8 +27,6 @@ const JOIN_WAIT_MS = 2_000
  * broker answers when the slowest member has joined too, nor out of a request to a broker that does not answer.
  */
 const LEAVE_WAIT_MS = 3_000
-/** kafkajs takes these for final, yet they mean a broker that went away or did not answer in time. */
-const PASSING_ERRORS = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout', 'KafkaJSLockTimeout']
 
 /** Why a membership in the group ended. */
 type Ending =
@@ -191,14 +190,6 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       await settled(finished, LEAVE_WAIT_MS)
     },
   }
-}
-
-/** Whether an error, or what caused it, is one that passes although kafkajs says that it does not. */
-function isPassing(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (PASSING_ERRORS.includes(cause.name)) return true
-  }
-  return false
 }
 
 class FatalError extends Error {
