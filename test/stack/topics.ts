@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import kafkajs, { type Admin, type CompressionTypes, type IHeaders } from 'kafkajs'
 import { registerCodecs } from '../../src/kafka/codecs.ts'
+import { until } from './until.ts'
 
 export interface TestMessage {
   topic: string
@@ -40,7 +41,11 @@ export async function ensureTopics(brokers: string, partitionCounts: Record<stri
   const topics = Object.entries(partitionCounts).map(([topic, numPartitions]) => ({ topic, numPartitions }))
   await withAdmin(brokers, async (admin) => {
     try {
-      await admin.createTopics({ topics, waitForLeaders: true })
+      await admin.createTopics({ topics, waitForLeaders: false })
+      // kafkajs's own wait gives up where a busy broker does not know the topic for a moment.
+      await until(() => haveLeaders(admin, Object.keys(partitionCounts)), {
+        what: 'the topics to have leaders',
+      })
     } catch (error) {
       // The mock has no controller. It makes a topic when it is asked for it.
       if ((error as Error).name !== 'KafkaJSBrokerNotFound') throw error
@@ -49,6 +54,11 @@ export async function ensureTopics(brokers: string, partitionCounts: Record<stri
       })
     }
   })
+}
+
+async function haveLeaders(admin: Admin, topics: string[]): Promise<boolean> {
+  const metadata = await admin.fetchTopicMetadata({ topics })
+  return metadata.topics.every(({ partitions }) => partitions.every(({ leader }) => leader >= 0))
 }
 
 /** Publishes and waits until the broker has them: the messages of one partition go out as one batch, in order. */
