@@ -57,6 +57,13 @@ function retriedBy(services: readonly Service[]): {
   return sum
 }
 
+/** The messages that their senders were given. */
+function sentBy(services: readonly Service[]): number {
+  return services
+    .flatMap(({ lines }) => lines.filter(({ msg }) => msg === 'messages recorded'))
+    .reduce((sum, line) => sum + Number(line.messageCount), 0)
+}
+
 t.test('a failed row is retried as its party, its age and its attempts say', async (t) => {
   const world = await createWorld()
   t.teardown(() => world.close())
@@ -192,7 +199,8 @@ t.test('two processes that find the same rows due retry each once', async (t) =>
   await world.publish(names.map((name) => anEvent({ eventId: name, partyLocator: 'party-late' })))
   await world.caughtUp()
   t.equal(await first.stop(), 0)
-  world.policyAdministration.set('party-late', REACHABLE)
+  // Slow, so that both are at it at the same time.
+  world.policyAdministration.set('party-late', 'slow')
   await change(world, LONG_AGO)
 
   const services = await Promise.all([world.serve(), world.serve()])
@@ -200,7 +208,9 @@ t.test('two processes that find the same rows due retry each once', async (t) =>
     what: 'all rows to be sent',
     timeoutMs: 20_000,
   })
+  t.same(await Promise.all(services.map((service) => service.stop())), [0, 0])
   t.same(retriedBy(services), { SENT: names.length, FAILED: 0, SKIPPED: 0, postponed: 0 })
+  t.equal(sentBy(services), names.length, 'nothing was sent in vain either')
   t.same(
     await decisionCountsOf(world),
     names.map(() => ({ decisions: 2 })),
