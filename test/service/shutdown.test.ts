@@ -16,7 +16,7 @@ const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker does not
 const world = await createWorld({ partitionCount: PARTITION_COUNT })
 t.teardown(() => world.close())
 // They mostly wait.
-t.jobs = 4
+t.jobs = 3
 
 /** Ends a process by a signal: with this code, and soon. */
 async function endsPromptly(t: Test, service: Service, signal: NodeJS.Signals, code: number): Promise<void> {

@@ -27,7 +27,7 @@ async function withAdmin<T>(brokers: string, work: (admin: Admin) => Promise<T>)
 const createTopic = (brokers: string, topic: string) => ensureTopics(brokers, { [topic]: 2 })
 
 // They mostly wait, each in a world of its own.
-t.jobs = 4
+t.jobs = 3
 
 t.test(
   'a service on a schema that is not migrated waits, says so, and works once it is',
