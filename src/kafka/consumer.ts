@@ -27,6 +27,8 @@ const JOIN_WAIT_MS = 2_000
  * broker answers when the slowest member has joined too, nor out of a request to a broker that does not answer.
  */
 const LEAVE_WAIT_MS = 3_000
+/** How long a membership that has ended may take to disconnect before the next one begins; the fence parts them. */
+const DISCONNECT_WAIT_MS = 20_000
 
 /** Why a membership in the group ended. */
 type Ending =
@@ -94,7 +96,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       log,
     })
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-      partitions.forget()
+      void partitions.onJoin(payload.memberAssignment)
       log.info(
         { groupId: options.groupId, assignment: payload.memberAssignment },
         'joined the consumer group',
@@ -113,7 +115,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     } finally {
       over.abort()
       // kafkajs has logged what it could not do; how the membership ended must not be lost over it.
-      await consumer.disconnect().catch(() => {})
+      await settled(consumer.disconnect(), DISCONNECT_WAIT_MS)
     }
   }
 
