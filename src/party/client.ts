@@ -69,8 +69,9 @@ export function createPartyClient({
   let busyCount = 0
   /** Of the last party that was found or not found; null until there was one. */
   let goodPath: string | null = null
-  /** Of the last party whose turn came, asked or answered by the circuit. */
+  /** Of any one of the `recentCount` parties whose turn came since the last probe, asked or answered by the circuit. */
   let recentPath = pathPrefix
+  let recentCount = 0
   let closed = false
 
   async function lookUp(
@@ -111,9 +112,15 @@ export function createPartyClient({
     while (busyCount < connectionCountMax) {
       const enquiry = waiting.shift()
       if (enquiry === undefined) return
-      recentPath = enquiry.path
+      noteRecent(enquiry.path)
       void settle(enquiry)
     }
+  }
+
+  /** Each is as likely as any other, so that no order of the traffic can hide the healthy ones behind a broken one. */
+  function noteRecent(path: string): void {
+    recentCount++
+    if (Math.random() * recentCount < 1) recentPath = path
   }
 
   async function settle(enquiry: Enquiry): Promise<void> {
@@ -169,6 +176,7 @@ export function createPartyClient({
   /** Asks in turn for a party that had an answer and for one that was looked up lately: either may be broken for good. */
   async function probe(earlierCount: number): Promise<Answer> {
     const path = earlierCount % 2 === 0 ? (goodPath ?? recentPath) : recentPath
+    recentCount = 0
     const request = send(path, () => {})
     const timer = setTimeout(() => request.stop(silenceOf(request)), deadlineMs)
     try {
