@@ -2,6 +2,7 @@ import mustache from 'mustache'
 import { nearest } from '../rules/nearest.ts'
 import { EVENT_TYPES } from './event-types.ts'
 import { TemplateError, type TemplateFault } from './faults.ts'
+import { finish } from './finish.ts'
 import { EXPRESSIONS, generateModule, isVariable, type SoundTemplate } from './generate.ts'
 import { type Note, type Piece, parseTemplate } from './parse.ts'
 import { splitSource } from './split.ts'
@@ -20,6 +21,8 @@ export interface CompileOptions {
 
 const EXTENSION = '.mustache'
 const GENERIC = 'generic'
+/** Fixed by the specification. */
+const GENERIC_BODY = 'A {{eventType}} event has occurred'
 const NAMES: readonly string[] = [...EVENT_TYPES, GENERIC]
 const VARIABLES = Object.keys(EXPRESSIONS)
 
@@ -71,7 +74,10 @@ function compileFile(
   // What follows renders the parts, which takes sound ones.
   if (faults.length > faultCountBefore) return undefined
   if (canBeBlank(parts.subject)) note(1, 'the subject is empty, or can be: give it words of its own')
-  if (name !== GENERIC && !insertsLocator(parts.body)) {
+  if (name === GENERIC) {
+    if (finish(parts).body !== GENERIC_BODY)
+      note(parts.bodyLine, `the body must be exactly "${GENERIC_BODY}"`)
+  } else if (!insertsLocator(parts.body)) {
     note(parts.bodyLine, 'the body must insert {{locator}}, whether there is a reason or not')
   }
   return { name, revision: options.sha256(source), source, subject, body }

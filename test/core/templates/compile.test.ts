@@ -172,6 +172,20 @@ const FAULTY: readonly { what: string; text: string; faults: readonly string[]; 
     file: 'generic.mustache',
   },
   ...[
+    'Something happened',
+    'A {{eventType}} event has occurred.',
+    'A {{eventType}} event has occurred ',
+    '\nA {{eventType}} event has occurred',
+    'A {{eventType}} event has occurred\n{{locator}}',
+    'A {{{eventType}}} event has occurred',
+    'A {{&eventType}} event has occurred',
+  ].map((body) => ({
+    what: `another body of the generic template than the specified one: ${body}`,
+    text: `Subject: s\n\n${body}\n`,
+    faults: ['generic.mustache:3: the body must be exactly "A {{eventType}} event has occurred"'],
+    file: 'generic.mustache',
+  })),
+  ...[
     'no locator',
     '{{eventType}} {{reason}}',
     '{{#locator}}some{{/locator}}{{! {{locator}}',
@@ -245,8 +259,11 @@ t.test('the build reports the faults of all files at once, by file and line', as
   )
 })
 
-t.test('the generic template need not insert the locator', async (t) => {
-  t.equal(faultsOf({ 'generic.mustache': 'Subject: s\n\nSomething happened' }), 'no fault')
+t.test('the generic template has a subject of its own and may end with or without line breaks', async (t) => {
+  for (const end of ['', '\n', '\r\n', '\n\n']) {
+    const text = `Subject: s {{locator}}\n\nA {{eventType}} event has occurred${end}`
+    t.equal(faultsOf({ 'generic.mustache': text }), 'no fault')
+  }
 })
 
 t.test('the module does not depend on the order of the files', async (t) => {
@@ -288,12 +305,16 @@ const INJECTIONS = [
 
 t.test('no text of a template can become code', async (t) => {
   for (const injection of INJECTIONS) {
-    const source = `Subject: s ${injection}.\n\n{{locator}}${injection}\n{{#reason}}${injection}{{/reason}}{{! ${injection} }}`
+    const paid = `Subject: s ${injection}.\n\n{{locator}}${injection}\n{{#reason}}${injection}{{/reason}}{{! ${injection} }}`
+    const generic = `Subject: s ${injection}.\n\nA {{eventType}} event has occurred`
     const templates = await load(
-      compile(filesWith({ 'claim.paid.mustache': source, 'generic.mustache': source })),
+      compile(filesWith({ 'claim.paid.mustache': paid, 'generic.mustache': generic })),
     )
-    for (const template of [templates.byEventType.get('claim.paid'), templates.generic]) {
-      const variables = { eventType: 'e', locator: injection, reason: injection }
+    for (const [template, source] of [
+      [templates.byEventType.get('claim.paid'), paid],
+      [templates.generic, generic],
+    ] as const) {
+      const variables = { eventType: injection, locator: injection, reason: injection }
       t.equal(template?.source, source)
       t.equal(template?.subject(variables), `s ${injection}.`)
       t.equal(template?.body(variables), renderByMustache(source, variables).body)

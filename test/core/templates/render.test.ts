@@ -4,21 +4,25 @@ import { render } from '../../../src/core/templates/render.ts'
 import { compile, filesWith, load, renderByMustache } from './generated.ts'
 
 const ALL_IN_SUBJECT = 'Subject: {{eventType}}|{{locator}}|{{reason}}\n\n{{locator}}\n{{reason}}\n'
+const GENERIC = ALL_IN_SUBJECT.replace(/\n\n.*/s, '\n\nA {{eventType}} event has occurred\n')
 
 t.test('no variable can add a line to the subject, and so a header to an email', async (t) => {
   const templates = await load(
-    compile(filesWith({ 'claim.paid.mustache': ALL_IN_SUBJECT, 'generic.mustache': ALL_IN_SUBJECT })),
+    compile(filesWith({ 'claim.paid.mustache': ALL_IN_SUBJECT, 'generic.mustache': GENERIC })),
   )
   const breaks = ['\r\n', '\n', '\r', '\n\n', '\v', '\f', '\u0085', '\u2028', '\u2029', '\0', '\t']
   for (const lineBreak of breaks) {
     const hostile = `a${lineBreak}Bcc: x@example.com`
-    for (const eventType of ['claim.paid', hostile]) {
+    for (const [eventType, source] of [
+      ['claim.paid', ALL_IN_SUBJECT],
+      [hostile, GENERIC],
+    ] as const) {
       const variables = { eventType, locator: hostile, reason: hostile }
       const { subject, body, revision } = render(templates, variables)
       const shown = 'a Bcc: x@example.com'
       t.equal(subject, `${eventType === hostile ? shown : eventType}|${shown}|${shown}`)
-      t.equal(body, `${hostile}\n${hostile}`)
-      t.strictSame({ subject, body }, finish(renderByMustache(ALL_IN_SUBJECT, variables)))
+      t.ok(body.includes(hostile))
+      t.strictSame({ subject, body }, finish(renderByMustache(source, variables)))
       t.match(revision, /^[0-9a-f]{64}$/)
     }
   }
