@@ -290,7 +290,17 @@ function topics(found: string): string[] | undefined {
 
 function postgresUrl(found: string): string | undefined {
   const url = URL.parse(found)
-  return url !== null && /^postgres(ql)?:$/.test(url.protocol) ? found : undefined
+  return url !== null && /^postgres(ql)?:$/.test(url.protocol) && isDecodable(found) ? found : undefined
+}
+
+/** The database driver decodes the parts of the URL, and would throw only once it connects. */
+function isDecodable(found: string): boolean {
+  try {
+    decodeURIComponent(found)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function httpUrl(found: string): string | undefined {

@@ -72,6 +72,11 @@ t.test('every fault is reported at once, with the name, what is wrong and a good
 const REFUSED: readonly (readonly [string, string])[] = [
   ['DATABASE_URL', 'mysql://db/notifications'],
   ['DATABASE_URL', 'postgres://user:pa/ss@db:x/notifications'],
+  ['DATABASE_URL', 'postgres://127.0.0.1:1/x%zz'],
+  ['DATABASE_URL', 'postgres://us%er@127.0.0.1:1/x'],
+  ['DATABASE_URL', 'postgres://user:100%@127.0.0.1:1/x'],
+  ['DATABASE_URL', 'postgres://user:%ff@127.0.0.1:1/x'],
+  ['DATABASE_URL', 'postgres://127.0.0.1:1/x?options=-c%2'],
   ['DATABASE_POOL_MAX', '0'],
   ['MQ_BROKERS', 'kafka-1'],
   ['MQ_BROKERS', 'kafka-1:9092,'],
@@ -126,6 +131,24 @@ t.test('values that may hold a secret are never printed', async (t) => {
   t.equal(message.split('\n').length, 6)
   t.notMatch(message, 'hunter2')
 })
+
+t.test(
+  'a database URL of bad percent-encoding is not printed, and a good one is taken as it is',
+  async (t) => {
+    for (const url of [
+      'postgres://db/hunter2%zz',
+      'postgres://u:hunter2%@db/x',
+      'postgres://db/x?options=hunter2%',
+    ]) {
+      const message = faultsOf({ ...REQUIRED, DATABASE_URL: url })
+      t.match(message, /DATABASE_URL must be .*percent-encoded/)
+      t.notMatch(message, 'hunter2')
+      t.throws(() => loadDatabaseUrl({ DATABASE_URL: url }), ConfigError)
+    }
+    const url = 'postgres://u%40corp:100%25%C3%A9@db/x?options=-c%20work_mem%3D8MB'
+    t.equal(loadConfig({ ...REQUIRED, DATABASE_URL: url }).database.url, url)
+  },
+)
 
 t.test('a key set is refused because tokens cannot be validated yet', async (t) => {
   t.match(
