@@ -183,7 +183,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     logLevel: value.LOG_LEVEL,
     batchMax: value.BATCH_MAX,
     shutdownGraceMs: value.SHUTDOWN_GRACE,
-    warnings: warnings(Object.keys(set)),
+    warnings: [...warnings(Object.keys(set)), ...poolWarnings(value)],
   })
 }
 
@@ -221,6 +221,15 @@ function warnings(names: readonly string[]): readonly string[] {
     all.push(`${name} is no variable of this service${meant === null ? '' : `: did you mean ${meant}?`}`)
   }
   return all
+}
+
+/** A partition holds a connection while it commits; the retry holds one, and HTTP must be left one at least. */
+function poolWarnings(value: z.output<typeof variables>): readonly string[] {
+  if (value.DATABASE_POOL_MAX >= value.MQ_PARTITIONS_AT_ONCE + 2) return []
+  return [
+    'DATABASE_POOL_MAX leaves HTTP or the retry to wait for the partitions: ' +
+      'set it to MQ_PARTITIONS_AT_ONCE + 2 at least, or lower MQ_PARTITIONS_AT_ONCE',
+  ]
 }
 
 /** A variable read by `parse`, which answers undefined where the text is not what is `expected`. */

@@ -202,6 +202,17 @@ t.test('what has no effect is warned of', async (t) => {
   t.match(warnings[1], /RETRY_INTERVAL has no effect.*every 60 seconds/)
 })
 
+t.test('a pool too small for partitions, retry and HTTP together is warned of', async (t) => {
+  const warningsOf = (poolMax: string, partitions: string) =>
+    loadConfig({ ...REQUIRED, DATABASE_POOL_MAX: poolMax, MQ_PARTITIONS_AT_ONCE: partitions }).warnings
+  for (const poolMax of ['1', '3', '4', '5']) {
+    const [warning, ...others] = warningsOf(poolMax, '4')
+    t.match(warning, /^DATABASE_POOL_MAX .* set it to MQ_PARTITIONS_AT_ONCE \+ 2 at least/)
+    t.equal(others.length, 0)
+  }
+  t.same(warningsOf('6', '4'), [])
+})
+
 t.test('an unknown variable that looks like ours is warned of, with the one that was meant', async (t) => {
   const { warnings } = loadConfig({
     ...REQUIRED,
