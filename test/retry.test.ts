@@ -130,6 +130,7 @@ t.test(
       else response.writeHead(500).end()
     })
     const { client } = clientOf(t, server.url, { connectionCountMax: 8 })
+    await client.lookUp(['good'])
     let rows = [
       ...Array.from({ length: 60 }, (_, i) => due(`broken-${i}`, `broken-${i}`)),
       due('good', 'good'),

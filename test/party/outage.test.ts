@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import t from 'tap'
 import { clientOf, json, locators, serve } from './server.ts'
 
@@ -145,6 +146,23 @@ t.test('probes go on to who is asked for now where the last good party has becom
   t.match((await client.lookUp(['healthy'])).get('healthy'), { state: 'unresolved', unasked: true })
   await until(() => !client.isDown())
   t.strictSame(server.targets.slice(21), ['/internal/parties/once-good', '/internal/parties/healthy'])
+})
+
+t.test('a healthy party is found behind a broken one that is always asked for after it', async (t) => {
+  const server = await serve(t, (request, response) => {
+    if (request.url?.includes('PTY-')) response.writeHead(500).end()
+    else json(response, { email: 'a@example.org' })
+  })
+  const { client } = clientOf(t, server.url)
+  await client.lookUp(locators(20))
+  await until(() => server.targets.length === 21)
+  // Keeps the first of each sample.
+  const random = mock.method(Math, 'random', () => 0.999)
+  t.teardown(() => random.mock.restore())
+  await client.lookUp(['healthy', 'PTY-1'])
+  await until(() => server.targets.length === 22)
+  t.equal(server.targets[21], '/internal/parties/healthy')
+  await until(() => !client.isDown())
 })
 
 t.test('it recovers by itself, one probe at a time, with nobody waiting for it', async (t) => {
