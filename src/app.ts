@@ -184,7 +184,7 @@ function createWorker(
     isDown: parties.isDown,
     decide: ruleTable.decide,
     commit: (retried) =>
-      commitRetries(pool, ruleTable.revision, retried, (made) => deliver(made.flatMap(messageOfRetry))),
+      commitRetries(pool, ruleTable.revision, retried, (made) => deliver(made.flatMap(messageOfRetry)), log),
     clock: {
       nowMs: () => performance.now(),
       sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),

@@ -3,15 +3,55 @@ import { z } from 'zod'
 import type { RetriedEntry } from '../core/retry.ts'
 import { columnOf } from './columns.ts'
 import { type Delivery, markSendFailures } from './entries.ts'
+import { databaseMessage, refusesData } from './errors.ts'
 
 /** Hands rows to the senders; resolves to what became of each, by locator. Must not reject. */
 export type DeliverRetries = (retried: readonly RetriedEntry[]) => Promise<ReadonlyMap<string, Delivery>>
 
+/** Where a row that PostgreSQL refuses is reported. */
+interface RefusalLog {
+  error(fields: { locator: string; error: string }, message: string): void
+}
+
 /**
  * Carries out decided retries in one transaction: lock, update, send, append the decisions. A row that another replica
  * holds, or that has changed since it was read, is left alone and not sent. Returns the retries that were made.
+ *
+ * Where PostgreSQL refuses the data, the rows are tried again by halves, each in a transaction of its own, until the
+ * refused rows stand alone: those stay as they are and are logged, the others are made. The senders are called again
+ * for the rows of a transaction that was rolled back, with the same idempotency key. Rejects on every other error; the
+ * halves made before it stand.
  */
-export function commitRetries(
+export async function commitRetries(
+  pool: DatabasePool,
+  ruleTableRevision: string,
+  retried: readonly RetriedEntry[],
+  deliver: DeliverRetries,
+  log: RefusalLog,
+): Promise<readonly RetriedEntry[]> {
+  try {
+    return await commitTogether(pool, ruleTableRevision, retried, deliver)
+  } catch (error) {
+    if (!(error instanceof Error && refusesData(error))) throw error
+    if (retried.length < 2) {
+      for (const { due } of retried) {
+        log.error(
+          { locator: due.locator, error: databaseMessage(error) },
+          'the database refuses the retry of a row, which stays as it is; the next pass tries it again',
+        )
+      }
+      return []
+    }
+    const middle = retried.length >> 1
+    const [first, second] = [retried.slice(0, middle), retried.slice(middle)]
+    return [
+      ...(await commitRetries(pool, ruleTableRevision, first, deliver, log)),
+      ...(await commitRetries(pool, ruleTableRevision, second, deliver, log)),
+    ]
+  }
+}
+
+function commitTogether(
   pool: DatabasePool,
   ruleTableRevision: string,
   retried: readonly RetriedEntry[],

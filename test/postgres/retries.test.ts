@@ -21,6 +21,7 @@ t.teardown(async () => {
 
 const limits = { maxAgeMs: 24 * 3_600_000, attemptCountMax: 3, minPauseMs: 55_000 }
 const noDelivery = async () => new Map()
+const quiet = { error: (fields: object) => t.fail('a row was refused', fields) }
 
 t.beforeEach(async () => {
   await client.query(`
@@ -82,10 +83,16 @@ t.test('a retry is sent once, counted, and explained by a decision of its own', 
   const [entry] = await due()
   if (entry === undefined) throw new Error('nothing is due')
   const sent: string[] = []
-  const made = await commitRetries(pool, 'table-2', [sending(entry)], async (retried) => {
-    sent.push(...retried.map(({ due }) => due.eventId))
-    return new Map([[entry.locator, { receipt: 'r', error: null }]])
-  })
+  const made = await commitRetries(
+    pool,
+    'table-2',
+    [sending(entry)],
+    async (retried) => {
+      sent.push(...retried.map(({ due }) => due.eventId))
+      return new Map([[entry.locator, { receipt: 'r', error: null }]])
+    },
+    quiet,
+  )
   t.equal(made.length, 1)
   t.same(sent, [entry.eventId])
   const { rows } = await client.query('SELECT * FROM notifications.notification_log WHERE locator = $1', [
@@ -130,6 +137,7 @@ t.test(
         { due: second, decision, status: 'FAILED', attemptCount: 1, address: null },
       ],
       noDelivery,
+      quiet,
     )
     const row = async (locator: string) =>
       (await client.query('SELECT * FROM notifications.notification_log WHERE locator = $1', [locator]))
@@ -158,8 +166,8 @@ t.test('two replicas that retry the same rows at once send each once', async (t)
     return new Map(retried.map(({ due }) => [due.locator, { receipt: 'r', error: null }]))
   }
   const made = await Promise.all([
-    commitRetries(pool, 'def', entries.map(sending), deliver),
-    commitRetries(pool, 'def', entries.map(sending), deliver),
+    commitRetries(pool, 'def', entries.map(sending), deliver, quiet),
+    commitRetries(pool, 'def', entries.map(sending), deliver, quiet),
   ])
   t.equal(made.flat().length, 3)
   t.same(sent.sort(), ['a', 'b', 'c'])
@@ -168,5 +176,54 @@ t.test('two replicas that retry the same rows at once send each once', async (t)
 t.test('a row that changed since it was read is left alone', async (t) => {
   const entries = await due()
   await client.query('UPDATE notifications.notification_log SET attempt_count = 1')
-  t.same(await commitRetries(pool, 'def', entries.map(sending), noDelivery), [])
+  t.same(await commitRetries(pool, 'def', entries.map(sending), noDelivery, quiet), [])
+})
+
+/** A decision that is there already refuses the row's next attempt, once its message was sent. */
+async function refuseRetryOf(eventId: string): Promise<void> {
+  await client.query(
+    `INSERT INTO notifications.decision
+     SELECT (jsonb_populate_record(decision, '{"attempt": 1}')).* FROM notifications.decision WHERE event_id = $1`,
+    [eventId],
+  )
+}
+
+t.test('a row that the database refuses stays as it is, is reported, and holds no other row', async (t) => {
+  await refuseRetryOf('b')
+  const entries = await due()
+  const refused = entries.find(({ eventId }) => eventId === 'b')
+  const reports: { fields: object; message: string }[] = []
+  const sent: string[] = []
+  const deliver = async (retried: readonly RetriedEntry[]) => {
+    sent.push(...retried.map(({ due }) => due.eventId))
+    return new Map(retried.map(({ due }) => [due.locator, { receipt: 'r', error: null }]))
+  }
+  const log = { error: (fields: object, message: string) => reports.push({ fields, message }) }
+  const made = await commitRetries(pool, 'def', entries.map(sending), deliver, log)
+
+  t.same(ids(made.map(({ due }) => due)), ['a', 'c'])
+  t.same([...new Set(sent)].sort(), ['a', 'b', 'c'])
+  const { rows } = await client.query(
+    'SELECT event_id, status, attempt_count FROM notifications.notification_log ORDER BY event_id',
+  )
+  t.same(rows, [
+    { event_id: 'a', status: 'SENT', attempt_count: 1 },
+    { event_id: 'b', status: 'FAILED', attempt_count: 0 },
+    { event_id: 'c', status: 'SENT', attempt_count: 1 },
+  ])
+  t.match(reports, [
+    { fields: { locator: refused?.locator, error: /unique/ }, message: /^the database refuses the retry/ },
+  ])
+  t.equal(reports.length, 1)
+})
+
+t.test('every other error is thrown, and nothing is tried again', async (t) => {
+  let callCount = 0
+  const deliver = async () => {
+    callCount++
+    throw new Error('out of order')
+  }
+  await t.rejects(commitRetries(pool, 'def', (await due()).map(sending), deliver, quiet), /out of order/)
+  t.equal(callCount, 1)
+  t.same(ids(await due()), ['a', 'b', 'c'])
 })
