@@ -15,7 +15,7 @@ interface RefusalLog {
 
 /**
  * Carries out decided retries in one transaction: lock, update, send, append the decisions. A row that another replica
- * holds, or that has changed since it was read, is left alone and not sent. Returns the retries that were made.
+ * holds, that has changed since it was read, or that no decision explains is left alone and not sent. Returns the retries that were made.
  *
  * Where PostgreSQL refuses the data, the rows are tried again by halves, each in a transaction of its own, until the
  * refused rows stand alone: those stay as they are and are logged, the others are made. The senders are called again
@@ -82,6 +82,8 @@ async function lockUnchanged(
       ${column('int4', ({ due }) => due.attemptCount)}
     ) AS due (locator, attempt_count) USING (locator, attempt_count)
     WHERE status = 'FAILED'
+      -- What no decision explains (an import, tampering) could not be explained after the retry either.
+      AND EXISTS (SELECT FROM notifications.decision WHERE decision.locator = notification_log.locator)
     FOR UPDATE OF notification_log SKIP LOCKED`)
   return new Set(locked)
 }

@@ -179,6 +179,23 @@ t.test('a row that changed since it was read is left alone', async (t) => {
   t.same(await commitRetries(pool, 'def', entries.map(sending), noDelivery, quiet), [])
 })
 
+t.test('a row that no decision explains is left alone, and the others are retried', async (t) => {
+  const entries = await due()
+  await client.query(`DELETE FROM notifications.decision WHERE event_id = 'b'`)
+  const sent: string[] = []
+  const deliver = async (retried: readonly RetriedEntry[]) => {
+    sent.push(...retried.map(({ due }) => due.eventId))
+    return new Map()
+  }
+  const made = await commitRetries(pool, 'def', entries.map(sending), deliver, quiet)
+  t.same(ids(made.map(({ due }) => due)), ['a', 'c'])
+  t.same(sent.sort(), ['a', 'c'])
+  const { rows } = await client.query(
+    `SELECT status, attempt_count FROM notifications.notification_log WHERE event_id = 'b'`,
+  )
+  t.same(rows, [{ status: 'FAILED', attempt_count: 0 }])
+})
+
 /** A decision that is there already refuses the row's next attempt, once its message was sent. */
 async function refuseRetryOf(eventId: string): Promise<void> {
   await client.query(
