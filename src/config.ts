@@ -48,7 +48,7 @@ const TOKENS_UNSUPPORTED =
  */
 export const variables = z.object({
   DATABASE_URL: secret(
-    'a postgres:// URL, special characters of user and password percent-encoded',
+    'a postgres:// URL, special characters percent-encoded (% itself as %25)',
     postgresUrl,
   ).meta({
     description: 'PostgreSQL database that holds the schema `notifications`',

@@ -15,7 +15,8 @@ interface RefusalLog {
 
 /**
  * Carries out decided retries in one transaction: lock, update, send, append the decisions. A row that another replica
- * holds, that has changed since it was read, or that no decision explains is left alone and not sent. Returns the retries that were made.
+ * holds, that has changed since it was read, or that no decision explains is left alone and not sent. Returns the
+ * retries that were made.
  *
  * Where PostgreSQL refuses the data, the rows are tried again by halves, each in a transaction of its own, until the
  * refused rows stand alone: those stay as they are and are logged, the others are made. The senders are called again
