@@ -9,6 +9,7 @@ import {
 } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Logger } from 'pino'
+import { requireAccess } from './access.ts'
 import { answerClientError } from './client-error.ts'
 import { errorHandler, routerErrorHandler } from './errors.ts'
 import { otherMethods } from './methods.ts'
@@ -87,6 +88,7 @@ export function buildApp({ log, readiness, logEntries, isUnavailable }: AppDepen
     )
   })
 
+  app.addHook('onRoute', requireAccess)
   const refuseOtherMethods = otherMethods(app)
   healthRoutes(app, readiness)
   logRoutes(app, logEntries)

@@ -70,6 +70,14 @@ for (const url of ['/healthz', '/readyz', '/log/list', '/notifications/list', `/
   })
 }
 
+t.test('a route that does not say who may use it is refused', async (t) => {
+  const { all } = dependencies()
+  t.throws(
+    () => buildApp(all).get('/forgotten', async () => 'x'),
+    /GET \/forgotten does not say who may use it/,
+  )
+})
+
 t.test('nothing is cached', async (t) => {
   t.equal((await app.inject('/log/list')).headers['cache-control'], 'no-store')
 })

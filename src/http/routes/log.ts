@@ -106,13 +106,13 @@ export function logRoutes(app: App, logEntries: LogEntries): void {
   }
 
   for (const path of ['/log', '/notifications']) {
-    app.get(`${path}/list`, { schema: listSchema }, async (request) => {
+    app.get(`${path}/list`, { config: { access: 'admin' }, schema: listSchema }, async (request) => {
       const { limit, cursor, ...filter } = request.query
       const { items, nextCursor } = await logEntries.list(filter, { limit, after: cursor ?? null })
       return { items: [...items], nextCursor: nextCursor === null ? null : encodeCursor(nextCursor) }
     })
 
-    app.get(`${path}/:locator`, { schema: oneSchema }, async (request) => {
+    app.get(`${path}/:locator`, { config: { access: 'admin' }, schema: oneSchema }, async (request) => {
       const { locator } = request.params
       const entry = isLogLocator(locator) ? await logEntries.get(locator) : null
       if (entry === null) throw new ProblemError('not-found', { detail: 'No log entry has this locator.' })
