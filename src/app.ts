@@ -77,6 +77,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       list: (filter, page) => listLogEntries(database(), filter, page),
       get: (locator) => readLogEntry(database(), locator),
     },
+    tokens: config.tokens,
     isUnavailable: (error) => error instanceof DatabaseNotReached || isUnreachable(error),
   })
 

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -10,6 +11,7 @@ import {
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Logger } from 'pino'
 import { requireAccess } from './access.ts'
+import { requireTokens, type Tokens } from './auth.ts'
 import { answerClientError } from './client-error.ts'
 import { errorHandler, routerErrorHandler } from './errors.ts'
 import { otherMethods } from './methods.ts'
@@ -32,9 +34,13 @@ export interface AppDependencies {
   readonly logEntries: LogEntries
   /** Whether an error of `logEntries` is an outage, which passes (503), and no fault of ours (500). */
   readonly isUnavailable: (error: unknown) => boolean
+  /** What tokens are validated against; null: all routes are open. */
+  readonly tokens: Tokens | null
 }
 
 const HEADER_BYTES_MAX = 16 * 1024
+/** What Node refuses by itself. A token that is too long stays below it: authentication answers, or ignores it. */
+const RAW_HEADER_BYTES_MAX = 128 * 1024
 const BODY_BYTES_MAX = 64 * 1024
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 15_000
@@ -46,12 +52,12 @@ const SOCKET_IDLE_TIMEOUT_MS = 30_000
 const HANDLER_TIMEOUT_MS = 10_000
 
 /** All routes, with everything that they need passed in; listens to nothing yet. */
-export function buildApp({ log, readiness, logEntries, isUnavailable }: AppDependencies): App {
+export function buildApp({ log, readiness, logEntries, isUnavailable, tokens }: AppDependencies): App {
   const app: App = fastify({
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
     http: {
-      maxHeaderSize: HEADER_BYTES_MAX,
+      maxHeaderSize: RAW_HEADER_BYTES_MAX,
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
     },
@@ -77,6 +83,9 @@ export function buildApp({ log, readiness, logEntries, isUnavailable }: AppDepen
   app.setErrorHandler(errorHandler(isUnavailable))
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+    if (headerBytes(request.raw) > HEADER_BYTES_MAX) {
+      throw new ProblemError('headers-too-large', { headers: { connection: 'close' } })
+    }
     if (request.is404) throw new ProblemError('not-found')
   })
   // The route's pattern, not its path and query: those name people.
@@ -89,10 +98,16 @@ export function buildApp({ log, readiness, logEntries, isUnavailable }: AppDepen
   })
 
   app.addHook('onRoute', requireAccess)
+  if (tokens !== null) requireTokens(app, tokens, log)
   const refuseOtherMethods = otherMethods(app)
   healthRoutes(app, readiness)
   logRoutes(app, logEntries)
   app.register(sendRoute)
   app.register(refuseOtherMethods)
   return app
+}
+
+/** The size of a request's target and headers, without its token. */
+function headerBytes({ url = '', rawHeaders, headers: { authorization = '' } }: IncomingMessage): number {
+  return rawHeaders.reduce((bytes, { length }) => bytes + length, url.length - authorization.length)
 }

@@ -18,6 +18,8 @@ export function errorHandler(isUnavailable: (error: unknown) => boolean) {
       const level = problem.code === 'internal' ? 'error' : 'warn'
       const { method, routeOptions } = request
       request.log[level]({ err: problem.cause, method, route: routeOptions.url }, 'request failed')
+    } else if (problem.cause !== undefined) {
+      request.log.debug({ err: problem.cause }, 'request refused')
     }
     sendProblem(reply, problem)
   }

@@ -71,6 +71,7 @@ export function dependencies(overrides: Partial<AppDependencies> = {}) {
       },
     },
     isUnavailable: (error) => error === OUTAGE,
+    tokens: null,
     ...overrides,
   }
   return { all, asked, askedFor, logged }
