@@ -11,7 +11,7 @@ import type { RetriedEntry } from './core/retry.ts'
 import { createRuleTable } from './core/rules/table.ts'
 import { type DispatchNeeds, dispatch } from './dispatch.ts'
 import { templates } from './generated/templates.ts'
-import { createHttp } from './http/server.ts'
+import { createHttp, createManagement, type Http } from './http/server.ts'
 import { createConsumer } from './kafka/consumer.ts'
 import { createPartyClient, type PartyClient } from './party/client.ts'
 import { patiently } from './patience.ts'
@@ -58,6 +58,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   failed.promise.catch(() => {})
   let pool: DatabasePool | null = null
   let worker: Worker | null = null
+  let management: Http | null = null
 
   const database = (): DatabasePool => {
     if (pool === null) throw new DatabaseNotReached()
@@ -101,6 +102,10 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     failed: failed.promise,
     start: async () => {
       const { url } = await http.listen()
+      if (config.management !== null) {
+        management = createManagement(config.management, await http.document(), log)
+        log.info(await management.listen(), 'the management listener is up')
+      }
       work().catch((error) => {
         if (!stopping.signal.aborted) failed.reject(error)
       })
@@ -109,7 +114,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     stop: async () => {
       stopping.abort()
       await worker?.stop()
-      await http.close()
+      await Promise.all([http.close(), management?.close()])
       await parties.close()
       await pool?.end()
     },

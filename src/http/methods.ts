@@ -1,5 +1,5 @@
 import { METHODS } from 'node:http'
-import type { App } from './app.ts'
+import type { App } from './base.ts'
 import { ProblemError } from './problem.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { App } from '../app.ts'
+import type { App } from '../base.ts'
 import { unavailable } from '../errors.ts'
 import { problemBody } from '../problem.ts'
 
