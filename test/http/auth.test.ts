@@ -4,7 +4,6 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { exportSPKI, generateKeyPair } from 'jose'
 import t from 'tap'
-import { buildApp } from '../../src/http/app.ts'
 import type { Tokens } from '../../src/http/auth.ts'
 import { createHttp } from '../../src/http/server.ts'
 import {
@@ -15,6 +14,7 @@ import {
   startIdentityProvider,
 } from '../stack/identity-provider.ts'
 import { until } from '../stack/until.ts'
+import { documentedApp } from './documented.ts'
 import { dependencies, ENTRY } from './fixture.ts'
 
 const idp = await startIdentityProvider()
@@ -26,7 +26,7 @@ function tokensOf({ keySetUrl, issuer }: IdentityProvider): Tokens {
 
 function appWith(tokens: Tokens) {
   const { all, logged } = dependencies({ tokens })
-  const app = buildApp(all)
+  const app = documentedApp(all)
   t.teardown(() => app.close())
   const get = (authorization?: string, url = '/log/list') =>
     app.inject({ url, headers: authorization === undefined ? {} : { authorization } })

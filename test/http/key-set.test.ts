@@ -1,10 +1,10 @@
 import type { RequestListener } from 'node:http'
 import t, { type Test } from 'tap'
-import { buildApp } from '../../src/http/app.ts'
 import { createKeySet, NoKeysError } from '../../src/http/key-set.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { startIdentityProvider } from '../stack/identity-provider.ts'
 import { until } from '../stack/until.ts'
+import { documentedApp } from './documented.ts'
 import { dependencies } from './fixture.ts'
 
 /** A key set over a provider of its own, with a clock that stands still unless told otherwise. */
@@ -158,7 +158,7 @@ t.test('requests are answered 503, and open routes as ever, while no key could b
   const { all, logged } = dependencies({
     tokens: { keySetUrl: idp.keySetUrl, issuer: null, audience: null, adminScope: null },
   })
-  const app = buildApp(all)
+  const app = documentedApp(all)
   t.teardown(() => app.close())
   const token = await idp.forge()
   const response = await app.inject({ url: '/log/list', headers: { authorization: `Bearer ${token}` } })
