@@ -4,6 +4,7 @@ import { requireTokens, type Tokens } from './auth.ts'
 import { type App, createBase } from './base.ts'
 import { documentRoutes } from './document.ts'
 import { otherMethods } from './methods.ts'
+import { logReads } from './reads.ts'
 import { healthRoutes, type Readiness } from './routes/health.ts'
 import { type LogEntries, logRoutes } from './routes/log.ts'
 import { sendRoute } from './routes/send.ts'
@@ -25,6 +26,7 @@ export function buildApp({ log, readiness, logEntries, isUnavailable, tokens }: 
   const app = createBase(log, isUnavailable)
   app.addHook('onRoute', requireAccess)
   if (tokens !== null) requireTokens(app, tokens, log)
+  logReads(app)
   const refuseOtherMethods = otherMethods(app)
   documentRoutes(app, { withTokens: tokens !== null })
   // In a plugin, since what documents them is one: it sees only the routes that come after it.
