@@ -1,4 +1,4 @@
-import type { ExplainedLogEntry, LogFilter, LogPageRequest } from '../../src/core/log-entry.ts'
+import type { ExplainedLogEntry, LogFilter, LogPageRequest, LogPlace } from '../../src/core/log-entry.ts'
 import type { AppDependencies } from '../../src/http/app.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
@@ -18,7 +18,7 @@ export const ENTRY: ExplainedLogEntry = {
   body: 'Your claim CLM-1 was rejected',
   failureReason: null,
   attemptCount: 1,
-  sentAt: '2026-01-31T12:00:00.5Z',
+  sentAt: '2026-01-31T12:00:00.500000Z',
   createdAt: '2026-01-31T12:00:00.123456Z',
   decisions: [
     {
@@ -39,7 +39,7 @@ export const ENTRY: ExplainedLogEntry = {
       ruleTableRevision: 'b'.repeat(64),
       receipt: 'recorded',
       sendError: null,
-      decidedAt: '2026-01-31T12:00:00Z',
+      decidedAt: '2026-01-31T12:00:00.000000Z',
       topic: 'claims',
       partition: 2,
       offset: '9007199254740993',
@@ -47,6 +47,9 @@ export const ENTRY: ExplainedLogEntry = {
     },
   ],
 }
+
+/** The place of `ENTRY` in the order of the log. */
+export const PLACE: LogPlace = { createdAt: ENTRY.createdAt, locator: ENTRY.locator }
 
 /** The outage that `isUnavailable` of `dependencies` knows. */
 export const OUTAGE = new Error('connect ECONNREFUSED postgres://user:hunter2@db')
@@ -63,7 +66,7 @@ export function dependencies(overrides: Partial<AppDependencies> = {}) {
       list: async (filter, page) => {
         asked.push({ filter, page })
         const { decisions: _, ...entry } = ENTRY
-        return { items: [entry], nextCursor: page.after === null ? ENTRY.locator : null }
+        return { items: [entry], next: page.after === null ? PLACE : null }
       },
       get: async (wanted) => {
         askedFor.push(wanted)
