@@ -25,6 +25,7 @@ export const limit = z
   .transform((digits) => (/^\d{1,3}$/.test(digits) ? Number(digits) : 0))
   .refine((count) => count >= 1 && count <= LIMIT_MAX, `must be a whole number from 1 to ${LIMIT_MAX}`)
   .default(LIMIT_DEFAULT)
+  .meta({ type: 'integer', minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT })
 
 /** A time as it is stored and shown: in UTC with microseconds, so that times compare as texts. */
 export const time = z.iso.datetime({ precision: 6 })
@@ -37,6 +38,7 @@ export const instant = z
     (value) => value !== null,
     'must be an ISO 8601 time with Z or an offset (whose + is %2B in a URL), such as 2026-01-31T12:00:00.123456Z',
   )
+  .meta({ format: 'date-time' })
 
 const INSTANT = z.iso.datetime({ offset: true })
 const DECIMALS = /\.(\d+)/

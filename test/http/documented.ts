@@ -15,7 +15,7 @@ export interface Answer {
 export type ApiDocument = any
 
 /** Beside the document: what there is no path for, no method for, or no reading of. */
-const UNDOCUMENTED_STATUSES = { path: [400, 404, 431], method: [405, 431] }
+const UNDOCUMENTED_STATUSES = { path: [400, 404, 405, 431], method: [400, 405, 431] }
 const PROBLEM = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
 
 /**
