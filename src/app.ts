@@ -27,6 +27,7 @@ import { listLogEntries } from './postgres/log-list.ts'
 import { lookUp } from './postgres/look-up.ts'
 import { knownMigrations } from './postgres/migrate.ts'
 import { type DatabasePool, openPool } from './postgres/pool.ts'
+import { listPreferences, putPreferences, readPreferences } from './postgres/preferences.ts'
 import { missingMigrations } from './postgres/readiness.ts'
 import { createRetry, RETRY_MIN_PAUSE_MS } from './retry.ts'
 import { createEmailSender } from './senders/email.ts'
@@ -78,6 +79,12 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     logEntries: {
       list: (filter, page) => listLogEntries(database(), filter, page),
       get: (locator) => readLogEntry(database(), locator),
+    },
+    preferences: {
+      list: (page) => listPreferences(database(), page),
+      get: (partyLocator) => readPreferences(database(), partyLocator),
+      put: (partyLocator, preferences, changedBy) =>
+        putPreferences(database(), partyLocator, preferences, changedBy),
     },
     tokens: config.tokens,
     isUnavailable: (error) => error instanceof DatabaseNotReached || isUnreachable(error),

@@ -7,6 +7,8 @@ import { otherMethods } from './methods.ts'
 import { logReads } from './reads.ts'
 import { healthRoutes, type Readiness } from './routes/health.ts'
 import { type LogEntries, logRoutes } from './routes/log.ts'
+import { type PreferencesStore, preferencesRoutes } from './routes/preferences.ts'
+import { preferencesPlaceholderRoutes } from './routes/preferences-placeholder.ts'
 import { sendRoute } from './routes/send.ts'
 
 export type { App } from './base.ts'
@@ -15,14 +17,16 @@ export interface AppDependencies {
   readonly log: Logger
   readonly readiness: () => Promise<Readiness>
   readonly logEntries: LogEntries
-  /** Whether an error of `logEntries` is an outage, which passes (503), and no fault of ours (500). */
+  readonly preferences: PreferencesStore
+  /** Whether an error of `logEntries` or `preferences` is an outage, which passes (503), and no fault of ours (500). */
   readonly isUnavailable: (error: unknown) => boolean
   /** What tokens are validated against; null: all routes are open. */
   readonly tokens: Tokens | null
 }
 
 /** All routes, with everything that they need passed in; listens to nothing yet. */
-export function buildApp({ log, readiness, logEntries, isUnavailable, tokens }: AppDependencies): App {
+export function buildApp(dependencies: AppDependencies): App {
+  const { log, readiness, logEntries, preferences, isUnavailable, tokens } = dependencies
   const app = createBase(log, isUnavailable)
   app.addHook('onRoute', requireAccess)
   if (tokens !== null) requireTokens(app, tokens, log)
@@ -34,6 +38,8 @@ export function buildApp({ log, readiness, logEntries, isUnavailable, tokens }: 
     healthRoutes(routes, readiness)
     logRoutes(routes, logEntries)
   })
+  app.register((routes: App) => preferencesRoutes(routes, preferences))
+  app.register(preferencesPlaceholderRoutes)
   app.register(sendRoute)
   app.register(refuseOtherMethods)
   return app

@@ -4,6 +4,8 @@ import { type Fault, PROBLEMS, type ProblemCode, ProblemError, sendProblem } fro
 
 /** Faults listed in one answer at most: a URL can hold thousands of unknown parameters. */
 const FAULTS_MAX = 20
+/** More than a body of ours has places that can be wrong; only one that is far off has more. */
+const BODY_FAULTS_MAX = 250
 const RETRY_AFTER_S = 5
 
 /**
@@ -56,15 +58,26 @@ function codeOfStatus(status: number): ProblemCode {
   return exact ?? (status >= 400 && status < 500 ? 'invalid-request' : 'internal')
 }
 
-function faultsOf(error: FastifyError): Fault[] {
-  const inQuery = error.validationContext === 'querystring'
-  const faults = (error.validation ?? []).flatMap(({ instancePath, message = 'is not valid', params }) => {
-    const unknown = Array.isArray(params.keys) ? params.keys.map(String) : null
-    const places = unknown?.map((key) => `${instancePath.replace(/\/$/, '')}/${key}`) ?? [instancePath]
-    const detail = unknown === null ? message : 'is not known here'
-    return places.map((place) =>
-      inQuery ? { detail, parameter: place.slice(1) } : { detail, pointer: `#${place}` },
-    )
+function faultsOf({ validation = [], validationContext }: FastifyError): Fault[] {
+  const inBody = validationContext === 'body'
+  const faults = validation.flatMap(({ instancePath, message = 'is not valid', params }): Fault[] => {
+    const path = instancePath === '/' ? '' : instancePath
+    if (!Array.isArray(params.keys)) {
+      return [
+        inBody ? { detail: message, pointer: `#${path}` } : { detail: message, parameter: path.slice(1) },
+      ]
+    }
+    const detail = 'is not known here'
+    return params.keys
+      .map(String)
+      .map((key) =>
+        inBody ? { detail, pointer: `#${path}/${pointerStep(key)}` } : { detail, parameter: key },
+      )
   })
-  return faults.slice(0, FAULTS_MAX)
+  return faults.slice(0, inBody ? BODY_FAULTS_MAX : FAULTS_MAX)
+}
+
+/** One name within a JSON pointer that is the fragment of a URI (RFC 6901). */
+function pointerStep(name: string): string {
+  return encodeURIComponent(name.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1'))
 }

@@ -17,7 +17,7 @@ export const PROBLEMS = {
 } as const
 export type ProblemCode = keyof typeof PROBLEMS
 
-/** One fault of a request: `parameter` names a query parameter, `pointer` (RFC 6901) a place in the body. */
+/** One fault of a request: `parameter` names a parameter of path or query, `pointer` (RFC 6901) a place in the body. */
 const fault = z.object({
   detail: z.string(),
   parameter: z.string().optional(),

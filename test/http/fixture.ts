@@ -1,4 +1,5 @@
 import type { ExplainedLogEntry, LogFilter, LogPageRequest, LogPlace } from '../../src/core/log-entry.ts'
+import type { StoredPreferences } from '../../src/core/preferences.ts'
 import type { AppDependencies } from '../../src/http/app.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
@@ -54,11 +55,12 @@ export const PLACE: LogPlace = { createdAt: ENTRY.createdAt, locator: ENTRY.loca
 /** The outage that `isUnavailable` of `dependencies` knows. */
 export const OUTAGE = new Error('connect ECONNREFUSED postgres://user:hunter2@db')
 
-/** What an app needs, with one entry in its log; records how its log was asked and what it logged. */
+/** What an app needs, with one entry in its log and no preferences; records how it was asked and what it logged. */
 export function dependencies(overrides: Partial<AppDependencies> = {}) {
   const asked: { filter: LogFilter; page: LogPageRequest }[] = []
   const askedFor: string[] = []
   const logged: string[] = []
+  const stored = new Map<string, StoredPreferences & { changedBy: string | null }>()
   const all: AppDependencies = {
     log: createLog('debug', { write: (line) => void logged.push(line) }),
     readiness: async () => ({ ready: true }),
@@ -73,9 +75,24 @@ export function dependencies(overrides: Partial<AppDependencies> = {}) {
         return wanted === ENTRY.locator ? ENTRY : null
       },
     },
+    preferences: {
+      list: async ({ limit, after }) => {
+        const parties = [...stored.keys()].sort().filter((party) => after === null || party > after)
+        const items = parties.slice(0, limit).map((partyLocator) => ({
+          partyLocator,
+          ...(stored.get(partyLocator) as StoredPreferences),
+        }))
+        return { items, next: parties.length > limit ? (parties[limit - 1] ?? null) : null }
+      },
+      get: async (partyLocator) => stored.get(partyLocator) ?? null,
+      put: async (partyLocator, preferences, changedBy) => {
+        stored.set(partyLocator, { ...preferences, changedBy })
+        return preferences
+      },
+    },
     isUnavailable: (error) => error === OUTAGE,
     tokens: null,
     ...overrides,
   }
-  return { all, asked, askedFor, logged }
+  return { all, asked, askedFor, logged, stored }
 }
