@@ -39,8 +39,13 @@ t.test('it documents exactly the routes of the specification', async (t) => {
     'get /log/{locator}',
     'get /notifications/list',
     'get /notifications/{locator}',
+    'get /preferences',
+    'get /preferences/list',
+    'get /preferences/{partyLocator}',
     'get /readyz',
     'post /send',
+    'put /preferences',
+    'put /preferences/{partyLocator}',
   ])
 })
 
