@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto'
 import type { Logger } from 'pino'
 import { z } from 'zod'
 
-/** How long the identity provider may take for its key set. */
+/** How long the identity provider may take for its key set; less than the pause, so that loads never overlap. */
 const LOAD_TIMEOUT_MS = 3_000
 const SET_BYTES_MAX = 1024 * 1024
 const KEY_COUNT_MAX = 100
@@ -52,13 +52,11 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
       if (stopped.signal.aborted) return
       const meanwhile = keys === null ? 'requests that need a token are answered 503' : 'the known keys go on'
       log.warn({ err }, `the key set of IDP_JWKS_URI cannot be loaded: ${meanwhile}`)
-    } finally {
-      loading = null
     }
   }
   /** Joins a load that is under way; begins one unless the last one is too recent. */
   async function refresh(): Promise<void> {
-    if (loading === null && nowMs() - askedAtMs >= PAUSE_MS) loading = load()
+    if (nowMs() - askedAtMs >= PAUSE_MS) loading = load()
     await loading
   }
 
