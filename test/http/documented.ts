@@ -69,8 +69,9 @@ export function documentedApp(dependencies: AppDependencies): App {
     const path = (request.routeOptions.url ?? request.url).replaceAll(/:(\w+)/g, '{$1}')
     const method = request.method === 'HEAD' ? 'GET' : request.method
     const contentType = reply.getHeader('content-type')?.toString()
-    if (typeof payload !== 'string') return
-    const fault = check(method, path, { status: reply.statusCode, contentType, body: payload })
+    if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return
+    const body = payload.toString()
+    const fault = check(method, path, { status: reply.statusCode, contentType, body })
     if (fault === null || reply.statusCode === 500) return
     console.error(fault)
     throw new Error(fault)

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { buildApp } from '../../../src/http/app.ts'
+import { documentedApp } from '../documented.ts'
 import { dependencies, ENTRY, locator, PLACE } from '../fixture.ts'
 
 t.beforeEach((t) => {
   const { all, asked } = dependencies()
-  const app = buildApp(all)
+  const app = documentedApp(all)
   t.context = { app, asked }
   t.teardown(() => app.close())
 })
@@ -34,7 +34,7 @@ for (const path of ['/log', '/notifications']) {
 
 t.test('fields that the API does not promise are not shown', async (t) => {
   const { all } = dependencies()
-  const app = buildApp({
+  const app = documentedApp({
     ...all,
     logEntries: { ...all.logEntries, get: async () => ({ ...ENTRY, lastAttemptAt: 'x' }) as typeof ENTRY },
   })
@@ -43,7 +43,7 @@ t.test('fields that the API does not promise are not shown', async (t) => {
 
 t.test('a text that can be no locator is not looked up', async (t) => {
   const { all, askedFor } = dependencies()
-  const app = buildApp(all)
+  const app = documentedApp(all)
   for (const text of [
     'NTF-1',
     'list2',
