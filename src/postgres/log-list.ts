@@ -18,8 +18,8 @@ export async function listLogEntries(
 }
 
 /**
- * The query for one page and the row after it. For each pair of status and channel that the filter allows there is one
- * walk of an index in its order, and these are merged, row by row as the page needs them: however common or rare what
+ * The query for one page and the row after it. For each pair of status and channel that the filter allows (where there
+ * is one) there is one walk of an index in its order, and these are merged, row by row as the page needs them: however common or rare what
  * is asked for, at most a row per walk is read in vain. The keys are those of the indexes, to the letter.
  */
 export function logPageQuery(filter: LogFilter, { limit, after }: LogPageRequest) {
@@ -46,6 +46,10 @@ function keysOf({ partyLocator, eventType, status, channel, eventId }: LogFilter
       value === undefined ? [] : [sql.fragment`${sql.identifier([column])} = ${value}`],
     )
     return [sql.join(conditions, sql.fragment` AND `)]
+  }
+  // The condition of the index of all rows.
+  if ([partyLocator, eventType, status, channel].every((value) => value === undefined)) {
+    return [sql.fragment`event_id <> ''`]
   }
   const statuses = status === undefined ? STATUSES : [status]
   const channels = channel === undefined ? CHANNELS : [channel]
