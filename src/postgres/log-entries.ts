@@ -28,7 +28,12 @@ const explainedRow = logRow.extend({ decisions: z.array(decision) })
 
 /** One log entry with the decisions behind it, or null. */
 export function readLogEntry(pool: DatabasePool, locator: string): Promise<ExplainedLogEntry | null> {
-  return pool.maybeOne(sql.type(explainedRow)`
+  return pool.maybeOne(logEntryQuery(locator))
+}
+
+/** The query for one entry and its decisions. */
+export function logEntryQuery(locator: string) {
+  return sql.type(explainedRow)`
     SELECT ${LOG_COLUMNS}, ARRAY(
       SELECT json_build_object(
         'attempt', attempt, 'outcome', outcome, 'channel', channel, 'ruleId', rule_id, 'reason', reason,
@@ -39,5 +44,5 @@ export function readLogEntry(pool: DatabasePool, locator: string): Promise<Expla
       )
       FROM notifications.decision WHERE decision.locator = notification_log.locator ORDER BY attempt
     ) AS decisions
-    FROM notifications.notification_log WHERE locator = ${locator}`)
+    FROM notifications.notification_log WHERE locator = ${locator}`
 }
