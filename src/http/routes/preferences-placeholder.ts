@@ -12,7 +12,6 @@ export async function preferencesPlaceholderRoutes(app: App): Promise<void> {
   app.addHook('onRequest', async (request) => {
     delete request.headers['content-type']
   })
-  app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) => {
     parseJson(body)
     return body
