@@ -14,6 +14,7 @@ export async function fillLog(client: pg.Client, count: number): Promise<void> {
   const { rows: indexes } = await client.query(`
     SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition FROM pg_index
     WHERE indrelid = 'notifications.notification_log'::regclass AND NOT indisunique`)
+  await client.query(`SET maintenance_work_mem = '256MB'`)
   // Much faster than to keep them up to date row by row.
   for (const { name } of indexes) await client.query(`DROP INDEX ${name}`)
   await client.query('ALTER TABLE notifications.notification_log SET UNLOGGED')

@@ -13,9 +13,7 @@ import { fillLog, QUIET } from './fill-log.ts'
 const database = await createMigratedDatabase()
 const client = new pg.Client(database.url)
 await client.connect()
-console.time('fill')
 await fillLog(client, 1_000_000)
-console.timeEnd('fill')
 await client.end()
 const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
 t.teardown(async () => {
@@ -105,18 +103,18 @@ for (const limit of [1, 50]) {
     }
     t.same(faults, [])
   })
-
-  t.test(`an event id with any other filters reads a row at most for a page of ${limit}`, async (t) => {
-    const faults: string[] = []
-    for (const eventId of ['event-00999990', 'event-00400001', 'unknown']) {
-      for (const filter of combinations) {
-        const { read } = await costOf({ ...filter, eventId }, { limit, after: null })
-        if (read > 1) faults.push(`${JSON.stringify({ ...filter, eventId })}: ${read} rows`)
-      }
-    }
-    t.same(faults, [])
-  })
 }
+
+t.test('an event id with any other filters reads a row at most', async (t) => {
+  const faults: string[] = []
+  for (const eventId of ['event-00999990', 'event-00400001', 'unknown']) {
+    for (const filter of combinations) {
+      const { read } = await costOf({ ...filter, eventId }, { limit: 50, after: null })
+      if (read > 1) faults.push(`${JSON.stringify({ ...filter, eventId })}: ${read} rows`)
+    }
+  }
+  t.same(faults, [])
+})
 
 t.test('the rows are skewed as the plans above need it', async (t) => {
   const countOf = async (filter: LogFilter) => (await costOf(filter, { limit: 1_000_000, after: null })).rows

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { ADMIN_SCOPE, startIdentityProvider } from '../stack/identity-provider.ts'
+import { until } from '../stack/until.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
 import { exchange, type Request } from './exchange.ts'
 
@@ -16,8 +17,15 @@ async function ask(url: string, request: Omit<Request, 'body'> & { body?: unknow
   return { status, body: JSON.parse(body) }
 }
 
+/** A service that has reached its database. */
+async function ready(env: Record<string, string> = {}) {
+  const service = await world.serve(env)
+  await until(async () => (await fetch(`${service.url}/readyz`)).ok, { what: 'the service to be ready' })
+  return service
+}
+
 t.test('a decision names the change of preferences that it followed', async (t) => {
-  const service = await world.serve()
+  const service = await ready()
   const eventIds: string[] = []
   const dispatched = async () => {
     const { eventId, value } = anEvent({ partyLocator: 'party-1', eventType: 'claim.paid' })
@@ -51,7 +59,7 @@ t.test('a decision names the change of preferences that it followed', async (t) 
 })
 
 t.test('a change is kept with the subject of the token that made it', async (t) => {
-  const service = await world.serve({ IDP_JWKS_URI: idp.keySetUrl })
+  const service = await ready({ IDP_JWKS_URI: idp.keySetUrl })
   const authorization = `Bearer ${await idp.forge({ sub: 'member-7', scope: ADMIN_SCOPE })}`
   const path = '/preferences/party-2'
   t.equal((await ask(service.url, { method: 'PUT', path, body: {} })).status, 401)
@@ -66,7 +74,7 @@ t.test('a change is kept with the subject of the token that made it', async (t) 
 })
 
 t.test('parties that no client may tidy up are kept apart, or refused', async (t) => {
-  const service = await world.serve()
+  const service = await ready()
   for (const [path, status] of [
     ['/preferences/.', 400],
     ['/preferences/..', 400],
