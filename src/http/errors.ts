@@ -14,7 +14,7 @@ const RETRY_AFTER_S = 5
  */
 export function errorHandler(isUnavailable: (error: unknown) => boolean) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-    const problem = problemOf(error, isUnavailable)
+    const problem = isSlowBody(error, request) ? slowBody(error) : problemOf(error, isUnavailable)
     // A problem without a cause is an answer, not a failure: a probe of a service that is not ready is no news.
     if (PROBLEMS[problem.code].status >= 500 && problem.cause !== undefined) {
       const level = problem.code === 'internal' ? 'error' : 'warn'
@@ -31,6 +31,16 @@ export function errorHandler(isUnavailable: (error: unknown) => boolean) {
 export function routerErrorHandler(_error: FastifyError, _request: unknown, reply: unknown): void {
   const detail = 'The path is not a valid percent-encoded text.'
   sendProblem(reply as FastifyReply, new ProblemError('invalid-request', { detail }))
+}
+
+/** The handler's time was up before the body was there: it is the client that is slow. */
+function isSlowBody({ code }: FastifyError, { raw }: FastifyRequest): boolean {
+  return code === 'FST_ERR_HANDLER_TIMEOUT' && !raw.complete
+}
+
+function slowBody(cause: FastifyError): ProblemError {
+  // What still comes of the body is no request.
+  return new ProblemError('request-timeout', { cause, headers: { connection: 'close' } })
 }
 
 function problemOf(error: FastifyError, isUnavailable: (error: unknown) => boolean): ProblemError {
