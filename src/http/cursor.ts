@@ -22,6 +22,10 @@ export function cursors<Place>(kind: string, place: z.ZodType<Place>) {
       .string('must be given once')
       .transform(decode)
       .refine((value) => value !== null, 'must be the nextCursor of an earlier answer')
+      .meta({
+        description: 'The nextCursor of an earlier answer, and nothing else',
+        pattern: '^[A-Za-z0-9_-]+$',
+      })
       .optional(),
   }
 }

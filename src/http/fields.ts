@@ -1,13 +1,16 @@
 import { z } from 'zod'
 import { IDENTIFIER_LENGTH_MAX } from '../core/event.ts'
 
+const WITHOUT_NUL = /^[^\0]*$/
+
 /** Text that PostgreSQL and UTF-8 can hold, from 1 to `lengthMax` UTF-16 code units. */
 export function text(lengthMax: number, wrongType = 'must be a string') {
   return z
     .string(wrongType)
     .min(1, 'must not be empty')
     .max(lengthMax, `must have at most ${lengthMax} characters`)
-    .refine((value) => !value.includes('\0') && value.isWellFormed(), 'must be well-formed text without NUL')
+    .regex(WITHOUT_NUL, 'must not hold NUL')
+    .refine((value) => value.isWellFormed(), 'must not hold lone surrogates')
 }
 
 /** A query parameter that is given twice comes as a list. */

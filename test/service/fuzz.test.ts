@@ -23,36 +23,24 @@ const check = createDocumentCheck(document)
 
 /** Texts that are likely to go wrong somewhere, and texts that lead somewhere. */
 const text = fc.oneof(
-  fc.constantFrom(...rows.flatMap(({ locator, event_id }) => [String(locator), String(event_id)])),
-  fc.constantFrom('party-1', 'ä/1 %', 'claim.rejected', 'SENT', 'EMAIL', '2026-01-31T12:00:00Z', '1'),
-  fc.constantFrom(
-    '\0',
-    'a\0b',
-    '\ud800',
-    '\uffff',
-    '..',
-    '.',
-    '/',
-    '%',
-    '%00',
-    "'",
-    '"',
-    '\\',
-    '{}',
-    '__proto__',
-  ),
-  fc.constantFrom(
-    '9999-12-31T23:59:59.999999999Z',
-    '0000-01-01T00:00:00Z',
-    '-1',
-    '1e9',
-    '0x1',
-    'NaN',
-    'null',
-  ),
-  fc.string({ unit: 'grapheme' }),
-  fc.string({ unit: 'binary' }),
-  fc.string({ minLength: 250, maxLength: 3_000 }),
+  {
+    weight: 5,
+    arbitrary: fc.constantFrom(
+      ...rows.flatMap(({ locator, event_id }) => [String(locator), String(event_id)]),
+      ...['party-1', 'ä/1 %', 'claim.rejected', 'SENT', 'EMAIL', '2026-01-31T12:00:00Z', '1'],
+    ),
+  },
+  { weight: 2, arbitrary: fc.constantFrom('\0', 'a\0b', '\ud800', '\uffff', '\u0001') },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(
+      ...['..', '.', '/', '%', '%00', "'", '"', '\\', '{}', '__proto__', '-1', '1e9', '0x1', 'NaN', 'null'],
+      ...['9999-12-31T23:59:59.999999Z', '9999-12-31T23:59:59-23:59', '0000-01-01T00:00:00Z'],
+    ),
+  },
+  { weight: 2, arbitrary: fc.string({ unit: 'grapheme' }) },
+  { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
+  { weight: 1, arbitrary: fc.string({ minLength: 250, maxLength: 3_000 }) },
 )
 const encoded = fc.oneof(
   { weight: 9, arbitrary: text.map((found) => encodeURIComponent(found.toWellFormed())) },
@@ -64,12 +52,20 @@ const json = fc.oneof(
   text.map((found) => JSON.stringify(found)),
 )
 
+/** What is used of a JSON schema. */
+interface Schema {
+  readonly type?: string | readonly string[]
+  readonly enum?: readonly unknown[]
+  readonly anyOf?: readonly Schema[]
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+}
 interface Operation {
   readonly method: string
   readonly template: string
-  readonly parameters: readonly { in: string; name: string; schema: { enum?: readonly string[] } }[]
-  /** Names of the fields of its body; null where it has none. */
-  readonly fields: readonly string[] | null
+  readonly parameters: readonly { readonly in: string; readonly name: string; readonly schema: Schema }[]
+  /** Null where it has no body. */
+  readonly body: Schema | null
 }
 const operations: Operation[] = Object.entries(document.paths).flatMap(([template, methods]) =>
   // biome-ignore lint/suspicious/noExplicitAny: see above
@@ -77,44 +73,63 @@ const operations: Operation[] = Object.entries(document.paths).flatMap(([templat
     method: method.toUpperCase(),
     template,
     parameters,
-    fields:
-      requestBody === undefined
-        ? null
-        : Object.keys(requestBody.content['application/json']?.schema?.properties ?? {}),
+    body: requestBody?.content['application/json']?.schema ?? null,
   })),
 )
 
-function encodedValueOf({ schema }: Operation['parameters'][number]) {
-  return schema.enum === undefined ? encoded : fc.oneof(encoded, fc.constantFrom(...schema.enum))
+/** Values of a schema's type, though its texts may be any. */
+function typed({
+  type = [],
+  enum: values,
+  anyOf,
+  items = {},
+  properties = {},
+}: Schema): fc.Arbitrary<unknown> {
+  if (values !== undefined) return fc.constantFrom(...values)
+  const types = anyOf?.map(typed) ?? [type].flat().map((each) => typedAs(each, items, properties))
+  return types.length === 0 ? fc.jsonValue() : fc.oneof(...types)
 }
 
-/** Up to four of the parameters that there are, in any order and number, and now and then one that there is not. */
+function typedAs(type: string, items: Schema, properties: Schema['properties'] = {}): fc.Arbitrary<unknown> {
+  if (type === 'null') return fc.constant(null)
+  if (type === 'integer') return fc.integer({ min: -1, max: 250 })
+  if (type === 'array') return fc.array(typed(items), { maxLength: 5 })
+  if (type === 'object') {
+    const fields = Object.entries(properties).map(([name, schema]) => [name, mostlyTyped(schema)])
+    return fc.record(Object.fromEntries(fields), { requiredKeys: [] })
+  }
+  return text
+}
+
+function mostlyTyped(schema: Schema) {
+  return fc.oneof({ weight: 15, arbitrary: typed(schema) }, { weight: 1, arbitrary: fc.jsonValue() })
+}
+
+function encodedValueOf({ schema }: Operation['parameters'][number]) {
+  const value = typed(schema).map((found) => encodeURIComponent(String(found).toWellFormed()))
+  return fc.oneof({ weight: 4, arbitrary: value }, { weight: 1, arbitrary: encoded })
+}
+
+/** Some of the parameters that there are, in any order and number, and now and then one that there is not. */
 function queryOf({ parameters }: Operation): fc.Arbitrary<string> {
   const known = parameters
     .filter((parameter) => parameter.in === 'query')
     .map((parameter) => encodedValueOf(parameter).map((value) => `${parameter.name}=${value}`))
   const unknown = fc.tuple(encoded, encoded).map(([name, value]) => `${name}=${value}`)
-  const pair = fc.oneof(...known.map((arbitrary) => ({ weight: 3, arbitrary })), {
+  const pair = fc.oneof(...known.map((arbitrary) => ({ weight: 5, arbitrary })), {
     weight: 1,
     arbitrary: unknown,
   })
-  return fc.array(pair, { maxLength: 4 }).map((pairs) => (pairs.length === 0 ? '' : `?${pairs.join('&')}`))
+  const pairs = fc.oneof(fc.array(pair, { maxLength: 1 }), fc.array(pair, { maxLength: 4 }))
+  return pairs.map((given) => (given.length === 0 ? '' : `?${given.join('&')}`))
 }
 
-function bodyOf({ fields }: Operation): fc.Arbitrary<Pick<Request, 'headers' | 'body'>> {
+function bodyOf({ body: schema }: Operation): fc.Arbitrary<Pick<Request, 'headers' | 'body'>> {
   const type = fc.oneof(
     { weight: 8, arbitrary: fc.constant('application/json') },
     { weight: 1, arbitrary: fc.constantFrom('text/plain', 'application/json; charset=x', ';;', 'a/b', '') },
   )
-  const field = fc.oneof(
-    fc.constantFrom<unknown>(null, 'EMAIL', 'SMS', [], ['claim.paid'], 'a@example.org', {}),
-    text,
-    fc.array(text, { maxLength: 5 }),
-    fc.jsonValue(),
-  )
-  const shaped = fc
-    .record(Object.fromEntries((fields ?? []).map((name) => [name, field])), { requiredKeys: [] })
-    .map((value) => JSON.stringify(value))
+  const shaped = typed(schema ?? {}).map((value) => JSON.stringify(value))
   const body = fc.oneof(
     { weight: 4, arbitrary: shaped },
     { weight: 2, arbitrary: json },
@@ -125,8 +140,8 @@ function bodyOf({ fields }: Operation): fc.Arbitrary<Pick<Request, 'headers' | '
     .map(([found, value]) => ({ headers: { 'content-type': found }, body: value }))
   // A body where none is expected is possible, too.
   return fc.oneof(
-    { weight: fields === null ? 1 : 9, arbitrary: sent },
-    { weight: fields === null ? 9 : 1, arbitrary: fc.constant({}) },
+    { weight: schema === null ? 1 : 9, arbitrary: sent },
+    { weight: schema === null ? 9 : 1, arbitrary: fc.constant({}) },
   )
 }
 
