@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { IDENTIFIER_LENGTH_MAX } from '../core/event.ts'
 
-const WITHOUT_NUL = /^[^\0]*$/
+// biome-ignore lint/suspicious/noControlCharactersInRegex: written so that other languages read it in the API document
+const WITHOUT_NUL = /^[^\u0000]*$/
 
 /** Text that PostgreSQL and UTF-8 can hold, from 1 to `lengthMax` UTF-16 code units. */
 export function text(lengthMax: number, wrongType = 'must be a string') {
