@@ -11,8 +11,6 @@ import { type PreferencesStore, preferencesRoutes } from './routes/preferences.t
 import { preferencesPlaceholderRoutes } from './routes/preferences-placeholder.ts'
 import { sendRoute } from './routes/send.ts'
 
-export type { App } from './base.ts'
-
 export interface AppDependencies {
   readonly log: Logger
   readonly readiness: () => Promise<Readiness>

@@ -10,7 +10,7 @@ import {
   type LogPageRequest,
 } from '../../core/log-entry.ts'
 import { OUTCOMES } from '../../core/rules/verdict.ts'
-import type { App } from '../app.ts'
+import type { App } from '../base.ts'
 import { cursors } from '../cursor.ts'
 import { identifier, instant, limit, time } from '../fields.ts'
 import { ProblemError, problemBody } from '../problem.ts'
