@@ -23,8 +23,9 @@ node_modules/.package-lock.json: package.json package-lock.json
 	$(NPM) ci
 	@touch $@
 
+# On a terminal as a job of its own, so that Ctrl-C reaches it alone: make would pass the signal off as a failure.
 run: build ## Start a local stack and the service, publish events, show what became of them
-	@$(NODE) test/stack/run.ts
+	@bash -c 'if [ -t 0 ]; then set -m; fi; $(NODE) test/stack/run.ts; exit $$?'
 
 test: check ## Check everything and run all tests, on a broker and a database of their own
 	@mkdir -p .cache

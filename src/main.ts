@@ -6,6 +6,7 @@ import { ConfigError, loadConfig, loadDatabaseUrl } from './config.ts'
 import { EnvelopeMapError } from './core/envelope.ts'
 import { RuleTableError } from './core/rules/faults.ts'
 import { migrate } from './postgres/migrate.ts'
+import { limitSilence } from './postgres/pool.ts'
 import { createLog } from './telemetry/log.ts'
 
 const program = new Command('notifications-service')
@@ -45,6 +46,7 @@ async function serve(): Promise<void> {
     })
   }
   logWarnings(log)
+  limitSilence()
   const app = await createApp(config, log)
   const url = await app.start()
   log.info({ url }, 'listening')

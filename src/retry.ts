@@ -59,6 +59,7 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
     } while (cursor !== null && !stopping.signal.aborted && !needs.isDown())
     if (Object.values(counts).some((count) => count > 0))
       needs.log.info(counts, 'retried failed notifications')
+    else needs.log.debug('no failed notification is due')
   }
 
   async function retryPage(

@@ -127,7 +127,7 @@ const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/
 /** The trace id of a W3C `traceparent` header (https://www.w3.org/TR/trace-context/), if there is a valid one. */
 function traceId(message: Message): string | null {
   const header = Object.hasOwn(message.headers, 'traceparent') ? message.headers.traceparent?.[0] : undefined
-  if (header === undefined || header.length > 255) return null
+  if (!header || header.length > 255) return null
   const id = TRACEPARENT.exec(String.fromCharCode(...header))?.[1]
   return id === undefined || /^0+$/.test(id) ? null : id
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Admin, Consumer, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import { createClient } from './client.ts'
+import { isPassing } from './errors.ts'
 import { createPartitionConsumer, type PartitionNeeds } from './partition.ts'
 
 export interface ConsumerOptions {
@@ -19,8 +20,15 @@ export type ConsumerNeeds = Pick<PartitionNeeds, 'loadCheckpoint' | 'resetCheckp
 const RETRY_MIN_MS = 500
 const RETRY_MAX_MS = 10_000
 const TOPIC_POLL_MS = 5_000
-/** How long a stop waits for a join under way, which kafkajs cannot be stopped out of. */
-const JOIN_WAIT_MS = 3_000
+/** How long a stop waits for a join under way, so that it can leave the group again. */
+const JOIN_WAIT_MS = 2_000
+/**
+ * How long a stop waits in all, once the chunks under way are done. kafkajs cannot be stopped out of a join, which the
+ * broker answers when the slowest member has joined too, nor out of a request to a broker that does not answer.
+ */
+const LEAVE_WAIT_MS = 3_000
+/** How long a membership that has ended may take to disconnect before the next one begins; the fence parts them. */
+const DISCONNECT_WAIT_MS = 20_000
 
 /** Why a membership in the group ended. */
 type Ending =
@@ -33,7 +41,7 @@ type Ending =
  * broker that is down, topics that do not exist yet (the others go on meanwhile), a lost connection.
  *
  * `run` resolves after `stop`, and rejects with an error that kafkajs cannot get over: then the process is to end.
- * `stop` lets the chunk under way finish.
+ * `stop` lets the chunks under way finish, however long they take, and then leaves the group if that can be done soon.
  */
 export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, log: Logger) {
   const kafka = createClient(options.brokers, options.groupId, log)
@@ -43,10 +51,11 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   })
   const pause = (durationMs: number) =>
     sleep(durationMs, undefined, { signal: stopping.signal }).catch(() => {})
+  const batches = new Set<Promise<void>>()
+  let failureCount = 0
   let finished: Promise<void> = Promise.resolve()
 
   async function run(): Promise<void> {
-    let failureCount = 0
     while (!stopping.signal.aborted) {
       try {
         const ending = await withAdmin(kafka, stopping.signal, (admin) => consumeOnce(admin))
@@ -87,20 +96,26 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       log,
     })
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-      partitions.forget()
+      void partitions.onJoin(payload.memberAssignment)
       log.info(
         { groupId: options.groupId, assignment: payload.memberAssignment },
         'joined the consumer group',
       )
     })
-    const joining = join(consumer, topics, partitions.eachBatch)
+    const joining = join(consumer, topics, async (payload) => {
+      const batch = partitions.eachBatch(payload)
+      batches.add(batch)
+      await batch.finally(() => batches.delete(batch))
+      failureCount = 0
+    })
     try {
       // The join is waited for even when a stop comes in: kafkajs would go on with it behind our back.
       await Promise.race([joining, stopped.then(() => settled(joining, JOIN_WAIT_MS))])
       return await Promise.race([crashed, stopped, appeared(admin, missing, over.signal)])
     } finally {
       over.abort()
-      await consumer.disconnect()
+      // kafkajs has logged what it could not do; how the membership ended must not be lost over it.
+      await settled(consumer.disconnect(), DISCONNECT_WAIT_MS)
     }
   }
 
@@ -143,7 +158,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     })
     const crashed = new Promise<Ending>((resolve) => {
       consumer.on(consumer.events.CRASH, ({ payload }) =>
-        resolve({ kind: 'crash', error: payload.error, retriable }),
+        resolve({ kind: 'crash', error: payload.error, retriable: retriable || isPassing(payload.error) }),
       )
     })
     return { consumer, crashed }
@@ -173,7 +188,8 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     },
     stop: async (): Promise<void> => {
       stopping.abort()
-      await finished
+      await Promise.allSettled(batches)
+      await settled(finished, LEAVE_WAIT_MS)
     },
   }
 }

@@ -24,6 +24,8 @@ export interface PartitionNeeds {
   readonly log: Logger
 }
 
+type Place = Pick<Batch, 'topic' | 'partition'>
+
 /** Where we believe to be in a partition since we were assigned it. */
 interface Position {
   held: bigint
@@ -37,6 +39,8 @@ class MembershipLost extends Error {}
 const BACKOFF_MIN_MS = 500
 const BACKOFF_MAX_MS = 10_000
 const HEARTBEAT_SLICE_MS = 1_000
+/** A compressed batch of 1 MB can hold hundreds of times as much: one transaction must not. */
+const CHUNK_BYTES_MAX = 8 * 1024 * 1024
 
 /**
  * Consumes batches of the partitions that one membership in the group owns. The database's checkpoint is the authority:
@@ -45,19 +49,53 @@ const HEARTBEAT_SLICE_MS = 1_000
 export function createPartitionConsumer(needs: PartitionNeeds) {
   const positions = new Map<string, Position>()
 
-  /** Forgets all positions: the group was joined anew, others may have moved the checkpoints. */
-  function forget(): void {
+  let joinCount = 0
+
+  /**
+   * The group was joined: others may have moved the checkpoints, so what we knew of them is forgotten. Each partition
+   * is then fetched from its checkpoint on, whatever offset Kafka keeps for the group: what a restored database has
+   * lost comes again even where no new message does. Waits for the database as long as the membership lasts.
+   */
+  async function onJoin(assignment: Readonly<Record<string, readonly number[]>>): Promise<void> {
     positions.clear()
+    const join = ++joinCount
+    const mayGoOn = () => join === joinCount && !needs.isStopping()
+    const partitions = Object.entries(assignment).flatMap(([topic, numbers]) =>
+      numbers.map((partition) => ({ topic, partition })),
+    )
+    await Promise.all(partitions.map((partition) => startAtCheckpoint(partition, mayGoOn)))
   }
 
-  async function positionOf({ topic, partition }: Batch): Promise<Position> {
-    const key = `${topic}/${partition}`
-    let position = positions.get(key)
-    if (position === undefined) {
-      position = { held: await needs.loadCheckpoint(topic, partition), soughtOffset: null }
-      positions.set(key, position)
+  async function startAtCheckpoint(place: Place, mayGoOn: () => boolean): Promise<void> {
+    for (let failureCount = 0; mayGoOn(); failureCount++) {
+      try {
+        // A batch that came in first has compared its offsets already.
+        if (positions.has(keyOf(place))) return
+        const position = await positionOf(place)
+        if (!mayGoOn()) return
+        position.soughtOffset = position.held + 1n
+        needs.seek(place.topic, place.partition, position.soughtOffset)
+        return
+      } catch (error) {
+        const durationMs = backOffMs(failureCount)
+        needs.log.warn(
+          { err: error, ...place, retryInMs: durationMs },
+          'waiting for the checkpoint of a partition',
+        )
+        await needs.sleep(durationMs)
+      }
     }
-    return position
+  }
+
+  async function positionOf(place: Place): Promise<Position> {
+    const { topic, partition } = place
+    const held = positions.get(keyOf(place))
+    if (held !== undefined) return held
+    const position = { held: await needs.loadCheckpoint(topic, partition), soughtOffset: null }
+    // Two that load at the same time must not go on from two positions.
+    const first = positions.get(keyOf(place)) ?? position
+    positions.set(keyOf(place), first)
+    return first
   }
 
   /** kafkajs's `eachBatch`. Rejects only when the membership is lost, with the error that says so. */
@@ -74,7 +112,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
         return
       } catch (error) {
         if (error instanceof MembershipLost) throw error.cause
-        const durationMs = Math.min(BACKOFF_MIN_MS * 2 ** failureCount, BACKOFF_MAX_MS)
+        const durationMs = backOffMs(failureCount)
         needs.log.error(
           { err: error, topic: batch.topic, partition: batch.partition, retryInMs: durationMs },
           'a chunk could not be committed; nothing of it is lost, it is tried again',
@@ -108,9 +146,11 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     const messages = batch.messages.filter((message) => BigInt(message.offset) > position.held)
     // Control records at the end never reach us, but they have offsets too.
     const lastOffset = BigInt(batch.lastOffset())
-    for (let start = 0; position.held < lastOffset && mayGoOn(); start += needs.batchCountMax) {
-      const chunk = messages.slice(start, start + needs.batchCountMax).map(toMessage)
-      const endsBatch = start + chunk.length >= messages.length
+    for (let start = 0; position.held < lastOffset && mayGoOn(); ) {
+      const end = endOfChunk(messages, start, needs.batchCountMax)
+      const chunk = messages.slice(start, end).map(toMessage)
+      const endsBatch = end >= messages.length
+      start = end
       const nextOffset = endsBatch ? lastOffset : (chunk.at(-1)?.offset ?? lastOffset)
       const moved = await processChunk(batch, position, chunk, nextOffset, heartbeat)
       if (moved) return
@@ -207,18 +247,41 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     }
   }
 
-  return { eachBatch, forget }
+  return { eachBatch, onJoin }
+}
+
+function backOffMs(failureCount: number): number {
+  return Math.min(BACKOFF_MIN_MS * 2 ** failureCount, BACKOFF_MAX_MS)
+}
+
+function keyOf({ topic, partition }: Place): string {
+  return `${topic}/${partition}`
+}
+
+/** Where a chunk ends that starts at `start`: at its count or its bytes, but never before its first message. */
+function endOfChunk(messages: readonly KafkaMessage[], start: number, countMax: number): number {
+  let end = start
+  for (let bytes = 0; end < messages.length && end - start < countMax; end++) {
+    bytes += messages[end]?.value?.length ?? 0
+    if (bytes > CHUNK_BYTES_MAX && end > start) break
+  }
+  return end
 }
 
 function toMessage({ offset, key, value, headers }: KafkaMessage): Message {
   return { offset: BigInt(offset), key, value, headers: headers === undefined ? {} : toHeaders(headers) }
 }
 
+/**
+ * Each value is bytes or null. kafkajs puts what an object inherits under a header's name (`constructor`, `__proto__`)
+ * before the header's own values: those are left out.
+ */
 function toHeaders(headers: NonNullable<KafkaMessage['headers']>): Message['headers'] {
   return Object.fromEntries(
-    Object.entries(headers).map(([name, values]) => [
-      name,
-      (Array.isArray(values) ? values : [values ?? '']).map((value) => Buffer.from(value as Buffer)),
-    ]),
+    Object.entries(headers).map(([name, values]) => [name, [values as unknown].flat().filter(isHeaderValue)]),
   )
+}
+
+function isHeaderValue(value: unknown): value is Buffer | null {
+  return value === null || Buffer.isBuffer(value)
 }

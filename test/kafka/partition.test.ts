@@ -7,6 +7,7 @@ import { createPartitionConsumer } from '../../src/kafka/partition.ts'
 /** One partition whose broker and database are told what to say. */
 function partition(given: {
   checkpoint?: bigint
+  loadCheckpoint?: () => Promise<bigint>
   offsets?: { earliest: bigint; end: bigint }
   batchCountMax?: number
   dispatch?: (chunk: Chunk, heartbeat: () => Promise<void>) => Promise<CommitResult>
@@ -17,7 +18,7 @@ function partition(given: {
   const sleeps: number[] = []
   const lines: { level: number; msg: string }[] = []
   const consumer = createPartitionConsumer({
-    loadCheckpoint: async () => given.checkpoint ?? -1n,
+    loadCheckpoint: given.loadCheckpoint ?? (async () => given.checkpoint ?? -1n),
     resetCheckpoint: async (_topic, _partition, _held, offset) => {
       resets.push(offset)
       return offset
@@ -41,7 +42,7 @@ function partition(given: {
   /** Delivers messages of these offsets, as fetched from `fetchedOffset` on. */
   async function deliver(
     offsets: number[],
-    batch: { fetchedOffset?: number; lastOffset?: number; highWatermark?: number } = {},
+    batch: { fetchedOffset?: number; lastOffset?: number; highWatermark?: number; values?: Buffer[] } = {},
     payload: Partial<EachBatchPayload> = {},
   ) {
     const resolved: string[] = []
@@ -52,10 +53,10 @@ function partition(given: {
         partition: 0,
         highWatermark: String(batch.highWatermark ?? 1_000),
         fetchedOffset: String(batch.fetchedOffset ?? offsets[0]),
-        messages: offsets.map((offset) => ({
+        messages: offsets.map((offset, i) => ({
           offset: String(offset),
           key: null,
-          value: Buffer.from('x'),
+          value: batch.values?.[i] ?? Buffer.from('x'),
           headers: {},
         })),
         lastOffset: () => String(batch.lastOffset ?? offsets.at(-1)),
@@ -71,7 +72,15 @@ function partition(given: {
     } as unknown as EachBatchPayload)
     return { resolved, committed }
   }
-  return { deliver, chunks, seeks, resets, sleeps, lines, forget: consumer.forget }
+  return {
+    deliver,
+    chunks,
+    seeks,
+    resets,
+    sleeps,
+    lines,
+    join: (partitions = [0]) => consumer.onJoin({ claims: partitions }),
+  }
 }
 const offsetsOf = (chunks: Chunk[]) =>
   chunks.map((chunk) => chunk.messages.map(({ offset }) => Number(offset)))
@@ -210,12 +219,35 @@ t.test('a consumer that stops takes no further chunk', async (t) => {
   t.same(resolved, ['0'])
 })
 
-t.test('positions are forgotten when the group is joined anew', async (t) => {
+t.test('on joining the group each partition is fetched from its checkpoint on', async (t) => {
   const given = { checkpoint: -1n }
-  const { deliver, chunks, forget } = partition(given)
+  const { deliver, chunks, join, seeks } = partition(given)
   await deliver([0])
   given.checkpoint = 5n
-  forget()
+  await join()
+  t.same(seeks, [6n])
   await deliver([5, 6])
   t.same(offsetsOf(chunks), [[0], [6]])
+})
+
+t.test('a checkpoint that cannot be read on joining is waited for', async (t) => {
+  let failures = 2
+  const { join, seeks, sleeps } = partition({
+    loadCheckpoint: async () => {
+      if (failures-- > 0) throw new Error('the database is gone')
+      return 7n
+    },
+  })
+  await join()
+  t.same(sleeps, [500, 1_000])
+  t.same(seeks, [8n])
+})
+
+t.test('a chunk ends before it holds too many bytes, but holds at least one message', async (t) => {
+  const { deliver, chunks } = partition({})
+  const megabytes = (count: number) => Buffer.alloc(count * 1024 * 1024)
+  await deliver([0, 1, 2, 3, 4], {
+    values: [megabytes(3), megabytes(4), megabytes(9), megabytes(1), megabytes(1)],
+  })
+  t.same(offsetsOf(chunks), [[0, 1], [2], [3, 4]])
 })

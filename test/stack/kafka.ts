@@ -18,6 +18,10 @@ export interface Kafka {
   close(): Promise<void>
   /** Of the broker; undefined while it is stopped. */
   pid(): number | undefined
+  /** Resolves, to how it ended, when the process that runs now has. */
+  ended(): Promise<string>
+  /** The end of what it has written to its log. */
+  logTail(): Promise<string>
 }
 
 /**

@@ -84,6 +84,16 @@ export class Keeper {
     if (this.#pid === undefined) throw await this.#failure('it ended during its start')
   }
 
+  /** Resolves when the process that runs now has ended, to how it did: `exit code 1` or `SIGKILL`. */
+  async ended(): Promise<string> {
+    try {
+      const exit = await this.#exited
+      return exit?.signal ?? `exit code ${exit?.code}`
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+
   /** Orderly end of the process; the directory stays, so that it can be started again. */
   async stop(): Promise<void> {
     await this.#end(this.#options.stopSignal)

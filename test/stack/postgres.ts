@@ -20,6 +20,10 @@ export interface Postgres {
   close(): Promise<void>
   /** Of the postmaster; undefined while it is stopped. */
   pid(): number | undefined
+  /** Resolves, to how it ended, when the process that runs now has. */
+  ended(): Promise<string>
+  /** The end of what it has written to its log. */
+  logTail(): Promise<string>
 }
 
 interface Account {
@@ -61,6 +65,8 @@ export async function startPostgres(
       kill: () => killAll(keeper),
       close: () => keeper.close(),
       pid: () => keeper.pid,
+      ended: () => keeper.ended(),
+      logTail: () => keeper.logTail(),
     }
   } catch (error) {
     await keeper.close()

@@ -8,11 +8,15 @@ export function isRunning(pid: number): boolean {
   return stdout.trim() !== '' && !stdout.startsWith('Z')
 }
 
-/** Ids of all descendants, children first. */
-export function descendants(pid: number): number[] {
+export function children(pid: number): number[] {
   const { stdout } = spawnSync('pgrep', ['-P', String(pid)], {
     encoding: 'utf8',
   })
-  const children = stdout.split('\n').filter(Boolean).map(Number)
-  return [...children, ...children.flatMap(descendants)]
+  return stdout.split('\n').filter(Boolean).map(Number)
+}
+
+/** Ids of all descendants, children first. */
+export function descendants(pid: number): number[] {
+  const own = children(pid)
+  return [...own, ...own.flatMap(descendants)]
 }

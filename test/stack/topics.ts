@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import kafkajs, { type Admin, type CompressionTypes, type IHeaders } from 'kafkajs'
 import { registerCodecs } from '../../src/kafka/codecs.ts'
+import { until } from './until.ts'
 
 export interface TestMessage {
   topic: string
@@ -19,7 +20,7 @@ registerCodecs()
 
 /**
  * Makes one topic for each name, with that many partitions, under a unique name, and returns these by the plain
- * names. The mock broker has no topic administration: there each topic has 4 partitions.
+ * names.
  */
 export async function createTopics<Name extends string>(
   brokers: string,
@@ -28,13 +29,23 @@ export async function createTopics<Name extends string>(
   const suffix = randomBytes(4).toString('hex')
   const names = Object.keys(partitionCounts) as Name[]
   const unique = Object.fromEntries(names.map((name) => [name, `${name}-${suffix}`])) as Record<Name, string>
-  const topics = names.map((name) => ({
-    topic: unique[name],
-    numPartitions: partitionCounts[name],
-  }))
+  await ensureTopics(brokers, Object.fromEntries(names.map((name) => [unique[name], partitionCounts[name]])))
+  return unique
+}
+
+/**
+ * Makes the topics that do not exist yet, with that many partitions each. The mock broker has no topic
+ * administration: there each topic has 4 partitions.
+ */
+export async function ensureTopics(brokers: string, partitionCounts: Record<string, number>): Promise<void> {
+  const topics = Object.entries(partitionCounts).map(([topic, numPartitions]) => ({ topic, numPartitions }))
   await withAdmin(brokers, async (admin) => {
     try {
-      await admin.createTopics({ topics, waitForLeaders: true })
+      await admin.createTopics({ topics, waitForLeaders: false })
+      // kafkajs's own wait gives up where a busy broker does not know the topic for a moment.
+      await until(() => haveLeaders(admin, Object.keys(partitionCounts)), {
+        what: 'the topics to have leaders',
+      })
     } catch (error) {
       // The mock has no controller. It makes a topic when it is asked for it.
       if ((error as Error).name !== 'KafkaJSBrokerNotFound') throw error
@@ -43,7 +54,11 @@ export async function createTopics<Name extends string>(
       })
     }
   })
-  return unique
+}
+
+async function haveLeaders(admin: Admin, topics: string[]): Promise<boolean> {
+  const metadata = await admin.fetchTopicMetadata({ topics })
+  return metadata.topics.every(({ partitions }) => partitions.every(({ leader }) => leader >= 0))
 }
 
 /** Publishes and waits until the broker has them: the messages of one partition go out as one batch, in order. */

@@ -4,49 +4,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { constants } from 'node:os'
-import { startKafka } from './kafka.ts'
-import { startPostgres } from './postgres.ts'
-
-interface Part {
-  description: string
-  env: Record<string, string>
-  close(): Promise<void>
-}
+import { kafkaServer, postgresServer } from './servers.ts'
 
 const COMMAND_NOT_FOUND = 127
-
-async function postgresPart(): Promise<Part> {
-  if (process.env.DATABASE_URL) return external('PostgreSQL as DATABASE_URL says', {})
-  const { value, seconds } = await timed(() => startPostgres())
-  return {
-    description: `PostgreSQL in ${seconds} s`,
-    env: { DATABASE_URL: value.url },
-    close: value.close,
-  }
-}
-
-async function kafkaPart(): Promise<Part> {
-  if (process.env.MQ_BROKERS) return external('Kafka as MQ_BROKERS says', { KAFKA_KIND: 'external' })
-  const { value, seconds } = await timed(() => startKafka({ log: console.error }))
-  return {
-    description: `Kafka (${value.kind}) in ${seconds} s`,
-    env: { MQ_BROKERS: value.brokers, KAFKA_KIND: value.kind },
-    close: value.close,
-  }
-}
-
-function external(description: string, env: Record<string, string>): Part {
-  return { description, env, close: async () => {} }
-}
-
-async function timed<T>(start: () => Promise<T>): Promise<{ value: T; seconds: string }> {
-  const startedMs = performance.now()
-  const value = await start()
-  return {
-    value,
-    seconds: ((performance.now() - startedMs) / 1_000).toFixed(1),
-  }
-}
 
 /** Runs the command to its end. @returns its exit code, 128 + n where signal n ended it, as a shell has it */
 async function run([file = '', ...args]: string[], env: Record<string, string>): Promise<number> {
@@ -72,7 +32,7 @@ if (command.length === 0) {
   process.exit(2)
 }
 // Until the command runs, a signal ends this process at once, and with it what was started.
-const parts = await Promise.all([postgresPart(), kafkaPart()])
-console.error(`stack: ${parts.map((part) => part.description).join(', ')}`)
-process.exitCode = await run(command, Object.assign({}, ...parts.map((part) => part.env)))
-await Promise.all(parts.map((part) => part.close()))
+const servers = await Promise.all([postgresServer(), kafkaServer(console.error)])
+console.error(`stack: ${servers.map((server) => server.description).join(', ')}`)
+process.exitCode = await run(command, Object.assign({}, ...servers.map((server) => server.env)))
+await Promise.all(servers.map((server) => server.close()))

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { backlog } from './backlog.ts'
 import { createMigratedDatabase } from './databases.ts'
 import { type PolicyAdministration, startPolicyAdministration } from './policy-administration.ts'
 import { type Service, startService } from './service.ts'
@@ -75,19 +76,10 @@ export async function createWorld({ partitionCount = 2 }: { partitionCount?: num
     caughtUp: async (timeoutMs = 30_000) => {
       for (const topic of Object.values(topics)) {
         const ends = await endOffsets(brokers, topic)
-        await until(
-          async () => {
-            const rows = await sql(
-              `SELECT partition_id, "offset" FROM notifications.projection_checkpoints WHERE topic = $1`,
-              [topic],
-            )
-            const reached = new Map(rows.map((row) => [String(row.partition_id), Number(row.offset)]))
-            return Object.entries(ends).every(
-              ([partition, end]) => end === 0 || reached.get(partition) === end - 1,
-            )
-          },
-          { what: `the checkpoints of ${topic} to reach ${JSON.stringify(ends)}`, timeoutMs },
-        )
+        await until(async () => (await backlog(sql, topic, ends)) === 0, {
+          what: `the checkpoints of ${topic} to reach ${JSON.stringify(ends)}`,
+          timeoutMs,
+        })
       }
     },
     close: async () => {

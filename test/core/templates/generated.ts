@@ -31,11 +31,11 @@ export function filesWith(changes: Readonly<Record<string, string | null>>): rea
   return [...kept, ...changed]
 }
 
-/** Imports a generated module as Node would import the file itself. */
+/** Imports a generated module; .mts, because no package.json around a temporary folder says what a .ts is. */
 export async function load(module: string): Promise<Templates> {
   const directory = mkdtempSync(join(tmpdir(), 'templates-'))
   try {
-    const file = join(directory, 'templates.ts')
+    const file = join(directory, 'templates.mts')
     writeFileSync(file, module)
     return (await import(pathToFileURL(file).href)).templates
   } finally {

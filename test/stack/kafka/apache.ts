@@ -34,6 +34,8 @@ export async function startApacheKafka(jarsDir: string, log: (line: string) => v
       kill: () => keeper.kill(),
       close: () => keeper.close(),
       pid: () => keeper.pid,
+      ended: () => keeper.ended(),
+      logTail: () => keeper.logTail(),
     }
   } catch (error) {
     await keeper.close()

@@ -42,6 +42,8 @@ export async function startMockKafka(log: (line: string) => void): Promise<Kafka
       kill: () => keeper.kill(),
       close: () => keeper.close(),
       pid: () => keeper.pid,
+      ended: () => keeper.ended(),
+      logTail: () => keeper.logTail(),
     }
   } catch (error) {
     await keeper.close()

@@ -1,0 +1,23 @@
+import kafkajs from 'kafkajs'
+import t from 'tap'
+import { isPassing } from '../../src/kafka/errors.ts'
+
+const { KafkaJSGroupCoordinatorNotFound, KafkaJSLockTimeout, KafkaJSNonRetriableError } = kafkajs
+
+/** Its declared types deny the arguments that its constructors need. */
+const make = (kind: new () => Error, ...args: unknown[]): Error => Reflect.construct(kind, args)
+/** As kafkajs wraps what it gives up on. */
+const givenUp = (cause: Error) => Object.assign(new KafkaJSNonRetriableError(cause.message), { cause })
+
+t.test('errors by which kafkajs means a broker that went away do not end the process', async (t) => {
+  const gone = make(KafkaJSGroupCoordinatorNotFound, 'Failed to find group coordinator')
+  t.match(gone, { retriable: false }, 'kafkajs says that it is final')
+  t.ok(isPassing(gone))
+  t.ok(isPassing(make(KafkaJSLockTimeout, 'Timeout while acquiring lock')))
+  t.ok(isPassing(givenUp(gone)))
+})
+
+t.test('what cannot be read stays final', async (t) => {
+  t.notOk(isPassing(givenUp(new RangeError('Attempt to access memory outside buffer bounds'))))
+  t.notOk(isPassing('nothing'))
+})

@@ -1,0 +1,441 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import type { QueryResultRow } from 'pg'
+import t, { type Test } from 'tap'
+import { anEvent, createWorld, type TopicName } from '../stack/world.ts'
+import { onlyRowOf, rowsOf } from './rows.ts'
+
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
+/** Well over what a slow party takes, well under what the tests wait for. */
+const DEADLINE = '2s'
+const GENERIC_SUBJECT = 'News about your insurance'
+
+/** Every type with a template, by topic: the subject and a piece of the body that no other type has. */
+const TEXTS: Record<TopicName, Record<string, [subject: string, inBody: string]>> = {
+  enrollment: {
+    'policy.issued': ['Your policy has been issued', 'has been issued'],
+    'policy.cancelled': ['Your policy has been cancelled', 'has been cancelled'],
+    'policy.reinstated': ['Your policy is active again', 'has been reinstated'],
+    'policy.lapsed': ['Your policy has lapsed', 'has lapsed'],
+    'policy.renewed': ['Your policy has been renewed', 'has been renewed'],
+    'policy.endorsed': ['Your policy has been changed', 'A change has been made to your policy'],
+  },
+  claims: {
+    'claim.submitted': ['We have received your claim', 'we have received your claim'],
+    'claim.review_required': ['Your claim is being reviewed', 'needs a closer look'],
+    'claim.approved': ['Your claim has been approved', 'has been approved'],
+    'claim.rejected': ['A decision on your claim', 'could not approve your claim'],
+    'claim.info_requested': ['We need a little more information about your claim', 'more information'],
+    'claim.paid': ['Your claim has been paid', 'has been paid'],
+  },
+  billing: {
+    'invoice.finalised': ['Your invoice is ready', 'is ready'],
+    'invoice.paid': ['Your invoice is paid', 'is paid'],
+    'invoice.overdue': ['A reminder about your invoice', 'is overdue'],
+    'payment.received': ['We have received your payment', 'we have received your payment'],
+    'payment.void': ['Your payment has been voided', 'no longer counts'],
+    'charge.void': ['A charge has been removed from your account', 'A charge on your account'],
+    'adjustment.applied': ['Your account has been adjusted', 'We have made an adjustment'],
+    'adjustment.reversed': [
+      'An adjustment to your account has been reversed',
+      'We have reversed an adjustment',
+    ],
+  },
+}
+
+const of = (partyLocator: unknown, envelope: Record<string, unknown> = {}) =>
+  anEvent({ partyLocator, ...envelope })
+const templated = Object.entries(TEXTS).flatMap(([topic, texts]) =>
+  Object.entries(texts).map(([eventType, [subject, inBody]]) => ({
+    topic: topic as TopicName,
+    eventType,
+    subject,
+    inBody,
+    event: of('party-templates', { eventType, payload: { locator: `LOC-${eventType}` } }),
+  })),
+)
+const untemplated = [
+  'pet.adopted',
+  'consent.given',
+  '__proto__',
+  'constructor',
+  'toString',
+  '{{locator}}',
+].map((eventType) => ({ eventType, event: of('party-untemplated', { eventType }) }))
+const impossible = ['x'.repeat(10_000), '', '.', '..', 'a\0b', '\ud800', 42, true, ['party-1'], { a: 1 }].map(
+  (locator) => ({
+    locator,
+    event: of(locator),
+  }),
+)
+const events = {
+  email: of('party-email'),
+  sms: of('party-sms'),
+  inApp: of('party-in-app'),
+  inAppWithoutAddress: of('neither-in-app'),
+  optedOut: of('party-opted-out'),
+  optedOutOfAnother: of('party-opted-out', { eventType: 'claim.approved' }),
+  noEmail: of('no-email-1'),
+  noEmailBySms: of('no-email-sms'),
+  noPhone: of('no-phone-sms'),
+  noPhoneByEmail: of('no-phone-1'),
+  neither: of('neither-1'),
+  unknown: of('unknown-1'),
+  unknownOptedOut: of('unknown-opted-out'),
+  error: of('error-1', { payload: { locator: 'CLM-7' } }),
+  errorInApp: of('error-in-app'),
+  errorOptedOut: of('error-opted-out'),
+  malformed: of('malformed-1'),
+  slow: of('slow-1'),
+  hanging: of('hanging-1'),
+  noParty: of(undefined),
+  nullParty: of(null),
+  rejectedFor: of('party-1', {
+    eventType: 'claim.rejected',
+    payload: { locator: 'CLM-8', reason: 'Too <late> & "odd".' },
+  }),
+  rejectedSilently: of('party-1', { eventType: 'claim.rejected', payload: { locator: 'CLM-9' } }),
+  noLocator: of('party-1', { payload: {} }),
+}
+const traced = of('party-traced')
+
+const world = await createWorld()
+t.teardown(() => world.close())
+await world.sql(`
+  INSERT INTO notifications.notification_preferences (party_locator, email, phone, preferred_channel, opted_out_events)
+  SELECT party, 'preferred@example.net', '+1 555 0100', channel, opted_out FROM (VALUES
+    ('party-sms', 'SMS', '[]'::jsonb), ('no-email-sms', 'SMS', '[]'), ('no-phone-sms', 'SMS', '[]'),
+    ('party-in-app', 'IN_APP', '[]'), ('neither-in-app', 'IN_APP', '[]'), ('error-in-app', 'IN_APP', '[]'),
+    ('no-email-1', 'EMAIL', '[]'),
+    ('party-opted-out', 'SMS', '["policy.issued", "claim.paid"]'), ('unknown-opted-out', 'EMAIL', '["claim.paid"]'),
+    ('error-opted-out', 'EMAIL', '["claim.paid"]')
+  ) AS preferences (party, channel, opted_out)`)
+const startedAt = new Date()
+const service = await world.serve({ POLICY_ADMIN_DEADLINE: DEADLINE })
+await world.publish([
+  ...[...Object.values(events), ...[...untemplated, ...impossible].map(({ event }) => event)].map(
+    ({ value }) => ({
+      partition: 0,
+      value,
+    }),
+  ),
+  ...templated.map(({ topic, event: { value } }) => ({ topic, partition: 0, value })),
+  { topic: 'billing', partition: 1, value: of('party-before').value },
+  {
+    topic: 'billing',
+    partition: 1,
+    value: traced.value,
+    headers: { traceparent: `00-${TRACE_ID}-00f067aa0ba902b7-01` },
+  },
+])
+await world.caughtUp()
+const log = await rowsOf(world, 'notification_log')
+const decisions = await rowsOf(world, 'decision')
+const rowOf = (event: { eventId: string }) => onlyRowOf(log, event)
+const decisionOf = (event: { eventId: string }) => onlyRowOf(decisions, event)
+
+/** Asserts on the row of an event that was not sent: nothing of it may look as if it was. */
+function hasStatus(
+  t: Test,
+  event: { eventId: string },
+  status: 'SKIPPED' | 'FAILED',
+  failureReason: string,
+): QueryResultRow {
+  const row = rowOf(event)
+  t.equal(row.status, status)
+  t.equal(row.failure_reason, failureReason)
+  t.equal(row.sent_at, null)
+  t.equal(row.attempt_count, 0)
+  t.equal(
+    row.body === null,
+    status === 'SKIPPED',
+    'a failed row keeps its text for the retry, a skipped one has none',
+  )
+  t.equal(row.subject === null, status === 'SKIPPED')
+  t.equal(decisionOf(event).receipt, null)
+  return row
+}
+
+function isSent(t: Test, event: { eventId: string }, channel: 'EMAIL' | 'SMS' | 'IN_APP'): void {
+  const row = rowOf(event)
+  t.equal(row.status, 'SENT')
+  t.equal(row.channel, channel)
+  t.equal(row.failure_reason, null)
+  t.equal(row.attempt_count, 1)
+  t.ok(row.sent_at)
+  t.ok(row.body)
+  const receipt = channel === 'IN_APP' ? null : `${channel}:${event.eventId}/1`
+  t.equal(decisionOf(event).receipt, receipt, 'senders are for email and SMS only')
+}
+
+t.test('every event gets exactly one row and one decision', async (t) => {
+  const ids = [
+    ...Object.values(events),
+    ...[...templated, ...untemplated, ...impossible].map(({ event }) => event),
+  ]
+    .map(({ eventId }) => eventId)
+    .concat(traced.eventId)
+  const found = log.map(({ event_id }) => event_id).filter((id) => ids.includes(id))
+  t.strictSame(found.toSorted(), ids.toSorted())
+  t.equal(log.length, ids.length + 1)
+  t.strictSame(
+    decisions.map(({ locator }) => locator).toSorted(),
+    log.map(({ locator }) => locator).toSorted(),
+  )
+})
+
+t.test('the default channel is EMAIL', async (t) => {
+  isSent(t, events.email, 'EMAIL')
+  isSent(t, events.noPhoneByEmail, 'EMAIL')
+})
+
+t.test('preferences choose SMS and IN_APP', async (t) => {
+  isSent(t, events.sms, 'SMS')
+  isSent(t, events.noEmailBySms, 'SMS')
+  isSent(t, events.inApp, 'IN_APP')
+  isSent(t, events.inAppWithoutAddress, 'IN_APP')
+})
+
+t.test('an opted-out event type is skipped, after the look-up', async (t) => {
+  t.equal(hasStatus(t, events.optedOut, 'SKIPPED', 'event type opted out').channel, 'SMS')
+  t.ok(world.policyAdministration.requests.paths.includes('/internal/parties/party-opted-out'))
+  isSent(t, events.optedOutOfAnother, 'SMS')
+})
+
+t.test('a party that cannot be reached by its channel is skipped', async (t) => {
+  t.equal(hasStatus(t, events.noEmail, 'SKIPPED', 'no email on file').channel, 'EMAIL')
+  t.equal(hasStatus(t, events.noPhone, 'SKIPPED', 'no phone on file').channel, 'SMS')
+  hasStatus(t, events.neither, 'SKIPPED', 'no email on file')
+})
+
+t.test('an unknown party is skipped, whatever it opted out of', async (t) => {
+  hasStatus(t, events.unknown, 'SKIPPED', 'party not found')
+  hasStatus(t, events.unknownOptedOut, 'SKIPPED', 'party not found')
+})
+
+t.test('a failed look-up fails the row with a reason to act on, and keeps the text', async (t) => {
+  const failed = 'contact could not be resolved: policy administration'
+  const row = hasStatus(t, events.error, 'FAILED', `${failed} answered 500`)
+  t.equal(row.channel, 'EMAIL')
+  t.equal(row.subject, 'Your claim has been paid')
+  t.match(row.body, '(reference CLM-7)')
+  const malformed = 'answered 200 with a body that is not a JSON object with email and phone'
+  hasStatus(t, events.malformed, 'FAILED', `${failed} ${malformed}`)
+  hasStatus(t, events.hanging, 'FAILED', `${failed} did not answer within 2 s`)
+  t.equal(hasStatus(t, events.errorInApp, 'FAILED', `${failed} answered 500`).channel, 'IN_APP')
+  hasStatus(t, events.errorOptedOut, 'FAILED', `${failed} answered 500`)
+})
+
+t.test('a slow answer within the deadline counts', async (t) => {
+  isSent(t, events.slow, 'EMAIL')
+})
+
+t.test('an event that names no party is skipped', async (t) => {
+  for (const event of [events.noParty, events.nullParty]) {
+    const row = hasStatus(t, event, 'SKIPPED', 'no party locator')
+    t.equal(row.party_locator, null)
+    t.equal(row.channel, 'EMAIL')
+  }
+})
+
+t.test('a party locator that no party can have is skipped and not asked for', async (t) => {
+  for (const { event } of impossible) {
+    t.equal(hasStatus(t, event, 'SKIPPED', 'invalid party locator').party_locator, null)
+  }
+  const asked = world.policyAdministration.requests.paths.filter(
+    (path) => !/^\/internal\/parties\/[a-z-]+[0-9]?$/.test(path),
+  )
+  t.strictSame(asked, [])
+})
+
+t.test('each of the 20 event types has its own text with the locator in it', async (t) => {
+  t.equal(templated.length, 20)
+  for (const { event, eventType, subject, inBody } of templated) {
+    isSent(t, event, 'EMAIL')
+    const row = rowOf(event)
+    t.equal(row.event_type, eventType)
+    t.equal(row.subject, subject)
+    t.ok(row.body.includes(inBody), eventType)
+    t.ok(row.body.includes(`(reference LOC-${eventType})`), eventType)
+  }
+})
+
+t.test('a rejected claim says why, where the event does', async (t) => {
+  t.match(
+    rowOf(events.rejectedFor).body,
+    'could not approve your claim (reference CLM-8).\n\nThis is why: Too <late> & "odd".\n',
+  )
+  const silent = rowOf(events.rejectedSilently).body
+  t.match(silent, 'could not approve your claim (reference CLM-9).\n\nIf you would like to know why')
+  t.notMatch(silent, /This is why|null|undefined/)
+})
+
+t.test('the party locator stands in where the event has no locator', async (t) => {
+  t.match(rowOf(events.noLocator).body, '(reference party-1)')
+})
+
+t.test('a type without a template gets the generic message, names of built-in properties too', async (t) => {
+  for (const { eventType, event } of untemplated) {
+    isSent(t, event, 'EMAIL')
+    t.equal(rowOf(event).subject, GENERIC_SUBJECT)
+    t.equal(rowOf(event).body, `A ${eventType} event has occurred`)
+  }
+})
+
+/** Takes the columns out that no two runs share, having checked their shape. */
+function withoutChance(t: Test, row: QueryResultRow): QueryResultRow {
+  const { locator, created_at, decided_at, sent_at, last_attempt_at, ...rest } = row
+  t.match(locator, /^NTF-[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  const times = [created_at, decided_at, sent_at, last_attempt_at].filter((time) => time instanceof Date)
+  t.equal(new Set(times.map(Number)).size, 1, 'all of it happened in one transaction')
+  t.ok(times.every((time) => time >= startedAt && time <= new Date()))
+  return { ...rest, sent: sent_at instanceof Date, attempted: last_attempt_at instanceof Date }
+}
+
+t.test('every column of the log is as specified, for each status', async (t) => {
+  const common = { party_locator: 'party-email', event_type: 'claim.paid', channel: 'EMAIL' }
+  const body =
+    'Hello,\n\nGood news: your claim (reference CLM-1) has been paid. It may take a few days until the money reaches you.'
+  const subject = 'Your claim has been paid'
+  t.strictSame(withoutChance(t, rowOf(events.email)), {
+    ...common,
+    event_id: events.email.eventId,
+    status: 'SENT',
+    subject,
+    body,
+    failure_reason: null,
+    attempt_count: 1,
+    sent: true,
+    attempted: true,
+  })
+  t.strictSame(withoutChance(t, rowOf(events.error)), {
+    ...common,
+    event_id: events.error.eventId,
+    party_locator: 'error-1',
+    status: 'FAILED',
+    subject,
+    body: body.replace('CLM-1', 'CLM-7'),
+    failure_reason: 'contact could not be resolved: policy administration answered 500',
+    attempt_count: 0,
+    sent: false,
+    attempted: true,
+  })
+  t.strictSame(withoutChance(t, rowOf(events.unknown)), {
+    ...common,
+    event_id: events.unknown.eventId,
+    party_locator: 'unknown-1',
+    status: 'SKIPPED',
+    subject: null,
+    body: null,
+    failure_reason: 'party not found',
+    attempt_count: 0,
+    sent: false,
+    attempted: false,
+  })
+})
+
+t.test(
+  'a decision says which rule, which facts, which revisions, and where the event came from',
+  async (t) => {
+    const table = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
+    const template = await readFile(new URL('../../templates/claim.paid.mustache', import.meta.url), 'utf8')
+    const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+    const common = {
+      attempt: 0,
+      event_type: 'claim.paid',
+      channel: 'EMAIL',
+      preference_change_id: null,
+      rule_table_revision: sha256(table),
+      receipt: null,
+      send_error: null,
+      topic: world.topics.claims,
+      partition_id: 0,
+      trace_id: null,
+      sent: false,
+      attempted: false,
+    }
+    const facts = {
+      eventType: 'claim.paid',
+      optedOut: false,
+      preferredChannel: 'EMAIL',
+      emailOnFile: null,
+      phoneOnFile: null,
+    }
+    t.strictSame(withoutChance(t, decisionOf(traced)), {
+      ...common,
+      attempt: 1,
+      event_id: traced.eventId,
+      party_locator: 'party-traced',
+      outcome: 'SEND',
+      rule_id: 'email',
+      reason: null,
+      facts: { ...facts, party: 'found', emailOnFile: true, phoneOnFile: true },
+      variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
+      template_revision: sha256(template),
+      receipt: `EMAIL:${traced.eventId}/1`,
+      topic: world.topics.billing,
+      partition_id: 1,
+      offset: '1',
+      trace_id: TRACE_ID,
+    })
+    const order = Object.keys(events)
+    t.strictSame(withoutChance(t, decisionOf(events.error)), {
+      ...common,
+      event_id: events.error.eventId,
+      party_locator: 'error-1',
+      outcome: 'FAIL',
+      rule_id: 'unresolved',
+      reason: 'contact could not be resolved: policy administration answered 500',
+      facts: { ...facts, party: 'unresolved' },
+      variables: { eventType: 'claim.paid', locator: 'CLM-7', reason: null },
+      template_revision: sha256(template),
+      offset: String(order.indexOf('error')),
+    })
+    t.strictSame(withoutChance(t, decisionOf(events.optedOut)), {
+      ...common,
+      event_id: events.optedOut.eventId,
+      party_locator: 'party-opted-out',
+      outcome: 'SKIP',
+      channel: 'SMS',
+      rule_id: 'opted-out',
+      reason: 'event type opted out',
+      facts: {
+        ...facts,
+        party: 'found',
+        optedOut: true,
+        preferredChannel: 'SMS',
+        emailOnFile: true,
+        phoneOnFile: true,
+      },
+      variables: null,
+      template_revision: null,
+      offset: String(order.indexOf('optedOut')),
+    })
+  },
+)
+
+t.test('every revision that a decision names is archived with its source', async (t) => {
+  const missing = await world.sql(`
+    SELECT event_id FROM notifications.decision
+    WHERE NOT EXISTS (
+      SELECT FROM notifications.ruleset
+      WHERE revision = rule_table_revision AND revision = encode(sha256(convert_to(source, 'UTF8')), 'hex')
+    ) OR (outcome = 'SKIP') <> (template_revision IS NULL) OR (outcome <> 'SKIP' AND NOT EXISTS (
+      SELECT FROM notifications.template_revision
+      WHERE revision = decision.template_revision AND name IN (event_type, 'generic')
+        AND revision = encode(sha256(convert_to(source, 'UTF8')), 'hex')
+    ))`)
+  t.strictSame(missing, [])
+})
+
+t.test('no contact detail is copied into any table or into the log of the process', async (t) => {
+  const tables = await world.sql(`SELECT tablename FROM pg_tables WHERE schemaname = 'notifications'`)
+  t.ok(tables.length >= 8)
+  for (const { tablename } of tables) {
+    const rows = await world.sql(`SELECT whole::text FROM notifications.${tablename} AS whole`)
+    const text = JSON.stringify(rows)
+    t.notMatch(text, /@example\.com|7946/, `${tablename} holds nothing of policy administration`)
+    if (tablename !== 'notification_preferences') t.notMatch(text, /@example\.net|555 0100/, tablename)
+  }
+  t.notMatch(JSON.stringify([service.lines, service.stderr]), /@example\.(com|net)|7946|555 0100/)
+})

@@ -1,0 +1,172 @@
+import t from 'tap'
+import type { ExplainedLogEntry, LogPage } from '../../src/core/log-entry.ts'
+import { anEvent, createWorld } from '../stack/world.ts'
+import { onlyRowOf, rowsOf } from './rows.ts'
+
+const COUNT = 120
+const PATHS = ['/log', '/notifications']
+
+const world = await createWorld({ partitionCount: 1 })
+t.teardown(() => world.close())
+const { url } = await world.serve({ BATCH_MAX: '50' })
+const events = Array.from({ length: COUNT }, (_, i) =>
+  anEvent({
+    eventType: i % 3 === 0 ? 'claim.approved' : 'claim.paid',
+    partyLocator: i % 4 === 0 ? 'unknown-1' : `party-${i % 5}`,
+  }),
+)
+await world.publish(events)
+await world.caughtUp()
+const log = await rowsOf(world, 'notification_log')
+const newestFirst = log
+  .map(({ locator }) => locator)
+  .toSorted()
+  .reverse()
+
+async function get<T>(path: string): Promise<{ status: number; type: string | null; body: T }> {
+  const response = await fetch(`${url}${path}`)
+  return {
+    status: response.status,
+    type: response.headers.get('content-type'),
+    body: (await response.json()) as T,
+  }
+}
+
+/** All entries that a list holds, page by page. */
+async function all(path: string, limit: number): Promise<LogPage['items']> {
+  const items: LogPage['items'][number][] = []
+  let cursor: string | null = ''
+  for (let pageCount = 0; cursor !== null; pageCount++) {
+    if (pageCount > COUNT) throw new Error('the pages never end')
+    const next: string = cursor === '' ? '' : `&cursor=${cursor}`
+    const { body } = await get<LogPage>(`${path}${path.includes('?') ? '&' : '?'}limit=${limit}${next}`)
+    if (body.items.length > limit) throw new Error(`${body.items.length} entries on a page of ${limit}`)
+    items.push(...body.items)
+    cursor = body.nextCursor
+  }
+  return items
+}
+
+t.test('the service is alive and ready', async (t) => {
+  t.match(await get('/healthz'), { status: 200, body: { status: 'ok' } })
+  t.match(await get('/readyz'), { status: 200, body: { status: 'ready' } })
+})
+
+t.test('POST /send accepts anything and does nothing', async (t) => {
+  const response = await fetch(`${url}/send`, { method: 'POST', body: events[0]?.value ?? '' })
+  t.equal(response.status, 202)
+  t.strictSame(await response.json(), { status: 'accepted' })
+  t.equal((await rowsOf(world, 'notification_log')).length, COUNT)
+})
+
+for (const path of PATHS) {
+  t.test(`${path}/list shows all entries, newest first, in pages of any size`, async (t) => {
+    const { body } = await get<LogPage>(`${path}/list`)
+    t.strictSame(
+      body.items.map(({ locator }) => locator),
+      newestFirst.slice(0, 50),
+    )
+    for (const limit of [7, 60, 200]) {
+      t.strictSame(
+        (await all(`${path}/list`, limit)).map(({ locator }) => locator),
+        newestFirst,
+      )
+    }
+    t.strictSame(
+      body.items.map(({ createdAt }) => createdAt),
+      body.items
+        .map(({ createdAt }) => createdAt)
+        .toSorted()
+        .reverse(),
+    )
+  })
+
+  t.test(`${path}/list filters by party, event type and status, and by all of them`, async (t) => {
+    const filters: [query: string, matches: (row: (typeof log)[number]) => boolean][] = [
+      ['partyLocator=party-1', (row) => row.party_locator === 'party-1'],
+      ['eventType=claim.approved', (row) => row.event_type === 'claim.approved'],
+      ['status=SKIPPED', (row) => row.status === 'SKIPPED'],
+      ['status=SENT&eventType=claim.paid', (row) => row.status === 'SENT' && row.event_type === 'claim.paid'],
+      [
+        'status=SENT&eventType=claim.paid&partyLocator=party-2',
+        (row) => row.status === 'SENT' && row.event_type === 'claim.paid' && row.party_locator === 'party-2',
+      ],
+      ['status=FAILED', () => false],
+      ['partyLocator=nobody', () => false],
+    ]
+    for (const [query, matches] of filters) {
+      const expected = log.filter(matches).map(({ locator }) => locator)
+      t.strictSame(
+        (await all(`${path}/list?${query}`, 9)).map(({ locator }) => locator),
+        expected.toSorted().reverse(),
+        query,
+      )
+    }
+    t.equal((await get(`${path}/list?status=LOST`)).status, 400)
+  })
+
+  t.test(`${path}/{locator} shows one entry and why it is as it is`, async (t) => {
+    const event = events[0] ?? anEvent()
+    const row = onlyRowOf(log, event)
+    const decision = onlyRowOf(await rowsOf(world, 'decision'), event)
+    const { status, body } = await get<ExplainedLogEntry>(`${path}/${row.locator}`)
+    t.equal(status, 200)
+    const { createdAt, decisions, ...entry } = body
+    t.strictSame(entry, {
+      locator: row.locator,
+      eventId: event.eventId,
+      partyLocator: 'unknown-1',
+      eventType: 'claim.approved',
+      channel: 'EMAIL',
+      status: 'SKIPPED',
+      subject: null,
+      body: null,
+      failureReason: 'party not found',
+      attemptCount: 0,
+      sentAt: null,
+    })
+    t.equal(Date.parse(createdAt), Number(row.created_at))
+    t.equal(decisions.length, 1)
+    t.match(decisions[0], {
+      attempt: 0,
+      outcome: 'SKIP',
+      ruleId: 'party-not-found',
+      facts: decision.facts,
+      ruleTableRevision: decision.rule_table_revision,
+      topic: world.topics.claims,
+      partition: 0,
+      offset: '0',
+    })
+
+    const sent = onlyRowOf(log, events[1] ?? anEvent())
+    const { body: sentEntry } = await get<ExplainedLogEntry>(`${path}/${sent.locator}`)
+    t.equal(sentEntry.subject, sent.subject)
+    t.equal(sentEntry.body, sent.body)
+    t.equal(Date.parse(sentEntry.sentAt ?? ''), Number(sent.sent_at))
+    t.match(sentEntry.decisions, [{ outcome: 'SEND', receipt: `EMAIL:${sentEntry.eventId}/1` }])
+  })
+
+  t.test(`${path}/{locator} is a 404 where there is no such entry`, async (t) => {
+    for (const locator of ['NTF-01900000-0000-7000-8000-000000000000', 'NTF-', 'nothing', '%00', "'"]) {
+      const { status, type } = await get(`${path}/${locator}`)
+      t.equal(status, 404, locator)
+      t.equal(type, 'application/problem+json')
+    }
+  })
+}
+
+t.test('a method that a path does not have is a 405 that names those it has', async (t) => {
+  for (const [path, method, allow] of [
+    ['/healthz', 'POST', 'GET, HEAD'],
+    ['/send', 'GET', 'POST'],
+    ['/log/list', 'DELETE', 'GET, HEAD'],
+    ['/notifications/list', 'PUT', 'GET, HEAD'],
+    [`/log/${newestFirst[0]}`, 'DELETE', 'GET, HEAD'],
+  ] as const) {
+    const response = await fetch(`${url}${path}`, { method })
+    await response.body?.cancel()
+    t.equal(response.status, 405, `${method} ${path}`)
+    t.equal(response.headers.get('allow'), allow)
+  }
+  t.equal((await rowsOf(world, 'notification_log')).length, COUNT)
+})

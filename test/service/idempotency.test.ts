@@ -1,0 +1,117 @@
+import { isDeepStrictEqual } from 'node:util'
+import t, { type Test } from 'tap'
+import { committedOffsets, endOffsets } from '../stack/topics.ts'
+import { until } from '../stack/until.ts'
+import { anEvent, createWorld, type TopicName } from '../stack/world.ts'
+import { onlyRowOf, rowsOf } from './rows.ts'
+
+const TOPICS: TopicName[] = ['claims', 'billing', 'enrollment']
+const PARTITION_COUNT = 4
+
+const world = await createWorld({ partitionCount: PARTITION_COUNT })
+t.teardown(() => world.close())
+await world.serve({ BATCH_MAX: '100' })
+
+/** An event with the id of another, that says something else. */
+const repeated = (eventId: string) =>
+  anEvent({ eventId, eventType: 'claim.approved', partyLocator: 'party-second' })
+
+/** Asserts that an event has one row, one decision and so one receipt, all of the message at that offset. */
+async function happenedOnce(
+  t: Test,
+  eventId: string,
+  { topic = 'claims', partition, offset }: { topic?: TopicName; partition: number; offset: string },
+) {
+  const row = onlyRowOf(await rowsOf(world, 'notification_log'), { eventId })
+  t.equal(row.event_type, 'claim.paid')
+  t.equal(row.party_locator, 'party-1')
+  t.equal(row.attempt_count, 1)
+  const decision = onlyRowOf(await rowsOf(world, 'decision'), { eventId })
+  t.equal(decision.locator, row.locator)
+  t.equal(decision.receipt, `EMAIL:${eventId}/1`)
+  t.equal(decision.topic, world.topics[topic])
+  t.equal(decision.partition_id, partition)
+  t.equal(decision.offset, offset)
+}
+
+t.test('an event that comes again later, in whatever partition or topic, changes nothing', async (t) => {
+  const { eventId, value } = anEvent()
+  await world.publish([{ partition: 0, value }])
+  await world.caughtUp()
+  const requestCount = world.policyAdministration.requests.count
+  for (const topic of TOPICS) {
+    for (const partition of [0, 1]) {
+      await world.publish([
+        { topic, partition, value },
+        { topic, partition, value: repeated(eventId).value },
+      ])
+      await world.caughtUp()
+    }
+  }
+  await happenedOnce(t, eventId, { partition: 0, offset: '0' })
+  t.equal(world.policyAdministration.requests.count, requestCount, 'nobody is looked up again')
+})
+
+t.test('of 1,000 in one batch the first is the one that counts', async (t) => {
+  const { eventId, value } = anEvent()
+  const others = Array.from({ length: 999 }, () => ({ partition: 2, value: repeated(eventId).value }))
+  await world.publish([{ partition: 2, value }, ...others])
+  await world.caughtUp()
+  await happenedOnce(t, eventId, { partition: 2, offset: '0' })
+})
+
+t.test('the same events at once in every partition, in other orders, each happen once', async (t) => {
+  const before = (await rowsOf(world, 'decision')).length
+  const events = Array.from({ length: 300 }, () => anEvent())
+  const shuffled = (seed: number) => events.map((_, i) => events[(i * 7 + seed * 31) % events.length])
+  const places = TOPICS.flatMap((topic) =>
+    Array.from({ length: PARTITION_COUNT }, (_, partition) => ({ topic, partition })),
+  )
+  await world.publish(
+    places.flatMap((place, seed) =>
+      shuffled(seed).map((event) => ({ ...place, value: event?.value ?? null })),
+    ),
+  )
+  await world.caughtUp()
+  const [counts] = await world.sql(
+    `SELECT count(*)::int AS decisions, count(DISTINCT receipt)::int AS receipts, count(DISTINCT event_id)::int AS ids,
+       (SELECT count(*)::int FROM notifications.notification_log WHERE event_id = ANY($1)) AS rows
+     FROM notifications.decision WHERE event_id = ANY($1)`,
+    [events.map(({ eventId }) => eventId)],
+  )
+  t.strictSame(counts, { rows: 300, decisions: 300, receipts: 300, ids: 300 })
+  t.equal((await rowsOf(world, 'decision')).length, before + 300)
+})
+
+t.test('each partition of each topic is read to its end, and Kafka knows it', async (t) => {
+  const events = Array.from({ length: 1_200 }, (_, i) => ({
+    topic: TOPICS[i % 3] ?? 'claims',
+    partition: Math.floor(i / 3) % PARTITION_COUNT,
+    event: anEvent({ partyLocator: `party-${i % 50}` }),
+  }))
+  await world.publish(events.map(({ topic, partition, event: { value } }) => ({ topic, partition, value })))
+  await world.caughtUp()
+  const rows = await world.sql(
+    'SELECT event_id FROM notifications.notification_log WHERE event_id = ANY($1)',
+    [events.map(({ event }) => event.eventId)],
+  )
+  t.equal(rows.length, 1_200)
+
+  const checkpoints = await rowsOf(world, 'projection_checkpoints')
+  t.equal(checkpoints.length, TOPICS.length * PARTITION_COUNT)
+  for (const topic of Object.values(world.topics)) {
+    const ends = await endOffsets(world.brokers, topic)
+    const ofTopic = checkpoints.filter((checkpoint) => checkpoint.topic === topic)
+    t.strictSame(Object.fromEntries(ofTopic.map((row) => [row.partition_id, Number(row.offset) + 1])), ends)
+    // Kafka is told after the database's commit.
+    const committed = () => committedOffsets(world.brokers, world.groupId, topic)
+    await until(async () => isDeepStrictEqual(await committed(), ends), {
+      what: `the group's offsets of ${topic} to reach ${JSON.stringify(ends)}`,
+    })
+    t.strictSame(await committed(), ends)
+  }
+})
+
+t.test('a duplicate is no error', async (t) => {
+  t.strictSame(await rowsOf(world, 'rejected_message'), [])
+})

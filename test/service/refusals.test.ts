@@ -1,0 +1,107 @@
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { command } from './command.ts'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+/** Nobody is asked before the rule table and the envelope map are found to be good. */
+const NOWHERE = {
+  DATABASE_URL: 'postgres://u:p@127.0.0.1:1/db',
+  MQ_BROKERS: '127.0.0.1:1',
+  POLICY_ADMIN_URL: 'http://127.0.0.1:1',
+}
+
+/** A copy of what `serve` reads, to be spoilt. */
+async function aCopy(t: Test): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'notifications-copy-'))
+  t.teardown(() => rm(dir, { recursive: true }))
+  for (const part of ['src', 'rules', 'db', 'package.json'])
+    await cp(join(ROOT, part), join(dir, part), { recursive: true })
+  await symlink(join(ROOT, 'node_modules'), join(dir, 'node_modules'))
+  return dir
+}
+
+t.test(
+  'every fault of the configuration is told at once, without a secret, and the exit code is 1',
+  async (t) => {
+    const { code, stdout, stderr } = await command(['serve'], {
+      DATABASE_URL: 'mysql://root:pa55word@db/x',
+      MQ_BROKERS: 'user:pa55word@broker',
+      MQ_TOPICS: 'claims,claims',
+      PORT: 'many',
+      RETRY_MAX_ATTEMPTS: '-1',
+      SHUTDOWN_GRACE: 'soon',
+      POLICY_ADMIN_URL: 'ftp://admin:pa55word@policy',
+    })
+    t.equal(code, 1)
+    t.equal(stdout, '')
+    const lines = stderr.trimEnd().split('\n')
+    t.match(lines[0], /The configuration cannot be used/)
+    t.same(
+      lines
+        .slice(1)
+        .map((line) => line.trim().split(' ')[0])
+        .sort(),
+      [
+        'DATABASE_URL',
+        'MQ_BROKERS',
+        'MQ_TOPICS',
+        'POLICY_ADMIN_URL',
+        'PORT',
+        'RETRY_MAX_ATTEMPTS',
+        'SHUTDOWN_GRACE',
+      ],
+    )
+    t.notMatch(stderr, /pa55word/)
+    t.notMatch(stderr, /\.ts:\d/, 'no stack: it is nobody’s bug')
+  },
+)
+
+t.test('what is required and missing is named by serve and by migrate', async (t) => {
+  t.match(await command(['serve'], {}), {
+    code: 1,
+    stderr: /DATABASE_URL is required.*MQ_BROKERS is required.*POLICY_ADMIN_URL is required/s,
+  })
+  const migrate = await command(['migrate'], {})
+  t.match(migrate, { code: 1, stderr: /DATABASE_URL is required/ })
+  t.notMatch(migrate.stderr, /MQ_BROKERS/)
+})
+
+t.test('an unknown command is answered by the help, not with 0', async (t) => {
+  t.match(await command(['dance'], NOWHERE), { code: 1, stderr: /Usage: notifications-service/ })
+})
+
+t.test(
+  'a rule table that cannot be used ends the process with 1, naming row, column and value',
+  async (t) => {
+    const dir = await aCopy(t)
+    const table = join(dir, 'rules', 'dispatch.csv')
+    await writeFile(table, (await readFile(table, 'utf8')).replace(',not found,', ',not fuond,'))
+    const { code, stdout, stderr } = await command(['serve'], NOWHERE, join(dir, 'src', 'main.ts'))
+    t.equal(code, 1)
+    t.match(stderr, /not fuond/)
+    t.match(stderr, /not found/, 'with the nearest valid value')
+    t.notMatch(stdout, /listening/)
+  },
+)
+
+t.test('an envelope map that cannot be used ends the process with 1', async (t) => {
+  const dir = await aCopy(t)
+  await writeFile(join(dir, 'rules', 'envelope.json'), '{ "partyLocator": "no pointer" }')
+  const { code, stdout, stderr } = await command(['serve'], NOWHERE, join(dir, 'src', 'main.ts'))
+  t.equal(code, 1)
+  t.match(stderr, /no pointer/)
+  t.notMatch(stdout, /listening/)
+})
+
+t.test('a port that is taken ends the process with 1', async (t) => {
+  const { createServer } = await import('node:net')
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  t.teardown(() => server.close())
+  const address = server.address()
+  const port = typeof address === 'object' ? String(address?.port) : ''
+  t.match(await command(['serve'], { ...NOWHERE, PORT: port }), { code: 1, stderr: /the port is in use/ })
+})

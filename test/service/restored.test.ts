@@ -1,0 +1,36 @@
+import t from 'tap'
+import { anEvent, createWorld } from '../stack/world.ts'
+
+const world = await createWorld()
+t.teardown(() => world.close())
+
+const rowCount = async () =>
+  (await world.sql('SELECT count(*)::integer AS count FROM notifications.notification_log'))[0]?.count
+
+t.test('what a restored database has lost comes again, also where no new message does', async (t) => {
+  const events = Array.from({ length: 40 }, (_, i) => ({ ...anEvent(), partition: i % 2 }))
+  await world.publish(events)
+  const first = await world.serve()
+  await world.caughtUp()
+  t.equal(await first.stop(), 0)
+  await world.sql(`
+    TRUNCATE notifications.notification_log, notifications.decision, notifications.projection_checkpoints`)
+  await world.serve()
+  await world.caughtUp()
+  t.equal(await rowCount(), 40)
+})
+
+t.test('a batch that is far larger than it was compressed is processed in pieces', async (t) => {
+  const before = await rowCount()
+  const reason = 'x'.repeat(900_000)
+  const large = Array.from({ length: 100 }, () => ({
+    ...anEvent({ eventType: 'claim.rejected', payload: { locator: 'CLM-1', reason } }),
+    partition: 0,
+  }))
+  const noEvents = Array.from({ length: 100 }, () => ({ value: reason, partition: 0 }))
+  await world.publish([...large, ...noEvents], { compression: 1 })
+  await world.caughtUp(60_000)
+  t.equal(await rowCount(), before + 100)
+  const [rejected] = await world.sql('SELECT count(*)::integer AS count FROM notifications.rejected_message')
+  t.equal(rejected?.count, 100)
+})

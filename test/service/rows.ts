@@ -1,0 +1,16 @@
+import type { QueryResultRow } from 'pg'
+import type { World } from '../stack/world.ts'
+
+type Table = 'notification_log' | 'decision' | 'rejected_message' | 'projection_checkpoints'
+
+/** All rows of one of the service's tables, as the driver reads them: bigint as text, times as Date, JSON parsed. */
+export function rowsOf(world: World, table: Table): Promise<QueryResultRow[]> {
+  return world.sql(`SELECT * FROM notifications.${table}`)
+}
+
+/** The only row of an event. Throws where it has none, or several. */
+export function onlyRowOf(rows: readonly QueryResultRow[], { eventId }: { eventId: string }): QueryResultRow {
+  const found = rows.filter((row) => row.event_id === eventId)
+  if (found.length !== 1 || found[0] === undefined) throw new Error(`${eventId} has ${found.length} rows`)
+  return found[0]
+}

@@ -1,0 +1,159 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import t, { type Test } from 'tap'
+import { createDatabase } from '../stack/databases.ts'
+import { freePort } from '../stack/free-port.ts'
+import type { Service } from '../stack/service.ts'
+import { until } from '../stack/until.ts'
+import { anEvent, createWorld } from '../stack/world.ts'
+import { consistent, eachOnce, manyEvents, rowCount } from './exactly-once.ts'
+
+const PARTITION_COUNT = 4
+/** Far below the grace period, and what a busy machine needs. */
+const PROMPT_MS = 10_000
+const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker does not rebalance like a real one'
+
+const world = await createWorld({ partitionCount: PARTITION_COUNT })
+t.teardown(() => world.close())
+// They mostly wait.
+t.jobs = 3
+
+/** Ends a process by a signal: with this code, and soon. */
+async function endsPromptly(t: Test, service: Service, signal: NodeJS.Signals, code: number): Promise<void> {
+  const startedMs = performance.now()
+  service.kill(signal)
+  t.same(await service.exited, { code, signal: null })
+  const elapsedMs = Math.round(performance.now() - startedMs)
+  t.ok(elapsedMs < PROMPT_MS, `it ended after ${elapsedMs} ms`)
+}
+
+/** A server that takes connections and never says a word. */
+async function silentServer(t: Test): Promise<string> {
+  const server = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const address = server.address()
+  return `127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+}
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  t.test(
+    `${signal} in a large backlog ends it with 0, nothing half done; a restart does the rest once`,
+    { buffered: true },
+    async (t) => {
+      const world = await createWorld({ partitionCount: PARTITION_COUNT })
+      t.teardown(() => world.close())
+      const events = manyEvents(10_000, PARTITION_COUNT)
+      await world.publish(events)
+      const service = await world.serve({ BATCH_MAX: '100' })
+      await until(async () => (await rowCount(world)) > 500, {
+        what: 'the work to be under way',
+        intervalMs: 10,
+      })
+      await endsPromptly(t, service, signal, 0)
+      const done = await rowCount(world)
+      t.ok(done < 9_000, `it was stopped in the middle, at ${done} rows`)
+      await consistent(t, world)
+      const [checkpoints] = await world.sql(
+        `SELECT sum("offset" + 1)::int FROM notifications.projection_checkpoints`,
+      )
+      t.equal(checkpoints?.sum, done, 'the checkpoints say just what was done')
+
+      await world.serve()
+      await world.caughtUp()
+      await eachOnce(t, world, events)
+    },
+  )
+}
+
+t.test('a process that waits for the broker ends promptly with 0', { buffered: true }, async (t) => {
+  const unreachable = await world.serve({ MQ_BROKERS: `127.0.0.1:${await freePort()}` })
+  await unreachable.logged(/waiting for the broker/)
+  const silent = await world.serve({ MQ_BROKERS: await silentServer(t) })
+  // The last word before it asks the broker.
+  await silent.logged(/SMS is recorded only/)
+  await Promise.all([endsPromptly(t, unreachable, 'SIGTERM', 0), endsPromptly(t, silent, 'SIGTERM', 0)])
+})
+
+t.test('a process that waits for the database ends promptly with 0', { buffered: true }, async (t) => {
+  const urlOf = (address: string) => `postgres://postgres@${address}/postgres`
+  const unreachable = await world.serve({ DATABASE_URL: urlOf(`127.0.0.1:${await freePort()}`) })
+  await unreachable.logged(/waiting for the database/)
+  const silent = await world.serve({ DATABASE_URL: urlOf(await silentServer(t)) })
+  await Promise.all([endsPromptly(t, unreachable, 'SIGTERM', 0), endsPromptly(t, silent, 'SIGTERM', 0)])
+})
+
+t.test('a process that waits for the schema ends promptly with 0', { buffered: true }, async (t) => {
+  const database = await createDatabase()
+  t.teardown(() => database.drop())
+  const service = await world.serve({ DATABASE_URL: database.url })
+  await service.logged(/waiting for the schema/)
+  await endsPromptly(t, service, 'SIGTERM', 0)
+})
+
+t.test('a process that waits for all of its topics ends promptly with 0', { buffered: true }, async (t) => {
+  const service = await world.serve({ MQ_TOPICS: 'there-is-no-such-topic' })
+  await service.logged(/waiting for topics that do not exist yet/)
+  await endsPromptly(t, service, 'SIGTERM', 0)
+})
+
+t.test(
+  'a process that waits for a member that sleeps to join the group ends promptly with 0',
+  { skip: SKIP_MOCK, buffered: true },
+  async (t) => {
+    const env = { MQ_GROUP_ID: `${world.groupId}-sleepy`, MQ_SESSION_TIMEOUT: '30s' }
+    const [sleeper, member] = await Promise.all([world.serve(env), world.serve(env)])
+    await until(
+      () =>
+        [sleeper, member].every((service) =>
+          service.lines.some(({ assignment }) => Object.keys(assignment ?? {}).length > 0),
+        ),
+      { what: 'both to have joined' },
+    )
+    sleeper.kill('SIGSTOP')
+    const newcomer = await world.serve(env)
+    await newcomer.logged(/Consumer: Starting/)
+    await member.logged(/The group is rebalancing, re-joining/)
+    await Promise.all([endsPromptly(t, newcomer, 'SIGTERM', 0), endsPromptly(t, member, 'SIGTERM', 0)])
+    sleeper.kill('SIGKILL')
+  },
+)
+
+t.test('a look-up that hangs', { buffered: true }, async (t) => {
+  const world = await createWorld()
+  t.teardown(() => world.close())
+  const { requests } = world.policyAdministration
+  /** In a group of its own, so that it need not wait for the last one's session to end. */
+  const hanging = async (grace: string) => {
+    const requestCount = requests.count
+    const service = await world.serve({
+      POLICY_ADMIN_DEADLINE: '60s',
+      MQ_GROUP_ID: `${world.groupId}-${grace}`,
+      SHUTDOWN_GRACE: grace,
+    })
+    await until(() => requests.count > requestCount, { what: 'the look-up to hang', timeoutMs: 20_000 })
+    return service
+  }
+  await world.publish([anEvent({ partyLocator: 'hanging-1' })])
+
+  await t.test('past the grace period the process ends, not with 0', async (t) => {
+    const service = await hanging('500ms')
+    await endsPromptly(t, service, 'SIGTERM', 1)
+    t.ok(service.lines.some(({ msg }) => /not stopped within the grace period/.test(msg)))
+  })
+  await t.test('a second signal ends the process at once, not with 0', async (t) => {
+    const service = await hanging('60s')
+    service.kill('SIGINT')
+    await service.logged(/^stopping$/)
+    await endsPromptly(t, service, 'SIGTERM', 1)
+  })
+  await t.test('nothing was written for it, and it is done once it can be', async (t) => {
+    t.equal(await rowCount(world), 0)
+    await consistent(t, world)
+    world.policyAdministration.set('hanging-1', { email: 'a@example.com', phone: null })
+    await world.serve()
+    await world.caughtUp()
+    t.equal(await rowCount(world), 1)
+    await consistent(t, world)
+  })
+})

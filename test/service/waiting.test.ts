@@ -1,0 +1,163 @@
+import kafkajs, { type Admin } from 'kafkajs'
+import t from 'tap'
+import { createDatabase } from '../stack/databases.ts'
+import type { Service } from '../stack/service.ts'
+import { ensureTopics, produce } from '../stack/topics.ts'
+import { until } from '../stack/until.ts'
+import { anEvent, createWorld } from '../stack/world.ts'
+import { command } from './command.ts'
+import { eachOnce, rowCount } from './exactly-once.ts'
+
+const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker has no topic administration'
+
+const get = async (service: Service, path: string) => {
+  const response = await fetch(`${service.url}${path}`)
+  return { status: response.status, body: (await response.json()) as unknown }
+}
+
+async function withAdmin<T>(brokers: string, work: (admin: Admin) => Promise<T>): Promise<T> {
+  const admin = new kafkajs.Kafka({ brokers: [brokers], logLevel: kafkajs.logLevel.NOTHING }).admin()
+  await admin.connect()
+  try {
+    return await work(admin)
+  } finally {
+    await admin.disconnect()
+  }
+}
+const createTopic = (brokers: string, topic: string) => ensureTopics(brokers, { [topic]: 2 })
+
+// They mostly wait, each in a world of its own.
+t.jobs = 3
+
+t.test(
+  'a service on a schema that is not migrated waits, says so, and works once it is',
+  { buffered: true },
+  async (t) => {
+    const world = await createWorld()
+    t.teardown(() => world.close())
+    const database = await createDatabase()
+    t.teardown(() => database.drop())
+    const service = await world.serve({ DATABASE_URL: database.url })
+    t.match(await service.logged(/^waiting for the schema$/), {
+      level: 'warn',
+      reason: /run the command `migrate`/,
+    })
+    t.match(await get(service, '/healthz'), { status: 200 })
+    t.match(await get(service, '/readyz'), { status: 503, body: { detail: /run the command `migrate`/ } })
+
+    t.match(await command(['migrate'], { DATABASE_URL: database.url }), { code: 0 })
+    t.match(await get(service, '/readyz'), { status: 200 })
+    const { eventId, value } = anEvent()
+    await world.publish([{ value }])
+    await until(async () => JSON.stringify((await get(service, '/log/list')).body).includes(eventId), {
+      what: 'the event to be logged',
+      timeoutMs: 20_000,
+    })
+    t.equal(await service.stop(), 0)
+  },
+)
+
+t.test(
+  'a topic that does not exist yet is waited for while the others go on',
+  { skip: SKIP_MOCK, buffered: true },
+  async (t) => {
+    const world = await createWorld()
+    t.teardown(() => world.close())
+    const late = `late-${world.groupId}`
+    const service = await world.serve({ MQ_TOPICS: `${world.env.MQ_TOPICS},${late}` })
+    t.match(await service.logged(/waiting for topics that do not exist yet; the others go on/), {
+      level: 'warn',
+      missing: [late],
+    })
+    const events = [anEvent(), anEvent()]
+    await world.publish(events)
+    await world.caughtUp()
+    t.equal(await rowCount(world), 2)
+
+    await createTopic(world.brokers, late)
+    const others = [anEvent(), anEvent()]
+    await produce(
+      world.brokers,
+      others.map(({ value }, partition) => ({ topic: late, partition, value })),
+    )
+    await until(async () => (await rowCount(world)) === 4, {
+      what: 'the new topic to be consumed',
+      timeoutMs: 20_000,
+    })
+    const more = [anEvent(), anEvent()]
+    await world.publish(more)
+    await world.caughtUp()
+    await eachOnce(t, world, [...events, ...others, ...more])
+  },
+)
+
+t.test(
+  'a topic that is deleted while it is consumed, and made anew, is consumed from its start; the others go on',
+  { skip: SKIP_MOCK, buffered: true },
+  async (t) => {
+    const world = await createWorld()
+    t.teardown(() => world.close())
+    const { billing } = world.topics
+    const service = await world.serve()
+    await world.publish(Array.from({ length: 3 }, () => ({ ...anEvent(), topic: 'billing', partition: 0 })))
+    await world.caughtUp()
+    await withAdmin(world.brokers, (admin) => admin.deleteTopics({ topics: [billing] }))
+    await world.publish([anEvent()])
+    await until(async () => (await rowCount(world)) === 4, { what: 'the others to go on', timeoutMs: 60_000 })
+    t.match(await service.logged(/waiting for topics that do not exist yet/), { missing: [billing] })
+
+    await createTopic(world.brokers, billing)
+    await produce(world.brokers, [{ topic: billing, partition: 0, value: anEvent().value }])
+    await until(async () => (await rowCount(world)) === 5, {
+      what: 'the new topic to be consumed',
+      timeoutMs: 20_000,
+    })
+    t.match(await service.logged(/the topic was created anew/), {
+      level: 'error',
+      topic: billing,
+      checkpoint: '2',
+    })
+  },
+)
+
+t.test(
+  'while policy administration is down events are logged as failed, and are sent again once it is up',
+  { buffered: true },
+  async (t) => {
+    const world = await createWorld()
+    t.teardown(() => world.close())
+    const { policyAdministration } = world
+    policyAdministration.mode('down')
+    const service = await world.serve()
+    const parties = Array.from({ length: 40 }, (_, i) => `party-${i}`)
+    const statuses = async (prefix: string) =>
+      world.sql(
+        `SELECT status, count(*)::int FROM notifications.notification_log WHERE event_id LIKE $1 GROUP BY 1`,
+        [`${prefix}-%`],
+      )
+    const rounds = [
+      ['before', 'FAILED'],
+      ['up', 'SENT'],
+      ['down-again', 'FAILED'],
+      ['up-again', 'SENT'],
+    ] as const
+    for (const [round, status] of rounds) {
+      const up = status === 'SENT'
+      const turnCount = service.lines.filter(({ msg }) => /policy administration is back/.test(msg)).length
+      policyAdministration.mode(up ? 'ok' : 'down')
+      if (up) {
+        await until(
+          () =>
+            service.lines.filter(({ msg }) => /policy administration is back/.test(msg)).length > turnCount,
+          { what: 'a probe to find it up' },
+        )
+      }
+      await world.publish(
+        parties.map((partyLocator, i) => anEvent({ eventId: `${round}-${i}`, partyLocator })),
+      )
+      await world.caughtUp()
+      t.same(await statuses(round), [{ status, count: parties.length }], round)
+      t.equal((await get(service, '/readyz')).status, 200)
+    }
+  },
+)

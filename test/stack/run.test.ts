@@ -1,0 +1,153 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { createMigratedDatabase } from './databases.ts'
+import { descendants, isRunning } from './processes.ts'
+import { until } from './until.ts'
+
+const RUN = fileURLToPath(new URL('run.ts', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const LOCAL = { DATABASE_URL: '', MQ_BROKERS: '' }
+
+interface Run {
+  child: ChildProcess
+  /** All that it has printed so far. */
+  text(): string
+  /** What the expression captures, once it is printed. */
+  printed(expression: RegExp): Promise<string>
+  pids: number[]
+}
+
+/** Resolves once it has said that it stays up. */
+async function started(t: Test, env: Record<string, string>): Promise<Run> {
+  const child = spawn(process.execPath, [RUN], {
+    cwd: ROOT,
+    detached: true,
+    env: { ...process.env, PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  let text = ''
+  child.stdout?.setEncoding('utf8').on('data', (chunk) => {
+    text += chunk
+  })
+  const printed = async (expression: RegExp) => {
+    const ended = () => child.exitCode !== null
+    const found = await until(() => expression.exec(text) ?? ended(), {
+      what: `${expression} in ${text}`,
+      timeoutMs: 60_000,
+    })
+    if (found === true || found === false) throw new Error(`it ended before ${expression}: ${text}`)
+    return found[1] ?? ''
+  }
+  await printed(/stays up/)
+  const log = await printed(/its log: (\S+)/)
+  t.teardown(() => rm(dirname(log), { recursive: true }))
+  return { child, text: () => text, printed, pids: descendants(child.pid ?? 0) }
+}
+
+/** The rows of the printed table. */
+function tableOf(text: string): string[][] {
+  return [...text.matchAll(/^ {2}(SENT|SKIPPED|FAILED) +(EMAIL|SMS|IN_APP) +(\d+) ?(.*)$/gm)].map((row) =>
+    row.slice(1).map((cell) => cell.trim()),
+  )
+}
+
+t.test('shows what became of a few hundred events, and leaves nothing at Ctrl-C', async (t) => {
+  const { child, text, printed, pids } = await started(t, LOCAL)
+  t.match(text(), /✓ PostgreSQL in \d+\.\d s\n/)
+  t.match(text(), /✓ Kafka \((apache|mock)\) in \d+\.\d s\n/)
+  t.ok(pids.length >= 6, 'there are three keepers, two servers and the service')
+
+  const client = new pg.Client({ connectionString: await printed(/psql (\S+)/) })
+  await client.connect()
+  const { rows } = await client.query({
+    text: `SELECT status, channel, count(*)::text, coalesce(failure_reason, '')
+           FROM notifications.notification_log GROUP BY 1, 2, failure_reason`,
+    rowMode: 'array',
+  })
+  const rejected = await client.query(`SELECT FROM notifications.rejected_message`)
+  await client.end()
+  const sorted = (table: string[][]) => table.map(String).sort()
+  t.strictSame(sorted(tableOf(text())), sorted(rows))
+  t.strictSame(
+    new Set(rows.map(([status, channel]) => `${status} ${channel}`)),
+    new Set(['SENT EMAIL', 'SENT SMS', 'SENT IN_APP', 'SKIPPED EMAIL', 'SKIPPED SMS', 'FAILED EMAIL']),
+  )
+  const rowCount = rows.reduce((sum, [, , count]) => sum + Number(count), 0)
+  t.match(
+    text(),
+    `364 messages: ${rowCount} log rows, 12 duplicates absorbed, ${rejected.rowCount} rejected; each event has exactly one row`,
+  )
+
+  const entry = await fetch(await printed(/(http:\S+\/log\/NTF-\S+)/))
+  t.match(await entry.json(), { status: 'SENT', decisions: [{ outcome: 'SEND' }] })
+  t.equal((await fetch(await printed(/(http:\S+\/readyz)/))).status, 200)
+
+  const own = await printed(/^ {2}(echo .*)$/m)
+  t.match(spawnSync('sh', ['-c', own], { cwd: ROOT, encoding: 'utf8' }).stdout, 'published to claims: 1')
+  const list = await printed(/(http:\S+\/log\/list)\n/)
+  await until(async () => (await (await fetch(list)).text()).includes('my-first-event'), {
+    what: "the event of one's own in the list",
+  })
+
+  process.kill(-(child.pid ?? 0), 'SIGINT')
+  t.strictSame(await once(child, 'exit'), [0, null])
+  t.strictSame(pids.filter(isRunning), [])
+})
+
+t.test('servers named in the environment win; the end of a part is told, and ends the rest', async (t) => {
+  const database = await createMigratedDatabase()
+  t.teardown(() => database.drop())
+  const { child, text, pids } = await started(t, { DATABASE_URL: database.url })
+  t.match(text(), '✓ PostgreSQL as DATABASE_URL says\n')
+  t.match(text(), '✓ Kafka as MQ_BROKERS says\n')
+  t.notMatch(text(), database.url, 'a URL may hold a password')
+
+  const service = pids.find((pid) => commandOf(pid).includes('main.ts serve')) ?? 0
+  process.kill(service, 'SIGKILL')
+  t.strictSame(await once(child, 'close'), [1, null])
+  t.match(text(), /the service has ended by itself \(SIGKILL\)\. Its log ends in\n.*"msg":"/s)
+  t.strictSame(pids.filter(isRunning), [])
+})
+
+t.test('SIGTERM in the middle of the start leaves nothing either', async (t) => {
+  const child = spawn(process.execPath, [RUN], {
+    env: { ...process.env, ...LOCAL, PORT: '0' },
+    stdio: 'ignore',
+  })
+  const pids = await until(
+    () => {
+      const pids = descendants(child.pid ?? 0)
+      return pids.some((pid) => commandOf(pid).includes('StorageTool')) && pids
+    },
+    { what: 'the start to be under way', intervalMs: 10 },
+  )
+  child.kill('SIGTERM')
+  t.strictSame(await once(child, 'exit'), [0, null])
+  t.strictSame(pids ? pids.filter(isRunning) : null, [])
+})
+
+t.test('says how to choose another port where it is taken', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as { port: number }
+  const child = spawn(process.execPath, [RUN], { env: { ...process.env, PORT: String(port) } })
+  let text = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk) => {
+    text += chunk
+  })
+  t.strictSame(await once(child, 'close'), [1, null])
+  t.match(text, `cannot listen on port ${port}`)
+  t.match(text, 'make run PORT=4007')
+})
+
+function commandOf(pid: number): string {
+  return spawnSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout
+}
