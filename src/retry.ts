@@ -23,7 +23,7 @@ export interface RetryNeeds<Cursor> {
   ) => Promise<{ due: readonly DueEntry[]; next: Cursor | null }>
   readonly preferencesOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Preferences>>
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
-  /** True while policy administration is known to be down. */
+  /** True while policy administration is known to be down: the rest of a pass would be in vain. */
   readonly isDown: () => boolean
   readonly decide: (facts: Facts) => Verdict
   /** Carries out the retries of rows that nobody else took; returns those. */
@@ -72,7 +72,7 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
     for (const { status } of await needs.commit(decided)) counts[status]++
   }
 
-  /** Decides the rows of a page, but those that only wait for policy administration to come back: no attempt is burned. */
+  /** Decides the rows of a page, but those whose party was not asked for: no attempt is burned. */
   async function decidePage(due: readonly DueEntry[]): Promise<RetriedEntry[]> {
     if (due.length === 0) return []
     const parties = [...new Set(due.flatMap(({ partyLocator }) => partyLocator ?? []))]
@@ -80,11 +80,10 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
       needs.contactsOf(parties),
       needs.preferencesOf(parties),
     ])
-    const down = needs.isDown()
     return due.flatMap((entry) => {
       const party = entry.partyLocator
       const contact = party === null ? undefined : contacts.get(party)
-      if (down && contact?.state === 'unresolved') return []
+      if (contact?.state === 'unresolved' && contact.unasked) return []
       return [decideRetry(needs.decide, entry, contact, party === null ? undefined : preferences.get(party))]
     })
   }

@@ -134,7 +134,9 @@ t.test('opted-out and in-app parties are looked up too, because the contact is r
 })
 
 t.test('a failed row keeps its text for the retry and says why the look-up failed', async (t) => {
-  const { run, committed } = world({ contact: () => ({ state: 'unresolved', error: 'it answered 500' }) })
+  const { run, committed } = world({
+    contact: () => ({ state: 'unresolved', error: 'it answered 500', unasked: false }),
+  })
   await run('a')
   t.match(committed[0]?.entries, [
     { status: 'FAILED', text: { subject: 'S', body: 'B' }, attemptCount: 0, address: null },

@@ -3,6 +3,7 @@ import t from 'tap'
 import type { Contact } from '../src/core/contact.ts'
 import type { DueEntry, RetriedEntry } from '../src/core/retry.ts'
 import { createRetry, RETRY_INTERVAL_MS } from '../src/retry.ts'
+import { clientOf, json, serve } from './party/server.ts'
 
 const due = (eventId: string, partyLocator: string | null = 'party-1'): DueEntry => ({
   locator: `NTF-${eventId}`,
@@ -78,7 +79,7 @@ t.test('a pass takes every page that is due, with one look-up per distinct party
 t.test('each row is decided anew by the rule table', async (t) => {
   const contacts: Record<string, Contact> = {
     gone: { state: 'not found' },
-    broken: { state: 'unresolved', error: 'it answered 500' },
+    broken: { state: 'unresolved', error: 'it answered 500', unasked: false },
   }
   const { retry, retried } = world({
     pages: [[due('a', 'gone'), due('b', 'broken'), due('c', null)]],
@@ -95,7 +96,7 @@ t.test('each row is decided anew by the rule table', async (t) => {
 t.test('while policy administration is known to be down no attempt is burned', async (t) => {
   const { retry, retried, pagesRead } = world({
     pages: [[due('a'), due('b', null)], [due('c')]],
-    contact: () => ({ state: 'unresolved', error: 'down' }),
+    contact: () => ({ state: 'unresolved', error: 'down', unasked: true }),
     isDown: () => true,
   })
   await retry.pass()
@@ -106,6 +107,72 @@ t.test('while policy administration is known to be down no attempt is burned', a
   )
   t.equal(pagesRead(), 1)
 })
+
+for (const isDown of [false, true]) {
+  const state = isDown ? 'down' : 'up'
+  t.test(`who was asked for uses up an attempt, who was not does not, while it is ${state}`, async (t) => {
+    const { retry, retried } = world({
+      pages: [[due('a', 'asked'), due('b', 'unasked')]],
+      contact: (party) => ({ state: 'unresolved', error: 'none', unasked: party === 'unasked' }),
+      isDown: () => isDown,
+    })
+    await retry.pass()
+    t.match(retried, [{ due: { eventId: 'a' }, status: 'FAILED', attemptCount: 2 }])
+    t.equal(retried.length, 1)
+  })
+}
+
+t.test(
+  'parties that are broken for good use up their attempts and keep nobody else from being sent',
+  async (t) => {
+    const server = await serve(t, (request, response) => {
+      if (request.url?.endsWith('/good')) json(response, { email: 'a@example.org', phone: null })
+      else response.writeHead(500).end()
+    })
+    const { client } = clientOf(t, server.url, { connectionCountMax: 8 })
+    let rows = [
+      ...Array.from({ length: 60 }, (_, i) => due(`broken-${i}`, `broken-${i}`)),
+      due('good', 'good'),
+    ]
+    const done: RetriedEntry[] = []
+    const retry = createRetry<number>({
+      readDue: async () => ({ due: rows, next: null }),
+      preferencesOf: async () => new Map(),
+      contactsOf: (parties) => client.lookUp(parties),
+      isDown: client.isDown,
+      decide: (facts) => ({
+        ruleId: 'r',
+        outcome: facts.party === 'found' ? 'SEND' : 'FAIL',
+        channel: 'EMAIL',
+        reason: facts.party === 'found' ? null : facts.party,
+      }),
+      commit: async (entries) => {
+        const attemptCounts = new Map(entries.map((entry) => [entry.due.eventId, entry.attemptCount]))
+        rows = rows.map((row) => ({
+          ...row,
+          attemptCount: attemptCounts.get(row.eventId) ?? row.attemptCount,
+        }))
+        const ended = entries.filter((entry) => entry.status !== 'FAILED' || entry.attemptCount === 3)
+        done.push(...ended)
+        rows = rows.filter((row) => !ended.some((entry) => entry.due.eventId === row.eventId))
+        return entries
+      },
+      clock: { nowMs: () => 0, sleep: async () => {} },
+      log: pino({ level: 'silent' }),
+    })
+    for (let pass = 0; pass < 10 && rows.length > 0; pass++) {
+      await retry.pass()
+      const waitedFromMs = performance.now()
+      while (client.isDown() && performance.now() - waitedFromMs < 1_000) await turn()
+    }
+    t.equal(rows.length, 0, 'nothing is due any more')
+    t.match(
+      done.find((entry) => entry.due.eventId === 'good'),
+      { status: 'SENT', address: 'a@example.org' },
+    )
+    t.equal(done.filter((entry) => entry.status === 'FAILED' && entry.attemptCount === 3).length, 60)
+  },
+)
 
 t.test('passes start every 60 seconds, however long one takes', async (t) => {
   const { retry, sleeps, pagesRead } = world({ pages: [[]], passMs: 12_000 })

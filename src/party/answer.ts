@@ -1,9 +1,10 @@
 import type { Contact } from '../core/contact.ts'
 
-/** What one look-up came to. `outage` counts against policy administration as a whole. */
+/** What one request came to. */
 export interface Answer {
   readonly contact: Contact
-  readonly outage: boolean
+  /** Whether it counts against policy administration as a whole, or for it; null counts neither way. */
+  readonly outage: boolean | null
 }
 
 /** An answer's body, in bytes, past which it is refused; a contact takes a few hundred. */
@@ -13,6 +14,7 @@ export const BODY_BYTES_MAX = 64 * 1024
 export const UNASKABLE: Contact = {
   state: 'unresolved',
   error: 'the party locator cannot stand in a URL path, so policy administration was not asked',
+  unasked: false,
 }
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
@@ -53,13 +55,31 @@ export function judgeFailure(status: number, error: Error): Answer {
   return { contact: unresolved(`${reasonOf(code)} (${code})`), outage: true }
 }
 
-/** The answer of every party that has none when the deadline passes, its turn come or not. */
-export function judgeSilence(deadlineMs: number): Answer {
-  return { contact: unresolved(`did not answer within ${deadlineMs / 1000} s`), outage: true }
+/**
+ * Judges a request that had no answer when the deadline of its call passed, `waitedMs` after it was made. One that had
+ * less than half of the time is no outage: where answers take less than the other half it was only late to be asked.
+ */
+export function judgeSilence(deadlineMs: number, waitedMs: number): Answer {
+  if (waitedMs >= deadlineMs / 2) {
+    return { contact: unresolved(`did not answer within ${deadlineMs / 1000} s`), outage: true }
+  }
+  return {
+    contact: unresolved(`was too slow: asked late, and not answered within ${deadlineMs / 1000} s`),
+    outage: null,
+  }
+}
+
+/** The contact of a party whose turn had not come when the deadline passed. */
+export function unaskedWithin(deadlineMs: number): Contact {
+  return {
+    state: 'unresolved',
+    error: `policy administration was too slow: not asked within ${deadlineMs / 1000} s`,
+    unasked: true,
+  }
 }
 
 function unresolved(reason: string): Contact {
-  return { state: 'unresolved', error: `policy administration ${reason}` }
+  return { state: 'unresolved', error: `policy administration ${reason}`, unasked: false }
 }
 
 const MALFORMED = unresolved('answered 200 with a body that is not a JSON object with email and phone')

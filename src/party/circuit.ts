@@ -9,22 +9,25 @@ const PROBE_INTERVAL_MS = 5_000
 export interface Circuit {
   /** The contact of every party while policy administration is known to be down; else null. */
   down(): Contact | null
-  /** Asks and counts. Only for when it is not down. */
+  /** Asks and counts the answer. Only for when it is not down. */
   run(ask: () => Promise<Answer>): Promise<Answer>
   close(): void
 }
 
 /**
- * Opens after 20 outages in a row. From then on nobody's look-up pays for finding out whether it is over: every
- * 5 s one probe asks in the background, with traffic or without, and its first good answer closes the circuit.
+ * Opens after 20 outages in a row. From then on nobody's look-up pays for finding out whether it is over: one probe
+ * at once, and another every 5 s, asks in the background, with traffic or without, and the first good answer closes
+ * the circuit. `probe` is told how many there were before it since the circuit opened.
  */
-export function createCircuit(probe: () => Promise<Answer>, log: Logger): Circuit {
+export function createCircuit(probe: (earlierCount: number) => Promise<Answer>, log: Logger): Circuit {
   // Only the probe ever asks while it is open, so its own timer paces it, unmoved by jumps of the wall clock.
   const breaker = circuitBreaker(
-    handleWhenResult((answer) => (answer as Answer).outage),
+    handleWhenResult((answer) => (answer as Answer).outage === true),
     { breaker: new ConsecutiveBreaker(OUTAGE_COUNT_MAX), halfOpenAfter: 0 },
   )
   let down: Contact | null = null
+  let openingCount = 0
+  let probeCount = 0
   let timer: NodeJS.Timeout | undefined
   let closed = false
 
@@ -35,34 +38,48 @@ export function createCircuit(probe: () => Promise<Answer>, log: Logger): Circui
         { error, outageCount: OUTAGE_COUNT_MAX },
         'policy administration is down: look-ups make no request until a probe succeeds',
       )
-      scheduleProbe()
+      openingCount++
+      probeCount = 0
+      scheduleProbe(0)
     } else {
       log.debug({ error }, 'policy administration is still down')
     }
-    down = { state: 'unresolved', error: `policy administration is down (circuit open: ${error})` }
+    down = {
+      state: 'unresolved',
+      error: `policy administration is down (circuit open: ${error})`,
+      unasked: true,
+    }
   })
   breaker.onReset(() => {
     down = null
     log.info('policy administration is back: look-ups go on')
   })
 
-  function scheduleProbe(): void {
-    if (!closed) timer = setTimeout(runProbe, PROBE_INTERVAL_MS).unref()
+  function scheduleProbe(delayMs: number): void {
+    if (!closed) timer = setTimeout(runProbe, delayMs).unref()
   }
 
   async function runProbe(): Promise<void> {
     try {
-      await breaker.execute(probe)
+      await breaker.execute(() => probe(probeCount++))
     } catch (error) {
       // The breaker refuses while the wall clock stands before the moment at which it opened.
       log.debug({ err: error }, 'the probe of policy administration did not run')
     }
-    if (down !== null) scheduleProbe()
+    if (down !== null) scheduleProbe(PROBE_INTERVAL_MS)
+  }
+
+  async function run(ask: () => Promise<Answer>): Promise<Answer> {
+    const askedIn = openingCount
+    const answer = await ask()
+    // An answer to what was asked before the circuit opened must not overrule the probe.
+    if (answer.outage === null || askedIn !== openingCount) return answer
+    return breaker.execute(() => answer)
   }
 
   return {
     down: () => down,
-    run: (ask) => breaker.execute(ask),
+    run,
     close() {
       closed = true
       clearTimeout(timer)

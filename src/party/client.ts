@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { Pool } from 'undici'
 import type { Contact } from '../core/contact.ts'
-import { type Answer, BODY_BYTES_MAX, judgeSilence, UNASKABLE } from './answer.ts'
+import { type Answer, BODY_BYTES_MAX, judgeSilence, UNASKABLE, unaskedWithin } from './answer.ts'
 import { Call } from './call.ts'
 import { createCircuit } from './circuit.ts'
 import { ContactRequest } from './request.ts'
@@ -51,7 +51,7 @@ export function createPartyClient({
 }: PartyClientOptions): PartyClient {
   const { origin, pathname } = new URL(baseUrl)
   const pathPrefix = `${pathname.replace(/\/+$/, '')}/internal/parties/`
-  const silence = judgeSilence(deadlineMs)
+  const unasked = unaskedWithin(deadlineMs)
   const pool = new Pool(origin, {
     connections: connectionCountMax,
     pipelining: 1,
@@ -67,7 +67,11 @@ export function createPartyClient({
   // Our own queue, not the pool's: whoever still waits at the deadline leaves without touching a connection.
   let waiting: Enquiry[] = []
   let busyCount = 0
-  let probePath = pathPrefix
+  /** Of the last party that was found or not found; null until there was one. */
+  let goodPath: string | null = null
+  /** Of any one of the `recentCount` parties whose turn came since the last probe, asked or answered by the circuit. */
+  let recentPath = pathPrefix
+  let recentCount = 0
   let closed = false
 
   async function lookUp(
@@ -108,20 +112,27 @@ export function createPartyClient({
     while (busyCount < connectionCountMax) {
       const enquiry = waiting.shift()
       if (enquiry === undefined) return
-      probePath = enquiry.path
-      void settle(enquiry, () => {
-        busyCount++
-        enquiry.request = send(enquiry.path, release)
-        return enquiry.request.answer
-      })
+      noteRecent(enquiry.path)
+      void settle(enquiry)
     }
   }
 
-  async function settle({ call, locator }: Enquiry, ask: () => Promise<Answer>): Promise<void> {
+  /** Each is as likely as any other, so that no order of the traffic can hide the healthy ones behind a broken one. */
+  function noteRecent(path: string): void {
+    recentCount++
+    if (Math.random() * recentCount < 1) recentPath = path
+  }
+
+  async function settle(enquiry: Enquiry): Promise<void> {
+    const { call, locator, path } = enquiry
     const down = circuit.down()
     if (down !== null) return call.settle(locator, down)
     try {
-      const { contact } = await circuit.run(ask)
+      const { contact } = await circuit.run(() => {
+        busyCount++
+        enquiry.request = send(path, release)
+        return answerOf(path, enquiry.request)
+      })
       call.settle(locator, contact)
     } catch {
       // Cancelled: its call has been rejected already.
@@ -141,9 +152,9 @@ export function createPartyClient({
 
   function expire(call: Call, enquiries: readonly Enquiry[]): void {
     call.expire()
-    const unasked = withdraw(call)
-    for (const { request } of enquiries) request?.stop(silence)
-    for (const enquiry of unasked) void settle(enquiry, async () => silence)
+    const neverAsked = withdraw(call)
+    for (const { request } of enquiries) request?.stop(silenceOf(request))
+    for (const { locator } of neverAsked) call.settle(locator, unasked)
   }
 
   function withdraw(call: Call): Enquiry[] {
@@ -152,11 +163,24 @@ export function createPartyClient({
     return withdrawn
   }
 
-  async function probe(): Promise<Answer> {
-    const request = send(probePath, () => {})
-    const timer = setTimeout(() => request.stop(silence), deadlineMs)
+  function silenceOf({ sentAtMs }: ContactRequest): Answer {
+    return judgeSilence(deadlineMs, performance.now() - sentAtMs)
+  }
+
+  async function answerOf(path: string, request: ContactRequest): Promise<Answer> {
+    const answer = await request.answer
+    if (answer.contact.state !== 'unresolved') goodPath = path
+    return answer
+  }
+
+  /** Asks in turn for a party that had an answer and for one that was looked up lately: either may be broken for good. */
+  async function probe(earlierCount: number): Promise<Answer> {
+    const path = earlierCount % 2 === 0 ? (goodPath ?? recentPath) : recentPath
+    recentCount = 0
+    const request = send(path, () => {})
+    const timer = setTimeout(() => request.stop(silenceOf(request)), deadlineMs)
     try {
-      return await request.answer
+      return await answerOf(path, request)
     } finally {
       clearTimeout(timer)
     }

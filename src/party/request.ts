@@ -8,6 +8,7 @@ import { type Answer, judgeAnswer, judgeFailure } from './answer.ts'
 export class ContactRequest implements Dispatcher.DispatchHandler {
   /** Rejects only where `cancel` was called first. */
   readonly answer: Promise<Answer>
+  readonly sentAtMs = performance.now()
   readonly #resolve: (answer: Answer) => void
   readonly #reject: (error: Error) => void
   readonly #onConnectionFree: () => void

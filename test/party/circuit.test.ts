@@ -4,13 +4,13 @@ import t from 'tap'
 import type { Answer } from '../../src/party/answer.ts'
 import { createCircuit } from '../../src/party/circuit.ts'
 
-const BAD: Answer = { contact: { state: 'unresolved', error: 'bad' }, outage: true }
+const BAD: Answer = { contact: { state: 'unresolved', error: 'bad', unasked: false }, outage: true }
 const GOOD: Answer = { contact: { state: 'not found' }, outage: false }
 
 t.beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }))
 t.afterEach(() => mock.timers.reset())
 
-function circuitOf(probe: () => Promise<Answer>) {
+function circuitOf(probe: (earlierCount: number) => Promise<Answer>) {
   const levels: number[] = []
   const log = pino({ level: 'debug' }, { write: (line: string) => void levels.push(JSON.parse(line).level) })
   return { circuit: createCircuit(probe, log), levels }
@@ -29,6 +29,7 @@ t.test('19 outages in a row leave it closed, the 20th opens it', async (t) => {
   t.strictSame(circuit.down(), {
     state: 'unresolved',
     error: 'policy administration is down (circuit open: bad)',
+    unasked: true,
   })
 })
 
@@ -42,6 +43,53 @@ t.test('a cancelled look-up counts neither way', async (t) => {
   t.not(circuit.down(), null)
 })
 
+t.test('an answer that is no evidence counts neither way', async (t) => {
+  const { circuit } = circuitOf(async () => BAD)
+  for (let count = 0; count < 19; count++) await circuit.run(async () => BAD)
+  for (let count = 0; count < 20; count++) await circuit.run(async () => ({ ...BAD, outage: null }))
+  t.equal(circuit.down(), null)
+  await circuit.run(async () => BAD)
+  t.not(circuit.down(), null)
+})
+
+t.test(
+  'answers to what was asked before it opened leave the probe alone, and what comes after it',
+  async (t) => {
+    const { promise, resolve } = Promise.withResolvers<Answer>()
+    const late = Promise.withResolvers<Answer>()
+    const { circuit } = circuitOf(() => promise)
+    const lateRuns = Array.from({ length: 40 }, (_, i) =>
+      circuit.run(() => (i < 20 ? late.promise : promise)),
+    )
+    await Promise.all(Array.from({ length: 20 }, () => circuit.run(async () => BAD)))
+    mock.timers.tick(1)
+    late.resolve(BAD)
+    await settled()
+    resolve(GOOD)
+    await settled()
+    t.equal(circuit.down(), null)
+    await Promise.all(lateRuns)
+    t.equal(circuit.down(), null)
+  },
+)
+
+t.test('each opening counts its probes anew', async (t) => {
+  const earlierCounts: number[] = []
+  const { circuit } = circuitOf(async (earlierCount) => {
+    earlierCounts.push(earlierCount)
+    return earlierCount === 2 ? GOOD : BAD
+  })
+  for (let opening = 0; opening < 2; opening++) {
+    await Promise.all(Array.from({ length: 20 }, () => circuit.run(async () => BAD)))
+    for (const delayMs of [1, 5_000, 5_000]) {
+      mock.timers.tick(delayMs)
+      await settled()
+    }
+    t.equal(circuit.down(), null)
+  }
+  t.strictSame(earlierCounts, [0, 1, 2, 0, 1, 2])
+})
+
 t.test('it stays down until a probe succeeds, and says so once', async (t) => {
   let answer = BAD
   let probeCount = 0
@@ -50,7 +98,11 @@ t.test('it stays down until a probe succeeds, and says so once', async (t) => {
     return answer
   })
   await Promise.all(Array.from({ length: 64 }, () => circuit.run(async () => BAD)))
-  for (const expected of [1, 2, 3]) {
+  mock.timers.tick(1)
+  await settled()
+  t.equal(probeCount, 1, 'the first probe asks at once')
+  t.not(circuit.down(), null)
+  for (const expected of [2, 3]) {
     mock.timers.tick(4_999)
     await settled()
     t.equal(probeCount, expected - 1)
@@ -77,7 +129,7 @@ t.test('it is down while its probe is under way, and the next one waits for that
     return promise
   })
   await Promise.all(Array.from({ length: 20 }, () => circuit.run(async () => BAD)))
-  mock.timers.tick(5_000)
+  mock.timers.tick(1)
   await settled()
   mock.timers.tick(60_000)
   await settled()
@@ -109,7 +161,7 @@ t.test('closed while its probe is under way, it probes no more', async (t) => {
     return promise
   })
   await Promise.all(Array.from({ length: 20 }, () => circuit.run(async () => BAD)))
-  mock.timers.tick(5_000)
+  mock.timers.tick(1)
   circuit.close()
   resolve(BAD)
   await settled()

@@ -8,12 +8,16 @@ t.test('20 failures in a row open the circuit: no more requests', async (t) => {
   const { client, lines } = clientOf(t, server.url, { connectionCountMax: 4 })
   const contacts = await client.lookUp(locators(500))
   t.equal(contacts.size, 500)
-  t.ok(server.targets.length >= 20 && server.targets.length <= 24, `${server.targets.length} requests`)
-  t.strictSame(contacts.get('PTY-0'), { state: 'unresolved', error: 'policy administration answered 500' })
-  t.strictSame(contacts.get('PTY-499'), { state: 'unresolved', error: DOWN_500 })
+  t.ok(server.targets.length >= 20 && server.targets.length <= 25, `${server.targets.length} requests`)
+  t.strictSame(contacts.get('PTY-0'), {
+    state: 'unresolved',
+    error: 'policy administration answered 500',
+    unasked: false,
+  })
+  t.strictSame(contacts.get('PTY-499'), { state: 'unresolved', error: DOWN_500, unasked: true })
   t.ok(client.isDown())
-  t.strictSame((await client.lookUp(['a'])).get('a'), { state: 'unresolved', error: DOWN_500 })
-  t.ok(server.targets.length <= 24)
+  t.strictSame((await client.lookUp(['a'])).get('a'), { state: 'unresolved', error: DOWN_500, unasked: true })
+  t.ok(server.targets.length <= 25, 'those of the look-up, and the first probe')
   t.strictSame(
     lines.map((line) => line.level),
     [40],
@@ -49,26 +53,99 @@ t.test('answers about one party, and failures with an answer between them, do no
   t.equal(client.isDown(), false)
 })
 
-for (const connectionCountMax of [4, 64]) {
-  t.test(`a hanging service costs one deadline in all, over ${connectionCountMax} connections`, async (t) => {
-    const server = await serve(t, () => {})
-    const { client } = clientOf(t, server.url, { deadlineMs: 500, connectionCountMax })
-    const startedAtMs = performance.now()
-    const [first, second] = await Promise.all([client.lookUp(locators(500)), client.lookUp(locators(500))])
-    t.ok(performance.now() - startedAtMs < 1_500)
-    t.strictSame([first.size, second.size], [500, 500])
-    t.ok(client.isDown(), 'known by the time the call returns')
-    const openedAtMs = performance.now()
-    const later = await client.lookUp(locators(500))
-    t.ok(performance.now() - openedAtMs < 200)
-    t.strictSame(later.get('PTY-0'), {
-      state: 'unresolved',
-      error:
-        'policy administration is down (circuit open: policy administration did not answer within 0.5 s)',
-    })
-    t.equal(server.targets.length, connectionCountMax)
-  })
+for (const [connectionCountMax, deadlineCount] of [
+  [4, 5],
+  [32, 1],
+] as const) {
+  t.test(
+    `a hanging service costs the deadline ${deadlineCount} times over ${connectionCountMax} connections`,
+    async (t) => {
+      const server = await serve(t, () => {})
+      const { client } = clientOf(t, server.url, { deadlineMs: 500, connectionCountMax })
+      for (let count = 1; count <= deadlineCount; count++) {
+        t.notOk(client.isDown())
+        const startedAtMs = performance.now()
+        const [first, second] = await Promise.all([
+          client.lookUp(locators(500)),
+          client.lookUp(locators(500)),
+        ])
+        t.ok(performance.now() - startedAtMs < 1_500)
+        t.strictSame([first.size, second.size], [500, 500])
+      }
+      t.ok(client.isDown(), 'known by the time the call returns')
+      const openedAtMs = performance.now()
+      const later = await client.lookUp(locators(500))
+      t.ok(performance.now() - openedAtMs < 200)
+      t.strictSame(later.get('PTY-0'), {
+        state: 'unresolved',
+        error:
+          'policy administration is down (circuit open: policy administration did not answer within 0.5 s)',
+        unasked: true,
+      })
+      t.ok(server.targets.length <= connectionCountMax * deadlineCount + 1, 'at most one probe more')
+    },
+  )
 }
+
+t.test(
+  'a slow service is not down: who is not asked for in time is told so and counts neither way',
+  async (t) => {
+    const server = await serve(t, (_, response) => void setTimeout(json, 300, response, {}))
+    const { client, lines } = clientOf(t, server.url, { deadlineMs: 1_000, connectionCountMax: 32 })
+    for (let count = 0; count < 2; count++) {
+      const contacts = [...(await client.lookUp(locators(500))).values()]
+      t.ok(contacts.some(({ state }) => state === 'found'))
+      const errors = contacts.flatMap((contact) => (contact.state === 'unresolved' ? [contact] : []))
+      const unasked = errors.filter((contact) => contact.unasked)
+      t.ok(unasked.length > 300, `${unasked.length} of 500 were not asked for`)
+      t.strictSame(
+        new Set(unasked.map(({ error }) => error)),
+        new Set(['policy administration was too slow: not asked within 1 s']),
+      )
+      t.strictSame(
+        errors.find(({ unasked }) => !unasked)?.error,
+        'policy administration was too slow: asked late, and not answered within 1 s',
+      )
+      t.notOk(client.isDown())
+    }
+    t.strictSame(lines, [], 'it never was')
+  },
+)
+
+t.test('20 broken parties keep nobody else from being found', async (t) => {
+  const server = await serve(t, (request, response) => {
+    if (request.url?.includes('PTY-')) response.writeHead(500).end()
+    else json(response, { email: 'a@example.org' })
+  })
+  const { client, lines } = clientOf(t, server.url)
+  await client.lookUp(['good'])
+  await client.lookUp(locators(20))
+  const askedAtMs = performance.now()
+  while ((await client.lookUp(['another'])).get('another')?.state !== 'found') {
+    if (performance.now() - askedAtMs > 1_000) break
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  t.ok(performance.now() - askedAtMs < 1_000)
+  t.match(lines[0]?.msg, /is down/, 'the circuit was open')
+  t.equal(server.targets[21], '/internal/parties/good', 'the probe asks for one that had an answer')
+})
+
+t.test('probes go on to who is asked for now where the last good party has become broken', async (t) => {
+  let broken = false
+  const server = await serve(t, (request, response) => {
+    if (broken && !request.url?.endsWith('healthy')) response.writeHead(500).end()
+    else json(response, { email: 'a@example.org' })
+  })
+  const { client } = clientOf(t, server.url)
+  await client.lookUp(['once-good'])
+  broken = true
+  await client.lookUp(locators(20))
+  await until(() => server.targets.length === 22)
+  t.ok(client.isDown())
+  t.match((await client.lookUp(['healthy'])).get('healthy'), { state: 'unresolved', unasked: true })
+  await until(() => !client.isDown())
+  t.strictSame(server.targets.slice(21), ['/internal/parties/once-good', '/internal/parties/healthy'])
+})
 
 t.test('it recovers by itself, one probe at a time, with nobody waiting for it', async (t) => {
   let up = false
@@ -78,6 +155,7 @@ t.test('it recovers by itself, one probe at a time, with nobody waiting for it',
   })
   const { client, lines } = clientOf(t, server.url)
   await client.lookUp(locators(500))
+  await until(() => lines.some((line) => line.msg.includes('still down')))
   const targetCount = server.targets.length
   up = true
   const openedAtMs = performance.now()
@@ -101,3 +179,7 @@ t.test('it recovers by itself, one probe at a time, with nobody waiting for it',
     'one warning, one information',
   )
 })
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
