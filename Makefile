@@ -11,7 +11,7 @@ REPORTER := $(if $(MAKE_TERMOUT),base,min)
 TESTS :=
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench check format
+.PHONY: help build run test migrate bench check format soak
 
 help: ## Show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -45,3 +45,6 @@ migrate: build ## Bring the schema of DATABASE_URL up to date
 
 bench: build ## Throughput against a plain implementation, in one run
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/main.ts
+
+soak: build ## Long runs: ten thousand odd requests
+	@FUZZ_RUNS=10000 $(NODE) test/stack/with-stack.ts -- $(BIN)/tap --reporter=$(REPORTER) test/service/fuzz.test.ts

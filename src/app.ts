@@ -11,7 +11,7 @@ import type { RetriedEntry } from './core/retry.ts'
 import { createRuleTable } from './core/rules/table.ts'
 import { type DispatchNeeds, dispatch } from './dispatch.ts'
 import { templates } from './generated/templates.ts'
-import { createHttp } from './http/server.ts'
+import { createHttp, createManagement, type Http } from './http/server.ts'
 import { createConsumer } from './kafka/consumer.ts'
 import { createPartyClient, type PartyClient } from './party/client.ts'
 import { patiently } from './patience.ts'
@@ -22,10 +22,12 @@ import { commitRetries } from './postgres/commit-retries.ts'
 import { type DueCursor, readDue } from './postgres/due-entries.ts'
 import { type Delivery, deliveryOf } from './postgres/entries.ts'
 import { isConflict, isUnreachable } from './postgres/errors.ts'
-import { listLogEntries, readLogEntry } from './postgres/log-entries.ts'
+import { readLogEntry } from './postgres/log-entries.ts'
+import { listLogEntries } from './postgres/log-list.ts'
 import { lookUp } from './postgres/look-up.ts'
 import { knownMigrations } from './postgres/migrate.ts'
 import { type DatabasePool, openPool } from './postgres/pool.ts'
+import { listPreferences, putPreferences, readPreferences } from './postgres/preferences.ts'
 import { missingMigrations } from './postgres/readiness.ts'
 import { createRetry, RETRY_MIN_PAUSE_MS } from './retry.ts'
 import { createEmailSender } from './senders/email.ts'
@@ -58,6 +60,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   failed.promise.catch(() => {})
   let pool: DatabasePool | null = null
   let worker: Worker | null = null
+  let management: Http | null = null
 
   const database = (): DatabasePool => {
     if (pool === null) throw new DatabaseNotReached()
@@ -77,6 +80,13 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       list: (filter, page) => listLogEntries(database(), filter, page),
       get: (locator) => readLogEntry(database(), locator),
     },
+    preferences: {
+      list: (page) => listPreferences(database(), page),
+      get: (partyLocator) => readPreferences(database(), partyLocator),
+      put: (partyLocator, preferences, changedBy) =>
+        putPreferences(database(), partyLocator, preferences, changedBy),
+    },
+    tokens: config.tokens,
     isUnavailable: (error) => error instanceof DatabaseNotReached || isUnreachable(error),
   })
 
@@ -100,6 +110,10 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     failed: failed.promise,
     start: async () => {
       const { url } = await http.listen()
+      if (config.management !== null) {
+        management = createManagement(config.management, await http.document(), log)
+        log.info(await management.listen(), 'the management listener is up')
+      }
       work().catch((error) => {
         if (!stopping.signal.aborted) failed.reject(error)
       })
@@ -108,7 +122,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     stop: async () => {
       stopping.abort()
       await worker?.stop()
-      await http.close()
+      await Promise.all([http.close(), management?.close()])
       await parties.close()
       await pool?.end()
     },

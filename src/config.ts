@@ -20,6 +20,10 @@ export interface Config {
   }
   readonly smtp: { readonly host: string; readonly port: number }
   readonly http: { readonly host: string; readonly port: number }
+  /** Null: no second listener. */
+  readonly management: { readonly host: string; readonly port: number } | null
+  /** What tokens are validated against; null: all routes are open. */
+  readonly tokens: Tokens | null
   readonly retry: { readonly maxAgeMs: number; readonly maxAttempts: number }
   readonly logLevel: LogLevel
   /** Messages of one transaction at most. */
@@ -27,6 +31,14 @@ export interface Config {
   readonly shutdownGraceMs: number
   /** To be logged once at start; they name variables, never values. */
   readonly warnings: readonly string[]
+}
+
+interface Tokens {
+  readonly keySetUrl: string
+  /** Each null: not checked. */
+  readonly issuer: string | null
+  readonly audience: string | null
+  readonly adminScope: string | null
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -39,8 +51,6 @@ export class ConfigError extends Error {
 
 const PORT_MAX = 65_535
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
-const TOKENS_UNSUPPORTED =
-  'cannot be honoured: this version does not validate tokens yet and would serve every route to everyone; leave it unset'
 
 /**
  * Every variable: its shape, and in `meta()` its description and an example of a good value. The default, where there
@@ -105,9 +115,33 @@ export const variables = z.object({
     description: 'Port of the mail server; never contacted',
     example: '25',
   }),
-  IDP_JWKS_URI: z.undefined({ error: TOKENS_UNSUPPORTED }).optional().meta({
-    description: 'Key set of the identity provider; this version cannot validate tokens yet and refuses it',
-  }),
+  IDP_JWKS_URI: secret('an http:// or https:// URL without credentials and fragment', keySetUrl)
+    .optional()
+    .meta({
+      description: 'Key set of the identity provider; unset, all routes are open',
+      example: 'https://identity.example/jwks',
+    }),
+  IDP_ISSUER: text('1 to 255 printable characters', matching(/^[ -~]{1,255}$/))
+    .optional()
+    .meta({
+      description: 'The `iss` that a token must have, character by character; unset, any',
+      example: 'https://identity.example/',
+    }),
+  IDP_AUDIENCE: text('1 to 255 printable characters', matching(/^[ -~]{1,255}$/))
+    .optional()
+    .meta({
+      description: 'The `aud` that a token must have, alone or among others; unset, any',
+      example: 'notifications-service',
+    }),
+  IDP_ADMIN_SCOPE: text(
+    'one OAuth scope (printable characters without spaces, quotes and backslashes)',
+    matching(/^[!#-[\]-~]{1,255}$/),
+  )
+    .optional()
+    .meta({
+      description: 'The scope that the administrative views ask for; unset, any valid token will do',
+      example: 'notifications:admin',
+    }),
   OTEL_ENDPOINT: secret('an http:// or https:// URL', httpUrl).optional().meta({
     description: 'Tracing collector; this version has no tracing yet',
     example: 'http://localhost:4318',
@@ -131,6 +165,13 @@ export const variables = z.object({
     description: 'Port to listen on; 0 picks a free one',
     example: '4006',
   }),
+  MANAGEMENT_HOST: text('a host name or an IP address', matching(/^[A-Za-z0-9._:-]{1,253}$/))
+    .prefault('127.0.0.1')
+    .meta({ description: 'Address of the second listener', example: '127.0.0.1' }),
+  MANAGEMENT_PORT: integer(0, PORT_MAX).optional().meta({
+    description: 'Port of the second listener, for the API document; 0 picks a free one, unset there is none',
+    example: '4007',
+  }),
   LOG_LEVEL: text(`one of ${LOG_LEVELS.join(', ')}`, (value) => LOG_LEVELS.find((level) => level === value))
     .prefault('info')
     .meta({ description: 'Least level to be logged', example: 'info' }),
@@ -149,6 +190,7 @@ const OUR_PREFIXES = [
   'POLICY_ADMIN_',
   'SMTP_',
   'IDP_',
+  'MANAGEMENT_',
   'RETRY_',
   'SHUTDOWN_',
   'OTEL_END',
@@ -179,6 +221,19 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     },
     smtp: { host: value.SMTP_HOST, port: value.SMTP_PORT },
     http: { host: value.HOST, port: value.PORT },
+    management:
+      value.MANAGEMENT_PORT === undefined
+        ? null
+        : { host: value.MANAGEMENT_HOST, port: value.MANAGEMENT_PORT },
+    tokens:
+      value.IDP_JWKS_URI === undefined
+        ? null
+        : {
+            keySetUrl: value.IDP_JWKS_URI,
+            issuer: value.IDP_ISSUER ?? null,
+            audience: value.IDP_AUDIENCE ?? null,
+            adminScope: value.IDP_ADMIN_SCOPE ?? null,
+          },
     retry: { maxAgeMs: value.RETRY_MAX_AGE, maxAttempts: value.RETRY_MAX_ATTEMPTS },
     logLevel: value.LOG_LEVEL,
     batchMax: value.BATCH_MAX,
@@ -214,6 +269,11 @@ function warnings(names: readonly string[]): readonly string[] {
     all.push('OTEL_ENDPOINT has no effect: this version has no tracing yet')
   if (names.includes('RETRY_INTERVAL')) {
     all.push('RETRY_INTERVAL has no effect: failed rows are retried every 60 seconds')
+  }
+  if (!names.includes('IDP_JWKS_URI')) {
+    for (const name of ['IDP_ISSUER', 'IDP_AUDIENCE', 'IDP_ADMIN_SCOPE']) {
+      if (names.includes(name)) all.push(`${name} has no effect: without IDP_JWKS_URI all routes are open`)
+    }
   }
   for (const name of names) {
     if (known.includes(name) || !OUR_PREFIXES.some((prefix) => name.startsWith(prefix))) continue
@@ -322,6 +382,12 @@ function baseUrl(found: string): string | undefined {
   if (url === null || httpUrl(found) === undefined) return undefined
   if (url.username !== '' || url.password !== '' || /[?#]/.test(found)) return undefined
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
+}
+
+function keySetUrl(found: string): string | undefined {
+  const url = URL.parse(found)
+  if (url === null || httpUrl(found) === undefined) return undefined
+  return url.username === '' && url.password === '' && url.hash === '' ? url.href : undefined
 }
 
 function deepFreeze<Value extends object>(value: Value): Value {

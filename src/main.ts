@@ -50,6 +50,7 @@ async function serve(): Promise<void> {
   const app = await createApp(config, log)
   const url = await app.start()
   log.info({ url }, 'listening')
+  if (config.tokens === null) log.warn('all routes are open: set IDP_JWKS_URI to ask for tokens')
   stopOnSignals(app, config.shutdownGraceMs, log)
   app.failed.catch(async (err) => {
     log.fatal({ err }, 'consumption has ended for good: ending the process, to be started again')

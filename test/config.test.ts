@@ -31,6 +31,8 @@ t.test('the required variables alone give every default of the specification', a
     policyAdministration: { url: 'http://policy-admin:4001', connections: 32, deadlineMs: 5_000 },
     smtp: { host: 'localhost', port: 25 },
     http: { host: '0.0.0.0', port: 4006 },
+    management: null,
+    tokens: null,
     retry: { maxAgeMs: 86_400_000, maxAttempts: 3 },
     logLevel: 'info',
     batchMax: 500,
@@ -102,7 +104,16 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['POLICY_ADMIN_DEADLINE', '0'],
   ['SMTP_HOST', 'mail server'],
   ['SMTP_PORT', '0'],
-  ['IDP_JWKS_URI', 'https://idp/keys'],
+  ['IDP_JWKS_URI', 'idp/keys'],
+  ['IDP_JWKS_URI', 'file:///keys'],
+  ['IDP_JWKS_URI', 'https://user:pass@idp/keys'],
+  ['IDP_JWKS_URI', 'https://idp/keys#1'],
+  ['IDP_ISSUER', 'https://idp/\nx'],
+  ['IDP_AUDIENCE', 'é'],
+  ['IDP_ADMIN_SCOPE', 'read write'],
+  ['IDP_ADMIN_SCOPE', 'a"b'],
+  ['MANAGEMENT_HOST', 'http://localhost'],
+  ['MANAGEMENT_PORT', '65536'],
   ['OTEL_ENDPOINT', 'collector'],
   ['RETRY_MAX_AGE', '-1h'],
   ['RETRY_MAX_AGE', '24H'],
@@ -126,7 +137,7 @@ t.test('values that may hold a secret are never printed', async (t) => {
     MQ_BROKERS: 'user:hunter2@kafka:9092',
     POLICY_ADMIN_URL: 'http://user:hunter2@policy-admin',
     OTEL_ENDPOINT: 'hunter2',
-    IDP_JWKS_URI: 'https://idp/hunter2',
+    IDP_JWKS_URI: 'https://user:hunter2@idp/keys',
   })
   t.equal(message.split('\n').length, 6)
   t.notMatch(message, 'hunter2')
@@ -150,11 +161,26 @@ t.test(
   },
 )
 
-t.test('a key set is refused because tokens cannot be validated yet', async (t) => {
-  t.match(
-    faultsOf({ ...REQUIRED, IDP_JWKS_URI: 'https://idp/keys' }),
-    /does not validate tokens yet.*leave it unset/,
-  )
+t.test('a key set turns token validation on, and what is not set is not checked', async (t) => {
+  const IDP_JWKS_URI = 'https://idp/keys?tenant=1'
+  t.same(loadConfig({ ...REQUIRED, IDP_JWKS_URI }).tokens, {
+    keySetUrl: IDP_JWKS_URI,
+    issuer: null,
+    audience: null,
+    adminScope: null,
+  })
+  const more = { IDP_ISSUER: 'https://idp', IDP_AUDIENCE: 'us', IDP_ADMIN_SCOPE: 'admin' }
+  const { tokens, warnings } = loadConfig({ ...REQUIRED, IDP_JWKS_URI, ...more })
+  t.same(tokens, { keySetUrl: IDP_JWKS_URI, issuer: 'https://idp', audience: 'us', adminScope: 'admin' })
+  t.same(warnings, [])
+})
+
+t.test('the second listener is on loopback unless told otherwise', async (t) => {
+  t.same(loadConfig({ ...REQUIRED, MANAGEMENT_PORT: '0' }).management, { host: '127.0.0.1', port: 0 })
+  t.same(loadConfig({ ...REQUIRED, MANAGEMENT_PORT: '4007', MANAGEMENT_HOST: '::' }).management, {
+    host: '::',
+    port: 4007,
+  })
 })
 
 const DURATIONS: readonly (readonly [string, number])[] = [
@@ -200,6 +226,13 @@ t.test('what has no effect is warned of', async (t) => {
   t.equal(warnings.length, 2)
   t.match(warnings[0], /OTEL_ENDPOINT has no effect/)
   t.match(warnings[1], /RETRY_INTERVAL has no effect.*every 60 seconds/)
+
+  const half = { IDP_ISSUER: 'x', IDP_AUDIENCE: 'x', IDP_ADMIN_SCOPE: 'x' }
+  const more = loadConfig({ ...REQUIRED, ...half }).warnings
+  t.same(
+    more.map((warning) => warning.split(':')[0]),
+    Object.keys(half).map((name) => `${name} has no effect`),
+  )
 })
 
 t.test('a pool too small for partitions, retry and HTTP together is warned of', async (t) => {
@@ -245,7 +278,7 @@ t.test('every variable is described, and its example and default are good values
   for (const [name, property] of Object.entries(properties)) {
     t.type((property as { description?: string }).description, 'string', name)
     const { example, default: value } = property as { example?: string; default?: string }
-    if (name !== 'IDP_JWKS_URI') t.equal(faultsOf({ ...REQUIRED, [name]: example }), '', name)
+    t.equal(faultsOf({ ...REQUIRED, [name]: example }), '', name)
     if (value !== undefined) t.same(loadConfig({ ...REQUIRED, [name]: value }), loadConfig(REQUIRED), name)
   }
 })

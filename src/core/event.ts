@@ -111,7 +111,7 @@ function identifierFault(value: unknown): string | null {
 }
 
 /** `.` and `..` are no party locators: no URL can carry them as one path segment. */
-function isPartyLocator(value: unknown): boolean {
+export function isPartyLocator(value: unknown): value is string {
   return identifierFault(value) === null && value !== '.' && value !== '..'
 }
 

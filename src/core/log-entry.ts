@@ -3,7 +3,7 @@ import type { Status } from './entry.ts'
 import type { Facts } from './facts.ts'
 import type { Outcome } from './rules/verdict.ts'
 
-/** One row of the notification log, as it is read. Times are ISO 8601 in UTC with up to six decimals. */
+/** One row of the notification log, as it is read. Times are ISO 8601 in UTC with six decimals: as texts they compare like times. */
 export interface LogEntry {
   readonly locator: string
   readonly eventId: string
@@ -46,23 +46,32 @@ export interface ExplainedLogEntry extends LogEntry {
   readonly decisions: readonly DecisionRecord[]
 }
 
-/** Which log entries to list: those that equal every value given. */
+/** Which log entries to list: those that every value given holds for. Times are as in an entry. */
 export interface LogFilter {
   readonly partyLocator?: string | undefined
   readonly eventType?: string | undefined
   readonly status?: Status | undefined
+  readonly channel?: Channel | undefined
+  readonly eventId?: string | undefined
+  /** `createdAt` is this time or later. */
+  readonly from?: string | undefined
+  /** `createdAt` is earlier than this time. */
+  readonly to?: string | undefined
 }
 
-/** Which part of a list: at most `limit` entries, those after the one whose locator is `after`, else the first. */
+/** The place of an entry in the order of the log: newest first by creation time, then by locator. It never changes. */
+export type LogPlace = Pick<LogEntry, 'createdAt' | 'locator'>
+
+/** Which part of a list: at most `limit` entries, those that follow the place `after`, else the first. */
 export interface LogPageRequest {
   readonly limit: number
-  readonly after: string | null
+  readonly after: LogPlace | null
 }
 
-/** Entries newest first. `nextCursor` is the `after` of the next page, that is the last locator; null on the last page. */
+/** Entries newest first. `next` is the `after` of the next page; null on the last one. */
 export interface LogPage {
   readonly items: readonly LogEntry[]
-  readonly nextCursor: string | null
+  readonly next: LogPlace | null
 }
 
 /** `NTF-` and a UUID (the specification leaves the identifier open). */

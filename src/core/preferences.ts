@@ -7,3 +7,28 @@ export interface Preferences {
   /** Number of the change that made them so; null where none was recorded. */
   readonly changeId: string | null
 }
+
+/** What a party has asked for, as it is stored and shown. Absent addresses are null. */
+export interface StoredPreferences {
+  /** Kept for the record: messages go to the addresses that policy administration has. */
+  readonly email: string | null
+  readonly phone: string | null
+  readonly preferredChannel: Channel
+  readonly optedOutEvents: readonly string[]
+}
+
+export interface PartyPreferences extends StoredPreferences {
+  readonly partyLocator: string
+}
+
+/** Which part of the list: at most `limit` parties, those whose locator comes after `after`, else the first. */
+export interface PreferencesPageRequest {
+  readonly limit: number
+  readonly after: string | null
+}
+
+/** Preferences by party locator, in the order of its code points. `next` is the `after` of the next page, if there is one. */
+export interface PreferencesPage {
+  readonly items: readonly PartyPreferences[]
+  readonly next: string | null
+}

@@ -1,95 +1,43 @@
-import {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  fastify,
-  LogController,
-  type RawReplyDefaultExpression,
-  type RawRequestDefaultExpression,
-  type RawServerDefault,
-} from 'fastify'
-import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Logger } from 'pino'
-import { answerClientError } from './client-error.ts'
-import { errorHandler, routerErrorHandler } from './errors.ts'
+import { requireAccess } from './access.ts'
+import { requireTokens, type Tokens } from './auth.ts'
+import { type App, createBase } from './base.ts'
+import { documentRoutes } from './document.ts'
 import { otherMethods } from './methods.ts'
-import { ProblemError } from './problem.ts'
+import { logReads } from './reads.ts'
 import { healthRoutes, type Readiness } from './routes/health.ts'
 import { type LogEntries, logRoutes } from './routes/log.ts'
+import { type PreferencesStore, preferencesRoutes } from './routes/preferences.ts'
+import { preferencesPlaceholderRoutes } from './routes/preferences-placeholder.ts'
 import { sendRoute } from './routes/send.ts'
-
-export type App = FastifyInstance<
-  RawServerDefault,
-  RawRequestDefaultExpression,
-  RawReplyDefaultExpression,
-  FastifyBaseLogger,
-  ZodTypeProvider
->
 
 export interface AppDependencies {
   readonly log: Logger
   readonly readiness: () => Promise<Readiness>
   readonly logEntries: LogEntries
-  /** Whether an error of `logEntries` is an outage, which passes (503), and no fault of ours (500). */
+  readonly preferences: PreferencesStore
+  /** Whether an error of `logEntries` or `preferences` is an outage, which passes (503), and no fault of ours (500). */
   readonly isUnavailable: (error: unknown) => boolean
+  /** What tokens are validated against; null: all routes are open. */
+  readonly tokens: Tokens | null
 }
 
-const HEADER_BYTES_MAX = 16 * 1024
-const BODY_BYTES_MAX = 64 * 1024
-const HEADERS_TIMEOUT_MS = 10_000
-const REQUEST_TIMEOUT_MS = 15_000
-/** How often Node looks for requests over these two; its default, 30 s, would be the time-out in effect. */
-const TIMEOUT_CHECK_MS = 2_000
-/** A little longer than the 60 s of common load balancers, so that it is they who close. */
-const KEEP_ALIVE_TIMEOUT_MS = 65_000
-const SOCKET_IDLE_TIMEOUT_MS = 30_000
-const HANDLER_TIMEOUT_MS = 10_000
-
 /** All routes, with everything that they need passed in; listens to nothing yet. */
-export function buildApp({ log, readiness, logEntries, isUnavailable }: AppDependencies): App {
-  const app: App = fastify({
-    loggerInstance: log as FastifyBaseLogger,
-    logController: new LogController({ disableRequestLogging: true }),
-    http: {
-      maxHeaderSize: HEADER_BYTES_MAX,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-    },
-    bodyLimit: BODY_BYTES_MAX,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    handlerTimeout: HANDLER_TIMEOUT_MS,
-    connectionTimeout: SOCKET_IDLE_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    forceCloseConnections: 'idle',
-    // What is under way when told to stop is still answered.
-    return503OnClosing: false,
-    // A path is bounded by the header limit; a long locator is unknown, not an error of its own.
-    routerOptions: { maxParamLength: HEADER_BYTES_MAX },
-    frameworkErrors: routerErrorHandler,
-    clientErrorHandler: answerClientError,
-  }).withTypeProvider<ZodTypeProvider>()
-
-  // An unknown `Expect` would be an empty 417 of Node's; it may be ignored (RFC 9110, 10.1.1).
-  app.server.on('checkExpectation', app.routing)
-
-  app.setValidatorCompiler(validatorCompiler)
-  app.setSerializerCompiler(serializerCompiler)
-  app.setErrorHandler(errorHandler(isUnavailable))
-  app.addHook('onRequest', async (request, reply) => {
-    reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
-    if (request.is404) throw new ProblemError('not-found')
-  })
-  // The route's pattern, not its path and query: those name people.
-  app.addHook('onResponse', async (request, reply) => {
-    const { method, routeOptions } = request
-    request.log.debug(
-      { method, route: routeOptions.url, status: reply.statusCode, elapsedMs: Math.round(reply.elapsedTime) },
-      'request answered',
-    )
-  })
-
+export function buildApp(dependencies: AppDependencies): App {
+  const { log, readiness, logEntries, preferences, isUnavailable, tokens } = dependencies
+  const app = createBase(log, isUnavailable)
+  app.addHook('onRoute', requireAccess)
+  if (tokens !== null) requireTokens(app, tokens, log)
+  logReads(app)
   const refuseOtherMethods = otherMethods(app)
-  healthRoutes(app, readiness)
-  logRoutes(app, logEntries)
+  documentRoutes(app, { withTokens: tokens !== null })
+  // In a plugin, since what documents them is one: it sees only the routes that come after it.
+  app.register(async (routes: App) => {
+    healthRoutes(routes, readiness)
+    logRoutes(routes, logEntries)
+  })
+  app.register((routes: App) => preferencesRoutes(routes, preferences))
+  app.register(preferencesPlaceholderRoutes)
   app.register(sendRoute)
   app.register(refuseOtherMethods)
   return app

@@ -1,13 +1,39 @@
-import { isLogLocator } from '../core/log-entry.ts'
+import { z } from 'zod'
 
-/** Turns the place where a page ended into the opaque text that a client hands back for the next one. */
-export function encodeCursor(locator: string): string {
-  return Buffer.from(`1${locator}`).toString('base64url')
+/** Longer ones we have not made: a place is at most 255 characters, each of them six as JSON. */
+const CURSOR_LENGTH_MAX = 4_096
+
+/**
+ * Cursors of one list: the place where a page ended, as opaque text that a client hands back for the next one. `kind`
+ * keeps the cursors of different lists apart; `place` is a place as JSON, and refuses what no page can have ended at.
+ */
+export function cursors<Place>(kind: string, place: z.ZodType<Place>) {
+  const encode = (value: Place) =>
+    Buffer.from(`${kind}${JSON.stringify(place.parse(value))}`).toString('base64url')
+  const decode = (cursor: string): Place | null => {
+    const text = Buffer.from(cursor.slice(0, CURSOR_LENGTH_MAX), 'base64url').toString()
+    const value = text.startsWith(kind) ? place.safeParse(parsed(text.slice(kind.length))).data : undefined
+    return value !== undefined && encode(value) === cursor ? value : null
+  }
+  return {
+    encode,
+    /** The query parameter. */
+    parameter: z
+      .string('must be given once')
+      .transform(decode)
+      .refine((value) => value !== null, 'must be the nextCursor of an earlier answer')
+      .meta({
+        description: 'The nextCursor of an earlier answer, and nothing else',
+        pattern: '^[A-Za-z0-9_-]+$',
+      })
+      .optional(),
+  }
 }
 
-/** The place that a cursor stands for; null where we cannot have made it. */
-export function decodeCursor(cursor: string): string | null {
-  const text = Buffer.from(cursor, 'base64url').toString()
-  const locator = text.slice(1)
-  return isLogLocator(locator) && encodeCursor(locator) === cursor ? locator : null
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

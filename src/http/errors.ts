@@ -4,6 +4,8 @@ import { type Fault, PROBLEMS, type ProblemCode, ProblemError, sendProblem } fro
 
 /** Faults listed in one answer at most: a URL can hold thousands of unknown parameters. */
 const FAULTS_MAX = 20
+/** More than a body of ours has places that can be wrong; only one that is far off has more. */
+const BODY_FAULTS_MAX = 250
 const RETRY_AFTER_S = 5
 
 /**
@@ -12,12 +14,14 @@ const RETRY_AFTER_S = 5
  */
 export function errorHandler(isUnavailable: (error: unknown) => boolean) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-    const problem = problemOf(error, isUnavailable)
+    const problem = isSlowBody(error, request) ? slowBody(error) : problemOf(error, isUnavailable)
     // A problem without a cause is an answer, not a failure: a probe of a service that is not ready is no news.
     if (PROBLEMS[problem.code].status >= 500 && problem.cause !== undefined) {
       const level = problem.code === 'internal' ? 'error' : 'warn'
       const { method, routeOptions } = request
       request.log[level]({ err: problem.cause, method, route: routeOptions.url }, 'request failed')
+    } else if (problem.cause !== undefined) {
+      request.log.debug({ err: problem.cause }, 'request refused')
     }
     sendProblem(reply, problem)
   }
@@ -27,6 +31,16 @@ export function errorHandler(isUnavailable: (error: unknown) => boolean) {
 export function routerErrorHandler(_error: FastifyError, _request: unknown, reply: unknown): void {
   const detail = 'The path is not a valid percent-encoded text.'
   sendProblem(reply as FastifyReply, new ProblemError('invalid-request', { detail }))
+}
+
+/** The handler's time was up before the body was there: it is the client that is slow. */
+function isSlowBody({ code }: FastifyError, { raw }: FastifyRequest): boolean {
+  return code === 'FST_ERR_HANDLER_TIMEOUT' && !raw.complete
+}
+
+function slowBody(cause: FastifyError): ProblemError {
+  // What still comes of the body is no request.
+  return new ProblemError('request-timeout', { cause, headers: { connection: 'close' } })
 }
 
 function problemOf(error: FastifyError, isUnavailable: (error: unknown) => boolean): ProblemError {
@@ -54,15 +68,26 @@ function codeOfStatus(status: number): ProblemCode {
   return exact ?? (status >= 400 && status < 500 ? 'invalid-request' : 'internal')
 }
 
-function faultsOf(error: FastifyError): Fault[] {
-  const inQuery = error.validationContext === 'querystring'
-  const faults = (error.validation ?? []).flatMap(({ instancePath, message = 'is not valid', params }) => {
-    const unknown = Array.isArray(params.keys) ? params.keys.map(String) : null
-    const places = unknown?.map((key) => `${instancePath.replace(/\/$/, '')}/${key}`) ?? [instancePath]
-    const detail = unknown === null ? message : 'is not known here'
-    return places.map((place) =>
-      inQuery ? { detail, parameter: place.slice(1) } : { detail, pointer: `#${place}` },
-    )
+function faultsOf({ validation = [], validationContext }: FastifyError): Fault[] {
+  const inBody = validationContext === 'body'
+  const faults = validation.flatMap(({ instancePath, message = 'is not valid', params }): Fault[] => {
+    const path = instancePath === '/' ? '' : instancePath
+    if (!Array.isArray(params.keys)) {
+      return [
+        inBody ? { detail: message, pointer: `#${path}` } : { detail: message, parameter: path.slice(1) },
+      ]
+    }
+    const detail = 'is not known here'
+    return params.keys
+      .map(String)
+      .map((key) =>
+        inBody ? { detail, pointer: `#${path}/${pointerStep(key)}` } : { detail, parameter: key },
+      )
   })
-  return faults.slice(0, FAULTS_MAX)
+  return faults.slice(0, inBody ? BODY_FAULTS_MAX : FAULTS_MAX)
+}
+
+/** One name within a JSON pointer that is the fragment of a URI (RFC 6901). */
+function pointerStep(name: string): string {
+  return encodeURIComponent(name.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1'))
 }

@@ -1,5 +1,5 @@
 import { METHODS } from 'node:http'
-import type { App } from './app.ts'
+import type { App } from './base.ts'
 import { ProblemError } from './problem.ts'
 
 /**
@@ -23,7 +23,14 @@ export function otherMethods(app: App): (scope: App) => Promise<void> {
         throw new ProblemError('method-not-allowed', { headers: { allow } })
       }
       // In a hook, because a body is not worth a look.
-      scope.route({ method, url, exposeHeadRoute: false, onRequest: refuse, handler: refuse })
+      scope.route({
+        method,
+        url,
+        config: { access: 'open' },
+        exposeHeadRoute: false,
+        onRequest: refuse,
+        handler: refuse,
+      })
     }
   }
 }

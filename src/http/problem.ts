@@ -4,6 +4,8 @@ import { z } from 'zod'
 /** Every kind of error that a client can see; the key is also the code in logs. */
 export const PROBLEMS = {
   'invalid-request': { status: 400, title: 'The request is not valid' },
+  unauthorized: { status: 401, title: 'A valid token is needed' },
+  forbidden: { status: 403, title: 'The token does not allow this' },
   'not-found': { status: 404, title: 'There is nothing here' },
   'method-not-allowed': { status: 405, title: 'The method is not allowed here' },
   'request-timeout': { status: 408, title: 'The request took too long to arrive' },
@@ -15,7 +17,7 @@ export const PROBLEMS = {
 } as const
 export type ProblemCode = keyof typeof PROBLEMS
 
-/** One fault of a request: `parameter` names a query parameter, `pointer` (RFC 6901) a place in the body. */
+/** One fault of a request: `parameter` names a parameter of path or query, `pointer` (RFC 6901) a place in the body. */
 const fault = z.object({
   detail: z.string(),
   parameter: z.string().optional(),

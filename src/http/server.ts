@@ -1,7 +1,10 @@
 import type { Socket } from 'node:net'
+import type { Logger } from 'pino'
 import { type AppDependencies, buildApp } from './app.ts'
+import type { App } from './base.ts'
+import { type ApiDocument, buildManagement } from './management.ts'
 
-export interface HttpOptions extends AppDependencies {
+interface Address {
   readonly host: string
   /** 0 picks a free port. */
   readonly port: number
@@ -17,9 +20,27 @@ export interface Http {
   close: (graceMs?: number) => Promise<void>
 }
 
-/** The public HTTP server. */
-export function createHttp({ host, port, ...dependencies }: HttpOptions): Http {
+/** The public HTTP server, and the document of its routes. */
+export function createHttp({
+  host,
+  port,
+  ...dependencies
+}: Address & AppDependencies): Http & { document: () => Promise<ApiDocument> } {
   const app = buildApp(dependencies)
+  const document = async () => {
+    await app.ready()
+    return app.swagger()
+  }
+  return { ...serverOf(app, { host, port }, ''), document }
+}
+
+/** The second HTTP server, for operators. */
+export function createManagement(address: Address, document: ApiDocument, log: Logger): Http {
+  return serverOf(buildManagement(document, log), address, 'MANAGEMENT_')
+}
+
+/** `prefix` is that of the variables that the address comes from. */
+function serverOf(app: App, { host, port }: Address, prefix: string): Http {
   const unused = new Set<Socket>()
   app.server.on('connection', (socket: Socket) => {
     unused.add(socket)
@@ -30,7 +51,7 @@ export function createHttp({ host, port, ...dependencies }: HttpOptions): Http {
   return {
     listen: async () => {
       await app.listen({ host, port }).catch((error: unknown) => {
-        throw listenError(error, host, port)
+        throw listenError(error, { host, port }, prefix)
       })
       return { url: urlOf(app.server.address()) }
     },
@@ -55,9 +76,12 @@ const REMEDIES: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the name is unknown: set HOST to an address of this machine, or to 0.0.0.0 for all',
 }
 
-function listenError(error: unknown, host: string, port: number): Error {
+function listenError(error: unknown, { host, port }: Address, prefix: string): Error {
   const { code = '', message = String(error) } = error as NodeJS.ErrnoException
-  return new Error(`cannot listen on ${host} port ${port}: ${REMEDIES[code] ?? message}`, { cause: error })
+  return new Error(
+    `cannot listen on ${host} port ${port}: ${REMEDIES[code]?.replace(/(PORT|HOST)/g, `${prefix}$1`) ?? message}`,
+    { cause: error },
+  )
 }
 
 /** An address that this machine can open, also where the server listens on all of them. */

@@ -53,6 +53,8 @@ export async function readDue(
     SELECT locator, event_id, event_type, party_locator, subject, body, attempt_count, created_at
     FROM notifications.notification_log
     WHERE status = 'FAILED'
+      -- What FAILED means by the table's checks, said so that the index of due rows is used.
+      AND sent_at IS NULL AND body IS NOT NULL
       AND created_at > now() - ${limits.maxAgeMs}::float8 * interval '1 millisecond'
       AND (created_at, locator) > (${after?.createdAt ?? '-infinity'}::timestamptz, ${after?.locator ?? ''})
       AND attempt_count < ${limits.attemptCountMax}

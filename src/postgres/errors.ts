@@ -27,12 +27,12 @@ export function databaseMessage(error: Error): string {
   return error.cause instanceof Error ? error.cause.message : error.message
 }
 
-/** The database cannot be reached, is starting or stopping, or has no room: nothing is wrong with the request. */
+/** The database cannot be reached, is starting or stopping, has no room or is too busy: nothing is wrong with the request. */
 export function isUnreachable(error: unknown): boolean {
   if (error instanceof ConnectionError || error instanceof BackendTerminatedError) return true
   if (error instanceof StatementTimeoutError) return true
-  // Connection exceptions, insufficient resources, operator intervention.
-  return /^(08|53|57)/.test(sqlState(error) ?? '') || hasSystemCode(error)
+  // Connection exceptions, insufficient resources, operator intervention; a lock that was not to be had in time.
+  return /^(08|53|57|55P03)/.test(sqlState(error) ?? '') || hasSystemCode(error)
 }
 
 function hasSystemCode(error: unknown): boolean {

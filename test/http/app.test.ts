@@ -1,10 +1,10 @@
 import t from 'tap'
-import { buildApp } from '../../src/http/app.ts'
 import { PROBLEMS, type ProblemCode } from '../../src/http/problem.ts'
+import { documentedApp } from './documented.ts'
 import { dependencies, ENTRY, locator, OUTAGE } from './fixture.ts'
 
 const { all } = dependencies()
-const app = buildApp(all)
+const app = documentedApp(all)
 t.teardown(() => app.close())
 
 interface Case {
@@ -70,6 +70,14 @@ for (const url of ['/healthz', '/readyz', '/log/list', '/notifications/list', `/
   })
 }
 
+t.test('a route that does not say who may use it is refused', async (t) => {
+  const { all } = dependencies()
+  t.throws(
+    () => documentedApp(all).get('/forgotten', async () => 'x'),
+    /GET \/forgotten does not say who may use it/,
+  )
+})
+
 t.test('nothing is cached', async (t) => {
   t.equal((await app.inject('/log/list')).headers['cache-control'], 'no-store')
 })
@@ -82,14 +90,14 @@ t.test('/healthz says ok', async (t) => {
 
 t.test('/healthz says ok also while the service is not ready', async (t) => {
   const { all } = dependencies({ readiness: async () => ({ ready: false, reason: 'the database is down' }) })
-  t.equal((await buildApp(all).inject('/healthz')).statusCode, 200)
+  t.equal((await documentedApp(all).inject('/healthz')).statusCode, 200)
 })
 
 t.test('/readyz follows the readiness', async (t) => {
   t.equal((await app.inject('/readyz')).statusCode, 200)
 
   const { all, logged } = dependencies({ readiness: async () => ({ ready: false, reason: 'run `migrate`' }) })
-  const response = await buildApp(all).inject('/readyz')
+  const response = await documentedApp(all).inject('/readyz')
   t.equal(response.statusCode, 503)
   t.equal(response.headers['content-type'], 'application/problem+json')
   t.match(response.headers['retry-after'], /^\d+$/)
@@ -102,7 +110,7 @@ t.test('/readyz follows the readiness', async (t) => {
 
 t.test('/readyz is 503 when the check itself fails, and tells only the log why', async (t) => {
   const { all, logged } = dependencies({ readiness: () => Promise.reject(new Error('hunter3')) })
-  const response = await buildApp(all).inject('/readyz')
+  const response = await documentedApp(all).inject('/readyz')
   t.equal(response.statusCode, 503)
   t.notMatch(response.body, 'hunter3')
   t.match(logged.join(''), 'hunter3')
@@ -111,7 +119,7 @@ t.test('/readyz is 503 when the check itself fails, and tells only the log why',
 t.test('an outage is a 503 that may be tried again', async (t) => {
   const reject = () => Promise.reject(OUTAGE)
   const { all, logged } = dependencies({ logEntries: { list: reject, get: reject } })
-  const app = buildApp(all)
+  const app = documentedApp(all)
   for (const url of [
     '/log/list',
     '/notifications/list',
@@ -130,7 +138,7 @@ t.test('an outage is a 503 that may be tried again', async (t) => {
 t.test('a fault of ours is a 500 that tells the log and not the client', async (t) => {
   const bug = () => Promise.reject(Object.assign(new TypeError('hunter3'), { statusCode: 404 }))
   const { all, logged } = dependencies({ logEntries: { list: bug, get: bug } })
-  const response = await buildApp(all).inject('/log/list?partyLocator=PTY-secret')
+  const response = await documentedApp(all).inject('/log/list?partyLocator=PTY-secret')
   t.equal(response.statusCode, 500)
   t.same(response.json(), {
     type: 'urn:problem-type:notifications-service:internal',
@@ -144,22 +152,24 @@ t.test('a fault of ours is a 500 that tells the log and not the client', async (
 t.test('a row that is not what the API promises is a 500, not a lie', async (t) => {
   const broken = { ...ENTRY, status: 'LOST' } as never
   const { all } = dependencies({ logEntries: { ...dependencies().all.logEntries, get: async () => broken } })
-  const response = await buildApp(all).inject(`/log/${ENTRY.locator}`)
+  const response = await documentedApp(all).inject(`/log/${ENTRY.locator}`)
   t.equal(response.statusCode, 500)
   t.notMatch(response.body, 'LOST')
 })
 
-t.test('requests are logged at debug level, by route, without locators and query values', async (t) => {
+t.test('requests are logged by route, without locators and query values', async (t) => {
   const { all, logged } = dependencies()
-  const app = buildApp(all)
+  const app = documentedApp(all)
   await app.inject('/log/list?partyLocator=PTY-secret')
   await app.inject(`/log/${ENTRY.locator}`)
   const lines = logged.map((line) => JSON.parse(line))
   t.match(lines, [
+    { level: 'info', msg: 'read', route: '/log/list' },
     { level: 'debug', method: 'GET', route: '/log/list', status: 200, elapsedMs: Number },
+    { level: 'info', msg: 'read', route: '/log/:locator' },
     { level: 'debug', method: 'GET', route: '/log/:locator', status: 200 },
   ])
-  t.equal(lines.length, 2)
+  t.equal(lines.length, 4)
   t.notMatch(logged.join(''), 'PTY-secret')
   t.notMatch(logged.join(''), ENTRY.locator)
 })

@@ -1,4 +1,5 @@
-import type { ExplainedLogEntry, LogFilter, LogPageRequest } from '../../src/core/log-entry.ts'
+import type { ExplainedLogEntry, LogFilter, LogPageRequest, LogPlace } from '../../src/core/log-entry.ts'
+import type { StoredPreferences } from '../../src/core/preferences.ts'
 import type { AppDependencies } from '../../src/http/app.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
@@ -18,7 +19,7 @@ export const ENTRY: ExplainedLogEntry = {
   body: 'Your claim CLM-1 was rejected',
   failureReason: null,
   attemptCount: 1,
-  sentAt: '2026-01-31T12:00:00.5Z',
+  sentAt: '2026-01-31T12:00:00.500000Z',
   createdAt: '2026-01-31T12:00:00.123456Z',
   decisions: [
     {
@@ -39,7 +40,7 @@ export const ENTRY: ExplainedLogEntry = {
       ruleTableRevision: 'b'.repeat(64),
       receipt: 'recorded',
       sendError: null,
-      decidedAt: '2026-01-31T12:00:00Z',
+      decidedAt: '2026-01-31T12:00:00.000000Z',
       topic: 'claims',
       partition: 2,
       offset: '9007199254740993',
@@ -48,14 +49,18 @@ export const ENTRY: ExplainedLogEntry = {
   ],
 }
 
+/** The place of `ENTRY` in the order of the log. */
+export const PLACE: LogPlace = { createdAt: ENTRY.createdAt, locator: ENTRY.locator }
+
 /** The outage that `isUnavailable` of `dependencies` knows. */
 export const OUTAGE = new Error('connect ECONNREFUSED postgres://user:hunter2@db')
 
-/** What an app needs, with one entry in its log; records how its log was asked and what it logged. */
+/** What an app needs, with one entry in its log and no preferences; records how it was asked and what it logged. */
 export function dependencies(overrides: Partial<AppDependencies> = {}) {
   const asked: { filter: LogFilter; page: LogPageRequest }[] = []
   const askedFor: string[] = []
   const logged: string[] = []
+  const stored = new Map<string, StoredPreferences & { changedBy: string | null }>()
   const all: AppDependencies = {
     log: createLog('debug', { write: (line) => void logged.push(line) }),
     readiness: async () => ({ ready: true }),
@@ -63,15 +68,31 @@ export function dependencies(overrides: Partial<AppDependencies> = {}) {
       list: async (filter, page) => {
         asked.push({ filter, page })
         const { decisions: _, ...entry } = ENTRY
-        return { items: [entry], nextCursor: page.after === null ? ENTRY.locator : null }
+        return { items: [entry], next: page.after === null ? PLACE : null }
       },
       get: async (wanted) => {
         askedFor.push(wanted)
         return wanted === ENTRY.locator ? ENTRY : null
       },
     },
+    preferences: {
+      list: async ({ limit, after }) => {
+        const parties = [...stored.keys()].sort().filter((party) => after === null || party > after)
+        const items = parties.slice(0, limit).map((partyLocator) => ({
+          partyLocator,
+          ...(stored.get(partyLocator) as StoredPreferences),
+        }))
+        return { items, next: parties.length > limit ? (parties[limit - 1] ?? null) : null }
+      },
+      get: async (partyLocator) => stored.get(partyLocator) ?? null,
+      put: async (partyLocator, preferences, changedBy) => {
+        stored.set(partyLocator, { ...preferences, changedBy })
+        return preferences
+      },
+    },
     isUnavailable: (error) => error === OUTAGE,
+    tokens: null,
     ...overrides,
   }
-  return { all, asked, askedFor, logged }
+  return { all, asked, askedFor, logged, stored }
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ExplainedLogEntry, LogPage } from '../../src/core/log-entry.ts'
+import type { ExplainedLogEntry, LogEntry } from '../../src/core/log-entry.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
 
@@ -17,11 +17,10 @@ const events = Array.from({ length: COUNT }, (_, i) =>
 )
 await world.publish(events)
 await world.caughtUp()
-const log = await rowsOf(world, 'notification_log')
-const newestFirst = log
-  .map(({ locator }) => locator)
-  .toSorted()
-  .reverse()
+const log = await world.sql(
+  'SELECT * FROM notifications.notification_log ORDER BY created_at DESC, locator DESC',
+)
+const newestFirst = log.map(({ locator }) => locator)
 
 async function get<T>(path: string): Promise<{ status: number; type: string | null; body: T }> {
   const response = await fetch(`${url}${path}`)
@@ -32,14 +31,20 @@ async function get<T>(path: string): Promise<{ status: number; type: string | nu
   }
 }
 
+/** A page as clients see it. */
+interface Page {
+  readonly items: readonly LogEntry[]
+  readonly nextCursor: string | null
+}
+
 /** All entries that a list holds, page by page. */
-async function all(path: string, limit: number): Promise<LogPage['items']> {
-  const items: LogPage['items'][number][] = []
+async function all(path: string, limit: number): Promise<LogEntry[]> {
+  const items: LogEntry[] = []
   let cursor: string | null = ''
   for (let pageCount = 0; cursor !== null; pageCount++) {
     if (pageCount > COUNT) throw new Error('the pages never end')
     const next: string = cursor === '' ? '' : `&cursor=${cursor}`
-    const { body } = await get<LogPage>(`${path}${path.includes('?') ? '&' : '?'}limit=${limit}${next}`)
+    const { body } = await get<Page>(`${path}${path.includes('?') ? '&' : '?'}limit=${limit}${next}`)
     if (body.items.length > limit) throw new Error(`${body.items.length} entries on a page of ${limit}`)
     items.push(...body.items)
     cursor = body.nextCursor
@@ -61,7 +66,7 @@ t.test('POST /send accepts anything and does nothing', async (t) => {
 
 for (const path of PATHS) {
   t.test(`${path}/list shows all entries, newest first, in pages of any size`, async (t) => {
-    const { body } = await get<LogPage>(`${path}/list`)
+    const { body } = await get<Page>(`${path}/list`)
     t.strictSame(
       body.items.map(({ locator }) => locator),
       newestFirst.slice(0, 50),

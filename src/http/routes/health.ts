@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { App } from '../app.ts'
+import type { App } from '../base.ts'
 import { unavailable } from '../errors.ts'
 import { problemBody } from '../problem.ts'
 
@@ -8,12 +8,13 @@ export type Readiness = { ready: true } | { ready: false; reason: string }
 
 /** `GET /healthz`: the process answers. `GET /readyz`: the database does, too. */
 export function healthRoutes(app: App, readiness: () => Promise<Readiness>): void {
-  app.get('/healthz', { schema: { response: { 200: z.object({ status: z.literal('ok') }) } } }, async () => ({
+  const healthy = { 200: z.object({ status: z.literal('ok') }) }
+  app.get('/healthz', { config: { access: 'open' }, schema: { response: healthy } }, async () => ({
     status: 'ok' as const,
   }))
 
   const response = { 200: z.object({ status: z.literal('ready') }), 503: problemBody }
-  app.get('/readyz', { schema: { response } }, async () => {
+  app.get('/readyz', { config: { access: 'open' }, schema: { response } }, async () => {
     const state = await readiness().catch((cause: unknown) => {
       throw unavailable('The check of readiness failed.', cause)
     })

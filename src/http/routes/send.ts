@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { z } from 'zod'
-import type { App } from '../app.ts'
+import type { App } from '../base.ts'
 
 const BODY_BYTES_MAX = 64 * 1024
 const BODY_TIMEOUT_MS = 2_000
@@ -23,7 +23,8 @@ export async function sendRoute(app: App): Promise<void> {
     drain(body).then((drained) => done(null, drained))
   })
 
-  app.post('/send', { schema: { response: { 202: accepted } } }, async (request, reply) => {
+  const schema = { response: { 202: accepted } }
+  app.post('/send', { config: { access: 'open' }, schema }, async (request, reply) => {
     reply.code(202)
     if (request.body !== 'more') return ACCEPTED
     const json = JSON.stringify(ACCEPTED)

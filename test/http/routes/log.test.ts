@@ -1,32 +1,18 @@
 import t from 'tap'
-import { buildApp } from '../../../src/http/app.ts'
-import { encodeCursor } from '../../../src/http/cursor.ts'
-import { dependencies, ENTRY, locator } from '../fixture.ts'
+import { documentedApp } from '../documented.ts'
+import { dependencies, ENTRY, locator, PLACE } from '../fixture.ts'
 
 t.beforeEach((t) => {
   const { all, asked } = dependencies()
-  const app = buildApp(all)
+  const app = documentedApp(all)
   t.context = { app, asked }
   t.teardown(() => app.close())
 })
 
-const SHOWN = {
-  locator: ENTRY.locator,
-  eventId: 'event-1',
-  partyLocator: 'PTY-1',
-  eventType: 'claim.rejected',
-  channel: 'EMAIL',
-  status: 'SENT',
-  subject: 'Your claim',
-  body: 'Your claim CLM-1 was rejected',
-  failureReason: null,
-  attemptCount: 1,
-  sentAt: '2026-01-31T12:00:00.500000Z',
-  createdAt: '2026-01-31T12:00:00.123456Z',
-}
+const { decisions: _, ...SHOWN } = ENTRY
 
 for (const path of ['/log', '/notifications']) {
-  t.test(`${path}/list shows entries with times in microseconds, and leads to the next page`, async (t) => {
+  t.test(`${path}/list shows entries and leads to the next page`, async (t) => {
     const { app, asked } = t.context
     const first = await app.inject(`${path}/list`)
     t.equal(first.statusCode, 200)
@@ -35,23 +21,20 @@ for (const path of ['/log', '/notifications']) {
     t.equal(second.json().nextCursor, null)
     t.same(asked, [
       { filter: {}, page: { limit: 50, after: null } },
-      { filter: {}, page: { limit: 7, after: ENTRY.locator } },
+      { filter: {}, page: { limit: 7, after: PLACE } },
     ])
   })
 
   t.test(`${path}/{locator} shows one entry with the decisions behind it`, async (t) => {
     const response = await t.context.app.inject(`${path}/${ENTRY.locator}`)
     t.equal(response.statusCode, 200)
-    t.same(response.json(), {
-      ...SHOWN,
-      decisions: [{ ...ENTRY.decisions[0], decidedAt: '2026-01-31T12:00:00.000000Z' }],
-    })
+    t.same(response.json(), ENTRY)
   })
 }
 
 t.test('fields that the API does not promise are not shown', async (t) => {
   const { all } = dependencies()
-  const app = buildApp({
+  const app = documentedApp({
     ...all,
     logEntries: { ...all.logEntries, get: async () => ({ ...ENTRY, lastAttemptAt: 'x' }) as typeof ENTRY },
   })
@@ -60,7 +43,7 @@ t.test('fields that the API does not promise are not shown', async (t) => {
 
 t.test('a text that can be no locator is not looked up', async (t) => {
   const { all, askedFor } = dependencies()
-  const app = buildApp(all)
+  const app = documentedApp(all)
   for (const text of [
     'NTF-1',
     'list2',
@@ -76,26 +59,49 @@ t.test('a text that can be no locator is not looked up', async (t) => {
 t.test('filters are passed on as they were meant', async (t) => {
   const { app, asked } = t.context
   const partyLocator = 'PTY/ä 100% & more'
-  const query = { partyLocator, eventType: 'claim.paid', status: 'FAILED', limit: '200' }
-  const response = await app.inject({ url: '/log/list', query })
+  const filter = { partyLocator, eventType: 'claim.paid', status: 'FAILED', channel: 'IN_APP', eventId: '%' }
+  const response = await app.inject({ url: '/log/list', query: { ...filter, limit: '200' } })
   t.equal(response.statusCode, 200)
-  t.same(asked, [
-    {
-      filter: { partyLocator, eventType: 'claim.paid', status: 'FAILED' },
-      page: { limit: 200, after: null },
-    },
-  ])
+  t.same(asked, [{ filter, page: { limit: 200, after: null } }])
 })
 
+const INSTANTS = [
+  ['2026-01-31T12:00:00Z', '2026-01-31T12:00:00.000000Z'],
+  ['2026-01-31T12:00:00.5Z', '2026-01-31T12:00:00.500000Z'],
+  ['2026-01-31T12:00:00.123456Z', '2026-01-31T12:00:00.123456Z'],
+  ['2026-01-31T23:30:00.123456-01:30', '2026-02-01T01:00:00.123456Z'],
+  ['2026-03-01T00:30:00+01:00', '2026-02-28T23:30:00.000000Z'],
+  ['9999-12-31T23:59:59.999999Z', '9999-12-31T23:59:59.999999Z'],
+  ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000000Z'],
+] as const
+for (const [given, meant] of INSTANTS) {
+  t.test(`the time ${given} means ${meant}`, async (t) => {
+    const { app, asked } = t.context
+    const response = await app.inject({ url: '/log/list', query: { from: given, to: given } })
+    t.equal(response.statusCode, 200)
+    t.same(asked[0].filter, { from: meant, to: meant })
+  })
+}
+
+const cursorOf = (text: string) => Buffer.from(text).toString('base64url')
+const OURS = cursorOf(`log${JSON.stringify(PLACE)}`)
 const FOREIGN_CURSORS = [
   '',
   'abc',
   '..%2F..',
   locator(1),
-  Buffer.from(locator(1)).toString('base64url'),
-  Buffer.from(`2${locator(1)}x`).toString('base64url'),
-  `${encodeCursor(locator(1))}=`,
-  `${encodeCursor(locator(1))}A`,
+  cursorOf(locator(1)),
+  cursorOf('log'),
+  cursorOf('log{'),
+  cursorOf('lognull'),
+  cursorOf(`preferences${JSON.stringify(PLACE)}`),
+  cursorOf(`log${JSON.stringify({ ...PLACE, more: 1 })}`),
+  cursorOf(`log${JSON.stringify({ ...PLACE, createdAt: 'now' })}`),
+  cursorOf(`log${JSON.stringify({ ...PLACE, createdAt: '0000-01-01T00:00:00.000000Z' })}`),
+  cursorOf(`log${JSON.stringify({ ...PLACE, locator: 'x' })}`),
+  cursorOf(`log ${JSON.stringify(PLACE)}`),
+  `${OURS}=`,
+  `${OURS}A`,
   'A'.repeat(4_000),
 ]
 const REFUSED: readonly (readonly [string, readonly string[]])[] = [
@@ -108,7 +114,25 @@ const REFUSED: readonly (readonly [string, readonly string[]])[] = [
   ['limit=1&limit=2', ['limit']],
   ['status=sent', ['status']],
   ['status=SENT&status=FAILED', ['status']],
+  ['channel=FAX', ['channel']],
+  ['eventId=', ['eventId']],
   ['partyLocator=', ['partyLocator']],
+  ...[
+    '',
+    'yesterday',
+    '2026-01-31',
+    '2026-01-31T12:00:00',
+    '2026-01-31T12:00:00+02:00', // Its + is a space.
+    '2026-02-30T12:00:00Z',
+    '2026-01-31T24:00:00Z',
+    '2026-01-31T12:00:00.1234567Z',
+    '0000-01-01T00:00:00Z',
+    '0001-01-01T00:00:00%2B02:00',
+    '9999-12-31T23:59:59-02:00',
+    '1769860800',
+    'infinity',
+    '2026-01-31T12:00:00Z&from=2026-01-31T12:00:00Z',
+  ].map((text) => [`from=${text}`, ['from']] as const),
   ['partyLocator=%00', ['partyLocator']],
   [`eventType=${'x'.repeat(256)}`, ['eventType']],
   ['partyLocators=x', ['partyLocators']],

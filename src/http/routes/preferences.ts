@@ -1,0 +1,108 @@
+import { z } from 'zod'
+import { CHANNELS, DEFAULT_CHANNEL } from '../../core/channel.ts'
+import { IDENTIFIER_LENGTH_MAX, isPartyLocator } from '../../core/event.ts'
+import type { PreferencesPage, PreferencesPageRequest, StoredPreferences } from '../../core/preferences.ts'
+import { subjectOf } from '../auth.ts'
+import type { App } from '../base.ts'
+import { cursors } from '../cursor.ts'
+import { limit, text } from '../fields.ts'
+import { parseJson } from '../json.ts'
+import { ProblemError, problemBody } from '../problem.ts'
+
+/** Reads and writes preferences. All reject where the database fails. */
+export interface PreferencesStore {
+  list: (page: PreferencesPageRequest) => Promise<PreferencesPage>
+  get: (partyLocator: string) => Promise<StoredPreferences | null>
+  /** Creates or replaces; `changedBy` goes into the history. Resolves to what was stored. */
+  put: (
+    partyLocator: string,
+    preferences: StoredPreferences,
+    changedBy: string | null,
+  ) => Promise<StoredPreferences>
+}
+
+/** RFC 5321: 64 for the name, one for the @, 255 for the domain. */
+const EMAIL_LENGTH_MAX = 320
+const PHONE_LENGTH_MAX = 64
+const OPTED_OUT_COUNT_MAX = 200
+
+const params = z.object({
+  partyLocator: z
+    .string()
+    .refine(
+      isPartyLocator,
+      `must have 1 to ${IDENTIFIER_LENGTH_MAX} characters, no NUL, and be neither "." nor ".."`,
+    ),
+})
+
+const channel = z.enum(CHANNELS, `must be one of ${CHANNELS.join(', ')}`)
+const wanted = z.strictObject(
+  {
+    email: text(EMAIL_LENGTH_MAX, 'must be a string or null').nullable().default(null),
+    phone: text(PHONE_LENGTH_MAX, 'must be a string or null').nullable().default(null),
+    preferredChannel: channel.default(DEFAULT_CHANNEL),
+    optedOutEvents: z
+      .array(text(IDENTIFIER_LENGTH_MAX), 'must be a list of event types')
+      .max(OPTED_OUT_COUNT_MAX, `must have at most ${OPTED_OUT_COUNT_MAX} elements`)
+      .default([]),
+  },
+  { error: ({ code }) => (code === 'invalid_type' ? 'must be an object' : undefined) },
+)
+
+const shown = z.object({
+  email: z.string().nullable(),
+  phone: z.string().nullable(),
+  preferredChannel: z.enum(CHANNELS),
+  optedOutEvents: z.array(z.string()),
+})
+
+/** PostgreSQL refuses NUL. */
+const cursor = cursors('preferences', z.string().regex(/^[^\0]*$/))
+
+/**
+ * What parties prefer: one party's, to read and to replace as a whole, and the administrative list of all. `list` is
+ * no party here: its path is the list's.
+ */
+export async function preferencesRoutes(app: App, preferences: PreferencesStore): Promise<void> {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (_request: unknown, body: Buffer) => parseJson(body),
+  )
+
+  const list = z.object({
+    items: z.array(shown.extend({ partyLocator: z.string() })),
+    nextCursor: z.string().nullable(),
+  })
+  const listSchema = {
+    querystring: z.strictObject({ limit, cursor: cursor.parameter }),
+    response: { 200: list, 400: problemBody, 503: problemBody },
+  }
+  app.get('/preferences/list', { config: { access: 'admin' }, schema: listSchema }, async (request) => {
+    const { limit, cursor: after = null } = request.query
+    const { items, next } = await preferences.list({ limit, after })
+    return { items: items.map(copy), nextCursor: next === null ? null : cursor.encode(next) }
+  })
+
+  const getSchema = { params, response: { 200: shown, 404: problemBody, 503: problemBody } }
+  app.get(
+    '/preferences/:partyLocator',
+    { config: { access: 'token' }, schema: getSchema },
+    async (request) => {
+      const found = await preferences.get(request.params.partyLocator)
+      if (found === null) throw new ProblemError('not-found', { detail: 'This party has no preferences.' })
+      return copy(found)
+    },
+  )
+
+  const putSchema = { params, body: wanted, response: { 200: shown, 503: problemBody } }
+  app.put('/preferences/:partyLocator', { config: { access: 'token' }, schema: putSchema }, async (request) =>
+    copy(await preferences.put(request.params.partyLocator, request.body, subjectOf(request))),
+  )
+}
+
+/** The serializer's types know no readonly lists. */
+function copy<Preferences extends StoredPreferences>(preferences: Preferences) {
+  return { ...preferences, optedOutEvents: [...preferences.optedOutEvents] }
+}

@@ -1,0 +1,80 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { type AppDependencies, buildApp } from '../../src/http/app.ts'
+import type { App } from '../../src/http/base.ts'
+
+/** What came back for one request. */
+export interface Answer {
+  readonly status: number
+  readonly contentType: string | undefined
+  /** As it was received. */
+  readonly body: string
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document, read as it comes
+export type ApiDocument = any
+
+/** Beside the document: what there is no path for, no method for, or no reading of. */
+const UNDOCUMENTED_STATUSES = { path: [400, 404, 405, 431], method: [400, 405, 431] }
+const PROBLEM = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
+
+/**
+ * A check of answers against an OpenAPI document. It says what is not as documented, null where all is. `path` is as in
+ * the document, or any other.
+ */
+export function createDocumentCheck(document: ApiDocument) {
+  const ajv = new Ajv2020({ strict: false })
+  addFormats.default(ajv)
+  const validators = new Map<unknown, ValidateFunction>()
+
+  function contentOf(method: string, path: string, status: number) {
+    const operations = document.paths[path]
+    const operation = operations?.[method === 'HEAD' ? 'get' : method.toLowerCase()]
+    if (operation !== undefined) return operation.responses[status]?.content
+    return UNDOCUMENTED_STATUSES[operations === undefined ? 'path' : 'method'].includes(status)
+      ? PROBLEM
+      : undefined
+  }
+
+  return (method: string, path: string, { status, contentType = '', body }: Answer): string | null => {
+    const at = `${method} ${path} ${status}`
+    const content = contentOf(method, path, status)
+    if (content === undefined) return `${at}: this status is not documented`
+    const type = contentType.split(';')[0] ?? ''
+    if (content[type] === undefined) return `${at}: the content type ${contentType} is not documented`
+    if (method === 'HEAD') return body === '' ? null : `${at}: there is a body`
+    const { schema } = content[type]
+    // A reference inside leads to the document's components.
+    const validate = validators.get(schema) ?? ajv.compile({ ...schema, components: document.components })
+    validators.set(schema, validate)
+    return validate(parsed(body)) ? null : `${at}: ${ajv.errorsText(validate.errors)}`
+  }
+}
+
+/** Undefined, which no schema allows, for what is no JSON. */
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+/** An app like `buildApp`'s whose every answer is checked against its document; what is not as documented is a 500. */
+export function documentedApp(dependencies: AppDependencies): App {
+  const app = buildApp(dependencies)
+  let check: ReturnType<typeof createDocumentCheck> | null = null
+  app.addHook('onSend', async (request, reply, payload) => {
+    check ??= createDocumentCheck(JSON.parse(JSON.stringify(app.swagger())))
+    const path = (request.routeOptions.url ?? request.url).replaceAll(/:(\w+)/g, '{$1}')
+    const method = request.method === 'HEAD' ? 'GET' : request.method
+    const contentType = reply.getHeader('content-type')?.toString()
+    if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return
+    const body = payload.toString()
+    const fault = check(method, path, { status: reply.statusCode, contentType, body })
+    if (fault === null || reply.statusCode === 500) return
+    console.error(fault)
+    throw new Error(fault)
+  })
+  return app
+}

@@ -1,0 +1,112 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import t from 'tap'
+import { createHttp, createManagement } from '../../src/http/server.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import { dependencies } from './fixture.ts'
+
+const TOKENS = { keySetUrl: 'http://127.0.0.1:9/keys', issuer: null, audience: null, adminScope: 'admin' }
+const log = createLog('silent')
+
+async function documentOf(tokens: typeof TOKENS | null) {
+  const http = createHttp({ ...dependencies({ tokens }).all, host: '127.0.0.1', port: 0 })
+  t.teardown(() => http.close())
+  // biome-ignore lint/suspicious/noExplicitAny: it is what clients see, read as they would
+  return (await http.document()) as any
+}
+
+const open = await documentOf(null)
+const closed = await documentOf(TOKENS)
+const management = createManagement({ host: '127.0.0.1', port: 0 }, open, log)
+const { url } = await management.listen()
+t.teardown(() => management.close())
+
+t.test('the document is served as OpenAPI 3.1', async (t) => {
+  const response = await fetch(`${url}/openapi.json`)
+  t.match(response.headers.get('content-type'), /^application\/json/)
+  const document = await response.json()
+  t.match(document, { openapi: /^3\.1\./, info: { title: 'notifications-service', version: String } })
+  t.strictSame(document, JSON.parse(JSON.stringify(open)))
+})
+
+t.test('it documents exactly the routes of the specification', async (t) => {
+  const operations = Object.entries(open.paths).flatMap(([path, methods]) =>
+    Object.keys(methods as object).map((method) => `${method} ${path}`),
+  )
+  t.same(operations.sort(), [
+    'get /healthz',
+    'get /log/list',
+    'get /log/{locator}',
+    'get /notifications/list',
+    'get /notifications/{locator}',
+    'get /preferences',
+    'get /preferences/list',
+    'get /preferences/{partyLocator}',
+    'get /readyz',
+    'post /send',
+    'put /preferences',
+    'put /preferences/{partyLocator}',
+  ])
+})
+
+t.test('every schema in it is valid JSON Schema 2020-12, and every reference leads somewhere', async (t) => {
+  const ajv = new Ajv2020({ strict: true, strictTypes: false })
+  addFormats.default(ajv)
+  ajv.addVocabulary(['components', 'paths', 'openapi', 'info', 'servers'])
+  ajv.addSchema({ $id: 'document', ...open })
+  let schemaCount = 0
+  const visit = (value: unknown, at: string): void => {
+    if (typeof value !== 'object' || value === null) return
+    for (const [key, inner] of Object.entries(value)) {
+      const here = `${at}/${encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'))}`
+      if (key === 'schema') {
+        schemaCount++
+        t.doesNotThrow(() => ajv.compile({ $ref: `document#${here}` }), here)
+      } else visit(inner, here)
+    }
+  }
+  visit(open.paths, '/paths')
+  t.ok(schemaCount > 20)
+})
+
+t.test('errors are documented as problems, and tokens where they are asked for', async (t) => {
+  const { get } = closed.paths['/log/list']
+  t.same(get.security, [{ token: [] }])
+  for (const status of ['400', '401', '403', '503']) {
+    t.same(get.responses[status].content, {
+      'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+    })
+  }
+  t.same(closed.paths['/healthz'].get.security, [])
+  t.notHas(closed.paths['/healthz'].get.responses, '401')
+  t.notHas(open.paths['/log/list'].get.responses, '401')
+})
+
+t.test('/docs and all that it loads come from here', async (t) => {
+  for (const path of ['/docs', '/docs/']) {
+    const response = await fetch(`${url}${path}`)
+    const html = await response.text()
+    t.equal(response.status, 200)
+    t.match(response.headers.get('content-security-policy'), /^default-src 'self'; /)
+    t.notMatch(html, /(src|href)="(https?:)?\/\//)
+    const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, asset]) => asset ?? '')
+    t.ok(assets.length >= 5)
+    for (const asset of assets) t.equal((await fetch(new URL(asset, `${url}/docs/`))).status, 200, asset)
+  }
+  const initializer = await (await fetch(`${url}/docs/static/swagger-initializer.js`)).text()
+  t.match(initializer, 'validatorUrl: null')
+})
+
+t.test('it has the same manners as the public listener', async (t) => {
+  const response = await fetch(`${url}/nowhere`)
+  t.equal(response.status, 404)
+  t.equal(response.headers.get('content-type'), 'application/problem+json')
+  t.equal((await fetch(`${url}/docs/static/%2e%2e/package.json`)).status, 404)
+})
+
+t.test('a port in use names the variable to change', async (t) => {
+  const { port } = new URL(url)
+  const other = createManagement({ host: '127.0.0.1', port: Number(port) }, open, log)
+  await t.rejects(other.listen(), { message: /set MANAGEMENT_PORT to a free one$/ })
+  await other.close()
+})

@@ -1,0 +1,297 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { isPartyLocator } from '../../../src/core/event.ts'
+import { documentedApp } from '../documented.ts'
+import { dependencies, OUTAGE } from '../fixture.ts'
+
+t.beforeEach((t) => {
+  const { all, stored } = dependencies()
+  const app = documentedApp(all)
+  t.context = { app, stored }
+  t.teardown(() => app.close())
+})
+
+const DEFAULTS = { email: null, phone: null, preferredChannel: 'EMAIL', optedOutEvents: [] }
+const FULL = {
+  email: 'member@example.com',
+  phone: '+41 44 000 00 00',
+  preferredChannel: 'IN_APP',
+  optedOutEvents: ['claim.paid', 'anything else'],
+}
+const urlOf = (partyLocator: string) => `/preferences/${encodeURIComponent(partyLocator)}`
+
+t.test('a party without preferences is not found', async (t) => {
+  const response = await t.context.app.inject(urlOf('PTY-1'))
+  t.equal(response.statusCode, 404)
+  t.equal(response.json().detail, 'This party has no preferences.')
+})
+
+t.test('what was put is answered, stored, shown and listed', async (t) => {
+  const { app, stored } = t.context
+  const put = await app.inject({ method: 'PUT', url: urlOf('PTY-1'), payload: FULL })
+  t.equal(put.statusCode, 200)
+  t.same(put.json(), FULL)
+  t.same(stored.get('PTY-1'), { ...FULL, changedBy: null })
+  t.same((await app.inject(urlOf('PTY-1'))).json(), FULL)
+  t.same((await app.inject('/preferences/list')).json(), {
+    items: [{ partyLocator: 'PTY-1', ...FULL }],
+    nextCursor: null,
+  })
+})
+
+t.test('what is left out is replaced by its default', async (t) => {
+  const { app } = t.context
+  await app.inject({ method: 'PUT', url: urlOf('PTY-1'), payload: FULL })
+  const put = await app.inject({ method: 'PUT', url: urlOf('PTY-1'), payload: {} })
+  t.same(put.json(), DEFAULTS)
+  t.same((await app.inject(urlOf('PTY-1'))).json(), DEFAULTS)
+})
+
+const LONGEST = {
+  email: `${'x'.repeat(64)}@${'x'.repeat(255)}`,
+  phone: '0'.repeat(64),
+  preferredChannel: 'SMS',
+  optedOutEvents: Array.from({ length: 200 }, (_, i) => `${i}${'😀'.repeat(20)}`),
+}
+t.test('what is just within the bounds is stored', async (t) => {
+  const put = await t.context.app.inject({ method: 'PUT', url: urlOf('PTY-1'), payload: LONGEST })
+  t.equal(put.statusCode, 200)
+  t.same(put.json(), LONGEST)
+})
+
+const REFUSED: readonly (readonly [unknown, readonly string[]])[] = [
+  [null, ['#']],
+  [[], ['#']],
+  ['text', ['#']],
+  [1, ['#']],
+  [{ preferredChannel: 'FAX' }, ['#/preferredChannel']],
+  [{ preferredChannel: 'email' }, ['#/preferredChannel']],
+  [{ preferredChannel: null }, ['#/preferredChannel']],
+  [{ email: '' }, ['#/email']],
+  [{ email: 1 }, ['#/email']],
+  [{ email: 'x'.repeat(321) }, ['#/email']],
+  [{ email: 'a\0' }, ['#/email']],
+  [{ email: '\ud800' }, ['#/email']],
+  [{ phone: {} }, ['#/phone']],
+  [{ phone: '0'.repeat(65) }, ['#/phone']],
+  [{ optedOutEvents: null }, ['#/optedOutEvents']],
+  [{ optedOutEvents: 'claim.paid' }, ['#/optedOutEvents']],
+  [{ optedOutEvents: { 0: 'claim.paid' } }, ['#/optedOutEvents']],
+  [{ optedOutEvents: Array(201).fill('x') }, ['#/optedOutEvents']],
+  [
+    { optedOutEvents: ['x', '', null, 'x'.repeat(256), '\udc00'] },
+    ['#/optedOutEvents/1', '#/optedOutEvents/2', '#/optedOutEvents/3', '#/optedOutEvents/4'],
+  ],
+  [{ partyLocator: 'PTY-1' }, ['#/partyLocator']],
+  [{ 'a/b~c %"é\ud800': 1 }, ['#/a~1b~0c%20%25%22%C3%A9%EF%BF%BD']],
+  [
+    { email: 1, phone: 2, preferredChannel: 3, optedOutEvents: [4], constructor: 5, toString: 6 },
+    ['#/email', '#/phone', '#/preferredChannel', '#/optedOutEvents/0', '#/constructor', '#/toString'],
+  ],
+  [
+    { optedOutEvents: Array(200).fill(1), preferredChannel: 1 },
+    ['#/preferredChannel', ...Array.from({ length: 200 }, (_, i) => `#/optedOutEvents/${i}`)],
+  ],
+]
+for (const [body, pointers] of REFUSED) {
+  t.test(
+    `${JSON.stringify(body).slice(0, 60)} is refused, naming ${pointers.slice(0, 6).join(', ')}`,
+    async (t) => {
+      const { app, stored } = t.context
+      const response = await app.inject({
+        method: 'PUT',
+        url: urlOf('PTY-1'),
+        headers: { 'content-type': 'application/json' },
+        payload: JSON.stringify(body),
+      })
+      t.equal(response.statusCode, 400)
+      t.equal(response.headers['content-type'], 'application/problem+json')
+      const { errors } = response.json()
+      t.same(
+        errors.map(({ pointer }: { pointer: string }) => pointer),
+        pointers,
+      )
+      for (const { detail } of errors) t.match(detail, /^(must|is) /)
+      t.equal(stored.size, 0)
+    },
+  )
+}
+
+t.test('__proto__ is an unknown field like any other', async (t) => {
+  const response = await t.context.app.inject({
+    method: 'PUT',
+    url: urlOf('PTY-1'),
+    headers: { 'content-type': 'application/json' },
+    payload: '{"__proto__":{"email":"x"}}',
+  })
+  t.equal(response.statusCode, 400)
+  t.same(response.json().errors, [{ detail: 'is not known here', pointer: '#/__proto__' }])
+})
+
+const JSON_TYPE = 'application/json'
+const NO_BODY_FOR_US: readonly (readonly [
+  string,
+  string | undefined,
+  string | Buffer | undefined,
+  number,
+])[] = [
+  ['no body', undefined, undefined, 400],
+  ['an empty body', JSON_TYPE, '', 400],
+  ['half a body', JSON_TYPE, '{"email"', 400],
+  ['JSON that is not in UTF-8', JSON_TYPE, Buffer.from('{"email":"\xe9"}', 'latin1'), 400],
+  ['64 kB and one byte', JSON_TYPE, JSON.stringify('x'.repeat(65_535)), 413],
+  ['JSON as text', 'text/plain', '{}', 415],
+  ['a form', 'application/x-www-form-urlencoded', 'email=x', 415],
+  ['a malformed content type', ';;', '{}', 415],
+]
+for (const [what, type, payload, status] of NO_BODY_FOR_US) {
+  t.test(`preferences as ${what} are refused with ${status}`, async (t) => {
+    const { app, stored } = t.context
+    const response = await app.inject({
+      method: 'PUT',
+      url: urlOf('PTY-1'),
+      headers: type === undefined ? {} : { 'content-type': type },
+      ...(payload === undefined ? {} : { payload }),
+    })
+    t.equal(response.statusCode, status)
+    t.equal(response.headers['content-type'], 'application/problem+json')
+    t.equal(stored.size, 0)
+  })
+}
+
+const PARTIES = [
+  'a/b',
+  '/',
+  '%',
+  '%2F',
+  '%252F',
+  '100%',
+  '?x=1#y',
+  'a b+c',
+  'ä😀\u202e',
+  '...',
+  'LIST',
+  'list ',
+  'list/',
+  '__proto__',
+  'constructor',
+  '{partyLocator}',
+  ':partyLocator',
+  '\u0001\n\r',
+  '😀'.repeat(127),
+  'x'.repeat(255),
+]
+for (const partyLocator of PARTIES) {
+  t.test(
+    `a party named ${JSON.stringify(partyLocator).slice(0, 40)} is stored and shown by that name`,
+    async (t) => {
+      const { app, stored } = t.context
+      const put = await app.inject({ method: 'PUT', url: urlOf(partyLocator), payload: FULL })
+      t.equal(put.statusCode, 200)
+      t.same([...stored.keys()], [partyLocator])
+      t.same((await app.inject(urlOf(partyLocator))).json(), FULL)
+    },
+  )
+}
+
+t.test('a party of any name is stored and shown by that name', async (t) => {
+  const { app, stored } = t.context
+  const name = fc
+    .string({ unit: 'binary', minLength: 1, maxLength: 60 })
+    .filter((text) => isPartyLocator(text) && text !== 'list')
+  await fc.assert(
+    fc.asyncProperty(name, async (partyLocator) => {
+      stored.clear()
+      const put = await app.inject({ method: 'PUT', url: urlOf(partyLocator), payload: {} })
+      const get = await app.inject(urlOf(partyLocator))
+      return put.statusCode === 200 && stored.has(partyLocator) && get.statusCode === 200
+    }),
+    { numRuns: 300 },
+  )
+})
+
+const NO_PARTIES = [
+  ['/preferences/', 'without a name'],
+  ['/preferences/a%00', 'with NUL'],
+  [`/preferences/${'x'.repeat(256)}`, 'with a name of 256 characters'],
+] as const
+for (const [url, what] of NO_PARTIES) {
+  t.test(`a party ${what} is refused`, async (t) => {
+    const { app, stored } = t.context
+    for (const method of ['GET', 'PUT'] as const) {
+      const response = await app.inject({ method, url, ...(method === 'PUT' ? { payload: {} } : {}) })
+      t.equal(response.statusCode, 400)
+      t.match(response.json().errors, [
+        { parameter: 'partyLocator', detail: /^must have 1 to 255 characters/ },
+      ])
+    }
+    t.equal(stored.size, 0)
+  })
+}
+
+for (const url of ['/preferences/%ED%A0%80', '/preferences/%zz', '/preferences/%']) {
+  t.test(`${url}, which is no text, is refused`, async (t) => {
+    t.equal((await t.context.app.inject(url)).statusCode, 400)
+  })
+}
+
+for (const url of ['/preferences/list', '/preferences/%6Cist', '/preferences/%6c%69%73%74']) {
+  t.test(`${url} is the list and no party, which PUT says by 405`, async (t) => {
+    const { app, stored } = t.context
+    t.match((await app.inject(url)).json(), { items: [], nextCursor: null })
+    const put = await app.inject({ method: 'PUT', url, payload: {} })
+    t.equal(put.statusCode, 405)
+    t.equal(put.headers.allow, 'GET, HEAD')
+    t.equal(stored.size, 0)
+  })
+}
+
+t.test('the list leads from page to page', async (t) => {
+  const { app } = t.context
+  const parties = ['ä😀', 'a/b', '\u0001', 'PTY-1', '😀'.repeat(127)]
+  for (const party of parties) await app.inject({ method: 'PUT', url: urlOf(party), payload: {} })
+  const seen: string[] = []
+  let cursor: string | null = null
+  do {
+    const query: Record<string, string> = cursor === null ? { limit: '2' } : { limit: '2', cursor }
+    const { items, nextCursor } = (await app.inject({ url: '/preferences/list', query })).json()
+    seen.push(...items.map(({ partyLocator }: { partyLocator: string }) => partyLocator))
+    cursor = nextCursor
+  } while (cursor !== null)
+  t.same(seen, parties.toSorted())
+})
+
+for (const [query, parameters] of [
+  ['limit=0', ['limit']],
+  ['limit=201', ['limit']],
+  ['partyLocator=x&status=SENT', ['partyLocator', 'status']],
+  ['cursor=x', ['cursor']],
+  [`cursor=${Buffer.from('preferences1').toString('base64url')}`, ['cursor']],
+  [`cursor=${Buffer.from('preferences"\\u0000"').toString('base64url')}`, ['cursor']],
+  [`cursor=${Buffer.from('log"x"').toString('base64url')}`, ['cursor']],
+] as const) {
+  t.test(`/preferences/list?${query.slice(0, 40)} is refused, naming ${parameters.join(', ')}`, async (t) => {
+    const response = await t.context.app.inject(`/preferences/list?${query}`)
+    t.equal(response.statusCode, 400)
+    t.match(
+      response.json().errors,
+      parameters.map((parameter) => ({ parameter })),
+    )
+  })
+}
+
+t.test('an outage is a 503 that may be tried again', async (t) => {
+  const reject = () => Promise.reject(OUTAGE)
+  const { all } = dependencies({ preferences: { list: reject, get: reject, put: reject } })
+  const app = documentedApp(all)
+  t.teardown(() => app.close())
+  for (const [method, url] of [
+    ['GET', '/preferences/list'],
+    ['GET', '/preferences/PTY-1'],
+    ['PUT', '/preferences/PTY-1'],
+  ] as const) {
+    const response = await app.inject({ method, url, ...(method === 'PUT' ? { payload: {} } : {}) })
+    t.equal(response.statusCode, 503, `${method} ${url}`)
+    t.match(response.headers['retry-after'], /^\d+$/)
+  }
+})

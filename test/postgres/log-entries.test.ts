@@ -1,0 +1,68 @@
+import t from 'tap'
+import { loadCheckpoint } from '../../src/postgres/checkpoints.ts'
+import { commitChunk } from '../../src/postgres/commit-chunk.ts'
+import { commitRetries } from '../../src/postgres/commit-retries.ts'
+import { readDue } from '../../src/postgres/due-entries.ts'
+import { readLogEntry } from '../../src/postgres/log-entries.ts'
+import { openPool } from '../../src/postgres/pool.ts'
+import { createMigratedDatabase } from '../stack/databases.ts'
+import { aChunk, aFailedEntry, anEntry } from './fixtures.ts'
+
+const database = await createMigratedDatabase()
+const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 2 })
+t.teardown(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
+
+t.test('an entry comes with its decisions, the first one first', async (t) => {
+  await loadCheckpoint(pool, 'claims', 0)
+  const failed = { ...aFailedEntry('a'), offset: 9_007_199_254_740_993n }
+  await commitChunk(pool, aChunk([failed]), async () => new Map())
+  const { due } = await readDue(pool, { maxAgeMs: 60_000, attemptCountMax: 3, minPauseMs: -60_000 }, null, 10)
+  const { decision } = anEntry('a')
+  const retried = due.map((entry) => ({
+    due: entry,
+    decision,
+    status: 'SENT' as const,
+    attemptCount: 1,
+    address: null,
+  }))
+  await commitRetries(
+    pool,
+    'next',
+    retried,
+    async () => new Map([[failed.locator, { receipt: 'r', error: null }]]),
+  )
+
+  const entry = await readLogEntry(pool, failed.locator)
+  t.match(entry, {
+    locator: failed.locator,
+    eventId: 'a',
+    partyLocator: 'party-1',
+    status: 'SENT',
+    failureReason: null,
+    attemptCount: 1,
+    createdAt: TIME,
+    sentAt: TIME,
+    decisions: [
+      {
+        attempt: 0,
+        outcome: 'FAIL',
+        facts: failed.decision.facts,
+        receipt: null,
+        ruleTableRevision: 'def',
+        decidedAt: TIME,
+        offset: '9007199254740993',
+      },
+      { attempt: 1, outcome: 'SEND', receipt: 'r', ruleTableRevision: 'next', topic: 'claims', partition: 0 },
+    ],
+  })
+  t.equal(entry?.decisions.length, 2)
+})
+
+t.test('an unknown locator has no entry', async (t) => {
+  t.equal(await readLogEntry(pool, anEntry('b').locator), null)
+})

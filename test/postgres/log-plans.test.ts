@@ -1,0 +1,130 @@
+import pg from 'pg'
+import { sql } from 'slonik'
+import t from 'tap'
+import { z } from 'zod'
+import { CHANNELS } from '../../src/core/channel.ts'
+import { STATUSES } from '../../src/core/entry.ts'
+import type { LogFilter, LogPlace } from '../../src/core/log-entry.ts'
+import { logPageQuery } from '../../src/postgres/log-list.ts'
+import { openPool } from '../../src/postgres/pool.ts'
+import { createMigratedDatabase } from '../stack/databases.ts'
+import { fillLog, QUIET } from './fill-log.ts'
+
+const database = await createMigratedDatabase()
+const client = new pg.Client(database.url)
+await client.connect()
+await fillLog(client, 1_000_000)
+await client.end()
+const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
+t.teardown(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+/** One node of a plan, as far as we look at it. */
+interface Node {
+  readonly 'Node Type': string
+  readonly 'Actual Rows': number
+  readonly 'Actual Loops': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly 'Rows Removed by Index Recheck'?: number
+  readonly 'Shared Hit Blocks': number
+  readonly 'Shared Read Blocks': number
+  readonly Plans?: readonly Node[]
+}
+const explained = z.object({ 'QUERY PLAN': z.custom<readonly [{ readonly Plan: Node }]>() })
+
+/** Runs the very query of a page and says what it took. */
+async function costOf(filter: LogFilter, page: { limit: number; after: LogPlace | null }) {
+  const row = await pool.one(
+    sql.type(explained)`EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${logPageQuery(filter, page)}`,
+  )
+  const root = row['QUERY PLAN'][0].Plan
+  return {
+    rows: root['Actual Rows'],
+    read: readBy(root),
+    blocks: root['Shared Hit Blocks'] + root['Shared Read Blocks'],
+  }
+}
+
+/** Rows that scans returned or looked at in vain. */
+function readBy(node: Node): number {
+  const own = /Scan/.test(node['Node Type'])
+    ? node['Actual Rows'] +
+      (node['Rows Removed by Filter'] ?? 0) +
+      (node['Rows Removed by Index Recheck'] ?? 0)
+    : 0
+  return (node.Plans ?? []).reduce((sum, child) => sum + readBy(child), own * node['Actual Loops'])
+}
+
+const PARTIES = [undefined, 'party-hot', 'party-1', 'party-of-nobody']
+const EVENT_TYPES = [undefined, 'policy.issued', 'claim.paid', 'payment.void', 'unknown']
+const TIMES = [
+  {},
+  QUIET,
+  { from: QUIET.from },
+  { to: QUIET.to },
+  { from: '2027-01-01T00:00:00.000000Z' },
+  { to: '2025-01-01T00:00:00.000000Z' },
+]
+const PLACES = [
+  null,
+  { createdAt: '2026-01-01T00:20:00.000000Z', locator: 'NTF-01900000-0000-7000-8000-000000092888' },
+]
+
+const combinations = PARTIES.flatMap((partyLocator) =>
+  EVENT_TYPES.flatMap((eventType) =>
+    [undefined, ...STATUSES].flatMap((status) =>
+      [undefined, ...CHANNELS].flatMap((channel) =>
+        TIMES.map((times): LogFilter => ({ partyLocator, eventType, status, channel, ...times })),
+      ),
+    ),
+  ),
+)
+
+/** Nine walks at most, and each goes down five levels of its index at most. */
+const BLOCKS_OF_WALKS_MAX = 9 * 5
+
+/** Says what a page took too much, or nothing. */
+async function faultsOf(
+  filter: LogFilter,
+  page: { limit: number; after: LogPlace | null },
+): Promise<string[]> {
+  const { rows, read, blocks } = await costOf(filter, page)
+  const isFault = read > 10 * page.limit || blocks > BLOCKS_OF_WALKS_MAX + 3 * rows
+  return isFault ? [`${JSON.stringify({ filter, page })}: ${read} rows, ${blocks} blocks, for ${rows}`] : []
+}
+
+for (const limit of [1, 50]) {
+  t.test(`any combination of filters reads at most ${10 * limit} rows for a page of ${limit}`, async (t) => {
+    const faults: string[] = []
+    for (const filter of combinations) {
+      for (const after of PLACES) faults.push(...(await faultsOf(filter, { limit, after })))
+    }
+    t.same(faults, [])
+  })
+}
+
+t.test('an event id with any other filters reads a row at most', async (t) => {
+  const faults: string[] = []
+  for (const eventId of ['event-00999990', 'event-00400001', 'unknown']) {
+    for (const filter of combinations) {
+      const { read } = await costOf({ ...filter, eventId }, { limit: 50, after: null })
+      if (read > 1) faults.push(`${JSON.stringify({ ...filter, eventId })}: ${read} rows`)
+    }
+  }
+  t.same(faults, [])
+})
+
+t.test('the rows are skewed as the plans above need it', async (t) => {
+  const countOf = async (filter: LogFilter) => (await costOf(filter, { limit: 1_000_000, after: null })).rows
+  t.ok((await countOf({ partyLocator: 'party-hot' })) > 90_000)
+  t.ok((await countOf({ eventType: 'policy.issued' })) > 800_000)
+  t.ok((await countOf({ status: 'FAILED', channel: 'SMS' })) > 4_000)
+  t.equal(await countOf({ partyLocator: 'party-hot', eventType: 'policy.issued' }), 0)
+  t.equal(await countOf({ status: 'FAILED', eventType: 'policy.issued' }), 0)
+  t.equal(await countOf({ partyLocator: 'party-hot', status: 'FAILED' }), 0)
+  t.equal(await countOf({ status: 'FAILED', channel: 'EMAIL' }), 0)
+  t.equal(await countOf({ eventType: 'claim.paid', channel: 'IN_APP' }), 0)
+  t.equal(await countOf({ partyLocator: 'party-hot', ...QUIET }), 0)
+})

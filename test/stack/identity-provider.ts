@@ -1,0 +1,157 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import {
+  type CryptoKey,
+  exportJWK,
+  generateKeyPair,
+  type JWK,
+  type JWTHeaderParameters,
+  type JWTPayload,
+  SignJWT,
+} from 'jose'
+import Provider from 'oidc-provider'
+import { freePort } from './free-port.ts'
+
+export const AUDIENCE = 'notifications-service'
+export const ADMIN_SCOPE = 'notifications:admin'
+const CLIENT = { id: 'console', secret: 'a-secret-of-the-tests' }
+const RESOURCE = 'https://notifications.example'
+
+/** A private key and its public half. */
+export interface SigningKey {
+  readonly kid: string
+  readonly privateKey: CryptoKey
+  readonly publicKey: CryptoKey
+  readonly privateJwk: JWK
+}
+
+/** A real OpenID provider on loopback. */
+export interface IdentityProvider {
+  readonly issuer: string
+  readonly keySetUrl: string
+  /** How often its key set was asked for. */
+  readonly keySetRequestCount: () => number
+  /** The key that it signs with now. */
+  readonly key: () => SigningKey
+  /** A token as clients get them, by the client credentials grant. */
+  token(scope?: string): Promise<string>
+  /** A token signed with its key, whose claims and header are those of a good one but for what is given. */
+  forge(
+    claims?: JWTPayload,
+    header?: Partial<JWTHeaderParameters>,
+    key?: SigningKey['privateKey'],
+  ): Promise<string>
+  /** From now on it signs with a new key, and only that one is in its key set. */
+  rotate(): Promise<void>
+  /** `up`, or what every request gets instead: a 500, no answer at all, or this handler's. */
+  be(state: 'up' | 'broken' | 'hanging' | RequestListener): void
+  stop(): Promise<void>
+}
+
+/** Starts one, with a fresh RSA key. */
+export async function startIdentityProvider(): Promise<IdentityProvider> {
+  const port = await freePort()
+  const issuer = `http://127.0.0.1:${port}`
+  const keySetUrl = `${issuer}/jwks`
+  let key = await newSigningKey()
+  let up = providerOf(issuer, key)
+  let handle: RequestListener | null = null
+  let keySetRequestCount = 0
+  const server = createServer((request, response) => {
+    if (request.url?.startsWith('/jwks')) keySetRequestCount++
+    const answer = handle ?? up
+    answer(request, response)
+  })
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+
+  return {
+    issuer,
+    keySetUrl,
+    keySetRequestCount: () => keySetRequestCount,
+    key: () => key,
+    token: async (scope) => {
+      const response = await fetch(`${issuer}/token`, {
+        method: 'POST',
+        headers: { authorization: `Basic ${btoa(`${CLIENT.id}:${CLIENT.secret}`)}` },
+        body: new URLSearchParams({
+          grant_type: 'client_credentials',
+          resource: RESOURCE,
+          ...(scope === undefined ? {} : { scope }),
+        }),
+      })
+      const { access_token } = (await response.json()) as { access_token?: string }
+      if (access_token === undefined) throw new Error(`no token: status ${response.status}`)
+      return access_token
+    },
+    forge: (claims = {}, header = {}, privateKey = key.privateKey) => {
+      const now = Math.floor(Date.now() / 1000)
+      const good = {
+        iss: issuer,
+        aud: AUDIENCE,
+        sub: CLIENT.id,
+        iat: now,
+        exp: now + 600,
+        scope: ADMIN_SCOPE,
+      }
+      return new SignJWT({ ...good, ...claims })
+        .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: key.kid, ...header })
+        .sign(privateKey)
+    },
+    rotate: async () => {
+      key = await newSigningKey()
+      up = providerOf(issuer, key)
+    },
+    be: (state) => {
+      if (typeof state === 'function') handle = state
+      else
+        handle =
+          state === 'up'
+            ? null
+            : (_request, response) => void (state === 'broken' && response.writeHead(500).end())
+    },
+    stop: async () => {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** An RSA key of its own id. */
+export async function newSigningKey(): Promise<SigningKey> {
+  const kid = crypto.randomUUID()
+  const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true })
+  const privateJwk = { ...(await exportJWK(privateKey)), kid, use: 'sig', alg: 'RS256' }
+  return { kid, privateKey, publicKey, privateJwk }
+}
+
+function providerOf(issuer: string, { privateJwk }: SigningKey): RequestListener {
+  const provider = new Provider(issuer, {
+    jwks: { keys: [privateJwk as never] },
+    ttl: { ClientCredentials: 600 },
+    clients: [
+      {
+        client_id: CLIENT.id,
+        client_secret: CLIENT.secret,
+        grant_types: ['client_credentials'],
+        response_types: [],
+        redirect_uris: [],
+      },
+    ],
+    features: {
+      clientCredentials: { enabled: true },
+      devInteractions: { enabled: false },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: () => ({
+          scope: ADMIN_SCOPE,
+          audience: AUDIENCE,
+          accessTokenFormat: 'jwt',
+          jwt: { sign: { alg: 'RS256' } },
+        }),
+      },
+    },
+  })
+  return provider.callback()
+}
