@@ -35,6 +35,7 @@ t.test('an entry comes with its decisions, the first one first', async (t) => {
     'next',
     retried,
     async () => new Map([[failed.locator, { receipt: 'r', error: null }]]),
+    { error: () => {} },
   )
 
   const entry = await readLogEntry(pool, failed.locator)
