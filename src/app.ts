@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { v7 as uuidv7 } from 'uuid'
 import type { Config } from './config.ts'
+import type { Channel } from './core/channel.ts'
 import { type Entry, idempotencyKey } from './core/entry.ts'
 import { loadEnvelopeMap } from './core/envelope.ts'
 import { parseEvent } from './core/event.ts'
@@ -49,6 +50,7 @@ export interface App {
 /** Puts the service together. Rejects, naming every fault, if the rule table or the envelope map cannot be used. */
 export async function createApp(config: Config, log: Logger): Promise<App> {
   const policy = await loadPolicy()
+  const migrations = await knownMigrations()
   const parties = createPartyClient({
     baseUrl: config.policyAdministration.url,
     connectionCountMax: config.policyAdministration.connections,
@@ -73,7 +75,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     readiness: async () => {
       if (stopping.signal.aborted) return { ready: false, reason: 'the service is stopping' }
       if (pool === null) return { ready: false, reason: 'the database has not been reached yet' }
-      const missing = await missingMigrations(pool, await knownMigrations())
+      const missing = await missingMigrations(pool, migrations)
       return missing === null ? { ready: true } : { ready: false, reason: missing }
     },
     logEntries: {
@@ -97,7 +99,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       openPool({ databaseUrl: url, connectionCountMax: poolMax }),
     )
     await patiently('the schema', log, stopping.signal, async () => {
-      const missing = await missingMigrations(database(), await knownMigrations())
+      const missing = await missingMigrations(database(), migrations)
       if (missing !== null) throw new Error(missing)
       await archive(database(), policy.ruleTable, [...templates.byEventType.values(), templates.generic])
     })
@@ -235,34 +237,23 @@ function createDelivery(config: Config, log: Logger) {
 
 function messageOfEntry({ locator, event, decision, text, address, attemptCount }: Entry): RowMessage[] {
   if (decision.outcome !== 'SEND' || text === null) return []
-  const { subject, body } = text
-  const { channel } = decision
-  return [
-    {
-      locator,
-      channel,
-      idempotencyKey: idempotencyKey(event.eventId, attemptCount),
-      to: address,
-      subject,
-      body,
-    },
-  ]
+  return [rowMessage(locator, event.eventId, decision.channel, attemptCount, address, text)]
 }
 
 function messageOfRetry({ due, decision, address, attemptCount }: RetriedEntry): RowMessage[] {
   if (decision.outcome !== 'SEND') return []
-  const { locator, subject, body } = due
-  const { channel } = decision
-  return [
-    {
-      locator,
-      channel,
-      idempotencyKey: idempotencyKey(due.eventId, attemptCount),
-      to: address,
-      subject,
-      body,
-    },
-  ]
+  return [rowMessage(due.locator, due.eventId, decision.channel, attemptCount, address, due)]
+}
+
+function rowMessage(
+  locator: string,
+  eventId: string,
+  channel: Channel,
+  attempt: number,
+  to: string | null,
+  { subject, body }: Pick<Outgoing, 'subject' | 'body'>,
+): RowMessage {
+  return { locator, channel, idempotencyKey: idempotencyKey(eventId, attempt), to, subject, body }
 }
 
 class DatabaseNotReached extends Error {
