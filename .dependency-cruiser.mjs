@@ -1,4 +1,4 @@
-/** Imports run one way: main → app → the rooms → core. Rooms never import each other. */
+/** Imports run one way: main → commands → app → the rooms → core. Rooms never import each other. */
 const rooms = '^src/(kafka|postgres|party|senders|http|telemetry)/'
 
 export default {
@@ -27,7 +27,7 @@ export default {
       name: 'rooms-never-import-each-other',
       comment: 'What two rooms share belongs to the core; what joins them belongs to app.ts.',
       severity: 'error',
-      from: { path: '^src/([^/]+)/', pathNot: '^src/(core|generated)/' },
+      from: { path: '^src/([^/]+)/', pathNot: '^src/(commands|core|generated)/' },
       to: { path: '^src/', pathNot: '^src/($1|core|generated)/' },
     },
     {
@@ -40,8 +40,16 @@ export default {
     {
       name: 'only-the-root-knows-the-rooms',
       severity: 'error',
-      from: { path: '^src/[^/]+\\.ts$', pathNot: '^src/(app|main)\\.ts$' },
+      from: { path: '^src/[^/]+\\.ts$', pathNot: '^src/app\\.ts$' },
       to: { path: rooms },
+    },
+    {
+      name: 'commands-are-the-entry-s-alone',
+      comment:
+        'Each command puts together what it needs; what two of them share belongs to a room or to the core.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(main\\.ts$|commands/)' },
+      to: { path: '^src/commands/' },
     },
     {
       name: 'nothing-imports-the-entry',

@@ -1,23 +1,16 @@
 #!/usr/bin/env node
 import { Command } from 'commander'
-import type { Logger } from 'pino'
-import { type App, createApp } from './app.ts'
-import { ConfigError, loadConfig, loadDatabaseUrl } from './config.ts'
+import { migrateCommand } from './commands/migrate.ts'
+import { serveCommand } from './commands/serve.ts'
+import { ConfigError } from './config.ts'
 import { EnvelopeMapError } from './core/envelope.ts'
 import { RuleTableError } from './core/rules/faults.ts'
-import { migrate } from './postgres/migrate.ts'
-import { limitSilence } from './postgres/pool.ts'
-import { createLog } from './telemetry/log.ts'
 
 const program = new Command('notifications-service')
   .description('Turns domain events from Kafka into member messages and writes one log row for each.')
   .showHelpAfterError()
-
-program
-  .command('serve', { isDefault: true })
-  .description('consume events, retry failed notifications and serve HTTP until told to stop')
-  .action(serve)
-program.command('migrate').description('bring the database schema up to date').action(runMigrations)
+  .addCommand(serveCommand, { isDefault: true })
+  .addCommand(migrateCommand)
 
 try {
   await program.parseAsync()
@@ -27,72 +20,4 @@ try {
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
   process.stderr.write(`${expected ? message : stack}\n`)
   process.exit(1)
-}
-
-async function runMigrations(): Promise<void> {
-  const log = createLog('info')
-  const names = await migrate(loadDatabaseUrl(process.env), log)
-  log.info({ migrations: names }, names.length === 0 ? 'the schema is up to date' : 'the schema was migrated')
-}
-
-async function serve(): Promise<void> {
-  const config = loadConfig(process.env)
-  const log = createLog(config.logLevel)
-  for (const warning of config.warnings) log.warn(warning)
-  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
-    process.on(event, (err) => {
-      log.fatal({ err }, `${event}: ending the process; what was under way is not committed and comes again`)
-      process.exit(1)
-    })
-  }
-  logWarnings(log)
-  limitSilence()
-  const app = await createApp(config, log)
-  const url = await app.start()
-  log.info({ url }, 'listening')
-  if (config.tokens === null) log.warn('all routes are open: set IDP_JWKS_URI to ask for tokens')
-  stopOnSignals(app, config.shutdownGraceMs, log)
-  app.failed.catch(async (err) => {
-    log.fatal({ err }, 'consumption has ended for good: ending the process, to be started again')
-    await stopWithin(app, config.shutdownGraceMs, log)
-    process.exit(1)
-  })
-}
-
-/** Warnings of the platform go to the log, like everything else, instead of to stderr. */
-function logWarnings(log: Logger): void {
-  process.removeAllListeners('warning')
-  process.on('warning', (warning) => {
-    // kafkajs computes a time-out of "now" as a negative number; Node takes it for 1 ms, which is what is meant.
-    const expected = warning.name === 'TimeoutNegativeWarning'
-    log[expected ? 'debug' : 'warn']({ err: warning }, `warning: ${warning.message}`)
-  })
-}
-
-/** The first signal stops in order, exit code 0; the second one ends the process at once. */
-function stopOnSignals(app: App, graceMs: number, log: Logger): void {
-  let stopping = false
-  const onSignal = async (signal: NodeJS.Signals): Promise<void> => {
-    if (stopping) process.exit(1)
-    stopping = true
-    log.info({ signal }, 'stopping')
-    process.exit((await stopWithin(app, graceMs, log)) ? 0 : 1)
-  }
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
-}
-
-/** False: it took longer than the grace period. Nothing is lost then either: what is not committed comes again. */
-async function stopWithin(app: App, graceMs: number, log: Logger): Promise<boolean> {
-  const late = new Promise<boolean>((resolve) => setTimeout(resolve, graceMs, false))
-  const stopped = app.stop().then(
-    () => true,
-    (err: unknown) => {
-      log.error({ err }, 'stopping failed')
-      return false
-    },
-  )
-  const inTime = await Promise.race([stopped, late])
-  log.info(inTime ? 'stopped' : 'not stopped within the grace period: ending the process')
-  return inTime
 }

@@ -1,0 +1,14 @@
+import { Command } from 'commander'
+import { loadDatabaseUrl } from '../config.ts'
+import { migrate } from '../postgres/migrate.ts'
+import { createLog } from '../telemetry/log.ts'
+
+export const migrateCommand = new Command('migrate')
+  .description('bring the database schema up to date')
+  .action(runMigrations)
+
+async function runMigrations(): Promise<void> {
+  const log = createLog('info')
+  const names = await migrate(loadDatabaseUrl(process.env), log)
+  log.info({ migrations: names }, names.length === 0 ? 'the schema is up to date' : 'the schema was migrated')
+}

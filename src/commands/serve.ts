@@ -1,0 +1,72 @@
+import { Command } from 'commander'
+import type { Logger } from 'pino'
+import { type App, createApp } from '../app.ts'
+import { loadConfig } from '../config.ts'
+import { limitSilence } from '../postgres/pool.ts'
+import { createLog } from '../telemetry/log.ts'
+
+export const serveCommand = new Command('serve')
+  .description('consume events, retry failed notifications and serve HTTP until told to stop')
+  .action(serve)
+
+async function serve(): Promise<void> {
+  const config = loadConfig(process.env)
+  const log = createLog(config.logLevel)
+  for (const warning of config.warnings) log.warn(warning)
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(event, (err) => {
+      log.fatal({ err }, `${event}: ending the process; what was under way is not committed and comes again`)
+      process.exit(1)
+    })
+  }
+  logWarnings(log)
+  limitSilence()
+  const app = await createApp(config, log)
+  const url = await app.start()
+  log.info({ url }, 'listening')
+  if (config.tokens === null) log.warn('all routes are open: set IDP_JWKS_URI to ask for tokens')
+  stopOnSignals(app, config.shutdownGraceMs, log)
+  app.failed.catch(async (err) => {
+    log.fatal({ err }, 'consumption has ended for good: ending the process, to be started again')
+    await stopWithin(app, config.shutdownGraceMs, log)
+    process.exit(1)
+  })
+}
+
+/** Warnings of the platform go to the log, like everything else, instead of to stderr. */
+function logWarnings(log: Logger): void {
+  process.removeAllListeners('warning')
+  process.on('warning', (warning) => {
+    // kafkajs computes a time-out of "now" as a negative number; Node takes it for 1 ms, which is what is meant.
+    const expected = warning.name === 'TimeoutNegativeWarning'
+    log[expected ? 'debug' : 'warn']({ err: warning }, `warning: ${warning.message}`)
+  })
+}
+
+/** The first signal stops in order, exit code 0; the second one ends the process at once. */
+function stopOnSignals(app: App, graceMs: number, log: Logger): void {
+  let stopping = false
+  const onSignal = async (signal: NodeJS.Signals): Promise<void> => {
+    if (stopping) process.exit(1)
+    stopping = true
+    log.info({ signal }, 'stopping')
+    process.exit((await stopWithin(app, graceMs, log)) ? 0 : 1)
+  }
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
+}
+
+/** False: it took longer than the grace period. Nothing is lost then either: what is not committed comes again. */
+async function stopWithin(app: App, graceMs: number, log: Logger): Promise<boolean> {
+  const late = new Promise<boolean>((resolve) => setTimeout(resolve, graceMs, false))
+  const stopped = app.stop().then(
+    () => true,
+    (err: unknown) => {
+      log.error({ err }, 'stopping failed')
+      return false
+    },
+  )
+  const inTime = await Promise.race([stopped, late])
+  log.info(inTime ? 'stopped' : 'not stopped within the grace period: ending the process')
+  return inTime
+}
