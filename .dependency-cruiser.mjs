@@ -34,7 +34,7 @@ export default {
       name: 'steps-know-core-only',
       comment: 'The pipeline and the retry take what they need as arguments.',
       severity: 'error',
-      from: { path: '^src/(dispatch|retry|patience|config)\\.ts$' },
+      from: { path: '^src/(dispatch|retry|backlog|patience|config)\\.ts$' },
       to: { path: '^src/', pathNot: '^src/core/' },
     },
     {

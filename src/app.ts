@@ -3,6 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { v7 as uuidv7 } from 'uuid'
+import packageJson from '../package.json' with { type: 'json' }
+import { type Assignment, createBacklog } from './backlog.ts'
 import type { Config } from './config.ts'
 import type { Channel } from './core/channel.ts'
 import { type Entry, idempotencyKey } from './core/entry.ts'
@@ -14,15 +16,17 @@ import { type DispatchNeeds, dispatch } from './dispatch.ts'
 import { templates } from './generated/templates.ts'
 import { createHttp, createManagement, type Http } from './http/server.ts'
 import { createConsumer } from './kafka/consumer.ts'
+import { createEndsReader } from './kafka/ends.ts'
 import { createPartyClient, type PartyClient } from './party/client.ts'
 import { patiently } from './patience.ts'
 import { archive } from './postgres/archive.ts'
-import { loadCheckpoint, resetCheckpoint } from './postgres/checkpoints.ts'
+import { listCheckpoints, loadCheckpoint, resetCheckpoint } from './postgres/checkpoints.ts'
 import { commitChunk } from './postgres/commit-chunk.ts'
 import { commitRetries } from './postgres/commit-retries.ts'
 import { type DueCursor, readDue } from './postgres/due-entries.ts'
 import { type Delivery, deliveryOf } from './postgres/entries.ts'
 import { isConflict, isUnreachable } from './postgres/errors.ts'
+import { countFailedRows } from './postgres/failed-rows.ts'
 import { readLogEntry } from './postgres/log-entries.ts'
 import { listLogEntries } from './postgres/log-list.ts'
 import { lookUp } from './postgres/look-up.ts'
@@ -34,6 +38,7 @@ import { createRetry, RETRY_MIN_PAUSE_MS } from './retry.ts'
 import { createEmailSender } from './senders/email.ts'
 import { type Outgoing, sendByChannel } from './senders/send.ts'
 import { createSmsSender } from './senders/sms.ts'
+import { createMetrics, type Metrics } from './telemetry/metrics.ts'
 
 const RULE_TABLE = new URL('../rules/dispatch.csv', import.meta.url)
 const ENVELOPE_MAP = new URL('../rules/envelope.json', import.meta.url)
@@ -63,6 +68,22 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   let pool: DatabasePool | null = null
   let worker: Worker | null = null
   let management: Http | null = null
+  const { broker } = config
+  const ends = createEndsReader(broker.brokers, broker.groupId, log)
+  const metrics = createMetrics({
+    version: packageJson.version,
+    ruleTableRevision: policy.ruleTable.revision,
+    backlog: createBacklog({
+      assignment: () => worker?.assignment() ?? null,
+      endsOf: ends.endsOf,
+      firstSince: ends.firstSince,
+      checkpoints: () => listCheckpoints(database(), broker.topics),
+      failedRows: () => countFailedRows(database(), retryLimitsOf(config)),
+      nowMs: Date.now,
+    }),
+    pool: () => pool && connectionsOf(pool),
+    isPolicyAdministrationDown: parties.isDown,
+  })
 
   const database = (): DatabasePool => {
     if (pool === null) throw new DatabaseNotReached()
@@ -104,7 +125,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       await archive(database(), policy.ruleTable, [...templates.byEventType.values(), templates.generic])
     })
     if (stopping.signal.aborted) return
-    worker = createWorker(config, policy, parties, pool, log)
+    worker = createWorker(config, policy, parties, pool, metrics, log)
     await worker.run()
   }
 
@@ -113,7 +134,13 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     start: async () => {
       const { url } = await http.listen()
       if (config.management !== null) {
-        management = createManagement(config.management, await http.document(), log)
+        const document = await http.document()
+        management = createManagement({
+          ...config.management,
+          log,
+          document,
+          exposeMetrics: metrics.expose,
+        })
         log.info(await management.listen(), 'the management listener is up')
       }
       work().catch((error) => {
@@ -125,7 +152,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       stopping.abort()
       await worker?.stop()
       await Promise.all([http.close(), management?.close()])
-      await parties.close()
+      await Promise.all([parties.close(), ends.close()])
       await pool?.end()
     },
   }
@@ -146,6 +173,8 @@ async function loadPolicy() {
 type Policy = Awaited<ReturnType<typeof loadPolicy>>
 
 interface Worker {
+  /** The partitions that are consumed here, by topic; null: it is no member of the consumer group. */
+  assignment(): Assignment | null
   run(): Promise<void>
   stop(): Promise<void>
 }
@@ -156,19 +185,36 @@ function createWorker(
   policy: Policy,
   parties: PartyClient,
   pool: DatabasePool,
+  metrics: Metrics,
   log: Logger,
 ): Worker {
   const { ruleTable, envelopeMap } = policy
-  const { broker, retry: limits } = config
-  const deliver = createDelivery(config, log)
+  const { broker } = config
+  const deliver = metrics.timed('send', createDelivery(config, log))
+  const contactsOf: PartyClient['lookUp'] = async (partyLocators, onAnswer) => {
+    const contacts = await parties.lookUp(partyLocators, onAnswer)
+    metrics.resolved(contacts)
+    return contacts
+  }
   const dispatchNeeds: DispatchNeeds = {
     parse: (message) => parseEvent(message, envelopeMap),
-    lookUp: (eventIds, partyLocators) => lookUp(pool, eventIds, partyLocators),
-    contactsOf: (partyLocators, onAnswer) => parties.lookUp(partyLocators, onAnswer),
+    lookUp: metrics.timed('look_up', (eventIds, partyLocators) => lookUp(pool, eventIds, partyLocators)),
+    contactsOf: metrics.timed('contacts', contactsOf),
     ruleTable,
     templates,
-    commit: (chunk) => commitChunk(pool, chunk, (inserted) => deliver(inserted.flatMap(messageOfEntry))),
-    isConflict,
+    commit: metrics.timed('commit', async (chunk) => {
+      const refused = new Set<string>()
+      const result = await commitChunk(pool, chunk, (inserted) =>
+        noting(refused, deliver(inserted.flatMap(messageOfEntry))),
+      )
+      metrics.committed(result, refused)
+      return result
+    }),
+    isConflict: (error) => {
+      const conflict = isConflict(error)
+      if (conflict) metrics.conflict()
+      return conflict
+    },
     newLocator: () => `NTF-${uuidv7()}`,
   }
   const consumer = createConsumer(
@@ -184,23 +230,30 @@ function createWorker(
       loadCheckpoint: (topic, partition) => loadCheckpoint(pool, topic, partition),
       resetCheckpoint: (topic, partition, held, offset) =>
         resetCheckpoint(pool, topic, partition, held, offset),
-      dispatch: (chunk, heartbeat) => dispatch(dispatchNeeds, chunk, heartbeat),
+      dispatch: (chunk, heartbeat) =>
+        metrics.dispatched(chunk, () => dispatch(dispatchNeeds, chunk, heartbeat)),
     },
     log,
   )
-  const dueLimits = {
-    maxAgeMs: limits.maxAgeMs,
-    attemptCountMax: limits.maxAttempts,
-    minPauseMs: RETRY_MIN_PAUSE_MS,
-  }
+  const dueLimits = { ...retryLimitsOf(config), minPauseMs: RETRY_MIN_PAUSE_MS }
   const retry = createRetry<DueCursor>({
     readDue: (after, countMax) => readDue(pool, dueLimits, after, countMax),
     preferencesOf: async (partyLocators) => (await lookUp(pool, [], partyLocators)).preferences,
-    contactsOf: (partyLocators) => parties.lookUp(partyLocators),
+    contactsOf: (partyLocators) => contactsOf(partyLocators),
     isDown: parties.isDown,
     decide: ruleTable.decide,
-    commit: (retried) =>
-      commitRetries(pool, ruleTable.revision, retried, (made) => deliver(made.flatMap(messageOfRetry)), log),
+    commit: async (retried) => {
+      const refused = new Set<string>()
+      const made = await commitRetries(
+        pool,
+        ruleTable.revision,
+        retried,
+        (locked) => noting(refused, deliver(locked.flatMap(messageOfRetry))),
+        log,
+      )
+      metrics.retried(made, refused)
+      return made
+    },
     clock: {
       nowMs: () => performance.now(),
       sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),
@@ -208,6 +261,7 @@ function createWorker(
     log,
   })
   return {
+    assignment: consumer.assignment,
     run: async () => {
       retry.start()
       await consumer.run()
@@ -216,6 +270,28 @@ function createWorker(
       await Promise.all([consumer.stop(), retry.stop()])
     },
   }
+}
+
+function retryLimitsOf({ retry: { maxAgeMs, maxAttempts } }: Config) {
+  return { maxAgeMs, attemptCountMax: maxAttempts }
+}
+
+function connectionsOf(pool: DatabasePool) {
+  const { acquiredConnections, idleConnections, waitingClients } = pool.state()
+  return { acquired: acquiredConnections, idle: idleConnections, waiters: waitingClients }
+}
+
+/** Keeps the locators of the rows whose sender failed, as of the last time that they were sent. */
+async function noting(
+  refused: Set<string>,
+  sending: Promise<ReadonlyMap<string, Delivery>>,
+): Promise<ReadonlyMap<string, Delivery>> {
+  const deliveries = await sending
+  deliveries.forEach(({ error }, locator) => {
+    if (error === null) refused.delete(locator)
+    else refused.add(locator)
+  })
+  return deliveries
 }
 
 /** A message on its way, and the row that it belongs to. */

@@ -10,9 +10,23 @@ const CONTENT_SECURITY_POLICY =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'"
 
-/** What operators see, on a listener of its own: the API document at `/openapi.json`, readable at `/docs`. */
-export function buildManagement(document: ApiDocument, log: Logger): App {
+export interface ManagementDependencies {
+  readonly log: Logger
+  readonly document: ApiDocument
+  /** All metrics as text, and the content type of that. */
+  readonly exposeMetrics: () => Promise<{ contentType: string; text: string }>
+}
+
+/**
+ * What operators see, on a listener of its own: metrics at `/metrics`, the API document at `/openapi.json`, readable at
+ * `/docs`. None of it holds data of a person, so none of it asks for a token.
+ */
+export function buildManagement({ log, document, exposeMetrics }: ManagementDependencies): App {
   const app = createBase(log, () => false)
+  app.get('/metrics', async (_, reply) => {
+    const { contentType, text } = await exposeMetrics()
+    return reply.type(contentType).send(text as never)
+  })
   app.get('/openapi.json', async () => document as never)
   app.register(swagger, { mode: 'static', specification: { document: document as never } })
   app.register(swaggerUi, {

@@ -1,8 +1,7 @@
 import type { Socket } from 'node:net'
-import type { Logger } from 'pino'
 import { type AppDependencies, buildApp } from './app.ts'
 import type { App } from './base.ts'
-import { type ApiDocument, buildManagement } from './management.ts'
+import { type ApiDocument, buildManagement, type ManagementDependencies } from './management.ts'
 
 interface Address {
   readonly host: string
@@ -35,8 +34,8 @@ export function createHttp({
 }
 
 /** The second HTTP server, for operators. */
-export function createManagement(address: Address, document: ApiDocument, log: Logger): Http {
-  return serverOf(buildManagement(document, log), address, 'MANAGEMENT_')
+export function createManagement({ host, port, ...dependencies }: Address & ManagementDependencies): Http {
+  return serverOf(buildManagement(dependencies), { host, port }, 'MANAGEMENT_')
 }
 
 /** `prefix` is that of the variables that the address comes from. */

@@ -52,6 +52,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   const pause = (durationMs: number) =>
     sleep(durationMs, undefined, { signal: stopping.signal }).catch(() => {})
   const batches = new Set<Promise<void>>()
+  let assignment: Readonly<Record<string, readonly number[]>> | null = null
   let failureCount = 0
   let finished: Promise<void> = Promise.resolve()
 
@@ -96,6 +97,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       log,
     })
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+      assignment = payload.memberAssignment
       void partitions.onJoin(payload.memberAssignment)
       log.info(
         { groupId: options.groupId, assignment: payload.memberAssignment },
@@ -113,6 +115,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       await Promise.race([joining, stopped.then(() => settled(joining, JOIN_WAIT_MS))])
       return await Promise.race([crashed, stopped, appeared(admin, missing, over.signal)])
     } finally {
+      assignment = null
       over.abort()
       // kafkajs has logged what it could not do; how the membership ended must not be lost over it.
       await settled(consumer.disconnect(), DISCONNECT_WAIT_MS)
@@ -181,6 +184,8 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   }
 
   return {
+    /** The partitions of the present membership in the group, by topic; null while there is none. */
+    assignment: () => assignment,
     run: () => {
       const running = run()
       finished = running.catch(() => {})

@@ -20,6 +20,17 @@ export async function loadCheckpoint(pool: DatabasePool, topic: string, partitio
     WHERE topic = ${topic} AND partition_id = ${partition}`)
 }
 
+/** The checkpoints of all partitions of these topics that have one. Locks nothing. */
+export function listCheckpoints(
+  pool: DatabasePool,
+  topics: readonly string[],
+): Promise<readonly { topic: string; partition: number; offset: bigint }[]> {
+  const row = offsetRow.extend({ topic: z.string(), partition: z.number() })
+  return pool.any(sql.type(row)`
+    SELECT topic, partition_id AS partition, "offset" FROM notifications.projection_checkpoints
+    WHERE topic = ANY(${sql.array([...topics], 'text')})`)
+}
+
 /** Reads and locks the checkpoint until the transaction ends; -1 where the row is gone. */
 export async function lockCheckpoint(
   tx: CommonQueryMethods,

@@ -17,7 +17,8 @@ async function documentOf(tokens: typeof TOKENS | null) {
 
 const open = await documentOf(null)
 const closed = await documentOf(TOKENS)
-const management = createManagement({ host: '127.0.0.1', port: 0 }, open, log)
+const needs = { document: open, log, exposeMetrics: async () => ({ contentType: 'text/x', text: 'up 1\n' }) }
+const management = createManagement({ ...needs, host: '127.0.0.1', port: 0 })
 const { url } = await management.listen()
 t.teardown(() => management.close())
 
@@ -97,6 +98,12 @@ t.test('/docs and all that it loads come from here', async (t) => {
   t.match(initializer, 'validatorUrl: null')
 })
 
+t.test('/metrics is what the service exposes, as the type that it says', async (t) => {
+  const response = await fetch(`${url}/metrics`)
+  t.equal(response.headers.get('content-type'), 'text/x')
+  t.equal(await response.text(), 'up 1\n')
+})
+
 t.test('it has the same manners as the public listener', async (t) => {
   const response = await fetch(`${url}/nowhere`)
   t.equal(response.status, 404)
@@ -106,7 +113,7 @@ t.test('it has the same manners as the public listener', async (t) => {
 
 t.test('a port in use names the variable to change', async (t) => {
   const { port } = new URL(url)
-  const other = createManagement({ host: '127.0.0.1', port: Number(port) }, open, log)
+  const other = createManagement({ ...needs, host: '127.0.0.1', port: Number(port) })
   await t.rejects(other.listen(), { message: /set MANAGEMENT_PORT to a free one$/ })
   await other.close()
 })

@@ -1,0 +1,95 @@
+import { Gauge, type Registry } from 'prom-client'
+
+/** What is asked for at the time of a scrape. */
+export interface Sources {
+  readonly version: string
+  readonly ruleTableRevision: string
+  readonly backlog: () => Promise<Backlog>
+  /** Null: the database has not been reached yet. */
+  readonly pool: () => Pool | null
+  readonly isPolicyAdministrationDown: () => boolean
+}
+
+interface Backlog {
+  /** Null: this process is no member of the consumer group. */
+  readonly assignedCount: number | null
+  readonly brokerReachable: boolean
+  readonly databaseReachable: boolean
+  readonly partitions: readonly {
+    readonly topic: string
+    readonly partition: number
+    readonly messageCount: number
+    readonly oldestAgeS: number
+  }[]
+  readonly failedRows: { readonly waiting: number; readonly givenUp: number } | null
+}
+
+interface Pool {
+  readonly acquired: number
+  readonly idle: number
+  readonly waiters: number
+}
+
+/** Registers what is not counted but read; the result reads it, and costs nothing until it is called. */
+export function createGauges(sources: Sources, registers: Registry[]): () => Promise<void> {
+  function gauge<Label extends string = never>(name: string, help: string, labelNames: Label[] = []) {
+    return new Gauge({ name: `notifications_${name}`, help, labelNames, registers })
+  }
+  const joined = gauge('consumer_joined', '1 while this process is a member of the consumer group')
+  const assigned = gauge('assigned_partitions', 'Partitions that this process owns')
+  const broker = gauge('broker_reachable', '1 if the broker answered this scrape')
+  const database = gauge('database_reachable', '1 if the database answered this scrape')
+  const lag = gauge(
+    'consumer_lag_messages',
+    "Messages beyond the database's checkpoint, of each partition that this process owns",
+    ['topic', 'partition'],
+  )
+  const age = gauge(
+    'oldest_unprocessed_event_age_seconds',
+    'Age of the oldest message beyond the checkpoint, to a tenth; 0 if there is none',
+    ['topic', 'partition'],
+  )
+  const failedRows = gauge(
+    'failed_rows',
+    'Failed rows, of the newest 100,000, that wait for a retry or are given up; the same in every replica',
+    ['state'],
+  )
+  const connections = gauge('database_pool_connections', 'Connections to the database', ['state'])
+  const waiters = gauge('database_pool_waiters', 'Pieces of work that wait for a connection to the database')
+  const down = gauge(
+    'policy_administration_down',
+    '1 while no look-up is made, because policy administration is known to be down',
+  )
+  gauge('build_info', 'Always 1: the version that runs, and its rule table', [
+    'version',
+    'rule_table_revision',
+  ]).set({ version: sources.version, rule_table_revision: sources.ruleTableRevision }, 1)
+
+  function setPartitions({ partitions }: Backlog): void {
+    lag.reset()
+    age.reset()
+    for (const { topic, partition, messageCount, oldestAgeS } of partitions) {
+      lag.set({ topic, partition }, messageCount)
+      age.set({ topic, partition }, oldestAgeS)
+    }
+  }
+
+  return async () => {
+    const backlog = await sources.backlog()
+    joined.set(backlog.assignedCount === null ? 0 : 1)
+    assigned.set(backlog.assignedCount ?? 0)
+    broker.set(backlog.brokerReachable ? 1 : 0)
+    database.set(backlog.databaseReachable ? 1 : 0)
+    setPartitions(backlog)
+    failedRows.reset()
+    if (backlog.failedRows !== null) {
+      failedRows.set({ state: 'waiting' }, backlog.failedRows.waiting)
+      failedRows.set({ state: 'given_up' }, backlog.failedRows.givenUp)
+    }
+    const pool = sources.pool()
+    connections.set({ state: 'acquired' }, pool?.acquired ?? 0)
+    connections.set({ state: 'idle' }, pool?.idle ?? 0)
+    waiters.set(pool?.waiters ?? 0)
+    down.set(sources.isPolicyAdministrationDown() ? 1 : 0)
+  }
+}

@@ -1,0 +1,100 @@
+import { readFile } from 'node:fs/promises'
+import pg from 'pg'
+import t from 'tap'
+import type { Service } from '../stack/service.ts'
+import { until } from '../stack/until.ts'
+import { anEvent, createWorld } from '../stack/world.ts'
+import { type Exposition, readExposition } from '../telemetry/exposition.ts'
+
+const PARTITION_COUNT = 2
+const world = await createWorld({ partitionCount: PARTITION_COUNT })
+t.teardown(() => world.close())
+const service = await world.serve({ MANAGEMENT_PORT: '0' })
+const managementUrl = await urlOf(service)
+
+async function urlOf(started: Service): Promise<string> {
+  return String((await started.logged(/^the management listener is up$/)).url)
+}
+
+async function scrape(url = managementUrl): Promise<Exposition> {
+  const response = await fetch(`${url}/metrics`)
+  t.match(response.headers.get('content-type'), /^text\/plain; version=0\.0\.4/)
+  return readExposition(await response.text())
+}
+
+function partitionsOf({ families }: Exposition, name = 'notifications_consumer_lag_messages') {
+  return (families.get(name)?.metrics ?? []).map(({ labels = {}, value }) => ({
+    place: `${labels.topic}/${labels.partition}`,
+    value: Number(value),
+  }))
+}
+const lagOf = (found: Exposition) => partitionsOf(found).reduce((sum, { value }) => sum + value, 0)
+const AGE = 'notifications_oldest_unprocessed_event_age_seconds'
+const oldestOf = (found: Exposition) => Math.max(...partitionsOf(found, AGE).map(({ value }) => value))
+
+t.test('what was dispatched is counted', async (t) => {
+  await service.logged(/^joined the consumer group$/)
+  const skipped = Array.from({ length: 5 }, () => anEvent({ partyLocator: 'no-email-1' }))
+  const sent = Array.from({ length: 20 }, () => anEvent())
+  await world.publish([...sent, ...sent.slice(0, 3), ...skipped, { value: 'no JSON' }])
+  await world.caughtUp()
+  const { value, observed } = await scrape()
+  t.equal(value('notifications_outcomes_total', { status: 'SENT', channel: 'EMAIL', rule: 'email' }), 20)
+  t.equal(value('notifications_outcomes_total', { status: 'SKIPPED', channel: 'EMAIL', rule: 'no-email' }), 5)
+  t.equal(value('notifications_events_total', { event_type: 'claim.paid', status: 'SENT' }), 20)
+  t.equal(value('notifications_duplicates_total'), 3)
+  t.equal(value('notifications_rejected_messages_total', { code: 'not-json' }), 1)
+  for (const stage of ['look_up', 'contacts', 'commit', 'send']) {
+    t.ok(observed('notifications_stage_duration_seconds', `{stage="${stage}"}`), stage)
+  }
+})
+
+t.test('every metric that the dashboard and the alerts name is there', async (t) => {
+  const { names } = await scrape()
+  for (const file of ['dashboard.json', 'alerts.yaml']) {
+    const text = await readFile(new URL(`../../src/telemetry/${file}`, import.meta.url), 'utf8')
+    const named = new Set(text.match(/\b(notifications|nodejs|process)_[a-z0-9_]+/g))
+    t.ok(named.size > 5, file)
+    for (const name of named) t.ok(names.has(name), `${name} of ${file}`)
+  }
+})
+
+t.test('while consumption is held up, the lag grows to the true number, and its age with it', async (t) => {
+  await world.caughtUp()
+  t.equal(lagOf(await scrape()), 0)
+  const locker = new pg.Client(world.databaseUrl)
+  await locker.connect()
+  await locker.query('BEGIN')
+  await locker.query('SELECT FROM notifications.projection_checkpoints FOR UPDATE')
+  await world.publish(Array.from({ length: 37 }, () => anEvent()))
+  t.equal(lagOf(await scrape()), 37)
+  await until(async () => oldestOf(await scrape()) >= 3, { what: 'the oldest message to be 3 s old' })
+  await world.publish(Array.from({ length: 5 }, () => anEvent()))
+  t.equal(lagOf(await scrape()), 42)
+  await until(async () => (await scrape()).value('notifications_chunks_total', { result: 'failed' }), {
+    what: 'the chunk that cannot be committed to be counted',
+    timeoutMs: 30_000,
+  })
+  await locker.query('ROLLBACK')
+  await locker.end()
+  await world.caughtUp()
+  const after = await scrape()
+  t.equal(lagOf(after), 0)
+  t.equal(oldestOf(after), 0)
+})
+
+t.test('each replica tells of the partitions that it owns, and no two of the same', async () => {
+  const second = await world.serve({ MANAGEMENT_PORT: '0' })
+  const urls = [managementUrl, await urlOf(second)]
+  const all = Object.values(world.topics).flatMap((topic) =>
+    Array.from({ length: PARTITION_COUNT }, (_, partition) => `${topic}/${partition}`),
+  )
+  await until(
+    async () => {
+      const owned = await Promise.all(urls.map(async (url) => partitionsOf(await scrape(url))))
+      const places = owned.flat().map(({ place }) => place)
+      return owned.every(({ length }) => length > 0) && places.toSorted().join() === all.toSorted().join()
+    },
+    { what: 'the two to share the partitions', timeoutMs: 60_000 },
+  )
+})

@@ -1,0 +1,196 @@
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { parse } from 'yaml'
+import type { CommitResult, RejectedMessage } from '../../src/core/chunk.ts'
+import type { Entry } from '../../src/core/entry.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { aFailedEntry, aMessage, anEntry } from '../postgres/fixtures.ts'
+import { readExposition } from './exposition.ts'
+
+function theMetrics() {
+  const metrics = createMetrics({
+    version: '1.2.3',
+    ruleTableRevision: 'abc',
+    backlog: async () => ({
+      assignedCount: 2,
+      brokerReachable: true,
+      databaseReachable: true,
+      partitions: [{ topic: 'claims', partition: 3, messageCount: 7, oldestAgeS: 12.5 }],
+      failedRows: { waiting: 4, givenUp: 5 },
+    }),
+    pool: () => ({ acquired: 1, idle: 2, waiters: 3 }),
+    isPolicyAdministrationDown: () => true,
+  })
+  return { metrics, read: async () => readExposition((await metrics.expose()).text) }
+}
+
+const committed = (inserted: Entry[], rejected: RejectedMessage[] = []): CommitResult => ({
+  kind: 'committed',
+  inserted,
+  rejected,
+})
+const chunkOf = (count: number) => ({
+  topic: 'claims',
+  partition: 0,
+  heldOffset: -1n,
+  nextOffset: BigInt(count) - 1n,
+  messages: Array.from({ length: count }, (_, i) => aMessage(BigInt(i))),
+})
+
+t.test('rows are counted by status, channel and rule, and by event type', async (t) => {
+  const { metrics, read } = theMetrics()
+  metrics.committed(committed([anEntry('a'), anEntry('b'), aFailedEntry('c')]), new Set())
+  const { value } = await read()
+  t.equal(value('notifications_outcomes_total', { status: 'SENT', channel: 'EMAIL', rule: 'send-email' }), 2)
+  t.equal(
+    value('notifications_outcomes_total', { status: 'FAILED', channel: 'EMAIL', rule: 'unresolved' }),
+    1,
+  )
+  t.equal(value('notifications_events_total', { event_type: 'claim.paid', status: 'SENT' }), 2)
+})
+
+t.test('a row whose sender failed is counted as the FAILED row that it is', async (t) => {
+  const { metrics, read } = theMetrics()
+  const entry = anEntry('a')
+  const { event: due } = entry
+  const retry = { ...entry, due: { ...due, locator: entry.locator, subject: '', body: '', attemptCount: 1 } }
+  metrics.committed(committed([entry]), new Set([entry.locator]))
+  metrics.retried([retry], new Set([entry.locator]))
+  const { value } = await read()
+  const labels = { status: 'FAILED', channel: 'EMAIL', rule: 'send-email' }
+  t.equal(value('notifications_outcomes_total', labels), 1)
+  t.equal(value('notifications_retries_total', labels), 1)
+})
+
+t.test('event types that producers invent make no new series', async (t) => {
+  const { metrics, read } = theMetrics()
+  const entries = ['x.1', 'x.2', '__proto__', 'constructor'].map((eventType) => {
+    const entry = anEntry(eventType)
+    return { ...entry, event: { ...entry.event, eventType } }
+  })
+  metrics.committed(committed(entries), new Set())
+  const { families, value } = await read()
+  t.equal(families.get('notifications_events_total')?.metrics.length, 1)
+  t.equal(value('notifications_events_total', { event_type: 'other', status: 'SENT' }), 4)
+})
+
+t.test('what a chunk came to is counted: rows, duplicates, rejected messages, results', async (t) => {
+  const { metrics, read } = theMetrics()
+  const rejected = [
+    { message: aMessage(), rejection: { code: 'not-json' as const, error: 'the value is not valid JSON' } },
+  ]
+  const done = committed([anEntry('a')], rejected)
+  await metrics.dispatched(chunkOf(5), async () => done)
+  metrics.committed(done, new Set())
+  await metrics.dispatched(chunkOf(9), async () => ({ kind: 'moved', checkpoint: 1n }))
+  await t.rejects(metrics.dispatched(chunkOf(9), () => Promise.reject(new Error('no database'))))
+  metrics.committed({ kind: 'moved', checkpoint: 1n }, new Set())
+  const { value, observed } = await read()
+  t.equal(value('notifications_duplicates_total'), 3)
+  t.equal(value('notifications_rejected_messages_total', { code: 'not-json' }), 1)
+  t.equal(value('notifications_rejected_messages_total', { code: 'empty' }), 0)
+  for (const result of ['committed', 'moved', 'failed']) {
+    t.equal(value('notifications_chunks_total', { result }), 1, result)
+  }
+  t.equal(observed('notifications_chunk_messages'), 1)
+  t.equal(observed('notifications_chunk_duration_seconds'), 3)
+})
+
+t.test('a stage is timed whether it succeeds or fails, and passes on what it is given', async (t) => {
+  const { metrics, read } = theMetrics()
+  const double = metrics.timed('look_up', async (value: number) => {
+    if (value < 0) throw new Error('negative')
+    return value * 2
+  })
+  t.equal(await double(2), 4)
+  await t.rejects(double(-1), /negative/)
+  t.equal((await read()).observed('notifications_stage_duration_seconds', '{stage="look_up"}'), 2)
+})
+
+t.test('contacts are counted by what came of the look-up', async (t) => {
+  const { metrics, read } = theMetrics()
+  metrics.resolved(
+    new Map([
+      ['a', { state: 'found', email: null, phone: null }],
+      ['b', { state: 'not found' }],
+      ['c', { state: 'not found' }],
+      ['d', { state: 'unresolved', error: 'x', unasked: false }],
+    ]),
+  )
+  const { value } = await read()
+  t.same(
+    ['found', 'not found', 'unresolved'].map((state) =>
+      value('notifications_contact_lookups_total', { state }),
+    ),
+    [1, 2, 1],
+  )
+})
+
+t.test('what waits is read when it is asked for', async (t) => {
+  const { value } = await theMetrics().read()
+  const place = { topic: 'claims', partition: '3' }
+  t.equal(value('notifications_consumer_lag_messages', place), 7)
+  t.equal(value('notifications_oldest_unprocessed_event_age_seconds', place), 12.5)
+  t.equal(value('notifications_failed_rows', { state: 'waiting' }), 4)
+  t.equal(value('notifications_failed_rows', { state: 'given_up' }), 5)
+  t.equal(value('notifications_database_pool_waiters'), 3)
+  t.equal(value('notifications_consumer_joined'), 1)
+  t.equal(value('notifications_assigned_partitions'), 2)
+  t.equal(value('notifications_policy_administration_down'), 1)
+  t.equal(value('notifications_build_info', { version: '1.2.3', rule_table_revision: 'abc' }), 1)
+})
+
+const file = (name: string) => readFile(new URL(`../../src/telemetry/${name}`, import.meta.url), 'utf8')
+
+t.test('the text is valid, and is what promtool takes where it is installed', async (t) => {
+  const { metrics, read } = theMetrics()
+  metrics.committed(committed([anEntry('a')]), new Set())
+  const { families } = await read()
+  t.ok(families.size > 30)
+  for (const { name, help, type } of families.values()) {
+    t.ok(help, `${name} says what it is`)
+    if (name.startsWith('notifications_')) t.equal(type === 'COUNTER', name.endsWith('_total'), name)
+  }
+  const { text } = await metrics.expose()
+  const fault = await promtool(['check', 'metrics'], text)
+  if (fault === null)
+    t.comment('promtool is not installed (Debian package prometheus): the parser alone has checked')
+  // Of prom-client's own metrics it says that some names could be better.
+  else t.notMatch(fault, /notifications_|error while linting|parse/i)
+})
+
+t.test(
+  'every alert has its section in the README, and promtool takes the rules where it is installed',
+  async (t) => {
+    const { groups } = parse(await file('alerts.yaml')) as {
+      groups: { rules: { alert: string; expr: string }[] }[]
+    }
+    const rules = groups.flatMap((group) => group.rules)
+    t.ok(rules.length > 5)
+    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
+    const sections = [...readme.matchAll(/^\*\*`(Notifications\w+)`\*\*/gm)].map(([, name]) => name)
+    t.same(
+      sections,
+      rules.map(({ alert }) => alert),
+    )
+    const fault = await promtool([
+      'check',
+      'rules',
+      new URL('../../src/telemetry/alerts.yaml', import.meta.url).pathname,
+    ])
+    if (fault !== null) t.equal(fault, '')
+  },
+)
+
+/** What promtool complains of; null where it is not installed. */
+async function promtool(args: string[], input = ''): Promise<string | null> {
+  const running = promisify(execFile)('promtool', args)
+  running.child.stdin?.end(input)
+  return running.then(
+    () => '',
+    (error: { code?: unknown; stderr?: string; stdout?: string }) =>
+      error.code === 'ENOENT' ? null : `${error.stdout}${error.stderr}`,
+  )
+}
