@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { v7 as uuidv7 } from 'uuid'
@@ -8,10 +6,8 @@ import { type Assignment, createBacklog } from './backlog.ts'
 import type { Config } from './config.ts'
 import type { Channel } from './core/channel.ts'
 import { type Entry, idempotencyKey } from './core/entry.ts'
-import { loadEnvelopeMap } from './core/envelope.ts'
 import { parseEvent } from './core/event.ts'
 import type { RetriedEntry } from './core/retry.ts'
-import { createRuleTable } from './core/rules/table.ts'
 import { type DispatchNeeds, dispatch } from './dispatch.ts'
 import { templates } from './generated/templates.ts'
 import { createHttp, createManagement, type Http } from './http/server.ts'
@@ -35,13 +31,11 @@ import { type DatabasePool, openPool } from './postgres/pool.ts'
 import { listPreferences, putPreferences, readPreferences } from './postgres/preferences.ts'
 import { missingMigrations } from './postgres/readiness.ts'
 import { createRetry, RETRY_MIN_PAUSE_MS } from './retry.ts'
+import { ENVELOPE_MAP, RULE_TABLE, readEnvelopeMap, readRuleTable } from './rule-files.ts'
 import { createEmailSender } from './senders/email.ts'
 import { type Outgoing, sendByChannel } from './senders/send.ts'
 import { createSmsSender } from './senders/sms.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
-
-const RULE_TABLE = new URL('../rules/dispatch.csv', import.meta.url)
-const ENVELOPE_MAP = new URL('../rules/envelope.json', import.meta.url)
 
 export interface App {
   /** Listens, then waits for the database, the schema and the broker by itself. Resolves to the URL once it listens. */
@@ -160,15 +154,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
 
 /** The rule table and the envelope map, as they were reviewed. */
 async function loadPolicy() {
-  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
-  return {
-    ruleTable: await createRuleTable(
-      await readFile(RULE_TABLE, 'utf8'),
-      [...templates.byEventType.keys()],
-      sha256,
-    ),
-    envelopeMap: loadEnvelopeMap(await readFile(ENVELOPE_MAP, 'utf8')),
-  }
+  return { ruleTable: await readRuleTable(RULE_TABLE), envelopeMap: await readEnvelopeMap(ENVELOPE_MAP) }
 }
 type Policy = Awaited<ReturnType<typeof loadPolicy>>
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command } from 'commander'
 import { migrateCommand } from './commands/migrate.ts'
+import { rulesCommand } from './commands/rules.ts'
 import { serveCommand } from './commands/serve.ts'
 import { ConfigError } from './config.ts'
 import { EnvelopeMapError } from './core/envelope.ts'
@@ -11,6 +12,7 @@ const program = new Command('notifications-service')
   .showHelpAfterError()
   .addCommand(serveCommand, { isDefault: true })
   .addCommand(migrateCommand)
+  .addCommand(rulesCommand)
 
 try {
   await program.parseAsync()

@@ -1,4 +1,4 @@
-import type { EventClass } from './classes.ts'
+import { describeClasses, type EventClass } from './classes.ts'
 import type { Answer } from './enumerate.ts'
 import type { Rule } from './rule.ts'
 import { describeSituation, type Situation } from './situations.ts'
@@ -8,7 +8,7 @@ import { describeSituation, type Situation } from './situations.ts'
  * types that it is wrong for. `answers` must be those of all classes.
  */
 export function findFaults(answers: readonly Answer[]): string[] {
-  const classCount = new Set(answers.map(({ eventClass }) => eventClass)).size
+  const classes = [...new Set(answers.map(({ eventClass }) => eventClass))]
   const affected = new Map<string, EventClass[]>()
   for (const { eventClass, situation, rule } of answers) {
     const fault = faultOf(rule, situation)
@@ -18,10 +18,9 @@ export function findFaults(answers: readonly Answer[]): string[] {
     if (eventClasses === undefined) affected.set(sentence, [eventClass])
     else eventClasses.push(eventClass)
   }
-  return [...affected].map(([sentence, eventClasses]) => {
-    const all = eventClasses.length === classCount
-    return `${sentence} (${all ? 'whatever the event type' : describeClasses(eventClasses)})`
-  })
+  return [...affected].map(
+    ([sentence, eventClasses]) => `${sentence} (${describeClasses(eventClasses, classes)})`,
+  )
 }
 
 function faultOf(rule: Rule | null, situation: Situation): string | null {
@@ -33,8 +32,4 @@ function faultOf(rule: Rule | null, situation: Situation): string | null {
   if (channel === 'EMAIL' && !situation.emailOnFile) return `${sends} without an email on file`
   if (channel === 'SMS' && !situation.phoneOnFile) return `${sends} without a phone on file`
   return null
-}
-
-function describeClasses(eventClasses: readonly EventClass[]): string {
-  return eventClasses.flatMap(({ members }) => members).join(', ')
 }

@@ -1,5 +1,8 @@
 import { type EventTypeCell, matchesEventType } from './event-types.ts'
 
+/** All event types that stand in no cell, not even under a wildcard. */
+const UNNAMED = 'any other event type'
+
 /** Event types that no rule tells apart. */
 export interface EventClass {
   /** Stands for all of them. */
@@ -40,7 +43,7 @@ export function foldEventTypes(
     return index
   }
 
-  const classOfNone = fold(freshType('', names), 'any other event type')
+  const classOfNone = fold(freshType('', names), UNNAMED)
   const classOfPrefix = prefixes.map((prefix) => fold(freshType(prefix, names), `any other ${prefix}*`))
   const classOfType = new Map<string, number>()
   for (const name of names) classOfType.set(name, fold(name, name))
@@ -55,6 +58,23 @@ export function foldEventTypes(
     if (!names.has(eventType)) classOfType.set(eventType, classOfUnknown(eventType))
   }
   return { classes, classOf: (eventType) => classOfType.get(eventType) ?? classOfUnknown(eventType) }
+}
+
+/**
+ * Which event types these classes of `all` are, in words: "every event type", "claim.paid, policy.issued", or "every
+ * event type but claim.rejected" where that is shorter.
+ */
+export function describeClasses(some: readonly EventClass[], all: readonly EventClass[]): string {
+  if (some.length === all.length) return 'every event type'
+  const members = membersOf(some)
+  const others = membersOf(all.filter((eventClass) => !some.includes(eventClass)))
+  return members.includes(UNNAMED) && others.length < members.length
+    ? `every event type but ${others.join(', ')}`
+    : members.join(', ')
+}
+
+function membersOf(classes: readonly EventClass[]): string[] {
+  return classes.flatMap(({ members }) => members)
 }
 
 /** A type that starts with the prefix but with no longer one (those have one more dot) and is not named. */

@@ -12,3 +12,9 @@ export interface Verdict {
   /** Short text for `failure_reason`; null where the rule gives none (a SEND). */
   readonly reason: string | null
 }
+
+/** What is done, in words: "SEND by EMAIL", "SKIP (party not found)". */
+export function describeVerdict({ outcome, channel, reason }: Verdict): string {
+  if (outcome === 'SEND') return `SEND by ${channel}`
+  return reason === null ? outcome : `${outcome} (${reason})`
+}

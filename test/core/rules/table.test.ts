@@ -1,21 +1,7 @@
-import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Facts } from '../../../src/core/facts.ts'
 import { RuleTableError } from '../../../src/core/rules/faults.ts'
-import { createRuleTable, type RuleTable } from '../../../src/core/rules/table.ts'
-
-const [HEADINGS, ...DEFAULT_ROWS] = readFileSync(
-  new URL('../../../rules/dispatch.csv', import.meta.url),
-  'utf8',
-)
-  .trim()
-  .split('\n') as [string, ...string[]]
-const OPTED_OUT = DEFAULT_ROWS.findIndex((row) => row.startsWith('opted-out,'))
-const NO_EMAIL = DEFAULT_ROWS.findIndex((row) => row.startsWith('no-email,'))
-
-function tableOf(rows: string[]): Promise<RuleTable> {
-  return createRuleTable([HEADINGS, ...rows].join('\n'), [], () => 'revision')
-}
+import { above, DEFAULT_ROWS, tableOf } from './default-table.ts'
 
 async function faultsOf(...rows: string[]): Promise<readonly string[]> {
   try {
@@ -42,8 +28,8 @@ function reachable(eventType: string, change: Partial<Facts> = {}): Facts {
 t.test('a situation that no rule covers is named in words', async (t) => {
   const withoutNoPhone = DEFAULT_ROWS.filter((row) => !row.startsWith('no-phone,'))
   t.strictSame(await faultsOf(...withoutNoPhone), [
-    'no rule covers: party found, not opted out, prefers SMS, no email on file, no phone on file (whatever the event type)',
-    'no rule covers: party found, not opted out, prefers SMS, email on file, no phone on file (whatever the event type)',
+    'no rule covers: party found, not opted out, prefers SMS, no email on file, no phone on file (every event type)',
+    'no rule covers: party found, not opted out, prefers SMS, email on file, no phone on file (every event type)',
   ])
 })
 
@@ -61,7 +47,7 @@ t.test('a gap that only some event types fall into names them', async (t) => {
 
 t.test('a SEND without a found party is refused', async (t) => {
   t.strictSame(await faultsOf('missing-in-app,,missing,,,,,SEND,IN_APP,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
-    'row 2: rule "missing-in-app" sends by IN_APP without a found party: party missing (whatever the event type)',
+    'row 2: rule "missing-in-app" sends by IN_APP without a found party: party missing (every event type)',
   ])
   t.strictSame(await faultsOf('a,claim.paid,unresolved,yes,SMS,,,SEND,EMAIL,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
     'row 2: rule "a" sends by EMAIL without a found party: party unresolved, opted out, prefers SMS (claim.paid)',
@@ -70,16 +56,16 @@ t.test('a SEND without a found party is refused', async (t) => {
 
 t.test('a SEND without an address for its channel is refused', async (t) => {
   t.strictSame(await faultsOf('by-choice,,found,yes,,no,yes,SEND,,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
-    'row 2: rule "by-choice" sends by EMAIL without an email on file: party found, opted out, prefers EMAIL, no email on file, phone on file (whatever the event type)',
+    'row 2: rule "by-choice" sends by EMAIL without an email on file: party found, opted out, prefers EMAIL, no email on file, phone on file (every event type)',
   ])
   t.strictSame(await faultsOf('by-sms,,found,no,IN_APP,yes,,SEND,SMS,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
-    'row 2: rule "by-sms" sends by SMS without a phone on file: party found, not opted out, prefers IN_APP, email on file, no phone on file (whatever the event type)',
+    'row 2: rule "by-sms" sends by SMS without a phone on file: party found, not opted out, prefers IN_APP, email on file, no phone on file (every event type)',
   ])
 })
 
 t.test('a SEND is judged by the situations that the rules above leave to it', async (t) => {
-  const above = ['a,,,,,no,,SKIP,,x,Y.', 'b,,not found,,,,,SKIP,,x,Y.', 'c,,unresolved,,,,,SKIP,,x,Y.']
-  const table = await tableOf([...above, 'd,,missing,,,,,SKIP,,x,Y.', 'e,,,,,,,SEND,EMAIL,,Y.'])
+  const rowsAbove = ['a,,,,,no,,SKIP,,x,Y.', 'b,,not found,,,,,SKIP,,x,Y.', 'c,,unresolved,,,,,SKIP,,x,Y.']
+  const table = await tableOf([...rowsAbove, 'd,,missing,,,,,SKIP,,x,Y.', 'e,,,,,,,SEND,EMAIL,,Y.'])
   t.strictSame(table.decide(reachable('x')), { ruleId: 'e', outcome: 'SEND', channel: 'EMAIL', reason: null })
 })
 
@@ -116,7 +102,7 @@ t.test('event types that objects inherit are unknown types, unless a rule names 
 })
 
 t.test('muting a type is one row above opted-out', async (t) => {
-  const table = await tableOf(DEFAULT_ROWS.toSpliced(OPTED_OUT, 0, 'muted,invoice.paid,,,,,,SKIP,,muted,Y.'))
+  const table = await tableOf(above('opted-out', 'muted,invoice.paid,,,,,,SKIP,,muted,Y.'))
   t.match(table.decide(reachable('invoice.paid')), { outcome: 'SKIP', reason: 'muted' })
   t.match(table.decide(reachable('invoice.overdue')), { outcome: 'SEND', channel: 'SMS' })
 })
@@ -126,7 +112,7 @@ t.test('never by SMS is two rows above no-email', async (t) => {
     'by-email,claim.*,,,SMS,yes,,SEND,EMAIL,,Y.',
     'not-by-sms,claim.*,found,,SMS,,,SKIP,,no email on file,Y.',
   ]
-  const table = await tableOf(DEFAULT_ROWS.toSpliced(NO_EMAIL, 0, ...rows))
+  const table = await tableOf(above('no-email', ...rows))
   t.match(table.decide(reachable('claim.paid')), { outcome: 'SEND', channel: 'EMAIL' })
   t.match(table.decide(reachable('claim.paid', { emailOnFile: false })), { outcome: 'SKIP', channel: 'SMS' })
   t.match(table.decide(reachable('policy.issued')), { outcome: 'SEND', channel: 'SMS' })

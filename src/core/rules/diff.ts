@@ -1,0 +1,77 @@
+import { type EventClass, foldEventTypes } from './classes.ts'
+import type { Rule } from './rule.ts'
+import { SITUATIONS, type Situation } from './situations.ts'
+import type { RuleTable } from './table.ts'
+import type { Verdict } from './verdict.ts'
+
+/** A situation that the two tables give to different verdicts, in all classes of event types where they are these. */
+export interface Change {
+  readonly situation: Situation
+  readonly eventClasses: readonly EventClass[]
+  readonly before: Verdict
+  readonly after: Verdict
+}
+
+/** What it means to go from one rule table to another. */
+export interface RuleTableDiff {
+  /** Event types, folded into the classes that the two tables together distinguish. */
+  readonly classes: readonly EventClass[]
+  /** Outcome, channel or reason differs: in the order of SITUATIONS. */
+  readonly changes: readonly Change[]
+  /** Decided alike, but by a rule of another id. */
+  readonly moved: readonly Change[]
+  /** Rules of the same id whose `because` differs. */
+  readonly reworded: readonly { readonly before: Rule; readonly after: Rule }[]
+}
+
+/** Compares what two tables decide, situation by situation: how they are written makes no difference. */
+export function diffRuleTables(before: RuleTable, after: RuleTable): RuleTableDiff {
+  const cells = [...before.rules, ...after.rules].map(({ when }) => when.eventType)
+  const { classes } = foldEventTypes(
+    cells.filter((cell) => cell !== null),
+    [],
+  )
+  const changes: Change[] = []
+  const moved: Change[] = []
+  for (const situation of SITUATIONS) {
+    for (const change of compare(before, after, situation, classes)) {
+      if (decidedAlike(change.before, change.after)) moved.push(change)
+      else changes.push(change)
+    }
+  }
+  return { classes, changes, moved, reworded: reworded(before.rules, after.rules) }
+}
+
+/** The differences in one situation; classes in which it is the same difference share one change. */
+function compare(
+  before: RuleTable,
+  after: RuleTable,
+  situation: Situation,
+  classes: readonly EventClass[],
+): Change[] {
+  const changes = new Map<string, Change & { eventClasses: EventClass[] }>()
+  for (const eventClass of classes) {
+    const facts = { eventType: eventClass.representative, ...situation }
+    const verdicts = { before: before.decide(facts), after: after.decide(facts) }
+    if (verdicts.before.ruleId === verdicts.after.ruleId && decidedAlike(verdicts.before, verdicts.after))
+      continue
+    const key = JSON.stringify(verdicts)
+    const same = changes.get(key)
+    if (same === undefined) changes.set(key, { situation, eventClasses: [eventClass], ...verdicts })
+    else same.eventClasses.push(eventClass)
+  }
+  return [...changes.values()]
+}
+
+/** Whether the log shows no difference between the two. */
+export function decidedAlike(one: Verdict, other: Verdict): boolean {
+  return one.outcome === other.outcome && one.channel === other.channel && one.reason === other.reason
+}
+
+function reworded(before: readonly Rule[], after: readonly Rule[]): RuleTableDiff['reworded'] {
+  const ruleOfId = new Map(before.map((rule) => [rule.id, rule]))
+  return after.flatMap((rule) => {
+    const old = ruleOfId.get(rule.id)
+    return old === undefined || old.because === rule.because ? [] : [{ before: old, after: rule }]
+  })
+}

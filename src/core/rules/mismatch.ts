@@ -1,0 +1,44 @@
+import type { Facts } from '../facts.ts'
+import { matchesEventType } from './event-types.ts'
+import type { Column, Rule } from './rule.ts'
+
+/** The first cell of a row, from left to right, that keeps its rule from applying. */
+export interface Mismatch {
+  readonly column: Column
+  /** In words, such as `"opted out" must be yes, but is no`. */
+  readonly text: string
+}
+
+/** Why a rule does not apply: the first cell that does not match. Null where all do. */
+export function firstMismatch({ when }: Rule, facts: Facts): Mismatch | null {
+  const { eventType } = when
+  if (eventType !== null && !matchesEventType(eventType, facts.eventType)) {
+    return mismatch('event type', eventType.text, facts.eventType)
+  }
+  if (differs(when.party, facts.party)) return mismatch('party', when.party, facts.party)
+  if (differs(when.optedOut, facts.optedOut)) return mismatch('opted out', when.optedOut, facts.optedOut)
+  if (differs(when.preferredChannel, facts.preferredChannel)) {
+    return mismatch('preferred channel', when.preferredChannel, facts.preferredChannel)
+  }
+  if (differs(when.emailOnFile, facts.emailOnFile)) {
+    return mismatch('email on file', when.emailOnFile, facts.emailOnFile)
+  }
+  if (differs(when.phoneOnFile, facts.phoneOnFile)) {
+    return mismatch('phone on file', when.phoneOnFile, facts.phoneOnFile)
+  }
+  return null
+}
+
+function differs<T>(cell: T | null, fact: T | null): boolean {
+  return cell !== null && cell !== fact
+}
+
+function mismatch(column: Column, cell: string | boolean | null, fact: string | boolean | null): Mismatch {
+  return { column, text: `"${column}" must be ${words(cell)}, but is ${words(fact)}` }
+}
+
+function words(value: string | boolean | null): string {
+  if (value === null) return 'unknown'
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  return value
+}

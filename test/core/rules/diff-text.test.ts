@@ -1,0 +1,57 @@
+import t from 'tap'
+import { diffRuleTables } from '../../../src/core/rules/diff.ts'
+import { describeDiff } from '../../../src/core/rules/diff-text.ts'
+import { DEFAULT_ROWS, tableOf } from './default-table.ts'
+
+const before = await tableOf(DEFAULT_ROWS)
+
+/** What is said of the shipped table with some of its text replaced. */
+async function said(from: string, to: string): Promise<string[]> {
+  return describeDiff(diffRuleTables(before, await tableOf(DEFAULT_ROWS.map((row) => row.replace(from, to)))))
+}
+
+t.test('a change is told in sentences, with the rules before and now', async (t) => {
+  t.strictSame(await said('opted-out,,', 'opted-out,not claim.rejected,'), [
+    '12 situations change',
+    '2 situations change from SKIP (event type opted out) to SKIP (no email on file) for claim.rejected (rule "opted-out" before, rule "no-email" now):',
+    '    party found, opted out, prefers EMAIL, no email on file, no phone on file',
+    '    party found, opted out, prefers EMAIL, no email on file, phone on file',
+    '2 situations change from SKIP (event type opted out) to SEND by EMAIL for claim.rejected (rule "opted-out" before, rule "email" now):',
+    '    party found, opted out, prefers EMAIL, email on file, no phone on file',
+    '    party found, opted out, prefers EMAIL, email on file, phone on file',
+    '2 situations change from SKIP (event type opted out) to SKIP (no phone on file) for claim.rejected (rule "opted-out" before, rule "no-phone" now):',
+    '    party found, opted out, prefers SMS, no email on file, no phone on file',
+    '    party found, opted out, prefers SMS, email on file, no phone on file',
+    '2 situations change from SKIP (event type opted out) to SEND by SMS for claim.rejected (rule "opted-out" before, rule "sms" now):',
+    '    party found, opted out, prefers SMS, no email on file, phone on file',
+    '    party found, opted out, prefers SMS, email on file, phone on file',
+    '4 situations change from SKIP (event type opted out) to SEND by IN_APP for claim.rejected (rule "opted-out" before, rule "in-app" now):',
+    '    party found, opted out, prefers IN_APP, no email on file, no phone on file',
+    '    party found, opted out, prefers IN_APP, no email on file, phone on file',
+    '    party found, opted out, prefers IN_APP, email on file, no phone on file',
+    '    party found, opted out, prefers IN_APP, email on file, phone on file',
+  ])
+})
+
+t.test('a single change is told in the singular, the same rule once', async (t) => {
+  t.strictSame(await said('no party locator', 'no party'), [
+    '1 situation changes',
+    '1 situation changes from SKIP (no party locator) to SKIP (no party) for every event type (rule "no-party" as before):',
+    '    party missing',
+  ])
+})
+
+t.test('without a change the number is 0', async (t) => {
+  t.strictSame(await said('opted-out,,', 'opted-out, ,'), ['0 situations change'])
+})
+
+t.test('another id or explanation is told in a line of its own', async (t) => {
+  t.strictSame(await said('sms,', 'text,'), [
+    '0 situations change',
+    '2 situations decided alike by another rule (rule "sms" before, rule "text" now)',
+  ])
+  t.strictSame(await said('The party asked not to be told of events of this type.', 'It asked.'), [
+    '0 situations change',
+    'rule "opted-out" gives another reason why: "It asked.", not "The party asked not to be told of events of this type."',
+  ])
+})

@@ -1,0 +1,54 @@
+import t from 'tap'
+import type { Facts } from '../../../src/core/facts.ts'
+import { firstMismatch } from '../../../src/core/rules/mismatch.ts'
+import { SITUATIONS } from '../../../src/core/rules/situations.ts'
+import { DEFAULT_ROWS, tableOf } from './default-table.ts'
+
+const found: Facts = {
+  eventType: 'claim.paid',
+  party: 'found',
+  optedOut: false,
+  preferredChannel: 'SMS',
+  emailOnFile: true,
+  phoneOnFile: false,
+}
+
+/** The first mismatch of a rule with these conditions. */
+async function mismatchOf(conditions: string, facts: Facts) {
+  const { rules } = await tableOf([`a,${conditions},SKIP,,x,Y.`, ...DEFAULT_ROWS])
+  return firstMismatch(rules[0] as (typeof rules)[0], facts)
+}
+
+t.test(
+  'the first cell from the left that does not match is named, with what it asks for and what is',
+  async (t) => {
+    const said = [
+      ['claim.rejected,found,yes,EMAIL,no,yes', '"event type" must be claim.rejected, but is claim.paid'],
+      ['not claim.*,found,yes,EMAIL,no,yes', '"event type" must be not claim.*, but is claim.paid'],
+      ['claim.*,not found,yes,EMAIL,,', '"party" must be not found, but is found'],
+      ['claim.*,found,yes,EMAIL,no,yes', '"opted out" must be yes, but is no'],
+      [',found,no,EMAIL,no,yes', '"preferred channel" must be EMAIL, but is SMS'],
+      [',found,no,SMS,no,yes', '"email on file" must be no, but is yes'],
+      [',found,no,SMS,,yes', '"phone on file" must be yes, but is no'],
+    ] as const
+    for (const [conditions, text] of said) {
+      t.strictSame(await mismatchOf(conditions, found), { column: text.split('"')[1], text }, conditions)
+    }
+    t.equal(await mismatchOf('claim.paid,found,no,SMS,yes,no', found), null, 'all match')
+  },
+)
+
+t.test('what is on file of a party that was not found is unknown, and matches blank only', async (t) => {
+  const facts: Facts = { ...found, party: 'not found', emailOnFile: null, phoneOnFile: null }
+  t.match(await mismatchOf(',,,,no,', facts), { text: '"email on file" must be no, but is unknown' })
+  t.match(await mismatchOf(',,,,,yes', facts), { text: '"phone on file" must be yes, but is unknown' })
+  t.equal(await mismatchOf(',not found,,,,', facts), null)
+})
+
+t.test('the rule that decides is the first without a mismatch', async (t) => {
+  const table = await tableOf(DEFAULT_ROWS)
+  for (const situation of SITUATIONS) {
+    const facts = { eventType: 'claim.paid', ...situation }
+    t.equal(table.rules.find((rule) => firstMismatch(rule, facts) === null)?.id, table.decide(facts).ruleId)
+  }
+})
