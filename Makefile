@@ -9,9 +9,12 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 REPORTER := $(if $(MAKE_TERMOUT),base,min)
 # Which test files to run: all, unless told. make test TESTS=test/retry.test.ts
 TESTS :=
+# What rules-diff compares the rule table with: a git revision, or a file. make rules-diff AGAINST=old.csv
+AGAINST := main
+SNAPSHOT := test/core/rules/outcomes.snapshot.cjs
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench check format soak
+.PHONY: help build run test migrate bench check format soak rules-check rules-diff rules-accept
 
 help: ## Show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -31,7 +34,7 @@ test: check ## Check everything and run all tests, on a broker and a database of
 	@mkdir -p .cache
 	@$(NODE) test/stack/with-stack.ts -- $(BIN)/tap --reporter=$(REPORTER) --output-file=.cache/test-results.tap $(TESTS)
 
-check: build ## Formatter, linter, types, import rules, dead code
+check: build rules-check ## Rule table, formatter, linter, types, import rules, dead code
 	$(BIN)/biome ci --error-on-warnings .
 	$(BIN)/tsc
 	$(BIN)/depcruise --config .dependency-cruiser.mjs --output-type err src test
@@ -39,6 +42,16 @@ check: build ## Formatter, linter, types, import rules, dead code
 
 format: build ## Format and mend what the linter can
 	$(BIN)/biome check --write .
+
+rules-check: build ## Check the rule table, its promises and the envelope map
+	@$(NODE) src/main.ts rules check
+
+rules-diff: build ## Say what the rule table decides otherwise than that of AGAINST (main)
+	@$(NODE) src/main.ts rules diff --against '$(AGAINST)'
+
+rules-accept: build ## Take what the rule table decides now for right, and show what that changes
+	@TAP_SNAPSHOT=1 $(BIN)/tap --reporter=min test/core/rules/outcomes.test.ts
+	@git --no-pager diff -- $(SNAPSHOT)
 
 migrate: build ## Bring the schema of DATABASE_URL up to date
 	@$(NODE) src/main.ts migrate

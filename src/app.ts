@@ -31,7 +31,7 @@ import { type DatabasePool, openPool } from './postgres/pool.ts'
 import { listPreferences, putPreferences, readPreferences } from './postgres/preferences.ts'
 import { missingMigrations } from './postgres/readiness.ts'
 import { createRetry, RETRY_MIN_PAUSE_MS } from './retry.ts'
-import { ENVELOPE_MAP, RULE_TABLE, readEnvelopeMap, readRuleTable } from './rule-files.ts'
+import { type Policy, readPolicy } from './rule-files.ts'
 import { createEmailSender } from './senders/email.ts'
 import { type Outgoing, sendByChannel } from './senders/send.ts'
 import { createSmsSender } from './senders/sms.ts'
@@ -46,9 +46,10 @@ export interface App {
   readonly failed: Promise<never>
 }
 
-/** Puts the service together. Rejects, naming every fault, if the rule table or the envelope map cannot be used. */
+/** Puts the service together. Rejects, naming every fault, if the rule table, its promises or the envelope map cannot be used. */
 export async function createApp(config: Config, log: Logger): Promise<App> {
-  const policy = await loadPolicy()
+  const policy = await readPolicy()
+  for (const warning of policy.warnings) log.warn(warning)
   const migrations = await knownMigrations()
   const parties = createPartyClient({
     baseUrl: config.policyAdministration.url,
@@ -151,12 +152,6 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     },
   }
 }
-
-/** The rule table and the envelope map, as they were reviewed. */
-async function loadPolicy() {
-  return { ruleTable: await readRuleTable(RULE_TABLE), envelopeMap: await readEnvelopeMap(ENVELOPE_MAP) }
-}
-type Policy = Awaited<ReturnType<typeof loadPolicy>>
 
 interface Worker {
   /** The partitions that are consumed here, by topic; null: it is no member of the consumer group. */

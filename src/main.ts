@@ -1,11 +1,15 @@
 #!/usr/bin/env node
-import { Command } from 'commander'
+import { Command, CommanderError } from 'commander'
 import { migrateCommand } from './commands/migrate.ts'
 import { rulesCommand } from './commands/rules.ts'
 import { serveCommand } from './commands/serve.ts'
 import { ConfigError } from './config.ts'
 import { EnvelopeMapError } from './core/envelope.ts'
-import { RuleTableError } from './core/rules/faults.ts'
+import { PromisesError, RuleTableError } from './core/rules/faults.ts'
+import { UnreadableFileError } from './rule-files.ts'
+
+/** Faults that people are to correct: said in words. Anything else is a fault of ours and shows where. */
+const EXPECTED = [ConfigError, RuleTableError, PromisesError, EnvelopeMapError, UnreadableFileError]
 
 const program = new Command('notifications-service')
   .description('Turns domain events from Kafka into member messages and writes one log row for each.')
@@ -14,12 +18,24 @@ const program = new Command('notifications-service')
   .addCommand(migrateCommand)
   .addCommand(rulesCommand)
 
+throwInsteadOfExiting(program)
 try {
   await program.parseAsync()
 } catch (error) {
-  // What people are to correct is said in words; anything else is a fault of ours and shows where.
-  const expected = [ConfigError, RuleTableError, EnvelopeMapError].some((kind) => error instanceof kind)
+  if (error instanceof CommanderError) process.exit(exitCodeOf(error))
+  const expected = EXPECTED.some((kind) => error instanceof kind)
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
   process.stderr.write(`${expected ? message : stack}\n`)
   process.exit(1)
+}
+
+/** Sub-commands do not inherit it. */
+function throwInsteadOfExiting(command: Command): void {
+  command.exitOverride()
+  for (const subCommand of command.commands) throwInsteadOfExiting(subCommand)
+}
+
+/** What was to be said is said already. A command's own error has its own code; all others are wrong usage. */
+function exitCodeOf({ code, exitCode }: CommanderError): number {
+  return exitCode === 0 || code === 'commander.error' ? exitCode : 2
 }

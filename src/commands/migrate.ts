@@ -5,6 +5,7 @@ import { createLog } from '../telemetry/log.ts'
 
 export const migrateCommand = new Command('migrate')
   .description('bring the database schema up to date')
+  .addHelpText('after', '\nExample:\n  $ DATABASE_URL=… notifications-service migrate')
   .action(runMigrations)
 
 async function runMigrations(): Promise<void> {

@@ -3,6 +3,6 @@ import { checkCommand } from './rules/check.ts'
 import { diffCommand } from './rules/diff.ts'
 
 export const rulesCommand = new Command('rules')
-  .description('check the rule table, and see what a change to it means')
+  .description('check the rule table, and say what a change to it means')
   .addCommand(checkCommand)
   .addCommand(diffCommand)

@@ -7,6 +7,10 @@ import { createLog } from '../telemetry/log.ts'
 
 export const serveCommand = new Command('serve')
   .description('consume events, retry failed notifications and serve HTTP until told to stop')
+  .addHelpText(
+    'after',
+    '\nExample:\n  $ DATABASE_URL=… MQ_BROKERS=… POLICY_ADMIN_URL=… notifications-service serve',
+  )
   .action(serve)
 
 async function serve(): Promise<void> {

@@ -86,11 +86,19 @@ function keysInText(jsonText: string): string[] {
 
 function pointerFault(pointer: unknown): string | null {
   if (typeof pointer !== 'string') return `${JSON.stringify(pointer)} is not a string`
-  if (!pointer.startsWith('/')) return `"${pointer}" is not a JSON Pointer to a field: it must start with "/"`
+  if (!pointer.startsWith('/'))
+    return `"${pointer}" is not a JSON Pointer to a field: it must start with "/"${didYouMean(asPointer(pointer))}`
   if (/~(?![01])/.test(pointer)) {
     return `"${pointer}" is not a JSON Pointer: write "~0" for "~" and "~1" for "/" within a name`
   }
   return null
+}
+
+/** The pointer meant by a plain path, a JSONPath or a URI fragment, such as payload.reason, $.payload.reason, #/reason. */
+function asPointer(text: string): string | null {
+  const path = text.replace(/^[#$][./]?/, '')
+  const names = path.includes('/') ? path.split('/') : path.split('.')
+  return names.every((name) => /^[\w-]+$/.test(name)) ? `/${names.join('/')}` : null
 }
 
 function parsePointer(pointer: string): string[] {

@@ -84,8 +84,13 @@ t.test('a deep envelope is walked', async (t) => {
 t.test('each fault names what is wrong and what would be right', async (t) => {
   const map = (reason: string) => `{"partyLocator": "/p", "locator": "/l", "reason": ${reason}}`
   t.strictSame(faultsOf(map('"reason"')), [
-    '"reason": "reason" is not a JSON Pointer to a field: it must start with "/"',
+    '"reason": "reason" is not a JSON Pointer to a field: it must start with "/"; did you mean "/reason"?',
   ])
+  for (const path of ['payload.reason', '$.payload.reason', '#/payload/reason', 'payload/reason']) {
+    t.strictSame(faultsOf(map(JSON.stringify(path))), [
+      `"reason": "${path}" is not a JSON Pointer to a field: it must start with "/"; did you mean "/payload/reason"?`,
+    ])
+  }
   t.strictSame(faultsOf(map('""')), ['"reason": "" is not a JSON Pointer to a field: it must start with "/"'])
   t.strictSame(faultsOf(map('"/a~2b"')), [
     '"reason": "/a~2b" is not a JSON Pointer: write "~0" for "~" and "~1" for "/" within a name',
@@ -110,8 +115,8 @@ t.test('all faults are named in one go', async (t) => {
     '"Locator" is not a field: the fields are partyLocator, locator, reason; did you mean "locator"?',
     '"__proto__" is not a field: the fields are partyLocator, locator, reason',
     '"locator" is missing',
-    '"partyLocator": "p" is not a JSON Pointer to a field: it must start with "/"',
-    '"reason": "r" is not a JSON Pointer to a field: it must start with "/"',
+    '"partyLocator": "p" is not a JSON Pointer to a field: it must start with "/"; did you mean "/p"?',
+    '"reason": "r" is not a JSON Pointer to a field: it must start with "/"; did you mean "/r"?',
   ])
   t.throws(() => loadEnvelopeMap('{}'), {
     name: 'EnvelopeMapError',

@@ -69,8 +69,8 @@ t.test('what is required and missing is named by serve and by migrate', async (t
   t.notMatch(migrate.stderr, /MQ_BROKERS/)
 })
 
-t.test('an unknown command is answered by the help, not with 0', async (t) => {
-  t.match(await command(['dance'], NOWHERE), { code: 1, stderr: /Usage: notifications-service/ })
+t.test('an unknown command is answered by the help, and with 2', async (t) => {
+  t.match(await command(['dance'], NOWHERE), { code: 2, stderr: /Usage: notifications-service/ })
 })
 
 t.test(
@@ -86,6 +86,20 @@ t.test(
     t.notMatch(stdout, /listening/)
   },
 )
+
+t.test('a rule table that breaks its promises ends the process with 1, naming them', async (t) => {
+  const dir = await aCopy(t)
+  const table = join(dir, 'rules', 'dispatch.csv')
+  const rows = (await readFile(table, 'utf8')).split('\n')
+  await writeFile(table, rows.filter((row) => !row.startsWith('opted-out,')).join('\n'))
+  const { code, stdout, stderr } = await command(['serve'], NOWHERE, join(dir, 'src', 'main.ts'))
+  t.equal(code, 1)
+  t.match(
+    stderr,
+    /^the promises have 2 faults:\n {2}row 2: "A party that opted out .* promises not SEND, but it is/,
+  )
+  t.notMatch(stdout, /listening/)
+})
 
 t.test('an envelope map that cannot be used ends the process with 1', async (t) => {
   const dir = await aCopy(t)

@@ -1,15 +1,61 @@
+import { relative } from 'node:path'
 import { Command } from 'commander'
-import { ENVELOPE_MAP, RULE_TABLE, readEnvelopeMap, readRuleTable } from '../../rule-files.ts'
+import { EnvelopeMapError, loadEnvelopeMap } from '../../core/envelope.ts'
+import { listFaults } from '../../core/rules/faults.ts'
+import { type FileReview, reviewRules } from '../../core/rules/review.ts'
+import { ENVELOPE_MAP, PROMISES, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../rule-files.ts'
 
 export const checkCommand = new Command('check')
-  .description('check the rule table and the envelope map')
+  .description('check the rule table, its promises and the envelope map; name every fault at once')
   .option('--table <file>', 'the rule table', RULE_TABLE)
+  .option('--promises <file>', 'what the rule table promises', PROMISES)
   .option('--envelope <file>', 'the envelope map', ENVELOPE_MAP)
-  .addHelpText('after', '\nExample:\n  $ notifications-service rules check --table candidate.csv')
+  .addHelpText(
+    'after',
+    `
+Exit codes: 0 nothing is wrong (there may be warnings), 1 there are faults, 2 wrong usage.
+
+Example:
+  $ notifications-service rules check --table candidate.csv`,
+  )
   .action(check)
 
-async function check({ table, envelope }: { table: string; envelope: string }): Promise<void> {
-  const { rules } = await readRuleTable(table)
-  await readEnvelopeMap(envelope)
-  process.stdout.write(`${table}: ${rules.length} rules, no fault\n`)
+interface Options {
+  readonly table: string
+  readonly promises: string
+  readonly envelope: string
+}
+
+async function check(options: Options): Promise<void> {
+  const texts = await Promise.all([
+    readText(options.table),
+    readText(options.promises),
+    readText(options.envelope),
+  ])
+  const { table, promises } = await reviewRules(texts[0], texts[1], TEMPLATE_EVENT_TYPES)
+  const reviews = [
+    report(options.table, table),
+    report(options.promises, promises),
+    report(options.envelope, reviewEnvelope(texts[2])),
+  ]
+  if (reviews.includes(false)) process.exitCode = 1
+}
+
+/** Says what is to be said of a file; false if it has faults. */
+function report(file: string, { faults, warnings, summary }: FileReview): boolean {
+  const name = relative('', file)
+  for (const warning of warnings) process.stderr.write(`${name}: warning: ${warning}\n`)
+  if (faults.length > 0) process.stderr.write(`${name} has ${listFaults(faults)}\n`)
+  if (summary !== null) process.stdout.write(`${name}: ${summary}\n`)
+  return faults.length === 0
+}
+
+function reviewEnvelope(jsonText: string): FileReview {
+  try {
+    const map = loadEnvelopeMap(jsonText)
+    return { faults: [], warnings: [], summary: `says where to find ${Object.keys(map).join(', ')}` }
+  } catch (error) {
+    if (!(error instanceof EnvelopeMapError)) throw error
+    return { faults: error.faults, warnings: [], summary: null }
+  }
 }

@@ -1,16 +1,84 @@
-import { Command } from 'commander'
-import { diffRuleTables } from '../../core/rules/diff.ts'
+import { execFile } from 'node:child_process'
+import { stat } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { promisify } from 'node:util'
+import { Command, Option } from 'commander'
+import { type Change, diffRuleTables } from '../../core/rules/diff.ts'
+import { diffToMarkdown } from '../../core/rules/diff-markdown.ts'
 import { describeDiff } from '../../core/rules/diff-text.ts'
-import { RULE_TABLE, readRuleTable } from '../../rule-files.ts'
+import { RULE_TABLE, readText, ruleTableOf } from '../../rule-files.ts'
+
+/** Changes that may be asked to fail. */
+const DIRECTIONS = {
+  'new-send': ({ before, after }: Change) => before.outcome !== 'SEND' && after.outcome === 'SEND',
+  'lost-send': ({ before, after }: Change) => before.outcome === 'SEND' && after.outcome !== 'SEND',
+} as const
 
 export const diffCommand = new Command('diff')
-  .description('say in sentences what the rule table decides otherwise than another one')
-  .requiredOption('--against <file>', 'the table to compare with')
-  .option('--table <file>', 'the rule table', RULE_TABLE)
-  .addHelpText('after', '\nExample:\n  $ notifications-service rules diff --against old.csv')
+  .description('say in sentences what the rule table decides otherwise than another one, the one before')
+  .requiredOption('--against <git revision or file>', 'the rule table before; a file that is there wins')
+  .option('--table <file>', 'the rule table now', RULE_TABLE)
+  .addOption(
+    new Option(
+      '--fail-on <direction>',
+      'exit with 1 if anything becomes a SEND, or is one no longer',
+    ).choices(Object.keys(DIRECTIONS)),
+  )
+  .option('--markdown', 'as Markdown, for a pull request')
+  .addHelpText(
+    'after',
+    `
+Exit codes: 0 compared, 1 a table is at fault, cannot be read, or --fail-on found a change, 2 wrong usage.
+
+Examples:
+  $ notifications-service rules diff --against main
+  $ notifications-service rules diff --against old.csv --fail-on new-send --markdown`,
+  )
   .action(diff)
 
-async function diff({ against, table }: { against: string; table: string }): Promise<void> {
-  const difference = diffRuleTables(await readRuleTable(against), await readRuleTable(table))
-  process.stdout.write(`${describeDiff(difference).join('\n')}\n`)
+interface Options {
+  readonly against: string
+  readonly table: string
+  readonly failOn?: keyof typeof DIRECTIONS
+  readonly markdown?: true
+}
+
+async function diff({ against, table, failOn, markdown }: Options): Promise<void> {
+  const before = await ruleTableOf(await readBefore(against, table), `the rule table of ${against}`)
+  const after = await ruleTableOf(await readText(table))
+  const difference = diffRuleTables(before, after)
+  process.stdout.write(markdown ? diffToMarkdown(difference) : `${describeDiff(difference).join('\n')}\n`)
+  if (failOn === undefined) return
+  const failing = difference.changes.filter(DIRECTIONS[failOn])
+  if (failing.length > 0) {
+    diffCommand.error(`${failOn}: ${failing.length} of the situations that change must not`)
+  }
+}
+
+async function readBefore(against: string, table: string): Promise<string> {
+  const isFile = await stat(against).then(
+    (found) => found.isFile(),
+    () => false,
+  )
+  return isFile ? readText(against) : readRevision(against, table)
+}
+
+/** The rule table as git has it at a revision. */
+async function readRevision(revision: string, table: string): Promise<string> {
+  const git = (...args: string[]) => promisify(execFile)('git', ['-C', dirname(table), ...args])
+  try {
+    await git('rev-parse', '--quiet', '--verify', '--end-of-options', `${revision}^{commit}`)
+  } catch (error) {
+    const { code, stderr } = error as { code: unknown; stderr: string }
+    if (code === 'ENOENT')
+      diffCommand.error(`"${revision}" is not a file, and git is not installed: name a file`)
+    const detail = stderr === '' ? '' : ` (${stderr.trim()})`
+    diffCommand.error(`"${revision}" is neither a file nor a git revision${detail}: name one that is`)
+  }
+  try {
+    return (await git('show', '--end-of-options', `${revision}:./${basename(table)}`)).stdout
+  } catch (error) {
+    const { stderr } = error as { stderr: string }
+    return diffCommand.error(`git revision "${revision}" has no ${basename(table)}: ${stderr.trim()}`)
+  }
 }

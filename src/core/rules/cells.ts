@@ -5,14 +5,13 @@ const RULE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 /** PostgreSQL refuses NUL, and the others would spoil a log line. */
 const CONTROL = /\p{Cc}/u
 
-/** What people write for yes and no elsewhere, so that the fault can name the right one. */
+/** What people, and spreadsheets in other languages, write for yes and no, so that the fault can name the right one. */
+const YES_WORDS =
+  'true y 1 x on ja j wahr oui o vrai si sí s verdadero vero sim verdadeiro tak t prawda da да'.split(' ')
+const NO_WORDS = 'false n 0 off nein falsch nee onwaar non faux falso não nao nie fałsz ne нет'.split(' ')
 const YES_NO_HINTS = new Map([
-  ['true', 'yes'],
-  ['y', 'yes'],
-  ['1', 'yes'],
-  ['false', 'no'],
-  ['n', 'no'],
-  ['0', 'no'],
+  ...YES_WORDS.map((word) => [word, 'yes'] as const),
+  ...NO_WORDS.map((word) => [word, 'no'] as const),
 ])
 
 /** A blank cell means any. Throws CellFault. */
@@ -34,7 +33,9 @@ export function parseYesNo(text: string): boolean {
   if (text === 'yes') return true
   if (text === 'no') return false
   const words = ['yes', 'no']
-  throw new CellFault(notOneOf(text, words, YES_NO_HINTS.get(text.toLowerCase()) ?? nearest(text, words)))
+  throw new CellFault(
+    notOneOf(text, words, YES_NO_HINTS.get(text.normalize('NFC').toLowerCase()) ?? nearest(text, words)),
+  )
 }
 
 /** An id that no row above has; `rowOfId` remembers it. Throws CellFault. */
@@ -62,6 +63,17 @@ export function parseReason(text: string): string {
 /** A sentence for people. Throws CellFault. */
 export function parseBecause(text: string): string {
   if (text === '') throw new CellFault('is blank: say in one sentence why the rule is as it is')
+  return parseReason(text)
+}
+
+/** A sentence that no row above has; `rowOfName` remembers it. Throws CellFault. */
+export function parsePromiseName(text: string, row: number, rowOfName: Map<string, number>): string {
+  if (text === '') throw new CellFault('is blank: say in one sentence what is promised')
+  const rowAbove = rowOfName.get(text)
+  if (rowAbove !== undefined) {
+    throw new CellFault(`"${text}" is already the promise in row ${rowAbove}: say how this one differs`)
+  }
+  rowOfName.set(text, row)
   return parseReason(text)
 }
 

@@ -1,26 +1,21 @@
+import type { Facts } from '../facts.ts'
 import { describeClasses, type EventClass } from './classes.ts'
-import type { Answer } from './enumerate.ts'
+import type { Answer, Enumeration } from './enumerate.ts'
+import { firstMismatch } from './mismatch.ts'
 import type { Rule } from './rule.ts'
 import { describeSituation, type Situation } from './situations.ts'
 
 /**
- * The situations that no rule covers and those in which a rule sends to nobody: one sentence for each, with the event
- * types that it is wrong for. `answers` must be those of all classes.
+ * Why these rules must not be served: situations that no rule covers, those in which a rule sends to nobody, and rules
+ * that can never apply. One fault each, with the event types that it is wrong for.
  */
-export function findFaults(answers: readonly Answer[]): string[] {
-  const classes = [...new Set(answers.map(({ eventClass }) => eventClass))]
-  const affected = new Map<string, EventClass[]>()
-  for (const { eventClass, situation, rule } of answers) {
+export function findFaults(enumeration: Enumeration): string[] {
+  const { classes, answers } = enumeration
+  const wrong = answers.flatMap(({ eventClass, situation, rule }) => {
     const fault = faultOf(rule, situation)
-    if (fault === null) continue
-    const sentence = `${fault}: ${describeSituation(situation)}`
-    const eventClasses = affected.get(sentence)
-    if (eventClasses === undefined) affected.set(sentence, [eventClass])
-    else eventClasses.push(eventClass)
-  }
-  return [...affected].map(
-    ([sentence, eventClasses]) => `${sentence} (${describeClasses(eventClasses, classes)})`,
-  )
+    return fault === null ? [] : [{ words: `${fault}: ${describeSituation(situation)}`, eventClass }]
+  })
+  return [...byWords(wrong, classes), ...neverApplying(enumeration)]
 }
 
 function faultOf(rule: Rule | null, situation: Situation): string | null {
@@ -32,4 +27,43 @@ function faultOf(rule: Rule | null, situation: Situation): string | null {
   if (channel === 'EMAIL' && !situation.emailOnFile) return `${sends} without an email on file`
   if (channel === 'SMS' && !situation.phoneOnFile) return `${sends} without a phone on file`
   return null
+}
+
+function neverApplying({ rules, classes, answers }: Enumeration): string[] {
+  const applying = new Set(answers.map(({ rule }) => rule))
+  return rules
+    .filter((rule) => !applying.has(rule))
+    .map((rule) => {
+      const covered = answers.filter((answer) => firstMismatch(rule, factsOf(answer)) === null)
+      const never = `row ${rule.row}: rule "${rule.id}" can never apply`
+      if (covered.length === 0) return `${never}: ${contradictionIn(rule)}`
+      const hidden = covered.map(({ eventClass, situation, rule: hider }) => ({
+        words: `rule "${hider?.id}" (row ${hider?.row}): ${describeSituation(situation)}`,
+        eventClass,
+      }))
+      const lines = byWords(hidden, classes).map((line) => `\n  ${line}`)
+      return `${never}: rules above it decide all that it covers${lines.join('')}`
+    })
+}
+
+/** A rule that nothing can match asks for something that its party cannot have. */
+function contradictionIn({ when }: Rule): string {
+  return when.emailOnFile !== null || when.phoneOnFile !== null
+    ? `only of a party that is found is it known what is on file, and this one is "${when.party}"`
+    : 'an event without a party has no preferences: it counts as not opted out, and as preferring EMAIL'
+}
+
+function factsOf({ eventClass, situation }: Answer): Facts {
+  return { eventType: eventClass.representative, ...situation }
+}
+
+/** One line for all that is said in the same words, with the event types that it is said of. */
+export function byWords(
+  said: readonly { readonly words: string; readonly eventClass: EventClass }[],
+  classes: readonly EventClass[],
+): string[] {
+  return [...Map.groupBy(said, ({ words }) => words)].map(([words, group]) => {
+    const eventClasses = group.map(({ eventClass }) => eventClass)
+    return `${words} (${describeClasses(eventClasses, classes)})`
+  })
 }

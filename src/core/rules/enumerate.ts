@@ -1,8 +1,9 @@
-import type { EventClass } from './classes.ts'
+import type { Facts } from '../facts.ts'
+import { type EventClass, foldEventTypes } from './classes.ts'
 import { compileRules } from './engine.ts'
 import { matchesEventType } from './event-types.ts'
 import type { Rule } from './rule.ts'
-import { SITUATIONS, type Situation } from './situations.ts'
+import { SITUATIONS, type Situation, situationIndex } from './situations.ts'
 
 /** What the rules say of one situation of one class of event types. `rule` is null where none applies. */
 export interface Answer {
@@ -11,8 +12,23 @@ export interface Answer {
   readonly rule: Rule | null
 }
 
-/** Asks the rules engine of every situation of every class, once: by class, and within it in the order of SITUATIONS. */
-export async function enumerate(rules: readonly Rule[], classes: readonly EventClass[]): Promise<Answer[]> {
+/** Rules and what they say of all that can be the case. Nothing of it is checked. */
+export interface Enumeration {
+  readonly rules: readonly Rule[]
+  readonly classes: readonly EventClass[]
+  /** By class, and within it in the order of SITUATIONS. */
+  readonly answers: readonly Answer[]
+  /** The position of the answer to these facts. */
+  readonly positionOf: (facts: Facts) => number
+}
+
+/** Asks the rules engine of every situation of every class of event types, once. */
+export async function enumerate(
+  rules: readonly Rule[],
+  knownEventTypes: readonly string[],
+): Promise<Enumeration> {
+  const cells = rules.map(({ when }) => when.eventType).filter((cell) => cell !== null)
+  const { classes, classOf } = foldEventTypes(cells, knownEventTypes)
   const answers: Answer[] = []
   for (const eventClass of classes) {
     const firstMatch = compileRules(rules.filter((rule) => looksAt(rule, eventClass)))
@@ -21,7 +37,12 @@ export async function enumerate(rules: readonly Rule[], classes: readonly EventC
       answers.push({ eventClass, situation, rule })
     }
   }
-  return answers
+  return {
+    rules,
+    classes,
+    answers,
+    positionOf: (facts) => classOf(facts.eventType) * SITUATIONS.length + situationIndex(facts),
+  }
 }
 
 /** The engine would find the same, but takes ten times as long where many rules name single event types. */

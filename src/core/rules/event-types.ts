@@ -51,6 +51,16 @@ export function matchesEventType(cell: EventTypeCell, eventType: string): boolea
   return listed !== cell.negated
 }
 
+/** Matches the types that stand in none of these cells, not even under a wildcard. `text` is how the cell is written. */
+export function otherThan(cells: readonly EventTypeCell[], text: string): EventTypeCell {
+  return {
+    text,
+    negated: true,
+    names: cells.flatMap(({ names }) => names),
+    prefixes: cells.flatMap(({ prefixes }) => prefixes),
+  }
+}
+
 function checkItem(item: string, text: string): void {
   if (item === 'not') throw new CellFault(`"${text}": "not" can stand only once, in front of the whole list`)
   if (item === 'or') throw new CellFault(`"${text}": "or" must stand between two event types`)

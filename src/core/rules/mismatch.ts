@@ -1,6 +1,6 @@
 import type { Facts } from '../facts.ts'
 import { matchesEventType } from './event-types.ts'
-import type { Column, Rule } from './rule.ts'
+import type { Column, When } from './rule.ts'
 
 /** The first cell of a row, from left to right, that keeps its rule from applying. */
 export interface Mismatch {
@@ -9,8 +9,8 @@ export interface Mismatch {
   readonly text: string
 }
 
-/** Why a rule does not apply: the first cell that does not match. Null where all do. */
-export function firstMismatch({ when }: Rule, facts: Facts): Mismatch | null {
+/** Why a rule (or a promise) does not apply: the first cell that does not match. Null where all do. */
+export function firstMismatch({ when }: { readonly when: When }, facts: Facts): Mismatch | null {
   const { eventType } = when
   if (eventType !== null && !matchesEventType(eventType, facts.eventType)) {
     return mismatch('event type', eventType.text, facts.eventType)

@@ -20,7 +20,7 @@ export const COLUMNS = [
 export type Column = (typeof COLUMNS)[number]
 
 /** When a rule applies: all of these hold. Null means any. */
-interface When {
+export interface When {
   readonly eventType: EventTypeCell | null
   readonly party: PartyState | null
   readonly optedOut: boolean | null

@@ -1,12 +1,11 @@
 import type { Facts } from '../facts.ts'
 import { findFaults } from './check.ts'
-import { foldEventTypes } from './classes.ts'
 import { type Answer, enumerate } from './enumerate.ts'
 import { RuleTableError } from './faults.ts'
 import { loadRuleTable } from './load.ts'
 import type { Rule } from './rule.ts'
-import { describeSituation, SITUATIONS, situationIndex } from './situations.ts'
-import type { Verdict } from './verdict.ts'
+import { describeSituation } from './situations.ts'
+import { type Verdict, verdictOf } from './verdict.ts'
 
 /** A rule table in force. */
 export interface RuleTable {
@@ -21,7 +20,7 @@ export interface RuleTable {
 /**
  * Loads a rule table and has the rules engine decide every situation of every class of event types, once.
  * `sha256` returns the hash of a text's UTF-8 bytes in hex. Throws RuleTableError with all faults: those of the file,
- * or else the situations that no rule covers and those in which a rule sends to nobody.
+ * or else the situations that no rule covers, those in which a rule sends to nobody, and the rules that never apply.
  */
 export async function createRuleTable(
   csvText: string,
@@ -29,30 +28,21 @@ export async function createRuleTable(
   sha256: (text: string) => string,
 ): Promise<RuleTable> {
   const { rules } = loadRuleTable(csvText)
-  const { classes, classOf } = foldEventTypes(
-    rules.map((rule) => rule.when.eventType).filter((cell) => cell !== null),
-    knownEventTypes,
-  )
-  const answers = await enumerate(rules, classes)
-  const faults = findFaults(answers)
+  const enumeration = await enumerate(rules, knownEventTypes)
+  const faults = findFaults(enumeration)
   if (faults.length > 0) throw new RuleTableError(faults)
 
-  const verdicts = answers.map(verdictOf)
+  const verdicts = enumeration.answers.map(servedVerdict)
+  const { positionOf } = enumeration
   return {
     revision: sha256(csvText),
     source: csvText,
     rules,
-    decide: (facts) =>
-      verdicts[classOf(facts.eventType) * SITUATIONS.length + situationIndex(facts)] as Verdict,
+    decide: (facts) => verdicts[positionOf(facts)] as Verdict,
   }
 }
 
-function verdictOf({ rule, situation }: Answer): Verdict {
+function servedVerdict({ rule, situation }: Answer): Verdict {
   if (rule === null) throw new Error(`no rule covers: ${describeSituation(situation)}`)
-  return Object.freeze({
-    ruleId: rule.id,
-    outcome: rule.outcome,
-    channel: rule.sendBy ?? situation.preferredChannel,
-    reason: rule.reason,
-  })
+  return Object.freeze(verdictOf(rule, situation))
 }

@@ -1,4 +1,6 @@
 import type { Channel } from '../channel.ts'
+import type { Rule } from './rule.ts'
+import type { Situation } from './situations.ts'
 
 /** What a rule does with an event. */
 export const OUTCOMES = ['SEND', 'SKIP', 'FAIL'] as const
@@ -11,6 +13,16 @@ export interface Verdict {
   readonly channel: Channel
   /** Short text for `failure_reason`; null where the rule gives none (a SEND). */
   readonly reason: string | null
+}
+
+/** What a rule says of a situation in which it applies. */
+export function verdictOf(rule: Rule, situation: Situation): Verdict {
+  return {
+    ruleId: rule.id,
+    outcome: rule.outcome,
+    channel: rule.sendBy ?? situation.preferredChannel,
+    reason: rule.reason,
+  }
 }
 
 /** What is done, in words: "SEND by EMAIL", "SKIP (party not found)". */

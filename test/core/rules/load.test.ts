@@ -1,6 +1,7 @@
 import t from 'tap'
 import { RuleTableError } from '../../../src/core/rules/faults.ts'
 import { loadRuleTable } from '../../../src/core/rules/load.ts'
+import type { Rule } from '../../../src/core/rules/rule.ts'
 
 const HEADINGS =
   'rule,event type,party,opted out,preferred channel,email on file,phone on file,outcome,send by,reason,because'
@@ -68,6 +69,10 @@ t.test('a row becomes a rule', async (t) => {
   ])
 })
 
+function withoutRows(rules: readonly Rule[]) {
+  return rules.map(({ row, ...rule }) => rule)
+}
+
 t.test('what spreadsheets do to a file changes nothing but the row numbers', async (t) => {
   const plain = loadRuleTable(`${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`).rules
   const files = {
@@ -78,11 +83,20 @@ t.test('what spreadsheets do to a file changes nothing but the row numbers', asy
     'no line end': `${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.`,
     'blank rows and cells': `${HEADINGS},,\na,,,,,,,SKIP,,x,Y.,,\nb,claim.*,,,,,,SKIP,,x,Y.,,\n,,,,,,,,,,,,\n\n  \n`,
     'blanks around cells': `${HEADINGS}\n a , ,,,,,,SKIP ,, x ,Y. \nb,  claim.* ,,,,,,SKIP,,x,Y.\n`,
+    semicolons: `${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`.replaceAll(',', ';'),
+    tabs: `${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`.replaceAll(',', '\t'),
+    'semicolons, quotes, blank rows': `;;;\n"${HEADINGS.replaceAll(',', '";"')}"\na;;;;;;;SKIP;;x;Y.;;\n;;;\nb;claim.*;;;;;;SKIP;;"x";Y.`,
     'quotes everywhere': `"${HEADINGS.replaceAll(',', '","')}"\n"a","","","","","","","SKIP","","x","Y."\n"b","claim.*",,,,,,"SKIP",,"x","Y."\n`,
   }
-  for (const [name, csvText] of Object.entries(files)) t.strictSame(loadRuleTable(csvText).rules, plain, name)
+  for (const [name, csvText] of Object.entries(files))
+    t.strictSame(withoutRows(loadRuleTable(csvText).rules), withoutRows(plain), name)
   const spaced = loadRuleTable(`\n${HEADINGS}\n\na,,,,,,,SKIP,,x,Y.\n`).rules
   t.equal(spaced[0]?.row, 4, 'the row is the line in the file, blank lines counted')
+})
+
+t.test('a text may hold the separators of other languages', async (t) => {
+  const { rules } = loadRuleTable(`${HEADINGS.replaceAll(',', ';')}\na;;;;;;;SKIP;;x, y;"So, and; so."`)
+  t.match(rules, [{ reason: 'x, y', because: 'So, and; so.' }])
 })
 
 t.test('columns may stand in any order', async (t) => {
@@ -132,6 +146,15 @@ const rowFaults: [string, string][] = [
     ', column "party": "somebody else" is not valid: use found, not found, unresolved or missing',
   ],
   ['a,,,TRUE,,,,SKIP,,x,Y.', ', column "opted out": "TRUE" is not valid: use yes or no; did you mean "yes"?'],
+  ['a,,,WAHR,,,,SKIP,,x,Y.', ', column "opted out": "WAHR" is not valid: use yes or no; did you mean "yes"?'],
+  [
+    'a,,,,,non,,SKIP,,x,Y.',
+    ', column "email on file": "non" is not valid: use yes or no; did you mean "no"?',
+  ],
+  [
+    'a,,,,,,FALSO,SKIP,,x,Y.',
+    ', column "phone on file": "FALSO" is not valid: use yes or no; did you mean "no"?',
+  ],
   ['a,,,Yes,,,,SKIP,,x,Y.', ', column "opted out": "Yes" is not valid: use yes or no; did you mean "yes"?'],
   [
     'a,,,,email,,,SKIP,,x,Y.',
@@ -156,12 +179,20 @@ const rowFaults: [string, string][] = [
   ['a,,,,,,,FAIL,,,Y.', ', column "reason": is blank: say in a few words why the outcome is FAIL'],
   ['a,,,,,,,SKIP,,a\0b,Y.', ', column "reason": has a tab or another control character in it: remove it'],
   ['a,,,,,,,SKIP,,x,Y\tZ.', ', column "because": has a tab or another control character in it: remove it'],
+  [
+    'a,,,,,,,SKIP,,x,Caf\uFFFD.',
+    ', column "because": "Caf\uFFFD." is not UTF-8: save the file as "CSV UTF-8"',
+  ],
+  [
+    'a;;;;;;;SKIP;;x;Y.',
+    ' has a semicolon between its cells, the headings have a comma: use one of them throughout',
+  ],
   ['a,,,,,,,SKIP,,x,', ', column "because": is blank: say in one sentence why the rule is as it is'],
   [
     'a,,,,,,,SKIP,,x,Because, you see.',
-    ' has 12 cells for 11 columns: put quotes around a text with a comma in it',
+    ' has 12 cells for 11 columns, "you see." being too many: put quotes around a text with a comma in it',
   ],
-  ['a,,,,,,,SKIP,,x', ' has 10 cells for 11 columns: put in the commas of blank cells too'],
+  ['a,,,,,,,SKIP,,x', ' has 10 cells for 11 columns: put in a comma for each blank cell too'],
   ['a,,,,,,,SKIP,,x,"Open', `: ${QUOTES}`],
   ['a,,,,,,,SKIP,,x,say "so"', `: ${QUOTES}`],
   [
@@ -218,7 +249,8 @@ t.test('a duplicate rule id names the row that had it first', async (t) => {
   ])
 })
 
-t.test('all faults of a file are named in one go, in the order of the file', async (t) => {
+t.test('all of 30 and more faults are named in one go, in the order of the file', async (t) => {
+  t.ok(rowFaults.length >= 30)
   const faults = faultsOf(...rowFaults.map(([row], index) => row.replace(/^a,/, `r${index},`)))
   t.equal(faults.length, rowFaults.length)
   for (const [index, [, fault]] of rowFaults.entries()) {
@@ -234,7 +266,7 @@ t.test('all faults of a file are named in one go, in the order of the file', asy
 t.test('one row may have several faults, each named', async (t) => {
   t.strictSame(faultsOf('a,,fond,ja,,,,SKPI,,,'), [
     'row 2, column "party": "fond" is not valid: use found, not found, unresolved or missing; did you mean "found"?',
-    'row 2, column "opted out": "ja" is not valid: use yes or no',
+    'row 2, column "opted out": "ja" is not valid: use yes or no; did you mean "yes"?',
     'row 2, column "outcome": "SKPI" is not valid: use SEND, SKIP or FAIL; did you mean "SKIP"?',
     'row 2, column "because": is blank: say in one sentence why the rule is as it is',
   ])

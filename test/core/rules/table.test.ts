@@ -69,6 +69,52 @@ t.test('a SEND is judged by the situations that the rules above leave to it', as
   t.strictSame(table.decide(reachable('x')), { ruleId: 'e', outcome: 'SEND', channel: 'EMAIL', reason: null })
 })
 
+t.test('a rule that those above it hide is refused, with the ones that hide it', async (t) => {
+  const [unresolved, ...others] = DEFAULT_ROWS
+  t.strictSame(
+    await faultsOf(
+      'broad,,unresolved,,,,,SKIP,,x,Y.',
+      'narrow,claim.paid,unresolved,yes,SMS,,,FAIL,,x,Y.',
+      ...others,
+    ),
+    [
+      'row 3: rule "narrow" can never apply: rules above it decide all that it covers\n' +
+        '  rule "broad" (row 2): party unresolved, opted out, prefers SMS (claim.paid)',
+    ],
+  )
+  t.strictSame(
+    await faultsOf(
+      'no,,missing,,,,,SKIP,,x,Y.',
+      'yes,not claim.paid,unresolved,,SMS,,,SKIP,,x,Y.',
+      'paid,claim.paid,unresolved,,SMS,,,SKIP,,x,Y.',
+      'both,,unresolved,no,SMS,,,FAIL,,x,Y.',
+      unresolved as string,
+      ...others.filter((row) => !row.startsWith('no-party,')),
+    ),
+    [
+      'row 5: rule "both" can never apply: rules above it decide all that it covers\n' +
+        '  rule "yes" (row 3): party unresolved, not opted out, prefers SMS (any other event type)\n' +
+        '  rule "paid" (row 4): party unresolved, not opted out, prefers SMS (claim.paid)',
+    ],
+  )
+})
+
+t.test('a rule that nothing can match is refused, with the reason', async (t) => {
+  const onFile =
+    'can never apply: only of a party that is found is it known what is on file, and this one is "not found"'
+  const preferences =
+    'can never apply: an event without a party has no preferences: it counts as not opted out, and as preferring EMAIL'
+  t.strictSame(await faultsOf('a,,not found,,,no,,SKIP,,x,Y.', ...DEFAULT_ROWS), [
+    `row 2: rule "a" ${onFile}`,
+  ])
+  t.strictSame(await faultsOf('a,,missing,yes,,,,SKIP,,x,Y.', ...DEFAULT_ROWS), [
+    `row 2: rule "a" ${preferences}`,
+  ])
+  t.strictSame(await faultsOf('a,,missing,,SMS,,,SKIP,,x,Y.', ...DEFAULT_ROWS), [
+    `row 2: rule "a" ${preferences}`,
+  ])
+})
+
 t.test('a blank "send by" means the preferred channel', async (t) => {
   const table = await tableOf(['a,,found,,,yes,yes,SEND,,,Y.', 'rest,,,,,,,SKIP,,x,Y.'])
   for (const preferredChannel of ['EMAIL', 'SMS', 'IN_APP'] as const) {

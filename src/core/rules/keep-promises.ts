@@ -1,0 +1,97 @@
+import type { Facts } from '../facts.ts'
+import { byWords } from './check.ts'
+import { foldEventTypes } from './classes.ts'
+import { firstMismatch } from './mismatch.ts'
+import type { RulePromise } from './promises.ts'
+import type { Rule } from './rule.ts'
+import { describeSituation, SITUATIONS, type Situation } from './situations.ts'
+import { describeVerdict, type Verdict, verdictOf } from './verdict.ts'
+
+export interface PromiseReport {
+  /** Promises that are broken, with every situation they are broken in, and those that cover no situation at all. */
+  readonly faults: readonly string[]
+  /** Rules that decide nothing that a promise covers. */
+  readonly untouched: readonly Rule[]
+  /** Situations, counted once for each class of event types that rules and promises together distinguish. */
+  readonly situationCount: number
+  readonly coveredCount: number
+}
+
+/**
+ * Holds rules to promises. `ruleFor` names the rule that decides, null where none does: such a situation breaks no
+ * promise, for it is a fault of its own.
+ */
+export function keepPromises(
+  promises: readonly RulePromise[],
+  rules: readonly Rule[],
+  ruleFor: (facts: Facts) => Rule | null,
+): PromiseReport {
+  const cells = [...rules, ...promises].map(({ when }) => when.eventType).filter((cell) => cell !== null)
+  const { classes } = foldEventTypes(cells, [])
+  const cases = classes.flatMap((eventClass) =>
+    SITUATIONS.map((situation) => {
+      const facts = { eventType: eventClass.representative, ...situation }
+      return { eventClass, situation, facts, rule: ruleFor(facts) }
+    }),
+  )
+  const covered = new Set<(typeof cases)[number]>()
+  const faults = promises.flatMap((promise) => {
+    const own = cases.filter(({ facts }) => firstMismatch(promise, facts) === null)
+    for (const one of own) covered.add(one)
+    const name = `row ${promise.row}: "${promise.name}"`
+    if (own.length === 0) return [`${name} covers no situation: such a party cannot be`]
+    const broken = own.flatMap(({ eventClass, situation, rule }) => {
+      const words = rule === null ? null : breach(promise, rule, situation)
+      return words === null ? [] : [{ words, eventClass }]
+    })
+    const lines = byWords(broken, classes).map((line) => `\n  ${line}`)
+    return lines.length === 0
+      ? []
+      : [`${name} promises ${describeExpected(promise)}, but it is${lines.join('')}`]
+  })
+  const touched = new Set([...covered].map(({ rule }) => rule))
+  return {
+    faults,
+    untouched: rules.filter((rule) => !touched.has(rule)),
+    situationCount: cases.length,
+    coveredCount: covered.size,
+  }
+}
+
+/** What a rule makes of a situation where that is not as promised, in words; else null. */
+function breach(promise: RulePromise, rule: Rule, situation: Situation): string | null {
+  const verdict = verdictOf(rule, situation)
+  if (isKept(promise, verdict)) return null
+  return `${describeVerdict(verdict)} by rule "${rule.id}" (row ${rule.row}): ${describeSituation(situation)}`
+}
+
+function isKept({ expected, sendBy, reason }: RulePromise, verdict: Verdict): boolean {
+  switch (expected) {
+    case 'SEND':
+      return verdict.outcome === 'SEND' && (sendBy === null || sendBy === verdict.channel)
+    case 'SKIP':
+    case 'FAIL':
+      return verdict.outcome === expected && (reason === null || reason === verdict.reason)
+    case 'not SEND':
+    case 'not SKIP':
+    case 'not FAIL':
+      return `not ${verdict.outcome}` !== expected
+    case 'not by EMAIL':
+    case 'not by SMS':
+    case 'not by IN_APP':
+      return verdict.outcome !== 'SEND' || `not by ${verdict.channel}` !== expected
+    default:
+      return expected satisfies never
+  }
+}
+
+function describeExpected({ expected, sendBy, reason }: RulePromise): string {
+  if (sendBy !== null) return `${expected} by ${sendBy}`
+  return reason === null ? expected : `${expected} (${reason})`
+}
+
+/** `part` of `whole` in per cent, rounded down to one decimal: "100 %" only where nothing is missing. */
+export function percentage(part: number, whole: number): string {
+  const perMille = Math.floor((part * 1_000) / whole)
+  return `${perMille % 10 === 0 ? perMille / 10 : (perMille / 10).toFixed(1)} %`
+}

@@ -1,0 +1,88 @@
+import { CHANNELS, type Channel } from '../channel.ts'
+import { PARTY_STATES } from '../facts.ts'
+import { oneOf, orAny, parsePromiseName, parseReason, parseYesNo } from './cells.ts'
+import { type EventTypeCell, otherThan, parseEventTypeCell } from './event-types.ts'
+import { PromisesError } from './faults.ts'
+import type { Rule, When } from './rule.ts'
+import { readSheet, type SheetRow } from './sheet.ts'
+import { OUTCOMES } from './verdict.ts'
+
+const COLUMNS = [
+  'promise',
+  'event type',
+  'party',
+  'opted out',
+  'preferred channel',
+  'email on file',
+  'phone on file',
+  'outcome',
+  'send by',
+  'reason',
+] as const
+type Column = (typeof COLUMNS)[number]
+
+const EXPECTATIONS = [
+  ...OUTCOMES,
+  ...OUTCOMES.map((outcome) => `not ${outcome}` as const),
+  ...CHANNELS.map((channel) => `not by ${channel}` as const),
+]
+export type Expectation = (typeof EXPECTATIONS)[number]
+
+/** Something that the rule table must hold to in every situation it covers: one row of `rules/examples.csv`. */
+export interface RulePromise {
+  /** The line in the file. */
+  readonly row: number
+  /** A sentence for people; no two promises share one. */
+  readonly name: string
+  /** Which situations it covers. */
+  readonly when: When
+  readonly expected: Expectation
+  /** Only with SEND; null means by any channel. */
+  readonly sendBy: Channel | null
+  /** Only with SKIP and FAIL; null means for any reason. */
+  readonly reason: string | null
+}
+
+/**
+ * Reads promises. The event type cell may also be `any other`: types that none of `rules` names. Throws PromisesError
+ * with every fault of the file.
+ */
+export function loadPromises(csvText: string, rules: readonly Rule[]): readonly RulePromise[] {
+  const named = rules.map(({ when }) => when.eventType).filter((cell) => cell !== null)
+  const rowOfName = new Map<string, number>()
+  const { rows, faults } = readSheet(csvText, COLUMNS, 'promise', (row) => readPromise(row, named, rowOfName))
+  if (faults.length > 0) throw new PromisesError(faults)
+  return rows as readonly RulePromise[]
+}
+
+/** All cells of one row, with undefined for each that has a fault. */
+function readPromise(
+  { row, read, note }: SheetRow<Column>,
+  named: readonly EventTypeCell[],
+  rowOfName: Map<string, number>,
+): { [K in keyof RulePromise]: unknown } {
+  const parseEventTypes = (text: string) =>
+    text === 'any other' ? otherThan(named, text) : parseEventTypeCell(text)
+  const promise = {
+    row,
+    name: read('promise', (text) => parsePromiseName(text, row, rowOfName)),
+    when: {
+      eventType: read('event type', orAny(parseEventTypes)),
+      party: read('party', orAny(oneOf(PARTY_STATES))),
+      optedOut: read('opted out', orAny(parseYesNo)),
+      preferredChannel: read('preferred channel', orAny(oneOf(CHANNELS))),
+      emailOnFile: read('email on file', orAny(parseYesNo)),
+      phoneOnFile: read('phone on file', orAny(parseYesNo)),
+    },
+    expected: read('outcome', oneOf(EXPECTATIONS)),
+    sendBy: read('send by', orAny(oneOf(CHANNELS))),
+    reason: read('reason', orAny(parseReason)),
+  }
+  const { expected, sendBy, reason } = promise
+  if (expected === undefined) return promise
+  if (sendBy && expected !== 'SEND')
+    note('send by', `"${sendBy}" with ${expected}: leave it blank, only SEND has one`)
+  if (reason && expected !== 'SKIP' && expected !== 'FAIL')
+    note('reason', `"${reason}" with ${expected}: leave it blank, only SKIP and FAIL have one`)
+  return promise
+}

@@ -1,0 +1,191 @@
+import { parse } from 'csv-parse/sync'
+import { CellFault } from './faults.ts'
+import { didYouMean, nearest } from './nearest.ts'
+
+/** What spreadsheets put between cells, depending on their language. The first is what we ship. */
+const SEPARATORS = [',', ';', '\t']
+
+/** What can be read of one row. */
+export interface SheetRow<Column extends string> {
+  /** The line in the file, counted from 1, blank lines included. */
+  readonly row: number
+  /** Undefined where the cell, or its column, is missing or the parser finds a fault, which is noted. */
+  read<T>(column: Column, parseCell: (text: string) => T): T | undefined
+  /** Notes a fault of one cell. */
+  note(column: Column, fault: string): void
+}
+
+/** One line that is not blank; `cells` is null where the quotes do not pair up. */
+interface Line {
+  readonly row: number
+  readonly text: string
+  readonly cells: readonly string[] | null
+}
+
+/** What is wrong in one row. `text` goes on from "row 3". */
+interface Fault {
+  readonly row: number
+  readonly text: string
+}
+
+/**
+ * Reads a sheet as spreadsheets save it: separated by commas, semicolons or tabs, with or without a BOM, with any line
+ * ends, its first line headings in any order. Blank lines and cells at the end are passed over. `readRow` is called
+ * for every row that can be split into cells. `faults` are all there are, in the order of the file; with any of them, `rows`
+ * must not be used. `what` is what one row holds, such as "rule".
+ */
+export function readSheet<Column extends string, T>(
+  csvText: string,
+  columnsKnown: readonly Column[],
+  what: string,
+  readRow: (row: SheetRow<Column>) => T,
+): { readonly rows: readonly T[]; readonly faults: readonly string[] } {
+  const { separator, lines } = splitLines(csvText)
+  const [headings, ...body] = lines
+  if (headings === undefined) {
+    return { rows: [], faults: [`the file is empty: it needs a line of headings and at least one ${what}`] }
+  }
+  const faults: Fault[] = []
+  const columns = readHeadings(headings, columnsKnown, faults)
+  if (body.length === 0) {
+    faults.push({ row: headings.row, text: ` is all there is: add at least one ${what} below the headings` })
+  }
+  const rows = body.flatMap((line) => {
+    if (line.cells === null) {
+      faults.push({ row: line.row, text: brokenQuotes })
+      return []
+    }
+    const misfit = misfitOf(line.text, line.cells, columns.length, separator)
+    if (misfit !== null) faults.push({ row: line.row, text: misfit.text })
+    return misfit?.unreadable ? [] : [readRow(rowOf(line.row, line.cells, columns, faults))]
+  })
+  return { rows, faults: faults.map(({ row, text }) => `row ${row}${text}`) }
+}
+
+/**
+ * Parses line by line, so that an unclosed quote spoils one row and not the rest of the file. Nothing is lost by it:
+ * no cell may hold a line break.
+ */
+function splitLines(csvText: string): { separator: string; lines: Line[] } {
+  const texts = csvText.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
+  const separator = separatorOf(texts.find((text) => /[^\s,;"]/.test(text)) ?? '')
+  const lines = texts
+    .map((text, index) => ({ row: index + 1, text, cells: splitCells(text, separator) }))
+    .filter(({ cells }) => cells?.some((cell) => cell !== '') ?? true)
+  return { separator, lines }
+}
+
+/** The one that the headings have most of: no heading has one in its name. */
+function separatorOf(headings: string): string {
+  const count = (separator: string) => headings.split(separator).length
+  return SEPARATORS.reduce((best, other) => (count(other) > count(best) ? other : best))
+}
+
+function splitCells(line: string, separator: string): string[] | null {
+  try {
+    return (parse(line, { delimiter: separator, max_record_size: 0 })[0] ?? []).map((cell) => cell.trim())
+  } catch {
+    return null
+  }
+}
+
+/**
+ * The column at each position, null where the heading is not a column's or comes again. Under headings that cannot be
+ * read the usual ones are assumed, so that the rows are checked all the same.
+ */
+function readHeadings<Column extends string>(
+  { row, cells }: Line,
+  columnsKnown: readonly Column[],
+  faults: Fault[],
+): readonly (Column | null)[] {
+  if (cells === null) {
+    faults.push({ row, text: brokenQuotes })
+    return columnsKnown
+  }
+  const headings = withoutTrailingBlanks(cells)
+  const columns = headings.map((heading, position) => {
+    const column = columnsKnown.find((candidate) => candidate === heading)
+    if (column === undefined) {
+      faults.push({
+        row,
+        text: `: "${heading}" is not a column: the columns are ${columnsKnown.join(', ')}${didYouMean(nearest(heading, columnsKnown))}`,
+      })
+      return null
+    }
+    if (headings.indexOf(heading) === position) return column
+    faults.push({ row, text: `: column "${heading}" is there twice` })
+    return null
+  })
+  for (const column of columnsKnown) {
+    if (!columns.includes(column)) faults.push({ row, text: `: column "${column}" is missing` })
+  }
+  return columns
+}
+
+function rowOf<Column extends string>(
+  row: number,
+  cells: readonly string[],
+  columns: readonly (Column | null)[],
+  faults: Fault[],
+): SheetRow<Column> {
+  const note = (column: Column, fault: string) => {
+    faults.push({ row, text: `, column "${column}": ${fault}` })
+  }
+  return {
+    row,
+    note,
+    read: (column, parseCell) => {
+      const text = cells[columns.indexOf(column)]
+      if (text === undefined) return undefined
+      try {
+        // What reads a file as UTF-8 puts this character for whatever is not.
+        if (text.includes('\uFFFD'))
+          throw new CellFault(`"${text}" is not UTF-8: save the file as "CSV UTF-8"`)
+        return parseCell(text)
+      } catch (error) {
+        if (!(error instanceof CellFault)) throw error
+        note(column, error.message)
+        return undefined
+      }
+    },
+  }
+}
+
+/** What is wrong with the number of cells. Surplus blank ones are let pass: spreadsheets leave them behind. */
+function misfitOf(
+  text: string,
+  cells: readonly string[],
+  columnCount: number,
+  separator: string,
+): { readonly text: string; readonly unreadable: boolean } | null {
+  const filled = withoutTrailingBlanks(cells)
+  if (filled.length > columnCount) {
+    const extra = filled.slice(columnCount).map((cell) => `"${cell}"`)
+    return {
+      text: ` has ${filled.length} cells for ${columnCount} columns, ${extra.join(', ')} being too many: put quotes around a text with ${nameOf(separator)} in it`,
+      unreadable: false,
+    }
+  }
+  if (cells.length >= columnCount) return null
+  const other = SEPARATORS.find((one) => one !== separator && text.split(one).length >= columnCount)
+  return other === undefined
+    ? {
+        text: ` has ${cells.length} cells for ${columnCount} columns: put in ${nameOf(separator)} for each blank cell too`,
+        unreadable: false,
+      }
+    : {
+        text: ` has ${nameOf(other)} between its cells, the headings have ${nameOf(separator)}: use one of them throughout`,
+        unreadable: true,
+      }
+}
+
+function nameOf(separator: string): string {
+  return separator === ',' ? 'a comma' : separator === ';' ? 'a semicolon' : 'a tab'
+}
+
+function withoutTrailingBlanks(cells: readonly string[]): readonly string[] {
+  return cells.slice(0, cells.findLastIndex((cell) => cell !== '') + 1)
+}
+
+const brokenQuotes =
+  ': the quotes do not pair up: a cell in quotes opens and closes with " on the same line and has "" for each " in it'

@@ -1,0 +1,51 @@
+import t from 'tap'
+import { diffRuleTables } from '../../../src/core/rules/diff.ts'
+import { diffToMarkdown } from '../../../src/core/rules/diff-markdown.ts'
+import { above, DEFAULT_ROWS, tableOf } from './default-table.ts'
+
+const before = await tableOf(DEFAULT_ROWS)
+
+async function markdownOf(rows: readonly string[]): Promise<string> {
+  return diffToMarkdown(diffRuleTables(before, await tableOf(rows)))
+}
+
+t.test('a short diff is a list under each sentence', async (t) => {
+  const rows = DEFAULT_ROWS.map((row) =>
+    row.replace('no phone on file', 'no number').replace('sms,', 'text,'),
+  )
+  t.equal(
+    await markdownOf(rows),
+    `### Rule table: 2 situations change
+
+2 situations change from SKIP (no phone on file) to SKIP (no number) for every event type (rule "no-phone" as before):
+
+- party found, not opted out, prefers SMS, no email on file, no phone on file
+- party found, not opted out, prefers SMS, email on file, no phone on file
+
+- 2 situations decided alike by another rule (rule "sms" before, rule "text" now)
+`,
+  )
+})
+
+t.test('a long diff is folded away, sentence by sentence', async (t) => {
+  const markdown = await markdownOf(above('opted-out', 'muted,invoice.paid,,,,,,SKIP,,muted,Y.'))
+  t.match(markdown, /^### Rule table: 24 situations change\n\n<details><summary>2 situations change from /)
+  t.equal(
+    markdown.match(/<details><summary>[^<\n]+<\/summary>\n\n(?:- [^\n]+\n)+\n<\/details>\n/g)?.length,
+    6,
+  )
+})
+
+t.test('no change is said so', async (t) => {
+  t.equal(await markdownOf(DEFAULT_ROWS), '### Rule table: 0 situations change\n')
+})
+
+t.test('text of the table is no markup', async (t) => {
+  const markdown = await markdownOf(
+    DEFAULT_ROWS.map((row) => row.replace('no phone on file', '</summary> *`[x](y)` @team #1 & |')),
+  )
+  t.match(
+    markdown,
+    'SKIP (&#60;/summary&#62; &#42;&#96;&#91;x&#93;(y)&#96; &#64;team &#35;1 &#38; &#124;) for every event type',
+  )
+})

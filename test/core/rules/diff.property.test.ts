@@ -1,0 +1,94 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { type Change, diffRuleTables } from '../../../src/core/rules/diff.ts'
+import { createRuleTable } from '../../../src/core/rules/table.ts'
+import {
+  ALL_CASES,
+  applies,
+  applying,
+  type Case,
+  csvOf,
+  interpret,
+  isSafe,
+  type Row,
+  tables,
+} from './random-tables.ts'
+
+const RUN_COUNT = Number(process.env.PROPERTY_RUNS ?? 1_000)
+
+function create(csvText: string) {
+  return createRuleTable(csvText, [], () => '')
+}
+
+/** Tables that can be served. */
+const servable = tables.filter(isSafe).map(applying)
+
+/** Swaps neighbours that no case is common to, and writes everything otherwise. */
+function shuffle(rows: readonly Row[], positions: readonly number[]): Row[] {
+  const shuffled = [...rows]
+  for (const position of positions) {
+    const [one, other] = shuffled.slice(position, position + 2)
+    if (one === undefined || other === undefined) continue
+    if (ALL_CASES.some((each) => applies(one, each) && applies(other, each))) continue
+    shuffled.splice(position, 2, other, one)
+  }
+  return shuffled.map((row) => {
+    const [negation] = /^not /.exec(row['event type']) ?? ['']
+    const items = row['event type'].slice(negation.length).split(' or ')
+    return { ...row, 'event type': ` ${negation}${items.reverse().join('  or ')} ` }
+  })
+}
+
+t.test(`a shuffled but equivalent copy differs in nothing, for ${RUN_COUNT} random tables`, async (t) => {
+  let reordered = 0
+  await fc.assert(
+    fc.asyncProperty(servable, fc.array(fc.nat({ max: 6 }), { maxLength: 30 }), async (rows, positions) => {
+      const copy = shuffle(rows, positions)
+      if (copy.some(({ rule }, position) => rule !== rows[position]?.rule)) reordered++
+      const diff = diffRuleTables(await create(csvOf(rows)), await create(csvOf(copy, ';')))
+      const said = JSON.stringify([diff.changes, diff.moved, diff.reworded])
+      if (said !== '[[],[],[]]') throw new Error(said)
+    }),
+    { numRuns: RUN_COUNT },
+  )
+  t.comment(`${reordered} in another order`)
+  t.ok(reordered > RUN_COUNT / 10, 'many are in another order')
+})
+
+t.test('the diff of two random tables is where they say different things', async () => {
+  await fc.assert(
+    fc.asyncProperty(servable, servable, async (before, after) => {
+      const { changes, moved } = diffRuleTables(await create(csvOf(before)), await create(csvOf(after)))
+      const told = new Set<string>()
+      for (const change of [...changes, ...moved]) {
+        told.add(keyOf(change.situation, change.before, change.after))
+        for (const { representative } of change.eventClasses) {
+          const one = { eventType: representative, ...change.situation }
+          const expected = keyOf(one, interpret(before, one), interpret(after, one))
+          const got = keyOf(one, change.before, change.after)
+          if (got !== expected) throw new Error(`${representative}: ${got}, not ${expected}`)
+        }
+      }
+      for (const one of ALL_CASES) {
+        const said = [interpret(before, one), interpret(after, one)] as const
+        const differs = JSON.stringify(said[0]) !== JSON.stringify(said[1])
+        if (differs && !told.has(keyOf(one, ...said))) throw new Error(`not told: ${JSON.stringify(one)}`)
+      }
+    }),
+    { numRuns: RUN_COUNT / 5 },
+  )
+})
+
+type Said = Change['before'] | ReturnType<typeof interpret>
+
+/** A situation, whatever the event type, and what two tables say of it. */
+function keyOf(one: Omit<Case, 'eventType'>, before: Said, after: Said): string {
+  const { party, optedOut, preferredChannel, emailOnFile, phoneOnFile } = one
+  const said = [before, after].map((verdict) => [
+    verdict?.ruleId,
+    verdict?.outcome,
+    verdict?.channel,
+    verdict?.reason,
+  ])
+  return JSON.stringify([party, optedOut, preferredChannel, emailOnFile, phoneOnFile, said])
+}

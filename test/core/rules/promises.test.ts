@@ -1,0 +1,97 @@
+import t from 'tap'
+import { PromisesError } from '../../../src/core/rules/faults.ts'
+import { loadPromises } from '../../../src/core/rules/promises.ts'
+
+const HEADINGS =
+  'promise,event type,party,opted out,preferred channel,email on file,phone on file,outcome,send by,reason'
+
+/** The faults of promises with these rows below the headings; the first is row 2. */
+function faultsOf(...rows: string[]): readonly string[] {
+  try {
+    loadPromises([HEADINGS, ...rows].join('\n'), [])
+  } catch (error) {
+    if (error instanceof PromisesError) return error.faults
+    throw error
+  }
+  return []
+}
+
+t.test('a row becomes a promise', async (t) => {
+  t.match(
+    loadPromises(
+      `${HEADINGS}\n"So, yes.",claim.*,found,no,SMS,yes,no,SEND,EMAIL,\nNo.,,,,,,,not by SMS,,`,
+      [],
+    ),
+    [
+      {
+        row: 2,
+        name: 'So, yes.',
+        when: {
+          eventType: { text: 'claim.*' },
+          party: 'found',
+          optedOut: false,
+          preferredChannel: 'SMS',
+          emailOnFile: true,
+          phoneOnFile: false,
+        },
+        expected: 'SEND',
+        sendBy: 'EMAIL',
+        reason: null,
+      },
+      {
+        row: 3,
+        when: { eventType: null, party: null, optedOut: null, emailOnFile: null },
+        expected: 'not by SMS',
+        sendBy: null,
+      },
+    ],
+  )
+})
+
+t.test('every outcome can be promised, and that it is not', async (t) => {
+  const outcomes = ['SEND', 'SKIP', 'FAIL', 'not SEND', 'not SKIP', 'not FAIL']
+  const channels = ['not by EMAIL', 'not by SMS', 'not by IN_APP']
+  for (const outcome of [...outcomes, ...channels])
+    t.strictSame(faultsOf(`a,,,,,,,${outcome},,`), [], outcome)
+})
+
+t.test('promises are necessary', async (t) => {
+  t.strictSame(faultsOf(), ['row 1 is all there is: add at least one promise below the headings'])
+  t.throws(() => loadPromises('', []), {
+    name: 'PromisesError',
+    message:
+      'the promises have 1 fault:\n  the file is empty: it needs a line of headings and at least one promise',
+  })
+})
+
+t.test('each fault names row, column and value, and what would be right, all at once', async (t) => {
+  t.strictSame(
+    faultsOf(
+      ',,,,,,,SEND,,',
+      'a,,,,,,,SNED,,',
+      'a,,,,,,,not by sms,,',
+      'b,,,,,,,,,',
+      'c,claim*,fond,ja,email,,,SKIP,,',
+      'd,,,,,,,SKIP,SMS,',
+      'e,,,,,,,SEND,,no reason',
+      'f,,,,,,,not SEND,EMAIL,x',
+      'g,any others,,,,,,SEND,,',
+    ),
+    [
+      'row 2, column "promise": is blank: say in one sentence what is promised',
+      'row 3, column "outcome": "SNED" is not valid: use SEND, SKIP, FAIL, not SEND, not SKIP, not FAIL, not by EMAIL, not by SMS or not by IN_APP; did you mean "SEND"?',
+      'row 4, column "promise": "a" is already the promise in row 3: say how this one differs',
+      'row 4, column "outcome": "not by sms" is not valid: use SEND, SKIP, FAIL, not SEND, not SKIP, not FAIL, not by EMAIL, not by SMS or not by IN_APP; did you mean "not by SMS"?',
+      'row 5, column "outcome": is blank: use SEND, SKIP, FAIL, not SEND, not SKIP, not FAIL, not by EMAIL, not by SMS or not by IN_APP',
+      'row 6, column "event type": "claim*" is not a wildcard: only the form claim.* is one (leave the cell blank for any event type)',
+      'row 6, column "party": "fond" is not valid: use found, not found, unresolved or missing; did you mean "found"?',
+      'row 6, column "opted out": "ja" is not valid: use yes or no; did you mean "yes"?',
+      'row 6, column "preferred channel": "email" is not valid: use EMAIL, SMS or IN_APP; did you mean "EMAIL"?',
+      'row 7, column "send by": "SMS" with SKIP: leave it blank, only SEND has one',
+      'row 8, column "reason": "no reason" with SEND: leave it blank, only SKIP and FAIL have one',
+      'row 9, column "send by": "EMAIL" with not SEND: leave it blank, only SEND has one',
+      'row 9, column "reason": "x" with not SEND: leave it blank, only SKIP and FAIL have one',
+      'row 10, column "event type": "any others" has "others" where only "or" can stand',
+    ],
+  )
+})

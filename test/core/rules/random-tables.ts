@@ -1,0 +1,188 @@
+import fc from 'fast-check'
+import { CHANNELS } from '../../../src/core/channel.ts'
+import { PARTY_STATES } from '../../../src/core/facts.ts'
+
+/** A row as a person would write it. */
+export type Row = Record<
+  | 'rule'
+  | 'event type'
+  | 'party'
+  | 'opted out'
+  | 'preferred channel'
+  | 'email on file'
+  | 'phone on file'
+  | 'outcome'
+  | 'send by'
+  | 'reason',
+  string
+>
+
+const NAMED = ['a', 'a.b', 'a.b.c', 'other', 'z.a.b', '__proto__']
+const WILDCARDS = ['a.*', 'a.b.*', 'z.*']
+/** All that the cells can tell apart: the named ones, some under each wildcard, and some under none. */
+const EVENT_TYPES = [
+  ...NAMED,
+  'a.x',
+  'a.other',
+  'a.b.x',
+  'a.b.c.d',
+  'z.',
+  'z.z',
+  'x',
+  'constructor',
+  'ab',
+  '',
+]
+
+const eventTypeCell = fc
+  .tuple(fc.boolean(), fc.uniqueArray(fc.constantFrom(...NAMED, ...WILDCARDS), { maxLength: 3 }))
+  .map(([negated, items]) => (items.length === 0 ? '' : `${negated ? 'not ' : ''}${items.join(' or ')}`))
+
+const cell = (...values: string[]) =>
+  fc.oneof({ weight: 2, arbitrary: fc.constant('') }, { weight: 1, arbitrary: fc.constantFrom(...values) })
+
+const skipOrFail: fc.Arbitrary<Row> = fc.record({
+  rule: fc.constant(''),
+  'event type': eventTypeCell,
+  party: cell(...PARTY_STATES),
+  'opted out': cell('yes', 'no'),
+  'preferred channel': cell(...CHANNELS),
+  'email on file': cell('yes', 'no'),
+  'phone on file': cell('yes', 'no'),
+  outcome: fc.constantFrom('SKIP', 'FAIL'),
+  'send by': fc.constant(''),
+  reason: fc.constant(''),
+})
+const anySend: fc.Arbitrary<Row> = skipOrFail.chain((row) =>
+  cell(...CHANNELS).map((channel) => ({ ...row, outcome: 'SEND', 'send by': channel })),
+)
+const safeSend: fc.Arbitrary<Row> = anySend.map((row) => ({
+  ...row,
+  party: 'found',
+  'email on file': 'yes',
+  'phone on file': 'yes',
+}))
+const catchAll: Row = {
+  rule: '',
+  'event type': '',
+  party: '',
+  'opted out': '',
+  'preferred channel': '',
+  'email on file': '',
+  'phone on file': '',
+  outcome: 'SKIP',
+  'send by': '',
+  reason: '',
+}
+/** Rows with ids and reasons of their own, most of them with one at the end that leaves no gap. */
+export const tables: fc.Arbitrary<Row[]> = fc
+  .tuple(
+    fc.array(
+      fc.oneof(
+        { weight: 6, arbitrary: skipOrFail },
+        { weight: 6, arbitrary: safeSend },
+        { weight: 1, arbitrary: anySend },
+      ),
+      { minLength: 1, maxLength: 7 },
+    ),
+    fc.integer({ min: 0, max: 9 }),
+  )
+  .map(([rows, dice]) =>
+    (dice === 0 ? rows : [...rows, catchAll]).map((row, index) => ({
+      ...row,
+      rule: `r${index}`,
+      reason: row.outcome === 'SEND' ? '' : `reason ${index}`,
+    })),
+  )
+
+/** The file of these rows, with this between the cells. */
+export function csvOf(rows: readonly Row[], separator = ','): string {
+  const columns = Object.keys(catchAll) as (keyof Row)[]
+  const lines = rows.map((row) => [...columns.map((column) => row[column]), 'Because.'])
+  return [[...columns, 'because'], ...lines].map((cells) => cells.join(separator)).join('\n')
+}
+
+/** One situation of one event type. */
+export interface Case {
+  eventType: string
+  party: (typeof PARTY_STATES)[number]
+  optedOut: boolean
+  preferredChannel: (typeof CHANNELS)[number]
+  emailOnFile: boolean | null
+  phoneOnFile: boolean | null
+}
+
+export const ALL_CASES: readonly Case[] = [...allCases()]
+
+function* allCases(): Generator<Case> {
+  for (const eventType of EVENT_TYPES) {
+    yield {
+      eventType,
+      party: 'missing',
+      optedOut: false,
+      preferredChannel: 'EMAIL',
+      emailOnFile: null,
+      phoneOnFile: null,
+    }
+    for (const optedOut of [false, true]) {
+      for (const preferredChannel of CHANNELS) {
+        const base = { eventType, optedOut, preferredChannel }
+        yield { ...base, party: 'not found', emailOnFile: null, phoneOnFile: null }
+        yield { ...base, party: 'unresolved', emailOnFile: null, phoneOnFile: null }
+        for (const emailOnFile of [false, true]) {
+          for (const phoneOnFile of [false, true]) yield { ...base, party: 'found', emailOnFile, phoneOnFile }
+        }
+      }
+    }
+  }
+}
+
+/** Reads the cells as a person would; shares nothing with the code under test. */
+export function applies(row: Row, one: Case): boolean {
+  const yesNo = (text: string, fact: boolean | null) =>
+    text === '' || (text === 'yes' ? fact === true : fact === false)
+  const negated = row['event type'].startsWith('not ')
+  const listed = row['event type']
+    .replace('not ', '')
+    .split(' or ')
+    .some((item) =>
+      item.at(-1) === '*' ? one.eventType.indexOf(item.slice(0, -1)) === 0 : item === one.eventType,
+    )
+  return (
+    (row['event type'] === '' || (negated ? !listed : listed)) &&
+    (row.party === '' || row.party === one.party) &&
+    yesNo(row['opted out'], one.optedOut) &&
+    (row['preferred channel'] === '' || row['preferred channel'] === one.preferredChannel) &&
+    yesNo(row['email on file'], one.emailOnFile) &&
+    yesNo(row['phone on file'], one.phoneOnFile)
+  )
+}
+
+/** What a table says of a case: null where no row applies. */
+export function interpret(rows: readonly Row[], one: Case) {
+  const row = rows.find((candidate) => applies(candidate, one))
+  if (row === undefined) return null
+  return {
+    ruleId: row.rule,
+    outcome: row.outcome,
+    channel: row['send by'] === '' ? one.preferredChannel : row['send by'],
+    reason: row.outcome === 'SEND' ? null : row.reason,
+  }
+}
+
+/** Whether no case is left undecided or sent to nobody. */
+export function isSafe(rows: readonly Row[]): boolean {
+  return ALL_CASES.every((one) => {
+    const said = interpret(rows, one)
+    if (said === null) return false
+    if (said.outcome !== 'SEND') return true
+    if (one.party !== 'found') return false
+    return { EMAIL: one.emailOnFile, SMS: one.phoneOnFile, IN_APP: true }[said.channel] === true
+  })
+}
+
+/** The rows that decide at least one case. */
+export function applying(rows: readonly Row[]): Row[] {
+  const ids = new Set(ALL_CASES.map((one) => interpret(rows, one)?.ruleId))
+  return rows.filter(({ rule }) => ids.has(rule))
+}

@@ -1,0 +1,164 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { loadRuleTable } from '../../../src/core/rules/load.ts'
+import { firstMismatch } from '../../../src/core/rules/mismatch.ts'
+import { reviewRules } from '../../../src/core/rules/review.ts'
+import { describeSituation, SITUATIONS } from '../../../src/core/rules/situations.ts'
+import { verdictOf } from '../../../src/core/rules/verdict.ts'
+import { EVENT_TYPES } from '../../../src/core/templates/event-types.ts'
+import { above, DEFAULT_ROWS, HEADINGS } from './default-table.ts'
+
+const PROMISES = readFileSync(new URL('../../../rules/examples.csv', import.meta.url), 'utf8')
+const [PROMISE_HEADINGS] = PROMISES.split('\n')
+
+function review(rows: readonly string[], promises: readonly string[] | null = null) {
+  const promisesText = promises === null ? PROMISES : [PROMISE_HEADINGS, ...promises].join('\n')
+  return reviewRules([HEADINGS, ...rows].join('\n'), promisesText, EVENT_TYPES)
+}
+
+t.test('the shipped table keeps the shipped promises, which cover and touch everything', async (t) => {
+  t.strictSame(await review(DEFAULT_ROWS), {
+    table: { faults: [], warnings: [], summary: '9 rules for the 37 situations of any event type' },
+    promises: {
+      faults: [],
+      warnings: [],
+      summary: 'covered by 14 promises: 37 of 37 situations (100 %), 9 of 9 rules',
+    },
+  })
+})
+
+/** What rows say of each situation, without the engine. */
+function outcomes(rows: readonly string[]): (string | null)[] {
+  const { rules } = loadRuleTable([HEADINGS, ...rows].join('\n'))
+  return SITUATIONS.map((situation) => {
+    const rule = rules.find((one) => firstMismatch(one, { eventType: 'any.type', ...situation }) === null)
+    if (rule === undefined) return null
+    const { outcome, channel, reason } = verdictOf(rule, situation)
+    return [outcome, channel, reason].join()
+  })
+}
+
+t.test(
+  'without any one of its rows the table is faulty, and every situation that changed is named',
+  async (t) => {
+    const before = outcomes(DEFAULT_ROWS)
+    for (const [index, row] of DEFAULT_ROWS.entries()) {
+      const rows = DEFAULT_ROWS.toSpliced(index, 1)
+      const after = outcomes(rows)
+      const changed = SITUATIONS.filter((_, position) => before[position] !== after[position])
+      t.ok(changed.length > 0, `${row.split(',')[0]}: ${changed.length} situations change`)
+      const { table, promises } = await review(rows)
+      const faults = [...table.faults, ...promises.faults].join('\n')
+      for (const situation of changed) t.match(faults, `: ${describeSituation(situation)} (`)
+    }
+  },
+)
+
+t.test(
+  'a broken promise names what it promises, and each situation with the rule that breaks it',
+  async (t) => {
+    const rows = DEFAULT_ROWS.map((row) => row.replace('opted-out,,', 'opted-out,not claim.rejected,'))
+    const { promises } = await review(rows, [
+      'Opted out is opted out,,,yes,SMS,,,not SEND,,',
+      'Fine,,missing,,,,,SKIP,,',
+    ])
+    t.strictSame(promises.faults, [
+      'row 2: "Opted out is opted out" promises not SEND, but it is\n' +
+        '  SEND by SMS by rule "sms" (row 9): party found, opted out, prefers SMS, no email on file, phone on file (claim.rejected)\n' +
+        '  SEND by SMS by rule "sms" (row 9): party found, opted out, prefers SMS, email on file, phone on file (claim.rejected)',
+    ])
+  },
+)
+
+/** What is promised, with the situation it is promised of, and whether the shipped table keeps it. */
+const expectations: [string, boolean][] = [
+  [',found,no,SMS,,yes,SEND,,', true],
+  [',found,no,SMS,,yes,SEND,SMS,', true],
+  [',found,no,SMS,,yes,SEND,EMAIL,', false],
+  [',found,no,SMS,,yes,SKIP,,', false],
+  [',found,no,SMS,,yes,not SEND,,', false],
+  [',found,no,SMS,,yes,not SKIP,,', true],
+  [',found,no,SMS,,yes,not FAIL,,', true],
+  [',found,no,SMS,,yes,not by SMS,,', false],
+  [',found,no,SMS,,yes,not by EMAIL,,', true],
+  [',found,no,IN_APP,,,not by IN_APP,,', false],
+  [',found,no,EMAIL,yes,,not by EMAIL,,', false],
+  [',not found,,,,,SKIP,,', true],
+  [',not found,,,,,SKIP,,party not found', true],
+  [',not found,,,,,SKIP,,Party not found', false],
+  [',not found,,,,,not SKIP,,', false],
+  [',not found,,,,,FAIL,,', false],
+  [',unresolved,,,,,FAIL,,', true],
+  [',unresolved,,,,,not FAIL,,', false],
+  [',unresolved,,,,,not by SMS,,', true],
+  [',,,,,,not FAIL,,', false],
+]
+
+t.test('a promise is kept or broken by outcome, channel and reason', async (t) => {
+  for (const [promise, kept] of expectations) {
+    const { promises } = await review(DEFAULT_ROWS, [`a,${promise}`])
+    t.equal(promises.faults.length === 0, kept, promise)
+  }
+})
+
+t.test('a promise holds for every class of event types that it covers', async (t) => {
+  const rows = above('opted-out', 'muted,claim.paid or claim.void,found,no,,,,SKIP,,muted,Y.')
+  const broken = async (eventTypes: string) =>
+    (await review(rows, [`a,${eventTypes},found,no,EMAIL,yes,yes,SEND,,`])).promises.faults
+  t.match(await broken(''), [/\n {2}SKIP \(muted\) by rule "muted" .* \(claim\.paid, claim\.void\)$/])
+  t.match(await broken('claim.*'), [/\(claim\.paid, claim\.void\)$/])
+  t.match(await broken('claim.paid'), [/\(claim\.paid\)$/])
+  t.strictSame(await broken('not claim.*'), [])
+  t.strictSame(await broken('claim.rejected'), [])
+})
+
+t.test('"any other" event type is one that no rule names', async (t) => {
+  const rows = above('opted-out', 'muted,claim.* or invoice.paid,found,no,,,,SKIP,,muted,Y.')
+  const promise = (eventTypes: string) => [`a,${eventTypes},found,no,EMAIL,yes,,SEND,,`]
+  t.strictSame((await review(rows, promise('any other'))).promises.faults, [])
+  t.equal((await review(rows, promise(''))).promises.faults.length, 1)
+  t.match(await review(DEFAULT_ROWS, promise('any other')), {
+    promises: { faults: [], summary: 'covered by 1 promise: 2 of 37 situations (5.4 %), 1 of 9 rules' },
+  })
+})
+
+t.test('a promise that covers no situation is a fault', async (t) => {
+  const { promises } = await review(DEFAULT_ROWS, ['a,,not found,,,no,,SKIP,,'])
+  t.strictSame(promises.faults, ['row 2: "a" covers no situation: such a party cannot be'])
+})
+
+t.test('rules that no promise touches are named', async (t) => {
+  const touching = [
+    'a,,not found,,,,,SKIP,,',
+    'b,,missing,,,,,SKIP,,',
+    'c,,found,yes,,,,SKIP,,',
+    'd,,found,no,SMS,,,not FAIL,,',
+  ]
+  const { promises } = await review(DEFAULT_ROWS, touching)
+  t.strictSame(
+    promises.warnings,
+    [
+      ['unresolved', 2],
+      ['no-email', 6],
+      ['email', 8],
+      ['in-app', 10],
+    ].map(
+      ([id, row]) =>
+        `no promise touches rule "${id}" (row ${row} of the rule table): add one that says what it is for`,
+    ),
+  )
+})
+
+t.test('the faults of one file do not hide those of the other', async (t) => {
+  const both = await review(['a,,fond,,,,,SKIP,,x,Y.'], ['b,,fond,,,,,SKIP,,'])
+  t.match(both, {
+    table: { faults: [/^row 2, column "party": "fond"/], summary: null },
+    promises: { faults: [/^row 2, column "party": "fond"/], summary: null },
+  })
+  const gapAndBreach = await review(
+    DEFAULT_ROWS.filter((row) => !row.startsWith('unresolved,')),
+    ['b,,found,,,,,SKIP,,'],
+  )
+  t.equal(gapAndBreach.table.faults.length, 6)
+  t.equal(gapAndBreach.promises.faults.length, 1)
+})

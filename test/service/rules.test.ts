@@ -1,0 +1,148 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { command } from './command.ts'
+
+const RULES = fileURLToPath(new URL('../../rules/', import.meta.url))
+const TABLE = readFileSync(join(RULES, 'dispatch.csv'), 'utf8')
+
+/** Runs `rules …` where no service is configured: none is needed. */
+function rules(...args: string[]) {
+  return command(['rules', ...args], {})
+}
+
+/** A copy of the rules folder; `change` is made to its rule table. */
+function aCopy(t: Test, change: (table: string) => string = (table) => table) {
+  const dir = join(t.testdir({}), 'rules')
+  cpSync(RULES, dir, { recursive: true })
+  const table = join(dir, 'dispatch.csv')
+  writeFileSync(table, change(TABLE))
+  return { dir, table }
+}
+
+const withoutOptedOut = (table: string) => table.replace(/^opted-out,.*\n/m, '')
+
+t.test('rules check accepts what is shipped, and says how much the promises cover', async (t) => {
+  const { code, stdout, stderr } = await rules('check')
+  t.equal(stderr, '')
+  t.match(stdout, /rules\/dispatch\.csv: 9 rules for the 37 situations of any event type\n/)
+  t.match(
+    stdout,
+    /rules\/examples\.csv: covered by 14 promises: 37 of 37 situations \(100 %\), 9 of 9 rules\n/,
+  )
+  t.match(stdout, /rules\/envelope\.json: says where to find partyLocator, locator, reason\n/)
+  t.equal(code, 0)
+})
+
+t.test('rules check names the faults of all three files at once, and exits with 1', async (t) => {
+  const { dir, table } = aCopy(t, withoutOptedOut)
+  const envelope = join(dir, 'envelope.json')
+  writeFileSync(envelope, '{"partyLocator": "/p", "locator": "/l", "raeson": "/r"}')
+  const { code, stderr } = await rules('check', '--table', table, '--envelope', envelope)
+  t.equal(code, 1)
+  t.match(
+    stderr,
+    /rules\/examples\.csv has 2 faults:\n {2}row 2: "A party that opted out .* promises not SEND, but it is\n {4}SEND by EMAIL by rule "email" \(row 7\): /,
+  )
+  t.match(
+    stderr,
+    /envelope\.json has 2 faults:\n {2}"raeson" is not a field: .* did you mean "reason"\?\n {2}"reason" is missing\n/,
+  )
+})
+
+t.test('rules check warns of event types without a template, and exits with 0', async (t) => {
+  const { table } = aCopy(t, (text) =>
+    text.replace('opted-out,', 'muted,invoice.piad,found,yes,,,,SKIP,,muted,Y.\nopted-out,'),
+  )
+  const { code, stderr } = await rules('check', '--table', table)
+  t.match(
+    stderr,
+    /dispatch\.csv: warning: row 5, column "event type": no template is for "invoice\.piad"; did you mean "invoice\.paid"\?\n/,
+  )
+  t.equal(code, 0)
+})
+
+t.test('rules diff compares with a file', async (t) => {
+  const { table } = aCopy(t, (text) => text.replace('opted-out,,', 'opted-out,not claim.rejected,'))
+  const text = await rules('diff', '--against', join(RULES, 'dispatch.csv'), '--table', table)
+  t.match(text, {
+    code: 0,
+    stderr: '',
+    stdout: /^12 situations change\n2 situations change from SKIP \(event type opted out\) to /,
+  })
+  const markdown = await rules('diff', '--against', table, '--markdown')
+  t.match(markdown, { code: 0, stdout: /^### Rule table: 12 situations change\n/ })
+})
+
+t.test('rules diff compares with a git revision', async (t) => {
+  const { dir } = aCopy(t)
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-C', dir, '-c', 'user.name=n', '-c', 'user.email=e@example.org', ...args])
+  git('init', '--quiet', '--initial-branch=trunk')
+  git('commit', '--quiet', '--allow-empty', '-m', 'nothing')
+  git('tag', 'empty')
+  git('add', '.')
+  git('commit', '--quiet', '-m', 'rules')
+  const table = join(dir, 'dispatch.csv')
+  writeFileSync(table, withoutOptedOut(TABLE))
+  t.match(await rules('diff', '--against', 'trunk', '--table', table), {
+    code: 0,
+    stdout: /^12 situations change\n/,
+  })
+  t.match(await rules('diff', '--against', 'trnuk', '--table', table), {
+    code: 1,
+    stderr: 'error: "trnuk" is neither a file nor a git revision: name one that is\n',
+  })
+  t.match(await rules('diff', '--against', 'empty', '--table', table), {
+    code: 1,
+    stderr: /^error: git revision "empty" has no dispatch\.csv: /,
+  })
+})
+
+t.test('rules diff fails on the direction that it was told to', async (t) => {
+  const { table } = aCopy(t, withoutOptedOut)
+  const shipped = join(RULES, 'dispatch.csv')
+  const diff = (before: string, now: string, direction: string) =>
+    rules('diff', '--against', before, '--table', now, '--fail-on', direction)
+  t.match(await diff(shipped, table, 'new-send'), {
+    code: 1,
+    stdout: /^12 situations change\n/,
+    stderr: 'error: new-send: 8 of the situations that change must not\n',
+  })
+  t.match(await diff(shipped, table, 'lost-send'), { code: 0, stderr: '' })
+  t.match(await diff(table, shipped, 'lost-send'), { code: 1 })
+  t.match(await diff(shipped, shipped, 'new-send'), { code: 0, stdout: '0 situations change\n' })
+})
+
+t.test('a table that cannot be compared is named, with its faults', async (t) => {
+  const { table } = aCopy(t, (text) => text.replace(',not found,', ',not fuond,'))
+  t.match(await rules('diff', '--against', table), {
+    code: 1,
+    stderr: /^the rule table of .*dispatch\.csv has 1 fault:\n {2}row 3, column "party": "not fuond"/,
+  })
+  t.match(await rules('check', '--table', join(table, 'nowhere.csv')), {
+    code: 1,
+    stderr: /nowhere\.csv cannot be read: /,
+  })
+})
+
+t.test('wrong usage exits with 2, help with 0 and an example', async (t) => {
+  for (const args of [
+    [],
+    ['dance'],
+    ['diff'],
+    ['check', '--tabel', 'x'],
+    ['diff', '--against', 'x', '--fail-on', 'y'],
+  ]) {
+    t.match(await rules(...args), { code: 2, stdout: '' }, args.join(' '))
+  }
+  for (const name of ['check', 'diff']) {
+    t.match(await rules(name, '--help'), {
+      code: 0,
+      stderr: '',
+      stdout: /\nExamples?:\n {2}\$ notifications-service rules /,
+    })
+  }
+})
