@@ -1,12 +1,15 @@
-import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
+import { type CommonQueryMethods, type DatabasePool, type DatabaseTransactionConnection, sql } from 'slonik'
 import { z } from 'zod'
 import type { RetriedEntry } from '../core/retry.ts'
 import { columnOf } from './columns.ts'
-import { type Delivery, markSendFailures } from './entries.ts'
+import { type Delivery, insertDecisions, insertEntries, markSendFailures } from './entries.ts'
 import { databaseMessage, refusesData } from './errors.ts'
+import { knownGood, refusal } from './trial.ts'
 
 /** Hands rows to the senders; resolves to what became of each, by locator. Must not reject. */
 export type DeliverRetries = (retried: readonly RetriedEntry[]) => Promise<ReadonlyMap<string, Delivery>>
+
+const PROBE = 'probe'
 
 /** Where a row that PostgreSQL refuses is reported. */
 interface RefusalLog {
@@ -19,9 +22,10 @@ interface RefusalLog {
  * retries that were made.
  *
  * Where PostgreSQL refuses the data, the rows are tried again by halves, each in a transaction of its own, until the
- * refused rows stand alone: those stay as they are and are logged, the others are made. The senders are called again
- * for the rows of a transaction that was rolled back, with the same idempotency key. Rejects on every other error; the
- * halves made before it stand.
+ * refused rows stand alone: those stay as they are and are logged, the others are made. First a known-good row is
+ * retried and rolled back: if that is refused too, the schema is at fault and the refusal is thrown. The senders are
+ * called again for the rows of a transaction that was rolled back, with the same idempotency key. Rejects on every
+ * other error; the halves made before it stand.
  */
 export async function commitRetries(
   pool: DatabasePool,
@@ -30,26 +34,66 @@ export async function commitRetries(
   deliver: DeliverRetries,
   log: RefusalLog,
 ): Promise<readonly RetriedEntry[]> {
-  try {
-    return await commitTogether(pool, ruleTableRevision, retried, deliver)
-  } catch (error) {
-    if (!(error instanceof Error && refusesData(error))) throw error
-    if (retried.length < 2) {
-      for (const { due } of retried) {
-        log.error(
-          { locator: due.locator, error: databaseMessage(error) },
-          'the database refuses the retry of a row, which stays as it is; the next pass tries it again',
-        )
-      }
+  const attempt = (part: readonly RetriedEntry[]) => commitTogether(pool, ruleTableRevision, part, deliver)
+  /** `error` is what the rows together were refused by. */
+  const commitByHalves = async (part: readonly RetriedEntry[], error: Error): Promise<RetriedEntry[]> => {
+    const [only, ...others] = part
+    if (only !== undefined && others.length === 0) {
+      log.error(
+        { locator: only.due.locator, error: databaseMessage(error) },
+        'the database refuses the retry of a row, which stays as it is; the next pass tries it again',
+      )
       return []
     }
-    const middle = retried.length >> 1
-    const [first, second] = [retried.slice(0, middle), retried.slice(middle)]
-    return [
-      ...(await commitRetries(pool, ruleTableRevision, first, deliver, log)),
-      ...(await commitRetries(pool, ruleTableRevision, second, deliver, log)),
-    ]
+    const middle = part.length >> 1
+    const made: RetriedEntry[] = []
+    for (const half of [part.slice(0, middle), part.slice(middle)])
+      made.push(...(await attempt(half).catch(ifRefused((refused) => commitByHalves(half, refused)))))
+    return made
   }
+  return attempt(retried).catch(
+    ifRefused(async (refused) => {
+      const schemaFault = await pool.transaction((tx) => refusalOfKnownGood(tx, ruleTableRevision))
+      if (schemaFault !== null) throw schemaFault
+      return commitByHalves(retried, refused)
+    }),
+  )
+}
+
+/** Handles errors by which PostgreSQL refuses the data; throws all others. */
+function ifRefused<T>(handle: (error: Error) => Promise<T>) {
+  return (error: unknown): Promise<T> => {
+    if (error instanceof Error && refusesData(error)) return handle(error)
+    throw error
+  }
+}
+
+async function refusalOfKnownGood(
+  tx: DatabaseTransactionConnection,
+  ruleTableRevision: string,
+): Promise<Error | null> {
+  const entry = knownGood(`NTF-${PROBE}`)
+  const retried: RetriedEntry = {
+    due: {
+      locator: entry.locator,
+      eventId: PROBE,
+      eventType: PROBE,
+      partyLocator: null,
+      subject: PROBE,
+      body: PROBE,
+      attemptCount: 0,
+    },
+    decision: entry.decision,
+    status: 'FAILED',
+    attemptCount: 1,
+    address: null,
+  }
+  return refusal(tx, async (savepoint) => {
+    await insertEntries(savepoint, [entry])
+    await insertDecisions(savepoint, [entry], new Map(), { topic: PROBE, partition: 0, ruleTableRevision })
+    await update(savepoint, [retried])
+    await appendDecisions(savepoint, [retried], new Map(), ruleTableRevision)
+  })
 }
 
 function commitTogether(

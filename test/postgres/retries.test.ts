@@ -234,6 +234,22 @@ t.test('a row that the database refuses stays as it is, is reported, and holds n
   t.equal(reports.length, 1)
 })
 
+t.test('a schema that refuses every retry is found out at once, and thrown', async (t) => {
+  await client.query('ALTER TABLE notifications.decision ADD CONSTRAINT trap CHECK (attempt = 0)')
+  t.teardown(() => client.query('ALTER TABLE notifications.decision DROP CONSTRAINT trap'))
+  let callCount = 0
+  const deliver = async () => {
+    callCount++
+    return new Map()
+  }
+  await t.rejects(
+    commitRetries(pool, 'def', (await due()).map(sending), deliver, quiet),
+    /integrity constraint/,
+  )
+  t.equal(callCount, 1)
+  t.same(ids(await due()), ['a', 'b', 'c'])
+})
+
 t.test('every other error is thrown, and nothing is tried again', async (t) => {
   let callCount = 0
   const deliver = async () => {
