@@ -5,8 +5,10 @@ import packageJson from '../package.json' with { type: 'json' }
 import { type Assignment, createBacklog } from './backlog.ts'
 import type { Config } from './config.ts'
 import type { Channel } from './core/channel.ts'
+import type { Chunk, DecidedChunk } from './core/chunk.ts'
 import { type Entry, idempotencyKey } from './core/entry.ts'
 import { parseEvent } from './core/event.ts'
+import type { RedriveResult, Rejected } from './core/rejected.ts'
 import type { RetriedEntry } from './core/retry.ts'
 import { type DispatchNeeds, dispatch } from './dispatch.ts'
 import { templates } from './generated/templates.ts'
@@ -30,12 +32,17 @@ import { knownMigrations } from './postgres/migrate.ts'
 import { type DatabasePool, openPool } from './postgres/pool.ts'
 import { listPreferences, putPreferences, readPreferences } from './postgres/preferences.ts'
 import { missingMigrations } from './postgres/readiness.ts'
+import { commitRedrive } from './postgres/redrive.ts'
 import { createRetry, RETRY_MIN_PAUSE_MS } from './retry.ts'
 import { type Policy, readPolicy } from './rule-files.ts'
 import { createEmailSender } from './senders/email.ts'
 import { type Outgoing, sendByChannel } from './senders/send.ts'
 import { createSmsSender } from './senders/sms.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
+
+/** One message is worked on at a time. */
+const REDRIVE_CONNECTIONS = 2
+const ALL_TEMPLATES = [...templates.byEventType.values(), templates.generic]
 
 export interface App {
   /** Listens, then waits for the database, the schema and the broker by itself. Resolves to the URL once it listens. */
@@ -51,12 +58,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   const policy = await readPolicy()
   for (const warning of policy.warnings) log.warn(warning)
   const migrations = await knownMigrations()
-  const parties = createPartyClient({
-    baseUrl: config.policyAdministration.url,
-    connectionCountMax: config.policyAdministration.connections,
-    deadlineMs: config.policyAdministration.deadlineMs,
-    log,
-  })
+  const parties = createParties(config, log)
   const stopping = new AbortController()
   const failed = Promise.withResolvers<never>()
   failed.promise.catch(() => {})
@@ -117,7 +119,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     await patiently('the schema', log, stopping.signal, async () => {
       const missing = await missingMigrations(database(), migrations)
       if (missing !== null) throw new Error(missing)
-      await archive(database(), policy.ruleTable, [...templates.byEventType.values(), templates.generic])
+      await archive(database(), policy.ruleTable, ALL_TEMPLATES)
     })
     if (stopping.signal.aborted) return
     worker = createWorker(config, policy, parties, pool, metrics, log)
@@ -169,7 +171,7 @@ function createWorker(
   metrics: Metrics,
   log: Logger,
 ): Worker {
-  const { ruleTable, envelopeMap } = policy
+  const { ruleTable } = policy
   const { broker } = config
   const deliver = metrics.timed('send', createDelivery(config, log))
   const contactsOf: PartyClient['lookUp'] = async (partyLocators, onAnswer) => {
@@ -177,12 +179,11 @@ function createWorker(
     metrics.resolved(contacts)
     return contacts
   }
+  const pipeline = createPipeline(policy, parties, pool)
   const dispatchNeeds: DispatchNeeds = {
-    parse: (message) => parseEvent(message, envelopeMap),
-    lookUp: metrics.timed('look_up', (eventIds, partyLocators) => lookUp(pool, eventIds, partyLocators)),
+    ...pipeline,
+    lookUp: metrics.timed('look_up', pipeline.lookUp),
     contactsOf: metrics.timed('contacts', contactsOf),
-    ruleTable,
-    templates,
     commit: metrics.timed('commit', async (chunk) => {
       const refused = new Set<string>()
       const result = await commitChunk(pool, chunk, (inserted) =>
@@ -196,7 +197,6 @@ function createWorker(
       if (conflict) metrics.conflict()
       return conflict
     },
-    newLocator: () => `NTF-${uuidv7()}`,
   }
   const consumer = createConsumer(
     {
@@ -273,6 +273,74 @@ async function noting(
     else refused.add(locator)
   })
   return deliveries
+}
+
+function createParties({ policyAdministration }: Config, log: Logger): PartyClient {
+  return createPartyClient({
+    baseUrl: policyAdministration.url,
+    connectionCountMax: policyAdministration.connections,
+    deadlineMs: policyAdministration.deadlineMs,
+    log,
+  })
+}
+
+/** All that a chunk goes through before it is committed. */
+function createPipeline(
+  { ruleTable, envelopeMap }: Policy,
+  parties: PartyClient,
+  pool: DatabasePool,
+): Omit<DispatchNeeds, 'commit'> {
+  return {
+    parse: (message) => parseEvent(message, envelopeMap),
+    lookUp: (eventIds, partyLocators) => lookUp(pool, eventIds, partyLocators),
+    contactsOf: (partyLocators, onAnswer) => parties.lookUp(partyLocators, onAnswer),
+    ruleTable,
+    templates,
+    isConflict,
+    newLocator: () => `NTF-${uuidv7()}`,
+  }
+}
+
+/** Takes rejected messages through the pipeline again, one by one; reads them, too. */
+export interface Redriver {
+  readonly pool: DatabasePool
+  /** Writes what the message comes to, and that `by` had it redriven. */
+  redrive(rejected: Rejected, by: string): Promise<RedriveResult>
+  /** Asks what `redrive` asks, and writes nothing: what would be written. */
+  tryOut(rejected: Rejected): Promise<DecidedChunk>
+  close(): Promise<void>
+}
+
+/** Rejects where the database cannot be reached, or the rule table or the envelope map cannot be used. */
+export async function createRedriver(config: Config, log: Logger): Promise<Redriver> {
+  const policy = await readPolicy()
+  const pool = await openPool({ databaseUrl: config.database.url, connectionCountMax: REDRIVE_CONNECTIONS })
+  await archive(pool, policy.ruleTable, ALL_TEMPLATES)
+  const parties = createParties(config, log)
+  const deliver = createDelivery(config, log)
+  const pipeline = createPipeline(policy, parties, pool)
+  const send = <Result>(rejected: Rejected, commit: (chunk: DecidedChunk) => Promise<Result>) =>
+    dispatch({ ...pipeline, commit }, chunkOf(rejected), async () => {})
+  return {
+    pool,
+    redrive: (rejected, by) =>
+      send(rejected, (chunk) =>
+        commitRedrive(pool, { rejectedId: rejected.id, by }, chunk, (inserted) =>
+          deliver(inserted.flatMap(messageOfEntry)),
+        ),
+      ),
+    tryOut: (rejected) => send(rejected, async (chunk) => chunk),
+    close: async () => {
+      await parties.close()
+      await pool.end()
+    },
+  }
+}
+
+/** Where it came from is kept; no checkpoint has to do with it. */
+function chunkOf({ topic, partition, message }: Rejected): Chunk {
+  const { offset } = message
+  return { topic, partition, messages: [message], heldOffset: offset, nextOffset: offset, lastMessage: null }
 }
 
 /** A message on its way, and the row that it belongs to. */

@@ -9,7 +9,7 @@ import type { Preferences } from './core/preferences.ts'
 import type { Verdict } from './core/rules/verdict.ts'
 import type { Templates } from './core/templates/template.ts'
 
-export interface DispatchNeeds {
+export interface DispatchNeeds<Result = CommitResult> {
   readonly parse: (message: Message) => Parsed
   readonly lookUp: (
     eventIds: readonly string[],
@@ -22,7 +22,7 @@ export interface DispatchNeeds {
   readonly ruleTable: { readonly revision: string; readonly decide: (facts: Facts) => Verdict }
   readonly templates: Templates
   /** Writes a decided chunk in one transaction and sends what was really inserted. */
-  readonly commit: (chunk: DecidedChunk) => Promise<CommitResult>
+  readonly commit: (chunk: DecidedChunk) => Promise<Result>
   /** Lost against another transaction: worth a new try from the look-ups on. */
   readonly isConflict: (error: unknown) => boolean
   readonly newLocator: () => string
@@ -41,11 +41,11 @@ interface Located {
  * progresses; if it rejects, the chunk is given up with that error and nothing is written. Rejects on infrastructure
  * errors, never because of what a message holds.
  */
-export async function dispatch(
-  needs: DispatchNeeds,
+export async function dispatch<Result>(
+  needs: DispatchNeeds<Result>,
   chunk: Chunk,
   heartbeat: () => Promise<void>,
-): Promise<CommitResult> {
+): Promise<Result> {
   const { events, rejected } = parseAll(needs, chunk.messages)
   for (let conflictCount = 1; ; conflictCount++) {
     try {
@@ -56,7 +56,7 @@ export async function dispatch(
         ruleTableRevision: needs.ruleTable.revision,
         entries,
         rejected,
-        messageAt: (offset) => messageAt(messages, offset),
+        messagesOf: (eventId) => messages.filter((message) => isEvent(needs.parse(message), eventId)),
       })
     } catch (error) {
       if (!needs.isConflict(error) || conflictCount === CONFLICT_COUNT_MAX) throw error
@@ -66,11 +66,11 @@ export async function dispatch(
 }
 
 /** Splits messages into events, the first of each event id only, and rejected messages. */
-function parseAll(needs: DispatchNeeds, messages: readonly Message[]) {
+function parseAll({ parse }: Pick<DispatchNeeds, 'parse'>, messages: readonly Message[]) {
   const events = new Map<string, Located>()
   const rejected: RejectedMessage[] = []
   for (const message of messages) {
-    const parsed = needs.parse(message)
+    const parsed = parse(message)
     if (parsed.kind === 'rejection') rejected.push({ message, rejection: parsed.rejection })
     else if (!events.has(parsed.event.eventId)) {
       events.set(parsed.event.eventId, { event: parsed.event, offset: message.offset })
@@ -81,7 +81,7 @@ function parseAll(needs: DispatchNeeds, messages: readonly Message[]) {
 
 /** The rows of those events that are not logged yet, ordered by event id. */
 async function decideAll(
-  needs: DispatchNeeds,
+  needs: Omit<DispatchNeeds, 'commit'>,
   events: readonly Located[],
   heartbeat: () => Promise<void>,
 ): Promise<Entry[]> {
@@ -117,8 +117,6 @@ function byEventId(a: Entry, b: Entry): number {
   return a.event.eventId < b.event.eventId ? -1 : 1
 }
 
-function messageAt(messages: readonly Message[], offset: bigint): Message {
-  const message = messages.find((candidate) => candidate.offset === offset)
-  if (message === undefined) throw new Error(`no message at offset ${offset} in the chunk`)
-  return message
+function isEvent(parsed: Parsed, eventId: string): boolean {
+  return parsed.kind === 'event' && parsed.event.eventId === eventId
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander'
 import { migrateCommand } from './commands/migrate.ts'
+import { rejectedCommand, UsageError } from './commands/rejected.ts'
 import { rulesCommand } from './commands/rules.ts'
 import { serveCommand } from './commands/serve.ts'
 import { ConfigError } from './config.ts'
@@ -9,7 +10,14 @@ import { PromisesError, RuleTableError } from './core/rules/faults.ts'
 import { UnreadableFileError } from './rule-files.ts'
 
 /** Faults that people are to correct: said in words. Anything else is a fault of ours and shows where. */
-const EXPECTED = [ConfigError, RuleTableError, PromisesError, EnvelopeMapError, UnreadableFileError]
+const EXPECTED = [
+  ConfigError,
+  RuleTableError,
+  PromisesError,
+  EnvelopeMapError,
+  UnreadableFileError,
+  UsageError,
+]
 
 const program = new Command('notifications-service')
   .description('Turns domain events from Kafka into member messages and writes one log row for each.')
@@ -17,6 +25,7 @@ const program = new Command('notifications-service')
   .addCommand(serveCommand, { isDefault: true })
   .addCommand(migrateCommand)
   .addCommand(rulesCommand)
+  .addCommand(rejectedCommand)
 
 throwInsteadOfExiting(program)
 try {

@@ -77,6 +77,7 @@ function world(given: {
         ),
         heldOffset: -1n,
         nextOffset: BigInt(values.length - 1),
+        lastMessage: null,
       },
       async () => {},
     )
@@ -96,9 +97,13 @@ t.test('rows are ordered by event id, so that two partitions cannot deadlock', a
   )
 })
 
-t.test('of one event id in a chunk the first occurrence counts', async (t) => {
+t.test('of one event id in a chunk the first occurrence counts, and all can be told', async (t) => {
   const { run, committed } = world({})
   await run('a', 'b', 'a', 'a')
+  t.same(
+    committed[0]?.messagesOf('a').map(({ offset }) => offset),
+    [0n, 2n, 3n],
+  )
   t.same(
     committed[0]?.entries.map(({ event, offset }) => [event.eventId, offset]),
     [

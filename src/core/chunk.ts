@@ -1,3 +1,4 @@
+import type { Fingerprint } from './checkpoint.ts'
 import type { Entry } from './entry.ts'
 import type { Rejection } from './event.ts'
 import type { Message } from './message.ts'
@@ -14,6 +15,8 @@ interface Place {
   readonly heldOffset: bigint
   /** The checkpoint once the chunk is committed. */
   readonly nextOffset: bigint
+  /** The last message at or before it; null where there was none. */
+  readonly lastMessage: Fingerprint | null
 }
 
 /** A message that is no event, and why. */
@@ -28,8 +31,8 @@ export interface DecidedChunk extends Place {
   /** Ordered by event id, each event id once. */
   readonly entries: readonly Entry[]
   readonly rejected: readonly RejectedMessage[]
-  /** The message behind an entry, in case the database refuses its row. */
-  readonly messageAt: (offset: bigint) => Message
+  /** The messages of the chunk that are this event, the one behind its entry first, in case the database refuses its row. */
+  readonly messagesOf: (eventId: string) => readonly Message[]
 }
 
 export type CommitResult =

@@ -92,7 +92,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       offsetsOf: (topic, partition) => offsetsOf(admin, topic, partition),
       seek: (topic, partition, offset) => consumer.seek({ topic, partition, offset: String(offset) }),
       sleep: pause,
-      isStopping: () => stopping.signal.aborted,
+      stopping: stopping.signal,
       batchCountMax: options.batchCountMax,
       log,
     })

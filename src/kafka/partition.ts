@@ -1,12 +1,14 @@
 import type { Batch, EachBatchPayload, KafkaMessage } from 'kafkajs'
 import type { Logger } from 'pino'
+import type { Checkpoint, Fingerprint } from '../core/checkpoint.ts'
 import type { Chunk, CommitResult } from '../core/chunk.ts'
 import type { Message } from '../core/message.ts'
+import { fingerprintOf } from './fingerprint.ts'
 
 /** What the consumption of a partition needs from elsewhere. */
 export interface PartitionNeeds {
   /** The checkpoint in force, from the database. */
-  readonly loadCheckpoint: (topic: string, partition: number) => Promise<bigint>
+  readonly loadCheckpoint: (topic: string, partition: number) => Promise<Checkpoint>
   /** Sets the checkpoint back after the topic was created anew; returns the one then in force. */
   readonly resetCheckpoint: (
     topic: string,
@@ -19,7 +21,7 @@ export interface PartitionNeeds {
   readonly offsetsOf: (topic: string, partition: number) => Promise<{ earliest: bigint; end: bigint }>
   readonly seek: (topic: string, partition: number, offset: bigint) => void
   readonly sleep: (durationMs: number) => Promise<void>
-  readonly isStopping: () => boolean
+  readonly stopping: AbortSignal
   readonly batchCountMax: number
   readonly log: Logger
 }
@@ -29,6 +31,10 @@ type Place = Pick<Batch, 'topic' | 'partition'>
 /** Where we believe to be in a partition since we were assigned it. */
 interface Position {
   held: bigint
+  /** Null where it is not known. */
+  lastMessage: Fingerprint | null
+  /** Whether it was compared with what the broker has in its place now, or cannot be. */
+  compared: boolean
   /** The offset that we asked for last because delivery started beyond it. */
   soughtOffset: bigint | null
 }
@@ -53,13 +59,14 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
 
   /**
    * The group was joined: others may have moved the checkpoints, so what we knew of them is forgotten. Each partition
-   * is then fetched from its checkpoint on, whatever offset Kafka keeps for the group: what a restored database has
-   * lost comes again even where no new message does. Waits for the database as long as the membership lasts.
+   * is then fetched from its last processed message on, whatever offset Kafka keeps for the group: what a restored
+   * database has lost comes again even where no new message does, and a topic that was created anew is noticed. Waits
+   * for the database as long as the membership lasts.
    */
   async function onJoin(assignment: Readonly<Record<string, readonly number[]>>): Promise<void> {
     positions.clear()
     const join = ++joinCount
-    const mayGoOn = () => join === joinCount && !needs.isStopping()
+    const mayGoOn = () => join === joinCount && !needs.stopping.aborted
     const partitions = Object.entries(assignment).flatMap(([topic, numbers]) =>
       numbers.map((partition) => ({ topic, partition })),
     )
@@ -73,8 +80,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
         if (positions.has(keyOf(place))) return
         const position = await positionOf(place)
         if (!mayGoOn()) return
-        position.soughtOffset = position.held + 1n
-        needs.seek(place.topic, place.partition, position.soughtOffset)
+        seek(place, position, position.lastMessage?.offset ?? position.held + 1n)
         return
       } catch (error) {
         const durationMs = backOffMs(failureCount)
@@ -91,7 +97,8 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     const { topic, partition } = place
     const held = positions.get(keyOf(place))
     if (held !== undefined) return held
-    const position = { held: await needs.loadCheckpoint(topic, partition), soughtOffset: null }
+    const { offset, lastMessage } = await needs.loadCheckpoint(topic, partition)
+    const position = { held: offset, lastMessage, compared: lastMessage === null, soughtOffset: null }
     // Two that load at the same time must not go on from two positions.
     const first = positions.get(keyOf(place)) ?? position
     positions.set(keyOf(place), first)
@@ -101,9 +108,9 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   /** kafkajs's `eachBatch`. Rejects only when the membership is lost, with the error that says so. */
   async function eachBatch(payload: EachBatchPayload): Promise<void> {
     const { batch } = payload
-    const mayGoOn = () => payload.isRunning() && !payload.isStale() && !needs.isStopping()
+    const mayGoOn = () => payload.isRunning() && !payload.isStale() && !needs.stopping.aborted
     const heartbeat = () =>
-      payload.heartbeat().catch((cause) => {
+      unlessStopping(payload.heartbeat()).catch((cause) => {
         throw new MembershipLost('the membership in the consumer group is lost', { cause })
       })
     for (let failureCount = 0; mayGoOn(); failureCount++) {
@@ -142,17 +149,25 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   ): Promise<void> {
     const { batch } = payload
     const position = await positionOf(batch)
-    if (!(await isNext(batch, position))) return
+    // On joining, the partition may have been sought elsewhere meanwhile.
+    if (!mayGoOn() || !(await isNext(batch, position))) return
     const messages = batch.messages.filter((message) => BigInt(message.offset) > position.held)
     // Control records at the end never reach us, but they have offsets too.
     const lastOffset = BigInt(batch.lastOffset())
     for (let start = 0; position.held < lastOffset && mayGoOn(); ) {
       const end = endOfChunk(messages, start, needs.batchCountMax)
-      const chunk = messages.slice(start, end).map(toMessage)
+      const chunk = messages.slice(start, end)
       const endsBatch = end >= messages.length
       start = end
-      const nextOffset = endsBatch ? lastOffset : (chunk.at(-1)?.offset ?? lastOffset)
-      const moved = await processChunk(batch, position, chunk, nextOffset, heartbeat)
+      const last = chunk.at(-1)
+      const lastMessage = last === undefined ? position.lastMessage : fingerprintOf(last)
+      const nextOffset = endsBatch || last === undefined ? lastOffset : BigInt(last.offset)
+      const moved = await processChunk(
+        batch,
+        position,
+        { messages: chunk.map(toMessage), nextOffset, lastMessage },
+        heartbeat,
+      )
       if (moved) return
       payload.resolveOffset(String(nextOffset))
       await commitToKafka(payload, nextOffset + 1n)
@@ -164,14 +179,14 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   async function processChunk(
     { topic, partition }: Batch,
     position: Position,
-    messages: readonly Message[],
-    nextOffset: bigint,
+    chunk: Pick<Chunk, 'messages' | 'nextOffset' | 'lastMessage'>,
     heartbeat: () => Promise<void>,
   ): Promise<boolean> {
     const heldOffset = position.held
-    const result = await needs.dispatch({ topic, partition, messages, heldOffset, nextOffset }, heartbeat)
+    const result = await needs.dispatch({ topic, partition, heldOffset, ...chunk }, heartbeat)
     if (result.kind === 'committed') {
-      position.held = nextOffset
+      position.held = chunk.nextOffset
+      position.lastMessage = chunk.lastMessage
       return false
     }
     needs.log.warn(
@@ -179,6 +194,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
       'another consumer moved the checkpoint: going on from it',
     )
     position.held = result.checkpoint
+    position.lastMessage = null
     needs.seek(topic, partition, result.checkpoint + 1n)
     return true
   }
@@ -189,7 +205,8 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
    */
   async function isNext(batch: Batch, position: Position): Promise<boolean> {
     const { topic, partition } = batch
-    if (position.held >= BigInt(batch.highWatermark)) await startAnewIfRecreated(batch, position)
+    if (position.held >= BigInt(batch.highWatermark)) await startAnewIfShorter(batch, position)
+    if (!(await compareLastMessage(batch, position))) return false
     const expected = position.held + 1n
     const fetchedOffset = BigInt(
       (batch as Batch & { fetchedOffset: string | { toString(): string } }).fetchedOffset.toString(),
@@ -200,8 +217,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     }
     if (fetchedOffset <= expected) return true
     if (position.soughtOffset !== expected) {
-      position.soughtOffset = expected
-      needs.seek(topic, partition, expected)
+      seek(batch, position, expected)
       return false
     }
     // Asked for, and still not delivered: these offsets do not exist (any more).
@@ -222,14 +238,51 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   }
 
   /** The checkpoint lies beyond what was the partition's end when the batch was fetched: look again before judging. */
-  async function startAnewIfRecreated({ topic, partition }: Batch, position: Position): Promise<void> {
-    const { earliest, end } = await needs.offsetsOf(topic, partition)
-    if (position.held < end) return
+  async function startAnewIfShorter(place: Place, position: Position): Promise<void> {
+    const offsets = await needs.offsetsOf(place.topic, place.partition)
+    if (position.held >= offsets.end)
+      await startAnew(place, position, offsets, 'the checkpoint lies beyond the end of the partition')
+  }
+
+  /**
+   * Once for each assignment. False: the last processed message is to be fetched first, which has been arranged. Where
+   * it cannot be had any more (retention, compaction) nothing can be told.
+   */
+  async function compareLastMessage(batch: Batch, position: Position): Promise<boolean> {
+    const { lastMessage } = position
+    if (position.compared || lastMessage === null) return true
+    const found = batch.messages.find(({ offset }) => BigInt(offset) === lastMessage.offset)
+    if (found === undefined && position.soughtOffset !== lastMessage.offset) {
+      seek(batch, position, lastMessage.offset)
+      return false
+    }
+    if (found !== undefined && fingerprintOf(found).sha256 !== lastMessage.sha256) {
+      const offsets = await needs.offsetsOf(batch.topic, batch.partition)
+      const why = `the message at offset ${lastMessage.offset} is not the one that was processed`
+      await startAnew(batch, position, offsets, why)
+    }
+    position.compared = true
+    return true
+  }
+
+  async function startAnew(
+    { topic, partition }: Place,
+    position: Position,
+    { earliest, end }: { earliest: bigint; end: bigint },
+    why: string,
+  ): Promise<void> {
     needs.log.error(
       { topic, partition, checkpoint: String(position.held), earliest: String(earliest), end: String(end) },
-      'the checkpoint lies beyond the end of the partition: the topic was created anew; starting from its earliest offset',
+      `${why}: the topic was created anew; starting from its earliest offset`,
     )
     position.held = await needs.resetCheckpoint(topic, partition, position.held, earliest - 1n)
+    position.lastMessage = null
+    position.compared = true
+  }
+
+  function seek({ topic, partition }: Place, position: Position, offset: bigint): void {
+    position.soughtOffset = offset
+    needs.seek(topic, partition, offset)
   }
 
   /** Best effort, for tools that show the lag: the database decides. */
@@ -239,12 +292,23 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   ): Promise<void> {
     const { topic, partition } = batch
     try {
-      await commitOffsetsIfNecessary({
-        topics: [{ topic, partitions: [{ partition, offset: String(next) }] }],
-      })
+      await unlessStopping(
+        commitOffsetsIfNecessary({ topics: [{ topic, partitions: [{ partition, offset: String(next) }] }] }),
+      )
     } catch (error) {
       needs.log.debug({ err: error, topic, partition }, 'the offset could not be committed to Kafka too')
     }
+  }
+
+  /** A broker that does not answer must not hold a stop: nothing that was asked of it matters then. */
+  function unlessStopping(asked: Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const onStop = () => resolve()
+      if (needs.stopping.aborted) onStop()
+      needs.stopping.addEventListener('abort', onStop, { once: true })
+      const done = () => needs.stopping.removeEventListener('abort', onStop)
+      asked.finally(done).then(resolve, reject)
+    })
   }
 
   return { eachBatch, onJoin }

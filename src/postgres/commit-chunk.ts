@@ -13,37 +13,53 @@ export type Deliver = (inserted: readonly Entry[]) => Promise<ReadonlyMap<string
 
 /**
  * Writes one chunk in one transaction: fence, log rows, rejected messages, sends, decisions, checkpoint. Only rows that
- * were really inserted are sent. A row that PostgreSQL itself refuses becomes a rejected message; every other error
- * rejects and leaves nothing behind.
+ * were really inserted are sent. Where PostgreSQL itself refuses a row, all messages of the chunk that are its event
+ * are rejected; every other error rejects and leaves nothing behind.
  */
 export async function commitChunk(
   pool: DatabasePool,
   chunk: DecidedChunk,
   deliver: Deliver,
 ): Promise<CommitResult> {
+  return commitAccepted(pool, chunk, async (tx, accepted): Promise<CommitResult> => {
+    const { topic, partition } = accepted
+    const checkpoint = await lockCheckpoint(tx, topic, partition)
+    if (checkpoint !== accepted.heldOffset) return { kind: 'moved', checkpoint }
+    const inserted = await writeRows(tx, accepted, deliver)
+    await moveCheckpoint(tx, topic, partition, accepted.nextOffset, accepted.lastMessage)
+    return { kind: 'committed', inserted, rejected: accepted.rejected }
+  })
+}
+
+/** Writes a chunk in one transaction; where PostgreSQL refuses rows of it, in another one that rejects their messages. */
+export async function commitAccepted<Result>(
+  pool: DatabasePool,
+  chunk: DecidedChunk,
+  write: (tx: CommonQueryMethods, chunk: DecidedChunk) => Promise<Result>,
+): Promise<Result> {
   try {
-    return await pool.transaction((tx) => write(tx, chunk, deliver))
+    return await pool.transaction((tx) => write(tx, chunk))
   } catch (error) {
     if (!refusesData(error)) throw error
-    return await pool.transaction(async (tx) => {
-      await lockCheckpoint(tx, chunk.topic, chunk.partition)
-      return write(tx, withoutRefused(chunk, await findRefused(tx, chunk.entries, chunk)), deliver)
-    })
+    return await pool.transaction(async (tx) =>
+      write(tx, withoutRefused(chunk, await findRefused(tx, chunk.entries, chunk))),
+    )
   }
 }
 
-async function write(tx: CommonQueryMethods, chunk: DecidedChunk, deliver: Deliver): Promise<CommitResult> {
-  const { topic, partition } = chunk
-  const checkpoint = await lockCheckpoint(tx, topic, partition)
-  if (checkpoint !== chunk.heldOffset) return { kind: 'moved', checkpoint }
+/** Log rows, rejected messages, sends and decisions, in this order. Returns the rows that were really inserted. */
+export async function writeRows(
+  tx: CommonQueryMethods,
+  chunk: DecidedChunk,
+  deliver: Deliver,
+): Promise<readonly Entry[]> {
   const locators = await insertEntries(tx, chunk.entries)
-  await insertRejectedMessages(tx, topic, partition, chunk.rejected)
+  await insertRejectedMessages(tx, chunk.topic, chunk.partition, chunk.rejected)
   const inserted = chunk.entries.filter((entry) => locators.has(entry.locator))
   const deliveries = await deliver(inserted)
   await markSendFailures(tx, deliveries)
   await insertDecisions(tx, inserted, deliveries, chunk)
-  await moveCheckpoint(tx, topic, partition, chunk.nextOffset)
-  return { kind: 'committed', inserted, rejected: chunk.rejected }
+  return inserted
 }
 
 function withoutRefused(chunk: DecidedChunk, refused: ReadonlyMap<string, string>): DecidedChunk {
@@ -51,9 +67,9 @@ function withoutRefused(chunk: DecidedChunk, refused: ReadonlyMap<string, string
     const cause = refused.get(entry.locator)
     if (cause === undefined) return []
     const error = `${REJECTIONS['refused-by-database']}: ${cause}`
-    return [
-      { message: chunk.messageAt(entry.offset), rejection: { code: 'refused-by-database' as const, error } },
-    ]
+    return chunk
+      .messagesOf(entry.event.eventId)
+      .map((message) => ({ message, rejection: { code: 'refused-by-database' as const, error } }))
   })
   return {
     ...chunk,

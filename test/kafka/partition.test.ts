@@ -1,13 +1,16 @@
-import type { EachBatchPayload } from 'kafkajs'
+import type { EachBatchPayload, KafkaMessage } from 'kafkajs'
 import { pino } from 'pino'
 import t from 'tap'
+import type { Checkpoint, Fingerprint } from '../../src/core/checkpoint.ts'
 import type { Chunk, CommitResult } from '../../src/core/chunk.ts'
+import { fingerprintOf } from '../../src/kafka/fingerprint.ts'
 import { createPartitionConsumer } from '../../src/kafka/partition.ts'
 
 /** One partition whose broker and database are told what to say. */
 function partition(given: {
   checkpoint?: bigint
-  loadCheckpoint?: () => Promise<bigint>
+  lastMessage?: Fingerprint
+  loadCheckpoint?: () => Promise<Checkpoint>
   offsets?: { earliest: bigint; end: bigint }
   batchCountMax?: number
   dispatch?: (chunk: Chunk, heartbeat: () => Promise<void>) => Promise<CommitResult>
@@ -16,9 +19,12 @@ function partition(given: {
   const seeks: bigint[] = []
   const resets: bigint[] = []
   const sleeps: number[] = []
+  const stopping = new AbortController()
   const lines: { level: number; msg: string }[] = []
   const consumer = createPartitionConsumer({
-    loadCheckpoint: given.loadCheckpoint ?? (async () => given.checkpoint ?? -1n),
+    loadCheckpoint:
+      given.loadCheckpoint ??
+      (async () => ({ offset: given.checkpoint ?? -1n, lastMessage: given.lastMessage ?? null })),
     resetCheckpoint: async (_topic, _partition, _held, offset) => {
       resets.push(offset)
       return offset
@@ -34,7 +40,7 @@ function partition(given: {
     sleep: async (durationMs) => {
       sleeps.push(durationMs)
     },
-    isStopping: () => false,
+    stopping: stopping.signal,
     batchCountMax: given.batchCountMax ?? 500,
     log: pino({ level: 'warn' }, { write: (line: string) => lines.push(JSON.parse(line)) }),
   })
@@ -79,6 +85,7 @@ function partition(given: {
     resets,
     sleeps,
     lines,
+    stop: () => stopping.abort(),
     join: (partitions = [0]) => consumer.onJoin({ claims: partitions }),
   }
 }
@@ -219,6 +226,21 @@ t.test('a consumer that stops takes no further chunk', async (t) => {
   t.same(resolved, ['0'])
 })
 
+t.test('a broker that does not answer a heartbeat holds no stop', async (t) => {
+  const { deliver, chunks, stop } = partition({
+    batchCountMax: 1,
+    dispatch: async (_chunk, heartbeat) => {
+      setImmediate(stop)
+      await heartbeat()
+      return { kind: 'committed', inserted: [], rejected: [] }
+    },
+  })
+  const silence = () => new Promise<void>(() => {})
+  const { resolved } = await deliver([0, 1], {}, { heartbeat: silence, commitOffsetsIfNecessary: silence })
+  t.same(offsetsOf(chunks), [[0]])
+  t.same(resolved, ['0'], 'the chunk under way is finished')
+})
+
 t.test('on joining the group each partition is fetched from its checkpoint on', async (t) => {
   const given = { checkpoint: -1n }
   const { deliver, chunks, join, seeks } = partition(given)
@@ -235,12 +257,76 @@ t.test('a checkpoint that cannot be read on joining is waited for', async (t) =>
   const { join, seeks, sleeps } = partition({
     loadCheckpoint: async () => {
       if (failures-- > 0) throw new Error('the database is gone')
-      return 7n
+      return { offset: 7n, lastMessage: null }
     },
   })
   await join()
   t.same(sleeps, [500, 1_000])
   t.same(seeks, [8n])
+})
+
+/** The fingerprint of a message that this file delivers. */
+const fingerprint = (offset: number, value = 'x') =>
+  fingerprintOf({ offset: String(offset), key: null, value: Buffer.from(value) } as KafkaMessage)
+
+t.test('each chunk carries the fingerprint of its last message', async (t) => {
+  const { deliver, chunks } = partition({ batchCountMax: 2 })
+  await deliver([0, 1, 2], { values: ['a', 'b', 'c'].map((value) => Buffer.from(value)), lastOffset: 3 })
+  t.same(
+    chunks.map(({ lastMessage }) => lastMessage),
+    [fingerprint(1, 'b'), fingerprint(2, 'c')],
+  )
+})
+
+t.test('on joining the last processed message is fetched once more, and compared', async (t) => {
+  const { deliver, chunks, join, seeks, resets, lines } = partition({
+    checkpoint: 5n,
+    lastMessage: fingerprint(4),
+  })
+  await join()
+  t.same(seeks, [4n])
+  await deliver([4, 6, 7], { fetchedOffset: 4 })
+  t.same(offsetsOf(chunks), [[6, 7]])
+  t.same([resets, lines], [[], []])
+})
+
+t.test('where no new message comes, the comparison leaves the checkpoint alone', async (t) => {
+  const { deliver, chunks, join, seeks, resets } = partition({ checkpoint: 4n, lastMessage: fingerprint(4) })
+  await join()
+  await deliver([4])
+  t.same([seeks, chunks, resets], [[4n, 5n], [], []])
+})
+
+t.test('another message in its place is a topic that was created anew and has outgrown it', async (t) => {
+  const { deliver, chunks, join, seeks, resets, lines } = partition({
+    checkpoint: 4n,
+    lastMessage: fingerprint(4, 'what was processed'),
+    offsets: { earliest: 2n, end: 9n },
+  })
+  await join()
+  await deliver([4, 5])
+  t.same([resets, seeks, chunks], [[1n], [4n, 2n], []])
+  t.match(lines, [
+    { msg: /^the message at offset 4 is not the one that was processed: the topic was created anew/ },
+  ])
+  await deliver([2, 3, 4, 5])
+  t.same(offsetsOf(chunks), [[2, 3, 4, 5]])
+})
+
+t.test('a batch that comes in before the last message was asked for is not taken', async (t) => {
+  const { deliver, chunks, seeks } = partition({ checkpoint: 4n, lastMessage: fingerprint(4) })
+  await deliver([5, 6])
+  t.same([seeks, chunks], [[4n], []])
+  await deliver([4, 5, 6])
+  t.same(offsetsOf(chunks), [[5, 6]])
+})
+
+t.test('a last message that is gone cannot be compared, and rewinds nothing', async (t) => {
+  const { deliver, chunks, join, seeks, resets } = partition({ checkpoint: 4n, lastMessage: fingerprint(4) })
+  await join()
+  await deliver([5, 6], { fetchedOffset: 4 })
+  t.same(offsetsOf(chunks), [[5, 6]])
+  t.same([seeks, resets], [[4n], []])
 })
 
 t.test('a chunk ends before it holds too many bytes, but holds at least one message', async (t) => {

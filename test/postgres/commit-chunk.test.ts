@@ -1,7 +1,7 @@
 import pg from 'pg'
 import t from 'tap'
 import type { Entry } from '../../src/core/entry.ts'
-import { loadCheckpoint } from '../../src/postgres/checkpoints.ts'
+import { loadCheckpoint, resetCheckpoint } from '../../src/postgres/checkpoints.ts'
 import { commitChunk } from '../../src/postgres/commit-chunk.ts'
 import type { Delivery } from '../../src/postgres/entries.ts'
 import { openPool } from '../../src/postgres/pool.ts'
@@ -27,7 +27,7 @@ t.beforeEach(async () => {
 const rowsOf = async (sql: string) => (await client.query(sql)).rows
 const log = () => rowsOf('SELECT * FROM notifications.notification_log ORDER BY event_id')
 const decisions = () => rowsOf('SELECT * FROM notifications.decision ORDER BY event_id')
-const checkpoint = () => loadCheckpoint(pool, 'claims', 0)
+const checkpoint = async () => (await loadCheckpoint(pool, 'claims', 0)).offset
 
 /** A sender that remembers what it was handed. */
 function recording(answer: (entry: Entry) => Delivery = () => ({ receipt: 'r', error: null })) {
@@ -62,6 +62,21 @@ t.test('a chunk writes rows, decisions and the checkpoint together', async (t) =
     { event_id: 'b' },
   ])
   t.equal(await checkpoint(), 1n)
+})
+
+t.test('a checkpoint remembers its last message until something else moves it', async (t) => {
+  const lastMessage = { offset: 1n, sha256: 'abc' }
+  await commitChunk(pool, aChunk([anEntry('a')], { nextOffset: 2n, lastMessage }), recording().deliver)
+  t.same(await loadCheckpoint(pool, 'claims', 0), { offset: 2n, lastMessage })
+  const next = { offset: 3n, sha256: 'def' }
+  await commitChunk(
+    pool,
+    aChunk([], { heldOffset: 2n, nextOffset: 3n, lastMessage: next }),
+    recording().deliver,
+  )
+  t.same(await loadCheckpoint(pool, 'claims', 0), { offset: 3n, lastMessage: next })
+  await resetCheckpoint(pool, 'claims', 0, 3n, 1n)
+  t.same(await loadCheckpoint(pool, 'claims', 0), { offset: 1n, lastMessage: null })
 })
 
 t.test('an event that is logged already is neither written nor sent again', async (t) => {
@@ -143,6 +158,24 @@ t.test('a row that PostgreSQL refuses is rejected alone, before anything is sent
     { offset: '4', code: 'refused-by-database', error: /violates check constraint "trap"/ },
   ])
   t.equal(await checkpoint(), 8n)
+})
+
+t.test('every message of a chunk that is a refused event is kept', async (t) => {
+  await client.query(
+    `ALTER TABLE notifications.notification_log ADD CONSTRAINT trap CHECK (event_id <> 'bad')`,
+  )
+  t.teardown(() => client.query('ALTER TABLE notifications.notification_log DROP CONSTRAINT trap'))
+  const messagesOf = () => [aMessage(0n, 'first'), aMessage(2n, 'second')]
+  await commitChunk(
+    pool,
+    aChunk([anEntry('bad'), anEntry('good', { offset: 1n })], { messagesOf }),
+    recording().deliver,
+  )
+  t.match(await rowsOf('SELECT * FROM notifications.rejected_message ORDER BY "offset"'), [
+    { offset: '0', value: Buffer.from('first') },
+    { offset: '2', value: Buffer.from('second') },
+  ])
+  t.match(await log(), [{ event_id: 'good' }])
 })
 
 t.test('a schema that refuses every row rejects no message', async (t) => {

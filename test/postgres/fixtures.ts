@@ -69,10 +69,11 @@ export function aChunk(entries: readonly Entry[], overrides: Partial<DecidedChun
     partition: 0,
     heldOffset: -1n,
     nextOffset: BigInt(entries.length) - 1n,
+    lastMessage: null,
     ruleTableRevision: 'def',
     entries: entries.toSorted((a, b) => (a.event.eventId < b.event.eventId ? -1 : 1)),
     rejected: [],
-    messageAt: aMessage,
+    messagesOf: (eventId) => [aMessage(entries.find(({ event }) => event.eventId === eventId)?.offset)],
     ...overrides,
   }
 }

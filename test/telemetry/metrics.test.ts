@@ -36,6 +36,7 @@ const chunkOf = (count: number) => ({
   partition: 0,
   heldOffset: -1n,
   nextOffset: BigInt(count) - 1n,
+  lastMessage: null,
   messages: Array.from({ length: count }, (_, i) => aMessage(BigInt(i))),
 })
 

@@ -1,0 +1,14 @@
+/** A message as it was when it was processed, so that another one in its place is noticed. */
+export interface Fingerprint {
+  readonly offset: bigint
+  /** Of all that the broker keeps of it, in hexadecimal. */
+  readonly sha256: string
+}
+
+/** How far a partition is processed. */
+export interface Checkpoint {
+  /** The last processed offset; -1 before the first. */
+  readonly offset: bigint
+  /** The last message at or before it; null where it is not known. */
+  readonly lastMessage: Fingerprint | null
+}

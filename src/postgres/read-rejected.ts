@@ -1,0 +1,107 @@
+import { type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+import type { RedriveResult, Rejected } from '../core/rejected.ts'
+
+/** What is asked for; null asks for all. */
+export interface RejectedFilter {
+  readonly ids: readonly bigint[] | null
+  readonly topic: string | null
+  readonly code: string | null
+  /** Rejected at this time or later, ISO 8601. */
+  readonly since: string | null
+  /** Only those that no redrive has settled. */
+  readonly open: boolean
+}
+
+const base64 = z
+  .string()
+  .nullable()
+  .transform((text) => (text === null ? null : Buffer.from(text, 'base64')))
+const rejectedRow = z
+  .object({
+    id: z.bigint(),
+    topic: z.string(),
+    partition_id: z.number(),
+    offset: z.bigint(),
+    key: base64,
+    value: base64,
+    headers: z.record(z.string(), z.array(base64)),
+    code: z.string(),
+    error: z.string(),
+    rejected_at: z.string(),
+    redriven_at: z.string().nullable(),
+    redriven_by: z.string().nullable(),
+    result: z.enum(['logged', 'duplicate', 'rejected']).nullable(),
+    locator: z.string().nullable(),
+    redrive_code: z.string().nullable(),
+    redrive_error: z.string().nullable(),
+  })
+  .transform(
+    (row): Rejected => ({
+      id: row.id,
+      topic: row.topic,
+      partition: row.partition_id,
+      message: { offset: row.offset, key: row.key, value: row.value, headers: row.headers },
+      code: row.code,
+      error: row.error,
+      rejectedAt: row.rejected_at,
+      redriven:
+        row.redriven_at === null || row.redriven_by === null
+          ? null
+          : { at: row.redriven_at, by: row.redriven_by, result: resultOf(row) },
+    }),
+  )
+
+function resultOf(row: {
+  result: RedriveResult['result'] | null
+  locator: string | null
+  redrive_code: string | null
+  redrive_error: string | null
+}): RedriveResult {
+  if (row.result === 'logged' && row.locator !== null) return { result: 'logged', locator: row.locator }
+  if (row.result !== 'rejected') return { result: 'duplicate' }
+  return { result: 'rejected', code: row.redrive_code ?? '', error: row.redrive_error ?? '' }
+}
+
+/** Rejected messages after `after` by id, oldest first, each with its last redrive. Messages are read whole. */
+export function readRejected(
+  pool: DatabasePool,
+  filter: RejectedFilter,
+  after: bigint,
+  countMax: number,
+): Promise<readonly Rejected[]> {
+  return pool.any(sql.type(rejectedRow)`
+    SELECT
+      rejected_message.id, topic, partition_id, "offset", encode(key, 'base64') AS key,
+      encode(value, 'base64') AS value, headers, rejected_message.code, rejected_message.error, rejected_at,
+      redriven_at, redriven_by, result, locator, last.code AS redrive_code, last.error AS redrive_error
+    FROM notifications.rejected_message
+    LEFT JOIN LATERAL (
+      SELECT * FROM notifications.redrive
+      WHERE rejected_message_id = rejected_message.id ORDER BY id DESC LIMIT 1
+    ) AS last ON true
+    WHERE rejected_message.id > ${after} AND ${conditions(filter)}
+    ORDER BY rejected_message.id
+    LIMIT ${countMax}`)
+}
+
+/** How many there are. */
+export function countRejected(pool: DatabasePool, filter: RejectedFilter): Promise<number> {
+  return pool.oneFirst(sql.type(z.object({ count: z.number() }))`
+    SELECT count(*)::integer AS count FROM notifications.rejected_message WHERE ${conditions(filter)}`)
+}
+
+function conditions({ ids, topic, code, since, open }: RejectedFilter) {
+  const all = [
+    ids && sql.fragment`rejected_message.id = ANY(${sql.array(ids, 'int8')})`,
+    topic && sql.fragment`topic = ${topic}`,
+    code && sql.fragment`rejected_message.code = ${code}`,
+    since && sql.fragment`rejected_at >= ${since}::timestamptz`,
+    open &&
+      sql.fragment`NOT EXISTS (
+        SELECT FROM notifications.redrive
+        WHERE rejected_message_id = rejected_message.id AND result <> 'rejected'
+      )`,
+  ].filter((condition) => condition !== null && condition !== false && condition !== '')
+  return all.length === 0 ? sql.fragment`true` : sql.join(all, sql.fragment` AND `)
+}

@@ -1,0 +1,125 @@
+import pg from 'pg'
+import t from 'tap'
+import { createMigratedDatabase } from '../stack/databases.ts'
+import { startPolicyAdministration } from '../stack/policy-administration.ts'
+import { anEvent } from '../stack/world.ts'
+import { command } from './command.ts'
+
+const [database, parties] = await Promise.all([createMigratedDatabase(), startPolicyAdministration()])
+const client = new pg.Client(database.url)
+await client.connect()
+t.teardown(async () => {
+  await client.end()
+  await parties.stop()
+  await database.drop()
+})
+const env = { DATABASE_URL: database.url, MQ_BROKERS: '127.0.0.1:1', POLICY_ADMIN_URL: parties.url }
+const rejected = (...args: string[]) => command(['rejected', ...args], env)
+const rowsOf = async (sql: string) => (await client.query(sql)).rows
+const counts = async () =>
+  (
+    await rowsOf(`SELECT
+      (SELECT count(*)::int FROM notifications.notification_log) AS rows,
+      (SELECT count(*)::int FROM notifications.decision) AS decisions,
+      (SELECT count(*)::int FROM notifications.redrive) AS redrives`)
+  )[0]
+const linesOf = (text: string) => text.trimEnd().split('\n')
+
+/** Keeps a message as rejected, as a consumer would have; returns its id. */
+async function keep(topic: string, offset: number, code: string, value: Buffer | string): Promise<string> {
+  const { rows } = await client.query(
+    `INSERT INTO notifications.rejected_message (topic, partition_id, "offset", value, headers, code, error)
+     VALUES ($1, 3, $2, $3, '{"source": ["dGVzdA=="]}', $4, 'because') RETURNING id`,
+    [topic, offset, Buffer.from(value), code],
+  )
+  return rows[0].id
+}
+
+const event = anEvent()
+const mended = await keep('claims', 5, 'refused-by-database', event.value)
+const broken = await keep('billing', 7, 'not-json', '{"secret": ')
+const binary = await keep('billing', 8, 'not-utf8', Buffer.from([0xff, 0x1b]))
+
+t.test('list names what was rejected, oldest first, and nothing of what it holds', async (t) => {
+  const { code, stdout } = await rejected('list')
+  t.equal(code, 0)
+  t.same(
+    linesOf(stdout).map((line) => line.split(' ')[0]),
+    [mended, broken, binary],
+  )
+  t.match(stdout, /billing\/3@7 {2}11 bytes {2}because/)
+  t.notMatch(stdout, /secret/)
+  const ofOne = await rejected('list', '--topic', 'billing', '--code', 'not-json', '--json')
+  t.match(
+    linesOf(ofOne.stdout).map((line) => JSON.parse(line)),
+    [{ id: broken, topic: 'billing', partition: 3, offset: '7', byteCount: 11, redriven: null }],
+  )
+  t.equal((await rejected('list', '--since', '2999-01-01T00:00:00Z')).stdout, '')
+})
+
+t.test('show shows one whole, as text only what a terminal would just show', async (t) => {
+  t.match((await rejected('show', broken)).stdout, /header {5}source: test\nvalue {6}\{"secret": \n$/)
+  t.match((await rejected('show', binary)).stdout, /value {6}2 bytes, base64: \/xs=\n$/)
+  const { code, stderr } = await rejected('show', '99')
+  t.equal(code, 1)
+  t.equal(stderr, 'there is no rejected message 99\n')
+})
+
+t.test('redrive does nothing before it is told what, and that it may', async (t) => {
+  t.match(await rejected('redrive', '--yes'), { code: 1, stderr: /name ids or a filter, or say --all/ })
+  t.match(await rejected('redrive', '--all'), { code: 1, stderr: /say --yes/ })
+  const dry = await rejected('redrive', '--all', '--dry-run')
+  t.match(linesOf(dry.stdout), [
+    `${mended}  logged  event ${event.eventId}: SEND by EMAIL`,
+    `${broken}  rejected still: the value is not valid JSON`,
+    `${binary}  rejected still: the value is not valid UTF-8`,
+  ])
+  t.same(await counts(), { rows: 0, decisions: 0, redrives: 0 })
+})
+
+t.test('what is mended is logged through the same pipeline, and all is recorded', async (t) => {
+  const { code, stdout, stderr } = await rejected('redrive', '--all', '--yes', '--by', 'alice')
+  t.equal(code, 0)
+  t.match(stdout, /^\d+ {2}logged {2}NTF-/)
+  t.match(stderr, /logged 1, logged already 0, rejected still 2/)
+  const [row] = await rowsOf('SELECT * FROM notifications.notification_log')
+  t.match(row, { event_id: event.eventId, status: 'SENT', attempt_count: 1 })
+  t.match(await rowsOf('SELECT * FROM notifications.decision'), [
+    {
+      locator: row.locator,
+      topic: 'claims',
+      partition_id: 3,
+      offset: '5',
+      receipt: `EMAIL:${event.eventId}/1`,
+    },
+  ])
+  t.match(await rowsOf('SELECT * FROM notifications.redrive ORDER BY id'), [
+    { rejected_message_id: mended, redriven_by: 'alice', result: 'logged', locator: row.locator },
+    { rejected_message_id: broken, result: 'rejected', code: 'not-json', locator: null },
+    { rejected_message_id: binary, result: 'rejected', code: 'not-utf8' },
+  ])
+  t.same(await rowsOf('SELECT * FROM notifications.projection_checkpoints'), [], 'no checkpoint is touched')
+  t.equal((await rowsOf('SELECT FROM notifications.rejected_message')).length, 3)
+})
+
+t.test('redriven twice, or logged meanwhile, an event gets no second row and no second send', async (t) => {
+  const again = await rejected('redrive', mended, '--yes', '--json')
+  t.match(JSON.parse(again.stdout), { id: mended, result: 'duplicate' })
+  t.same(await counts(), { rows: 1, decisions: 1, redrives: 4 })
+  const open = await rejected('redrive', '--topic', 'claims', '--yes')
+  t.equal(open.stdout, '', 'a filter leaves out what is settled')
+  t.match((await rejected('list', '--topic', 'claims', '--all')).stdout, /redriven .*: duplicate/)
+})
+
+t.test('what the database refuses still is recorded, and stays', async (t) => {
+  const value = anEvent({ eventId: 'refused' }).value
+  const refused = await keep('claims', 9, 'refused-by-database', value)
+  await client.query(
+    `ALTER TABLE notifications.notification_log ADD CONSTRAINT trap CHECK (event_id <> 'refused')`,
+  )
+  t.match(await rejected('redrive', refused, '--yes'), { code: 0, stdout: /rejected still.*trap/ })
+  t.match(await rowsOf(`SELECT * FROM notifications.redrive WHERE rejected_message_id = ${refused}`), [
+    { result: 'rejected', code: 'refused-by-database' },
+  ])
+  t.equal((await rowsOf('SELECT FROM notifications.rejected_message')).length, 4)
+})
