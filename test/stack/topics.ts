@@ -61,6 +61,32 @@ async function haveLeaders(admin: Admin, topics: string[]): Promise<boolean> {
   return metadata.topics.every(({ partitions }) => partitions.every(({ leader }) => leader >= 0))
 }
 
+/** Deletes a topic and makes it anew, empty. Not on the mock broker, which has no topic administration. */
+export async function recreateTopic(brokers: string, topic: string, partitionCount: number): Promise<void> {
+  await withAdmin(brokers, async (admin) => {
+    await admin.deleteTopics({ topics: [topic] })
+    await until(async () => !(await admin.listTopics()).includes(topic), { what: `${topic} to be gone` })
+  })
+  await ensureTopics(brokers, { [topic]: partitionCount })
+}
+
+/** Removes the messages of a partition before this offset, as retention does. Not on the mock broker. */
+export async function removeBefore(
+  brokers: string,
+  topic: string,
+  partition: number,
+  offset: number,
+): Promise<void> {
+  await withAdmin(brokers, (admin) =>
+    admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] }),
+  )
+}
+
+/** Removes a group that has no members, and all of its offsets. Not on the mock broker. */
+export async function deleteGroup(brokers: string, group: string): Promise<void> {
+  await withAdmin(brokers, (admin) => admin.deleteGroups([group]))
+}
+
 /** Publishes and waits until the broker has them: the messages of one partition go out as one batch, in order. */
 export async function produce(
   brokers: string,

@@ -1,0 +1,71 @@
+import t, { type Test } from 'tap'
+import { deleteGroup, recreateTopic, removeBefore } from '../stack/topics.ts'
+import { until } from '../stack/until.ts'
+import { anEvent, createWorld, type World } from '../stack/world.ts'
+import { rowCount } from './exactly-once.ts'
+
+const skip = process.env.KAFKA_KIND === 'mock' && 'the mock broker has no topic administration'
+// Each mostly waits for the broker.
+t.jobs = 2
+
+const publish = (world: World, count: number) =>
+  world.publish(Array.from({ length: count }, () => ({ ...anEvent(), partition: 0 })))
+
+/** A world whose service has processed 10 messages of one partition, and was stopped. */
+async function withTenDone(t: Test): Promise<World> {
+  const world = await createWorld({ partitionCount: 1 })
+  t.teardown(() => world.close())
+  await publish(world, 10)
+  const service = await world.serve()
+  await world.caughtUp()
+  t.equal(await service.stop(), 0)
+  return world
+}
+
+async function hasRows(t: Test, world: World, count: number): Promise<void> {
+  await until(async () => (await rowCount(world)) === count, { what: `${count} rows`, timeoutMs: 30_000 })
+  await world.caughtUp()
+  const [decided] = await world.sql('SELECT count(*)::int FROM notifications.decision')
+  t.equal(decided?.count, count)
+}
+
+for (const [size, count, why] of [
+  ['fewer', 4, /lies beyond the end of the partition: the topic was created anew/],
+  ['as many', 10, /at offset 9 is not the one that was processed: the topic was created anew/],
+  ['more', 25, /at offset 9 is not the one that was processed: the topic was created anew/],
+] as const) {
+  t.test(
+    `a topic created anew, with ${size} messages than before, is read from its start`,
+    { skip, buffered: true },
+    async (t) => {
+      const world = await withTenDone(t)
+      await recreateTopic(world.brokers, world.topics.claims, 1)
+      await publish(world, count)
+      const service = await world.serve()
+      t.match(await service.logged(why), { level: 'error', topic: world.topics.claims, partition: 0 })
+      await hasRows(t, world, 10 + count)
+    },
+  )
+}
+
+t.test('messages that retention removed unread are counted', { skip, buffered: true }, async (t) => {
+  const world = await withTenDone(t)
+  await publish(world, 10)
+  await removeBefore(world.brokers, world.topics.claims, 0, 15)
+  const service = await world.serve()
+  t.match(await service.logged(/^5 messages are gone/), { level: 'error', expected: '10', earliest: '15' })
+  await hasRows(t, world, 15)
+})
+
+t.test(
+  'a group whose offsets Kafka has lost goes on from the checkpoint',
+  { skip, buffered: true },
+  async (t) => {
+    const world = await withTenDone(t)
+    await deleteGroup(world.brokers, world.groupId)
+    await publish(world, 5)
+    const service = await world.serve()
+    await hasRows(t, world, 15)
+    t.notOk(service.lines.some(({ msg }) => /created anew|are gone/.test(msg)))
+  },
+)
