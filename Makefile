@@ -14,7 +14,7 @@ AGAINST := main
 SNAPSHOT := test/core/rules/outcomes.snapshot.cjs
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench check format soak rules-check rules-diff rules-accept
+.PHONY: help build run test migrate bench bench-reads check format soak rules-check rules-diff rules-accept
 
 help: ## Show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -58,6 +58,9 @@ migrate: build ## Bring the schema of DATABASE_URL up to date
 
 bench: build ## Throughput against a plain implementation, in one run
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/main.ts
+
+bench-reads: build ## Reads of the log against a bare route that runs the same query, in one run
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/reads.ts
 
 soak: build ## Long runs: ten thousand odd requests
 	@FUZZ_RUNS=10000 $(NODE) test/stack/with-stack.ts -- $(BIN)/tap --reporter=$(REPORTER) test/service/fuzz.test.ts

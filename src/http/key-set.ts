@@ -1,29 +1,23 @@
-import { createPublicKey } from 'node:crypto'
+import buildGetJwks, { type GetJwks, type GetJwksOptions, type JWKSignature } from 'get-jwks'
 import type { Logger } from 'pino'
-import { z } from 'zod'
+import { Agent } from 'undici'
+import { loadKeys, type PublicKey } from './load-keys.ts'
+import { preparedAnswer } from './prepared-answer.ts'
 
-/** How long the identity provider may take for its key set; less than the pause, so that loads never overlap. */
-const LOAD_TIMEOUT_MS = 3_000
-const SET_BYTES_MAX = 1024 * 1024
-const KEY_COUNT_MAX = 100
 /** Between two requests that tokens cause, so that a flood of them is at most 2 requests in 10 s. */
 const PAUSE_MS = 6_000
 /** A key that was withdrawn is trusted no longer than this, as long as the provider answers. */
 const REFRESH_INTERVAL_MS = 5 * 60_000
-
-/** One public key, as SPKI in PEM. `alg` is null where the provider leaves the algorithm open. */
-interface Key {
-  readonly kid: string | undefined
-  readonly alg: string | null
-  readonly pem: string
-}
+const SET_BYTES_MAX = 1024 * 1024
+/** Where get-jwks believes the set to be. */
+const ANY_URL = 'http://localhost'
 
 export interface KeySet {
   /** Loads the keys for the first time, in the background, and anew every 5 minutes. */
   start: () => void
   /**
-   * The key of a token's header, null where the provider has none such. Unknown ids ask the provider, once for all of
-   * them and with a pause after it. Rejects with a `NoKeysError` where no keys could be loaded ever.
+   * The key of a token's header as SPKI in PEM, null where the provider has none such. Unknown ids ask the provider,
+   * once for all of them and with a pause after it. Rejects with a `NoKeysError` where no keys could be loaded ever.
    */
   keyOf: (header: { readonly kid?: unknown; readonly alg?: unknown }) => Promise<string | null>
   stop: () => void
@@ -36,21 +30,24 @@ export class NoKeysError extends Error {
 
 /** The public keys at `url`, and nowhere else. Keys that are known go on while the identity provider is down. */
 export function createKeySet(url: string, log: Logger, nowMs = () => performance.now()): KeySet {
-  const stopped = new AbortController()
-  let keys: readonly Key[] | null = null
+  // Connections are not kept: the provider would have closed them by the time of the next load.
+  const agent = new Agent({ maxResponseSize: SET_BYTES_MAX, pipelining: 0 })
+  let newest: LoadedSet | null = null
   let timer: NodeJS.Timeout | undefined
   let askedAtMs = Number.NEGATIVE_INFINITY
   let loading: Promise<void> | null = null
+  let isStopped = false
 
   async function load(): Promise<void> {
     askedAtMs = nowMs()
     try {
-      const loaded = await loadKeys(url, stopped.signal)
-      if (keys === null) log.info({ keyCount: loaded.length }, 'the key set is loaded')
-      keys = loaded
+      const keys = await loadKeys(url, agent)
+      if (newest === null) log.info({ keyCount: keys.length }, 'the key set is loaded')
+      newest = loadedSet(keys)
     } catch (err) {
-      if (stopped.signal.aborted) return
-      const meanwhile = keys === null ? 'requests that need a token are answered 503' : 'the known keys go on'
+      if (isStopped) return
+      const meanwhile =
+        newest === null ? 'requests that need a token are answered 503' : 'the known keys go on'
       log.warn({ err }, `the key set of IDP_JWKS_URI cannot be loaded: ${meanwhile}`)
     }
   }
@@ -66,59 +63,41 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
       timer = setInterval(refresh, REFRESH_INTERVAL_MS).unref()
     },
     keyOf: async ({ kid, alg }) => {
-      const find = () => keys?.find((key) => key.kid === kid && (key.alg ?? alg) === alg)?.pem ?? null
-      const known = find()
-      if (known !== null) return known
-      await refresh()
-      if (keys === null) throw new NoKeysError('no key set could be loaded yet')
-      return find()
+      if (!newest?.ids.has(kid)) await refresh()
+      if (newest === null) throw new NoKeysError('no key set could be loaded yet')
+      return newest.ids.has(kid) ? await pemOf(newest, { kid, alg } as Omit<JWKSignature, 'domain'>) : null
     },
     stop: () => {
+      isStopped = true
       clearInterval(timer)
-      stopped.abort()
+      void agent.destroy()
     },
   }
 }
 
-const keySet = z.object({ keys: z.array(z.unknown()) })
-const jwk = z.looseObject({
-  kid: z.string().optional(),
-  alg: z.string().nullable().default(null),
-  use: z.literal('sig').optional(),
-})
-
-async function loadKeys(url: string, stopped: AbortSignal): Promise<Key[]> {
-  const signal = AbortSignal.any([stopped, AbortSignal.timeout(LOAD_TIMEOUT_MS)])
-  // A redirect would let somebody else say which keys are good.
-  const response = await fetch(url, { signal, redirect: 'error', headers: { accept: 'application/json' } })
-  if (response.status !== 200) {
-    await response.body?.cancel()
-    throw new Error(`the identity provider answered with status ${response.status}`)
-  }
-  const { keys: found } = keySet.parse(JSON.parse(await textOf(response)))
-  const keys = found.slice(0, KEY_COUNT_MAX).flatMap(keyOf)
-  if (keys.length === 0) throw new Error('the identity provider has no public key for signatures')
-  return keys
+/** The keys of one load. */
+interface LoadedSet {
+  readonly ids: ReadonlySet<unknown>
+  readonly getJwks: GetJwks
 }
 
-async function textOf({ body }: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of body ?? []) {
-    bytes += chunk.length
-    if (bytes > SET_BYTES_MAX) throw new Error(`the key set has more than ${SET_BYTES_MAX} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
+/**
+ * Each set has a get-jwks of its own, which looks up in that very set. Left to itself it would ask the provider at
+ * every id that it does not know, wait as long as it takes, and go on with withdrawn keys for as long as they are used.
+ */
+function loadedSet(keys: readonly PublicKey[]): LoadedSet {
+  const dispatcher = preparedAnswer(JSON.stringify({ keys })) as unknown
+  const fetchOptions = { dispatcher } as GetJwksOptions['fetchOptions']
+  return { ids: new Set(keys.map(({ kid }) => kid)), getJwks: buildGetJwks({ fetchOptions }) }
 }
 
-/** None for what is no key for signatures, or none that Node knows, or a secret one (`oct`). */
-function keyOf(found: unknown): Key[] {
+/** Null where the key with this id is for another algorithm. */
+async function pemOf({ getJwks }: LoadedSet, wanted: Omit<JWKSignature, 'domain'>): Promise<string | null> {
   try {
-    const { kid, alg, use: _, ...key } = jwk.parse(found)
-    const pem = createPublicKey({ key, format: 'jwk' }).export({ type: 'spki', format: 'pem' }).toString()
-    return [{ kid, alg, pem }]
-  } catch {
-    return []
+    const { pem } = await getJwks.getJwk({ ...wanted, domain: ANY_URL })
+    return pem
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'JWK_NOT_FOUND') return null
+    throw error
   }
 }

@@ -1,4 +1,4 @@
-// node test/stack/with-stack.ts -- node test/bench/reads.ts
+// make bench-reads
 // Compares reads of the log with a bare Fastify route that runs the very same query through pg, round by round in
 // turn. ROUNDS and SECONDS (of one measurement) set the sizes. Exits 1 where an answer is wrong.
 import { type ChildProcess, spawn } from 'node:child_process'

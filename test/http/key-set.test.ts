@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http'
+import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { createKeySet, NoKeysError } from '../../src/http/key-set.ts'
 import { createLog } from '../../src/telemetry/log.ts'
@@ -31,6 +32,16 @@ t.test('finds a key by id and algorithm', async (t) => {
   t.match(await known(), /^-----BEGIN PUBLIC KEY-----/)
   t.equal(await keySet.keyOf({ kid: idp.key().kid, alg: 'RS512' }), null)
   t.equal(await keySet.keyOf({ alg: 'RS256' }), null)
+  t.equal(await keySet.keyOf({ kid: '\ud800', alg: 'RS256' }), null)
+})
+
+t.test('a key without an id or an algorithm is found by a token of the same kind', async (t) => {
+  const { idp, keySet } = await world(t)
+  const { kty, n, e } = idp.key().privateJwk
+  idp.be(answer(200, JSON.stringify({ keys: [{ kty, n, e, alg: null }] })))
+  t.not(await keySet.keyOf({ alg: 'RS256' }), null)
+  t.not(await keySet.keyOf({ alg: 'PS512' }), null)
+  t.equal(await keySet.keyOf({ kid: 'a', alg: 'RS256' }), null)
 })
 
 t.test('asks once for all who wait', async (t) => {
@@ -60,6 +71,34 @@ t.test('a flood of unknown ids does not keep a new key out', async (t) => {
     await unknown(i)
   }
   t.not(await known(), null, 'it came with the answer to one of them')
+})
+
+t.test(
+  'a key that was withdrawn is refused after 5 minutes, though nobody asks for another one',
+  async (t) => {
+    mock.timers.enable({ apis: ['setInterval'] })
+    t.teardown(() => mock.timers.reset())
+    const { idp, keySet, clock } = await world(t)
+    const { kid } = idp.key()
+    const withdrawn = () => keySet.keyOf({ kid, alg: 'RS256' })
+    keySet.start()
+    t.not(await withdrawn(), null)
+    await idp.rotate()
+    clock.nowMs += 5 * 60_000
+    t.not(await withdrawn(), null)
+    mock.timers.tick(5 * 60_000)
+    await until(async () => (await withdrawn()) === null, { what: 'the key to be refused' })
+    t.equal(idp.keySetRequestCount(), 2)
+  },
+)
+
+t.test('a known key waits for nobody, however many unknown ones do', async (t) => {
+  const { idp, clock, known, unknown } = await world(t)
+  await known()
+  idp.be('hanging')
+  clock.nowMs += 6_000
+  const flood = Array.from({ length: 1_000 }, (_, i) => unknown(i))
+  t.not(await Promise.race([...flood, known()]), null)
 })
 
 t.test('known keys go on while the provider is down, and it is asked no more often', async (t) => {
@@ -94,16 +133,19 @@ t.test('a provider that hangs is given up after a while', async (t) => {
   t.ok(performance.now() - start < 5_000)
 })
 
-t.test('a provider that dribbles is given up, too', async (t) => {
-  const { idp, known } = await world(t)
-  idp.be((_request, response) => {
-    const timer = setInterval(() => response.write(' '), 100)
-    response.on('close', () => clearInterval(timer))
+for (const status of [200, 500]) {
+  t.test(`a provider that dribbles is given up, too, with status ${status}`, async (t) => {
+    const { idp, known } = await world(t)
+    idp.be((_request, response) => {
+      response.writeHead(status)
+      const timer = setInterval(() => response.write(' '), 100)
+      response.on('close', () => clearInterval(timer))
+    })
+    const start = performance.now()
+    await t.rejects(known(), NoKeysError)
+    t.ok(performance.now() - start < 5_000)
   })
-  const start = performance.now()
-  await t.rejects(known(), NoKeysError)
-  t.ok(performance.now() - start < 5_000)
-})
+}
 
 const BAD_SETS: Record<string, RequestListener> = {
   'an error': answer(503, '{"keys":[]}'),

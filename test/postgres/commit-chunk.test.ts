@@ -1,22 +1,11 @@
-import pg from 'pg'
 import t from 'tap'
 import type { Entry } from '../../src/core/entry.ts'
 import { loadCheckpoint, resetCheckpoint } from '../../src/postgres/checkpoints.ts'
 import { commitChunk } from '../../src/postgres/commit-chunk.ts'
 import type { Delivery } from '../../src/postgres/entries.ts'
-import { openPool } from '../../src/postgres/pool.ts'
-import { createMigratedDatabase } from '../stack/databases.ts'
-import { aChunk, aMessage, anEntry } from './fixtures.ts'
+import { aChunk, aMessage, anEntry, openDatabase } from './fixtures.ts'
 
-const database = await createMigratedDatabase()
-const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 8 })
-const client = new pg.Client(database.url)
-await client.connect()
-t.teardown(async () => {
-  await client.end()
-  await pool.end()
-  await database.drop()
-})
+const { pool, client } = await openDatabase(t)
 t.beforeEach(async () => {
   await client.query(`
     TRUNCATE notifications.notification_log, notifications.decision, notifications.rejected_message,

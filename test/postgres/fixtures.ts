@@ -1,7 +1,24 @@
 import { randomUUID } from 'node:crypto'
+import pg from 'pg'
 import type { DecidedChunk } from '../../src/core/chunk.ts'
 import type { Entry } from '../../src/core/entry.ts'
 import type { Message } from '../../src/core/message.ts'
+import { openPool } from '../../src/postgres/pool.ts'
+import { createMigratedDatabase } from '../stack/databases.ts'
+
+/** A migrated database for one test file: our pool, and a client for what the tests arrange and look at. */
+export async function openDatabase(t: { teardown: (cleanUp: () => Promise<void>) => void }) {
+  const database = await createMigratedDatabase()
+  const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 8 })
+  const client = new pg.Client(database.url)
+  await client.connect()
+  t.teardown(async () => {
+    await client.end()
+    await pool.end()
+    await database.drop()
+  })
+  return { pool, client }
+}
 
 /** A row to be sent by EMAIL, but for what the test says. */
 export function anEntry(eventId: string, overrides: Partial<Entry> = {}): Entry {

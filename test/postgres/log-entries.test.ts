@@ -4,16 +4,9 @@ import { commitChunk } from '../../src/postgres/commit-chunk.ts'
 import { commitRetries } from '../../src/postgres/commit-retries.ts'
 import { readDue } from '../../src/postgres/due-entries.ts'
 import { readLogEntry } from '../../src/postgres/log-entries.ts'
-import { openPool } from '../../src/postgres/pool.ts'
-import { createMigratedDatabase } from '../stack/databases.ts'
-import { aChunk, aFailedEntry, anEntry } from './fixtures.ts'
+import { aChunk, aFailedEntry, anEntry, openDatabase } from './fixtures.ts'
 
-const database = await createMigratedDatabase()
-const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 2 })
-t.teardown(async () => {
-  await pool.end()
-  await database.drop()
-})
+const { pool } = await openDatabase(t)
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 

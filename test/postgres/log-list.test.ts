@@ -1,22 +1,12 @@
-import pg from 'pg'
 import t from 'tap'
 import { CHANNELS } from '../../src/core/channel.ts'
 import { STATUSES } from '../../src/core/entry.ts'
 import type { LogEntry, LogFilter, LogPlace } from '../../src/core/log-entry.ts'
 import { listLogEntries } from '../../src/postgres/log-list.ts'
-import { openPool } from '../../src/postgres/pool.ts'
-import { createMigratedDatabase } from '../stack/databases.ts'
 import { fillLog } from './fill-log.ts'
+import { openDatabase } from './fixtures.ts'
 
-const database = await createMigratedDatabase()
-const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 4 })
-const client = new pg.Client(database.url)
-await client.connect()
-t.teardown(async () => {
-  await client.end()
-  await pool.end()
-  await database.drop()
-})
+const { pool, client } = await openDatabase(t)
 
 /** Reads all pages, from the first to the last. */
 async function allPages(filter: LogFilter, limit: number, onPage = async () => {}): Promise<LogEntry[]> {

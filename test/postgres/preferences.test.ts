@@ -1,20 +1,10 @@
-import pg from 'pg'
 import t from 'tap'
 import type { StoredPreferences } from '../../src/core/preferences.ts'
 import { lookUp } from '../../src/postgres/look-up.ts'
-import { openPool } from '../../src/postgres/pool.ts'
 import { listPreferences, putPreferences, readPreferences } from '../../src/postgres/preferences.ts'
-import { createMigratedDatabase } from '../stack/databases.ts'
+import { openDatabase } from './fixtures.ts'
 
-const database = await createMigratedDatabase()
-const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 8 })
-const client = new pg.Client(database.url)
-await client.connect()
-t.teardown(async () => {
-  await client.end()
-  await pool.end()
-  await database.drop()
-})
+const { pool, client } = await openDatabase(t)
 t.beforeEach(() =>
   client.query('TRUNCATE notifications.notification_preferences, notifications.preference_change'),
 )

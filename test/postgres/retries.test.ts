@@ -1,23 +1,12 @@
-import pg from 'pg'
 import t from 'tap'
 import type { DueEntry, RetriedEntry } from '../../src/core/retry.ts'
 import { loadCheckpoint } from '../../src/postgres/checkpoints.ts'
 import { commitChunk } from '../../src/postgres/commit-chunk.ts'
 import { commitRetries } from '../../src/postgres/commit-retries.ts'
 import { readDue } from '../../src/postgres/due-entries.ts'
-import { openPool } from '../../src/postgres/pool.ts'
-import { createMigratedDatabase } from '../stack/databases.ts'
-import { aChunk, aFailedEntry, anEntry } from './fixtures.ts'
+import { aChunk, aFailedEntry, anEntry, openDatabase } from './fixtures.ts'
 
-const database = await createMigratedDatabase()
-const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 8 })
-const client = new pg.Client(database.url)
-await client.connect()
-t.teardown(async () => {
-  await client.end()
-  await pool.end()
-  await database.drop()
-})
+const { pool, client } = await openDatabase(t)
 
 const limits = { maxAgeMs: 24 * 3_600_000, attemptCountMax: 3, minPauseMs: 55_000 }
 const noDelivery = async () => new Map()
