@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+/** The command line. */
+export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const TIME_MAX_MS = 30_000
 
 export interface Ended {

@@ -1,8 +1,10 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { createDatabase } from '../stack/databases.ts'
 import { until } from '../stack/until.ts'
-import { command } from './command.ts'
+import { command, MAIN } from './command.ts'
 
 /** Of src/postgres/migrate.ts: fixed for ever, since replicas of different versions meet at it. */
 const MIGRATION_LOCK = 4_006_001
@@ -80,4 +82,32 @@ t.test('migrate on a database that cannot be reached says so without a secret, n
   t.equal(code, 1)
   t.match(stderr, /ECONNREFUSED/)
   t.notMatch(stdout + stderr, /pa55word/)
+})
+
+t.test('migrate that is ended in the middle leaves nothing behind, and can be made again', async (t) => {
+  const { url, rows } = await anEmptyDatabase(t)
+  // Not committed: whoever makes the schema too waits for what becomes of it.
+  await rows('BEGIN')
+  await rows('CREATE SCHEMA notifications')
+  const migrating = spawn(process.execPath, [MAIN, 'migrate'], {
+    env: { DATABASE_URL: url },
+    stdio: 'ignore',
+  })
+  const ended = once(migrating, 'exit')
+  await until(
+    async () =>
+      (await rows(`SELECT FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted`)).length > 0,
+    { what: 'it to be in the middle', timeoutMs: 30_000 },
+  )
+  migrating.kill('SIGTERM')
+  t.same(await ended, [null, 'SIGTERM'])
+  await rows('ROLLBACK')
+  await until(
+    async () =>
+      (await rows(`SELECT FROM pg_stat_activity WHERE application_name = 'notifications-migrate'`)).length ===
+      0,
+    { what: 'its connection to be gone' },
+  )
+  t.same(await rows(TABLES), [])
+  t.match(await migrate(url), { code: 0, stdout: /the schema was migrated/ })
 })

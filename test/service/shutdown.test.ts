@@ -157,3 +157,45 @@ t.test('a look-up that hangs', { buffered: true }, async (t) => {
     await consistent(t, world)
   })
 })
+
+t.test(
+  'a process that is ended in the middle of a retry pass ends promptly with 0',
+  { buffered: true },
+  async (t) => {
+    const world = await createWorld({ partitionCount: PARTITION_COUNT })
+    t.teardown(() => world.close())
+    const rowCountOf = async (status: string) => {
+      const [row] = await world.sql(
+        'SELECT count(*)::int FROM notifications.notification_log WHERE status = $1',
+        [status],
+      )
+      return row?.count ?? 0
+    }
+    const events = Array.from({ length: 3_000 }, () => anEvent({ partyLocator: 'party-late' }))
+    world.policyAdministration.set('party-late', 'error')
+    const first = await world.serve()
+    await world.publish(events)
+    await world.caughtUp()
+    t.equal(await first.stop(), 0)
+    await world.sql(`UPDATE notifications.notification_log SET last_attempt_at = now() - interval '2 min'`)
+    // Slow, so that the pass takes a while.
+    world.policyAdministration.set('party-late', 'slow')
+
+    const service = await world.serve()
+    await until(async () => (await rowCountOf('SENT')) > 0, {
+      what: 'the pass to be under way',
+      intervalMs: 10,
+    })
+    await endsPromptly(t, service, 'SIGTERM', 0)
+    const leftCount = await rowCountOf('FAILED')
+    t.ok(leftCount > 0, `it was ended in the middle, with ${leftCount} rows to go`)
+    await consistent(t, world)
+
+    await world.serve()
+    await until(async () => (await rowCountOf('SENT')) === events.length, {
+      what: 'the rest to be sent',
+      timeoutMs: 20_000,
+    })
+    await consistent(t, world)
+  },
+)

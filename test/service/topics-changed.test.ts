@@ -30,12 +30,12 @@ async function hasRows(t: Test, world: World, count: number): Promise<void> {
 }
 
 for (const [size, count, why] of [
-  ['fewer', 4, /lies beyond the end of the partition: the topic was created anew/],
-  ['as many', 10, /at offset 9 is not the one that was processed: the topic was created anew/],
-  ['more', 25, /at offset 9 is not the one that was processed: the topic was created anew/],
+  ['fewer messages than', 4, /lies beyond the end of the partition: the topic was created anew/],
+  ['as many messages as', 10, /at offset 9 is not the one that was processed: the topic was created anew/],
+  ['more messages than', 25, /at offset 9 is not the one that was processed: the topic was created anew/],
 ] as const) {
   t.test(
-    `a topic created anew, with ${size} messages than before, is read from its start`,
+    `a topic created anew, with ${size} before, is read from its start`,
     { skip, buffered: true },
     async (t) => {
       const world = await withTenDone(t)

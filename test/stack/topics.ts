@@ -77,9 +77,11 @@ export async function removeBefore(
   partition: number,
   offset: number,
 ): Promise<void> {
-  await withAdmin(brokers, (admin) =>
-    admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] }),
-  )
+  await withAdmin(brokers, async (admin) => {
+    // kafkajs forgets to learn first who leads the partition.
+    await admin.fetchTopicOffsets(topic)
+    await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] })
+  })
 }
 
 /** Removes a group that has no members, and all of its offsets. Not on the mock broker. */

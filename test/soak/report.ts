@@ -1,0 +1,20 @@
+/** Progress, to standard error. */
+export function say(line: string): void {
+  process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`)
+}
+
+/** Prints what holds and what does not; the process then exits 1 unless all does. */
+export function verdict(findings: Readonly<Record<string, boolean>>): void {
+  for (const [finding, holds] of Object.entries(findings)) {
+    console.log(`${holds ? 'ok    ' : 'not ok'} ${finding}`)
+    if (!holds) process.exitCode = 1
+  }
+}
+
+/** A whole number above 0 from the environment. */
+export function numberFrom(name: string, byDefault: number): number {
+  const text = process.env[name] ?? String(byDefault)
+  if (!/^[1-9]\d*$/.test(text))
+    throw new Error(`${name} must be a whole number above 0, not ${JSON.stringify(text)}`)
+  return Number(text)
+}
