@@ -14,7 +14,7 @@ AGAINST := main
 SNAPSHOT := test/core/rules/outcomes.snapshot.cjs
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-reads check format soak soak-requests soak-backlog soak-outage rules-check rules-diff rules-accept
+.PHONY: help build run test migrate bench bench-reads check format soak soak-requests soak-rules soak-backlog soak-outage rules-check rules-diff rules-accept
 
 help: ## Show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -62,10 +62,13 @@ bench: build ## Throughput against a plain implementation, in one run
 bench-reads: build ## Reads of the log against a bare route that runs the same query, in one run
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/reads.ts
 
-soak: soak-requests soak-backlog soak-outage ## Long runs: the next three
+soak: soak-requests soak-rules soak-backlog soak-outage ## Long runs: the next four
 
 soak-requests: build ## Ten thousand odd requests
 	@FUZZ_RUNS=10000 $(NODE) test/stack/with-stack.ts -- $(BIN)/tap --reporter=$(REPORTER) test/service/fuzz.test.ts
+
+soak-rules: build ## A thousand random rule tables
+	@PROPERTY_RUNS=1000 $(BIN)/tap --reporter=$(REPORTER) --timeout=1800 test/core/rules/table.property.test.ts test/core/rules/diff.property.test.ts
 
 soak-backlog: build ## Memory before a slow database: a backlog of EVENTS (1000000)
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/backlog.ts

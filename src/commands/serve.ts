@@ -11,6 +11,7 @@ export const serveCommand = new Command('serve')
     'after',
     '\nExample:\n  $ DATABASE_URL=… MQ_BROKERS=… POLICY_ADMIN_URL=… notifications-service serve',
   )
+  .showHelpAfterError()
   .action(serve)
 
 async function serve(): Promise<void> {

@@ -93,11 +93,11 @@ t.test('rules diff compares with a git revision', async (t) => {
   })
   t.match(await rules('diff', '--against', 'trnuk', '--table', table), {
     code: 1,
-    stderr: 'error: "trnuk" is neither a file nor a git revision: name one that is\n',
+    stderr: '"trnuk" is neither a file nor a git revision: name one that is\n',
   })
   t.match(await rules('diff', '--against', 'empty', '--table', table), {
     code: 1,
-    stderr: /^error: git revision "empty" has no dispatch\.csv: /,
+    stderr: /^git revision "empty" has no dispatch\.csv: /,
   })
 })
 
@@ -109,7 +109,7 @@ t.test('rules diff fails on the direction that it was told to', async (t) => {
   t.match(await diff(shipped, table, 'new-send'), {
     code: 1,
     stdout: /^12 situations change\n/,
-    stderr: 'error: new-send: 8 of the situations that change must not\n',
+    stderr: 'new-send: 8 of the situations that change must not\n',
   })
   t.match(await diff(shipped, table, 'lost-send'), { code: 0, stderr: '' })
   t.match(await diff(table, shipped, 'lost-send'), { code: 1 })
