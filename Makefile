@@ -14,7 +14,7 @@ AGAINST := main
 SNAPSHOT := test/core/rules/outcomes.snapshot.cjs
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-reads check format soak soak-requests soak-rules soak-backlog soak-outage rules-check rules-diff rules-accept
+.PHONY: help build run test migrate bench bench-reads check format soak soak-requests soak-rules soak-backlog soak-outage rules-check rules-diff rules-accept rules-summary rules-commit
 
 help: ## Show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -52,6 +52,15 @@ rules-diff: build ## Say what the rule table decides otherwise than that of AGAI
 rules-accept: build ## Take what the rule table decides now for right, and show what that changes
 	@TAP_SNAPSHOT=1 $(BIN)/tap --reporter=min test/core/rules/outcomes.test.ts
 	@git --no-pager diff -- $(SNAPSHOT)
+
+rules-summary: build ## What a pull request changes in the rule table, as Markdown: its meaning, its outcomes
+	@$(NODE) src/main.ts rules diff --against '$(AGAINST)' --markdown
+	@echo; echo '### Outcomes that `make rules-accept` would record'; echo
+	@cp $(SNAPSHOT) .cache/outcomes.kept && TAP_SNAPSHOT=1 $(BIN)/tap --reporter=silent test/core/rules/outcomes.test.ts >.cache/outcomes.log
+	@echo '```diff'; git --no-pager diff '$(AGAINST)' -- $(SNAPSHOT); echo '```'; mv .cache/outcomes.kept $(SNAPSHOT)
+
+rules-commit: ## Commit the outcomes that make rules-accept recorded, if there are new ones
+	@git diff --quiet -- $(SNAPSHOT) || git commit --quiet -m 'Accept the outcomes of the changed rule table' -- $(SNAPSHOT)
 
 migrate: build ## Bring the schema of DATABASE_URL up to date
 	@$(NODE) src/main.ts migrate

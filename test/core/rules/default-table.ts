@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { createRuleTable, type RuleTable } from '../../../src/core/rules/table.ts'
 
-const FILE = new URL('../../../rules/dispatch.csv', import.meta.url)
+// A copy of the table that was shipped first: a change of the one in rules/ is to change its outcomes, and no test.
+const FILE = new URL('worked-changes/before.csv', import.meta.url)
 
-/** The line of headings, and the lines of the rules that are shipped. */
+/** The line of headings, and the lines of the rules. */
 export const [HEADINGS, ...DEFAULT_ROWS] = readFileSync(FILE, 'utf8').trim().split('\n') as [
   string,
   ...string[],
@@ -14,7 +15,7 @@ export function tableOf(rows: readonly string[]): Promise<RuleTable> {
   return createRuleTable([HEADINGS, ...rows].join('\n'), [], () => 'revision')
 }
 
-/** The shipped lines with others above the rule of this id. */
+/** The lines of the rules with others above the one of this id. */
 export function above(ruleId: string, ...rows: string[]): string[] {
   return DEFAULT_ROWS.toSpliced(
     DEFAULT_ROWS.findIndex((row) => row.startsWith(`${ruleId},`)),

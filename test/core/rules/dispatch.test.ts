@@ -61,7 +61,7 @@ const expectations: [PartyState, boolean, Channel, boolean | null, boolean | nul
 t.test('the default table gives the dispatch rules of the specification', async (t) => {
   t.equal(new Set(expectations.map((row) => row.slice(0, 5).join())).size, 37, 'all 37 situations are listed')
   for (const [party, optedOut, preferredChannel, emailOnFile, phoneOnFile, expected] of expectations) {
-    for (const eventType of ['claim.paid', 'never.heard.of']) {
+    for (const eventType of ['never.heard.of', 'constructor']) {
       const facts: Facts = { eventType, party, optedOut, preferredChannel, emailOnFile, phoneOnFile }
       const { outcome, channel, reason } = table.decide(facts)
       const said = outcome === 'SEND' ? `SEND by ${channel}` : `${outcome}: ${reason}`

@@ -8,7 +8,7 @@ import { verdictOf } from '../../../src/core/rules/verdict.ts'
 import { EVENT_TYPES } from '../../../src/core/templates/event-types.ts'
 import { above, DEFAULT_ROWS, HEADINGS } from './default-table.ts'
 
-const PROMISES = readFileSync(new URL('../../../rules/examples.csv', import.meta.url), 'utf8')
+const PROMISES = readFileSync(new URL('worked-changes/before.examples.csv', import.meta.url), 'utf8')
 const [PROMISE_HEADINGS] = PROMISES.split('\n')
 
 function review(rows: readonly string[], promises: readonly string[] | null = null) {

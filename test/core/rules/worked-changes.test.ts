@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import type { Facts } from '../../../src/core/facts.ts'
+import { diffRuleTables } from '../../../src/core/rules/diff.ts'
+import { describeDiff } from '../../../src/core/rules/diff-text.ts'
+import { reviewRules } from '../../../src/core/rules/review.ts'
+import { createRuleTable } from '../../../src/core/rules/table.ts'
+
+const EVENT_TYPES = ['invoice.paid', 'claim.rejected']
+const page = readFileSync(new URL('../../../rules/README.md', import.meta.url), 'utf8')
+const sections = page.split('## Three changes, worked through').at(-1)?.split(/^### /m).slice(1) ?? []
+
+/** The changes that rules/README.md works through, each as the whole files that `before` becomes by it. */
+const changes = [
+  { file: 'mute-a-type', title: 'Mute a type', says: /24 situations change. Eight .* were a SEND/ },
+  { file: 'never-by-sms', title: 'A type that never goes by SMS', says: /4 situations change/ },
+  {
+    file: 'critical-type',
+    title: 'A critical type that ignores the opt-out',
+    says: /12 situations change. Eight .* become a SEND/,
+  },
+]
+const before = await tableOf('before')
+
+function read(name: string): string {
+  return readFileSync(new URL(`worked-changes/${name}.csv`, import.meta.url), 'utf8')
+}
+
+function tableOf(name: string) {
+  return createRuleTable(read(name), EVENT_TYPES, () => name)
+}
+
+function decision(facts: Partial<Facts>): Facts {
+  const found = { party: 'found', optedOut: false, emailOnFile: true, phoneOnFile: true } as const
+  return { eventType: 'claim.rejected', preferredChannel: 'EMAIL', ...found, ...facts }
+}
+
+t.test('each page section has its change', async (t) => {
+  t.strictSame(
+    sections.map((section) => section.split('\n')[0]),
+    changes.map(({ title }) => title),
+  )
+})
+
+for (const [index, { file, title, says }] of changes.entries()) {
+  t.test(`"${title}" passes every check and does what the page says`, async (t) => {
+    const section = sections[index] ?? ''
+    const after = [...read(file).split('\n'), ...read(`${file}.examples`).split('\n')]
+    const rows = [...section.matchAll(/```csv\n(.*?)\n```/gs)].flatMap(
+      ([, block]) => block?.split('\n') ?? [],
+    )
+    t.not(rows.length, 0)
+    for (const row of rows) t.ok(after.includes(row), row)
+
+    const { table, promises } = await reviewRules(read(file), read(`${file}.examples`), EVENT_TYPES)
+    t.strictSame([...table.faults, ...table.warnings, ...promises.faults, ...promises.warnings], [])
+
+    const diff = diffRuleTables(before, await tableOf(file))
+    t.match(section, says)
+    t.match(section, `The summary says: ${describeDiff(diff)[0]}`)
+  })
+}
+
+t.test('a muted type goes to nobody, and its neighbours go on', async (t) => {
+  const { decide } = await tableOf('mute-a-type')
+  t.equal(decide(decision({ eventType: 'invoice.paid' })).outcome, 'SKIP')
+  t.equal(decide(decision({ eventType: 'claim.rejected' })).outcome, 'SEND')
+})
+
+t.test('a type never by SMS goes by email, or not at all', async (t) => {
+  const { decide } = await tableOf('never-by-sms')
+  const bySms = { preferredChannel: 'SMS' } as const
+  t.match(decide(decision(bySms)), { outcome: 'SEND', channel: 'EMAIL' })
+  t.match(decide(decision({ ...bySms, emailOnFile: false })), { outcome: 'SKIP' })
+  t.match(decide(decision({ ...bySms, eventType: 'invoice.paid' })), { outcome: 'SEND', channel: 'SMS' })
+})
+
+t.test('a critical type ignores the opt-out, and breaks the promise of it in the open', async (t) => {
+  const { decide } = await tableOf('critical-type')
+  t.equal(decide(decision({ optedOut: true })).outcome, 'SEND')
+  t.equal(decide(decision({ optedOut: true, eventType: 'invoice.paid' })).outcome, 'SKIP')
+  const { promises } = await reviewRules(read('critical-type'), read('before.examples'), EVENT_TYPES)
+  t.equal(promises.faults.length, 1)
+  t.match(
+    promises.faults[0],
+    'row 2: "A party that opted out of an event type is never told of it" promises not SEND',
+  )
+})
