@@ -47,6 +47,8 @@ export function createBase(log: Logger, isUnavailable: (error: unknown) => boole
       maxHeaderSize: RAW_HEADER_BYTES_MAX,
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      // Refused below, since Node's own answer is empty.
+      requireHostHeader: false,
     },
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -73,6 +75,9 @@ export function createBase(log: Logger, isUnavailable: (error: unknown) => boole
     if (headerBytes(request.raw) > HEADER_BYTES_MAX) {
       throw new ProblemError('headers-too-large', { headers: { connection: 'close' } })
     }
+    if (request.raw.httpVersion === '1.1' && hostCount(request.raw) !== 1) {
+      throw new ProblemError('invalid-request', { detail: 'There must be one Host header.' })
+    }
     if (request.is404) throw new ProblemError('not-found')
   })
   // The route's pattern, not its path and query: those name people.
@@ -89,4 +94,9 @@ export function createBase(log: Logger, isUnavailable: (error: unknown) => boole
 /** The size of a request's target and headers, without its token. */
 function headerBytes({ url = '', rawHeaders, headers: { authorization = '' } }: IncomingMessage): number {
   return rawHeaders.reduce((bytes, { length }) => bytes + length, url.length - authorization.length)
+}
+
+/** Node keeps the first of two and drops the other one silently (RFC 9112, 3.2, wants a 400). */
+function hostCount({ rawHeaders }: IncomingMessage): number {
+  return rawHeaders.filter((name, i) => i % 2 === 0 && /^host$/i.test(name)).length
 }

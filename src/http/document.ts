@@ -53,11 +53,8 @@ export function documentRoutes(app: App, { withTokens }: { withTokens: boolean }
 function problemsOf({ config, schema = {} }: RouteOptions, withTokens: boolean): ProblemCode[] {
   const access = withTokens ? (config?.access ?? 'admin') : 'open'
   return [
-    ...(['request-timeout', 'headers-too-large', 'internal'] as const),
-    ...(schema.params === undefined ? [] : (['invalid-request'] as const)),
-    ...(schema.body === undefined
-      ? []
-      : (['invalid-request', 'body-too-large', 'unsupported-media-type'] as const)),
+    ...(['invalid-request', 'request-timeout', 'headers-too-large', 'internal'] as const),
+    ...(schema.body === undefined ? [] : (['body-too-large', 'unsupported-media-type'] as const)),
     ...(access === 'open' ? [] : (['unauthorized', 'unavailable'] as const)),
     ...(access === 'admin' ? (['forbidden'] as const) : []),
   ]

@@ -118,6 +118,12 @@ const MALFORMED: readonly (readonly [string, string, number])[] = [
     'POST /send HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
     400,
   ],
+  ['a request without a host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+  [
+    'a request with two hosts',
+    'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n',
+    400,
+  ],
   ['headers of 20 kB', `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
   ['headers of 140 kB', `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(140_000)}\r\n\r\n`, 431],
   ['a URL of 20 kB', `GET /log/list?partyLocator=${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431],
