@@ -5,6 +5,9 @@ import { storable } from './text.ts'
 /** Longest `eventId`, `eventType` and party locator, in UTF-16 code units: well within a B-tree key. */
 export const IDENTIFIER_LENGTH_MAX = 255
 
+/** Largest value of an event, in bytes: what a compressed batch of 1 MB unpacks to must still fit into one statement. */
+export const VALUE_BYTES_MAX = 16 * 1024 * 1024
+
 /** A message that is an event, however odd the rest of it is. */
 export interface Event {
   readonly eventId: string
@@ -22,6 +25,7 @@ export interface Event {
 /** Why a message is no event. The code is also the metric label. */
 export const REJECTIONS = {
   empty: 'the message has no value',
+  'too-large': 'the value has',
   'not-utf8': 'the value is not valid UTF-8',
   'not-json': 'the value is not valid JSON',
   'not-object': 'the value is JSON, but not an object',
@@ -49,6 +53,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  */
 export function parseEvent(message: Message, envelopeMap: EnvelopeMap): Parsed {
   if (message.value === null || message.value.length === 0) return rejected('empty')
+  if (message.value.length > VALUE_BYTES_MAX)
+    return rejected('too-large', `${message.value.length} bytes, more than ${VALUE_BYTES_MAX}`)
   let text: string
   try {
     text = utf8.decode(message.value)

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { loadEnvelopeMap } from '../../src/core/envelope.ts'
-import { parseEvent } from '../../src/core/event.ts'
+import { parseEvent, VALUE_BYTES_MAX } from '../../src/core/event.ts'
 import { MALFORMED } from './malformed.ts'
 
 const envelopeMap = loadEnvelopeMap(
@@ -18,4 +18,17 @@ t.test('at least 200 distinct malformed messages are each rejected with their re
     return found === code ? [] : [{ title, code, found }]
   })
   t.same(wrong, [])
+})
+
+t.test('a value of more than 16 MiB is no event, one of just so much is', (t) => {
+  const value = Buffer.alloc(VALUE_BYTES_MAX + 1, ' ')
+  value.write('{"eventId":"a","eventType":"b"}')
+  const parse = (bytes: Buffer) =>
+    parseEvent({ offset: 0n, key: null, value: bytes, headers: {} }, envelopeMap)
+  t.same(parse(value), {
+    kind: 'rejection',
+    rejection: { code: 'too-large', error: 'the value has 16777217 bytes, more than 16777216' },
+  })
+  t.equal(parse(value.subarray(0, VALUE_BYTES_MAX)).kind, 'event')
+  t.end()
 })

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
 import t from 'tap'
 import type { Entry } from '../../src/core/entry.ts'
+import { VALUE_BYTES_MAX } from '../../src/core/event.ts'
 import { loadCheckpoint, resetCheckpoint } from '../../src/postgres/checkpoints.ts'
 import { commitChunk } from '../../src/postgres/commit-chunk.ts'
 import type { Delivery } from '../../src/postgres/entries.ts'
@@ -127,6 +129,17 @@ t.test('a message that is no event is kept whole, once', async (t) => {
     { key: null, value: null },
   ])
   t.equal((await rowsOf('SELECT FROM notifications.rejected_message')).length, 2)
+})
+
+t.test('of a value too large to be kept whole, its begin is kept, its size and its hash', async (t) => {
+  const value = Buffer.alloc(VALUE_BYTES_MAX + 1, 'x')
+  const rejection = { code: 'too-large', error: 'too large' } as const
+  const rejected = [{ message: { ...aMessage(0n), value }, rejection }]
+  await commitChunk(pool, aChunk([], { rejected, nextOffset: 0n }), recording().deliver)
+  const [row] = await rowsOf('SELECT * FROM notifications.rejected_message')
+  t.equal(row.value.length, 65_536)
+  const hash = createHash('sha256').update(value).digest('hex')
+  t.equal(row.error, `too large; kept are its first 65536, and of all of it the SHA-256 ${hash}`)
 })
 
 t.test('a row that PostgreSQL refuses is rejected alone, before anything is sent', async (t) => {
