@@ -64,6 +64,13 @@ export default {
       to: { path: '^test/' },
     },
     {
+      name: 'the-judge-stands-alone',
+      comment: 'What chaos compares the service with shares no line with it.',
+      severity: 'error',
+      from: { path: '^test/chaos/(check|truth|parties|snapshot|records)\\.ts$' },
+      to: { path: '^src/' },
+    },
+    {
       name: 'no-cycles',
       severity: 'error',
       from: {},

@@ -14,7 +14,7 @@ AGAINST := main
 SNAPSHOT := test/core/rules/outcomes.snapshot.cjs
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-reads check format soak soak-requests soak-rules soak-backlog soak-outage rules-check rules-diff rules-accept rules-summary rules-commit
+.PHONY: help build run test migrate bench bench-reads check format soak soak-requests soak-rules soak-backlog soak-outage rules-check rules-diff rules-accept rules-summary rules-commit chaos
 
 help: ## Show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -70,6 +70,9 @@ bench: build ## Throughput against a plain implementation, in one run
 
 bench-reads: build ## Reads of the log against a bare route that runs the same query, in one run
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/reads.ts
+
+chaos: build ## Seeded faults on real processes, nothing lost, nothing twice: SEED, CYCLES (10), REPLICAS (2)
+	@$(NODE) test/chaos/main.ts
 
 soak: soak-requests soak-rules soak-backlog soak-outage ## Long runs: the next four
 

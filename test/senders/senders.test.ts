@@ -11,9 +11,9 @@ const MESSAGES = [
   { idempotencyKey: 'e-2/1', to: 'secret-address', subject: 'secret-subject', body: 'secret-body' },
 ]
 
-function logOf() {
+function logOf(level = 'debug') {
   const lines: Record<string, unknown>[] = []
-  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  const log = pino({ level }, { write: (line: string) => void lines.push(JSON.parse(line)) })
   return { log, lines }
 }
 
@@ -60,6 +60,14 @@ for (const [channel, create] of [
       t.notMatch(JSON.stringify(lines), /secret/)
     },
   )
+
+  t.test(`${channel}: at level trace each message is recorded by its idempotency key`, async (t) => {
+    const { log, lines } = logOf('trace')
+    await create(log).send(MESSAGES)
+    const keys = lines.flatMap(({ idempotencyKey }) => idempotencyKey ?? [])
+    t.strictSame(keys, ['e-1/1', 'e-2/1'])
+    t.notMatch(JSON.stringify(lines), /secret/)
+  })
 }
 
 t.test('no file of the room can reach a network', async (t) => {

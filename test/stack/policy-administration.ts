@@ -51,8 +51,11 @@ const BY_PREFIX: [prefix: string, behaviour: (partyLocator: string) => Behaviour
  */
 export async function startPolicyAdministration({
   port = 0,
+  onAnswer = () => {},
 }: {
   port?: number
+  /** Told of each answer just before it is given. */
+  onAnswer?: (partyLocator: string, status: number, body: string) => void
 } = {}): Promise<PolicyAdministration> {
   const overrides = new Map<string, Behaviour>()
   const requests = { count: 0, paths: [] as string[] }
@@ -62,9 +65,14 @@ export async function startPolicyAdministration({
     const path = request.url ?? ''
     requests.count++
     if (requests.paths.push(path) > PATH_COUNT_MAX) requests.paths.shift()
-    if (currentMode === 'down') answer(response, 503, '{"error":"down"}')
-    else if (currentMode === 'garbled') answer(response, 200, '{"email":')
-    else if (currentMode === 'ok') answerFor(path, request.method, response, overrides)
+    const partyLocator = partyIn(path, request.method)
+    const give: Give = (status, body) => {
+      onAnswer(partyLocator, status, body)
+      answer(response, status, body)
+    }
+    if (currentMode === 'down') give(503, '{"error":"down"}')
+    else if (currentMode === 'garbled') give(200, '{"email":')
+    else if (currentMode === 'ok') answerFor(partyLocator, overrides, give)
   })
   server.listen(port, '127.0.0.1')
   await once(server, 'listening')
@@ -85,25 +93,25 @@ export async function startPolicyAdministration({
   }
 }
 
-function answerFor(
-  path: string,
-  method: string | undefined,
-  response: ServerResponse,
-  overrides: Map<string, Behaviour>,
-): void {
-  const partyLocator =
-    path.startsWith(PATH_PREFIX) && method === 'GET' ? decode(path.slice(PATH_PREFIX.length)) : ''
-  const behaviour = overrides.get(partyLocator) ?? behaviourByPrefix(partyLocator)
-  if (typeof behaviour === 'object') answer(response, 200, JSON.stringify(behaviour))
-  else if (behaviour === 'unknown') answer(response, 404, '{"error":"not found"}')
-  else if (behaviour === 'error') answer(response, 500, '{"error":"internal error"}')
-  else if (behaviour === 'malformed') answer(response, 200, '{"email":')
-  else if (behaviour === 'slow') void answerSlowly(response, partyLocator)
+type Give = (status: number, body: string) => void
+
+/** Empty where the request is for something else. */
+function partyIn(path: string, method: string | undefined): string {
+  return path.startsWith(PATH_PREFIX) && method === 'GET' ? decode(path.slice(PATH_PREFIX.length)) : ''
 }
 
-async function answerSlowly(response: ServerResponse, partyLocator: string): Promise<void> {
+function answerFor(partyLocator: string, overrides: Map<string, Behaviour>, give: Give): void {
+  const behaviour = overrides.get(partyLocator) ?? behaviourByPrefix(partyLocator)
+  if (typeof behaviour === 'object') give(200, JSON.stringify(behaviour))
+  else if (behaviour === 'unknown') give(404, '{"error":"not found"}')
+  else if (behaviour === 'error') give(500, '{"error":"internal error"}')
+  else if (behaviour === 'malformed') give(200, '{"email":')
+  else if (behaviour === 'slow') void answerSlowly(partyLocator, give)
+}
+
+async function answerSlowly(partyLocator: string, give: Give): Promise<void> {
   await sleep(SLOW_MS)
-  answer(response, 200, JSON.stringify({ email: emailOf(partyLocator), phone: PHONE }))
+  give(200, JSON.stringify({ email: emailOf(partyLocator), phone: PHONE }))
 }
 
 function answer(response: ServerResponse, status: number, body: string): void {

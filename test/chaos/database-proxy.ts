@@ -1,0 +1,210 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+/** A COMMIT that has come from the client and has not been passed on. */
+export interface HeldCommit {
+  /** Passes it on, if the server still listens, and all that came after it. */
+  forward(): void
+}
+
+export interface DatabaseProxy {
+  /** The server's connection string, by way of this proxy. */
+  readonly url: string
+  /** Breaks all connections; returns how many there were. */
+  cut(): number
+  /** From now on, until `thaw`, not a byte goes through, and nobody is told. */
+  freeze(): void
+  thaw(): void
+  /** Holds the next COMMIT; resolves when one has come. Once the signal is aborted, none is held any more. */
+  holdCommit(signal: AbortSignal): Promise<HeldCommit>
+  /** Passes the next COMMIT on, keeps the answer that it was made, and breaks the connection; resolves then. */
+  loseReply(signal: AbortSignal): Promise<void>
+  close(): Promise<void>
+}
+
+type Catch = (link: Link, commit: Buffer) => void
+
+/**
+ * Stands between one client and a PostgreSQL server on loopback, and knows enough of the protocol (version 3, without
+ * TLS) to tell messages apart and a COMMIT among them.
+ */
+export async function startDatabaseProxy(serverUrl: string): Promise<DatabaseProxy> {
+  const target = new URL(serverUrl)
+  const links = new Set<Link>()
+  let frozen = false
+  let caught: Catch | null = null
+
+  const server = createServer((client) => {
+    const link = new Link(client, connect(Number(target.port), target.hostname), {
+      onCommit: (commit) => {
+        const catching = caught
+        caught = null
+        if (catching === null) link.toServer(commit)
+        else catching(link, commit)
+      },
+      onEnd: () => links.delete(link),
+    })
+    links.add(link)
+    if (frozen) link.pause()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+
+  function catchCommit<T>(signal: AbortSignal, then: (resolve: (value: T) => void) => Catch): Promise<T> {
+    if (caught !== null) throw new Error('another COMMIT is waited for already')
+    return new Promise((resolve, reject) => {
+      const mine = then(resolve)
+      caught = mine
+      const giveUp = () => {
+        if (caught === mine) caught = null
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', giveUp, { once: true })
+    })
+  }
+
+  const url = new URL(serverUrl)
+  url.port = String((server.address() as AddressInfo).port)
+  return {
+    url: url.href,
+    cut: () => {
+      const count = links.size
+      for (const link of links) link.break()
+      return count
+    },
+    freeze: () => {
+      frozen = true
+      for (const link of links) link.pause()
+    },
+    thaw: () => {
+      frozen = false
+      for (const link of links) link.resume()
+    },
+    holdCommit: (signal) =>
+      catchCommit<HeldCommit>(signal, (resolve) => (link, commit) => {
+        link.hold()
+        resolve({ forward: () => link.release(commit) })
+      }),
+    loseReply: (signal) =>
+      catchCommit<void>(signal, (resolve) => (link, commit) => {
+        link.loseReply(resolve)
+        link.toServer(commit)
+      }),
+    close: async () => {
+      const closed = once(server, 'close')
+      server.close()
+      for (const link of links) link.break()
+      await closed
+    },
+  }
+}
+
+/** One client's connection and its counterpart to the server. */
+class Link {
+  readonly #client: Socket
+  readonly #server: Socket
+  readonly #fromClient = new Frames({ untyped: 1 })
+  readonly #fromServer = new Frames({ untyped: 0 })
+  #held: Buffer[] | null = null
+  #onReplyLost: (() => void) | null = null
+
+  constructor(
+    client: Socket,
+    server: Socket,
+    { onCommit, onEnd }: { onCommit: (commit: Buffer) => void; onEnd: () => void },
+  ) {
+    this.#client = client
+    this.#server = server
+    for (const socket of [client, server]) {
+      socket.setNoDelay()
+      // Whichever side ends, and however, the other side is to notice.
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        this.break()
+        onEnd()
+      })
+    }
+    client.on('data', (data) => {
+      for (const frame of this.#fromClient.push(data)) {
+        if (this.#held !== null) this.#held.push(frame)
+        else if (isCommit(frame)) onCommit(frame)
+        else this.toServer(frame)
+      }
+    })
+    server.on('data', (data) => {
+      if (this.#onReplyLost === null) client.write(data)
+      for (const frame of this.#fromServer.push(data)) {
+        if (this.#onReplyLost === null || !isCommitted(frame)) continue
+        this.break()
+        this.#onReplyLost()
+      }
+    })
+  }
+
+  toServer(frame: Buffer): void {
+    this.#server.write(frame)
+  }
+
+  hold(): void {
+    this.#held = []
+  }
+
+  release(commit: Buffer): void {
+    const held = this.#held ?? []
+    this.#held = null
+    for (const frame of [commit, ...held]) this.toServer(frame)
+  }
+
+  loseReply(onReplyLost: () => void): void {
+    this.#onReplyLost = onReplyLost
+  }
+
+  pause(): void {
+    this.#client.pause()
+    this.#server.pause()
+  }
+
+  resume(): void {
+    this.#client.resume()
+    this.#server.resume()
+  }
+
+  break(): void {
+    this.#client.destroy()
+    this.#server.destroy()
+  }
+}
+
+/** Cuts a stream into messages: a byte that names the type, then their length; the very first one has no type. */
+class Frames {
+  #rest: Buffer = Buffer.alloc(0)
+  #untyped: number
+
+  constructor({ untyped }: { untyped: number }) {
+    this.#untyped = untyped
+  }
+
+  push(data: Buffer): Buffer[] {
+    this.#rest = this.#rest.length === 0 ? data : Buffer.concat([this.#rest, data])
+    const frames: Buffer[] = []
+    for (;;) {
+      const start = this.#untyped > 0 ? 0 : 1
+      if (this.#rest.length < start + 4) return frames
+      const end = start + this.#rest.readInt32BE(start)
+      if (this.#rest.length < end) return frames
+      frames.push(this.#rest.subarray(0, end))
+      this.#rest = this.#rest.subarray(end)
+      this.#untyped = 0
+    }
+  }
+}
+
+/** A simple query: type Q, length, text. */
+function isCommit(frame: Buffer): boolean {
+  return frame[0] === 0x51 && /^\s*commit\b/i.test(frame.toString('latin1', 5, 20))
+}
+
+/** The end of a command: type C, length, tag. A transaction that had failed says ROLLBACK. */
+function isCommitted(frame: Buffer): boolean {
+  return frame[0] === 0x43 && frame.toString('latin1', 5) === 'COMMIT\0'
+}

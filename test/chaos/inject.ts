@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Mode } from '../stack/policy-administration.ts'
+import type { Replica } from './replica.ts'
+import type { Fault, FaultKind } from './schedule.ts'
+import type { Stack } from './stack.ts'
+
+/** How long a COMMIT is waited for: with the load going on, one comes as soon as the replica has partitions. */
+const COMMIT_WAIT_MS = 10_000
+/** While a process sleeps: so long after it was put to sleep its COMMIT goes on all the same. */
+const LATE_COMMIT_MS = 1_000
+
+/** Does it, and undoes it when its time is over. False: there was nothing to strike. */
+type Inject = (stack: Stack, replica: Replica, durationMs: number) => Promise<boolean>
+
+const INJECT: Readonly<Record<FaultKind, Inject>> = {
+  kill: async (_, replica, durationMs) => {
+    await replica.kill()
+    await sleep(durationMs)
+    await replica.start()
+    return true
+  },
+  stop: async (_, replica, durationMs) => {
+    await replica.stop()
+    await sleep(durationMs)
+    await replica.start()
+    return true
+  },
+  zombie: async (_, replica, durationMs) => {
+    replica.sleep()
+    await sleep(durationMs)
+    replica.wake()
+    return true
+  },
+  'zombie before COMMIT': async (_, replica, durationMs) => {
+    const held = await nextCommit((signal) => replica.proxy.holdCommit(signal))
+    if (held === null) return false
+    replica.sleep()
+    await sleep(durationMs)
+    replica.wake()
+    held.forward()
+    return true
+  },
+  'zombie at COMMIT': async (_, replica, durationMs) => {
+    const held = await nextCommit((signal) => replica.proxy.holdCommit(signal))
+    if (held === null) return false
+    replica.sleep()
+    await sleep(LATE_COMMIT_MS)
+    held.forward()
+    await sleep(durationMs - LATE_COMMIT_MS)
+    replica.wake()
+    return true
+  },
+  'reply to COMMIT lost': async (_, replica) =>
+    (await nextCommit((signal) => replica.proxy.loseReply(signal).then(() => true))) !== null,
+  'connections cut': async (_, replica) => replica.proxy.cut() > 0,
+  'connections frozen': async (_, replica, durationMs) => {
+    replica.proxy.freeze()
+    await sleep(durationMs)
+    replica.proxy.thaw()
+    return true
+  },
+  'connections terminated': (stack) =>
+    stack
+      .withDatabase(async (client) => {
+        const { rowCount } = await client.query(`
+          SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'notifications-service'`)
+        return rowCount !== 0
+      })
+      // The database is down itself.
+      .catch(() => false),
+  'database crash': async ({ postgres }, _, durationMs) => {
+    const pid = postgres.pid()
+    if (pid === undefined) return false
+    // What `pg_ctl stop -m immediate` does.
+    process.kill(pid, 'SIGQUIT')
+    await postgres.ended()
+    await sleep(durationMs)
+    await postgres.start()
+    return true
+  },
+  'broker kill': async ({ kafka }, _, durationMs) => {
+    await kafka.kill()
+    await sleep(durationMs)
+    await kafka.start()
+    return true
+  },
+  'party look-ups fail': outage('down'),
+  'party look-ups hang': outage('hang'),
+  'party look-ups garbled': outage('garbled'),
+}
+
+/** Resolves when the fault is over; to null where it could not strike. */
+export async function inject(stack: Stack, { kind, startMs, durationMs, replica }: Fault) {
+  await sleep(startMs)
+  const fromMs = Date.now()
+  const struck = await INJECT[kind](stack, stack.replicas[replica ?? 0] as Replica, durationMs)
+  return struck ? { kind, fromMs, toMs: Date.now() } : null
+}
+
+function outage(mode: Mode): Inject {
+  return async ({ policyAdministration }, _, durationMs) => {
+    policyAdministration.mode(mode)
+    await sleep(durationMs)
+    policyAdministration.mode('ok')
+    return true
+  }
+}
+
+/** Null where no COMMIT comes in time. */
+async function nextCommit<T>(wait: (signal: AbortSignal) => Promise<T>): Promise<T | null> {
+  const signal = AbortSignal.timeout(COMMIT_WAIT_MS)
+  return wait(signal).catch((error) => {
+    if (signal.aborted) return null
+    throw error
+  })
+}

@@ -1,0 +1,62 @@
+// SEED=… CYCLES=… REPLICAS=… node test/chaos/main.ts
+// Seeded faults on real processes, and a checker that recomputes the truth from the input alone. Exits 1 where the
+// service wrote anything else, and says how to see it again.
+
+import { randomInt } from 'node:crypto'
+import { constants } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { type ChaosReport, runChaos } from './run.ts'
+
+const VIOLATION_COUNT_SHOWN = 20
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  // What was started ends with this process, by its exit handlers.
+  process.once(signal, () => process.exit(128 + constants.signals[signal]))
+}
+// kafkajs computes a time-out of "now" as a negative number, which Node would report in the middle of ours.
+process.removeAllListeners('warning')
+
+const seed = numberFrom('SEED', randomInt(1_000_000))
+const cycleCount = numberFrom('CYCLES', 10)
+const replicaCount = numberFrom('REPLICAS', 2)
+const again = `make chaos SEED=${seed} CYCLES=${cycleCount} REPLICAS=${replicaCount}`
+const logDir = fileURLToPath(new URL(`../../.cache/chaos/${seed}/`, import.meta.url))
+console.log(`${again}; logs in ${logDir}`)
+const startedMs = performance.now()
+const report = await runChaos({ seed, cycleCount, replicaCount, logDir, log: console.log }).catch((error) => {
+  console.error(error)
+  console.error(`the run itself failed; to see it again: ${again}`)
+  process.exit(2)
+})
+console.log(describe(report, (performance.now() - startedMs) / 1_000))
+process.exit(report.violations.length === 0 ? 0 : 1)
+
+function describe(report: ChaosReport, seconds: number): string {
+  const faults = Object.entries(report.faultCounts).map(([kind, count]) => `  ${kind}: ${count}`)
+  const byInvariant = Map.groupBy(report.violations, ({ invariant }) => invariant)
+  const violations = [...byInvariant].flatMap(([invariant, found]) => [
+    `VIOLATED: ${invariant} (${found.length})`,
+    ...found.slice(0, VIOLATION_COUNT_SHOWN).map(({ what }) => `  ${what}`),
+  ])
+  return [
+    `${report.messageCount} messages became ${report.rowCount} rows and ${report.rejectedCount} rejected messages in ` +
+      `${seconds.toFixed(0)} s; ${report.retryCount} retries; ` +
+      `the slowest catch-up took ${(report.slowestCatchUpMs / 1_000).toFixed(1)} s`,
+    'faults:',
+    ...faults,
+    ...(report.missedCount === 0 ? [] : [`  found nothing to strike: ${report.missedCount}`]),
+    ...(violations.length === 0
+      ? ['nothing lost, nothing twice']
+      : [...violations, `to see it again: ${again}`]),
+  ].join('\n')
+}
+
+/** A whole number from 1, or 0 as a seed. */
+function numberFrom(name: string, fallback: number): number {
+  const value = process.env[name] || String(fallback)
+  if (!/^\d{1,9}$/.test(value) || (name !== 'SEED' && value === '0')) {
+    console.error(`${name}=${value} is not a whole number of at least 1`)
+    process.exit(2)
+  }
+  return Number(value)
+}

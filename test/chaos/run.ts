@@ -1,0 +1,177 @@
+import type { Offsets } from '../stack/topics.ts'
+import { until } from '../stack/until.ts'
+import { check, type InjectedFault, type Stage, type Violation } from './check.ts'
+import { inject } from './inject.ts'
+import { createLoad } from './load.ts'
+import { publishAll } from './publisher.ts'
+import { Records } from './records.ts'
+import { createSchedule, type Fault, type FaultKind } from './schedule.ts'
+import { readSnapshot, type Snapshot } from './snapshot.ts'
+import { PARTITION_COUNT, type Stack, startStack } from './stack.ts'
+
+export interface ChaosOptions {
+  readonly seed: number
+  readonly cycleCount: number
+  readonly replicaCount: number
+  readonly logDir: string
+  /** One line a cycle. */
+  readonly log: (line: string) => void
+}
+
+export interface ChaosReport {
+  readonly cycleCount: number
+  readonly messageCount: number
+  readonly rowCount: number
+  readonly rejectedCount: number
+  /** Decisions that are not the first of their row. */
+  readonly retryCount: number
+  readonly faultCounts: Readonly<Partial<Record<FaultKind, number>>>
+  /** Faults that found nothing to strike. */
+  readonly missedCount: number
+  readonly slowestCatchUpMs: number
+  /** Empty: all is well. */
+  readonly violations: readonly (Violation | { invariant: 'processes end in order'; what: string })[]
+}
+
+/** Far more than a session time-out, the longest back-off and a rebalance take together. */
+const CATCH_UP_MS_MAX = 90_000
+const RETRY_MS_MAX = 90_000
+const RETRY_PAUSE = '1 minute'
+
+/**
+ * Works cycle after cycle with faults by the seed, and compares what the service has written with the truth after each.
+ * Stops at the first cycle with a violation.
+ */
+export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
+  const stack = await startStack(options)
+  try {
+    return await new Run(stack, options).run()
+  } finally {
+    await stack.close()
+  }
+}
+
+class Run {
+  readonly #stack: Stack
+  readonly #options: ChaosOptions
+  readonly #records: Records
+  readonly #faults: InjectedFault[] = []
+  readonly #violations: ChaosReport['violations'][number][] = []
+  #missedCount = 0
+  #messageCount = 0
+  #slowestCatchUpMs = 0
+  #snapshot: Snapshot | null = null
+
+  constructor(stack: Stack, options: ChaosOptions) {
+    this.#stack = stack
+    this.#options = options
+    this.#records = new Records(stack.kafka.brokers, Object.values(stack.topics))
+  }
+
+  async run(): Promise<ChaosReport> {
+    const { seed, cycleCount, replicaCount } = this.#options
+    const nextPlan = createSchedule(seed, replicaCount)
+    const nextLoad = createLoad(seed, PARTITION_COUNT)
+    for (let cycle = 1; cycle <= cycleCount && this.#violations.length === 0; cycle++) {
+      const plan = nextPlan()
+      const isLast = cycle === cycleCount
+      const [count] = await Promise.all([publishAll(this.#stack, nextLoad()), this.#strike(plan.faults)])
+      this.#messageCount += count
+      const settles = plan.settles || isLast
+      const caughtUpMs = settles ? await this.#catchUp() : null
+      await this.#check(settles ? 'caught up' : 'running')
+      this.#describe(cycle, plan.faults, count, caughtUpMs)
+    }
+    if (this.#violations.length === 0) await this.#settle()
+    return this.#report()
+  }
+
+  async #strike(faults: readonly Fault[]): Promise<void> {
+    const struck = await Promise.all(faults.map((fault) => inject(this.#stack, fault)))
+    for (const fault of struck) {
+      if (fault === null) this.#missedCount++
+      else this.#faults.push(fault)
+    }
+  }
+
+  /** Waits until all that is published is consumed; returns how long that took. */
+  async #catchUp(): Promise<number> {
+    const startedMs = performance.now()
+    const ends = await this.#records.readOn()
+    await this.#reached(ends)
+    const tookMs = performance.now() - startedMs
+    this.#slowestCatchUpMs = Math.max(this.#slowestCatchUpMs, tookMs)
+    return tookMs
+  }
+
+  /** Whoever waits in vain finds in the violations where it hangs. */
+  async #reached(ends: ReadonlyMap<string, Offsets>): Promise<void> {
+    await until(async () => (await this.#stack.backlog(ends)) === 0, {
+      what: 'all to be consumed',
+      timeoutMs: CATCH_UP_MS_MAX,
+    }).catch(() => {})
+  }
+
+  /** Retries are due once a minute: the rows are aged instead of waited for, and a process that starts begins with them. */
+  async #settle(): Promise<void> {
+    const { withDatabase, replicas } = this.#stack
+    await withDatabase((client) =>
+      client.query(`UPDATE notifications.notification_log
+        SET last_attempt_at = last_attempt_at - interval '${RETRY_PAUSE}' WHERE status = 'FAILED'`),
+    )
+    await replicas[0]?.stop()
+    await replicas[0]?.start()
+    await until(
+      () =>
+        withDatabase(async (client) => {
+          const { rows } = await client.query(`
+            SELECT FROM notifications.notification_log
+            WHERE status = 'FAILED' AND party_locator !~ '^(error|malformed)-' LIMIT 1`)
+          return rows.length === 0
+        }),
+      { what: 'the retries', timeoutMs: RETRY_MS_MAX },
+    ).catch(() => {})
+    await this.#check('settled')
+  }
+
+  async #check(stage: Stage): Promise<void> {
+    this.#snapshot = await until(() => this.#stack.withDatabase(readSnapshot), {
+      what: 'a snapshot of the database',
+      timeoutMs: 30_000,
+    })
+    await this.#records.readOn()
+    const { answers, sends } = this.#stack
+    const evidence = { answers, sends, faults: this.#faults }
+    this.#violations.push(
+      ...check({ records: this.#records.all(), snapshot: this.#snapshot, evidence }, stage),
+      ...this.#stack.replicas.flatMap((replica) =>
+        replica.faults.map((what) => ({ invariant: 'processes end in order' as const, what })),
+      ),
+    )
+  }
+
+  #describe(cycle: number, faults: readonly Fault[], count: number, caughtUpMs: number | null): void {
+    const kinds = faults.map(({ kind, replica }) => (replica === null ? kind : `${kind} (${replica + 1})`))
+    const end = caughtUpMs === null ? 'goes on' : `caught up in ${(caughtUpMs / 1_000).toFixed(1)} s`
+    this.#options.log(
+      `cycle ${cycle}/${this.#options.cycleCount}: ${kinds.join(', ') || 'no fault'}; ${count} messages, ${end}, ` +
+        `${this.#snapshot?.log.length} rows, ${this.#violations.length} violations`,
+    )
+  }
+
+  #report(): ChaosReport {
+    const log = this.#snapshot?.log ?? []
+    const byKind = Object.groupBy(this.#faults, ({ kind }) => kind)
+    return {
+      cycleCount: this.#options.cycleCount,
+      messageCount: this.#messageCount,
+      rowCount: log.length,
+      rejectedCount: this.#snapshot?.rejected.length ?? 0,
+      retryCount: (this.#snapshot?.decisions.length ?? 0) - log.length,
+      faultCounts: Object.fromEntries(Object.entries(byKind).map(([kind, { length }]) => [kind, length])),
+      missedCount: this.#missedCount,
+      slowestCatchUpMs: this.#slowestCatchUpMs,
+      violations: this.#violations,
+    }
+  }
+}

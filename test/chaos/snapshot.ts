@@ -1,0 +1,120 @@
+import type pg from 'pg'
+
+/** What the service has written, as it stood at one moment. Times are milliseconds since 1970, offsets numbers. */
+export interface Snapshot {
+  readonly log: readonly LogRow[]
+  /** Ordered by attempt. */
+  readonly decisions: readonly DecisionRow[]
+  readonly rejected: readonly RejectedRow[]
+  readonly checkpoints: readonly CheckpointRow[]
+  /** Changes of checkpoints that should not be: set back, or deleted. `became` is null where the row was deleted. */
+  readonly setBack: readonly { topic: string; partition: number; was: number; became: number | null }[]
+  /** How many transactions left a decision beyond the checkpoint of its partition. */
+  readonly beyondCount: number
+}
+
+export interface LogRow {
+  readonly locator: string
+  readonly event_id: string
+  readonly party_locator: string | null
+  readonly event_type: string
+  readonly channel: string
+  readonly status: string
+  readonly subject: string | null
+  readonly body: string | null
+  readonly failure_reason: string | null
+  readonly attempt_count: number
+}
+
+export interface DecisionRow {
+  readonly locator: string
+  readonly attempt: number
+  readonly event_id: string
+  readonly party_locator: string | null
+  readonly event_type: string
+  readonly outcome: string
+  readonly channel: string
+  readonly rule_id: string
+  readonly reason: string | null
+  readonly facts: Readonly<Record<string, unknown>>
+  readonly receipt: string | null
+  readonly send_error: string | null
+  readonly decided_ms: number
+  readonly topic: string
+  readonly partition: number
+  readonly offset: number
+}
+
+export interface RejectedRow {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly code: string
+}
+
+export interface CheckpointRow {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: number
+}
+
+const PLACE = 'topic, partition_id AS partition, "offset"::float8'
+
+/** Reads all in one REPEATABLE READ transaction. */
+export async function readSnapshot(client: pg.ClientBase): Promise<Snapshot> {
+  const rows = async <Row>(query: string) => (await client.query(query)).rows as Row[]
+  await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY')
+  try {
+    const [beyond] = await rows<{ count: number }>('SELECT count(*)::int FROM chaos.beyond')
+    return {
+      log: await rows(`
+        SELECT locator, event_id, party_locator, event_type, channel, status, subject, body, failure_reason,
+          attempt_count
+        FROM notifications.notification_log`),
+      decisions: await rows(`
+        SELECT locator, attempt, event_id, party_locator, event_type, outcome, channel, rule_id, reason, facts, receipt,
+          send_error, extract(epoch FROM decided_at)::float8 * 1000 AS decided_ms, ${PLACE}
+        FROM notifications.decision ORDER BY attempt`),
+      rejected: await rows(`SELECT ${PLACE}, key, value, code FROM notifications.rejected_message`),
+      checkpoints: await rows(`SELECT ${PLACE} FROM notifications.projection_checkpoints`),
+      setBack: await rows(
+        'SELECT topic, partition_id AS partition, was::float8, became::float8 FROM chaos.set_back',
+      ),
+      beyondCount: beyond?.count ?? 0,
+    }
+  } finally {
+    await client.query('ROLLBACK')
+  }
+}
+
+/**
+ * From now on the database itself is a witness, at every COMMIT: of checkpoints that are set back or deleted, and of
+ * decisions that are committed beyond the checkpoint of their partition.
+ */
+export const WITNESS_SQL = `
+  CREATE SCHEMA chaos;
+  CREATE TABLE chaos.set_back (topic text, partition_id integer, was bigint, became bigint);
+  CREATE TABLE chaos.beyond (locator text);
+
+  CREATE FUNCTION chaos.note_set_back() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    INSERT INTO chaos.set_back VALUES (OLD.topic, OLD.partition_id, OLD."offset", NEW."offset");
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER note_set_back AFTER UPDATE ON notifications.projection_checkpoints
+    FOR EACH ROW WHEN (NEW."offset" < OLD."offset") EXECUTE FUNCTION chaos.note_set_back();
+  CREATE TRIGGER note_deleted AFTER DELETE ON notifications.projection_checkpoints
+    FOR EACH ROW EXECUTE FUNCTION chaos.note_set_back();
+
+  CREATE FUNCTION chaos.note_beyond() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    INSERT INTO chaos.beyond SELECT NEW.locator WHERE NOT EXISTS (
+      SELECT FROM notifications.projection_checkpoints AS checkpoint
+      WHERE (topic, partition_id) = (NEW.topic, NEW.partition_id) AND checkpoint."offset" >= NEW."offset"
+    );
+    RETURN NULL;
+  END $$;
+  CREATE CONSTRAINT TRIGGER note_beyond AFTER INSERT ON notifications.decision
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION chaos.note_beyond();`

@@ -1,0 +1,176 @@
+import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import { backlog } from '../stack/backlog.ts'
+import { createMigratedDatabase } from '../stack/databases.ts'
+import { type Kafka, startKafka } from '../stack/kafka.ts'
+import { type PolicyAdministration, startPolicyAdministration } from '../stack/policy-administration.ts'
+import { type Postgres, startPostgres } from '../stack/postgres.ts'
+import type { LogLine } from '../stack/service.ts'
+import { createTopics, type Offsets } from '../stack/topics.ts'
+import { until } from '../stack/until.ts'
+import type { PartyAnswer, Send } from './check.ts'
+import { TOPIC_NAMES, type TopicName } from './load.ts'
+import { PARTY_KINDS } from './parties.ts'
+import { Replica } from './replica.ts'
+import { WITNESS_SQL } from './snapshot.ts'
+import { REFUSED_EVENT_TYPE } from './truth.ts'
+
+export const PARTITION_COUNT = 4
+
+/** A broker, a database, policy administration and the replicas between them: all of it may be broken. */
+export interface Stack {
+  readonly kafka: Kafka
+  readonly postgres: Postgres
+  readonly policyAdministration: PolicyAdministration
+  readonly topics: Record<TopicName, string>
+  readonly replicas: readonly Replica[]
+  readonly answers: ReadonlyMap<string, readonly PartyAnswer[]>
+  readonly sends: readonly Send[]
+  /** On a connection that no fault is aimed at. Rejects while the database is down. */
+  withDatabase<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T>
+  /** How far the checkpoints are from these ends. */
+  backlog(ends: ReadonlyMap<string, Offsets>): Promise<number>
+  close(): Promise<void>
+}
+
+export interface StackOptions {
+  readonly replicaCount: number
+  /** Where the replicas' logs go. */
+  readonly logDir: string
+  readonly log: (line: string) => void
+}
+
+const SETTINGS = {
+  MQ_SESSION_TIMEOUT: '6s',
+  BATCH_MAX: '50',
+  POLICY_ADMIN_DEADLINE: '3s',
+  // Whatever fails for long is still to be tried at the end.
+  RETRY_MAX_ATTEMPTS: '1000',
+  // The senders' own record of each message.
+  LOG_LEVEL: 'trace',
+}
+
+export async function startStack({ replicaCount, logDir, log }: StackOptions): Promise<Stack> {
+  const closers: (() => Promise<unknown>)[] = []
+  const close = async () => {
+    for (const closer of closers.toReversed()) await closer()
+  }
+  try {
+    const [kafka, postgres] = await Promise.all([startKafka({ log }), startPostgres()])
+    closers.push(() => Promise.all([kafka.close(), postgres.close()]))
+    if (kafka.kind === 'mock') throw new Error('chaos needs a real broker: the mock cannot be started again')
+    const answers = new Map<string, PartyAnswer[]>()
+    const policyAdministration = await startPolicyAdministration({
+      onAnswer: (partyLocator, status, body) => {
+        const list = answers.get(partyLocator) ?? []
+        answers.set(partyLocator, list)
+        list.push({ atMs: Date.now(), said: isJson(body) ? status : 'malformed' })
+      },
+    })
+    closers.push(() => policyAdministration.stop())
+    const database = await createMigratedDatabase(postgres.url)
+    const pool = new pg.Pool({ connectionString: database.url, max: 2, application_name: 'chaos' })
+    pool.on('error', () => {})
+    closers.push(() => pool.end())
+    await pool.query(WITNESS_SQL)
+    await pool.query(`ALTER TABLE notifications.notification_log
+      ADD CONSTRAINT chaos_refuses CHECK (event_type <> '${REFUSED_EVENT_TYPE}')`)
+
+    const topics = await createTopics(kafka.brokers, {
+      claims: PARTITION_COUNT,
+      billing: PARTITION_COUNT,
+      enrollment: PARTITION_COUNT,
+    })
+    const sends: Send[] = []
+    const env = {
+      ...SETTINGS,
+      MQ_BROKERS: kafka.brokers,
+      MQ_TOPICS: TOPIC_NAMES.map((name) => topics[name]).join(','),
+      POLICY_ADMIN_URL: policyAdministration.url,
+    }
+    mkdirSync(logDir, { recursive: true })
+    const replicas = await Promise.all(
+      Array.from({ length: replicaCount }, async (_, i) => {
+        const name = `replica-${i + 1}`
+        const logFile = createWriteStream(join(logDir, `${name}.log`))
+        const replica = await Replica.start(name, database.url, env, (line) => noteSend(sends, line), logFile)
+        closers.push(() => closeReplica(replica, logFile))
+        return replica
+      }),
+    )
+    await putPreferences(replicas[0]?.url ?? '')
+
+    return {
+      kafka,
+      postgres,
+      policyAdministration,
+      topics,
+      replicas,
+      answers,
+      sends,
+      withDatabase: async (work) => {
+        const client = await pool.connect()
+        let fault: Error | undefined
+        try {
+          return await work(client)
+        } catch (error) {
+          fault = error as Error
+          throw error
+        } finally {
+          client.release(fault)
+        }
+      },
+      backlog: async (ends) => {
+        const sql = async (query: string, values?: unknown[]) => (await pool.query(query, values)).rows
+        const counts = await Promise.all([...ends].map(([topic, ofTopic]) => backlog(sql, topic, ofTopic)))
+        return counts.reduce((sum, count) => sum + count, 0)
+      },
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function closeReplica(replica: Replica, logFile: WriteStream): Promise<void> {
+  await replica.close()
+  logFile.end()
+}
+
+function noteSend(sends: Send[], line: LogLine): void {
+  if (line.msg !== 'message recorded') return
+  sends.push({
+    atMs: Date.parse(String(line.time)),
+    channel: String(line.channel),
+    key: String(line.idempotencyKey),
+  })
+}
+
+/** By the service itself, as users do it. */
+async function putPreferences(url: string): Promise<void> {
+  await until(async () => (await fetch(`${url}/readyz`)).ok, {
+    what: 'the service to be ready',
+    timeoutMs: 30_000,
+  })
+  for (const { prefix, partyCount, preferences } of PARTY_KINDS) {
+    for (let i = 0; preferences !== undefined && i < partyCount; i++) {
+      const { status } = await fetch(`${url}/preferences/${prefix}${i}`, {
+        method: 'PUT',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(preferences),
+      })
+      if (status !== 200) throw new Error(`PUT /preferences/${prefix}${i} was answered ${status}`)
+    }
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

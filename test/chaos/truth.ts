@@ -1,0 +1,161 @@
+import { isUtf8 } from 'node:buffer'
+import { readdirSync, readFileSync } from 'node:fs'
+import mustache from 'mustache'
+import { type Channel, kindOf } from './parties.ts'
+
+// What is right, said a second time: by the specification and the design, without a line of the service.
+
+/** What a message is, and all that its row may depend on. */
+export type Truth =
+  | { readonly kind: 'rejected'; readonly code: string }
+  /** An event, but the database of the run refuses its row. */
+  | { readonly kind: 'refused'; readonly eventId: string }
+  | { readonly kind: 'event'; readonly event: TrueEvent }
+
+export interface TrueEvent {
+  readonly eventId: string
+  readonly eventType: string
+  readonly partyLocator: string | null
+  /** The event names somebody whom nobody can be. */
+  readonly invalidParty: boolean
+  readonly locator: string
+  readonly reason: string | null
+}
+
+/** What is to be done with an event, once its party is known or known to be out of reach. */
+export interface TrueDecision {
+  readonly rule: string
+  readonly outcome: 'SEND' | 'SKIP' | 'FAIL'
+  readonly channel: Channel
+  /** The whole failure reason; on FAIL its beginning, which the look-up's error follows. */
+  readonly reason: string | null
+  readonly facts: Readonly<Record<string, unknown>>
+}
+
+/** Of this event type the database of a run refuses every row, by a constraint that the run adds. */
+export const REFUSED_EVENT_TYPE = 'refused.by-database'
+
+export function truthOf(value: Uint8Array | null): Truth {
+  if (value === null || value.length === 0) return { kind: 'rejected', code: 'empty' }
+  if (!isUtf8(value)) return { kind: 'rejected', code: 'not-utf8' }
+  let envelope: unknown
+  try {
+    envelope = JSON.parse(
+      Buffer.from(value)
+        .toString('utf8')
+        .replace(/^\ufeff/, ''),
+    )
+  } catch {
+    return { kind: 'rejected', code: 'not-json' }
+  }
+  if (Object.prototype.toString.call(envelope) !== '[object Object]')
+    return { kind: 'rejected', code: 'not-object' }
+  const fields = new Map(Object.entries(envelope as object))
+  const eventId = fields.get('eventId')
+  if (!isIdentifier(eventId)) return { kind: 'rejected', code: 'event-id' }
+  const eventType = fields.get('eventType')
+  if (!isIdentifier(eventType)) return { kind: 'rejected', code: 'event-type' }
+  if (eventType === REFUSED_EVENT_TYPE) return { kind: 'refused', eventId }
+
+  const named = fields.get('partyLocator') ?? null
+  const partyLocator = isIdentifier(named) && !/^\.\.?$/.test(named) ? named : null
+  const payload = fields.get('payload')
+  const details = new Map(payload !== null && typeof payload === 'object' ? Object.entries(payload) : [])
+  return {
+    kind: 'event',
+    event: {
+      eventId,
+      eventType,
+      partyLocator,
+      invalidParty: named !== null && partyLocator === null,
+      locator: insertable(details.get('locator')) ?? partyLocator ?? '',
+      reason: insertable(details.get('reason')),
+    },
+  }
+}
+
+function isIdentifier(value: unknown): value is string {
+  return typeof value === 'string' && value.isWellFormed() && /^[^\0]{1,255}$/s.test(value)
+}
+
+function insertable(value: unknown): string | null {
+  if (!['string', 'number', 'boolean'].includes(typeof value) || value === '') return null
+  return String(value).toWellFormed().replaceAll('\0', '\ufffd')
+}
+
+/** What is to be done once policy administration has said what it says of this party while nothing is wrong. */
+export function decisionOnceAnswered(event: TrueEvent): TrueDecision {
+  if (event.partyLocator === null) {
+    const reason = event.invalidParty ? 'invalid party locator' : 'no party locator'
+    return decision(event, 'missing', 'no-party', 'SKIP', 'EMAIL', reason)
+  }
+  const kind = kindOf(event.partyLocator)
+  const channel = kind?.preferences?.preferredChannel ?? 'EMAIL'
+  const answer = kind?.answer ?? 'unknown'
+  if (answer === 'error' || answer === 'malformed') return decisionOnceFailed(event)
+  if (answer === 'unknown')
+    return decision(event, 'not found', 'party-not-found', 'SKIP', channel, 'party not found')
+  if (kind?.preferences?.optedOutEvents.includes(event.eventType)) {
+    return decision(event, 'found', 'opted-out', 'SKIP', channel, 'event type opted out')
+  }
+  if (channel === 'EMAIL' && !kind?.email)
+    return decision(event, 'found', 'no-email', 'SKIP', channel, 'no email on file')
+  if (channel === 'SMS' && !kind?.phone)
+    return decision(event, 'found', 'no-phone', 'SKIP', channel, 'no phone on file')
+  const rule = { EMAIL: 'email', SMS: 'sms', IN_APP: 'in-app' }[channel]
+  return decision(event, 'found', rule, 'SEND', channel, null)
+}
+
+/** What is to be done where policy administration could not be asked, or did not answer as it should. */
+export function decisionOnceFailed(event: TrueEvent): TrueDecision {
+  const channel = kindOf(event.partyLocator ?? '')?.preferences?.preferredChannel ?? 'EMAIL'
+  return decision(event, 'unresolved', 'unresolved', 'FAIL', channel, 'contact could not be resolved: ')
+}
+
+function decision(
+  { eventType, partyLocator }: TrueEvent,
+  party: string,
+  rule: string,
+  outcome: TrueDecision['outcome'],
+  channel: Channel,
+  reason: string | null,
+): TrueDecision {
+  const kind = kindOf(partyLocator ?? '')
+  const found = party === 'found'
+  return {
+    rule,
+    outcome,
+    channel,
+    reason,
+    facts: {
+      eventType,
+      party,
+      optedOut: kind?.preferences?.optedOutEvents.includes(eventType) ?? false,
+      preferredChannel: channel,
+      emailOnFile: found ? kind?.email : null,
+      phoneOnFile: found ? kind?.phone : null,
+    },
+  }
+}
+
+const TEMPLATES_DIR = new URL('../../templates/', import.meta.url)
+const templates = new Map(
+  readdirSync(TEMPLATES_DIR).map((file) => {
+    const [first = '', , ...rest] = readFileSync(new URL(file, TEMPLATES_DIR), 'utf8').split('\n')
+    return [
+      file.replace(/\.mustache$/, ''),
+      { subject: first.replace(/^Subject: /, ''), body: rest.join('\n') },
+    ]
+  }),
+)
+
+/** The message, by the templates' sources and the library whose language they are in. */
+export function textOf({ eventType, locator, reason }: TrueEvent): { subject: string; body: string } {
+  const template = templates.get(eventType) ?? templates.get('generic')
+  const fill = (source = '') =>
+    mustache.render(source, { eventType, locator, reason }, undefined, { escape: String })
+  return {
+    subject: fill(template?.subject).replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' '),
+    body: fill(template?.body).replace(/[\r\n]+$/, ''),
+  }
+}
