@@ -117,7 +117,7 @@ class Run {
     const { withDatabase, replicas } = this.#stack
     await withDatabase((client) =>
       client.query(`UPDATE notifications.notification_log
-        SET last_attempt_at = last_attempt_at - interval '${RETRY_PAUSE}' WHERE status = 'FAILED'`),
+        SET last_attempt_at = now() - interval '${RETRY_PAUSE}' WHERE status = 'FAILED'`),
     )
     await replicas[0]?.stop()
     await replicas[0]?.start()
@@ -126,7 +126,9 @@ class Run {
         withDatabase(async (client) => {
           const { rows } = await client.query(`
             SELECT FROM notifications.notification_log
-            WHERE status = 'FAILED' AND party_locator !~ '^(error|malformed)-' LIMIT 1`)
+            WHERE status = 'FAILED'
+              AND (party_locator !~ '^(error|malformed)-' OR last_attempt_at < now() - interval '${RETRY_PAUSE}')
+            LIMIT 1`)
           return rows.length === 0
         }),
       { what: 'the retries', timeoutMs: RETRY_MS_MAX },
