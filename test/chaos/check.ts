@@ -188,7 +188,12 @@ function decisionFaults(made: DecisionRow, event: TrueEvent, evidence: Evidence)
 }
 
 /** A sleeping process finds its time-outs passed, a stopped look-up its deadline. */
-const SLEEPS: readonly FaultKind[] = ['zombie', 'zombie before COMMIT', 'zombie at COMMIT']
+const SLEEPS: readonly FaultKind[] = [
+  'zombie',
+  'zombie before START TRANSACTION',
+  'zombie before COMMIT',
+  'zombie at COMMIT',
+]
 const HANGS: readonly FaultKind[] = ['party look-ups hang']
 const OUTAGES: readonly FaultKind[] = ['party look-ups fail', 'party look-ups hang', 'party look-ups garbled']
 /** Two probes, 5 s apart, and the deadline of each; then whatever a busy machine adds. */

@@ -37,7 +37,7 @@ t.test('what nothing is done to goes through', async (t) => {
 
 t.test('a COMMIT that is held has not come to the server, and is made once it goes on', async (t) => {
   const { proxy, client } = await inTransaction(t)
-  const holding = proxy.holdCommit(AbortSignal.timeout(10_000))
+  const holding = proxy.hold('COMMIT', AbortSignal.timeout(10_000))
   const committing = client.query('COMMIT')
   const held = await holding
   t.notOk(await isMarked(t))
@@ -76,7 +76,7 @@ t.test('while it is frozen nothing comes through, and nothing is lost', async (t
 t.test('no COMMIT is held any more once its signal is aborted', async (t) => {
   const { proxy, client } = await inTransaction(t)
   const giveUp = new AbortController()
-  const holding = proxy.holdCommit(giveUp.signal)
+  const holding = proxy.hold('COMMIT', giveUp.signal)
   giveUp.abort(new Error('given up'))
   await t.rejects(holding, { message: 'given up' })
   await client.query('COMMIT')

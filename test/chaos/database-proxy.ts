@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** A COMMIT that has come from the client and has not been passed on. */
-export interface HeldCommit {
+export type Statement = 'START TRANSACTION' | 'COMMIT'
+
+/** A statement that has come from the client and has not been passed on. */
+export interface Held {
   /** Passes it on, if the server still listens, and all that came after it. */
   forward(): void
 }
@@ -15,18 +17,21 @@ export interface DatabaseProxy {
   /** From now on, until `thaw`, not a byte goes through, and nobody is told. */
   freeze(): void
   thaw(): void
-  /** Holds the next COMMIT; resolves when one has come. Once the signal is aborted, none is held any more. */
-  holdCommit(signal: AbortSignal): Promise<HeldCommit>
+  /** Holds the next such statement; resolves when it has come. Once the signal is aborted, none is held any more. */
+  hold(statement: Statement, signal: AbortSignal): Promise<Held>
   /** Passes the next COMMIT on, keeps the answer that it was made, and breaks the connection; resolves then. */
   loseReply(signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
-type Catch = (link: Link, commit: Buffer) => void
+interface Catch {
+  readonly statement: Statement
+  take(link: Link, frame: Buffer): void
+}
 
 /**
  * Stands between one client and a PostgreSQL server on loopback, and knows enough of the protocol (version 3, without
- * TLS) to tell messages apart and a COMMIT among them.
+ * TLS) to tell messages apart and to know a few statements.
  */
 export async function startDatabaseProxy(serverUrl: string): Promise<DatabaseProxy> {
   const target = new URL(serverUrl)
@@ -36,11 +41,11 @@ export async function startDatabaseProxy(serverUrl: string): Promise<DatabasePro
 
   const server = createServer((client) => {
     const link = new Link(client, connect(Number(target.port), target.hostname), {
-      onCommit: (commit) => {
-        const catching = caught
+      onFrame: (frame) => {
+        const mine = caught
+        if (mine === null || !isStatement(frame, mine.statement)) return link.toServer(frame)
         caught = null
-        if (catching === null) link.toServer(commit)
-        else catching(link, commit)
+        mine.take(link, frame)
       },
       onEnd: () => links.delete(link),
     })
@@ -50,10 +55,14 @@ export async function startDatabaseProxy(serverUrl: string): Promise<DatabasePro
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
 
-  function catchCommit<T>(signal: AbortSignal, then: (resolve: (value: T) => void) => Catch): Promise<T> {
-    if (caught !== null) throw new Error('another COMMIT is waited for already')
+  function catchNext<T>(
+    statement: Statement,
+    signal: AbortSignal,
+    then: (resolve: (value: T) => void) => Catch['take'],
+  ): Promise<T> {
+    if (caught !== null) throw new Error('another statement is waited for already')
     return new Promise((resolve, reject) => {
-      const mine = then(resolve)
+      const mine = { statement, take: then(resolve) }
       caught = mine
       const giveUp = () => {
         if (caught === mine) caught = null
@@ -80,13 +89,13 @@ export async function startDatabaseProxy(serverUrl: string): Promise<DatabasePro
       frozen = false
       for (const link of links) link.resume()
     },
-    holdCommit: (signal) =>
-      catchCommit<HeldCommit>(signal, (resolve) => (link, commit) => {
+    hold: (statement, signal) =>
+      catchNext<Held>(statement, signal, (resolve) => (link, frame) => {
         link.hold()
-        resolve({ forward: () => link.release(commit) })
+        resolve({ forward: () => link.release(frame) })
       }),
     loseReply: (signal) =>
-      catchCommit<void>(signal, (resolve) => (link, commit) => {
+      catchNext<void>('COMMIT', signal, (resolve) => (link, commit) => {
         link.loseReply(resolve)
         link.toServer(commit)
       }),
@@ -111,7 +120,7 @@ class Link {
   constructor(
     client: Socket,
     server: Socket,
-    { onCommit, onEnd }: { onCommit: (commit: Buffer) => void; onEnd: () => void },
+    { onFrame, onEnd }: { onFrame: (frame: Buffer) => void; onEnd: () => void },
   ) {
     this.#client = client
     this.#server = server
@@ -127,8 +136,7 @@ class Link {
     client.on('data', (data) => {
       for (const frame of this.#fromClient.push(data)) {
         if (this.#held !== null) this.#held.push(frame)
-        else if (isCommit(frame)) onCommit(frame)
-        else this.toServer(frame)
+        else onFrame(frame)
       }
     })
     server.on('data', (data) => {
@@ -149,10 +157,10 @@ class Link {
     this.#held = []
   }
 
-  release(commit: Buffer): void {
+  release(first: Buffer): void {
     const held = this.#held ?? []
     this.#held = null
-    for (const frame of [commit, ...held]) this.toServer(frame)
+    for (const frame of [first, ...held]) this.toServer(frame)
   }
 
   loseReply(onReplyLost: () => void): void {
@@ -200,8 +208,8 @@ class Frames {
 }
 
 /** A simple query: type Q, length, text. */
-function isCommit(frame: Buffer): boolean {
-  return frame[0] === 0x51 && /^\s*commit\b/i.test(frame.toString('latin1', 5, 20))
+function isStatement(frame: Buffer, statement: Statement): boolean {
+  return frame[0] === 0x51 && frame.toString('latin1', 5, 5 + statement.length) === statement
 }
 
 /** The end of a command: type C, length, tag. A transaction that had failed says ROLLBACK. */

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Mode } from '../stack/policy-administration.ts'
+import type { Statement } from './database-proxy.ts'
 import type { Replica } from './replica.ts'
 import type { Fault, FaultKind } from './schedule.ts'
 import type { Stack } from './stack.ts'
 
-/** How long a COMMIT is waited for: with the load going on, one comes as soon as the replica has partitions. */
-const COMMIT_WAIT_MS = 10_000
+/** How long a statement is waited for: with the load going on, it comes as soon as the replica has partitions. */
+const STATEMENT_WAIT_MS = 10_000
 /** While a process sleeps: so long after it was put to sleep its COMMIT goes on all the same. */
 const LATE_COMMIT_MS = 1_000
 
@@ -31,17 +32,10 @@ const INJECT: Readonly<Record<FaultKind, Inject>> = {
     replica.wake()
     return true
   },
-  'zombie before COMMIT': async (_, replica, durationMs) => {
-    const held = await nextCommit((signal) => replica.proxy.holdCommit(signal))
-    if (held === null) return false
-    replica.sleep()
-    await sleep(durationMs)
-    replica.wake()
-    held.forward()
-    return true
-  },
+  'zombie before START TRANSACTION': asleepBefore('START TRANSACTION'),
+  'zombie before COMMIT': asleepBefore('COMMIT'),
   'zombie at COMMIT': async (_, replica, durationMs) => {
-    const held = await nextCommit((signal) => replica.proxy.holdCommit(signal))
+    const held = await inTime((signal) => replica.proxy.hold('COMMIT', signal))
     if (held === null) return false
     replica.sleep()
     await sleep(LATE_COMMIT_MS)
@@ -51,7 +45,7 @@ const INJECT: Readonly<Record<FaultKind, Inject>> = {
     return true
   },
   'reply to COMMIT lost': async (_, replica) =>
-    (await nextCommit((signal) => replica.proxy.loseReply(signal).then(() => true))) !== null,
+    (await inTime((signal) => replica.proxy.loseReply(signal).then(() => true))) !== null,
   'connections cut': async (_, replica) => replica.proxy.cut() > 0,
   'connections frozen': async (_, replica, durationMs) => {
     replica.proxy.freeze()
@@ -97,6 +91,19 @@ export async function inject(stack: Stack, { kind, startMs, durationMs, replica 
   return struck ? { kind, fromMs, toMs: Date.now() } : null
 }
 
+/** Its heir goes on with the same partitions; what the sleeper had in hand goes on when it wakes. */
+function asleepBefore(statement: Statement): Inject {
+  return async (_, replica, durationMs) => {
+    const held = await inTime((signal) => replica.proxy.hold(statement, signal))
+    if (held === null) return false
+    replica.sleep()
+    await sleep(durationMs)
+    replica.wake()
+    held.forward()
+    return true
+  }
+}
+
 function outage(mode: Mode): Inject {
   return async ({ policyAdministration }, _, durationMs) => {
     policyAdministration.mode(mode)
@@ -106,9 +113,9 @@ function outage(mode: Mode): Inject {
   }
 }
 
-/** Null where no COMMIT comes in time. */
-async function nextCommit<T>(wait: (signal: AbortSignal) => Promise<T>): Promise<T | null> {
-  const signal = AbortSignal.timeout(COMMIT_WAIT_MS)
+/** Null where what is waited for does not come in time. */
+async function inTime<T>(wait: (signal: AbortSignal) => Promise<T>): Promise<T | null> {
+  const signal = AbortSignal.timeout(STATEMENT_WAIT_MS)
   return wait(signal).catch((error) => {
     if (signal.aborted) return null
     throw error

@@ -5,6 +5,7 @@ const STRIKES = {
   kill: 'replica',
   stop: 'replica',
   zombie: 'replica',
+  'zombie before START TRANSACTION': 'replica',
   'zombie before COMMIT': 'replica',
   'zombie at COMMIT': 'replica',
   'reply to COMMIT lost': 'replica',
@@ -26,6 +27,7 @@ const DURATIONS_MS: Record<FaultKind, readonly [number, number]> = {
   stop: [0, 2_000],
   // Past the session time-out, 6 s.
   zombie: [7_000, 9_000],
+  'zombie before START TRANSACTION': [7_000, 9_000],
   'zombie before COMMIT': [7_000, 9_000],
   'zombie at COMMIT': [7_000, 9_000],
   'reply to COMMIT lost': [0, 0],
