@@ -39,9 +39,11 @@ check: build rules-check ## Rule table, formatter, linter, types, import rules, 
 	$(BIN)/tsc
 	$(BIN)/depcruise --config .dependency-cruiser.mjs --output-type err src test
 	$(BIN)/knip
+	$(NODE) src/document-variables.ts --check
 
-format: build ## Format and mend what the linter can
+format: build ## Format, mend what the linter can, write the table of variables
 	$(BIN)/biome check --write .
+	$(NODE) src/document-variables.ts
 
 rules-check: build ## Check the rule table, its promises and the envelope map
 	@$(NODE) src/main.ts rules check

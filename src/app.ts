@@ -66,7 +66,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   let worker: Worker | null = null
   let management: Http | null = null
   const { broker } = config
-  const ends = createEndsReader(broker.brokers, broker.groupId, log)
+  const ends = createEndsReader(broker.connection, broker.groupId, log)
   const metrics = createMetrics({
     version: packageJson.version,
     ruleTableRevision: policy.ruleTable.revision,
@@ -200,7 +200,7 @@ function createWorker(
   }
   const consumer = createConsumer(
     {
-      brokers: broker.brokers,
+      connection: broker.connection,
       groupId: broker.groupId,
       topics: broker.topics,
       sessionTimeoutMs: broker.sessionTimeoutMs,

@@ -1,12 +1,13 @@
+import { accessSync, constants, readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { nearest } from './core/rules/nearest.ts'
+import { SSL_FILES, SSL_MODES } from './core/ssl-mode.ts'
 
 /** What the process is told by its environment. Frozen; times are in milliseconds. */
 export interface Config {
   readonly database: { readonly url: string; readonly poolMax: number }
   readonly broker: {
-    /** Each `host:port`. */
-    readonly brokers: readonly string[]
+    readonly connection: BrokerConnection
     readonly topics: readonly string[]
     readonly groupId: string
     readonly sessionTimeoutMs: number
@@ -33,6 +34,18 @@ export interface Config {
   readonly warnings: readonly string[]
 }
 
+interface BrokerConnection {
+  /** Each `host:port`. */
+  readonly brokers: readonly string[]
+  /** PEM texts; null: plain text. */
+  readonly ssl: { readonly ca?: string; readonly cert?: string; readonly key?: string } | null
+  readonly sasl: {
+    readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'
+    readonly username: string
+    readonly password: string
+  } | null
+}
+
 interface Tokens {
   readonly keySetUrl: string
   /** Each null: not checked. */
@@ -41,13 +54,28 @@ interface Tokens {
   readonly adminScope: string | null
 }
 
+/** As the variable spells them, and as the Kafka client does. */
+const SASL_MECHANISMS = {
+  PLAIN: 'plain',
+  'SCRAM-SHA-256': 'scram-sha-256',
+  'SCRAM-SHA-512': 'scram-sha-512',
+} as const
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** The environment cannot be served; the message lists every fault, one a line, and prints no secret. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
+  /** The names of those at fault. */
+  readonly variables: readonly string[]
+
+  constructor(faults: readonly Fault[]) {
+    super(faultList(faults))
+    this.variables = faults.map(({ path }) => String(path[0]))
+  }
 }
+
+type Fault = Pick<z.core.$ZodIssue, 'path' | 'message'>
 
 const PORT_MAX = 65_535
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
@@ -58,10 +86,12 @@ const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as c
  */
 export const variables = z.object({
   DATABASE_URL: secret(
-    'a postgres:// URL, special characters percent-encoded (% itself as %25)',
+    `a postgres:// URL, special characters percent-encoded (% itself as %25), sslmode ${SSL_MODES.join(' or ')}, ` +
+      `and ${SSL_FILES.join(', ')} readable files`,
     postgresUrl,
   ).meta({
-    description: 'PostgreSQL database that holds the schema `notifications`',
+    description:
+      'PostgreSQL database that holds the schema `notifications`; `sslmode` and `sslrootcert` in it turn TLS on',
     example: 'postgres://notifications:secret@localhost:5432/notifications',
   }),
   DATABASE_POOL_MAX: integer(1, 1_000).prefault('10').meta({
@@ -72,6 +102,38 @@ export const variables = z.object({
     description: 'Kafka brokers to start from',
     example: 'kafka-1:9092,kafka-2:9092',
   }),
+  MQ_SSL: text('true or false', (found) =>
+    found === 'true' || found === 'false' ? found === 'true' : undefined,
+  )
+    .prefault('false')
+    .meta({
+      description: 'Whether brokers are reached by TLS; certificates are always verified',
+      example: 'true',
+    }),
+  MQ_SSL_CA_FILE: pemFile().meta({
+    description: 'Authorities that sign the certificates of the brokers; unset, those that Node.js knows',
+    example: '/etc/kafka/ca.pem',
+  }),
+  MQ_SSL_CERT_FILE: pemFile().meta({
+    description: 'Certificate by which this service identifies itself to the brokers',
+    example: '/etc/kafka/client.pem',
+  }),
+  MQ_SSL_KEY_FILE: pemFile().meta({
+    description: 'Key of that certificate, without a passphrase',
+    example: '/etc/kafka/client.key',
+  }),
+  MQ_SASL_MECHANISM: text(
+    `one of ${Object.keys(SASL_MECHANISMS).join(', ')}`,
+    (found) => SASL_MECHANISMS[found as keyof typeof SASL_MECHANISMS],
+  )
+    .optional()
+    .meta({ description: 'How to log in to the brokers; unset, not at all', example: 'SCRAM-SHA-512' }),
+  MQ_SASL_USERNAME: text('1 to 255 characters', matching(/^.{1,255}$/))
+    .optional()
+    .meta({ description: 'User to log in to the brokers', example: 'notifications' }),
+  MQ_SASL_PASSWORD: secret('1 to 1000 characters', matching(/^.{1,1000}$/s))
+    .optional()
+    .meta({ description: 'Password of that user', example: 'secret' }),
   MQ_TOPICS: text(
     'a comma-separated list of different Kafka topic names (each 1 to 249 of A-Z a-z 0-9 . _ -)',
     topics,
@@ -167,9 +229,10 @@ export const variables = z.object({
   }),
   MANAGEMENT_HOST: text('a host name or an IP address', matching(/^[A-Za-z0-9._:-]{1,253}$/))
     .prefault('127.0.0.1')
-    .meta({ description: 'Address of the second listener', example: '127.0.0.1' }),
+    .meta({ description: 'Address of the second listener, which asks for no token', example: '127.0.0.1' }),
   MANAGEMENT_PORT: integer(0, PORT_MAX).optional().meta({
-    description: 'Port of the second listener, for the API document; 0 picks a free one, unset there is none',
+    description:
+      'Port of the second listener: `/metrics`, `/openapi.json`, `/docs`; 0 picks a free one, unset there is none',
     example: '4007',
   }),
   LOG_LEVEL: text(`one of ${LOG_LEVELS.join(', ')}`, (value) => LOG_LEVELS.find((level) => level === value))
@@ -203,12 +266,13 @@ const OUR_PREFIXES = [
 export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const set = setOf(env)
   const result = variables.safeParse(set)
-  if (!result.success) throw new ConfigError(faultList(result.error.issues))
+  const faults = [...(result.error?.issues ?? []), ...incomplete(set)]
+  if (!result.success || faults.length > 0) throw new ConfigError(faults)
   const value = result.data
   return deepFreeze({
     database: { url: value.DATABASE_URL, poolMax: value.DATABASE_POOL_MAX },
     broker: {
-      brokers: value.MQ_BROKERS,
+      connection: { brokers: value.MQ_BROKERS, ssl: sslOf(value), sasl: saslOf(value) },
       topics: value.MQ_TOPICS,
       groupId: value.MQ_GROUP_ID,
       sessionTimeoutMs: value.MQ_SESSION_TIMEOUT,
@@ -238,22 +302,49 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     logLevel: value.LOG_LEVEL,
     batchMax: value.BATCH_MAX,
     shutdownGraceMs: value.SHUTDOWN_GRACE,
-    warnings: [...warnings(Object.keys(set)), ...poolWarnings(value)],
+    warnings: [...warnings(set), ...brokerWarnings(set, value), ...poolWarnings(value)],
   })
 }
 
 /** What `migrate` needs, and nothing else: the database. Throws a `ConfigError` like `loadConfig`. */
 export function loadDatabaseUrl(env: Readonly<Record<string, string | undefined>>): string {
   const result = variables.pick({ DATABASE_URL: true }).safeParse(setOf(env))
-  if (!result.success) throw new ConfigError(faultList(result.error.issues))
+  if (!result.success) throw new ConfigError(result.error.issues)
   return result.data.DATABASE_URL
+}
+
+type Values = z.output<typeof variables>
+
+function sslOf({ MQ_SSL, MQ_SSL_CA_FILE: ca, MQ_SSL_CERT_FILE: cert, MQ_SSL_KEY_FILE: key }: Values) {
+  return MQ_SSL ? { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) } : null
+}
+
+function saslOf({
+  MQ_SASL_MECHANISM: mechanism,
+  MQ_SASL_USERNAME: username,
+  MQ_SASL_PASSWORD: password,
+}: Values) {
+  return mechanism && username && password ? { mechanism, username, password } : null
+}
+
+/** Variables that are worth nothing without each other. */
+function incomplete(set: Readonly<Record<string, string | undefined>>): Fault[] {
+  const needed: [Variable, Variable][] = [
+    ['MQ_SASL_MECHANISM', 'MQ_SASL_USERNAME'],
+    ['MQ_SASL_MECHANISM', 'MQ_SASL_PASSWORD'],
+    ['MQ_SSL_CERT_FILE', 'MQ_SSL_KEY_FILE'],
+    ['MQ_SSL_KEY_FILE', 'MQ_SSL_CERT_FILE'],
+  ]
+  return needed
+    .filter(([given, other]) => set[given] !== undefined && set[other] === undefined)
+    .map(([given, other]) => ({ path: [other], message: `is required with ${given}` }))
 }
 
 function setOf(env: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''))
 }
 
-function faultList(issues: readonly z.core.$ZodIssue[]): string {
+function faultList(issues: readonly Fault[]): string {
   const faults = issues.map((issue) => {
     const name = issue.path[0] as Variable
     const example = variables.shape[name].meta()?.example
@@ -262,7 +353,8 @@ function faultList(issues: readonly z.core.$ZodIssue[]): string {
   return ['The configuration cannot be used. Correct these environment variables:', ...faults].join('\n')
 }
 
-function warnings(names: readonly string[]): readonly string[] {
+function warnings(set: Readonly<Record<string, string | undefined>>): readonly string[] {
+  const names = Object.keys(set)
   const known = Object.keys(variables.shape)
   const all: string[] = []
   if (names.includes('OTEL_ENDPOINT'))
@@ -283,8 +375,25 @@ function warnings(names: readonly string[]): readonly string[] {
   return all
 }
 
+/** What an operator believes to be protected, and is not. */
+function brokerWarnings(set: Readonly<Record<string, string | undefined>>, value: Values): readonly string[] {
+  const all: string[] = []
+  for (const name of ['MQ_SSL_CA_FILE', 'MQ_SSL_CERT_FILE', 'MQ_SSL_KEY_FILE']) {
+    if (!value.MQ_SSL && set[name] !== undefined) all.push(`${name} has no effect: MQ_SSL is not true`)
+  }
+  for (const name of ['MQ_SASL_USERNAME', 'MQ_SASL_PASSWORD']) {
+    if (set.MQ_SASL_MECHANISM === undefined && set[name] !== undefined) {
+      all.push(`${name} has no effect: MQ_SASL_MECHANISM is not set`)
+    }
+  }
+  if (value.MQ_SASL_MECHANISM === 'plain' && !value.MQ_SSL) {
+    all.push('MQ_SASL_MECHANISM=PLAIN without MQ_SSL=true sends the password readable over the network')
+  }
+  return all
+}
+
 /** A partition holds a connection while it commits; the retry holds one, and HTTP must be left one at least. */
-function poolWarnings(value: z.output<typeof variables>): readonly string[] {
+function poolWarnings(value: Values): readonly string[] {
   if (value.DATABASE_POOL_MAX >= value.MQ_PARTITIONS_AT_ONCE + 2) return []
   return [
     'DATABASE_POOL_MAX leaves HTTP or the retry to wait for the partitions: ' +
@@ -359,7 +468,31 @@ function topics(found: string): string[] | undefined {
 
 function postgresUrl(found: string): string | undefined {
   const url = URL.parse(found)
-  return url !== null && /^postgres(ql)?:$/.test(url.protocol) && isDecodable(found) ? found : undefined
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || !isDecodable(found)) return undefined
+  const mode = url.searchParams.get('sslmode')
+  if (mode !== null && !SSL_MODES.some((known) => known === mode)) return undefined
+  return SSL_FILES.every((name) => isReadable(url.searchParams.get(name))) ? found : undefined
+}
+
+function isReadable(path: string | null): boolean {
+  try {
+    if (path !== null) accessSync(path, constants.R_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The content of a file that is named, read once, at start. */
+function pemFile() {
+  return text('a file in PEM format that this process can read', (path) => {
+    try {
+      const content = readFileSync(path, 'utf8')
+      return content.includes('-----BEGIN ') ? content : undefined
+    } catch {
+      return undefined
+    }
+  }).optional()
 }
 
 /** The database driver decodes the parts of the URL, and would throw only once it connects. */

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander'
+import { doctorCommand } from './commands/doctor.ts'
 import { migrateCommand } from './commands/migrate.ts'
 import { rejectedCommand, UsageError } from './commands/rejected.ts'
 import { rulesCommand } from './commands/rules.ts'
@@ -26,6 +27,7 @@ const program = new Command('notifications-service')
   .addCommand(migrateCommand)
   .addCommand(rulesCommand)
   .addCommand(rejectedCommand)
+  .addCommand(doctorCommand)
 
 throwInsteadOfExiting(program)
 try {

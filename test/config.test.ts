@@ -22,7 +22,7 @@ t.test('the required variables alone give every default of the specification', a
   t.same(loadConfig(REQUIRED), {
     database: { url: REQUIRED.DATABASE_URL, poolMax: 10 },
     broker: {
-      brokers: ['kafka-1:9092', 'kafka-2:9092'],
+      connection: { brokers: ['kafka-1:9092', 'kafka-2:9092'], ssl: null, sasl: null },
       topics: ['claims', 'billing', 'enrollment'],
       groupId: 'notifications-service',
       sessionTimeoutMs: 30_000,
@@ -79,12 +79,19 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['DATABASE_URL', 'postgres://user:100%@127.0.0.1:1/x'],
   ['DATABASE_URL', 'postgres://user:%ff@127.0.0.1:1/x'],
   ['DATABASE_URL', 'postgres://127.0.0.1:1/x?options=-c%2'],
+  ['DATABASE_URL', 'postgres://db/x?sslmode=prefer'],
+  ['DATABASE_URL', 'postgres://db/x?sslmode=no-verify'],
+  ['DATABASE_URL', 'postgres://db/x?sslmode=verify-full&sslrootcert=/no/such/file'],
   ['DATABASE_POOL_MAX', '0'],
   ['MQ_BROKERS', 'kafka-1'],
   ['MQ_BROKERS', 'kafka-1:9092,'],
   ['MQ_BROKERS', 'kafka-1:0'],
   ['MQ_BROKERS', 'kafka-1:65536'],
   ['MQ_BROKERS', 'kafka://kafka-1:9092'],
+  ['MQ_SSL', 'yes'],
+  ['MQ_SSL_CA_FILE', '/no/such/file'],
+  ['MQ_SSL_CA_FILE', import.meta.dirname],
+  ['MQ_SSL_CA_FILE', import.meta.filename.replace('test/config.test.ts', 'package.json')],
   ['MQ_TOPICS', 'claims,,billing'],
   ['MQ_TOPICS', 'claims/eu'],
   ['MQ_TOPICS', '..'],
@@ -161,6 +168,39 @@ t.test(
   },
 )
 
+t.test('TLS and a log-in to the brokers are taken together', async (t) => {
+  const env = {
+    ...REQUIRED,
+    MQ_SSL: 'true',
+    MQ_SASL_MECHANISM: 'SCRAM-SHA-512',
+    MQ_SASL_USERNAME: 'notifications',
+    MQ_SASL_PASSWORD: 'hunter2',
+  }
+  const { broker, warnings } = loadConfig(env)
+  t.same(broker.connection, {
+    brokers: ['kafka-1:9092', 'kafka-2:9092'],
+    ssl: {},
+    sasl: { mechanism: 'scram-sha-512', username: 'notifications', password: 'hunter2' },
+  })
+  t.same(warnings, [])
+  const half = faultsOf({ ...REQUIRED, MQ_SASL_MECHANISM: 'PLAIN' })
+  t.match(half, /MQ_SASL_USERNAME is required with MQ_SASL_MECHANISM; for example/)
+  t.match(half, /MQ_SASL_PASSWORD is required with MQ_SASL_MECHANISM; for example/)
+  t.notMatch(faultsOf({ ...env, MQ_SASL_MECHANISM: 'GSSAPI' }), 'hunter2')
+  t.match(
+    faultsOf({ ...env, MQ_SASL_MECHANISM: 'GSSAPI' }),
+    /must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512/,
+  )
+})
+
+t.test('what does not protect the brokers is warned of', async (t) => {
+  const warningsOf = (env: object) => loadConfig({ ...REQUIRED, ...env }).warnings
+  const login = { MQ_SASL_USERNAME: 'u', MQ_SASL_PASSWORD: 'hunter2' }
+  t.match(warningsOf(login), [/^MQ_SASL_USERNAME has no effect/, /^MQ_SASL_PASSWORD has no effect/])
+  t.match(warningsOf({ ...login, MQ_SASL_MECHANISM: 'PLAIN' }), [/sends the password readable/])
+  t.same(warningsOf({ ...login, MQ_SASL_MECHANISM: 'SCRAM-SHA-256' }), [])
+})
+
 t.test('a key set turns token validation on, and what is not set is not checked', async (t) => {
   const IDP_JWKS_URI = 'https://idp/keys?tenant=1'
   t.same(loadConfig({ ...REQUIRED, IDP_JWKS_URI }).tokens, {
@@ -209,7 +249,7 @@ t.test('a base path of policy administration is kept, without its last slash', a
 t.test('lists may have spaces around their commas', async (t) => {
   const { broker } = loadConfig({ ...REQUIRED, MQ_BROKERS: 'a:1 , b:2', MQ_TOPICS: ' claims, billing ' })
   t.same(
-    [broker.brokers, broker.topics],
+    [broker.connection.brokers, broker.topics],
     [
       ['a:1', 'b:2'],
       ['claims', 'billing'],
@@ -273,12 +313,18 @@ t.test('the configuration is frozen all the way down', async (t) => {
   t.throws(() => Object.assign(config, { batchMax: 1 }), TypeError)
 })
 
+/** Needed with MQ_SASL_MECHANISM. */
+const LOGIN = { MQ_SASL_USERNAME: 'u', MQ_SASL_PASSWORD: 'p' }
+
 t.test('every variable is described, and its example and default are good values', async (t) => {
   const { properties = {} } = z.toJSONSchema(variables, { io: 'input', unrepresentable: 'any' })
   for (const [name, property] of Object.entries(properties)) {
     t.type((property as { description?: string }).description, 'string', name)
     const { example, default: value } = property as { example?: string; default?: string }
-    t.equal(faultsOf({ ...REQUIRED, [name]: example }), '', name)
+    // A file would have to be there.
+    if (!name.endsWith('_FILE')) {
+      t.equal(faultsOf({ ...REQUIRED, ...LOGIN, [name]: example }), '', name)
+    }
     if (value !== undefined) t.same(loadConfig({ ...REQUIRED, [name]: value }), loadConfig(REQUIRED), name)
   }
 })

@@ -1,16 +1,30 @@
-import kafkajs, { type Kafka, type LogEntry } from 'kafkajs'
+import kafkajs, { type Kafka, type LogEntry, type SASLOptions } from 'kafkajs'
 import type { Logger } from 'pino'
 import { registerCodecs } from './codecs.ts'
+
+/** How brokers are reached. */
+export interface BrokerConnection {
+  readonly brokers: readonly string[]
+  /** TLS, PEM texts in it; without `ca` the authorities that Node knows are good. Null: plain text. */
+  readonly ssl: { readonly ca?: string; readonly cert?: string; readonly key?: string } | null
+  readonly sasl: {
+    readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'
+    readonly username: string
+    readonly password: string
+  } | null
+}
 
 /**
  * A kafkajs client whose log goes to ours. It gives up on a broker after a handful of tries: whoever uses it decides
  * what then.
  */
-export function createClient(brokers: readonly string[], clientId: string, log: Logger): Kafka {
+export function createClient({ brokers, ssl, sasl }: BrokerConnection, clientId: string, log: Logger): Kafka {
   registerCodecs()
   return new kafkajs.Kafka({
     clientId,
     brokers: [...brokers],
+    ...(ssl && { ssl }),
+    ...(sasl && { sasl: sasl as SASLOptions }),
     connectionTimeout: 3_000,
     requestTimeout: 30_000,
     retry: { retries: 4, initialRetryTime: 200, maxRetryTime: 2_000 },

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Admin, Consumer, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
-import { createClient } from './client.ts'
+import { type BrokerConnection, createClient } from './client.ts'
 import { isPassing } from './errors.ts'
 import { createPartitionConsumer, type PartitionNeeds } from './partition.ts'
 
 export interface ConsumerOptions {
-  readonly brokers: readonly string[]
+  readonly connection: BrokerConnection
   readonly groupId: string
   readonly topics: readonly string[]
   readonly sessionTimeoutMs: number
@@ -44,7 +44,7 @@ type Ending =
  * `stop` lets the chunks under way finish, however long they take, and then leaves the group if that can be done soon.
  */
 export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, log: Logger) {
-  const kafka = createClient(options.brokers, options.groupId, log)
+  const kafka = createClient(options.connection, options.groupId, log)
   const stopping = new AbortController()
   const stopped = new Promise<Ending>((resolve) => {
     stopping.signal.addEventListener('abort', () => resolve({ kind: 'stop' }), { once: true })
@@ -69,7 +69,10 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
         if (error instanceof FatalError) throw error.cause
         if (stopping.signal.aborted) return
         const durationMs = Math.min(RETRY_MIN_MS * 2 ** failureCount++, RETRY_MAX_MS)
-        log.warn({ err: error, brokers: options.brokers, retryInMs: durationMs }, 'waiting for the broker')
+        log.warn(
+          { err: error, brokers: options.connection.brokers, retryInMs: durationMs },
+          'waiting for the broker',
+        )
         await pause(durationMs)
       }
     }

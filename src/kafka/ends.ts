@@ -1,6 +1,6 @@
 import type { Admin } from 'kafkajs'
 import type { Logger } from 'pino'
-import { createClient } from './client.ts'
+import { type BrokerConnection, createClient } from './client.ts'
 
 export interface EndsReader {
   /** The first offset that the broker still has, and the one after its last, by topic and partition number. */
@@ -11,9 +11,9 @@ export interface EndsReader {
 }
 
 /** Asks the broker how far its partitions reach, on a connection of its own, opened by the first question. */
-export function createEndsReader(brokers: readonly string[], clientId: string, log: Logger): EndsReader {
+export function createEndsReader(connection: BrokerConnection, clientId: string, log: Logger): EndsReader {
   // What keeps it from an answer keeps the consumer from its work, which says so.
-  const kafka = createClient(brokers, clientId, log.child({}, { level: 'error' }))
+  const kafka = createClient(connection, clientId, log.child({}, { level: 'error' }))
   let connecting: Promise<Admin> | null = null
 
   function admin(): Promise<Admin> {

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
+import { connectionOf } from './tls.ts'
 
 const MIGRATIONS_DIR = fileURLToPath(new URL('../../db/migrations', import.meta.url))
 /** Any fixed number: all replicas that migrate at once wait for the one that holds it. */
@@ -16,7 +17,8 @@ interface Log {
  * an advisory lock that a second migrator waits for. Rejects with PostgreSQL's error if one fails: then none was applied.
  */
 export async function migrate(databaseUrl: string, log: Log): Promise<string[]> {
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'notifications-migrate' })
+  const { url, ssl } = connectionOf(databaseUrl)
+  const client = new pg.Client({ connectionString: url, ssl, application_name: 'notifications-migrate' })
   await client.connect()
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { createPool, type DatabasePool, type Interceptor, SchemaValidationError } from 'slonik'
+import { connectionOf } from './tls.ts'
 
 export type { DatabasePool } from 'slonik'
 
@@ -26,8 +27,10 @@ export function limitSilence(): void {
  *
  * Values come back as: int8 → bigint, timestamptz → ISO 8601 text in UTC, always with microseconds.
  */
-export function openPool({ databaseUrl, connectionCountMax }: PoolOptions): Promise<DatabasePool> {
-  return createPool(withSessionSettings(databaseUrl), {
+export async function openPool({ databaseUrl, connectionCountMax }: PoolOptions): Promise<DatabasePool> {
+  const { url, ssl } = connectionOf(databaseUrl)
+  return createPool(withSessionSettings(url), {
+    ...(ssl && { ssl }),
     maxPoolSize: connectionCountMax,
     connectionTimeout: 5_000,
     connectionRetryLimit: 0,

@@ -1,4 +1,4 @@
-import { startApacheKafka } from './kafka/apache.ts'
+import { type SecureListener, startApacheKafka } from './kafka/apache.ts'
 import { kafkaJars } from './kafka/jars.ts'
 import { assertJava } from './kafka/java.ts'
 import { startMockKafka } from './kafka/mock.ts'
@@ -30,8 +30,11 @@ export interface Kafka {
  */
 export async function startKafka({
   log = console.error,
+  secure,
 }: {
   log?: (line: string) => void
+  /** The mock has none. */
+  secure?: SecureListener
 } = {}): Promise<Kafka> {
   let jarsDir: string
   try {
@@ -41,5 +44,5 @@ export async function startKafka({
     log(`kafka: no real broker, falling back to the mock of librdkafka: ${(error as Error).message}`)
     return startMockKafka(log)
   }
-  return startApacheKafka(jarsDir, log)
+  return startApacheKafka(jarsDir, log, secure)
 }

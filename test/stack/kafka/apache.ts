@@ -8,8 +8,22 @@ import { answersGroups } from './answers.ts'
 
 const START_TIMEOUT_MS = 180_000
 
+/** One more listener, on localhost: TLS, with a user who logs in by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. */
+export interface SecureListener {
+  readonly port: number
+  /** PEM texts. */
+  readonly cert: string
+  readonly key: string
+  readonly username: string
+  readonly password: string
+}
+
 /** A real Apache Kafka broker in KRaft mode, on the jars in `jarsDir`. */
-export async function startApacheKafka(jarsDir: string, log: (line: string) => void): Promise<Kafka> {
+export async function startApacheKafka(
+  jarsDir: string,
+  log: (line: string) => void,
+  secure?: SecureListener,
+): Promise<Kafka> {
   const port = await freePort()
   const brokers = `127.0.0.1:${port}`
   const keeper = await keep({
@@ -20,8 +34,10 @@ export async function startApacheKafka(jarsDir: string, log: (line: string) => v
   })
   try {
     const properties = join(keeper.dir, 'server.properties')
-    await writeFile(properties, propertiesText(keeper.dir, port, await freePort()))
-    await format(keeper, jarsDir, properties)
+    const plain = plainProperties(keeper.dir, port, await freePort())
+    const more = secure ? await secureProperties(keeper.dir, plain, secure) : {}
+    await writeFile(properties, textOf({ ...plain, ...more }))
+    await format(keeper, jarsDir, properties, secure ? scramUser(secure) : [])
     const command = java(jarsDir, ['-Xms256m', '-Xmx512m'], 'kafka.Kafka', [properties])
     const start = () => keeper.start(command, () => answersGroups(brokers), START_TIMEOUT_MS)
     await start()
@@ -43,7 +59,7 @@ export async function startApacheKafka(jarsDir: string, log: (line: string) => v
   }
 }
 
-async function format(keeper: Keeper, jarsDir: string, properties: string): Promise<void> {
+async function format(keeper: Keeper, jarsDir: string, properties: string, more: string[]): Promise<void> {
   // 22 characters of base64 are wanted; hexadecimal ones never begin with a dash, which would be taken for an option.
   const clusterId = randomBytes(11).toString('hex')
   // It ends within a second: compiling its code well would take longer than running it.
@@ -54,6 +70,7 @@ async function format(keeper: Keeper, jarsDir: string, properties: string): Prom
       clusterId,
       '-c',
       properties,
+      ...more,
     ]),
   )
 }
@@ -75,8 +92,8 @@ function java(jarsDir: string, flags: string[], mainClass: string, args: string[
 }
 
 /** What is not named here is Kafka's default, among it the largest message (1 MiB) and the codecs. */
-function propertiesText(dir: string, port: number, controllerPort: number): string {
-  const properties = {
+function plainProperties(dir: string, port: number, controllerPort: number) {
+  return {
     'process.roles': 'broker,controller',
     'node.id': 1,
     'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
@@ -105,6 +122,39 @@ function propertiesText(dir: string, port: number, controllerPort: number): stri
     // The default, 128 MB, is a quarter of the heap.
     'log.cleaner.dedupe.buffer.size': 16 * 1024 * 1024,
   }
+}
+
+async function secureProperties(
+  dir: string,
+  plain: ReturnType<typeof plainProperties>,
+  secure: SecureListener,
+) {
+  const keyStore = join(dir, 'keystore.pem')
+  await writeFile(keyStore, `${secure.key}${secure.cert}`)
+  const login = 'org.apache.kafka.common.security'
+  const scram = `${login}.scram.ScramLoginModule required;`
+  return {
+    listeners: `${plain.listeners},SECURE://127.0.0.1:${secure.port}`,
+    'advertised.listeners': `${plain['advertised.listeners']},SECURE://localhost:${secure.port}`,
+    'inter.broker.listener.name': 'PLAINTEXT',
+    'listener.security.protocol.map': `${plain['listener.security.protocol.map']},SECURE:SASL_SSL`,
+    'sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
+    'listener.name.secure.plain.sasl.jaas.config': `${login}.plain.PlainLoginModule required user_${secure.username}="${secure.password}";`,
+    'listener.name.secure.scram-sha-256.sasl.jaas.config': scram,
+    'listener.name.secure.scram-sha-512.sasl.jaas.config': scram,
+    'listener.name.secure.ssl.keystore.type': 'PEM',
+    'listener.name.secure.ssl.keystore.location': keyStore,
+  }
+}
+
+function scramUser({ username, password }: SecureListener): string[] {
+  return ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((mechanism) => [
+    '--add-scram',
+    `${mechanism}=[name=${username},password=${password}]`,
+  ])
+}
+
+function textOf(properties: Readonly<Record<string, unknown>>): string {
   return Object.entries(properties)
     .map(([key, value]) => `${key}=${value}\n`)
     .join('')

@@ -1,0 +1,100 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { createDatabase } from '../stack/databases.ts'
+import { createWorld } from '../stack/world.ts'
+import { command } from './command.ts'
+
+const world = await createWorld({ partitionCount: 1 })
+t.teardown(() => world.close())
+
+interface Report {
+  readonly ok: boolean
+  readonly checks: { name: string; status: string; detail: string; remedy: string | null }[]
+}
+
+async function doctor(env: Record<string, string>) {
+  const { code, stdout, stderr } = await command(['doctor', '--json'], { ...world.env, ...env })
+  const { ok, checks } = JSON.parse(stdout) as Report
+  const statuses = Object.fromEntries(checks.map(({ name, status }) => [name, status]))
+  const find = (name: string) => checks.find((check) => check.name === name)
+  return { code, ok, statuses, find, stdout, stderr }
+}
+
+const ALL_WELL = {
+  configuration: 'ok',
+  broker: 'ok',
+  topics: 'ok',
+  database: 'ok',
+  schema: 'ok',
+  'policy administration': 'ok',
+  'identity provider': 'skipped',
+}
+
+t.test('where all is well it says so, with exit code 0', async (t) => {
+  t.match(await doctor({}), { code: 0, ok: true, statuses: ALL_WELL, stderr: '' })
+  const { code, stdout } = await command(['doctor'], world.env)
+  t.equal(code, 0)
+  t.match(stdout, /^ok +database +PostgreSQL \d+.*plain text$/m)
+})
+
+t.test('each fault is told with its remedy, and the other checks go on', async (t) => {
+  const empty = await createDatabase()
+  t.teardown(() => empty.drop())
+  const cases: [Record<string, string>, string, RegExp, RegExp, Record<string, string>][] = [
+    [{ MQ_BROKERS: '127.0.0.1:1' }, 'broker', /ECONNREFUSED/, /check MQ_BROKERS/, { topics: 'skipped' }],
+    [{ MQ_TOPICS: 'no-such-topic' }, 'topics', /no-such-topic/, /create them/, {}],
+    [
+      { DATABASE_URL: 'postgres://u:pa55word@127.0.0.1:1/x' },
+      'database',
+      /ECONNREFUSED/,
+      /host and port in DATABASE_URL/,
+      { schema: 'skipped' },
+    ],
+    [{ DATABASE_URL: empty.url }, 'schema', /lacks 0001/, /`migrate`/, {}],
+    [
+      { POLICY_ADMIN_URL: 'http://127.0.0.1:1' },
+      'policy administration',
+      /refused the connection/,
+      /check POLICY_ADMIN_URL/,
+      {},
+    ],
+    [
+      { IDP_JWKS_URI: 'http://127.0.0.1:1/keys' },
+      'identity provider',
+      /ECONNREFUSED/,
+      /check IDP_JWKS_URI/,
+      {},
+    ],
+  ]
+  for (const [env, name, detail, remedy, others] of cases) {
+    const found = await doctor(env)
+    t.match(found, { code: 1, ok: false, statuses: { ...ALL_WELL, ...others, [name]: 'failed' } }, name)
+    t.match(found.find(name), { detail, remedy }, name)
+    t.notMatch(found.stdout + found.stderr, 'pa55word')
+  }
+})
+
+t.test('a variable at fault skips what goes by it, and nothing else', async (t) => {
+  const found = await doctor({ DATABASE_URL: 'mysql://u:pa55word@db/x', PORT: 'x' })
+  t.match(found, {
+    code: 1,
+    statuses: { ...ALL_WELL, configuration: 'failed', database: 'skipped', schema: 'skipped' },
+  })
+  t.match(found.find('configuration')?.detail, /DATABASE_URL must be[\s\S]*PORT must be/)
+  t.notMatch(found.stdout, 'pa55word')
+})
+
+t.test('what does not answer is given up', async (t) => {
+  const silent = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.teardown(() => silent.closeAllConnections())
+  t.teardown(() => silent.close())
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const found = await doctor({ POLICY_ADMIN_URL: url, POLICY_ADMIN_DEADLINE: '200ms', IDP_JWKS_URI: url })
+  t.match(found, {
+    code: 1,
+    statuses: { ...ALL_WELL, 'policy administration': 'failed', 'identity provider': 'failed' },
+  })
+})

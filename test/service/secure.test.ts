@@ -1,0 +1,129 @@
+import t from 'tap'
+import { makeCertificates } from '../stack/certificates.ts'
+import { freePort } from '../stack/free-port.ts'
+import { startKafka } from '../stack/kafka.ts'
+import { startPostgres } from '../stack/postgres.ts'
+import { anEvent, createWorld } from '../stack/world.ts'
+import { command } from './command.ts'
+import { onlyRowOf, rowsOf } from './rows.ts'
+
+const PASSWORD = 'pa55word'
+const certificates = await makeCertificates()
+t.teardown(() => certificates.remove())
+const secure = { ...certificates, port: await freePort(), username: 'notifications', password: PASSWORD }
+const [kafka, postgres] = await Promise.all([
+  startKafka({ log: () => {}, secure }),
+  startPostgres({ tls: certificates }),
+])
+t.teardown(() => Promise.all([kafka.close(), postgres.close()]))
+process.env.MQ_BROKERS = kafka.brokers
+process.env.DATABASE_URL = postgres.url
+const skip = kafka.kind === 'mock' && 'the mock broker has no TLS'
+
+const world = await createWorld({ partitionCount: 1 })
+t.teardown(() => world.close())
+await world.sql(`CREATE ROLE secure SUPERUSER LOGIN PASSWORD '${PASSWORD}'`)
+
+/** The world's database for a user who may not come without TLS. */
+function databaseUrl(host: string, parameters: string): string {
+  const url = new URL(world.databaseUrl)
+  url.username = 'secure'
+  url.password = PASSWORD
+  url.hostname = host
+  url.search = parameters
+  return url.href
+}
+
+const SECURE_BROKER = {
+  MQ_BROKERS: `localhost:${secure.port}`,
+  MQ_SSL: 'true',
+  MQ_SSL_CA_FILE: certificates.ca,
+  MQ_SASL_USERNAME: secure.username,
+  MQ_SASL_PASSWORD: PASSWORD,
+}
+
+for (const mechanism of ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512']) {
+  t.test(
+    `events come in over TLS after a log-in by ${mechanism}, and rows go out over TLS`,
+    { skip },
+    async (t) => {
+      const service = await world.serve({
+        ...SECURE_BROKER,
+        MQ_SASL_MECHANISM: mechanism,
+        DATABASE_URL: databaseUrl('localhost', `sslmode=verify-full&sslrootcert=${certificates.ca}`),
+      })
+      const event = anEvent()
+      await world.publish([event])
+      await world.caughtUp(60_000)
+      t.match(onlyRowOf(await rowsOf(world, 'notification_log'), event), { status: 'SENT' })
+      const connections = await world.sql(
+        `SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'secure'`,
+      )
+      t.ok(connections.length > 0)
+      t.ok(connections.every(({ ssl }) => ssl))
+      t.equal(await service.stop(), 0)
+      t.notMatch(JSON.stringify(service.lines) + service.stderr.join(), PASSWORD)
+    },
+  )
+}
+
+t.test('a wrong password is waited for, and told without it', { skip }, async (t) => {
+  for (const mechanism of ['PLAIN', 'SCRAM-SHA-512']) {
+    const service = await world.serve({
+      ...SECURE_BROKER,
+      MQ_SASL_MECHANISM: mechanism,
+      MQ_SASL_PASSWORD: 'wr0ng',
+    })
+    t.match(JSON.stringify(await service.logged(/^waiting for the broker$/)), /authentication failed/i)
+    t.notMatch(JSON.stringify(service.lines), 'wr0ng')
+    await service.stop()
+  }
+})
+
+t.test('a broker whose certificate another authority signed is not trusted', { skip }, async (t) => {
+  const service = await world.serve({
+    ...SECURE_BROKER,
+    MQ_SASL_MECHANISM: 'PLAIN',
+    MQ_SSL_CA_FILE: certificates.otherCa,
+  })
+  t.match(
+    JSON.stringify(await service.logged(/^waiting for the broker$/)),
+    /certificate|self-signed|unable to verify/i,
+  )
+  await service.stop()
+})
+
+const CA = `sslrootcert=${certificates.ca}`
+const OTHER_CA = `sslrootcert=${certificates.otherCa}`
+const CONNECTIONS: readonly (readonly [string, string, string, RegExp | null])[] = [
+  ['without sslmode, TLS is not used', 'localhost', '', /no encryption/],
+  ['disable: TLS is not used', 'localhost', 'sslmode=disable', /no encryption/],
+  ['require: any certificate will do', '127.0.0.1', 'sslmode=require', null],
+  [
+    'require with an authority: it must be the right one',
+    '127.0.0.1',
+    `sslmode=require&${OTHER_CA}`,
+    /certificate/,
+  ],
+  ['verify-ca: the host is not compared', '127.0.0.1', `sslmode=verify-ca&${CA}`, null],
+  ['verify-ca: the authority is', 'localhost', `sslmode=verify-ca&${OTHER_CA}`, /certificate/],
+  ['verify-ca: those that Node knows, without one', 'localhost', 'sslmode=verify-ca', /certificate/],
+  ['verify-full: all is well', 'localhost', `sslmode=verify-full&${CA}`, null],
+  [
+    'verify-full: the host is compared',
+    '127.0.0.1',
+    `sslmode=verify-full&${CA}`,
+    /altnames|not in the cert/i,
+  ],
+  ['verify-full: the authority is compared', 'localhost', `sslmode=verify-full&${OTHER_CA}`, /certificate/],
+]
+for (const [title, host, parameters, fault] of CONNECTIONS) {
+  t.test(`sslmode ${title}`, async (t) => {
+    const { code, stdout, stderr } = await command(['migrate'], {
+      DATABASE_URL: databaseUrl(host, parameters),
+    })
+    if (fault === null) t.match({ code, stdout }, { code: 0, stdout: /the schema is up to date/ })
+    else t.match({ code, stderr }, { code: 1, stderr: fault })
+    t.notMatch(stdout + stderr, PASSWORD)
+  })
+}
