@@ -368,7 +368,7 @@ t.test('what was broken off by a fault may be sent twice', async (t) => {
 t.test('during an outage a look-up may fail by silence, and by an open circuit', async (t) => {
   for (const error of [
     'did not answer within 3 s',
-    'is down (circuit open: policy administration answered 503)',
+    'is down (circuit open: policy administration answered 200 with a body that is not a JSON object)',
   ]) {
     const world = right()
     const reason = `contact could not be resolved: policy administration ${error}`

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import t, { type Test } from 'tap'
@@ -56,7 +55,7 @@ t.test('a COMMIT whose reply is lost was made, and its client cannot know', asyn
 
 t.test('a cut breaks the connection and the transaction with it', async (t) => {
   const { proxy, client } = await inTransaction(t)
-  const ended = once(client, 'end')
+  const ended = new Promise((resolve) => client.once('end', resolve))
   t.equal(proxy.cut(), 1)
   await ended
   t.notOk(await isMarked(t))
