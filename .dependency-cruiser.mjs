@@ -32,9 +32,9 @@ export default {
     },
     {
       name: 'steps-know-core-only',
-      comment: 'The pipeline and the retry take what they need as arguments.',
+      comment: 'The pipeline, the retry and the replay take what they need as arguments.',
       severity: 'error',
-      from: { path: '^src/(dispatch|retry|backlog|patience|config)\\.ts$' },
+      from: { path: '^src/(dispatch|retry|replay|backlog|patience|config)\\.ts$' },
       to: { path: '^src/', pathNot: '^src/core/' },
     },
     {

@@ -14,7 +14,7 @@ AGAINST := main
 SNAPSHOT := test/core/rules/outcomes.snapshot.cjs
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-reads check format soak soak-requests soak-rules soak-backlog soak-outage rules-check rules-diff rules-accept rules-summary rules-commit chaos
+.PHONY: help build run test migrate bench bench-reads check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage rules-check rules-diff rules-accept rules-summary rules-commit chaos
 
 help: ## Show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -76,13 +76,16 @@ bench-reads: build ## Reads of the log against a bare route that runs the same q
 chaos: build ## Seeded faults on real processes, nothing lost, nothing twice: SEED, CYCLES (10), REPLICAS (2)
 	@$(NODE) test/chaos/main.ts
 
-soak: soak-requests soak-rules soak-backlog soak-outage ## Long runs: the next four
+soak: soak-requests soak-rules soak-decisions soak-backlog soak-outage ## Long runs: the next five
 
 soak-requests: build ## Ten thousand odd requests
 	@FUZZ_RUNS=10000 $(NODE) test/stack/with-stack.ts -- $(BIN)/tap --reporter=$(REPORTER) test/service/fuzz.test.ts
 
 soak-rules: build ## A thousand random rule tables
 	@PROPERTY_RUNS=1000 $(BIN)/tap --reporter=$(REPORTER) --timeout=1800 test/core/rules/table.property.test.ts test/core/rules/diff.property.test.ts
+
+soak-decisions: build ## Back-test and verify a million recorded decisions (DECISIONS)
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/decisions.ts
 
 soak-backlog: build ## Memory before a slow database: a backlog of EVENTS (1000000)
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/backlog.ts

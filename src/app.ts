@@ -10,6 +10,12 @@ import { type Entry, idempotencyKey } from './core/entry.ts'
 import { parseEvent } from './core/event.ts'
 import type { RedriveResult, Rejected } from './core/rejected.ts'
 import type { RetriedEntry } from './core/retry.ts'
+import { diffRuleTables } from './core/rules/diff.ts'
+import { describeDiff } from './core/rules/diff-text.ts'
+import { RuleTableError } from './core/rules/faults.ts'
+import type { RuleTable } from './core/rules/table.ts'
+import { explain } from './core/why/explain.ts'
+import { rememberRules } from './core/why/rules.ts'
 import { type DispatchNeeds, dispatch } from './dispatch.ts'
 import { templates } from './generated/templates.ts'
 import { createHttp, createManagement, type Http } from './http/server.ts'
@@ -17,7 +23,8 @@ import { createConsumer } from './kafka/consumer.ts'
 import { createEndsReader } from './kafka/ends.ts'
 import { createPartyClient, type PartyClient } from './party/client.ts'
 import { patiently } from './patience.ts'
-import { archive } from './postgres/archive.ts'
+import { activateRuleTable } from './postgres/activations.ts'
+import { archive, type Revision, readArchivedRuleTable } from './postgres/archive.ts'
 import { listCheckpoints, loadCheckpoint, resetCheckpoint } from './postgres/checkpoints.ts'
 import { commitChunk } from './postgres/commit-chunk.ts'
 import { commitRetries } from './postgres/commit-retries.ts'
@@ -34,7 +41,7 @@ import { listPreferences, putPreferences, readPreferences } from './postgres/pre
 import { missingMigrations } from './postgres/readiness.ts'
 import { commitRedrive } from './postgres/redrive.ts'
 import { createRetry, RETRY_MIN_PAUSE_MS } from './retry.ts'
-import { type Policy, readPolicy } from './rule-files.ts'
+import { type Policy, readPolicy, ruleTableOf } from './rule-files.ts'
 import { createEmailSender } from './senders/email.ts'
 import { type Outgoing, sendByChannel } from './senders/send.ts'
 import { createSmsSender } from './senders/sms.ts'
@@ -86,6 +93,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     if (pool === null) throw new DatabaseNotReached()
     return pool
   }
+  const rulesOf = rememberRules((revision) => readArchivedRuleTable(database(), revision))
   const http = createHttp({
     host: config.http.host,
     port: config.http.port,
@@ -98,7 +106,10 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     },
     logEntries: {
       list: (filter, page) => listLogEntries(database(), filter, page),
-      get: (locator) => readLogEntry(database(), locator),
+      get: async (locator) => {
+        const entry = await readLogEntry(database(), locator)
+        return entry && explain(entry, await rulesOf(entry.decisions))
+      },
     },
     preferences: {
       list: (page) => listPreferences(database(), page),
@@ -120,6 +131,8 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       const missing = await missingMigrations(database(), migrations)
       if (missing !== null) throw new Error(missing)
       await archive(database(), policy.ruleTable, ALL_TEMPLATES)
+      const activation = await activateRuleTable(database(), policy.ruleTable.revision, config.gitCommit)
+      if (activation !== null) await logActivation(policy.ruleTable, activation.before, config.gitCommit, log)
     })
     if (stopping.signal.aborted) return
     worker = createWorker(config, policy, parties, pool, metrics, log)
@@ -152,6 +165,27 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       await Promise.all([parties.close(), ends.close()])
       await pool?.end()
     },
+  }
+}
+
+/** Says in sentences what a rule table that comes into force changes. */
+async function logActivation(
+  table: RuleTable,
+  before: Revision | null,
+  gitCommit: string | null,
+  log: Logger,
+): Promise<void> {
+  const fields = { revision: table.revision, gitCommit, revisionBefore: before?.revision ?? null }
+  if (before === null) return log.info(fields, 'a rule table is in force for the first time')
+  try {
+    const changes = describeDiff(diffRuleTables(await ruleTableOf(before.source), table))
+    log.info({ ...fields, changes }, `a new rule table is in force: ${changes[0]}`)
+  } catch (error) {
+    if (!(error instanceof RuleTableError)) throw error
+    log.warn(
+      { ...fields, faults: error.faults },
+      'a new rule table is in force; the one before cannot be compared: this version would refuse it',
+    )
   }
 }
 

@@ -27,6 +27,8 @@ export interface Config {
   readonly tokens: Tokens | null
   readonly retry: { readonly maxAgeMs: number; readonly maxAttempts: number }
   readonly logLevel: LogLevel
+  /** Of the source that runs; null: not known. */
+  readonly gitCommit: string | null
   /** Messages of one transaction at most. */
   readonly batchMax: number
   readonly shutdownGraceMs: number
@@ -238,6 +240,12 @@ export const variables = z.object({
   LOG_LEVEL: text(`one of ${LOG_LEVELS.join(', ')}`, (value) => LOG_LEVELS.find((level) => level === value))
     .prefault('info')
     .meta({ description: 'Least level to be logged', example: 'info' }),
+  GIT_COMMIT: text('7 to 64 hexadecimal digits', matching(/^[0-9a-f]{7,64}$/i))
+    .optional()
+    .meta({
+      description: 'Commit of the source that runs, kept with each rule table that comes into force',
+      example: '1f0a9c2e5b7d4a6f8c3e1d2b4a5f6e7d8c9b0a1f',
+    }),
   SHUTDOWN_GRACE: duration('100ms', '10m').prefault('20s').meta({
     description: 'Time to finish what is under way when told to stop',
     example: '20s',
@@ -300,6 +308,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
           },
     retry: { maxAgeMs: value.RETRY_MAX_AGE, maxAttempts: value.RETRY_MAX_ATTEMPTS },
     logLevel: value.LOG_LEVEL,
+    gitCommit: value.GIT_COMMIT ?? null,
     batchMax: value.BATCH_MAX,
     shutdownGraceMs: value.SHUTDOWN_GRACE,
     warnings: [...warnings(set), ...brokerWarnings(set, value), ...poolWarnings(value)],
@@ -437,7 +446,8 @@ function duration(min: string, max: string) {
   })
 }
 
-function milliseconds(found: string): number | undefined {
+/** A duration as it is written in the configuration, such as `24h`; undefined for what is none. */
+export function milliseconds(found: string): number | undefined {
   const [, amount, unit = 'ms'] = /^(\d{1,15})(ms|s|m|h|d)?$/.exec(found) ?? []
   return amount === undefined ? undefined : Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS]
 }

@@ -3,8 +3,10 @@ import { Command, CommanderError } from 'commander'
 import { doctorCommand } from './commands/doctor.ts'
 import { migrateCommand } from './commands/migrate.ts'
 import { rejectedCommand, UsageError } from './commands/rejected.ts'
+import { replayCommand } from './commands/replay.ts'
 import { rulesCommand } from './commands/rules.ts'
 import { serveCommand } from './commands/serve.ts'
+import { whyCommand } from './commands/why.ts'
 import { ConfigError } from './config.ts'
 import { EnvelopeMapError } from './core/envelope.ts'
 import { PromisesError, RuleTableError } from './core/rules/faults.ts'
@@ -25,9 +27,11 @@ const program = new Command('notifications-service')
   .showHelpAfterError()
   .addCommand(serveCommand, { isDefault: true })
   .addCommand(migrateCommand)
+  .addCommand(replayCommand)
   .addCommand(rulesCommand)
   .addCommand(rejectedCommand)
   .addCommand(doctorCommand)
+  .addCommand(whyCommand)
 
 throwInsteadOfExiting(program)
 try {

@@ -35,6 +35,7 @@ t.test('the required variables alone give every default of the specification', a
     tokens: null,
     retry: { maxAgeMs: 86_400_000, maxAttempts: 3 },
     logLevel: 'info',
+    gitCommit: null,
     batchMax: 500,
     shutdownGraceMs: 20_000,
     warnings: [],

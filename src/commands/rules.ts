@@ -1,8 +1,12 @@
 import { Command } from 'commander'
+import { backtestCommand } from './rules/backtest.ts'
 import { checkCommand } from './rules/check.ts'
 import { diffCommand } from './rules/diff.ts'
+import { historyCommand } from './rules/history.ts'
 
 export const rulesCommand = new Command('rules')
-  .description('check the rule table, and say what a change to it means')
+  .description('check the rule table, say what a change to it means, and what was in force')
+  .addCommand(backtestCommand)
   .addCommand(checkCommand)
   .addCommand(diffCommand)
+  .addCommand(historyCommand)

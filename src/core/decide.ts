@@ -10,6 +10,9 @@ export interface Recipient {
   readonly invalid: boolean
 }
 
+/** The failure reason of an event that names an impossible party; the rule table knows only that there is none. */
+export const INVALID_PARTY = 'invalid party locator'
+
 /** What is to be done with an event and why. Everything in it may be stored. */
 export interface Decision extends Verdict {
   readonly facts: Facts
@@ -73,7 +76,7 @@ function failureReason(verdict: Verdict, recipient: Recipient, contact: Contact 
       return null
     case 'SKIP':
       // The table knows one situation for both ways of naming nobody; the log tells them apart.
-      return recipient.invalid ? 'invalid party locator' : (verdict.reason ?? verdict.ruleId)
+      return recipient.invalid ? INVALID_PARTY : (verdict.reason ?? verdict.ruleId)
     case 'FAIL': {
       const reason = verdict.reason ?? verdict.ruleId
       return contact?.state === 'unresolved' ? `${reason}: ${contact.error}` : reason

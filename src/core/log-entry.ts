@@ -19,6 +19,11 @@ export interface LogEntry {
   readonly createdAt: string
 }
 
+/** One row of the notification log, whole. */
+export interface LogRow extends LogEntry {
+  readonly lastAttemptAt: string | null
+}
+
 /** One decision behind a log entry: what was decided, why, and where the event came from. */
 export interface DecisionRecord {
   /** The entry's `attemptCount` after this decision. */
@@ -41,9 +46,39 @@ export interface DecisionRecord {
   readonly traceId: string | null
 }
 
+/** A change of preferences that a decision followed. */
+export interface FollowedChange {
+  readonly changedAt: string
+  /** Subject of the token; null where there was none. */
+  readonly changedBy: string | null
+  /** Since when the party had been opted out of the event's type without a break; null where it was not. */
+  readonly optedOutAt: string | null
+}
+
+/** A decision with what is recorded around it. */
+export interface RecordedDecision extends DecisionRecord {
+  /** Null where the party had no preferences, or none whose change is on record. */
+  readonly preferenceChange: FollowedChange | null
+}
+
+/** One log entry with the decisions behind it, oldest first. */
+export interface RecordedLogEntry extends LogEntry {
+  readonly decisions: readonly RecordedDecision[]
+}
+
+/** A decision in words, by the rule table of its time. */
+export interface ExplainedDecision extends RecordedDecision {
+  /** One sentence: what was done, by which rule, for which facts, and why the rule is as it is. */
+  readonly why: string
+  /** The rule's sentence for people; null where the table of its time cannot be told. */
+  readonly because: string | null
+  /** The rules above it, from top to bottom, each with the first of its cells that did not match. */
+  readonly rulesAbove: readonly { readonly ruleId: string; readonly mismatch: string }[]
+}
+
 /** One log entry with all that explains it, oldest decision first. */
 export interface ExplainedLogEntry extends LogEntry {
-  readonly decisions: readonly DecisionRecord[]
+  readonly decisions: readonly ExplainedDecision[]
 }
 
 /** Which log entries to list: those that every value given holds for. Times are as in an entry. */

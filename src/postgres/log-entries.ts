@@ -1,8 +1,8 @@
-import { type DatabasePool, sql } from 'slonik'
+import { type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
 import { CHANNELS } from '../core/channel.ts'
 import type { Facts } from '../core/facts.ts'
-import type { DecisionRecord, ExplainedLogEntry } from '../core/log-entry.ts'
+import type { RecordedDecision, RecordedLogEntry } from '../core/log-entry.ts'
 import { OUTCOMES } from '../core/rules/verdict.ts'
 import { LOG_COLUMNS, logRow } from './log-rows.ts'
 
@@ -22,27 +22,48 @@ const decision = z.object({
   partition: z.number(),
   offset: z.string(),
   traceId: z.string().nullable(),
-}) satisfies z.ZodType<DecisionRecord>
+  preferenceChange: z
+    .object({ changedAt: z.string(), changedBy: z.string().nullable(), optedOutAt: z.string().nullable() })
+    .nullable(),
+}) satisfies z.ZodType<RecordedDecision>
 
-const explainedRow = logRow.extend({ decisions: z.array(decision) })
+const recordedRow = logRow.extend({ decisions: z.array(decision) })
 
 /** One log entry with the decisions behind it, or null. */
-export function readLogEntry(pool: DatabasePool, locator: string): Promise<ExplainedLogEntry | null> {
+export function readLogEntry(pool: DatabasePool, locator: string): Promise<RecordedLogEntry | null> {
   return pool.maybeOne(logEntryQuery(locator))
 }
 
 /** The query for one entry and its decisions. */
 export function logEntryQuery(locator: string) {
-  return sql.type(explainedRow)`
+  return sql.type(recordedRow)`
     SELECT ${LOG_COLUMNS}, ARRAY(
       SELECT json_build_object(
         'attempt', attempt, 'outcome', outcome, 'channel', channel, 'ruleId', rule_id, 'reason', reason,
         'facts', facts, 'templateRevision', template_revision, 'ruleTableRevision', rule_table_revision,
         'receipt', receipt, 'sendError', send_error,
-        'decidedAt', to_char(decided_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-        'topic', topic, 'partition', partition_id, 'offset', "offset"::text, 'traceId', trace_id
+        'decidedAt', ${isoTime(sql.fragment`decided_at`)},
+        'topic', topic, 'partition', partition_id, 'offset', "offset"::text, 'traceId', trace_id,
+        'preferenceChange', (
+          SELECT json_build_object(
+            'changedAt', ${isoTime(sql.fragment`change.changed_at`)}, 'changedBy', change.changed_by,
+            'optedOutAt', CASE WHEN change.after -> 'optedOutEvents' ? decision.event_type THEN (
+              SELECT ${isoTime(sql.fragment`opt_out.changed_at`)}
+              FROM notifications.preference_change AS opt_out
+              WHERE opt_out.party_locator = change.party_locator AND opt_out.id <= change.id
+                AND opt_out.before -> 'optedOutEvents' ? decision.event_type IS NOT TRUE
+              ORDER BY opt_out.id DESC LIMIT 1
+            ) END
+          )
+          FROM notifications.preference_change AS change WHERE change.id = decision.preference_change_id
+        )
       )
       FROM notifications.decision WHERE decision.locator = notification_log.locator ORDER BY attempt
     ) AS decisions
     FROM notifications.notification_log WHERE locator = ${locator}`
+}
+
+/** A time as the driver's parser writes it (see pool.ts). */
+function isoTime(time: FragmentSqlToken) {
+  return sql.fragment`to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 }

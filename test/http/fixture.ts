@@ -45,6 +45,14 @@ export const ENTRY: ExplainedLogEntry = {
       partition: 2,
       offset: '9007199254740993',
       traceId: null,
+      preferenceChange: {
+        changedAt: '2026-01-30T12:00:00.000000Z',
+        changedBy: null,
+        optedOutAt: null,
+      },
+      why: 'SEND by EMAIL by rule "send-email" for claim.rejected: it is wanted.',
+      because: 'It is wanted.',
+      rulesAbove: [{ ruleId: 'no-party', mismatch: '"party" must be missing, but is found' }],
     },
   ],
 }

@@ -1,9 +1,12 @@
+import { sql } from 'slonik'
 import t from 'tap'
+import { z } from 'zod'
 import { loadCheckpoint } from '../../src/postgres/checkpoints.ts'
 import { commitChunk } from '../../src/postgres/commit-chunk.ts'
 import { commitRetries } from '../../src/postgres/commit-retries.ts'
 import { readDue } from '../../src/postgres/due-entries.ts'
 import { readLogEntry } from '../../src/postgres/log-entries.ts'
+import { putPreferences } from '../../src/postgres/preferences.ts'
 import { aChunk, aFailedEntry, anEntry, openDatabase } from './fixtures.ts'
 
 const { pool } = await openDatabase(t)
@@ -55,6 +58,32 @@ t.test('an entry comes with its decisions, the first one first', async (t) => {
     ],
   })
   t.equal(entry?.decisions.length, 2)
+})
+
+t.test('a decision comes with the change of preferences that it followed', async (t) => {
+  const preferences = { email: null, phone: null, preferredChannel: 'EMAIL', optedOutEvents: [] } as const
+  const optedOut = { ...preferences, optedOutEvents: ['claim.paid'] }
+  for (const [i, stored] of [optedOut, preferences, optedOut, optedOut].entries()) {
+    await putPreferences(pool, 'party-1', stored, `subject ${i}`)
+  }
+  const changes = await pool.any(sql.type(z.object({ id: z.bigint(), at: z.string() }))`
+    SELECT id, changed_at AS at FROM notifications.preference_change ORDER BY id`)
+  const changeOf = async (eventId: string, index: number) => {
+    const entry = anEntry(eventId)
+    const decision = { ...entry.decision, preferenceChangeId: String(changes[index]?.id) }
+    const { offset: heldOffset } = await loadCheckpoint(pool, 'claims', 0)
+    const chunk = aChunk([{ ...entry, decision }], { heldOffset, nextOffset: heldOffset + 1n })
+    await commitChunk(pool, chunk, async () => new Map())
+    return (await readLogEntry(pool, entry.locator))?.decisions[0]?.preferenceChange
+  }
+  const at = changes.map((change) => change.at)
+  t.same(await changeOf('opted out', 0), { changedAt: at[0], changedBy: 'subject 0', optedOutAt: at[0] })
+  t.same(await changeOf('opted in', 1), { changedAt: at[1], changedBy: 'subject 1', optedOutAt: null })
+  t.same(await changeOf('still opted out', 3), {
+    changedAt: at[3],
+    changedBy: 'subject 3',
+    optedOutAt: at[2],
+  })
 })
 
 t.test('an unknown locator has no entry', async (t) => {

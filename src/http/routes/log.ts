@@ -59,6 +59,12 @@ const decision = z.object({
   partition: z.int(),
   offset: z.string(),
   traceId: z.string().nullable(),
+  preferenceChange: z
+    .object({ changedAt: time, changedBy: z.string().nullable(), optedOutAt: time.nullable() })
+    .nullable(),
+  why: z.string(),
+  because: z.string().nullable(),
+  rulesAbove: z.array(z.object({ ruleId: z.string(), mismatch: z.string() })),
 })
 
 /** PostgreSQL has no year 0. */
@@ -98,7 +104,10 @@ export function logRoutes(app: App, logEntries: LogEntries): void {
       const { locator } = request.params
       const entry = isLogLocator(locator) ? await logEntries.get(locator) : null
       if (entry === null) throw new ProblemError('not-found', { detail: 'No log entry has this locator.' })
-      return { ...entry, decisions: [...entry.decisions] }
+      return {
+        ...entry,
+        decisions: entry.decisions.map((made) => ({ ...made, rulesAbove: [...made.rulesAbove] })),
+      }
     })
   }
 }

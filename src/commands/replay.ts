@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { Command } from 'commander'
+import { loadDatabaseUrl } from '../config.ts'
+import { createArchive } from '../core/replay/archive.ts'
+import { describeFinding } from '../core/replay/finding.ts'
+import { readArchivedRuleTable, readArchivedTemplates } from '../postgres/archive.ts'
+import { limitSilence, openPool } from '../postgres/pool.ts'
+import { recordedPages } from '../postgres/recorded.ts'
+import { restoreEntries } from '../postgres/restore-entries.ts'
+import { replay } from '../replay.ts'
+import { createProgress } from '../telemetry/progress.ts'
+
+/** Rows of one page, and of one transaction of a rebuild, at most. */
+const PAGE_COUNT_MAX = 2_000
+
+interface Options {
+  readonly verify?: true
+  readonly rebuild?: true
+  readonly json?: true
+}
+
+export const replayCommand = new Command('replay')
+  .description('make the log anew from its decisions, and compare it with the one that is stored')
+  .option('--verify', 'say what differs; write nothing')
+  .option('--rebuild', 'say what differs, and put back every row that its decisions explain')
+  .option('--json', 'one JSON object a line: each finding, and the summary last')
+  .addHelpText(
+    'after',
+    `
+Each row is made from its decisions and the templates of their time, and each decision is made again by the rule table
+of its time. Decisions are never changed, and a row that no decision explains is left alone.
+Exit code: 0 if nothing differs (any more), 1 if something does, 2 for wrong usage.
+
+Example: replay --verify`,
+  )
+  .action(runReplay)
+
+async function runReplay(options: Options, command: Command): Promise<void> {
+  if (options.verify === options.rebuild) {
+    command.error('error: say either --verify or --rebuild', { exitCode: 2 })
+  }
+  limitSilence()
+  const pool = await openPool({ databaseUrl: loadDatabaseUrl(process.env), connectionCountMax: 1 })
+  const progress = createProgress(process.stderr)
+  try {
+    const isSound = await replay({
+      pages: recordedPages(pool, PAGE_COUNT_MAX),
+      archive: createArchive({
+        templates: await readArchivedTemplates(pool),
+        readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
+        sha256: (text) => createHash('sha256').update(text).digest('hex'),
+      }),
+      restore: options.rebuild ? (locators, mended) => restoreEntries(pool, locators, mended) : null,
+      say: async (finding) => {
+        progress.clear()
+        const line = options.json ? JSON.stringify(finding) : describeFinding(finding)
+        if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')
+      },
+      onProgress: ({ entries, differences }) =>
+        progress.show(`${entries} entries compared, ${differences} differences`),
+    })
+    process.exitCode = isSound ? 0 : 1
+  } finally {
+    await pool.end()
+  }
+}

@@ -1,0 +1,71 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { loadDatabaseUrl, milliseconds } from '../../config.ts'
+import { createBacktest, describeBacktest } from '../../core/rules/backtest.ts'
+import type { Rule } from '../../core/rules/rule.ts'
+import { type RulesOfOld, rememberRules } from '../../core/why/rules.ts'
+import { readArchivedRuleTable } from '../../postgres/archive.ts'
+import { decisionGroups, timeAgo } from '../../postgres/decision-groups.ts'
+import { limitSilence, openPool } from '../../postgres/pool.ts'
+import { RULE_TABLE, readText, ruleTableOf } from '../../rule-files.ts'
+import { createProgress } from '../../telemetry/progress.ts'
+
+const PAGE_COUNT_MAX = 50_000
+
+export const backtestCommand = new Command('backtest')
+  .description('decide anew what really happened, by a candidate rule table: sends nothing, writes nothing')
+  .option('--table <file>', 'the candidate', RULE_TABLE)
+  .option('--since <duration>', 'how far to go back, such as 7d or 12h', parseDuration, parseDuration('30d'))
+  .option('--json', 'as one JSON value')
+  .addHelpText(
+    'after',
+    `
+An event counts once, by its first decision: retries follow from it. DATABASE_URL says which database.
+
+Example:
+  $ notifications-service rules backtest --table candidate.csv --since 7d`,
+  )
+  .action(backtest)
+
+interface Options {
+  readonly table: string
+  /** In milliseconds. */
+  readonly since: number
+  readonly json?: true
+}
+
+async function backtest({ table, since, json }: Options): Promise<void> {
+  const candidate = await ruleTableOf(await readText(table), table)
+  limitSilence()
+  const pool = await openPool({ databaseUrl: loadDatabaseUrl(process.env), connectionCountMax: 1 })
+  const progress = createProgress(process.stderr)
+  try {
+    const rulesOf = rememberRules((revision) => readArchivedRuleTable(pool, revision))
+    let rules: RulesOfOld = new Map()
+    const test = createBacktest(candidate, (revision, ruleId) => reasonOf(rules.get(revision), ruleId))
+    const start = await timeAgo(pool, since)
+    let seen = 0
+    for await (const { events, groups } of decisionGroups(pool, start, PAGE_COUNT_MAX)) {
+      rules = await rulesOf(groups)
+      for (const group of groups) test.add(group)
+      seen += events
+      progress.show(`${seen} events decided anew`)
+    }
+    progress.clear()
+    const result = { since: start, ...test.result() }
+    process.stdout.write(
+      json ? `${JSON.stringify(result)}\n` : `Since ${start}\n${describeBacktest(result).join('\n')}\n`,
+    )
+  } finally {
+    await pool.end()
+  }
+}
+
+function reasonOf(rules: readonly Rule[] | string | undefined, ruleId: string): string | null | undefined {
+  return typeof rules === 'object' ? rules.find(({ id }) => id === ruleId)?.reason : undefined
+}
+
+function parseDuration(text: string): number {
+  const durationMs = milliseconds(text)
+  if (durationMs === undefined) throw new InvalidArgumentError('Write a duration such as 7d, 12h or 30m.')
+  return durationMs
+}

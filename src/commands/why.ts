@@ -1,0 +1,35 @@
+import { Command } from 'commander'
+import { loadDatabaseUrl } from '../config.ts'
+import { describeEntry, explain } from '../core/why/explain.ts'
+import { rememberRules } from '../core/why/rules.ts'
+import { readArchivedRuleTable } from '../postgres/archive.ts'
+import { readLogEntry } from '../postgres/log-entries.ts'
+import { limitSilence, openPool } from '../postgres/pool.ts'
+
+export const whyCommand = new Command('why')
+  .description('say why a log entry is as it is, by the rules that were in force at its time')
+  .argument('<locator>', 'the locator of the log entry, NTF-…')
+  .option('--json', 'as GET /log/{locator} shows it')
+  .addHelpText(
+    'after',
+    '\nDATABASE_URL says which database.\n\nExample:\n  $ notifications-service why NTF-0196f3a2-7c1e-7b3a-9d55-3f6f0c2b8a11',
+  )
+  .action(why)
+
+async function why(locator: string, { json }: { readonly json?: true }): Promise<void> {
+  limitSilence()
+  const pool = await openPool({ databaseUrl: loadDatabaseUrl(process.env), connectionCountMax: 1 })
+  try {
+    const entry = await readLogEntry(pool, locator)
+    if (entry === null) {
+      process.stderr.write(`no log entry has the locator ${locator}\n`)
+      process.exitCode = 1
+      return
+    }
+    const rulesOf = rememberRules((revision) => readArchivedRuleTable(pool, revision))
+    const explained = explain(entry, await rulesOf(entry.decisions))
+    process.stdout.write(`${json ? JSON.stringify(explained) : describeEntry(explained).join('\n')}\n`)
+  } finally {
+    await pool.end()
+  }
+}

@@ -1,0 +1,52 @@
+import { RuleTableError } from '../rules/faults.ts'
+import { createRuleTable, type RuleTable } from '../rules/table.ts'
+import type { Archive, Recorded } from './verify.ts'
+
+export interface ArchiveNeeds {
+  /** By revision; all templates that were ever in force. */
+  readonly templates: ReadonlyMap<string, string>
+  /** Null where there is no such revision. */
+  readonly readRuleTable: (revision: string) => Promise<string | null>
+  /** SHA-256 of a text's UTF-8 bytes, in hex. */
+  readonly sha256: (text: string) => string
+}
+
+/** The archive, and what fills it: before `tableOf` is asked for the tables of a page, that page must be loaded. */
+export interface LoadableArchive extends Archive {
+  loadTables(page: readonly Recorded[]): Promise<void>
+}
+
+/** What was in force in the past. A source that does not have the hash it is kept under was changed, and is not used. */
+export function createArchive({ templates, readRuleTable, sha256 }: ArchiveNeeds): LoadableArchive {
+  const sound = new Map([...templates].filter(([revision, source]) => sha256(source) === revision))
+  const tables = new Map<string, RuleTable | string>()
+
+  async function load(revision: string): Promise<RuleTable | string> {
+    const name = `the decisions cannot be made again: rule table revision ${revision}`
+    const source = await readRuleTable(revision)
+    if (source === null) return `${name} is not in the archive`
+    if (sha256(source) !== revision) return `${name} was changed in the archive`
+    try {
+      return await createRuleTable(source, [], sha256)
+    } catch (error) {
+      if (!(error instanceof RuleTableError)) throw error
+      return `${name} is none that this version can load: ${error.faults[0]}`
+    }
+  }
+
+  return {
+    templateOf: (revision) => sound.get(revision),
+    tableOf: (revision) => {
+      const table = tables.get(revision)
+      if (table === undefined) throw new Error(`rule table revision ${revision} was not loaded`)
+      return table
+    },
+    loadTables: async (page) => {
+      for (const { decisions } of page) {
+        for (const { ruleTableRevision } of decisions) {
+          if (!tables.has(ruleTableRevision)) tables.set(ruleTableRevision, await load(ruleTableRevision))
+        }
+      }
+    },
+  }
+}

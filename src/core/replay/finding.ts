@@ -1,0 +1,101 @@
+/** One thing that is not as the decisions say. */
+export type Difference =
+  | { readonly kind: 'missing'; readonly locator: string; readonly eventId: string }
+  | { readonly kind: 'unexplained'; readonly locator: string; readonly eventId: string }
+  | {
+      readonly kind: 'column'
+      readonly locator: string
+      readonly column: string
+      readonly stored: Value
+      readonly rebuilt: Value
+    }
+  | { readonly kind: 'decision'; readonly locator: string; readonly attempt: number; readonly fault: string }
+
+type Value = string | number | null
+
+/** A row that cannot be put back, since the one at `holder` has its event id. */
+export interface Blocked {
+  readonly locator: string
+  readonly eventId: string
+  readonly holder: string
+}
+
+/** What became of rows that were to be put back. */
+export interface Restored {
+  readonly locators: readonly string[]
+  readonly blocked: readonly Blocked[]
+}
+
+export interface Summary {
+  readonly entries: number
+  readonly differences: number
+  /** Rows that were put back. */
+  readonly restored: number
+  /** Differences that are still there in the end. */
+  readonly left: number
+}
+
+/** What a replay says. What cannot be told is said once for all entries that it concerns, `locator` being the first. */
+export type Finding =
+  | Difference
+  | ({ readonly kind: 'blocked' } & Blocked)
+  | {
+      readonly kind: 'untold'
+      readonly fault: string
+      readonly entries: number
+      readonly locator: string
+    }
+  | ({ readonly kind: 'summary' } & Summary)
+
+/** A finding in words. */
+export function describeFinding(finding: Finding): string {
+  switch (finding.kind) {
+    case 'missing':
+      return `${finding.locator}: the row is missing (event ${quote(finding.eventId)})`
+    case 'unexplained':
+      return `${finding.locator}: no decision explains the row (event ${quote(finding.eventId)})`
+    case 'column':
+      return `${finding.locator}: ${finding.column} ${describeValues(finding.stored, finding.rebuilt)}`
+    case 'decision':
+      return `${finding.locator}: attempt ${finding.attempt}: ${finding.fault}`
+    case 'blocked':
+      return `${finding.locator}: cannot be put back: ${finding.holder} has its event id ${quote(finding.eventId)}`
+    case 'untold':
+      return `${finding.fault}: ${finding.entries === 1 ? 'entry' : `${finding.entries} entries, the first`} ${finding.locator}`
+    case 'summary':
+      return describeSummary(finding)
+    default:
+      return finding satisfies never
+  }
+}
+
+function describeSummary({ entries, differences, restored, left }: Summary): string {
+  const found = `${entries === 1 ? '1 entry' : `${entries} entries`} compared: ${differences === 0 ? 'no difference' : counted(differences, 'difference')}`
+  return restored === 0 ? found : `${found}, ${counted(restored, 'row')} put back, ${left} left`
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+function describeValues(stored: Value, rebuilt: Value): string {
+  const start = typeof stored === 'string' && typeof rebuilt === 'string' ? startOf(stored, rebuilt) : 0
+  return `is ${quote(stored, start)}, its decisions make it ${quote(rebuilt, start)}`
+}
+
+const QUOTED_LENGTH_MAX = 120
+const SAME_LENGTH_MAX = 30
+
+/** Where to begin to quote two long texts, so that what differs is seen. */
+function startOf(stored: string, rebuilt: string): number {
+  let position = 0
+  while (position < stored.length && stored[position] === rebuilt[position]) position++
+  return Math.max(position - SAME_LENGTH_MAX, 0)
+}
+
+function quote(value: Value, start = 0): string {
+  if (typeof value !== 'string') return JSON.stringify(value)
+  const end = start + QUOTED_LENGTH_MAX
+  const part = JSON.stringify(value.slice(start, end))
+  return `${start > 0 ? '…' : ''}${part}${end < value.length ? '…' : ''}`
+}

@@ -1,0 +1,79 @@
+import mustache from 'mustache'
+import { STATUS_OF } from '../entry.ts'
+import type { DecisionRecord, LogRow } from '../log-entry.ts'
+import { finish, type Text } from '../templates/finish.ts'
+import { splitSource } from '../templates/split.ts'
+import type { Variables } from '../templates/template.ts'
+
+/** A decision as it is recorded, with all of it that a log row is made from. */
+export interface ReplayedDecision
+  extends Omit<DecisionRecord, 'receipt' | 'topic' | 'partition' | 'offset' | 'traceId'> {
+  readonly eventId: string
+  readonly partyLocator: string | null
+  readonly eventType: string
+  /** Null where no text was rendered. */
+  readonly variables: Variables | null
+}
+
+/** The decisions of one row, by attempt: at least one. */
+export type Decisions = readonly [ReplayedDecision, ...ReplayedDecision[]]
+
+/** A row made anew. Where `textFault` is not null, that is why subject and body could not be, and they mean nothing. */
+export interface Rebuilt {
+  readonly row: LogRow
+  readonly textFault: string | null
+}
+
+/**
+ * Makes a log row from its decisions alone. `templateOf` returns the archived source of a template's revision. Its
+ * text is rendered by the mustache library, not by our compiler, so that one is checked by the other.
+ */
+export function rebuild(
+  locator: string,
+  decisions: Decisions,
+  templateOf: (revision: string) => string | undefined,
+): Rebuilt {
+  const first = decisions[0]
+  const last = decisions.at(-1) ?? first
+  const status = last.sendError === null ? STATUS_OF[last.outcome] : 'FAILED'
+  const isSkippedAtOnce = last === first && last.outcome === 'SKIP'
+  const text = status === 'SKIPPED' ? NO_TEXT : textOf(first, templateOf)
+  const isFault = typeof text === 'string'
+  return {
+    row: {
+      locator,
+      eventId: first.eventId,
+      partyLocator: first.partyLocator,
+      eventType: first.eventType,
+      channel: last.channel,
+      status,
+      ...(isFault ? NO_TEXT : text),
+      failureReason: last.sendError ?? last.reason,
+      attemptCount: last.attempt,
+      sentAt: status === 'SENT' ? last.decidedAt : null,
+      createdAt: first.decidedAt,
+      lastAttemptAt: isSkippedAtOnce ? null : last.decidedAt,
+    },
+    textFault: isFault ? text : null,
+  }
+}
+
+const NO_TEXT = { subject: null, body: null }
+
+/** What was rendered at first, or why it cannot be told. */
+function textOf(
+  { templateRevision, variables }: ReplayedDecision,
+  templateOf: (revision: string) => string | undefined,
+): Text | string {
+  if (templateRevision === null || variables === null)
+    return 'the text cannot be rebuilt: the decision holds no variables'
+  const source = templateOf(templateRevision)
+  if (source === undefined)
+    return `the text cannot be rebuilt: template revision ${templateRevision} is not in the archive`
+  const { subject, body } = splitSource(source)
+  return finish({ subject: renderByMustache(subject, variables), body: renderByMustache(body, variables) })
+}
+
+function renderByMustache(template: string, variables: Variables): string {
+  return mustache.render(template, variables, {}, { escape: String })
+}

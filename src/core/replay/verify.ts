@@ -1,0 +1,121 @@
+import { INVALID_PARTY } from '../decide.ts'
+import type { LogRow } from '../log-entry.ts'
+import { describeVerdict, type Verdict } from '../rules/verdict.ts'
+import type { Difference } from './finding.ts'
+import { type Decisions, type Rebuilt, type ReplayedDecision, rebuild } from './rebuild.ts'
+
+/** A locator with what there is of it: a log row, decisions, or both. */
+export interface Recorded {
+  readonly locator: string
+  readonly row: LogRow | null
+  /** By attempt. */
+  readonly decisions: readonly ReplayedDecision[]
+}
+
+/** What was in force when the decisions were made. */
+export interface Archive {
+  /** The source of a template's revision. */
+  readonly templateOf: (revision: string) => string | undefined
+  /** The rule table of a revision, or why there is none. */
+  readonly tableOf: (revision: string) => Decider | string
+}
+interface Decider {
+  readonly decide: (facts: ReplayedDecision['facts']) => Verdict | undefined
+}
+
+export interface Verified {
+  readonly differences: readonly Difference[]
+  /** What cannot be told, and why: texts that are the same for all that has the same cause. */
+  readonly untold: readonly string[]
+}
+
+/** The columns of the log by their names here. */
+const COLUMNS = {
+  eventId: 'event_id',
+  partyLocator: 'party_locator',
+  eventType: 'event_type',
+  channel: 'channel',
+  status: 'status',
+  subject: 'subject',
+  body: 'body',
+  failureReason: 'failure_reason',
+  attemptCount: 'attempt_count',
+  sentAt: 'sent_at',
+  createdAt: 'created_at',
+  lastAttemptAt: 'last_attempt_at',
+} as const satisfies Record<Exclude<keyof LogRow, 'locator'>, string>
+const FIELDS = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
+
+/**
+ * Compares what is stored under one locator with what its decisions make of it, and each decision with what the rule
+ * table of its time makes of the recorded facts.
+ */
+export function verify({ locator, row, decisions }: Recorded, archive: Archive): Verified {
+  if (!areSome(decisions)) {
+    const differences: Difference[] =
+      row === null ? [] : [{ kind: 'unexplained', locator, eventId: row.eventId }]
+    return { differences, untold: [] }
+  }
+  const rebuilt = rebuild(locator, decisions, archive.templateOf)
+  const differences = compare(locator, row, rebuilt)
+  const untold = rebuilt.textFault === null ? [] : [rebuilt.textFault]
+  for (const decision of decisions) {
+    const table = archive.tableOf(decision.ruleTableRevision)
+    if (typeof table === 'string') untold.push(table)
+    else differences.push(...remake(locator, decision, table))
+  }
+  return { differences, untold }
+}
+
+/** The row to be stored in place of the one that is there, or of none: null where nothing is wrong or can be done. */
+export function mended(
+  { locator, row, decisions }: Recorded,
+  { templateOf }: Pick<Archive, 'templateOf'>,
+): LogRow | null {
+  if (!areSome(decisions)) return null
+  const rebuilt = rebuild(locator, decisions, templateOf)
+  return rebuilt.textFault === null && compare(locator, row, rebuilt).length > 0 ? rebuilt.row : null
+}
+
+function areSome(decisions: readonly ReplayedDecision[]): decisions is Decisions {
+  return decisions.length > 0
+}
+
+function compare(locator: string, stored: LogRow | null, { row, textFault }: Rebuilt): Difference[] {
+  if (stored === null) return [{ kind: 'missing', locator, eventId: row.eventId }]
+  return FIELDS.flatMap((field): Difference[] => {
+    if (stored[field] === row[field]) return []
+    if (textFault !== null && (field === 'subject' || field === 'body')) return []
+    return [{ kind: 'column', locator, column: COLUMNS[field], stored: stored[field], rebuilt: row[field] }]
+  })
+}
+
+/** How a decision differs from what the table of its time says of its facts. */
+function remake(locator: string, decision: ReplayedDecision, table: Decider): Difference[] {
+  const verdict = table.decide(decision.facts)
+  if (verdict !== undefined && isSame(decision, verdict)) return []
+  const right = verdict === undefined ? 'knows no such facts' : `says ${words(verdict)}`
+  const fault = `decided ${words(decision)}, but the rule table of its time ${right}`
+  return [{ kind: 'decision', locator, attempt: decision.attempt, fault }]
+}
+
+function isSame(decision: ReplayedDecision, verdict: Verdict): boolean {
+  return (
+    decision.outcome === verdict.outcome &&
+    decision.channel === verdict.channel &&
+    decision.ruleId === verdict.ruleId &&
+    isReasonOf(decision, verdict)
+  )
+}
+
+function words(verdict: Verdict): string {
+  return `${describeVerdict(verdict)} by rule "${verdict.ruleId}"`
+}
+
+/** See `failureReason` in decide.ts. */
+function isReasonOf({ outcome, reason, partyLocator }: ReplayedDecision, verdict: Verdict): boolean {
+  if (outcome === 'SEND') return reason === null
+  const given = verdict.reason ?? verdict.ruleId
+  if (outcome === 'FAIL') return reason === given || (reason?.startsWith(`${given}: `) ?? false)
+  return reason === given || (reason === INVALID_PARTY && partyLocator === null)
+}

@@ -1,0 +1,173 @@
+import type { Facts } from '../facts.ts'
+import { decidedAlike } from './diff.ts'
+import { describeSituation, situationIndex } from './situations.ts'
+import type { RuleTable } from './table.ts'
+import { describeVerdict, type Verdict } from './verdict.ts'
+
+/** Events that were decided alike from the same facts. */
+export interface DecisionGroup {
+  readonly facts: Facts
+  readonly ruleId: string
+  readonly outcome: Verdict['outcome']
+  readonly channel: Verdict['channel']
+  readonly ruleTableRevision: string
+  /** The event named a party that nobody can be: the log has a reason for it that is no table's. */
+  readonly invalidParty: boolean
+  readonly count: number
+  /** The locator of one of them. */
+  readonly sample: string
+}
+
+/** Events that a candidate table decides otherwise than they were, all of one type and in one situation. */
+export interface BacktestChange {
+  readonly eventType: string
+  readonly facts: Facts
+  readonly before: Verdict
+  readonly after: Verdict
+  readonly count: number
+  /** Some of their locators. */
+  readonly samples: readonly string[]
+}
+
+/** How the events of one type that were decided by one rule fare. */
+export interface BacktestLine {
+  readonly eventType: string
+  readonly ruleId: string
+  readonly unchanged: number
+  readonly changed: number
+}
+
+export interface BacktestResult {
+  readonly events: number
+  readonly changed: number
+  readonly unchanged: number
+  /** Of those unchanged, the ones that another rule now decides. */
+  readonly byAnotherRule: number
+  /** Of all, the ones whose event names a party that nobody can be: while they are skipped, their reason is fixed. */
+  readonly invalidParties: number
+  readonly changes: readonly BacktestChange[]
+  readonly lines: readonly BacktestLine[]
+}
+
+/** The reason that a rule of a revision gave; undefined where that is not known. */
+export type ReasonOf = (ruleTableRevision: string, ruleId: string) => string | null | undefined
+
+const SAMPLE_COUNT_MAX = 3
+/** Anyone can invent event types: beyond so many, the others are counted as one. */
+const EVENT_TYPE_COUNT_MAX = 1_000
+const OTHER_EVENT_TYPES = '(other event types)'
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+/** Decides recorded groups anew by a candidate table, and counts what would be different. */
+export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: ReasonOf) {
+  const counts = { events: 0, changed: 0, byAnotherRule: 0, invalidParties: 0 }
+  const changes = new Map<string, Mutable<BacktestChange> & { samples: string[] }>()
+  const lines = new Map<string, Mutable<BacktestLine>>()
+  const eventTypes = new Set<string>()
+
+  function nameOf(eventType: string): string {
+    if (eventTypes.size < EVENT_TYPE_COUNT_MAX) eventTypes.add(eventType)
+    return eventTypes.has(eventType) ? eventType : OTHER_EVENT_TYPES
+  }
+
+  return {
+    add: (group: DecisionGroup): void => {
+      const { facts, ruleId, count, sample } = group
+      const eventType = nameOf(facts.eventType)
+      const after = candidate.decide(facts)
+      const before = recordedVerdict(group, after, reasonOf)
+      const isChanged = !decidedAlike(before, after)
+      counts.events += count
+      if (isChanged) counts.changed += count
+      else if (after.ruleId !== ruleId) counts.byAnotherRule += count
+      if (group.invalidParty) counts.invalidParties += count
+
+      const line = entryOf(lines, [eventType, ruleId], () => ({
+        eventType,
+        ruleId,
+        unchanged: 0,
+        changed: 0,
+      }))
+      line[isChanged ? 'changed' : 'unchanged'] += count
+      if (!isChanged) return
+      const change = entryOf(changes, [eventType, situationIndex(facts), before, after], () => ({
+        eventType,
+        facts,
+        before,
+        after,
+        count: 0,
+        samples: [],
+      }))
+      change.count += count
+      if (change.samples.length < SAMPLE_COUNT_MAX) change.samples.push(sample)
+    },
+    result: (): BacktestResult => ({
+      ...counts,
+      unchanged: counts.events - counts.changed,
+      changes: [...changes.values()].sort((a, b) => b.count - a.count),
+      lines: [...lines.values()].sort(
+        (a, b) => compare(a.eventType, b.eventType) || compare(a.ruleId, b.ruleId),
+      ),
+    }),
+  }
+}
+
+/** What was decided. The reason is its rule's, since the recorded one may go on with the look-up's error. */
+function recordedVerdict(
+  { ruleId, outcome, channel, ruleTableRevision, invalidParty }: DecisionGroup,
+  after: Verdict,
+  reasonOf: ReasonOf,
+): Verdict {
+  const reasonIsFixed = invalidParty && outcome === 'SKIP' && after.outcome === 'SKIP'
+  const reason = reasonIsFixed ? undefined : reasonOf(ruleTableRevision, ruleId)
+  // Of two reasons, one of which is not known, no difference can be told.
+  return { ruleId, outcome, channel, reason: reason === undefined ? after.reason : reason }
+}
+
+function entryOf<Entry>(entries: Map<string, Entry>, key: readonly unknown[], create: () => Entry): Entry {
+  const text = JSON.stringify(key)
+  const known = entries.get(text)
+  if (known !== undefined) return known
+  const entry = create()
+  entries.set(text, entry)
+  return entry
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+/** The result in lines: how many events change, each kind of change with its situations, and counts by type and rule. */
+export function describeBacktest(result: BacktestResult): string[] {
+  const { events, changed, unchanged, byAnotherRule, invalidParties, changes, lines } = result
+  const kinds = Map.groupBy(changes, ({ eventType, before, after }) => {
+    const rules = `(rule "${before.ruleId}" before, rule "${after.ruleId}" now)`
+    return `from ${describeVerdict(before)} to ${describeVerdict(after)} for ${eventType} ${rules}`
+  })
+  return [
+    `${counted(events)}: ${changed} ${changed === 1 ? 'changes' : 'change'}, ${unchanged} ${unchanged === 1 ? 'does' : 'do'} not`,
+    ...(byAnotherRule === 0 ? [] : [`${counted(byAnotherRule)} decided alike by another rule`]),
+    ...(invalidParties === 0
+      ? []
+      : [`${counted(invalidParties)} with a party locator that nobody can have, whose reason no table sets`]),
+    ...[...kinds].flatMap(([words, group]) => {
+      const count = group.reduce((sum, change) => sum + change.count, 0)
+      return [
+        `${counted(count)} ${count === 1 ? 'changes' : 'change'} ${words}:`,
+        ...group.map(
+          (change) =>
+            `    ${change.count}: ${describeSituation(change.facts)}, such as ${change.samples.join(', ')}`,
+        ),
+      ]
+    }),
+    'By event type and rule, unchanged and changed:',
+    ...lines.map(
+      (line) => `    ${line.eventType}, rule "${line.ruleId}": ${line.unchanged}, ${line.changed}`,
+    ),
+  ]
+}
+
+function counted(eventCount: number): string {
+  return eventCount === 1 ? '1 event' : `${eventCount} events`
+}

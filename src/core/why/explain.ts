@@ -1,0 +1,87 @@
+import type {
+  ExplainedDecision,
+  ExplainedLogEntry,
+  FollowedChange,
+  RecordedDecision,
+  RecordedLogEntry,
+} from '../log-entry.ts'
+import { firstMismatch } from '../rules/mismatch.ts'
+import type { Rule } from '../rules/rule.ts'
+import { describeSituation } from '../rules/situations.ts'
+import { describeVerdict } from '../rules/verdict.ts'
+import type { RulesOfOld } from './rules.ts'
+
+/** Says why a log entry is as it is, by the rules that were in force when each of its decisions was made. */
+export function explain(entry: RecordedLogEntry, rulesOf: RulesOfOld): ExplainedLogEntry {
+  return {
+    ...entry,
+    decisions: entry.decisions.map((decision) =>
+      explainDecision(decision, rulesOf.get(decision.ruleTableRevision) ?? 'its rule table was not read'),
+    ),
+  }
+}
+
+/** `rules` are those of the decision's revision, or why they cannot be told. */
+function explainDecision(decision: RecordedDecision, rules: readonly Rule[] | string): ExplainedDecision {
+  if (typeof rules === 'string') {
+    return { ...decision, why: `${whatAndFor(decision)} (${rules}).`, because: null, rulesAbove: [] }
+  }
+  const index = rules.findIndex(({ id }) => id === decision.ruleId)
+  const rule = rules[index]
+  if (rule === undefined) {
+    const why = `${whatAndFor(decision)} (the rule table of its time has no such rule).`
+    return { ...decision, why, because: null, rulesAbove: [] }
+  }
+  return {
+    ...decision,
+    why: `${whatAndFor(decision)}: ${rule.because}`,
+    because: rule.because,
+    rulesAbove: rules.slice(0, index).map((above) => ({
+      ruleId: above.id,
+      mismatch: firstMismatch(above, decision.facts)?.text ?? 'every cell matches',
+    })),
+  }
+}
+
+/** Such as `SKIP (event type opted out) by rule "opted-out", for claim.paid, party found, opted out on …`. */
+function whatAndFor(decision: RecordedDecision): string {
+  const { facts, sendError, preferenceChange } = decision
+  const sent = sendError === null ? '' : `, refused by the sender (${sendError}),`
+  const situation = describeSituation(facts)
+  const known =
+    preferenceChange === null ? situation : withChange(situation, facts.optedOut, preferenceChange)
+  return `${describeVerdict(decision)}${sent} by rule "${decision.ruleId}", for ${facts.eventType}, ${known}`
+}
+
+/** The situation in words, with the change that made the preferences what they were. */
+function withChange(situation: string, optedOut: boolean, change: FollowedChange): string {
+  const by = change.changedBy === null ? '' : ` by ${change.changedBy}`
+  if (optedOut && change.optedOutAt !== null) {
+    return situation.replace('opted out', `opted out on ${change.optedOutAt}`)
+  }
+  return `${situation}, preferences of ${change.changedAt}${by}`
+}
+
+/** An explained entry in lines, for a terminal: what became of the event, then each attempt with its reasons. */
+export function describeEntry(entry: ExplainedLogEntry): string[] {
+  const party = entry.partyLocator === null ? 'nobody' : entry.partyLocator
+  const reason = entry.failureReason === null ? '' : ` (${entry.failureReason})`
+  return [
+    `${entry.locator} is ${entry.status}${reason}: ${entry.eventType} for ${party}, event ${entry.eventId}`,
+    ...entry.decisions.flatMap(describeDecision),
+    ...(entry.decisions.length === 0 ? ['No decision explains it.'] : []),
+  ]
+}
+
+function describeDecision(decision: ExplainedDecision): string[] {
+  const { topic, partition, offset, templateRevision, ruleTableRevision, receipt } = decision
+  return [
+    '',
+    `${decision.decidedAt}, attempt ${decision.attempt}: ${decision.why}`,
+    ...decision.rulesAbove.map(({ ruleId, mismatch }) => `  not by rule "${ruleId}": ${mismatch}`),
+    ...(receipt === null ? [] : [`  receipt: ${receipt}`]),
+    `  rule table ${ruleTableRevision}`,
+    ...(templateRevision === null ? [] : [`  template ${templateRevision}`]),
+    `  from ${topic}, partition ${partition}, offset ${offset}`,
+  ]
+}

@@ -1,0 +1,46 @@
+import { RuleTableError } from '../rules/faults.ts'
+import { loadRuleTable } from '../rules/load.ts'
+import type { Rule } from '../rules/rule.ts'
+
+/** The rules of each revision that decisions were made by, or why they cannot be told. */
+export type RulesOfOld = ReadonlyMap<string, readonly Rule[] | string>
+
+/** Some hundred kilobytes of rules at most; a few revisions made nearly all decisions that anyone asks about. */
+const REVISION_COUNT_MAX = 16
+
+/**
+ * Reads the rules of the past by revision, and remembers those that were read first: what stands under a hash never
+ * changes. `readSource` returns a rule table from the archive, null where there is none.
+ */
+export function rememberRules(readSource: (revision: string) => Promise<string | null>) {
+  const known = new Map<string, readonly Rule[] | string>()
+
+  async function rulesOf(revision: string): Promise<readonly Rule[] | string> {
+    const remembered = known.get(revision)
+    if (remembered !== undefined) return remembered
+    const source = await readSource(revision)
+    if (source === null) return 'the rule table of its time is not in the archive'
+    const rules = readRules(source)
+    const [oldest] = known.keys()
+    if (oldest !== undefined && known.size >= REVISION_COUNT_MAX) known.delete(oldest)
+    known.set(revision, rules)
+    return rules
+  }
+
+  return async (decisions: readonly { ruleTableRevision: string }[]): Promise<RulesOfOld> => {
+    const rules = new Map<string, readonly Rule[] | string>()
+    for (const { ruleTableRevision } of decisions) {
+      if (!rules.has(ruleTableRevision)) rules.set(ruleTableRevision, await rulesOf(ruleTableRevision))
+    }
+    return rules
+  }
+}
+
+function readRules(source: string): readonly Rule[] | string {
+  try {
+    return loadRuleTable(source).rules
+  } catch (error) {
+    if (!(error instanceof RuleTableError)) throw error
+    return 'the rule table of its time is none that this version can read'
+  }
+}

@@ -1,0 +1,52 @@
+import { type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+import type { Revision } from './archive.ts'
+
+/** Any fixed number: of replicas that start at once, one writes down what is in force and the others wait for it. */
+const ACTIVATION_LOCK = 4_006_003
+
+const revisionRow = z.object({ revision: z.string(), source: z.string() })
+
+/** A rule table that came into force. Times are in UTC with microseconds. */
+export interface Activation {
+  readonly revision: string
+  readonly gitCommit: string | null
+  readonly activatedAt: string
+}
+
+/**
+ * Writes down that an archived rule table is in force from now on. Null where it was in force already, else the one
+ * before it, if there was one: so that of any number of replicas with a new table only one learns that it is new.
+ */
+export function activateRuleTable(
+  pool: DatabasePool,
+  revision: string,
+  gitCommit: string | null,
+): Promise<{ readonly before: Revision | null } | null> {
+  return pool.transaction(async (tx) => {
+    await tx.query(sql.unsafe`SELECT pg_advisory_xact_lock(${ACTIVATION_LOCK})`)
+    const before = await tx.maybeOne(sql.type(revisionRow)`
+      SELECT revision, source
+      FROM notifications.rule_table_activation JOIN notifications.ruleset USING (revision)
+      ORDER BY id DESC LIMIT 1`)
+    if (before?.revision === revision) return null
+    // Not now(), when the transaction began to wait for its turn.
+    await tx.query(sql.unsafe`
+      INSERT INTO notifications.rule_table_activation (revision, git_commit, activated_at)
+      VALUES (${revision}, ${gitCommit}, clock_timestamp())`)
+    return { before }
+  })
+}
+
+const activationRow = z.object({
+  revision: z.string(),
+  gitCommit: z.string().nullable(),
+  activatedAt: z.string(),
+})
+
+/** All activations, the first one first: they are few. */
+export function listActivations(pool: DatabasePool): Promise<readonly Activation[]> {
+  return pool.any(sql.type(activationRow)`
+    SELECT revision, git_commit AS "gitCommit", activated_at AS "activatedAt"
+    FROM notifications.rule_table_activation ORDER BY id`)
+}

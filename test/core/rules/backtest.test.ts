@@ -1,0 +1,112 @@
+import t from 'tap'
+import { createBacktest, type DecisionGroup, describeBacktest } from '../../../src/core/rules/backtest.ts'
+import { diffRuleTables } from '../../../src/core/rules/diff.ts'
+import { SITUATIONS } from '../../../src/core/rules/situations.ts'
+import { above, DEFAULT_ROWS, tableOf } from './default-table.ts'
+
+const shipped = await tableOf(DEFAULT_ROWS)
+const muted = await tableOf(above('opted-out', 'muted,invoice.paid,found,,,,,SKIP,,muted,"We are silent."'))
+const reasonOf = (_: string, ruleId: string) => shipped.rules.find(({ id }) => id === ruleId)?.reason
+
+/** A group for every situation of some event types, as the shipped table decides them, of 1, 2, 3 … events. */
+function groups(): DecisionGroup[] {
+  return ['invoice.paid', 'claim.paid', 'unknown'].flatMap((eventType) =>
+    SITUATIONS.map((situation, i) => {
+      const facts = { eventType, ...situation }
+      const { ruleId, outcome, channel } = shipped.decide(facts)
+      const recorded = { facts, ruleId, outcome, channel, ruleTableRevision: 'r', invalidParty: false }
+      return { ...recorded, count: i + 1, sample: `NTF-${eventType}-${i}` }
+    }),
+  )
+}
+function backtest(candidate: typeof shipped, all = groups(), reason: typeof reasonOf = reasonOf) {
+  const test = createBacktest(candidate, reason)
+  for (const group of all) test.add(group)
+  return test.result()
+}
+const EVENTS = 3 * ((37 * 38) / 2)
+
+t.test('by the table that decided them no event changes', async (t) => {
+  t.match(backtest(shipped), { events: EVENTS, changed: 0, unchanged: EVENTS, byAnotherRule: 0, changes: [] })
+})
+
+t.test('it changes the events of just those situations that the diff of the tables names', async (t) => {
+  const { changes, changed, lines } = backtest(muted)
+  const diff = diffRuleTables(shipped, muted).changes
+  t.equal(diff.length, 24)
+  t.same(
+    changes.map(({ facts: { eventType: _, ...situation } }) => situation).sort(bySituation),
+    diff.map(({ situation }) => situation).sort(bySituation),
+  )
+  t.ok(changes.every(({ eventType, after }) => eventType === 'invoice.paid' && after.ruleId === 'muted'))
+  t.equal(changed, (24 * 25) / 2)
+  t.same(
+    lines.filter((line) => line.changed > 0).map(({ eventType, ruleId }) => `${eventType} ${ruleId}`),
+    ['email', 'in-app', 'no-email', 'no-phone', 'opted-out', 'sms'].map((ruleId) => `invoice.paid ${ruleId}`),
+  )
+})
+function bySituation(a: object, b: object): number {
+  return JSON.stringify(a) < JSON.stringify(b) ? -1 : 1
+}
+
+t.test('groups of the same change are added up, with some of their locators', async (t) => {
+  const [group] = groups().filter(({ ruleId }) => ruleId === 'email') as [DecisionGroup]
+  const all = ['a', 'b', 'c', 'd'].map((sample) => ({
+    ...group,
+    sample,
+    count: 10,
+    ruleTableRevision: sample,
+  }))
+  const { changes } = backtest(muted, all)
+  t.match(changes, [{ count: 40, samples: ['a', 'b', 'c'] }])
+  t.equal(changes.length, 1)
+})
+
+t.test('another rule with the same outcome, channel and reason changes nothing', async (t) => {
+  const renamed = await tableOf(DEFAULT_ROWS.map((row) => row.replace(/^email,/, 'by-email,')))
+  const { changed, byAnotherRule } = backtest(renamed)
+  t.equal(changed, 0)
+  t.ok(byAnotherRule > 0)
+})
+
+t.test('another reason changes an event, unless the reason is not known or no table’s', async (t) => {
+  const reworded = await tableOf(DEFAULT_ROWS.map((row) => row.replace(',no party locator,', ',nobody,')))
+  const [missing] = groups().filter(({ facts }) => facts.party === 'missing') as [DecisionGroup]
+  t.match(backtest(reworded, [missing]), { changed: missing.count, invalidParties: 0 })
+  t.match(
+    backtest(reworded, [missing], () => undefined),
+    { changed: 0 },
+  )
+  t.match(backtest(reworded, [{ ...missing, invalidParty: true }]), {
+    changed: 0,
+    invalidParties: missing.count,
+  })
+  const failing = await tableOf(DEFAULT_ROWS.map((row) => row.replace(',SKIP,,no party', ',FAIL,,no party')))
+  t.match(backtest(failing, [{ ...missing, invalidParty: true }]), { changed: missing.count })
+})
+
+t.test('however many event types were invented, the result stays small', async (t) => {
+  const [group] = groups() as [DecisionGroup]
+  const all = Array.from({ length: 3_000 }, (_, i) => ({
+    ...group,
+    facts: { ...group.facts, eventType: `type-${i}` },
+  }))
+  const { lines, events } = backtest(shipped, all)
+  t.equal(lines.length, 1_001)
+  t.equal(events, 3_000)
+  t.match(lines[0], { eventType: '(other event types)', unchanged: 2_000 })
+})
+
+t.test('the result is told in words', async (t) => {
+  const all = groups().filter(
+    ({ facts, ruleId }) => facts.eventType === 'invoice.paid' && ruleId === 'in-app',
+  )
+  t.same(describeBacktest(backtest(muted, all.slice(0, 2))), [
+    '19 events: 19 change, 0 do not',
+    '19 events change from SEND by IN_APP to SKIP (muted) for invoice.paid (rule "in-app" before, rule "muted" now):',
+    '    10: party found, not opted out, prefers IN_APP, no email on file, phone on file, such as NTF-invoice.paid-9',
+    '    9: party found, not opted out, prefers IN_APP, no email on file, no phone on file, such as NTF-invoice.paid-8',
+    'By event type and rule, unchanged and changed:',
+    '    invoice.paid, rule "in-app": 0, 19',
+  ])
+})

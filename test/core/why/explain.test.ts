@@ -1,0 +1,168 @@
+import t from 'tap'
+import type { RecordedDecision, RecordedLogEntry } from '../../../src/core/log-entry.ts'
+import { describeEntry, explain } from '../../../src/core/why/explain.ts'
+import { rememberRules } from '../../../src/core/why/rules.ts'
+import { ENTRY } from '../../http/fixture.ts'
+import { above, DEFAULT_ROWS, HEADINGS } from '../rules/default-table.ts'
+
+const TABLE_OF_OLD = [HEADINGS, ...DEFAULT_ROWS].join('\n')
+const TABLE_OF_TODAY = [
+  HEADINGS,
+  ...above('opted-out', 'muted,,found,,,,,SKIP,,muted,"We are silent today."'),
+].join('\n')
+const SOURCES = new Map([
+  ['old', TABLE_OF_OLD],
+  ['today', TABLE_OF_TODAY],
+  ['odd', 'not a table'],
+])
+const rulesOf = rememberRules(async (revision) => SOURCES.get(revision) ?? null)
+
+const FACTS = {
+  eventType: 'claim.paid',
+  party: 'found',
+  optedOut: false,
+  preferredChannel: 'SMS',
+  emailOnFile: true,
+  phoneOnFile: true,
+} as const
+
+function anEntryWith(...decisions: Partial<RecordedDecision>[]): RecordedLogEntry {
+  const {
+    why: _,
+    because: __,
+    rulesAbove: ___,
+    ...decision
+  } = ENTRY.decisions[0] as (typeof ENTRY.decisions)[0]
+  return {
+    ...ENTRY,
+    decisions: decisions.map((given) => ({
+      ...decision,
+      ruleId: 'sms',
+      channel: 'SMS',
+      ruleTableRevision: 'old',
+      preferenceChange: null,
+      facts: FACTS,
+      ...given,
+    })),
+  }
+}
+async function explained(...decisions: Partial<RecordedDecision>[]) {
+  const entry = anEntryWith(...decisions)
+  return explain(entry, await rulesOf(entry.decisions))
+}
+const whyOf = async (decision: Partial<RecordedDecision>) => (await explained(decision)).decisions[0]?.why
+
+t.test('a decision is told in one sentence, and why each rule above it did not apply', async (t) => {
+  const { decisions } = await explained({})
+  t.match(decisions, [
+    {
+      why: 'SEND by SMS by rule "sms", for claim.paid, party found, not opted out, prefers SMS, email on file, phone on file: The party prefers text messages, and we have its phone number.',
+      because: 'The party prefers text messages, and we have its phone number.',
+    },
+  ])
+  t.same(decisions[0]?.rulesAbove, [
+    { ruleId: 'unresolved', mismatch: '"party" must be unresolved, but is found' },
+    { ruleId: 'party-not-found', mismatch: '"party" must be not found, but is found' },
+    { ruleId: 'no-party', mismatch: '"party" must be missing, but is found' },
+    { ruleId: 'opted-out', mismatch: '"opted out" must be yes, but is no' },
+    { ruleId: 'no-email', mismatch: '"preferred channel" must be EMAIL, but is SMS' },
+    { ruleId: 'no-phone', mismatch: '"phone on file" must be no, but is yes' },
+    { ruleId: 'email', mismatch: '"preferred channel" must be EMAIL, but is SMS' },
+  ])
+})
+
+t.test('each decision is explained by the table of its own time', async (t) => {
+  const muted = { outcome: 'SKIP', ruleId: 'muted', reason: 'muted', ruleTableRevision: 'today' } as const
+  const { decisions } = await explained({}, muted)
+  t.match(decisions[0]?.because, /^The party prefers/)
+  t.equal(decisions[0]?.rulesAbove.length, 7)
+  t.equal(decisions[1]?.because, 'We are silent today.')
+  t.equal(decisions[1]?.rulesAbove.length, 3)
+})
+
+t.test('the change of preferences that it followed is told', async (t) => {
+  const optedOut = {
+    outcome: 'SKIP',
+    ruleId: 'opted-out',
+    reason: 'event type opted out',
+    facts: { ...FACTS, optedOut: true },
+  } as const
+  const changedAt = '2026-11-05T00:00:00.000001Z'
+  const optedOutAt = '2026-11-03T00:00:00.000001Z'
+  const preferenceChange = { changedAt, changedBy: 'ada', optedOutAt }
+  t.match(
+    await whyOf({ ...optedOut, preferenceChange }),
+    `SKIP (event type opted out) by rule "opted-out", for claim.paid, party found, opted out on ${optedOutAt}, prefers SMS`,
+  )
+  t.match(
+    await whyOf({ preferenceChange: { ...preferenceChange, optedOutAt: null } }),
+    `phone on file, preferences of ${changedAt} by ada: The party`,
+  )
+  t.match(
+    await whyOf({ preferenceChange: { changedAt, changedBy: null, optedOutAt: null } }),
+    `phone on file, preferences of ${changedAt}: The party`,
+  )
+})
+
+t.test('a sender that refused is told', async (t) => {
+  t.match(
+    await whyOf({ sendError: 'mailbox on fire' }),
+    'SEND by SMS, refused by the sender (mailbox on fire), by rule "sms", for claim.paid',
+  )
+})
+
+t.test('what cannot be told is said', async (t) => {
+  const cases = [
+    [
+      { ruleTableRevision: 'unknown' },
+      /phone on file \(the rule table of its time is not in the archive\)\.$/,
+    ],
+    [{ ruleTableRevision: 'odd' }, /\(the rule table of its time is none that this version can read\)\.$/],
+    [{ ruleId: 'gone' }, /\(the rule table of its time has no such rule\)\.$/],
+  ] as const
+  for (const [decision, words] of cases) {
+    const [told] = (await explained(decision)).decisions
+    t.match(told, { why: words, because: null })
+    t.same(told?.rulesAbove, [])
+  }
+})
+
+t.test('a rule table is read once, and the first ones are forgotten where there are very many', async (t) => {
+  const read: string[] = []
+  const remember = rememberRules(async (revision) => {
+    read.push(revision)
+    return TABLE_OF_OLD
+  })
+  const OLD = { ruleTableRevision: 'old' }
+  await remember([OLD, OLD])
+  await remember([OLD])
+  t.same(read, ['old'])
+  for (let i = 0; i < 16; i++) await remember([{ ruleTableRevision: `revision ${i}` }])
+  await remember([{ ruleTableRevision: 'revision 15' }])
+  t.equal(read.length, 17)
+  await remember([OLD])
+  t.equal(read.length, 18)
+})
+
+t.test('for a terminal an entry is told attempt by attempt', async (t) => {
+  const failed = {
+    attempt: 0,
+    outcome: 'FAIL',
+    ruleId: 'unresolved',
+    reason: 'contact could not be resolved: HTTP 500',
+    facts: { ...FACTS, party: 'unresolved', emailOnFile: null, phoneOnFile: null },
+    decidedAt: '2026-01-31T11:00:00.000000Z',
+    receipt: null,
+  } as const
+  const lines = describeEntry(await explained(failed, {}))
+  t.equal(lines[0], `${ENTRY.locator} is SENT: claim.rejected for PTY-1, event event-1`)
+  t.match(
+    lines[2],
+    /^2026-01-31T11:00:00.000000Z, attempt 0: FAIL \(contact could not be resolved: HTTP 500\) by rule/,
+  )
+  t.ok(lines.includes('  not by rule "opted-out": "opted out" must be yes, but is no'))
+  t.ok(lines.includes('  rule table old'))
+  t.ok(lines.includes('  receipt: recorded'))
+  t.equal(lines.at(-1), '  from claims, partition 2, offset 9007199254740993')
+  t.same(describeEntry({ ...ENTRY, decisions: [] }).at(-1), 'No decision explains it.')
+})

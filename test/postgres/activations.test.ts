@@ -1,0 +1,52 @@
+import pg from 'pg'
+import t from 'tap'
+import { activateRuleTable, listActivations } from '../../src/postgres/activations.ts'
+import { archive } from '../../src/postgres/archive.ts'
+import { openPool } from '../../src/postgres/pool.ts'
+import { createMigratedDatabase } from '../stack/databases.ts'
+
+const database = await createMigratedDatabase()
+const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 8 })
+const client = new pg.Client(database.url)
+await client.connect()
+t.teardown(async () => {
+  await client.end()
+  await pool.end()
+  await database.drop()
+})
+const FIRST = { revision: 'a', source: 'the first table' }
+const SECOND = { revision: 'b', source: 'the second table' }
+t.before(async () => {
+  for (const table of [FIRST, SECOND]) await archive(pool, table, [])
+})
+t.beforeEach(async () => {
+  await client.query('TRUNCATE notifications.rule_table_activation')
+})
+
+t.test('a start is an activation only where another table was in force before', async (t) => {
+  t.same(await activateRuleTable(pool, 'a', null), { before: null })
+  t.equal(await activateRuleTable(pool, 'a', 'c0ffee0'), null)
+  t.same(await activateRuleTable(pool, 'b', 'c0ffee1'), { before: FIRST })
+  t.same(await activateRuleTable(pool, 'a', 'c0ffee2'), { before: SECOND })
+  const activations = await listActivations(pool)
+  t.match(activations, [
+    { revision: 'a', gitCommit: null, activatedAt: /^\d{4}-.*\.\d{6}Z$/ },
+    { revision: 'b', gitCommit: 'c0ffee1' },
+    { revision: 'a', gitCommit: 'c0ffee2' },
+  ])
+  t.equal(activations.length, 3)
+})
+
+t.test('of many replicas that start at once one activates the table', async (t) => {
+  await activateRuleTable(pool, 'a', null)
+  const all = await Promise.all(Array.from({ length: 20 }, () => activateRuleTable(pool, 'b', null)))
+  t.same(
+    all.filter((activation) => activation !== null),
+    [{ before: FIRST }],
+  )
+  t.equal((await listActivations(pool)).length, 2)
+})
+
+t.test('a table that is not in the archive is not activated', async (t) => {
+  await t.rejects(activateRuleTable(pool, 'never archived', null))
+})

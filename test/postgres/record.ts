@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { v7 as uuidv7 } from 'uuid'
+import type { Contact } from '../../src/core/contact.ts'
+import { decide } from '../../src/core/decide.ts'
+import { composeEntry } from '../../src/core/entry.ts'
+import type { Preferences } from '../../src/core/preferences.ts'
+import { decideRetry } from '../../src/core/retry.ts'
+import { createRuleTable, type RuleTable } from '../../src/core/rules/table.ts'
+import { templates } from '../../src/generated/templates.ts'
+import { archive } from '../../src/postgres/archive.ts'
+import { loadCheckpoint } from '../../src/postgres/checkpoints.ts'
+import { commitChunk } from '../../src/postgres/commit-chunk.ts'
+import { commitRetries } from '../../src/postgres/commit-retries.ts'
+import { readDue } from '../../src/postgres/due-entries.ts'
+import type { DatabasePool } from '../../src/postgres/pool.ts'
+import { aChunk, anEntry } from './fixtures.ts'
+
+export const DEFAULT_TABLE = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
+
+/** What is known of one event when it is decided; what is left out is as for an event that is sent by EMAIL. */
+export interface Known {
+  readonly eventId: string
+  readonly eventType?: string
+  readonly reason?: string
+  readonly partyLocator?: string | null
+  readonly invalid?: boolean
+  readonly contact?: Contact
+  readonly preferences?: Preferences
+  /** What the sender answers; a receipt, unless told otherwise. */
+  readonly sendError?: string
+}
+
+const FOUND: Contact = { state: 'found', email: 'member@example.com', phone: null }
+export const UNRESOLVED: Contact = { state: 'unresolved', error: 'HTTP 500', unasked: false }
+
+export function ruleTable(source = DEFAULT_TABLE): Promise<RuleTable> {
+  return createRuleTable(source, [], sha256)
+}
+
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+/**
+ * Records events as the service does, by the real templates and a real rule table, in one chunk. Returns their
+ * locators in the order given.
+ */
+export async function record(
+  pool: DatabasePool,
+  all: readonly Known[],
+  table?: RuleTable,
+): Promise<readonly string[]> {
+  const inForce = table ?? (await ruleTable())
+  await archive(pool, inForce, [...templates.byEventType.values(), templates.generic])
+  const { offset: heldOffset } = await loadCheckpoint(pool, 'claims', 0)
+  const entries = all.map((known, i) => {
+    const { partyLocator = 'party-1', invalid = false, contact = FOUND, preferences } = known
+    const { event } = anEntry(known.eventId)
+    const { eventType = event.eventType, reason = null } = known
+    const party = { partyLocator, invalid }
+    const decision = decide(inForce.decide, eventType, party, contact, preferences)
+    return composeEntry(
+      `NTF-${uuidv7()}`,
+      { ...event, eventType, reason, partyLocator, partyLocatorInvalid: invalid },
+      heldOffset + BigInt(i + 1),
+      decision,
+      contact,
+      templates,
+    )
+  })
+  const errorOf = new Map(all.map(({ eventId, sendError = null }) => [eventId, sendError]))
+  const { kind } = await commitChunk(
+    pool,
+    aChunk(entries, {
+      heldOffset,
+      nextOffset: heldOffset + BigInt(all.length),
+      ruleTableRevision: inForce.revision,
+    }),
+    async (inserted) =>
+      new Map(
+        inserted
+          .filter(({ status }) => status === 'SENT')
+          .map(({ locator, event }) => {
+            const error = errorOf.get(event.eventId) ?? null
+            return [locator, { receipt: error === null ? 'recorded' : null, error }]
+          }),
+      ),
+  )
+  if (kind !== 'committed') throw new Error('another test of this database moved the checkpoint')
+  return entries.map(({ locator }) => locator)
+}
+
+/** Retries all failed rows, with what is known of every party by now. */
+export async function retryAll(
+  pool: DatabasePool,
+  contact: Contact = FOUND,
+  preferences?: Preferences,
+  table?: RuleTable,
+): Promise<void> {
+  const inForce = table ?? (await ruleTable())
+  const limits = { maxAgeMs: 3_600_000, attemptCountMax: 100, minPauseMs: -3_600_000 }
+  const { due } = await readDue(pool, limits, null, 1_000)
+  const retried = due.map((entry) => decideRetry(inForce.decide, entry, contact, preferences))
+  const deliver = async () =>
+    new Map(due.map(({ locator }) => [locator, { receipt: 'recorded', error: null }]))
+  await commitRetries(
+    pool,
+    inForce.revision,
+    retried.filter(({ decision }) => decision.outcome === 'SEND'),
+    deliver,
+    QUIET,
+  )
+  const others = retried.filter(({ decision }) => decision.outcome !== 'SEND')
+  await commitRetries(pool, inForce.revision, others, async () => new Map(), QUIET)
+}
+
+const QUIET = { error: () => {} }

@@ -1,0 +1,36 @@
+import pg from 'pg'
+import t from 'tap'
+import { openPool } from '../../src/postgres/pool.ts'
+import { record } from '../postgres/record.ts'
+import { createMigratedDatabase } from '../stack/databases.ts'
+import { command } from './command.ts'
+
+const database = await createMigratedDatabase()
+t.teardown(() => database.drop())
+const replay = (...args: string[]) => command(['replay', ...args], { DATABASE_URL: database.url })
+
+t.test('replay names what differs with exit code 1, and puts it back on demand', async (t) => {
+  const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
+  const [locator] = await record(pool, [{ eventId: 'a' }])
+  await pool.end()
+  const client = new pg.Client(database.url)
+  await client.connect()
+  await client.query('DELETE FROM notifications.notification_log')
+  await client.end()
+
+  t.same(await replay('--verify', '--json'), {
+    code: 1,
+    stdout:
+      `{"kind":"missing","locator":"${locator}","eventId":"a"}\n` +
+      '{"kind":"summary","entries":1,"differences":1,"restored":0,"left":1}\n',
+    stderr: '',
+  })
+  t.match(await replay('--rebuild'), { code: 0, stdout: /: 1 difference, 1 row put back, 0 left\n$/ })
+  t.same(await replay('--verify'), { code: 0, stdout: '1 entry compared: no difference\n', stderr: '' })
+})
+
+t.test('wrong usage ends with 2', async (t) => {
+  for (const args of [[], ['--verify', '--rebuild'], ['--verfy']]) {
+    t.match(await replay(...args), { code: 2, stdout: '' }, args.join(' '))
+  }
+})
