@@ -80,6 +80,12 @@ export function createBase(log: Logger, isUnavailable: (error: unknown) => boole
     }
     if (request.is404) throw new ProblemError('not-found')
   })
+  // The parser of queries keeps what it cannot decode as it came: a filter for another value than was meant.
+  app.addHook('preValidation', async ({ originalUrl, routeOptions }) => {
+    if (routeOptions.schema?.querystring !== undefined && !isPercentEncoded(originalUrl)) {
+      throw new ProblemError('invalid-request', { detail: 'The query is not a valid percent-encoded text.' })
+    }
+  })
   // The route's pattern, not its path and query: those name people.
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions } = request
@@ -94,6 +100,15 @@ export function createBase(log: Logger, isUnavailable: (error: unknown) => boole
 /** The size of a request's target and headers, without its token. */
 function headerBytes({ url = '', rawHeaders, headers: { authorization = '' } }: IncomingMessage): number {
   return rawHeaders.reduce((bytes, { length }) => bytes + length, url.length - authorization.length)
+}
+
+function isPercentEncoded(url: string): boolean {
+  try {
+    decodeURIComponent(url)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Node keeps the first of two and drops the other one silently (RFC 9112, 3.2, wants a 400). */
