@@ -1,10 +1,27 @@
 import { sql } from 'slonik'
+import { type ArrayElement, type ArrayType, binaryArray } from './binary-array.ts'
+
+/** What the parameter is, and what it becomes: a time is sent as its text. */
+const CASTS = {
+  text: { type: 'text', cast: sql.fragment`text[]` },
+  jsonb: { type: 'jsonb', cast: sql.fragment`jsonb[]` },
+  int4: { type: 'int4', cast: sql.fragment`int4[]` },
+  int8: { type: 'int8', cast: sql.fragment`int8[]` },
+  timestamptz: { type: 'text', cast: sql.fragment`text[]::timestamptz[]` },
+} as const satisfies Record<string, { type: ArrayType; cast: unknown }>
+
+type ColumnType = keyof typeof CASTS
+
+/** Values as one array parameter, see `binaryArray`. */
+export function arrayOf(columnType: ColumnType, values: readonly ArrayElement[]) {
+  const { type, cast } = CASTS[columnType]
+  return sql.fragment`${sql.binary(binaryArray(type, values))}::${cast}`
+}
 
 /**
  * Turns rows into one array parameter a column, the shape that `unnest` takes: a statement costs the same however many
  * rows it has. Usage: `const column = columnOf(rows)`, then `${column('text', (row) => row.name)}`.
  */
 export function columnOf<Row>(rows: readonly Row[]) {
-  return (type: string, of: (row: Row) => string | number | bigint | null | Buffer) =>
-    sql.array(rows.map(of), type)
+  return (type: ColumnType, of: (row: Row) => ArrayElement) => arrayOf(type, rows.map(of))
 }

@@ -2,6 +2,7 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { CHANNELS } from '../core/channel.ts'
 import type { Preferences } from '../core/preferences.ts'
+import { arrayOf } from './columns.ts'
 
 export interface LookedUp {
   /** Those of the event ids that have a log row already. */
@@ -32,7 +33,7 @@ export async function lookUp(
     SELECT
       ARRAY(
         SELECT event_id FROM notifications.notification_log
-        WHERE event_id = ANY(${sql.array(eventIds, 'text')})
+        WHERE event_id = ANY(${arrayOf('text', eventIds)})
       ) AS logged,
       coalesce((
         SELECT jsonb_agg(jsonb_build_object(
@@ -45,7 +46,7 @@ export async function lookUp(
           )
         ))
         FROM notifications.notification_preferences
-        WHERE party_locator = ANY(${sql.array(partyLocators, 'text')})
+        WHERE party_locator = ANY(${arrayOf('text', partyLocators)})
       ), '[]') AS preferences`)
   return {
     logged: new Set(row.logged),

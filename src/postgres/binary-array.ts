@@ -1,0 +1,58 @@
+/** Of the element types, as PostgreSQL numbers them in every database (catalog pg_type). */
+const OID = { text: 25, jsonb: 3802, int4: 23, int8: 20 } as const
+export type ArrayType = keyof typeof OID
+export type ArrayElement = string | number | bigint | null
+
+const HEADER_BYTES = 20
+const LENGTH_BYTES = 4
+const NULL_LENGTH = -1
+/** The first byte of a jsonb in binary; its text follows. */
+const JSONB_VERSION = 1
+const NUMBER_BYTES_MAX = 8
+
+/**
+ * A one-dimensional array in PostgreSQL's binary format, as `array_recv` takes it. As text, every element would have to
+ * be quoted here and parsed there. `text` and `jsonb` (JSON) take strings, `int4` and `int8` numbers or bigints.
+ */
+export function binaryArray(type: ArrayType, values: readonly ArrayElement[]): Buffer {
+  const bytes = Buffer.allocUnsafe(sizeMax(values))
+  const [dimensionCount, mayHoldNulls, firstIndex] = [1, 1, 1]
+  let end = 0
+  for (const field of [dimensionCount, mayHoldNulls, OID[type], values.length, firstIndex]) {
+    end = bytes.writeInt32BE(field, end)
+  }
+  for (const value of values) end = writeElement(bytes, end, type, value)
+  return bytes.subarray(0, end)
+}
+
+function sizeMax(values: readonly ArrayElement[]): number {
+  let size = HEADER_BYTES
+  for (const value of values) {
+    size += LENGTH_BYTES + (typeof value === 'string' ? 1 + Buffer.byteLength(value) : NUMBER_BYTES_MAX)
+  }
+  return size
+}
+
+/** Returns where the element ends. */
+function writeElement(bytes: Buffer, start: number, type: ArrayType, value: ArrayElement): number {
+  if (value === null) return bytes.writeInt32BE(NULL_LENGTH, start)
+  const end = writeValue(bytes, start + LENGTH_BYTES, type, value)
+  bytes.writeInt32BE(end - start - LENGTH_BYTES, start)
+  return end
+}
+
+function writeValue(bytes: Buffer, start: number, type: ArrayType, value: string | number | bigint): number {
+  switch (type) {
+    case 'int4':
+      return bytes.writeInt32BE(Number(value), start)
+    case 'int8':
+      return bytes.writeBigInt64BE(BigInt(value), start)
+    case 'jsonb':
+      bytes.writeUInt8(JSONB_VERSION, start)
+      return start + 1 + bytes.write(String(value), start + 1)
+    case 'text':
+      return start + bytes.write(String(value), start)
+    default:
+      return type satisfies never
+  }
+}
