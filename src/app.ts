@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { v7 as uuidv7 } from 'uuid'
 import packageJson from '../package.json' with { type: 'json' }
 import { type Assignment, createBacklog } from './backlog.ts'
 import type { Config } from './config.ts'
@@ -21,6 +20,7 @@ import { templates } from './generated/templates.ts'
 import { createHttp, createManagement, type Http } from './http/server.ts'
 import { createConsumer } from './kafka/consumer.ts'
 import { createEndsReader } from './kafka/ends.ts'
+import { createLocators } from './locators.ts'
 import { createPartyClient, type PartyClient } from './party/client.ts'
 import { patiently } from './patience.ts'
 import { activateRuleTable } from './postgres/activations.ts'
@@ -331,7 +331,7 @@ function createPipeline(
     ruleTable,
     templates,
     isConflict,
-    newLocator: () => `NTF-${uuidv7()}`,
+    newLocator: createLocators(),
   }
 }
 

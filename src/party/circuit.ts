@@ -27,6 +27,7 @@ export function createCircuit(probe: (earlierCount: number) => Promise<Answer>, 
   )
   let down: Contact | null = null
   let openingCount = 0
+  let hasOutages = false
   let probeCount = 0
   let timer: NodeJS.Timeout | undefined
   let closed = false
@@ -74,6 +75,9 @@ export function createCircuit(probe: (earlierCount: number) => Promise<Answer>, 
     const answer = await ask()
     // An answer to what was asked before the circuit opened must not overrule the probe.
     if (answer.outage === null || askedIn !== openingCount) return answer
+    // Almost every answer is good and ends no row of outages: the breaker would cost more than the look-up's own code.
+    if (!answer.outage && !hasOutages) return answer
+    hasOutages = answer.outage
     return breaker.execute(() => answer)
   }
 
