@@ -14,7 +14,7 @@ AGAINST := main
 SNAPSHOT := test/core/rules/outcomes.snapshot.cjs
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-reads check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage rules-check rules-diff rules-accept rules-summary rules-commit chaos
+.PHONY: help build run test migrate bench bench-latency bench-reads check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage rules-check rules-diff rules-accept rules-summary rules-commit chaos
 
 help: ## Show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -67,8 +67,11 @@ rules-commit: ## Commit the outcomes that make rules-accept recorded, if there a
 migrate: build ## Bring the schema of DATABASE_URL up to date
 	@$(NODE) src/main.ts migrate
 
-bench: build ## Throughput against a plain implementation, in one run
+bench: build ## Throughput against a plain implementation and the floor under any, in one run
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/main.ts
+
+bench-latency: build ## Time from publishing to commit at parts of the capacity, against the floor
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/latency.ts
 
 bench-reads: build ## Reads of the log against a bare route that runs the same query, in one run
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/reads.ts

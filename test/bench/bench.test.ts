@@ -9,15 +9,14 @@ import { CPU_OF } from './round.ts'
 const MAIN = fileURLToPath(new URL('main.ts', import.meta.url))
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'figures of the mock broker would mean nothing'
 
-t.test('a run compares both sides and finds nothing wrong', { skip: SKIP_MOCK }, async (t) => {
+t.test('a run compares all sides and finds nothing wrong', { skip: SKIP_MOCK }, async (t) => {
   const { stdout } = await promisify(execFile)(process.execPath, [MAIN, '--json'], {
     env: { ...process.env, EVENTS: '400', PLAIN_EVENTS: '150', ROUNDS: '1' },
   })
   const report: Report = JSON.parse(stdout)
   t.strictSame(report.faults, [])
-  t.strictSame(report.settings, { roundCount: 1, eventCount: { ours: 400, plain: 150 } })
-  t.ok(report.ratio.median > 0)
-  for (const side of ['ours', 'plain']) {
+  t.strictSame(report.settings, { roundCount: 1, eventCount: { ours: 400, floor: 400, plain: 150 } })
+  for (const side of ['ours', 'floor', 'plain']) {
     const [measured, ...more] = report.sides[side] ?? []
     t.strictSame(more, [])
     t.ok(measured && measured.eventsPerSecond > 0, side)
@@ -25,17 +24,30 @@ t.test('a run compares both sides and finds nothing wrong', { skip: SKIP_MOCK },
     t.strictSame(Object.keys(measured?.cpu ?? {}), [...CPU_OF])
   }
 
+  const stageNames = report.stages.map(({ name }) => name)
+  t.strictSame(stageNames, [
+    'parse',
+    'ids and preferences',
+    'contact look-up',
+    'decide',
+    'render',
+    'write statements',
+    'commit',
+  ])
+
   const text = describe(report)
-  t.match(text, /^ +ours +plain$/m)
-  t.match(text, /^events\/s +[\d,]+ +[\d,]+$/m)
-  t.match(text, /^ours : plain = \d+\.\d$/m)
+  t.match(text, /^ +ours +floor +plain$/m)
+  t.match(text, /^events\/s +[\d,]+ +[\d,]+ +[\d,]+$/m)
+  t.match(text, /^ours : plain = \d+\.\d\d$/m)
+  t.match(text, /^ours : floor = \d+\.\d\d$/m)
 })
 
 t.test('a fault is said below the table', async (t) => {
   const report: Report = {
     settings: { roundCount: 2, eventCount: { ours: 1_000, plain: 10 } },
     sides: {},
-    ratio: { median: 2, min: 1.5, max: 2.5 },
+    ratios: { plain: { median: 2, min: 1.5, max: 2.5 } },
+    stages: [],
     faults: ['round 1, ours: 9 rows of 10 distinct event ids'],
   }
   t.match(describe(report), /\nWRONG: round 1, ours: 9 rows of 10 distinct event ids\n/)

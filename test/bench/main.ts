@@ -1,48 +1,52 @@
 // node test/stack/with-stack.ts -- node test/bench/main.ts [--json]
-// Compares the service with a plain implementation: the same events through a real broker into a real database, round
-// by round in turn. EVENTS, PLAIN_EVENTS (each a round) and ROUNDS set the sizes. Exits 1 where an outcome is wrong.
-import { constants } from 'node:os'
+// Compares the service with a plain implementation and with the floor under it: the same events through a real broker
+// into a real database, round by round in turn. EVENTS, PLAIN_EVENTS (each a round) and ROUNDS set the sizes. Exits 1
+// where an outcome is wrong.
 import { parseArgs } from 'node:util'
 import { startContacts } from './contacts.ts'
+import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
 import { describe, type Report, spreadOf } from './report.ts'
 import { type Measured, runRound } from './round.ts'
-import { ours, plain } from './sides.ts'
+import { floor, ours, plain, type Side } from './sides.ts'
+import { measureStages, type Stage } from './stages.ts'
 
 const { values: flags } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
-const brokers = process.env.MQ_BROKERS
-if (!brokers) throw new Error('MQ_BROKERS is not set: run this by `make bench`')
-const roundCount = numberFrom('ROUNDS', 3)
+const brokers = brokersFromEnvironment()
+const roundCount = numberFrom('ROUNDS', 5)
+const eventCount = numberFrom('EVENTS', 100_000)
 const sides = [
-  { side: ours, eventCount: numberFrom('EVENTS', 100_000) },
+  { side: ours, eventCount },
+  { side: floor, eventCount },
   { side: plain, eventCount: numberFrom('PLAIN_EVENTS', 10_000) },
 ]
 const WARM_UP_PART = 0.1
+const STAGES_EVENT_COUNT_MAX = 20_000
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  // What was started ends with this process, by its exit handlers.
-  process.once(signal, () => process.exit(128 + constants.signals[signal]))
-}
-// kafkajs computes a time-out of "now" as a negative number, which Node would report in the middle of ours.
-process.removeAllListeners('warning')
+endWithSignals()
 
 const results: Record<string, Measured[]> = Object.fromEntries(sides.map(({ side }) => [side.name, []]))
 const faults: string[] = []
 const contacts = await startContacts()
+let stages: readonly Stage[] = []
 try {
+  stages = await measureStages(contacts, Math.min(eventCount, STAGES_EVENT_COUNT_MAX))
   for (let round = 1; round <= roundCount; round++) await compare(round)
 } finally {
   contacts.stop()
 }
-const rates = sides.map(({ side }) =>
-  (results[side.name] ?? []).map(({ eventsPerSecond }) => eventsPerSecond),
-)
+const rates = (side: Side) => (results[side.name] ?? []).map(({ eventsPerSecond }) => eventsPerSecond)
+const ratioOf = (side: Side) => {
+  const others = rates(side)
+  return spreadOf(rates(ours).map((rate, round) => rate / (others[round] ?? Number.NaN)))
+}
 const report: Report = {
   settings: {
     roundCount,
     eventCount: Object.fromEntries(sides.map(({ side, eventCount }) => [side.name, eventCount])),
   },
   sides: results,
-  ratio: spreadOf((rates[0] ?? []).map((rate, round) => rate / (rates[1]?.[round] ?? Number.NaN))),
+  ratios: { plain: ratioOf(plain), floor: ratioOf(floor) },
+  stages,
   faults,
 }
 process.stdout.write(flags.json ? `${JSON.stringify(report)}\n` : describe(report))
@@ -52,7 +56,7 @@ process.exitCode = faults.length === 0 ? 0 : 1
 async function compare(round: number): Promise<void> {
   const comparedCount = Math.min(...sides.map(({ eventCount }) => eventCount))
   const hashes = new Set<string>()
-  for (const { side, eventCount } of round % 2 === 0 ? sides.toReversed() : sides) {
+  for (const { side, eventCount } of rotated(sides, round)) {
     const warmUpCount = Math.ceil(eventCount * WARM_UP_PART)
     const measured = await runRound({
       side,
@@ -61,7 +65,7 @@ async function compare(round: number): Promise<void> {
       warmUpCount,
       comparedCount,
       contacts,
-      brokers: brokers as string,
+      brokers,
     })
     results[side.name]?.push(measured)
     hashes.add(measured.rowsHash)
@@ -73,9 +77,7 @@ async function compare(round: number): Promise<void> {
   if (hashes.size > 1) faults.push(`round ${round}: the sides wrote different rows for the same events`)
 }
 
-function numberFrom(name: string, byDefault: number): number {
-  const text = process.env[name] ?? String(byDefault)
-  if (!/^[1-9]\d*$/.test(text))
-    throw new Error(`${name} must be a whole number above 0, not ${JSON.stringify(text)}`)
-  return Number(text)
+function rotated<Item>(items: readonly Item[], by: number): Item[] {
+  const first = by % items.length
+  return [...items.slice(first), ...items.slice(0, first)]
 }

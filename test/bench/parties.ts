@@ -4,16 +4,26 @@ import type { Random } from './random.ts'
 
 export const PARTY_COUNT = 100_000
 const WITH_PREFERENCES_ONE_IN = 10
+const PHONE = '+44 20 7946 0000'
 
 /** One of all parties, each as likely as the next. */
 export function partyLocatorOf(random: Random): string {
   return locatorOf(random.below(PARTY_COUNT))
 }
 
-/** Of 100 parties one is unknown, two have no email and one no phone; the prefix tells the stand-in. */
+/** Of 100 parties one is unknown, two have no email and one no phone; the prefix tells `contactOf`. */
 function locatorOf(number: number): string {
   const prefix = ['unknown', 'no-email', 'no-email', 'no-phone'][number % 100] ?? 'party'
   return `${prefix}-${number.toString().padStart(6, '0')}`
+}
+
+/** What policy administration says of a party; null of an unknown one. */
+export function contactOf(locator: string): { email: string | null; phone: string | null } | null {
+  if (locator.startsWith('unknown-')) return null
+  return {
+    email: locator.startsWith('no-email-') ? null : `${locator}@example.com`,
+    phone: locator.startsWith('no-phone-') ? null : PHONE,
+  }
 }
 
 /** Gives every tenth party preferences: all channels alike, and every second of them opts out of two event types. */

@@ -1,12 +1,14 @@
 import { CPU_OF, type Measured } from './round.ts'
+import type { Stage } from './stages.ts'
 
 /** What one benchmark found, as `--json` prints it. */
 export interface Report {
   readonly settings: { readonly roundCount: number; readonly eventCount: Readonly<Record<string, number>> }
   /** By the side's name, one element a round. */
   readonly sides: Readonly<Record<string, readonly Measured[]>>
-  /** How many times the events/s of the second side the first does, a round each. */
-  readonly ratio: Spread
+  /** By the other side's name: how many times its events/s ours are, in each round. */
+  readonly ratios: Readonly<Record<string, Spread>>
+  readonly stages: readonly Stage[]
   readonly faults: readonly string[]
 }
 
@@ -32,11 +34,11 @@ const CPU_WORDS = {
 }
 
 /** One table for people: medians, and in brackets the least and the most of any round. */
-export function describe({ settings, sides, ratio, faults }: Report): string {
+export function describe({ settings, sides, ratios, stages, faults }: Report): string {
   const names = Object.keys(sides)
   const row = (title: string, digits: number, of: (measured: Measured) => number | null) => [
     title,
-    ...names.map((name) => cell((sides[name] ?? []).map(of), digits)),
+    ...names.map((name) => cellOf((sides[name] ?? []).map(of), digits)),
   ]
   const table = [
     ['', ...names],
@@ -49,15 +51,26 @@ export function describe({ settings, sides, ratio, faults }: Report): string {
   return [
     `rounds: ${settings.roundCount}; events a round: ${counts}; medians (least–most)`,
     '',
-    ...aligned(table),
+    ...tableOf(table),
     '',
-    `${names.join(' : ')} = ${format(ratio, 1)}`,
+    ...tableOf(stageTable(stages)),
+    '',
+    ...Object.entries(ratios).map(([name, ratio]) => `ours : ${name} = ${format(ratio, 2)}`),
     ...faults.map((fault) => `WRONG: ${fault}`),
     '',
   ].join('\n')
 }
 
-function cell(values: readonly (number | null)[], digits: number): string {
+function stageTable(stages: readonly Stage[]): string[][] {
+  const us = (value: number | null) => cellOf([value], 1)
+  return [
+    ['stage of ours, alone, CPU µs/event', CPU_WORDS.process, CPU_WORDS.postgres],
+    ...stages.map(({ name, processUs, postgresUs }) => [name, us(processUs), us(postgresUs)]),
+  ]
+}
+
+/** The median and, where they differ, the least and the most of what is known. */
+export function cellOf(values: readonly (number | null)[], digits: number): string {
   const known = values.filter((value) => value !== null)
   return known.length === 0 ? '–' : format(spreadOf(known), digits)
 }
@@ -68,7 +81,8 @@ function format({ median, min, max }: Spread, digits: number): string {
   return min === max ? text(median) : `${text(median)} (${text(min)}–${text(max)})`
 }
 
-function aligned(table: readonly (readonly string[])[]): string[] {
+/** Lines whose columns stand below each other. */
+export function tableOf(table: readonly (readonly string[])[]): string[] {
   const widths = table[0]?.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0))) ?? []
   return table.map((row) =>
     row

@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
-import { createMigratedDatabase } from '../stack/databases.ts'
-import { createTopics, endOffsets, produce, type TestMessage } from '../stack/topics.ts'
+import type pg from 'pg'
+import { endOffsets, produce, type TestMessage } from '../stack/topics.ts'
+import { inArena } from './arena.ts'
 import type { Contacts } from './contacts.ts'
 import { cpuMsOf, cpuMsOfFamily, cpuMsOfMachine, parentPidOf, peakMemoryMbOf } from './cpu.ts'
 import { type BenchEvent, generateEvents, type TopicName } from './events.ts'
-import { insertPreferences } from './parties.ts'
-import type { Running, Side, SideEnv } from './sides.ts'
+import type { Running, Side } from './sides.ts'
 
 export interface RoundOptions {
   readonly side: Side
@@ -36,7 +35,6 @@ export interface Measured {
 export const CPU_OF = ['process', 'postgres', 'contacts', 'else'] as const
 type CpuOf = (typeof CPU_OF)[number]
 
-const PARTITION_COUNT = 3
 const PUBLISH_COUNT_MAX = 10_000
 const POLL_INTERVAL_MS = 25
 /** Without one more event committed; the start of a side is the longest such time. */
@@ -46,45 +44,24 @@ const STALL_MAX_MS = 60_000
  * Has one side work off a backlog, with a database and topics of its own, and measures it from the commit that ends the
  * warm-up to the last one. Both are seen from outside, as checkpoints in the database, in the same way for every side.
  */
-export async function runRound(options: RoundOptions): Promise<Measured> {
+export function runRound(options: RoundOptions): Promise<Measured> {
   const { side, seed, eventCount, warmUpCount, brokers, contacts } = options
   const totalCount = warmUpCount + eventCount
-  const [database, topics] = await Promise.all([
-    createMigratedDatabase(),
-    createTopics(brokers, { claims: PARTITION_COUNT, billing: PARTITION_COUNT, enrollment: PARTITION_COUNT }),
-  ])
-  const client = new pg.Client({ connectionString: database.url })
-  await client.connect()
-  try {
-    await insertPreferences(client)
+  return inArena(brokers, contacts, async ({ client, topics, start }) => {
     const distinctCount = await publish(brokers, topics, generateEvents(seed, totalCount))
     // Neither side shall pay for the pages that were made dirty before it.
     await client.query('CHECKPOINT')
     const lookUpsBefore = await contacts.requestCount()
-    const env: SideEnv = {
-      DATABASE_URL: database.url,
-      MQ_BROKERS: brokers,
-      MQ_TOPICS: Object.values(topics).join(','),
-      MQ_GROUP_ID: topics.claims.replace('claims', side.name),
-      POLICY_ADMIN_URL: contacts.url,
+    const running = await start(side)
+    const window = await measure(client, running, contacts, { warmUpCount, totalCount })
+    return {
+      ...window,
+      lookUpsPerEvent: ((await contacts.requestCount()) - lookUpsBefore) / totalCount,
+      peakMemoryMb: await peakMemoryMbOf(running.pid),
+      rowsHash: await rowsHash(client, firstIds(seed, options.comparedCount)),
+      faults: await findFaults(client, brokers, topics, distinctCount),
     }
-    const running = await side.start(env)
-    try {
-      const window = await measure(client, running, contacts, { warmUpCount, totalCount })
-      return {
-        ...window,
-        lookUpsPerEvent: ((await contacts.requestCount()) - lookUpsBefore) / totalCount,
-        peakMemoryMb: await peakMemoryMbOf(running.pid),
-        rowsHash: await rowsHash(client, firstIds(seed, options.comparedCount)),
-        faults: await findFaults(client, brokers, topics, distinctCount),
-      }
-    } finally {
-      await running.stop()
-    }
-  } finally {
-    await client.end()
-    await database.drop()
-  }
+  })
 }
 
 /** Publishes all, in order, and returns how many distinct ids there are. */

@@ -49,20 +49,28 @@ export const ours: Side = {
 /** What one would write first: see plain.ts. */
 export const plain: Side = {
   name: 'plain',
-  start: async (env) => {
-    const child = fork(fileURLToPath(new URL('plain.ts', import.meta.url)), {
-      env: { ...process.env, ...env },
-      // kafkajs computes a time-out of "now" as a negative number.
-      execArgv: ['--disable-warning=TimeoutNegativeWarning'],
-    })
-    const exited = once(child, 'exit').then(([code, signal]) => `ended with ${signal ?? code}`)
-    return {
-      pid: child.pid ?? 0,
-      exited,
-      stop: () => {
-        if (child.connected) child.disconnect()
-        return exited
-      },
-    }
-  },
+  start: (env) => startProgram(new URL('plain.ts', import.meta.url), env),
+}
+
+/** What no such service can do without: see floor.ts. */
+export const floor: Side = {
+  name: 'floor',
+  start: (env) => startProgram(new URL('floor.ts', import.meta.url), env),
+}
+
+async function startProgram(program: URL, env: SideEnv): Promise<Running> {
+  const child = fork(fileURLToPath(program), {
+    env: { ...process.env, ...env },
+    // kafkajs computes a time-out of "now" as a negative number.
+    execArgv: ['--disable-warning=TimeoutNegativeWarning'],
+  })
+  const exited = once(child, 'exit').then(([code, signal]) => `ended with ${signal ?? code}`)
+  return {
+    pid: child.pid ?? 0,
+    exited,
+    stop: () => {
+      if (child.connected) child.disconnect()
+      return exited
+    },
+  }
 }

@@ -1,0 +1,53 @@
+import pg from 'pg'
+import { createMigratedDatabase } from '../stack/databases.ts'
+import { createTopics } from '../stack/topics.ts'
+import type { Contacts } from './contacts.ts'
+import type { TopicName } from './events.ts'
+import { insertPreferences } from './parties.ts'
+import type { Running, Side } from './sides.ts'
+
+/** What one run has to itself. */
+export interface Arena {
+  readonly client: pg.Client
+  /** The real names of the topics. */
+  readonly topics: Record<TopicName, string>
+  /** Starts a side here; it is stopped at the end. */
+  start(side: Side): Promise<Running>
+}
+
+/** Of each topic. */
+export const PARTITION_COUNT = 3
+
+/** Makes a database, with the parties' preferences, and topics, and removes the database again. */
+export async function inArena<T>(
+  brokers: string,
+  contacts: Contacts,
+  use: (arena: Arena) => Promise<T>,
+): Promise<T> {
+  const [database, topics] = await Promise.all([
+    createMigratedDatabase(),
+    createTopics(brokers, { claims: PARTITION_COUNT, billing: PARTITION_COUNT, enrollment: PARTITION_COUNT }),
+  ])
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  const started: Running[] = []
+  const start = async (side: Side) => {
+    const running = await side.start({
+      DATABASE_URL: database.url,
+      MQ_BROKERS: brokers,
+      MQ_TOPICS: Object.values(topics).join(','),
+      MQ_GROUP_ID: topics.claims.replace('claims', side.name),
+      POLICY_ADMIN_URL: contacts.url,
+    })
+    started.push(running)
+    return running
+  }
+  try {
+    await insertPreferences(client)
+    return await use({ client, topics, start })
+  } finally {
+    await Promise.all(started.map((running) => running.stop()))
+    await client.end()
+    await database.drop()
+  }
+}

@@ -1,0 +1,161 @@
+import pg from 'pg'
+import { pino } from 'pino'
+import { sql } from 'slonik'
+import { z } from 'zod'
+import { type Decision, decide } from '../../src/core/decide.ts'
+import { composeEntry } from '../../src/core/entry.ts'
+import { type Event, parseEvent } from '../../src/core/event.ts'
+import type { Message } from '../../src/core/message.ts'
+import { templates } from '../../src/generated/templates.ts'
+import { createLocators } from '../../src/locators.ts'
+import { createPartyClient } from '../../src/party/client.ts'
+import { loadCheckpoint, lockCheckpoint, moveCheckpoint } from '../../src/postgres/checkpoints.ts'
+import { insertDecisions, insertEntries } from '../../src/postgres/entries.ts'
+import { lookUp } from '../../src/postgres/look-up.ts'
+import { openPool } from '../../src/postgres/pool.ts'
+import { readPolicy } from '../../src/rule-files.ts'
+import { createMigratedDatabase } from '../stack/databases.ts'
+import type { Contacts } from './contacts.ts'
+import { cpuMsOf } from './cpu.ts'
+import { type BenchEvent, generateEvents } from './events.ts'
+import { insertPreferences } from './parties.ts'
+
+/** CPU µs for each event, in our process and in the database's; null where that cannot be known. */
+export interface Stage {
+  readonly name: string
+  readonly processUs: number
+  readonly postgresUs: number | null
+}
+
+const CHUNK_EVENT_COUNT = 500
+const PLACE = { topic: 'claims', partition: 0 }
+
+/**
+ * The stages of a chunk's way, each measured while all else stands still, for so many events and after half as many that
+ * are not measured. What it costs to have the messages from the broker and to send is in none of them.
+ */
+export async function measureStages(contacts: Contacts, eventCount: number): Promise<readonly Stage[]> {
+  const { database, pool, backendPid } = await openDatabase()
+  const parties = createPartyClient({
+    baseUrl: contacts.url,
+    connectionCountMax: 32,
+    deadlineMs: 60_000,
+    log: pino({ enabled: false }),
+  })
+  const { ruleTable, envelopeMap } = await readPolicy()
+  const newLocator = createLocators()
+  const clock = createClock(backendPid)
+  let { offset: checkpoint } = await loadCheckpoint(pool, PLACE.topic, PLACE.partition)
+
+  async function runAll(messages: readonly Message[]): Promise<void> {
+    for (let start = 0; start < messages.length; start += CHUNK_EVENT_COUNT) {
+      await runChunk(messages.slice(start, start + CHUNK_EVENT_COUNT))
+    }
+  }
+
+  async function runChunk(messages: readonly Message[]): Promise<void> {
+    const parsed = await clock.time('parse', () =>
+      messages.map((message) => parseEvent(message, envelopeMap)).filter((one) => one.kind === 'event'),
+    )
+    const events = [...new Map(parsed.map(({ event }) => [event.eventId, event])).values()]
+    const partyLocators = [...new Set(events.flatMap(({ partyLocator }) => partyLocator ?? []))]
+    const eventIds = events.map(({ eventId }) => eventId)
+    const known = await clock.time('ids and preferences', () => lookUp(pool, eventIds, partyLocators))
+    const found = await clock.time('contact look-up', () => parties.lookUp(partyLocators))
+    const fresh = events.filter(({ eventId }) => !known.logged.has(eventId))
+    const contactOf = (event: Event) => found.get(event.partyLocator ?? '')
+    const decisions = await clock.time('decide', () =>
+      fresh.map((event) => {
+        const recipient = { partyLocator: event.partyLocator, invalid: event.partyLocatorInvalid }
+        const preferences = known.preferences.get(event.partyLocator ?? '')
+        return decide(ruleTable.decide, event.eventType, recipient, contactOf(event), preferences)
+      }),
+    )
+    const entries = await clock.time('render', () =>
+      fresh
+        .map((event, i) =>
+          composeEntry(newLocator(), event, BigInt(i), decisions[i] as Decision, contactOf(event), templates),
+        )
+        .sort((a, b) => (a.event.eventId < b.event.eventId ? -1 : 1)),
+    )
+    checkpoint += BigInt(messages.length)
+    let committed: () => Promise<void> = async () => {}
+    await pool.transaction(async (tx) => {
+      const provenance = { ...PLACE, ruleTableRevision: ruleTable.revision }
+      await clock.time('write statements', async () => {
+        await lockCheckpoint(tx, PLACE.topic, PLACE.partition)
+        await insertEntries(tx, entries)
+        await insertDecisions(tx, entries, new Map(), provenance)
+        await moveCheckpoint(tx, PLACE.topic, PLACE.partition, checkpoint, null)
+      })
+      committed = await clock.start('commit')
+    })
+    await committed()
+  }
+
+  try {
+    const warmUpCount = Math.ceil(eventCount / 2)
+    const messages = [...generateEvents(1, warmUpCount + eventCount)].map(toMessage)
+    await runAll(messages.slice(0, warmUpCount))
+    clock.reset()
+    await runAll(messages.slice(warmUpCount))
+    return clock.stages(eventCount)
+  } finally {
+    await parties.close()
+    await pool.end()
+    await database.drop()
+  }
+}
+
+function toMessage({ value }: BenchEvent, offset: number): Message {
+  return { offset: BigInt(offset), key: null, value: Buffer.from(value), headers: {} }
+}
+
+/** With one connection only, so that one process of the database does all the work. */
+async function openDatabase() {
+  const database = await createMigratedDatabase()
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  await insertPreferences(client)
+  await client.end()
+  const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
+  const pid = z.object({ pid: z.number() })
+  return { database, pool, backendPid: await pool.oneFirst(sql.type(pid)`SELECT pg_backend_pid() AS pid`) }
+}
+
+/** Adds up, by name, the CPU that pieces of work took in this process and in that one of the database. */
+function createClock(backendPid: number) {
+  const sums = new Map<string, { processUs: number; postgresMs: number }>()
+
+  /** Resolves to what ends the piece. */
+  async function start(name: string): Promise<() => Promise<void>> {
+    const postgresMs = await cpuMsOf(backendPid)
+    const own = process.cpuUsage()
+    return async () => {
+      const { user, system } = process.cpuUsage(own)
+      const postgresEndMs = await cpuMsOf(backendPid)
+      const sum = sums.get(name) ?? { processUs: 0, postgresMs: 0 }
+      sums.set(name, {
+        processUs: sum.processUs + user + system,
+        postgresMs: sum.postgresMs + (postgresEndMs ?? Number.NaN) - (postgresMs ?? Number.NaN),
+      })
+    }
+  }
+
+  return {
+    start,
+    time: async <T>(name: string, work: () => T | Promise<T>): Promise<T> => {
+      const end = await start(name)
+      const value = await work()
+      await end()
+      return value
+    },
+    reset: () => sums.clear(),
+    stages: (eventCount: number): Stage[] =>
+      [...sums].map(([name, { processUs, postgresMs }]) => ({
+        name,
+        processUs: processUs / eventCount,
+        postgresUs: Number.isNaN(postgresMs) ? null : (postgresMs * 1_000) / eventCount,
+      })),
+  }
+}
