@@ -2,7 +2,7 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { Revision } from './archive.ts'
 
-/** Any fixed number: of replicas that start at once, one writes down what is in force and the others wait for it. */
+/** Any fixed number: of replicas that start at once one writes down what is in force, and the others wait for it. */
 const ACTIVATION_LOCK = 4_006_003
 
 const revisionRow = z.object({ revision: z.string(), source: z.string() })
