@@ -121,6 +121,8 @@ function plainProperties(dir: string, port: number, controllerPort: number) {
     'broker.heartbeat.interval.ms': 1_000,
     // The default, 128 MB, is a quarter of the heap.
     'log.cleaner.dedupe.buffer.size': 16 * 1024 * 1024,
+    // Where nothing is to be compacted it looks again after this time; the default is 15 s.
+    'log.cleaner.backoff.ms': 1_000,
   }
 }
 
