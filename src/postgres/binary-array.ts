@@ -12,7 +12,8 @@ const NUMBER_BYTES_MAX = 8
 
 /**
  * A one-dimensional array in PostgreSQL's binary format, as `array_recv` takes it. As text, every element would have to
- * be quoted here and parsed there. `text` and `jsonb` (JSON) take strings, `int4` and `int8` numbers or bigints.
+ * be quoted here and parsed there. `text` and `jsonb` (JSON) take strings, `int4` and `int8` numbers,
+ * bigints or their digits.
  */
 export function binaryArray(type: ArrayType, values: readonly ArrayElement[]): Buffer {
   const bytes = Buffer.allocUnsafe(sizeMax(values))
@@ -28,7 +29,9 @@ export function binaryArray(type: ArrayType, values: readonly ArrayElement[]): B
 function sizeMax(values: readonly ArrayElement[]): number {
   let size = HEADER_BYTES
   for (const value of values) {
-    size += LENGTH_BYTES + (typeof value === 'string' ? 1 + Buffer.byteLength(value) : NUMBER_BYTES_MAX)
+    // A number may come as its digits, which can be fewer than its bytes.
+    const textBytes = typeof value === 'string' ? 1 + Buffer.byteLength(value) : 0
+    size += LENGTH_BYTES + Math.max(textBytes, NUMBER_BYTES_MAX)
   }
   return size
 }
