@@ -33,6 +33,8 @@ const program = new Command('notifications-service')
   .addCommand(doctorCommand)
   .addCommand(whyCommand)
 
+process.removeAllListeners('warning')
+process.on('warning', printWarning)
 throwInsteadOfExiting(program)
 try {
   await program.parseAsync()
@@ -42,6 +44,11 @@ try {
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
   process.stderr.write(`${expected ? message : stack}\n`)
   process.exit(1)
+}
+
+/** As Node does it, but for kafkajs: it computes a time-out of "now" as a negative number, which Node takes for 1 ms. */
+function printWarning({ name, message }: Error): void {
+  if (name !== 'TimeoutNegativeWarning') process.stderr.write(`${name}: ${message}\n`)
 }
 
 /** Sub-commands do not inherit it. */
