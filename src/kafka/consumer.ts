@@ -78,6 +78,12 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     }
   }
 
+  /** A stop waits for it. */
+  async function track(batch: Promise<void>): Promise<void> {
+    batches.add(batch)
+    await batch.finally(() => batches.delete(batch))
+  }
+
   /** One membership: joins with the topics that exist and stays until something ends it. */
   async function consumeOnce(admin: Admin): Promise<Ending> {
     const topics = await existing(admin)
@@ -94,6 +100,8 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       ...needs,
       offsetsOf: (topic, partition) => offsetsOf(admin, topic, partition),
       seek: (topic, partition, offset) => consumer.seek({ topic, partition, offset: String(offset) }),
+      commitToKafka: (topic, partition, next) =>
+        consumer.commitOffsets([{ topic, partition, offset: String(next) }]),
       sleep: pause,
       stopping: stopping.signal,
       batchCountMax: options.batchCountMax,
@@ -107,10 +115,12 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
         'joined the consumer group',
       )
     })
+    // Of a batch without messages kafkajs says only this, and goes on.
+    consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {
+      if (payload.batchSize === 0) void track(partitions.onFiltered(payload))
+    })
     const joining = join(consumer, topics, async (payload) => {
-      const batch = partitions.eachBatch(payload)
-      batches.add(batch)
-      await batch.finally(() => batches.delete(batch))
+      await track(partitions.eachBatch(payload))
       failureCount = 0
     })
     try {

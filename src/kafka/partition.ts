@@ -20,6 +20,8 @@ export interface PartitionNeeds {
   /** The first offset that the broker still has, and the one after its last. */
   readonly offsetsOf: (topic: string, partition: number) => Promise<{ earliest: bigint; end: bigint }>
   readonly seek: (topic: string, partition: number, offset: bigint) => void
+  /** Tells Kafka where the group goes on, outside of a batch. */
+  readonly commitToKafka: (topic: string, partition: number, next: bigint) => Promise<void>
   readonly sleep: (durationMs: number) => Promise<void>
   readonly stopping: AbortSignal
   readonly batchCountMax: number
@@ -27,6 +29,13 @@ export interface PartitionNeeds {
 }
 
 type Place = Pick<Batch, 'topic' | 'partition'>
+
+/** A fetch of nothing but records that never reach us: of aborted transactions, and the ends of transactions. */
+export interface FilteredBatch extends Place {
+  /** Null where all of them lie before the offset that was asked for. */
+  readonly firstOffset: string | null
+  readonly lastOffset: string
+}
 
 /** Where we believe to be in a partition since we were assigned it. */
 interface Position {
@@ -37,6 +46,8 @@ interface Position {
   compared: boolean
   /** The offset that we asked for last because delivery started beyond it. */
   soughtOffset: bigint | null
+  /** Resolves when no move past a filtered batch is under way. */
+  passing: Promise<void>
 }
 
 /** kafkajs asks us to leave the batch: the group rebalances, or we are no member any more. */
@@ -98,11 +109,45 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     const held = positions.get(keyOf(place))
     if (held !== undefined) return held
     const { offset, lastMessage } = await needs.loadCheckpoint(topic, partition)
-    const position = { held: offset, lastMessage, compared: lastMessage === null, soughtOffset: null }
+    const position = {
+      held: offset,
+      lastMessage,
+      compared: lastMessage === null,
+      soughtOffset: null,
+      passing: Promise.resolve(),
+    }
     // Two that load at the same time must not go on from two positions.
     const first = positions.get(keyOf(place)) ?? position
     positions.set(keyOf(place), first)
     return first
+  }
+
+  /**
+   * Moves the checkpoint past a batch that kafkajs does not deliver: no other may follow for long. Left to the next
+   * message where it is not known that all before it is done. Never rejects.
+   */
+  async function onFiltered(batch: FilteredBatch): Promise<void> {
+    const position = positions.get(keyOf(batch))
+    if (position === undefined) return
+    position.passing = position.passing.then(() => pass(batch, position))
+    await position.passing
+  }
+
+  async function pass(batch: FilteredBatch, position: Position): Promise<void> {
+    const { topic, partition, firstOffset } = batch
+    const nextOffset = BigInt(batch.lastOffset)
+    if (!position.compared || firstOffset === null) return
+    if (BigInt(firstOffset) > position.held + 1n || nextOffset <= position.held) return
+    const chunk = { messages: [], nextOffset, lastMessage: position.lastMessage }
+    try {
+      const moved = await processChunk(batch, position, chunk, async () => {})
+      if (!moved) await commitToKafka(batch, needs.commitToKafka(topic, partition, nextOffset + 1n))
+    } catch (error) {
+      needs.log.warn(
+        { err: error, topic, partition, checkpoint: String(position.held) },
+        'the checkpoint could not be moved past an aborted transaction; the next message will move it',
+      )
+    }
   }
 
   /** kafkajs's `eachBatch`. Rejects only when the membership is lost, with the error that says so. */
@@ -149,6 +194,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   ): Promise<void> {
     const { batch } = payload
     const position = await positionOf(batch)
+    await position.passing
     // On joining, the partition may have been sought elsewhere meanwhile.
     if (!mayGoOn() || !(await isNext(batch, position))) return
     const messages = batch.messages.filter((message) => BigInt(message.offset) > position.held)
@@ -170,14 +216,14 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
       )
       if (moved) return
       payload.resolveOffset(String(nextOffset))
-      await commitToKafka(payload, nextOffset + 1n)
+      await commitToKafka(batch, payload.commitOffsetsIfNecessary(committed(batch, nextOffset + 1n)))
       await heartbeat()
     }
   }
 
   /** True: another consumer moved the checkpoint, and what is to be fetched next has been arranged. */
   async function processChunk(
-    { topic, partition }: Batch,
+    { topic, partition }: Place,
     position: Position,
     chunk: Pick<Chunk, 'messages' | 'nextOffset' | 'lastMessage'>,
     heartbeat: () => Promise<void>,
@@ -286,15 +332,9 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   }
 
   /** Best effort, for tools that show the lag: the database decides. */
-  async function commitToKafka(
-    { batch, commitOffsetsIfNecessary }: EachBatchPayload,
-    next: bigint,
-  ): Promise<void> {
-    const { topic, partition } = batch
+  async function commitToKafka({ topic, partition }: Place, committing: Promise<void>): Promise<void> {
     try {
-      await unlessStopping(
-        commitOffsetsIfNecessary({ topics: [{ topic, partitions: [{ partition, offset: String(next) }] }] }),
-      )
+      await unlessStopping(committing)
     } catch (error) {
       needs.log.debug({ err: error, topic, partition }, 'the offset could not be committed to Kafka too')
     }
@@ -311,11 +351,15 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     })
   }
 
-  return { eachBatch, onJoin }
+  return { eachBatch, onFiltered, onJoin }
 }
 
 function backOffMs(failureCount: number): number {
   return Math.min(BACKOFF_MIN_MS * 2 ** failureCount, BACKOFF_MAX_MS)
+}
+
+function committed({ topic, partition }: Place, next: bigint) {
+  return { topics: [{ topic, partitions: [{ partition, offset: String(next) }] }] }
 }
 
 function keyOf({ topic, partition }: Place): string {

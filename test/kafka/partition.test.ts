@@ -17,6 +17,7 @@ function partition(given: {
 }) {
   const chunks: Chunk[] = []
   const seeks: bigint[] = []
+  const commits: bigint[] = []
   const resets: bigint[] = []
   const sleeps: number[] = []
   const stopping = new AbortController()
@@ -37,6 +38,9 @@ function partition(given: {
     },
     offsetsOf: async () => given.offsets ?? { earliest: 0n, end: 1_000n },
     seek: (_topic, _partition, offset) => seeks.push(offset),
+    commitToKafka: async (_topic, _partition, next) => {
+      commits.push(next)
+    },
     sleep: async (durationMs) => {
       sleeps.push(durationMs)
     },
@@ -80,8 +84,17 @@ function partition(given: {
   }
   return {
     deliver,
+    /** Tells of a fetch of these offsets that held nothing to deliver. */
+    filter: (firstOffset: number | null, lastOffset: number) =>
+      consumer.onFiltered({
+        topic: 'claims',
+        partition: 0,
+        firstOffset: firstOffset === null ? null : String(firstOffset),
+        lastOffset: String(lastOffset),
+      }),
     chunks,
     seeks,
+    commits,
     resets,
     sleeps,
     lines,
@@ -336,4 +349,77 @@ t.test('a chunk ends before it holds too many bytes, but holds at least one mess
     values: [megabytes(3), megabytes(4), megabytes(9), megabytes(1), megabytes(1)],
   })
   t.same(offsetsOf(chunks), [[0, 1], [2], [3, 4]])
+})
+
+const movesOf = (chunks: Chunk[]) =>
+  chunks.map(({ messages, heldOffset, nextOffset }) => [messages.length, heldOffset, nextOffset])
+
+t.test('a batch of which nothing is delivered moves the checkpoint, through the fence', async (t) => {
+  const { chunks, commits, filter, join } = partition({ checkpoint: 4n })
+  await join()
+  await Promise.all([filter(5, 9), filter(8, 12)])
+  t.same(movesOf(chunks), [
+    [0, 4n, 9n],
+    [0, 9n, 12n],
+  ])
+  t.same(commits, [10n, 13n])
+})
+
+t.test('a batch of which nothing is delivered keeps the fingerprint of the last message', async (t) => {
+  const { chunks, deliver, filter } = partition({})
+  await deliver([0])
+  await filter(1, 3)
+  t.same(chunks[1]?.lastMessage, fingerprint(0))
+})
+
+t.test(
+  'it moves nothing where what lies before it may not be done, or where it is done itself',
+  async (t) => {
+    const unknown = partition({ checkpoint: 4n })
+    await unknown.filter(5, 9)
+    const { chunks, filter, join } = partition({ checkpoint: 4n })
+    await join()
+    await filter(6, 9)
+    await filter(2, 4)
+    await filter(null, 9)
+    const uncompared = partition({ checkpoint: 4n, lastMessage: fingerprint(4) })
+    await uncompared.join()
+    await uncompared.filter(5, 9)
+    t.same([unknown.chunks, chunks, uncompared.chunks], [[], [], []])
+  },
+)
+
+t.test('a batch that follows waits until the checkpoint is moved', async (t) => {
+  const done = Promise.withResolvers<void>()
+  const { chunks, deliver, filter, join, seeks } = partition({
+    dispatch: async ({ messages }) => {
+      if (messages.length === 0) await done.promise
+      return { kind: 'committed', inserted: [], rejected: [] }
+    },
+  })
+  await join()
+  const filtered = filter(0, 3)
+  const delivered = deliver([4, 5])
+  setImmediate(done.resolve)
+  await Promise.all([filtered, delivered])
+  t.same(movesOf(chunks), [
+    [0, -1n, 3n],
+    [2, 3n, 5n],
+  ])
+  t.same(seeks, [0n])
+})
+
+t.test('a checkpoint that cannot be moved past it is moved by the next message', async (t) => {
+  let failures = 1
+  const { chunks, deliver, filter, join, lines } = partition({
+    dispatch: async () => {
+      if (failures-- > 0) throw new Error('the database is gone')
+      return { kind: 'committed', inserted: [], rejected: [] }
+    },
+  })
+  await join()
+  await filter(0, 3)
+  t.match(lines, [{ msg: /^the checkpoint could not be moved past an aborted transaction/ }])
+  await deliver([4], { fetchedOffset: 0 })
+  t.same(movesOf(chunks).at(-1), [1, -1n, 4n])
 })

@@ -1,5 +1,7 @@
 import kafkajs from 'kafkajs'
 import t from 'tap'
+import { committedOffsets, endOffsets } from '../stack/topics.ts'
+import { until } from '../stack/until.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
 import { NO_KCAT, NO_PSQL, NO_REAL_BROKER, psql, publishByKcat } from './kcat.ts'
 import { rowsOf } from './rows.ts'
@@ -79,6 +81,12 @@ t.test('of transactions only what was committed is logged', { skip: NO_REAL_BROK
   t.strictSame(rows.toSorted(), [...before, ...committed].toSorted())
 
   await publish('abort', 4)
+  await world.caughtUp()
+  const ends = await endOffsets(world.brokers, world.topics.claims)
+  await until(
+    async () => (await committedOffsets(world.brokers, world.groupId, world.topics.claims))[0] === ends[0],
+    { what: "the group's offset to be the end of the partition too" },
+  )
   const last = anEvent()
   await world.publish([last])
   await world.caughtUp()
