@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
 import type { Contact } from './core/contact.ts'
-import type { Status } from './core/entry.ts'
 import type { Facts } from './core/facts.ts'
 import type { Preferences } from './core/preferences.ts'
 import { type DueEntry, decideRetry, type RetriedEntry } from './core/retry.ts'
@@ -32,6 +31,13 @@ export interface RetryNeeds<Cursor> {
   readonly log: Logger
 }
 
+/** `postponedCount`: rows that are due and not decided. */
+interface DecidedPage<Cursor> {
+  readonly decided: readonly RetriedEntry[]
+  readonly postponedCount: number
+  readonly next: Cursor | null
+}
+
 /** The background retry: one pass over all that is due, every 60 seconds, until stopped. */
 export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   const stopping = new AbortController()
@@ -48,32 +54,37 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
     }
   }
 
-  /** Retries all that is due, page by page; stops early once policy administration is known to be down. */
+  /**
+   * Retries all that is due, page by page, the next one read and decided while one is committed; stops early once policy
+   * administration is known to be down.
+   */
   async function pass(): Promise<void> {
     const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0 }
-    let cursor: Cursor | null = null
-    do {
-      const page = await needs.readDue(cursor, PAGE_COUNT_MAX)
-      await retryPage(page.due, counts)
-      cursor = page.next
-    } while (cursor !== null && !stopping.signal.aborted && !needs.isDown())
+    let page: DecidedPage<Cursor> | null = await decidePage(null)
+    while (page !== null) {
+      const { decided, postponedCount, next }: DecidedPage<Cursor> = page
+      counts.postponed += postponedCount
+      const isLast = next === null || stopping.signal.aborted || needs.isDown()
+      const [following, made] = await Promise.all([
+        isLast ? null : decidePage(next),
+        decided.length === 0 ? [] : needs.commit(decided),
+      ])
+      for (const { status } of made) counts[status]++
+      page = stopping.signal.aborted ? null : following
+    }
     if (Object.values(counts).some((count) => count > 0))
       needs.log.info(counts, 'retried failed notifications')
     else needs.log.debug('no failed notification is due')
   }
 
-  async function retryPage(
-    due: readonly DueEntry[],
-    counts: Record<Status | 'postponed', number>,
-  ): Promise<void> {
-    const decided = await decidePage(due)
-    counts.postponed += due.length - decided.length
-    if (decided.length === 0) return
-    for (const { status } of await needs.commit(decided)) counts[status]++
+  async function decidePage(after: Cursor | null): Promise<DecidedPage<Cursor>> {
+    const { due, next } = await needs.readDue(after, PAGE_COUNT_MAX)
+    const decided = await decideAll(due)
+    return { decided, postponedCount: due.length - decided.length, next }
   }
 
-  /** Decides the rows of a page, but those whose party was not asked for: no attempt is burned. */
-  async function decidePage(due: readonly DueEntry[]): Promise<RetriedEntry[]> {
+  /** Decides rows, but those whose party was not asked for: no attempt is burned. */
+  async function decideAll(due: readonly DueEntry[]): Promise<RetriedEntry[]> {
     if (due.length === 0) return []
     const parties = [...new Set(due.flatMap(({ partyLocator }) => partyLocator ?? []))]
     const [contacts, preferences] = await Promise.all([

@@ -21,6 +21,7 @@ function world(given: {
   contact?: (party: string) => Contact
   isDown?: () => boolean
   passMs?: number
+  committed?: Promise<void>
 }) {
   const retried: RetriedEntry[] = []
   const asked: string[][] = []
@@ -49,13 +50,16 @@ function world(given: {
     }),
     commit: async (entries) => {
       retried.push(...entries)
+      await given.committed
       return entries
     },
     clock: {
       nowMs: () => nowMs,
       sleep: (durationMs, signal) =>
         new Promise((resolve, reject) => {
-          signal.addEventListener('abort', () => reject(new Error('aborted')))
+          const abort = () => reject(new Error('aborted'))
+          if (signal.aborted) abort()
+          signal.addEventListener('abort', abort)
           sleeps.push({ durationMs, wake: resolve })
         }),
     },
@@ -74,6 +78,38 @@ t.test('a pass takes every page that is due, with one look-up per distinct party
   )
   t.same(asked, [['party-1'], ['party-2']])
   t.match(retried[0], { status: 'SENT', attemptCount: 2, address: 'a@example.com' })
+})
+
+t.test('while a page is committed the next one is decided, and none after it', async (t) => {
+  const committed = Promise.withResolvers<void>()
+  const { retry, retried, asked } = world({
+    pages: [[due('a')], [due('b', 'party-2')], [due('c', 'party-3')]],
+    committed: committed.promise,
+  })
+  const pass = retry.pass()
+  await turn()
+  t.equal(retried.length, 1)
+  t.same(asked, [['party-1'], ['party-2']])
+  committed.resolve()
+  await pass
+  t.equal(retried.length, 3)
+})
+
+t.test('stopping lets the page under way finish and commits no other', async (t) => {
+  const committed = Promise.withResolvers<void>()
+  const { retry, retried } = world({
+    pages: [[due('a')], [due('b')]],
+    committed: committed.promise,
+  })
+  retry.start()
+  await turn()
+  const stopped = retry.stop()
+  committed.resolve()
+  await stopped
+  t.same(
+    retried.map((entry) => entry.due.eventId),
+    ['a'],
+  )
 })
 
 t.test('each row is decided anew by the rule table', async (t) => {
