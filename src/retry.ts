@@ -65,7 +65,7 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
       const { decided, postponedCount, next }: DecidedPage<Cursor> = page
       counts.postponed += postponedCount
       const isLast = next === null || stopping.signal.aborted || needs.isDown()
-      const [following, made] = await Promise.all([
+      const [following, made]: [DecidedPage<Cursor> | null, readonly RetriedEntry[]] = await Promise.all([
         isLast ? null : decidePage(next),
         decided.length === 0 ? [] : needs.commit(decided),
       ])

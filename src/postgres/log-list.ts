@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
-import { CHANNELS, type Channel } from '../core/channel.ts'
-import { STATUSES, type Status } from '../core/entry.ts'
+import { CHANNELS } from '../core/channel.ts'
+import { STATUSES } from '../core/entry.ts'
 import type { LogFilter, LogPage, LogPageRequest } from '../core/log-entry.ts'
 import { LOG_COLUMNS, logRow } from './log-rows.ts'
 
@@ -18,68 +18,103 @@ export async function listLogEntries(
 }
 
 /**
- * The query for one page and the row after it. For each pair of status and channel that the filter allows (where there
- * is one) there is one walk of an index in its order, and these are merged, row by row as the page needs them: however common or rare what
- * is asked for, at most a row per walk is read in vain. The keys are those of the indexes, to the letter.
+ * The query for one page and the row after it. It finds the places of the page's rows by walks of an index in its order,
+ * one for each kind of row (event type, status, channel; as far as the filter leaves it open), then reads these rows.
+ * However common or rare what is asked for, nothing is read but what is walked over.
  */
 export function logPageQuery(filter: LogFilter, { limit, after }: LogPageRequest) {
-  const rowCount = limit + 1
-  const times = timesOf(filter, after)
-  const walks = keysOf(filter).map(
-    (key) => sql.fragment`(
-      SELECT ${LOG_COLUMNS} FROM notifications.notification_log
-      WHERE ${sql.join([key, ...times], sql.fragment` AND `)}
-      ORDER BY created_at DESC, locator DESC LIMIT ${rowCount}
-    )`,
-  )
+  const walk: Walk = { bounds: boundsOf(filter, after), rowCount: limit + 1 }
   return sql.type(logRow)`
-    SELECT * FROM (${sql.join(walks, sql.fragment` UNION ALL `)}) AS entry
-    ORDER BY "createdAt" DESC, locator DESC LIMIT ${rowCount}`
+    SELECT ${LOG_COLUMNS}
+    FROM (
+      SELECT * FROM (${placesOf(filter, walk)}) AS walks
+      ORDER BY created_at DESC, locator DESC LIMIT ${walk.rowCount}
+    ) AS place
+    JOIN notifications.notification_log USING (created_at, locator)
+    ORDER BY created_at DESC, locator DESC`
 }
 
-/** What the rows of each walk have in common. */
-function keysOf({ partyLocator, eventType, status, channel, eventId }: LogFilter) {
-  // An event has one row at most.
+type Fragment = ReturnType<typeof sql.fragment>
+
+/** How far a walk goes: between which times and behind which place, and how many rows at most. */
+interface Walk {
+  readonly bounds: readonly Fragment[]
+  readonly rowCount: number
+}
+
+function placesOf(filter: LogFilter, walk: Walk): Fragment {
+  const { eventId, partyLocator, eventType, status, channel } = filter
   if (eventId !== undefined) {
-    const equal = { event_id: eventId, party_locator: partyLocator, event_type: eventType, status, channel }
-    const conditions = Object.entries(equal).flatMap(([column, value]) =>
-      value === undefined ? [] : [sql.fragment`${sql.identifier([column])} = ${value}`],
+    // An event has one row at most.
+    return walked(
+      equal({ event_id: eventId, party_locator: partyLocator, event_type: eventType, status, channel }),
+      walk,
     )
-    return [sql.join(conditions, sql.fragment` AND `)]
   }
-  // The condition of the index of all rows.
-  if ([partyLocator, eventType, status, channel].every((value) => value === undefined)) {
-    return [sql.fragment`event_id <> ''`]
-  }
-  const statuses = status === undefined ? STATUSES : [status]
-  const channels = channel === undefined ? CHANNELS : [channel]
-  return statuses.flatMap((status) =>
-    channels.map((channel) => keyOf({ partyLocator, eventType, status, channel })),
+  return partyLocator === undefined ? placesOfAll(filter, walk) : placesOfParty(partyLocator, filter, walk)
+}
+
+/** The newest places under a key. */
+function walked(key: readonly Fragment[], { bounds, rowCount }: Walk): Fragment {
+  return sql.fragment`
+    SELECT * FROM (
+      SELECT created_at, locator FROM notifications.notification_log WHERE ${all([...key, ...bounds])}
+      ORDER BY created_at DESC, locator DESC LIMIT ${rowCount}
+    ) AS walk`
+}
+
+/** Of all parties: one walk for each status and channel, under a key that is the index's to the letter. */
+function placesOfAll({ eventType, status, channel }: LogFilter, walk: Walk): Fragment {
+  const walks = (status === undefined ? STATUSES : [status]).flatMap((status) =>
+    (channel === undefined ? CHANNELS : [channel]).map((channel) =>
+      walked([keyOf(eventType, `${status} ${channel}`)], walk),
+    ),
+  )
+  return sql.fragment`${sql.join(walks, sql.fragment` UNION ALL `)}`
+}
+
+function keyOf(eventType: string | undefined, statusAndChannel: string): Fragment {
+  return eventType === undefined
+    ? sql.fragment`status || ' ' || channel = ${statusAndChannel}`
+    : sql.fragment`event_type || ' ' || status || ' ' || channel = ${`${eventType} ${statusAndChannel}`}`
+}
+
+/** Of one party: one walk for each kind that it has, found by leaps from the first row of a kind to that of the next. */
+function placesOfParty(
+  partyLocator: string,
+  { eventType, status, channel }: LogFilter,
+  walk: Walk,
+): Fragment {
+  const ofParty = sql.fragment`party_locator = ${partyLocator}`
+  const firstKind = (conditions: readonly Fragment[]) => sql.fragment`
+    SELECT event_type, status, channel FROM notifications.notification_log
+    WHERE ${all(conditions)} ORDER BY event_type, status, channel LIMIT 1`
+  // Together with `event_type = …` the next kind would be looked for among all rows of that type, from the first one on.
+  const isLater = sql.fragment`(event_type, status, channel) > (kind.event_type, kind.status, kind.channel)`
+  const ofKind = sql.fragment`event_type = kind.event_type AND status = kind.status AND channel = kind.channel`
+  return sql.fragment`
+    WITH RECURSIVE kind AS (
+      (${firstKind([ofParty])})
+      UNION ALL
+      SELECT next.* FROM kind CROSS JOIN LATERAL (${firstKind([ofParty, isLater])}) AS next
+    )
+    SELECT place.* FROM (SELECT * FROM kind WHERE ${all(equal({ event_type: eventType, status, channel }))}) AS kind
+    CROSS JOIN LATERAL (${walked([ofParty, ofKind], walk)}) AS place`
+}
+
+/** The columns for which there is a value have it. */
+function equal(values: Readonly<Record<string, string | undefined>>): Fragment[] {
+  return Object.entries(values).flatMap(([column, value]) =>
+    value === undefined ? [] : [sql.fragment`${sql.identifier([column])} = ${value}`],
   )
 }
 
-function keyOf({
-  partyLocator,
-  eventType,
-  status,
-  channel,
-}: LogFilter & { status: Status; channel: Channel }) {
-  if (partyLocator === undefined && eventType === undefined) {
-    return sql.fragment`status = ${status} AND channel = ${channel}`
-  }
-  if (eventType === undefined) {
-    return sql.fragment`party_locator || ' ' || status || ' ' || channel = ${`${partyLocator} ${status} ${channel}`}`
-  }
-  if (partyLocator === undefined) {
-    return sql.fragment`event_type || ' ' || status || ' ' || channel = ${`${eventType} ${status} ${channel}`}`
-  }
-  return sql.fragment`
-    party_locator || ' ' || channel || ' ' || status = ${`${partyLocator} ${channel} ${status}`}
-    AND event_type = ${eventType}`
+function all(conditions: readonly Fragment[]): Fragment {
+  return sql.fragment`${sql.join([sql.fragment`true`, ...conditions], sql.fragment` AND `)}`
 }
 
 /** Between which times, and behind which place, all walks run. */
-function timesOf({ from, to }: LogFilter, after: LogPageRequest['after']) {
+function boundsOf({ from, to }: LogFilter, after: LogPageRequest['after']): Fragment[] {
   // Of two upper bounds a walk could start at the higher one, and would pass all rows down to the other.
   const isBehindPlace = after !== null && (to === undefined || after.createdAt < to)
   return [
