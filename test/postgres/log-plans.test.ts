@@ -123,9 +123,9 @@ t.test('an event id with any other filters reads one row at most, in a walk and 
 })
 
 t.test('the rows are skewed as the plans above need it', async (t) => {
-  const countOf = async (filter: LogFilter) => (await costOf(filter, { limit: 1_000_000, after: null })).rows
+  const countOf = async (filter: LogFilter) => (await costOf(filter, { limit: 100_000, after: null })).rows
   t.ok((await countOf({ partyLocator: 'party-hot' })) > 90_000)
-  t.ok((await countOf({ eventType: 'policy.issued' })) > 800_000)
+  t.ok((await countOf({ eventType: 'policy.issued' })) > 100_000, 'more than a page of 100,000')
   t.ok((await countOf({ status: 'FAILED', channel: 'SMS' })) > 4_000)
   t.equal(await countOf({ partyLocator: 'party-hot', eventType: 'policy.issued' }), 0)
   t.equal(await countOf({ status: 'FAILED', eventType: 'policy.issued' }), 0)
