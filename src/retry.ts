@@ -62,19 +62,21 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
     const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0 }
     let page: DecidedPage<Cursor> | null = await decidePage(null)
     while (page !== null) {
-      const { decided, postponedCount, next }: DecidedPage<Cursor> = page
-      counts.postponed += postponedCount
-      const isLast = next === null || stopping.signal.aborted || needs.isDown()
-      const [following, made]: [DecidedPage<Cursor> | null, readonly RetriedEntry[]] = await Promise.all([
-        isLast ? null : decidePage(next),
-        decided.length === 0 ? [] : needs.commit(decided),
-      ])
+      const next: Cursor | null = page.next
+      counts.postponed += page.postponedCount
+      const isLast: boolean = next === null || stopping.signal.aborted || needs.isDown()
+      const following: Promise<DecidedPage<Cursor>> | null = isLast ? null : decidePage(next)
+      const [made] = await Promise.all([commit(page.decided), following])
       for (const { status } of made) counts[status]++
-      page = stopping.signal.aborted ? null : following
+      page = stopping.signal.aborted ? null : await following
     }
     if (Object.values(counts).some((count) => count > 0))
       needs.log.info(counts, 'retried failed notifications')
     else needs.log.debug('no failed notification is due')
+  }
+
+  async function commit(decided: readonly RetriedEntry[]): Promise<readonly RetriedEntry[]> {
+    return decided.length === 0 ? [] : needs.commit(decided)
   }
 
   async function decidePage(after: Cursor | null): Promise<DecidedPage<Cursor>> {
