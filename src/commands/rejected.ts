@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { createRedriver } from '../app.ts'
 import { loadConfig, loadDatabaseUrl } from '../config.ts'
 import type { DecidedChunk } from '../core/chunk.ts'
-import { REJECTIONS } from '../core/event.ts'
+import { REJECTIONS, type RejectionCode } from '../core/event.ts'
 import type { RedriveResult, Rejected } from '../core/rejected.ts'
 import { limitSilence, openPool } from '../postgres/pool.ts'
 import { countRejected, type RejectedFilter, readRejected } from '../postgres/read-rejected.ts'
@@ -105,22 +105,36 @@ async function redriveRejected(wanted: bigint[], options: RedriveOptions): Promi
     if (count > 0 && !options.dryRun && !options.yes && !(await agreed(count)))
       return note('nothing was done')
     const by = options.by ?? accountName()
-    const counts = { logged: 0, duplicate: 0, rejected: 0 }
+    const counts = { logged: 0, duplicate: 0, rejected: 0, refused: 0 }
     for await (const rejected of pages(redriver.pool, filter)) {
-      const outcome = options.dryRun
-        ? foreseen(await redriver.tryOut(rejected))
-        : { ...(await redriver.redrive(rejected, by)), note: '' }
+      const outcome = isCut(rejected)
+        ? REFUSED
+        : options.dryRun
+          ? foreseen(await redriver.tryOut(rejected))
+          : { ...(await redriver.redrive(rejected, by)), note: '' }
       counts[outcome.result]++
       print(options.json ? json({ id: rejected.id, ...outcome }) : `${rejected.id}  ${sentenceOf(outcome)}`)
     }
-    const sum = `logged ${counts.logged}, logged already ${counts.duplicate}, rejected still ${counts.rejected}`
+    const sum = `logged ${counts.logged}, logged already ${counts.duplicate}, rejected still ${counts.rejected}, not redriven ${counts.refused}`
+    if (wanted.length > 0 && counts.refused > 0) process.exitCode = 1
     note(options.dryRun ? `dry run, nothing was written: ${sum}` : sum)
   } finally {
     await redriver.close()
   }
 }
 
-type Outcome = (RedriveResult | { result: 'logged' }) & { note: string }
+const REFUSED = {
+  result: 'refused',
+  error: 'only the begin of its value is kept: have it published anew, in smaller messages',
+  note: '',
+} as const
+
+type Outcome = (RedriveResult | { result: 'logged' } | typeof REFUSED) & { note: string }
+
+/** A begin that happens to be a message must not be taken for the message. */
+function isCut({ code }: Rejected): boolean {
+  return code === ('too-large' satisfies RejectionCode)
+}
 
 function foreseen({ entries: [entry], rejected: [rejected] }: DecidedChunk): Outcome {
   if (rejected !== undefined) return { result: 'rejected', ...rejected.rejection, note: '' }
@@ -131,6 +145,7 @@ function foreseen({ entries: [entry], rejected: [rejected] }: DecidedChunk): Out
 
 function sentenceOf(outcome: Outcome): string {
   const said = outcome.note === '' ? '' : `  ${printable(outcome.note)}`
+  if (outcome.result === 'refused') return `not redriven: ${outcome.error}`
   if (outcome.result === 'rejected') return `rejected still: ${printable(outcome.error)}`
   if (outcome.result === 'duplicate') return 'its event is logged already'
   return `logged${'locator' in outcome ? `  ${outcome.locator}` : ''}${said}`

@@ -123,3 +123,15 @@ t.test('what the database refuses still is recorded, and stays', async (t) => {
   ])
   t.equal((await rowsOf('SELECT FROM notifications.rejected_message')).length, 4)
 })
+
+t.test('a message of which only the begin is kept is not redriven, and nothing is recorded', async (t) => {
+  const before = await counts()
+  const cut = await keep('cut', 11, 'too-large', anEvent().value)
+  const said = `${cut}  not redriven: only the begin of its value is kept: have it published anew, in smaller messages\n`
+  const byId = await rejected('redrive', cut, '--yes')
+  t.match(byId, { code: 1, stdout: said, stderr: /rejected still 0, not redriven 1/ })
+  t.match(await rejected('redrive', '--topic', 'cut', '--dry-run'), { code: 0, stdout: said })
+  const { stdout } = await rejected('redrive', '--topic', 'cut', '--yes', '--json')
+  t.match(JSON.parse(stdout), { id: cut, result: 'refused', error: /only the begin/ })
+  t.same(await counts(), before)
+})
