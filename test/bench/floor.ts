@@ -156,7 +156,7 @@ function compose(event: Event, contact: FloorContact, preferences: Preferences =
     channel,
     status: sent ? 'SENT' : 'SKIPPED',
     subject: sent ? template.subject(variables) : null,
-    body: sent ? template.body(variables) : null,
+    body: sent ? template.body(variables).trimEnd() : null,
     reason,
     attemptCount: sent ? 1 : 0,
     outcome,
