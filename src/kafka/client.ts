@@ -24,7 +24,8 @@ export function createClient({ brokers, ssl, sasl }: BrokerConnection, clientId:
     clientId,
     brokers: [...brokers],
     ...(ssl && { ssl }),
-    ...(sasl && { sasl: sasl as SASLOptions }),
+    // A copy, since kafkajs writes into it.
+    ...(sasl && { sasl: { ...sasl } as SASLOptions }),
     connectionTimeout: 3_000,
     requestTimeout: 30_000,
     retry: { retries: 4, initialRetryTime: 200, maxRetryTime: 2_000 },
