@@ -1,24 +1,14 @@
-import pg from 'pg'
 import t from 'tap'
 import { createArchive } from '../src/core/replay/archive.ts'
 import { describeFinding, type Finding } from '../src/core/replay/finding.ts'
 import { readArchivedRuleTable, readArchivedTemplates } from '../src/postgres/archive.ts'
-import { openPool } from '../src/postgres/pool.ts'
 import { recordedPages } from '../src/postgres/recorded.ts'
 import { restoreEntries } from '../src/postgres/restore-entries.ts'
 import { replay } from '../src/replay.ts'
+import { openDatabase } from './postgres/fixtures.ts'
 import { record, retryAll, sha256, UNRESOLVED } from './postgres/record.ts'
-import { createMigratedDatabase } from './stack/databases.ts'
 
-const database = await createMigratedDatabase()
-const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 2 })
-const client = new pg.Client(database.url)
-await client.connect()
-t.teardown(async () => {
-  await client.end()
-  await pool.end()
-  await database.drop()
-})
+const { pool, client } = await openDatabase(t)
 
 /** In pages of 5, unless told otherwise, so that all of it takes several. */
 async function run({ rebuild, page = 5 }: { rebuild: boolean; page?: number }) {

@@ -1,20 +1,10 @@
-import pg from 'pg'
 import t from 'tap'
 import { activateRuleTable, listActivations } from '../../src/postgres/activations.ts'
 import { archive } from '../../src/postgres/archive.ts'
-import { openPool } from '../../src/postgres/pool.ts'
-import { createMigratedDatabase } from '../stack/databases.ts'
 import { until } from '../stack/until.ts'
+import { openDatabase } from './fixtures.ts'
 
-const database = await createMigratedDatabase()
-const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 8 })
-const client = new pg.Client(database.url)
-await client.connect()
-t.teardown(async () => {
-  await client.end()
-  await pool.end()
-  await database.drop()
-})
+const { pool, client } = await openDatabase(t)
 /** Of src/postgres/activations.ts: fixed for ever, since replicas of different versions meet at it. */
 const ACTIVATION_LOCK = 4_006_003
 const FIRST = { revision: 'a', source: 'the first table' }

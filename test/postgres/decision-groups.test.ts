@@ -1,23 +1,13 @@
-import pg from 'pg'
 import { sql } from 'slonik'
 import t from 'tap'
 import { createBacktest } from '../../src/core/rules/backtest.ts'
 import { decisionGroups, timeAgo } from '../../src/postgres/decision-groups.ts'
 import { sqlState } from '../../src/postgres/errors.ts'
-import { openPool } from '../../src/postgres/pool.ts'
 import { inSnapshot } from '../../src/postgres/snapshot.ts'
-import { createMigratedDatabase } from '../stack/databases.ts'
+import { openDatabase } from './fixtures.ts'
 import { DEFAULT_TABLE, record, retryAll, ruleTable, UNRESOLVED } from './record.ts'
 
-const database = await createMigratedDatabase()
-const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 2 })
-const client = new pg.Client(database.url)
-await client.connect()
-t.teardown(async () => {
-  await client.end()
-  await pool.end()
-  await database.drop()
-})
+const { pool, client } = await openDatabase(t)
 t.before(async () => {
   await record(pool, [{ eventId: 'retried', contact: UNRESOLVED }])
   await retryAll(pool)
