@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { type BrokerConnection, createClient } from './client.ts'
 import { isPassing } from './errors.ts'
 import { createPartitionConsumer, type PartitionNeeds } from './partition.ts'
+import { type UndecodableBatch, undecodableIn } from './undecodable.ts'
 
 export interface ConsumerOptions {
   readonly connection: BrokerConnection
@@ -53,6 +54,8 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     sleep(durationMs, undefined, { signal: stopping.signal }).catch(() => {})
   const batches = new Set<Promise<void>>()
   let assignment: Readonly<Record<string, readonly number[]>> | null = null
+  /** Of the last membership. */
+  let behind: ReturnType<typeof createPartitionConsumer>['behind'] = () => ({})
   let failureCount = 0
   let finished: Promise<void> = Promise.resolve()
 
@@ -69,10 +72,13 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
         if (error instanceof FatalError) throw error.cause
         if (stopping.signal.aborted) return
         const durationMs = Math.min(RETRY_MIN_MS * 2 ** failureCount++, RETRY_MAX_MS)
-        log.warn(
-          { err: error, brokers: options.connection.brokers, retryInMs: durationMs },
-          'waiting for the broker',
-        )
+        const batch = undecodableIn(error)
+        if (batch !== null) sayUndecodable(batch, durationMs)
+        else
+          log.warn(
+            { err: error, brokers: options.connection.brokers, retryInMs: durationMs },
+            'waiting for the broker',
+          )
         await pause(durationMs)
       }
     }
@@ -82,6 +88,25 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   async function track(batch: Promise<void>): Promise<void> {
     batches.add(batch)
     await batch.finally(() => batches.delete(batch))
+  }
+
+  /** kafkajs does not say which partition it fetched: those that the batch can be of are named. */
+  function sayUndecodable(batch: UndecodableBatch, retryInMs: number): void {
+    const { codec, offsets } = batch
+    log.error(
+      {
+        err: batch,
+        codec,
+        firstOffset: offsets && String(offsets.first),
+        lastOffset: offsets && String(offsets.last),
+        checkpoints: offsets && behind(offsets.last),
+        retryInMs,
+      },
+      'a record batch cannot be unpacked: until it can be, or is gone, nothing is consumed from its broker. ' +
+        'Find its partition among those in "checkpoints" by reading firstOffset with another client; save what ' +
+        'lies between the checkpoint and it; then delete the records of that partition up to lastOffset ' +
+        '(kafka-delete-records) and have its events published anew',
+    )
   }
 
   /** One membership: joins with the topics that exist and stays until something ends it. */
@@ -107,6 +132,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       batchCountMax: options.batchCountMax,
       log,
     })
+    behind = partitions.behind
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       assignment = payload.memberAssignment
       void partitions.onJoin(payload.memberAssignment)

@@ -351,7 +351,13 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     })
   }
 
-  return { eachBatch, onFiltered, onJoin }
+  /** The partitions that are not processed up to this offset, as `topic/partition`, each with its checkpoint. */
+  function behind(offset: bigint): Record<string, string> {
+    const found = [...positions].filter(([, { held }]) => held < offset)
+    return Object.fromEntries(found.map(([key, { held }]) => [key, String(held)]))
+  }
+
+  return { behind, eachBatch, onFiltered, onJoin }
 }
 
 function backOffMs(failureCount: number): number {
