@@ -1,37 +1,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import type { EventClass } from '../../../src/core/rules/classes.ts'
-import { type Answer, enumerate } from '../../../src/core/rules/enumerate.ts'
-import { describeSituation, SITUATIONS } from '../../../src/core/rules/situations.ts'
-import { describeVerdict, verdictOf } from '../../../src/core/rules/verdict.ts'
-import { above, DEFAULT_ROWS, tableOf } from './default-table.ts'
-
-/** One line for each situation of event types that no rule names; of all others, those that differ from them. */
-async function outcomesOf(rows: readonly string[]): Promise<string> {
-  const { classes, answers } = await enumerate((await tableOf(rows)).rules, [])
-  const [usual, ...others] = classes.map((eventClass) => linesOf(answers, eventClass))
-  const blocks = others.map((lines, index) => {
-    const differing = lines.filter((line, position) => line !== usual?.[position])
-    const title = titleOf(classes[index + 1] as EventClass)
-    return [`${title}: ${lines.length - differing.length} as above, ${differing.length} not`, ...differing]
-  })
-  const all = [[`${titleOf(classes[0] as EventClass)}: ${usual?.length}`, ...(usual ?? [])], ...blocks]
-  return [...all.map((lines) => lines.join('\n  ')), `${answers.length} in all`].join('\n')
-}
-
-function linesOf(answers: readonly Answer[], eventClass: EventClass): string[] {
-  return answers
-    .filter((answer) => answer.eventClass === eventClass)
-    .map(({ rule, situation }) => {
-      const verdict = rule === null ? null : verdictOf(rule, situation)
-      const outcome = verdict === null ? 'undecided' : `${describeVerdict(verdict)}, rule "${verdict.ruleId}"`
-      return `${describeSituation(situation)}: ${outcome}`
-    })
-}
-
-function titleOf({ members }: EventClass): string {
-  return members.join(', ')
-}
+import { SITUATIONS } from '../../../src/core/rules/situations.ts'
+import { above, DEFAULT_ROWS } from './default-table.ts'
+import { outcomesOf } from './outcomes.ts'
 
 // Beside the test instead of in a folder at the top. `make rules-accept` writes it anew.
 t.snapshotFile = new URL('outcomes.snapshot.cjs', import.meta.url).pathname

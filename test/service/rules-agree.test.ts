@@ -1,0 +1,169 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import type { Contact } from '../../src/core/contact.ts'
+import type { BacktestResult } from '../../src/core/rules/backtest.ts'
+import { describeSituation, SITUATIONS, type Situation } from '../../src/core/rules/situations.ts'
+import { describeVerdict } from '../../src/core/rules/verdict.ts'
+import { openPool } from '../../src/postgres/pool.ts'
+import { above, DEFAULT_ROWS, HEADINGS } from '../core/rules/default-table.ts'
+import { outcomesOf } from '../core/rules/outcomes.ts'
+import { type Known, record, ruleTable, UNRESOLVED } from '../postgres/record.ts'
+import { createMigratedDatabase } from '../stack/databases.ts'
+import { command } from './command.ts'
+
+const EVENT_TYPES = ['claim.rejected', 'invoice.paid']
+/** How many events of each type are recorded in each situation, by both in words. */
+const RECORDED: ReadonlyMap<string, number> = new Map(
+  EVENT_TYPES.flatMap((eventType, type) =>
+    SITUATIONS.map(
+      (situation, index) =>
+        [`${eventType}, ${describeSituation(situation)}`, type + 1 + (index % 5)] as const,
+    ),
+  ),
+)
+const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
+
+const database = await createMigratedDatabase()
+const folder = await mkdtemp(join(tmpdir(), 'agree-'))
+t.teardown(async () => {
+  await rm(folder, { recursive: true })
+  await database.drop()
+})
+const run = (...args: string[]) => command(['rules', ...args], { DATABASE_URL: database.url })
+
+async function write(name: string, rows: readonly string[]): Promise<string> {
+  const file = join(folder, name)
+  await writeFile(file, [HEADINGS, ...rows, ''].join('\n'))
+  return file
+}
+
+/** What must be known of an event for it to be in a situation. */
+function knownOf(eventType: string, situation: Situation): Omit<Known, 'eventId'> {
+  if (situation.party === 'missing') return { eventType, partyLocator: null }
+  const { preferredChannel, optedOut } = situation
+  const preferences = {
+    preferredChannel,
+    optedOutEvents: new Set(optedOut ? [eventType] : []),
+    changeId: null,
+  }
+  return { eventType, contact: contactOf(situation), preferences }
+}
+function contactOf({ party, emailOnFile, phoneOnFile }: Situation): Contact {
+  if (party === 'unresolved') return UNRESOLVED
+  if (party !== 'found') return { state: 'not found' }
+  return {
+    state: 'found',
+    email: emailOnFile ? 'member@example.com' : null,
+    phone: phoneOnFile ? '+1' : null,
+  }
+}
+
+t.before(async () => {
+  const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
+  const table = await ruleTable([HEADINGS, ...DEFAULT_ROWS, ''].join('\n'))
+  const events = EVENT_TYPES.flatMap((eventType) =>
+    SITUATIONS.flatMap((situation) => {
+      const name = `${eventType}, ${describeSituation(situation)}`
+      const known = knownOf(eventType, situation)
+      return Array.from({ length: RECORDED.get(name) ?? 0 }, (_, n) => ({
+        ...known,
+        eventId: `${name} ${n}`,
+      }))
+    }),
+  )
+  await record(pool, events, table)
+  await pool.end()
+})
+
+/** The change of one situation of one event type, in words that all three can be brought into. */
+function change(eventType: string, situation: string, before: string, after: string): string {
+  return `${eventType}, ${situation}: ${before}, now ${after}`
+}
+
+/** From the sentences of `rules diff` that tell of situations, and those situations. */
+function changesOfDiff(stdout: string): { readonly summary: string; readonly changes: readonly string[] } {
+  const [summary = '', ...lines] = stdout.trimEnd().split('\n')
+  let sentence: readonly string[] = []
+  const changes = lines.flatMap((line) => {
+    const begins = /^\d+ situations? changes? from (.*) to (.*) for (.*) \(rule .*\):$/.exec(line)
+    if (begins !== null) sentence = begins.slice(1)
+    if (!line.startsWith('    ')) return []
+    const [before = '', after = '', types = ''] = sentence
+    const named = types === 'every event type' ? EVENT_TYPES : types.split(', ')
+    return named.map((eventType) => change(eventType, line.trim(), before, after))
+  })
+  return { summary, changes: changes.sort() }
+}
+
+/** What a snapshot says of each situation of one event type: the lines of its own, else those of any other type. */
+function verdictsOfSnapshot(snapshot: string, eventType: string): ReadonlyMap<string, string> {
+  const verdicts = new Map<string, string>()
+  let concerns = true
+  for (const line of snapshot.split('\n')) {
+    const [, situation, verdict] = /^ {2}(.*?): (.*), rule "/.exec(line) ?? []
+    if (situation === undefined || verdict === undefined) {
+      concerns = line.startsWith('any other event type') || line.startsWith(`${eventType}:`)
+    } else if (concerns) verdicts.set(situation, verdict)
+  }
+  return verdicts
+}
+
+/** What `make rules-accept` would show as changed. */
+async function changesOfSnapshot(before: readonly string[], after: readonly string[]): Promise<string[]> {
+  const [snapshotBefore, snapshotAfter] = [await outcomesOf(before), await outcomesOf(after)]
+  return EVENT_TYPES.flatMap((eventType) => {
+    const verdictsAfter = verdictsOfSnapshot(snapshotAfter, eventType)
+    return [...verdictsOfSnapshot(snapshotBefore, eventType)].flatMap(([situation, verdict]) => {
+      const now = verdictsAfter.get(situation) ?? 'nothing'
+      return now === verdict ? [] : [change(eventType, situation, verdict, now)]
+    })
+  }).sort()
+}
+
+/** With the number of events of each. */
+function changesOfBacktest({ changes }: BacktestResult): (readonly [string, number])[] {
+  return changes
+    .map(({ eventType, facts, before, after, count }) => {
+      const situation = describeSituation(facts)
+      return [change(eventType, situation, describeVerdict(before), describeVerdict(after)), count] as const
+    })
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+}
+
+const inRow = (id: string, from: string, to: string) =>
+  DEFAULT_ROWS.map((row) => (row.startsWith(`${id},`) ? row.replace(from, to) : row))
+
+const CANDIDATES = {
+  'a SKIP becomes a SEND': [
+    '12 situations change',
+    inRow('opted-out', ',SKIP,,event type opted out,', ',SEND,IN_APP,,'),
+  ],
+  'a FAIL becomes a SKIP': ['6 situations change', inRow('unresolved', ',FAIL,', ',SKIP,')],
+  'one type is muted': [
+    '4 situations change',
+    above('opted-out', 'muted,invoice.paid,found,no,SMS,,,SKIP,,muted,We are silent.'),
+  ],
+} as const
+
+for (const [title, [summaryExpected, rows]] of Object.entries(CANDIDATES)) {
+  t.test(`diff, snapshot and back-test agree on situations and events: ${title}`, async (t) => {
+    const [table, before] = [await write('after.csv', rows), await write('before.csv', DEFAULT_ROWS)]
+    const [diff, backtest] = await Promise.all([
+      run('diff', '--against', before, '--table', table),
+      run('backtest', '--table', table, '--since', '1h', '--json'),
+    ])
+    t.match([diff, backtest], [{ code: 0 }, { code: 0 }])
+    const { summary, changes } = changesOfDiff(diff.stdout)
+    t.equal(summary, summaryExpected)
+    t.same(await changesOfSnapshot(DEFAULT_ROWS, rows), changes)
+
+    const result: BacktestResult = JSON.parse(backtest.stdout)
+    const expected = changes.map(
+      (text) => [text, RECORDED.get(text.split(': ')[0] as string) as number] as const,
+    )
+    t.same(changesOfBacktest(result), expected)
+    t.match(result, { events: sum([...RECORDED.values()]), changed: sum(expected.map(([, count]) => count)) })
+  })
+}
