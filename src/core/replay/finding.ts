@@ -1,3 +1,5 @@
+import { printable } from '../text.ts'
+
 /** One thing that is not as the decisions say. */
 export type Difference =
   | { readonly kind: 'missing'; readonly locator: string; readonly eventId: string }
@@ -96,6 +98,6 @@ function startOf(stored: string, rebuilt: string): number {
 function quote(value: Value, start = 0): string {
   if (typeof value !== 'string') return JSON.stringify(value)
   const end = start + QUOTED_LENGTH_MAX
-  const part = JSON.stringify(value.slice(start, end))
+  const part = printable(JSON.stringify(value.slice(start, end)))
   return `${start > 0 ? '…' : ''}${part}${end < value.length ? '…' : ''}`
 }

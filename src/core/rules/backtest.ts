@@ -1,4 +1,5 @@
 import type { Facts } from '../facts.ts'
+import { printable } from '../text.ts'
 import { decidedAlike } from './diff.ts'
 import { describeSituation, situationIndex } from './situations.ts'
 import type { RuleTable } from './table.ts'
@@ -161,11 +162,11 @@ export function describeBacktest(result: BacktestResult): string[] {
         ),
       ]
     }),
-    'By event type and rule, unchanged and changed:',
+    ...(lines.length === 0 ? [] : ['By event type and rule, unchanged and changed:']),
     ...lines.map(
       (line) => `    ${line.eventType}, rule "${line.ruleId}": ${line.unchanged}, ${line.changed}`,
     ),
-  ]
+  ].map(printable)
 }
 
 function counted(eventCount: number): string {

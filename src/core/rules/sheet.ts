@@ -5,6 +5,9 @@ import { didYouMean, nearest } from './nearest.ts'
 /** What spreadsheets put between cells, depending on their language. The first is what we ship. */
 const SEPARATORS = [',', ';', '\t']
 
+/** The BOM of UTF-16, read as UTF-8: what spreadsheets save as "Unicode text". */
+const UTF_16 = /^\uFFFD\uFFFD/
+
 /** What can be read of one row. */
 export interface SheetRow<Column extends string> {
   /** The line in the file, counted from 1, blank lines included. */
@@ -40,6 +43,7 @@ export function readSheet<Column extends string, T>(
   what: string,
   readRow: (row: SheetRow<Column>) => T,
 ): { readonly rows: readonly T[]; readonly faults: readonly string[] } {
+  if (UTF_16.test(csvText)) return { rows: [], faults: ['the file is not UTF-8: save it as "CSV UTF-8"'] }
   const { separator, lines } = splitLines(csvText)
   const [headings, ...body] = lines
   if (headings === undefined) {

@@ -9,6 +9,7 @@ import { firstMismatch } from '../rules/mismatch.ts'
 import type { Rule } from '../rules/rule.ts'
 import { describeSituation } from '../rules/situations.ts'
 import { describeVerdict } from '../rules/verdict.ts'
+import { printable } from '../text.ts'
 import type { RulesOfOld } from './rules.ts'
 
 /** Says why a log entry is as it is, by the rules that were in force when each of its decisions was made. */
@@ -70,7 +71,7 @@ export function describeEntry(entry: ExplainedLogEntry): string[] {
     `${entry.locator} is ${entry.status}${reason}: ${entry.eventType} for ${party}, event ${entry.eventId}`,
     ...entry.decisions.flatMap(describeDecision),
     ...(entry.decisions.length === 0 ? ['No decision explains it.'] : []),
-  ]
+  ].map(printable)
 }
 
 function describeDecision(decision: ExplainedDecision): string[] {

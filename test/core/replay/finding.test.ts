@@ -18,6 +18,7 @@ t.test('short values are shown whole, and what is no text as it is', async (t) =
   const column = (stored: string | number | null, rebuilt: string | number | null) =>
     describeFinding({ kind: 'column', locator: 'NTF-1', column: 'c', stored, rebuilt })
   t.equal(column('a"b', 'a\n'), 'NTF-1: c is "a\\"b", its decisions make it "a\\n"')
+  t.equal(column('\u009b2J', null), 'NTF-1: c is "\uFFFD2J", its decisions make it null')
   t.equal(column(null, 2), 'NTF-1: c is null, its decisions make it 2')
 })
 

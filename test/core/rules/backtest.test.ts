@@ -109,4 +109,9 @@ t.test('the result is told in words', async (t) => {
     'By event type and rule, unchanged and changed:',
     '    invoice.paid, rule "in-app": 0, 19',
   ])
+  t.same(describeBacktest(backtest(muted, [])), ['0 events: 0 change, 0 do not'])
+  const odd = all
+    .slice(0, 1)
+    .map((group) => ({ ...group, facts: { ...group.facts, eventType: 'a\u001b[2J\nb' } }))
+  t.equal(describeBacktest(backtest(muted, odd)).at(-1), '    a\uFFFD[2J\uFFFDb, rule "in-app": 9, 0')
 })

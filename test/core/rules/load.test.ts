@@ -114,6 +114,11 @@ t.test('an empty file is refused', async (t) => {
   ])
 })
 
+t.test('a file in UTF-16 is refused as such', async (t) => {
+  const csvText = new TextDecoder().decode(Buffer.from(`\uFEFF${HEADINGS}\na,,,,,,,SKIP,,x,Y.`, 'utf16le'))
+  t.strictSame(faultsOfFile(csvText), ['the file is not UTF-8: save it as "CSV UTF-8"'])
+})
+
 t.test('faults of the headings name the columns', async (t) => {
   t.strictSame(
     faultsOfFile(

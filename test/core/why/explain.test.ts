@@ -165,4 +165,9 @@ t.test('for a terminal an entry is told attempt by attempt', async (t) => {
   t.ok(lines.includes('  receipt: recorded'))
   t.equal(lines.at(-1), '  from claims, partition 2, offset 9007199254740993')
   t.same(describeEntry({ ...ENTRY, decisions: [] }).at(-1), 'No decision explains it.')
+  t.match(
+    describeEntry({ ...ENTRY, eventType: 'a\u001b[2J\nb' })[0],
+    ': a\uFFFD[2J\uFFFDb for PTY-1',
+    'what an event carries cannot steer the terminal',
+  )
 })
