@@ -10,6 +10,7 @@ import { whyCommand } from './commands/why.ts'
 import { ConfigError } from './config.ts'
 import { EnvelopeMapError } from './core/envelope.ts'
 import { PromisesError, RuleTableError } from './core/rules/faults.ts'
+import { UnusableDatabaseError } from './core/unusable-database.ts'
 import { UnreadableFileError } from './rule-files.ts'
 
 /** Faults that people are to correct: said in words. Anything else is a fault of ours and shows where. */
@@ -19,6 +20,7 @@ const EXPECTED = [
   PromisesError,
   EnvelopeMapError,
   UnreadableFileError,
+  UnusableDatabaseError,
   UsageError,
 ]
 
@@ -36,6 +38,11 @@ const program = new Command('notifications-service')
 process.removeAllListeners('warning')
 process.on('warning', printWarning)
 throwInsteadOfExiting(program)
+// Whoever reads the output, such as `head`, has seen enough.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(1)
+})
 try {
   await program.parseAsync()
 } catch (error) {

@@ -6,8 +6,10 @@ import { loadConfig, loadDatabaseUrl } from '../config.ts'
 import type { DecidedChunk } from '../core/chunk.ts'
 import { REJECTIONS, type RejectionCode } from '../core/event.ts'
 import type { RedriveResult, Rejected } from '../core/rejected.ts'
-import { limitSilence, openPool } from '../postgres/pool.ts'
+import { printable } from '../core/text.ts'
+import { type DatabasePool, limitSilence } from '../postgres/pool.ts'
 import { countRejected, type RejectedFilter, readRejected } from '../postgres/read-rejected.ts'
+import { withDatabase } from '../postgres/with-database.ts'
 import { createLog } from '../telemetry/log.ts'
 
 const PAGE_COUNT_MAX = 20
@@ -68,7 +70,7 @@ function filtered(command: Command): Command {
 }
 
 async function listRejected(options: ListOptions): Promise<void> {
-  await withPool(async (pool) => {
+  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const filter = filterOf(options, null, options.all !== true)
     let leftCount = options.limit
     for await (const rejected of pages(pool, filter)) {
@@ -81,7 +83,7 @@ async function listRejected(options: ListOptions): Promise<void> {
 }
 
 async function showRejected(wanted: bigint, { json }: OutputOptions): Promise<void> {
-  await withPool(async (pool) => {
+  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const [rejected] = await readRejected(pool, filterOf({}, [wanted], false), 0n, 1)
     if (rejected === undefined) throw new UsageError(`there is no rejected message ${wanted}`)
     print(json ? JSON.stringify(wholeOf(rejected)) : textOf(rejected))
@@ -168,19 +170,7 @@ async function agreed(messageCount: number): Promise<boolean> {
   return /^y(es)?$/i.test(answer.trim())
 }
 
-type Pool = Awaited<ReturnType<typeof openPool>>
-
-async function withPool(use: (pool: Pool) => Promise<void>): Promise<void> {
-  limitSilence()
-  const pool = await openPool({ databaseUrl: loadDatabaseUrl(process.env), connectionCountMax: 1 })
-  try {
-    await use(pool)
-  } finally {
-    await pool.end()
-  }
-}
-
-async function* pages(pool: Pool, filter: RejectedFilter): AsyncGenerator<Rejected> {
+async function* pages(pool: DatabasePool, filter: RejectedFilter): AsyncGenerator<Rejected> {
   for (let after = 0n; ; ) {
     const page = await readRejected(pool, filter, after, PAGE_COUNT_MAX)
     yield* page
@@ -261,20 +251,16 @@ function shownBytes(bytes: Uint8Array | null): string {
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /** What a terminal would obey instead of showing it; tabs and line breaks do no harm. */
-const CONTROL = /[\p{Cc}\p{Cf}]/gu
 
 /** The text that the bytes are; null where they are none, or where a terminal would not just show it. */
 function asText(bytes: Uint8Array): string | null {
   try {
     const text = UTF8.decode(bytes)
-    return text.replace(/[\t\n\r]/g, '').search(CONTROL) === -1 ? text : null
+    const line = text.replace(/[\t\n\r]/g, '')
+    return printable(line) === line ? text : null
   } catch {
     return null
   }
-}
-
-function printable(text: string): string {
-  return text.replace(CONTROL, '\ufffd')
 }
 
 /** bigint as text. */

@@ -5,9 +5,9 @@ import { loadDatabaseUrl } from '../config.ts'
 import { createArchive } from '../core/replay/archive.ts'
 import { describeFinding } from '../core/replay/finding.ts'
 import { readArchivedRuleTable, readArchivedTemplates } from '../postgres/archive.ts'
-import { limitSilence, openPool } from '../postgres/pool.ts'
 import { recordedPages } from '../postgres/recorded.ts'
 import { restoreEntries } from '../postgres/restore-entries.ts'
+import { withDatabase } from '../postgres/with-database.ts'
 import { replay } from '../replay.ts'
 import { createProgress } from '../telemetry/progress.ts'
 
@@ -40,10 +40,8 @@ async function runReplay(options: Options, command: Command): Promise<void> {
   if (options.verify === options.rebuild) {
     command.error('error: say either --verify or --rebuild', { exitCode: 2 })
   }
-  limitSilence()
-  const pool = await openPool({ databaseUrl: loadDatabaseUrl(process.env), connectionCountMax: 1 })
-  const progress = createProgress(process.stderr)
-  try {
+  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+    const progress = createProgress(process.stderr)
     const isSound = await replay({
       pages: recordedPages(pool, PAGE_COUNT_MAX),
       archive: createArchive({
@@ -61,7 +59,5 @@ async function runReplay(options: Options, command: Command): Promise<void> {
         progress.show(`${entries} entries compared, ${differences} differences`),
     })
     process.exitCode = isSound ? 0 : 1
-  } finally {
-    await pool.end()
-  }
+  })
 }

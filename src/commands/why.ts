@@ -4,7 +4,7 @@ import { describeEntry, explain } from '../core/why/explain.ts'
 import { rememberRules } from '../core/why/rules.ts'
 import { readArchivedRuleTable } from '../postgres/archive.ts'
 import { readLogEntry } from '../postgres/log-entries.ts'
-import { limitSilence, openPool } from '../postgres/pool.ts'
+import { withDatabase } from '../postgres/with-database.ts'
 
 export const whyCommand = new Command('why')
   .description('say why a log entry is as it is, by the rules that were in force at its time')
@@ -17,9 +17,7 @@ export const whyCommand = new Command('why')
   .action(why)
 
 async function why(locator: string, { json }: { readonly json?: true }): Promise<void> {
-  limitSilence()
-  const pool = await openPool({ databaseUrl: loadDatabaseUrl(process.env), connectionCountMax: 1 })
-  try {
+  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const entry = await readLogEntry(pool, locator)
     if (entry === null) {
       process.stderr.write(`no log entry has the locator ${locator}\n`)
@@ -29,7 +27,5 @@ async function why(locator: string, { json }: { readonly json?: true }): Promise
     const rulesOf = rememberRules((revision) => readArchivedRuleTable(pool, revision))
     const explained = explain(entry, await rulesOf(entry.decisions))
     process.stdout.write(`${json ? JSON.stringify(explained) : describeEntry(explained).join('\n')}\n`)
-  } finally {
-    await pool.end()
-  }
+  })
 }

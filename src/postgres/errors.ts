@@ -11,6 +11,11 @@ export function sqlState(error: unknown): string | undefined {
   return undefined
 }
 
+/** A table, a column or the schema itself is not there. */
+export function lacksSchema(error: unknown): boolean {
+  return /^(42P01|42703|3F000)$/.test(sqlState(error) ?? '')
+}
+
 /** The row itself is refused: data exception (22), integrity constraint (23), program limit exceeded (54). */
 export function refusesData(error: unknown): boolean {
   return /^(22|23|54)/.test(sqlState(error) ?? '')

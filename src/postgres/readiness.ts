@@ -1,9 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { sqlState } from './errors.ts'
-
-const UNDEFINED_TABLE = '42P01'
-const UNDEFINED_SCHEMA = '3F000'
+import { lacksSchema } from './errors.ts'
 
 /**
  * Checks that the database answers and that each of the named migrations is applied. Returns null when all is well, else
@@ -20,8 +17,7 @@ export async function missingMigrations(
     )
     applied = new Set(rows)
   } catch (error) {
-    const state = sqlState(error)
-    if (state !== UNDEFINED_TABLE && state !== UNDEFINED_SCHEMA) throw error
+    if (!lacksSchema(error)) throw error
     applied = new Set()
   }
   const missing = names.filter((name) => !applied.has(name))

@@ -1,9 +1,12 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
 import pg from 'pg'
 import t from 'tap'
 import { openPool } from '../../src/postgres/pool.ts'
 import { record } from '../postgres/record.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
-import { command } from './command.ts'
+import { command, MAIN } from './command.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())
@@ -27,6 +30,16 @@ t.test('replay names what differs with exit code 1, and puts it back on demand',
   })
   t.match(await replay('--rebuild'), { code: 0, stdout: /: 1 difference, 1 row put back, 0 left\n$/ })
   t.same(await replay('--verify'), { code: 0, stdout: '1 entry compared: no difference\n', stderr: '' })
+})
+
+t.test('a reader that stops reading ends it quietly', async (t) => {
+  const child = spawn(process.execPath, [MAIN, 'replay', '--verify'], {
+    env: { PATH: process.env.PATH, DATABASE_URL: database.url },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  child.stdout.destroy()
+  const [[code], stderr] = await Promise.all([once(child, 'close'), text(child.stderr)])
+  t.same({ code, stderr }, { code: 1, stderr: '' })
 })
 
 t.test('wrong usage ends with 2', async (t) => {

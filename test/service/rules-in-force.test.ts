@@ -90,7 +90,9 @@ t.test('rules history tells what was in force since when, and shows the table of
     stdout: '',
     stderr: /^no rule table was in force at 2020-01-31T23:59:59.999999Z: the first on record is of /,
   })
-  t.match(await run('rules', 'history', '--at', 'yesterday'), { code: 2, stderr: /such as 2026-01-31/ })
+  for (const at of ['yesterday', '2026-02-30', '2026-02-30T12:00:00Z', '2026-13-01']) {
+    t.match(await run('rules', 'history', '--at', at), { code: 2, stderr: /such as 2026-01-31/ }, at)
+  }
 })
 
 t.test('why and backtest go by the table of the time and by the candidate', async (t) => {
@@ -124,5 +126,8 @@ t.test('why and backtest go by the table of the time and by the candidate', asyn
     '    invoice.paid, rule "email": 1, 0',
     '',
   ])
-  t.match(await run('rules', 'backtest', '--since', 'a while'), { code: 2, stderr: /such as 7d/ })
+  for (const since of ['a while', '36501d']) {
+    t.match(await run('rules', 'backtest', '--since', since), { code: 2, stderr: /such as 7d/ }, since)
+  }
+  t.match(await run('rules', 'backtest', '--since', '36500d'), { code: 0, stdout: /\n2 events: / })
 })

@@ -5,11 +5,13 @@ import type { Rule } from '../../core/rules/rule.ts'
 import { type RulesOfOld, rememberRules } from '../../core/why/rules.ts'
 import { readArchivedRuleTable } from '../../postgres/archive.ts'
 import { decisionGroups, timeAgo } from '../../postgres/decision-groups.ts'
-import { limitSilence, openPool } from '../../postgres/pool.ts'
+import { withDatabase } from '../../postgres/with-database.ts'
 import { RULE_TABLE, readText, ruleTableOf } from '../../rule-files.ts'
 import { createProgress } from '../../telemetry/progress.ts'
 
 const PAGE_COUNT_MAX = 50_000
+/** A hundred years: much further back there are no dates for PostgreSQL. */
+const SINCE_MAX_MS = 36_500 * 86_400_000
 
 export const backtestCommand = new Command('backtest')
   .description('decide anew what really happened, by a candidate rule table: sends nothing, writes nothing')
@@ -35,10 +37,8 @@ interface Options {
 
 async function backtest({ table, since, json }: Options): Promise<void> {
   const candidate = await ruleTableOf(await readText(table), table)
-  limitSilence()
-  const pool = await openPool({ databaseUrl: loadDatabaseUrl(process.env), connectionCountMax: 1 })
-  const progress = createProgress(process.stderr)
-  try {
+  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+    const progress = createProgress(process.stderr)
     const rulesOf = rememberRules((revision) => readArchivedRuleTable(pool, revision))
     let rules: RulesOfOld = new Map()
     const test = createBacktest(candidate, (revision, ruleId) => reasonOf(rules.get(revision), ruleId))
@@ -55,9 +55,7 @@ async function backtest({ table, since, json }: Options): Promise<void> {
     process.stdout.write(
       json ? `${JSON.stringify(result)}\n` : `Since ${start}\n${describeBacktest(result).join('\n')}\n`,
     )
-  } finally {
-    await pool.end()
-  }
+  })
 }
 
 function reasonOf(rules: readonly Rule[] | string | undefined, ruleId: string): string | null | undefined {
@@ -66,6 +64,8 @@ function reasonOf(rules: readonly Rule[] | string | undefined, ruleId: string): 
 
 function parseDuration(text: string): number {
   const durationMs = milliseconds(text)
-  if (durationMs === undefined) throw new InvalidArgumentError('Write a duration such as 7d, 12h or 30m.')
+  if (durationMs === undefined || durationMs > SINCE_MAX_MS) {
+    throw new InvalidArgumentError('Write a duration such as 7d, 12h or 30m, of 36500d at most.')
+  }
   return durationMs
 }

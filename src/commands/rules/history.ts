@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import { loadDatabaseUrl } from '../../config.ts'
 import { type Activation, listActivations } from '../../postgres/activations.ts'
 import { readArchivedRuleTable } from '../../postgres/archive.ts'
-import { limitSilence, openPool } from '../../postgres/pool.ts'
+import { withDatabase } from '../../postgres/with-database.ts'
 
 export const historyCommand = new Command('history')
   .description('say which rule tables were in force and since when, or show the one of a date')
@@ -25,9 +25,7 @@ interface Options {
 }
 
 async function history({ at, json }: Options): Promise<void> {
-  limitSilence()
-  const pool = await openPool({ databaseUrl: loadDatabaseUrl(process.env), connectionCountMax: 1 })
-  try {
+  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const activations = await listActivations(pool)
     if (at === undefined) {
       process.stdout.write(json ? `${JSON.stringify(activations)}\n` : activations.map(line).join(''))
@@ -46,9 +44,7 @@ async function history({ at, json }: Options): Promise<void> {
       process.stderr.write(`in force since ${line(inForce)}`)
       process.stdout.write(source ?? '')
     }
-  } finally {
-    await pool.end()
-  }
+  })
 }
 
 function line({ activatedAt, revision, gitCommit }: Activation): string {
@@ -61,11 +57,16 @@ function firstOf([first]: readonly Activation[]): string {
 
 function parseInstant(text: string): string {
   const date = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T23:59:59.999999Z` : text
-  const [, seconds, decimals = '', zone] =
-    /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?(Z|[+-]\d{2}:\d{2})$/.exec(date) ?? []
-  const instant = new Date(`${seconds}${zone}`)
-  if (Number.isNaN(instant.getTime())) {
+  const [, day, seconds, decimals = '', zone] =
+    /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?(Z|[+-]\d{2}:\d{2})$/.exec(date) ?? []
+  const instant = new Date(`${day}T${seconds}${zone}`)
+  if (Number.isNaN(instant.getTime()) || !isDay(day as string)) {
     throw new InvalidArgumentError('Write a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z.')
   }
   return `${instant.toISOString().slice(0, 19)}.${decimals.padEnd(6, '0')}Z`
+}
+
+/** Date takes the 30th of February for the 2nd of March. `day` is at most that far from one. */
+function isDay(day: string): boolean {
+  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
 }
