@@ -250,12 +250,12 @@ function shownBytes(bytes: Uint8Array | null): string {
 }
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-/** What a terminal would obey instead of showing it; tabs and line breaks do no harm. */
 
 /** The text that the bytes are; null where they are none, or where a terminal would not just show it. */
 function asText(bytes: Uint8Array): string | null {
   try {
     const text = UTF8.decode(bytes)
+    // Tabs and line breaks do no harm.
     const line = text.replace(/[\t\n\r]/g, '')
     return printable(line) === line ? text : null
   } catch {

@@ -1,11 +1,11 @@
 import { CHANNELS } from '../channel.ts'
-import { PARTY_STATES } from '../facts.ts'
-import { oneOf, orAny, parseBecause, parseReason, parseRuleId, parseYesNo } from './cells.ts'
+import { oneOf, orAny, parseBecause, parseReason, parseRuleId } from './cells.ts'
 import { parseEventTypeCell } from './event-types.ts'
 import { RuleTableError } from './faults.ts'
 import { COLUMNS, type Column, type Rule } from './rule.ts'
 import { readSheet, type SheetRow } from './sheet.ts'
 import { OUTCOMES } from './verdict.ts'
+import { readWhen } from './when.ts'
 
 /**
  * Reads a rule table. Throws RuleTableError with every fault of the file. Whether the rules leave gaps is not looked
@@ -19,21 +19,12 @@ export function loadRuleTable(csvText: string): { readonly rules: readonly Rule[
 }
 
 /** All cells of one row, with undefined for each that has a fault. */
-function readRule(
-  { row, read, note }: SheetRow<Column>,
-  rowOfId: Map<string, number>,
-): { [K in keyof Rule]: unknown } {
+function readRule(sheetRow: SheetRow<Column>, rowOfId: Map<string, number>): { [K in keyof Rule]: unknown } {
+  const { row, read, note } = sheetRow
   const rule = {
     id: read('rule', (text) => parseRuleId(text, row, rowOfId)),
     row,
-    when: {
-      eventType: read('event type', orAny(parseEventTypeCell)),
-      party: read('party', orAny(oneOf(PARTY_STATES))),
-      optedOut: read('opted out', orAny(parseYesNo)),
-      preferredChannel: read('preferred channel', orAny(oneOf(CHANNELS))),
-      emailOnFile: read('email on file', orAny(parseYesNo)),
-      phoneOnFile: read('phone on file', orAny(parseYesNo)),
-    },
+    when: readWhen(sheetRow, parseEventTypeCell),
     outcome: read('outcome', oneOf(OUTCOMES)),
     sendBy: read('send by', orAny(oneOf(CHANNELS))),
     reason: read('reason', orAny(parseReason)),

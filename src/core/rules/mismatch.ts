@@ -1,6 +1,7 @@
 import type { Facts } from '../facts.ts'
 import { matchesEventType } from './event-types.ts'
-import type { Column, When } from './rule.ts'
+import type { Column } from './rule.ts'
+import type { When } from './when.ts'
 
 /** The first cell of a row, from left to right, that keeps its rule from applying. */
 export interface Mismatch {

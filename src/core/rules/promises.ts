@@ -1,24 +1,13 @@
 import { CHANNELS, type Channel } from '../channel.ts'
-import { PARTY_STATES } from '../facts.ts'
-import { oneOf, orAny, parsePromiseName, parseReason, parseYesNo } from './cells.ts'
+import { oneOf, orAny, parsePromiseName, parseReason } from './cells.ts'
 import { type EventTypeCell, otherThan, parseEventTypeCell } from './event-types.ts'
 import { PromisesError } from './faults.ts'
-import type { Rule, When } from './rule.ts'
+import type { Rule } from './rule.ts'
 import { readSheet, type SheetRow } from './sheet.ts'
 import { OUTCOMES } from './verdict.ts'
+import { readWhen, WHEN_COLUMNS, type When } from './when.ts'
 
-const COLUMNS = [
-  'promise',
-  'event type',
-  'party',
-  'opted out',
-  'preferred channel',
-  'email on file',
-  'phone on file',
-  'outcome',
-  'send by',
-  'reason',
-] as const
+const COLUMNS = ['promise', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason'] as const
 type Column = (typeof COLUMNS)[number]
 
 const EXPECTATIONS = [
@@ -57,23 +46,17 @@ export function loadPromises(csvText: string, rules: readonly Rule[]): readonly 
 
 /** All cells of one row, with undefined for each that has a fault. */
 function readPromise(
-  { row, read, note }: SheetRow<Column>,
+  sheetRow: SheetRow<Column>,
   named: readonly EventTypeCell[],
   rowOfName: Map<string, number>,
 ): { [K in keyof RulePromise]: unknown } {
+  const { row, read, note } = sheetRow
   const parseEventTypes = (text: string) =>
     text === 'any other' ? otherThan(named, text) : parseEventTypeCell(text)
   const promise = {
     row,
     name: read('promise', (text) => parsePromiseName(text, row, rowOfName)),
-    when: {
-      eventType: read('event type', orAny(parseEventTypes)),
-      party: read('party', orAny(oneOf(PARTY_STATES))),
-      optedOut: read('opted out', orAny(parseYesNo)),
-      preferredChannel: read('preferred channel', orAny(oneOf(CHANNELS))),
-      emailOnFile: read('email on file', orAny(parseYesNo)),
-      phoneOnFile: read('phone on file', orAny(parseYesNo)),
-    },
+    when: readWhen(sheetRow, parseEventTypes),
     expected: read('outcome', oneOf(EXPECTATIONS)),
     sendBy: read('send by', orAny(oneOf(CHANNELS))),
     reason: read('reason', orAny(parseReason)),
