@@ -1,5 +1,6 @@
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { z } from 'zod'
+import type { BrokerConnection } from './core/broker-connection.ts'
 import { nearest } from './core/rules/nearest.ts'
 import { SSL_FILES, SSL_MODES } from './core/ssl-mode.ts'
 
@@ -34,18 +35,6 @@ export interface Config {
   readonly shutdownGraceMs: number
   /** To be logged once at start; they name variables, never values. */
   readonly warnings: readonly string[]
-}
-
-interface BrokerConnection {
-  /** Each `host:port`. */
-  readonly brokers: readonly string[]
-  /** PEM texts; null: plain text. */
-  readonly ssl: { readonly ca?: string; readonly cert?: string; readonly key?: string } | null
-  readonly sasl: {
-    readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'
-    readonly username: string
-    readonly password: string
-  } | null
 }
 
 interface Tokens {

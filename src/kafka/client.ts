@@ -1,18 +1,7 @@
 import kafkajs, { type Kafka, type LogEntry, type SASLOptions } from 'kafkajs'
 import type { Logger } from 'pino'
+import type { BrokerConnection } from '../core/broker-connection.ts'
 import { registerCodecs } from './codecs.ts'
-
-/** How brokers are reached. */
-export interface BrokerConnection {
-  readonly brokers: readonly string[]
-  /** TLS, PEM texts in it; without `ca` the authorities that Node knows are good. Null: plain text. */
-  readonly ssl: { readonly ca?: string; readonly cert?: string; readonly key?: string } | null
-  readonly sasl: {
-    readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'
-    readonly username: string
-    readonly password: string
-  } | null
-}
 
 /**
  * A kafkajs client whose log goes to ours. It gives up on a broker after a handful of tries: whoever uses it decides

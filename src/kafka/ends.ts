@@ -1,6 +1,7 @@
 import type { Admin } from 'kafkajs'
 import type { Logger } from 'pino'
-import { type BrokerConnection, createClient } from './client.ts'
+import type { BrokerConnection } from '../core/broker-connection.ts'
+import { createClient } from './client.ts'
 
 export interface EndsReader {
   /** The first offset that the broker still has, and the one after its last, by topic and partition number. */

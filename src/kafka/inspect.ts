@@ -1,6 +1,7 @@
 import type { Admin } from 'kafkajs'
 import type { Logger } from 'pino'
-import { type BrokerConnection, createClient } from './client.ts'
+import type { BrokerConnection } from '../core/broker-connection.ts'
+import { createClient } from './client.ts'
 
 /** How many brokers the cluster has; rejects where none of those named can be reached, or none lets us in. */
 export function countBrokers(connection: BrokerConnection, clientId: string, log: Logger): Promise<number> {
