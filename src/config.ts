@@ -311,6 +311,13 @@ export function loadDatabaseUrl(env: Readonly<Record<string, string | undefined>
   return result.data.DATABASE_URL
 }
 
+/** The limits of the retry alone. Throws a `ConfigError` like `loadConfig`. */
+export function loadRetryLimits(env: Readonly<Record<string, string | undefined>>): Config['retry'] {
+  const result = variables.pick({ RETRY_MAX_AGE: true, RETRY_MAX_ATTEMPTS: true }).safeParse(setOf(env))
+  if (!result.success) throw new ConfigError(result.error.issues)
+  return { maxAgeMs: result.data.RETRY_MAX_AGE, maxAttempts: result.data.RETRY_MAX_ATTEMPTS }
+}
+
 type Values = z.output<typeof variables>
 
 function sslOf({ MQ_SSL, MQ_SSL_CA_FILE: ca, MQ_SSL_CERT_FILE: cert, MQ_SSL_KEY_FILE: key }: Values) {

@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import { doctorCommand } from './commands/doctor.ts'
 import { migrateCommand } from './commands/migrate.ts'
+import { notToldCommand } from './commands/not-told.ts'
 import { rejectedCommand, UsageError } from './commands/rejected.ts'
 import { replayCommand } from './commands/replay.ts'
 import { rulesCommand } from './commands/rules.ts'
@@ -34,6 +35,7 @@ const program = new Command('notifications-service')
   .addCommand(rejectedCommand)
   .addCommand(doctorCommand)
   .addCommand(whyCommand)
+  .addCommand(notToldCommand)
 
 process.removeAllListeners('warning')
 process.on('warning', printWarning)

@@ -7,6 +7,7 @@ import type { DecidedChunk } from '../core/chunk.ts'
 import { REJECTIONS, type RejectionCode } from '../core/event.ts'
 import type { RedriveResult, Rejected } from '../core/rejected.ts'
 import { printable } from '../core/text.ts'
+import { parseInstant } from '../instant.ts'
 import { type DatabasePool, limitSilence } from '../postgres/pool.ts'
 import { countRejected, type RejectedFilter, readRejected } from '../postgres/read-rejected.ts'
 import { withDatabase } from '../postgres/with-database.ts'
@@ -291,9 +292,9 @@ function count(text: string): number {
 }
 
 function time(text: string): string {
-  const date = new Date(/^\d{4}-/.test(text) ? text : Number.NaN)
-  if (Number.isNaN(date.getTime())) throw new InvalidArgumentError('for example 2026-01-31T12:00:00Z.')
-  return date.toISOString()
+  const instant = parseInstant(text, 'start')
+  if (instant === null) throw new InvalidArgumentError('write 2026-01-31, or 2026-01-31T12:00:00Z.')
+  return instant
 }
 
 /** Said in words, without a stack. */

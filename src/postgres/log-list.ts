@@ -1,7 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { CHANNELS } from '../core/channel.ts'
-import { STATUSES } from '../core/entry.ts'
-import type { LogFilter, LogPage, LogPageRequest } from '../core/log-entry.ts'
+import { STATUSES, type Status } from '../core/entry.ts'
+import type { LogFilter, LogPage, LogPageRequest, LogPlace } from '../core/log-entry.ts'
 import { LOG_COLUMNS, logRow } from './log-rows.ts'
 
 /** One page of the log, newest first. */
@@ -32,6 +32,23 @@ export function logPageQuery(filter: LogFilter, { limit, after }: LogPageRequest
     ) AS place
     JOIN notifications.notification_log USING (created_at, locator)
     ORDER BY created_at DESC, locator DESC`
+}
+
+/**
+ * The newest places of the rows that have one of these statuses, in order, `rowCount` at most: a query in itself. Nothing
+ * is read but index entries that are walked over.
+ */
+export function newestPlaces(
+  statuses: readonly Status[],
+  { eventType, from }: Pick<LogFilter, 'eventType' | 'from'>,
+  after: LogPlace | null,
+  rowCount: number,
+): Fragment {
+  const walk: Walk = { bounds: boundsOf({ from }, after), rowCount }
+  const walks = statuses.map((status) => placesOfAll({ eventType, status }, walk))
+  return sql.fragment`
+    SELECT * FROM (${sql.join(walks, sql.fragment` UNION ALL `)}) AS walks
+    ORDER BY created_at DESC, locator DESC LIMIT ${rowCount}`
 }
 
 type Fragment = ReturnType<typeof sql.fragment>

@@ -6,6 +6,7 @@ import { CHANNELS } from '../../src/core/channel.ts'
 import { STATUSES } from '../../src/core/entry.ts'
 import type { LogFilter, LogPlace } from '../../src/core/log-entry.ts'
 import { logPageQuery } from '../../src/postgres/log-list.ts'
+import { notToldQuery } from '../../src/postgres/not-told.ts'
 import { openPool } from '../../src/postgres/pool.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 import { fillLog, QUIET } from './fill-log.ts'
@@ -36,10 +37,17 @@ const explained = z.object({ 'QUERY PLAN': z.custom<readonly [{ readonly Plan: N
 
 /** Runs the very query of a page and says what it took. */
 async function costOf(filter: LogFilter, page: { limit: number; after: LogPlace | null }) {
+  return readsOf(await planOf(logPageQuery(filter, page)))
+}
+
+async function planOf(query: ReturnType<typeof logPageQuery | typeof notToldQuery>): Promise<Node> {
   const row = await pool.one(
-    sql.type(explained)`EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${logPageQuery(filter, page)}`,
+    sql.type(explained)`EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${query}`,
   )
-  const root = row['QUERY PLAN'][0].Plan
+  return row['QUERY PLAN'][0].Plan
+}
+
+function readsOf(root: Node) {
   return {
     rows: root['Actual Rows'],
     read: readBy(root),
@@ -121,6 +129,32 @@ t.test('an event id with any other filters reads one row at most, in a walk and 
   }
   t.same(faults, [])
 })
+
+t.test(
+  'a page of those who were not told looks at a bounded number of rows, whatever is asked for',
+  async (t) => {
+    const limits = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
+    const faults: string[] = []
+    for (const eventType of EVENT_TYPES) {
+      for (const rule of [undefined, 'of-no-row']) {
+        for (const { from = '2025-01-01T00:00:00.000000Z' } of TIMES) {
+          for (const after of PLACES) {
+            const query = notToldQuery(
+              limits,
+              { since: from, eventType, rule },
+              { limit: 50, after, end: null },
+            )
+            const { read } = readsOf(await planOf(query))
+            // Each candidate in a walk, in the log by its key, and its last decision.
+            if (read > 3 * 2_000)
+              faults.push(`${JSON.stringify({ eventType, rule, from, after })}: ${read} rows`)
+          }
+        }
+      }
+    }
+    t.same(faults, [])
+  },
+)
 
 t.test('the rows are skewed as the plans above need it', async (t) => {
   const countOf = async (filter: LogFilter) => (await costOf(filter, { limit: 100_000, after: null })).rows

@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { loadDatabaseUrl } from '../../config.ts'
+import { parseInstant } from '../../instant.ts'
 import { type Activation, listActivations } from '../../postgres/activations.ts'
 import { readArchivedRuleTable } from '../../postgres/archive.ts'
 import { withDatabase } from '../../postgres/with-database.ts'
@@ -9,7 +10,7 @@ export const historyCommand = new Command('history')
   .option(
     '--at <date>',
     'show the table that was in force then (ISO 8601; without a time: at its end, in UTC)',
-    parseInstant,
+    parseDate,
   )
   .option('--json', 'as one JSON value')
   .addHelpText(
@@ -55,18 +56,9 @@ function firstOf([first]: readonly Activation[]): string {
   return first === undefined ? ': none is on record' : `: the first on record is of ${first.activatedAt}`
 }
 
-function parseInstant(text: string): string {
-  const date = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T23:59:59.999999Z` : text
-  const [, day, seconds, decimals = '', zone] =
-    /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?(Z|[+-]\d{2}:\d{2})$/.exec(date) ?? []
-  const instant = new Date(`${day}T${seconds}${zone}`)
-  if (Number.isNaN(instant.getTime()) || !isDay(day as string)) {
+function parseDate(text: string): string {
+  const instant = parseInstant(text, 'end')
+  if (instant === null)
     throw new InvalidArgumentError('Write a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z.')
-  }
-  return `${instant.toISOString().slice(0, 19)}.${decimals.padEnd(6, '0')}Z`
-}
-
-/** Date takes the 30th of February for the 2nd of March. `day` is at most that far from one. */
-function isDay(day: string): boolean {
-  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
+  return instant
 }

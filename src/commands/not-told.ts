@@ -1,0 +1,122 @@
+import { once } from 'node:events'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { loadDatabaseUrl, loadRetryLimits, milliseconds } from '../config.ts'
+import { csvLine } from '../core/csv.ts'
+import type { LogPlace } from '../core/log-entry.ts'
+import { type ExplainedNotTold, explainNotTold } from '../core/not-told.ts'
+import { printable } from '../core/text.ts'
+import { rememberRules } from '../core/why/rules.ts'
+import { parseInstant } from '../instant.ts'
+import { readArchivedRuleTable } from '../postgres/archive.ts'
+import { timeAgo } from '../postgres/decision-groups.ts'
+import { listNotTold } from '../postgres/not-told.ts'
+import { withDatabase } from '../postgres/with-database.ts'
+import { createProgress } from '../telemetry/progress.ts'
+
+const PAGE_COUNT_MAX = 1_000
+/** A hundred years: much further back there are no dates for PostgreSQL. */
+const SINCE_MAX_MS = 36_500 * 86_400_000
+
+export const notToldCommand = new Command('not-told')
+  .description('list the members who were not told, newest first: skipped, or failed past the last retry')
+  .option(
+    '--since <when>',
+    'how far to go back: a duration such as 7d, a date, or a time (ISO 8601)',
+    parseSince,
+    parseSince('7d'),
+  )
+  .option('--event-type <type>', 'only events of this type')
+  .option('--rule <id>', 'only those that this rule decided')
+  .addOption(new Option('--csv', 'as CSV, with a header').conflicts('json'))
+  .option('--json', 'one JSON object a line')
+  .addHelpText(
+    'after',
+    `
+DATABASE_URL says which database. RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS say which failed rows are given up: set them as
+for \`serve\`. Exit codes: 0 the list was made, 1 it could not be, 2 wrong usage.
+
+Example:
+  $ notifications-service not-told --since 30d --event-type claim.rejected --csv > not-told.csv`,
+  )
+  .action(notTold)
+
+interface Options {
+  /** Milliseconds ago, or an instant. */
+  readonly since: number | string
+  readonly eventType?: string
+  readonly rule?: string
+  readonly csv?: true
+  readonly json?: true
+}
+
+const COLUMNS = [
+  'createdAt',
+  'locator',
+  'eventId',
+  'partyLocator',
+  'eventType',
+  'channel',
+  'status',
+  'attemptCount',
+  'failureReason',
+  'ruleId',
+  'because',
+] as const satisfies readonly (keyof ExplainedNotTold)[]
+
+async function notTold({ since, eventType, rule, csv, json }: Options): Promise<void> {
+  const { maxAgeMs, maxAttempts } = loadRetryLimits(process.env)
+  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+    const progress = createProgress(process.stderr)
+    const rulesOf = rememberRules((revision) => readArchivedRuleTable(pool, revision))
+    const start = typeof since === 'number' ? await timeAgo(pool, since) : since
+    const shown = csv ? csvOf : json ? JSON.stringify : lineOf
+    if (csv) process.stdout.write(csvLine(COLUMNS))
+    let count = 0
+    for (let after: LogPlace | null | undefined; after !== null; ) {
+      const { items, next } = await listNotTold(
+        pool,
+        { maxAgeMs, attemptCountMax: maxAttempts },
+        { since: start, eventType, rule },
+        { limit: PAGE_COUNT_MAX, after: after ?? null },
+      )
+      const rules = await rulesOf(items.flatMap(({ ruleTableRevision }) => revisionOf(ruleTableRevision)))
+      progress.clear()
+      for (const item of explainNotTold(items, rules)) await print(`${shown(item)}${csv ? '' : '\n'}`)
+      count += items.length
+      progress.show(`${count} members who were not told`)
+      after = next
+    }
+    progress.clear()
+    if (!csv && !json) process.stderr.write(`${count} in all since ${start}\n`)
+  })
+}
+
+function revisionOf(ruleTableRevision: string | null): { ruleTableRevision: string }[] {
+  return ruleTableRevision === null ? [] : [{ ruleTableRevision }]
+}
+
+function csvOf(item: ExplainedNotTold): string {
+  return csvLine(COLUMNS.map((column) => item[column]))
+}
+
+function lineOf(item: ExplainedNotTold): string {
+  const { createdAt, locator, eventType, status, failureReason, ruleId, because } = item
+  const rule = ruleId === null ? '' : `, by rule "${ruleId}"${because === null ? '' : `: ${because}`}`
+  return printable(
+    `${createdAt}  ${locator}  ${status} (${failureReason}): ${eventType} for ${item.partyLocator ?? 'nobody'}${rule}`,
+  )
+}
+
+/** Waits for a reader that is slower than the database. */
+async function print(text: string): Promise<void> {
+  if (!process.stdout.write(text)) await once(process.stdout, 'drain')
+}
+
+function parseSince(text: string): number | string {
+  const durationMs = milliseconds(text)
+  if (durationMs !== undefined && durationMs <= SINCE_MAX_MS) return durationMs
+  const instant = parseInstant(text, 'start')
+  if (instant === null)
+    throw new InvalidArgumentError('Write 7d or 12h, 2026-01-31, or 2026-01-31T12:00:00Z.')
+  return instant
+}

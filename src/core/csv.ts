@@ -1,0 +1,17 @@
+/** A cell that begins so is taken for a formula by spreadsheet programs, which may run it. */
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/
+
+/**
+ * One line of a CSV file (RFC 4180), its end included. Null is an empty cell. What a spreadsheet program would take for a
+ * formula gets an apostrophe before it, which such programs take for "this is text".
+ */
+export function csvLine(cells: readonly (string | number | null)[]): string {
+  return `${cells.map(cell).join(',')}\r\n`
+}
+
+function cell(value: string | number | null): string {
+  if (value === null) return ''
+  if (typeof value === 'number') return String(value)
+  const text = FORMULA.test(value) ? `'${value}` : value
+  return /[",\r\n\t]/.test(text) || text !== text.trim() ? `"${text.replaceAll('"', '""')}"` : text
+}

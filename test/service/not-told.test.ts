@@ -1,0 +1,85 @@
+import { parse } from 'csv-parse/sync'
+import pg from 'pg'
+import t from 'tap'
+import { openPool } from '../../src/postgres/pool.ts'
+import { record, UNRESOLVED } from '../postgres/record.ts'
+import { createMigratedDatabase } from '../stack/databases.ts'
+import { command } from './command.ts'
+
+const database = await createMigratedDatabase()
+t.teardown(() => database.drop())
+const notTold = (args: string[], env = {}) =>
+  command(['not-told', ...args], { DATABASE_URL: database.url, ...env })
+
+t.before(async () => {
+  const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
+  await record(pool, [
+    { eventId: 'failed', contact: UNRESOLVED },
+    { eventId: '=SUM(A1)', partyLocator: '@party, "1"', contact: { state: 'not found' } },
+  ])
+  await pool.end()
+})
+
+t.test('not-told says who was not told, by which rule and why', async (t) => {
+  const { code, stdout, stderr } = await notTold([])
+  t.equal(code, 0)
+  t.match(
+    stdout,
+    /^\S+Z {2}NTF-\S+ {2}SKIPPED \(party not found\): claim\.paid for @party, "1", by rule "party-not-found": .+\n$/,
+  )
+  t.match(stderr, /^1 in all since \S+Z\n$/)
+})
+
+t.test('what is given up is as the environment says', async (t) => {
+  const { stdout } = await notTold(['--json'], { RETRY_MAX_ATTEMPTS: '0' })
+  const lines = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  t.same(lines.map(({ eventId }) => eventId).sort(), ['=SUM(A1)', 'failed'])
+  t.match(
+    lines.find(({ eventId }) => eventId === 'failed'),
+    {
+      status: 'FAILED',
+      ruleId: 'unresolved',
+      because: String,
+      failureReason: /HTTP 500/,
+    },
+  )
+})
+
+t.test('as CSV it is whole, and harmless in a spreadsheet', async (t) => {
+  const { code, stdout, stderr } = await notTold(['--csv', '--since', '2020-01-01'])
+  t.same({ code, stderr }, { code: 0, stderr: '' })
+  t.match(parse(stdout, { columns: true }), [
+    {
+      eventId: "'=SUM(A1)",
+      partyLocator: `'@party, "1"`,
+      status: 'SKIPPED',
+      failureReason: 'party not found',
+      ruleId: 'party-not-found',
+      because: /./,
+    },
+  ])
+})
+
+t.test('rows without any decision are listed too, without a rule', async (t) => {
+  const client = new pg.Client(database.url)
+  await client.connect()
+  await client.query('DELETE FROM notifications.decision')
+  await client.end()
+  const { stdout } = await notTold(['--csv'])
+  t.match(parse(stdout, { columns: true }), [{ status: 'SKIPPED', ruleId: '', because: '' }])
+})
+
+t.test('wrong usage ends with 2, a wrong environment with 1', async (t) => {
+  for (const args of [
+    ['--since', '2026-02-30'],
+    ['--since', 'soon'],
+    ['--csv', '--json'],
+    ['--rules', 'x'],
+  ]) {
+    t.match(await notTold(args), { code: 2, stdout: '' }, args.join(' '))
+  }
+  t.match(await notTold([], { RETRY_MAX_AGE: 'long' }), { code: 1, stderr: /RETRY_MAX_AGE/ })
+})
