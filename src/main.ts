@@ -1,9 +1,11 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander'
 import { doctorCommand } from './commands/doctor.ts'
+import { eraseCommand } from './commands/erase.ts'
 import { migrateCommand } from './commands/migrate.ts'
 import { notToldCommand } from './commands/not-told.ts'
-import { rejectedCommand, UsageError } from './commands/rejected.ts'
+import { pruneCommand } from './commands/prune.ts'
+import { rejectedCommand } from './commands/rejected.ts'
 import { replayCommand } from './commands/replay.ts'
 import { rulesCommand } from './commands/rules.ts'
 import { serveCommand } from './commands/serve.ts'
@@ -12,6 +14,7 @@ import { ConfigError } from './config.ts'
 import { EnvelopeMapError } from './core/envelope.ts'
 import { PromisesError, RuleTableError } from './core/rules/faults.ts'
 import { UnusableDatabaseError } from './core/unusable-database.ts'
+import { UsageError } from './core/usage-error.ts'
 import { UnreadableFileError } from './rule-files.ts'
 
 /** Faults that people are to correct: said in words. Anything else is a fault of ours and shows where. */
@@ -36,6 +39,8 @@ const program = new Command('notifications-service')
   .addCommand(doctorCommand)
   .addCommand(whyCommand)
   .addCommand(notToldCommand)
+  .addCommand(eraseCommand)
+  .addCommand(pruneCommand)
 
 process.removeAllListeners('warning')
 process.on('warning', printWarning)
@@ -52,7 +57,7 @@ try {
   const expected = EXPECTED.some((kind) => error instanceof kind)
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
   process.stderr.write(`${expected ? message : stack}\n`)
-  process.exit(1)
+  process.exit(error instanceof UsageError ? 2 : 1)
 }
 
 /** As Node does it, but for kafkajs: it computes a time-out of "now" as a negative number, which Node takes for 1 ms. */

@@ -1,6 +1,7 @@
 import type { LogRow } from './core/log-entry.ts'
 import type { LoadableArchive } from './core/replay/archive.ts'
 import type { Difference, Finding, Restored, Summary } from './core/replay/finding.ts'
+import { wasErased } from './core/replay/rebuild.ts'
 import { mended, type Recorded, verify } from './core/replay/verify.ts'
 
 export interface ReplayNeeds {
@@ -24,7 +25,7 @@ export interface ReplayNeeds {
  * summary last. Resolves to whether in the end all is as it should be. Memory does not grow with the log.
  */
 export async function replay({ pages, archive, restore, say, onProgress }: ReplayNeeds): Promise<boolean> {
-  let summary: Summary = { entries: 0, differences: 0, restored: 0, left: 0 }
+  let summary: Summary = { entries: 0, erased: 0, differences: 0, restored: 0, left: 0 }
   const untold = new Map<string, { entries: number; readonly locator: string }>()
 
   for await (const page of pages) {
@@ -52,6 +53,7 @@ export async function replay({ pages, archive, restore, say, onProgress }: Repla
     const left = differences.filter(({ kind, locator }) => kind === 'decision' || !restored.has(locator))
     summary = {
       entries: summary.entries + page.length,
+      erased: summary.erased + page.filter(({ decisions }) => wasErased(decisions)).length,
       differences: summary.differences + differences.length,
       restored: summary.restored + restored.size,
       left: summary.left + left.length,

@@ -84,7 +84,7 @@ t.test('a log that is as its decisions made it differs in nothing', async (t) =>
     isSound: true,
     findings: [],
     said: [],
-    summary: { entries: 12, differences: 0, restored: 0, left: 0 },
+    summary: { entries: 12, erased: 0, differences: 0, restored: 0, left: 0 },
   })
 })
 
@@ -104,7 +104,7 @@ t.test('rows deleted and changed by hand are named, and put back byte for byte',
 
   const verified = await verify()
   t.equal(verified.isSound, false)
-  t.same(verified.summary, { entries: 12, differences: 10, restored: 0, left: 10 })
+  t.same(verified.summary, { entries: 12, erased: 0, differences: 10, restored: 0, left: 10 })
   const said = verified.said.join('\n')
   t.match(said, `${await locatorOf('sent')}: the row is missing (event "sent")\n`)
   t.match(said, new RegExp(`${await locatorOf('refused')}: body is .*CLM-2.*, its decisions make it .*CLM-1`))
@@ -114,7 +114,7 @@ t.test('rows deleted and changed by hand are named, and put back byte for byte',
 
   const rebuilt = await rebuild()
   t.equal(rebuilt.isSound, true)
-  t.same(rebuilt.summary, { entries: 12, differences: 10, restored: 7, left: 0 })
+  t.same(rebuilt.summary, { entries: 12, erased: 0, differences: 10, restored: 7, left: 0 })
   t.same(await everything(), before)
   t.equal((await verify()).isSound, true)
 })
@@ -177,7 +177,7 @@ t.test('what the archive lacks is said once, with how many entries it concerns',
   await client.query(`UPDATE notifications.decision SET variables = NULL WHERE event_id = 'failed'`)
   const { isSound, findings, summary } = await rebuild()
   t.equal(isSound, false)
-  t.same(summary, { entries: 12, differences: 1, restored: 0, left: 1 })
+  t.same(summary, { entries: 12, erased: 0, differences: 1, restored: 0, left: 1 })
   const untold = findings.flatMap((finding) => (finding.kind === 'untold' ? [finding] : []))
   t.equal(findings.length, untold.length + 1)
   t.same(

@@ -1,5 +1,3 @@
-import { userInfo } from 'node:os'
-import { createInterface } from 'node:readline/promises'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { createRedriver } from '../app.ts'
 import { loadConfig, loadDatabaseUrl } from '../config.ts'
@@ -7,11 +5,13 @@ import type { DecidedChunk } from '../core/chunk.ts'
 import { REJECTIONS, type RejectionCode } from '../core/event.ts'
 import type { RedriveResult, Rejected } from '../core/rejected.ts'
 import { printable } from '../core/text.ts'
+import { UsageError } from '../core/usage-error.ts'
 import { parseInstant } from '../instant.ts'
 import { type DatabasePool, limitSilence } from '../postgres/pool.ts'
 import { countRejected, type RejectedFilter, readRejected } from '../postgres/read-rejected.ts'
 import { withDatabase } from '../postgres/with-database.ts'
 import { createLog } from '../telemetry/log.ts'
+import { accountName, agreed } from '../telemetry/operator.ts'
 
 const PAGE_COUNT_MAX = 20
 
@@ -86,7 +86,10 @@ async function listRejected(options: ListOptions): Promise<void> {
 async function showRejected(wanted: bigint, { json }: OutputOptions): Promise<void> {
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const [rejected] = await readRejected(pool, filterOf({}, [wanted], false), 0n, 1)
-    if (rejected === undefined) throw new UsageError(`there is no rejected message ${wanted}`)
+    if (rejected === undefined) {
+      process.exitCode = 1
+      return note(`there is no rejected message ${wanted}`)
+    }
     print(json ? JSON.stringify(wholeOf(rejected)) : textOf(rejected))
   })
 }
@@ -105,16 +108,16 @@ async function redriveRejected(wanted: bigint[], options: RedriveOptions): Promi
     const count = await countRejected(redriver.pool, filter)
     const missingCount = wanted.length > 0 ? new Set(wanted).size - count : 0
     if (missingCount > 0) throw new UsageError(`${missingCount} of these ids are of no rejected message`)
-    if (count > 0 && !options.dryRun && !options.yes && !(await agreed(count)))
+    if (count > 0 && !options.dryRun && !options.yes && !(await agreed(`Redrive ${count} messages?`)))
       return note('nothing was done')
     const by = options.by ?? accountName()
     const counts = { logged: 0, duplicate: 0, rejected: 0, refused: 0 }
     for await (const rejected of pages(redriver.pool, filter)) {
-      const outcome = isCut(rejected)
-        ? REFUSED
-        : options.dryRun
+      const outcome =
+        refusalOf(rejected) ??
+        (options.dryRun
           ? foreseen(await redriver.tryOut(rejected))
-          : { ...(await redriver.redrive(rejected, by)), note: '' }
+          : { ...(await redriver.redrive(rejected, by)), note: '' })
       counts[outcome.result]++
       print(options.json ? json({ id: rejected.id, ...outcome }) : `${rejected.id}  ${sentenceOf(outcome)}`)
     }
@@ -126,17 +129,18 @@ async function redriveRejected(wanted: bigint[], options: RedriveOptions): Promi
   }
 }
 
-const REFUSED = {
-  result: 'refused',
-  error: 'only the begin of its value is kept: have it published anew, in smaller messages',
-  note: '',
-} as const
+interface Refused {
+  readonly result: 'refused'
+  readonly error: string
+}
+type Outcome = (RedriveResult | { result: 'logged' } | Refused) & { note: string }
 
-type Outcome = (RedriveResult | { result: 'logged' } | typeof REFUSED) & { note: string }
-
-/** A begin that happens to be a message must not be taken for the message. */
-function isCut({ code }: Rejected): boolean {
-  return code === ('too-large' satisfies RejectionCode)
+/** Why a message cannot be redriven at all. A begin that happens to be a message must not be taken for the message. */
+function refusalOf({ code, erasedAt }: Rejected): Outcome | null {
+  if (erasedAt !== null) return { result: 'refused', error: `it was erased on ${erasedAt}`, note: '' }
+  if (code !== ('too-large' satisfies RejectionCode)) return null
+  const error = 'only the begin of its value is kept: have it published anew, in smaller messages'
+  return { result: 'refused', error, note: '' }
 }
 
 function foreseen({ entries: [entry], rejected: [rejected] }: DecidedChunk): Outcome {
@@ -152,23 +156,6 @@ function sentenceOf(outcome: Outcome): string {
   if (outcome.result === 'rejected') return `rejected still: ${printable(outcome.error)}`
   if (outcome.result === 'duplicate') return 'its event is logged already'
   return `logged${'locator' in outcome ? `  ${outcome.locator}` : ''}${said}`
-}
-
-/** In a container the account often has no name. */
-function accountName(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return `uid ${process.getuid?.()}`
-  }
-}
-
-async function agreed(messageCount: number): Promise<boolean> {
-  if (!process.stdin.isTTY) throw new UsageError('say --yes where nobody can be asked')
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await terminal.question(`Redrive ${messageCount} messages? [y/N] `)
-  terminal.close()
-  return /^y(es)?$/i.test(answer.trim())
 }
 
 async function* pages(pool: DatabasePool, filter: RejectedFilter): AsyncGenerator<Rejected> {
@@ -189,7 +176,8 @@ function filterOf(
   return { ids: wanted, topic: topic ?? null, code: code ?? null, since: since ?? null, open }
 }
 
-function summaryOf({ id, topic, partition, message, code, error, rejectedAt, redriven }: Rejected) {
+function summaryOf(rejected: Rejected) {
+  const { id, topic, partition, message, code, error, rejectedAt, erasedAt, redriven } = rejected
   const { offset, value } = message
   return {
     id: String(id),
@@ -200,14 +188,17 @@ function summaryOf({ id, topic, partition, message, code, error, rejectedAt, red
     byteCount: value?.length ?? null,
     code,
     error,
+    erasedAt,
     redriven,
   }
 }
 
 function lineOf(rejected: Rejected): string {
-  const { id, topic, partition, offset, byteCount, error, rejectedAt, redriven } = summaryOf(rejected)
+  const { id, topic, partition, offset, byteCount, error, rejectedAt, erasedAt, redriven } =
+    summaryOf(rejected)
   const state = redriven === null ? '' : `  (redriven ${redriven.at}: ${redriven.result.result})`
-  return `${id}  ${rejectedAt}  ${topic}/${partition}@${offset}  ${byteCount ?? 'no'} bytes  ${printable(error)}${state}`
+  const size = erasedAt === null ? `${byteCount ?? 'no'} bytes` : 'erased'
+  return `${id}  ${rejectedAt}  ${topic}/${partition}@${offset}  ${size}  ${printable(error)}${state}`
 }
 
 function wholeOf(rejected: Rejected) {
@@ -239,6 +230,7 @@ function textOf(rejected: Rejected): string {
     redriven === null
       ? 'redriven   never'
       : `redriven   ${redriven.at} by ${printable(redriven.by)}: ${sentenceOf({ ...redriven.result, note: '' })}`,
+    ...(rejected.erasedAt === null ? [] : [`erased     ${rejected.erasedAt}`]),
     `key        ${shownBytes(key)}`,
     ...shown,
     `value      ${shownBytes(value)}`,
@@ -296,6 +288,3 @@ function time(text: string): string {
   if (instant === null) throw new InvalidArgumentError('write 2026-01-31, or 2026-01-31T12:00:00Z.')
   return instant
 }
-
-/** Said in words, without a stack. */
-export class UsageError extends Error {}

@@ -39,6 +39,8 @@ export interface DecisionRecord {
   /** Why the sender refused a message that the rule said to send. */
   readonly sendError: string | null
   readonly decidedAt: string
+  /** When what was said and inserted was erased; null where it was not. */
+  readonly erasedAt: string | null
   readonly topic: string
   readonly partition: number
   /** In decimal digits: offsets outgrow a JSON number. */

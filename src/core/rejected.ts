@@ -17,6 +17,8 @@ export interface Rejected {
   readonly error: string
   /** ISO 8601. */
   readonly rejectedAt: string
+  /** When key, value and headers were erased, ISO 8601; null where they were not. */
+  readonly erasedAt: string | null
   /** The last time it was redriven; null if it never was. */
   readonly redriven: { readonly at: string; readonly by: string; readonly result: RedriveResult } | null
 }

@@ -75,7 +75,7 @@ export async function* decisionGroups(
 }
 
 /** All entries of this time and later have greater locators: see CLOCKS_APART_MAX_MS. */
-function firstLocatorOf(time: string): string {
+export function firstLocatorOf(time: string): string {
   const hex = Math.max(Date.parse(time) - CLOCKS_APART_MAX_MS, 0)
     .toString(16)
     .padStart(12, '0')

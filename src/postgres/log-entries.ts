@@ -18,6 +18,7 @@ const decision = z.object({
   receipt: z.string().nullable(),
   sendError: z.string().nullable(),
   decidedAt: z.string(),
+  erasedAt: z.string().nullable(),
   topic: z.string(),
   partition: z.number(),
   offset: z.string(),
@@ -42,7 +43,7 @@ export function logEntryQuery(locator: string) {
         'attempt', attempt, 'outcome', outcome, 'channel', channel, 'ruleId', rule_id, 'reason', reason,
         'facts', facts, 'templateRevision', template_revision, 'ruleTableRevision', rule_table_revision,
         'receipt', receipt, 'sendError', send_error,
-        'decidedAt', ${isoTime(sql.fragment`decided_at`)},
+        'decidedAt', ${isoTime(sql.fragment`decided_at`)}, 'erasedAt', ${isoTime(sql.fragment`erased_at`)},
         'topic', topic, 'partition', partition_id, 'offset', "offset"::text, 'traceId', trace_id,
         'preferenceChange', (
           SELECT json_build_object(

@@ -1,4 +1,4 @@
-import { type DatabasePool, sql } from 'slonik'
+import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { CHANNELS } from '../core/channel.ts'
 import type { PreferencesPage, PreferencesPageRequest, StoredPreferences } from '../core/preferences.ts'
@@ -35,6 +35,13 @@ export async function listPreferences(
 /** Any fixed number: with the hash of a party it is the advisory lock of that party's preferences. */
 const PREFERENCES_LOCK = 4_006
 
+/** Waits for its turn to change a party's preferences, and keeps it until the transaction ends. */
+export async function lockPreferences(tx: CommonQueryMethods, partyLocator: string): Promise<void> {
+  // A lock on the row would not do: there may be none yet.
+  await tx.query(sql.unsafe`
+    SELECT pg_advisory_xact_lock(${PREFERENCES_LOCK}, hashtext(${partyLocator}))`)
+}
+
 /**
  * Creates or replaces the preferences of a party and appends the change to their history, in one transaction. Returns
  * what was stored. Changes of one party take turns, so that each one's `before` is the `after` of the one with the
@@ -47,9 +54,7 @@ export function putPreferences(
   changedBy: string | null,
 ): Promise<StoredPreferences> {
   return pool.transaction(async (tx) => {
-    // A lock on the row would not do: there may be none yet.
-    await tx.query(sql.unsafe`
-      SELECT pg_advisory_xact_lock(${PREFERENCES_LOCK}, hashtext(${partyLocator}))`)
+    await lockPreferences(tx, partyLocator)
     return tx.one(sql.type(preferencesRow)`
       WITH before AS (
         SELECT ${AS_JSON} AS preferences

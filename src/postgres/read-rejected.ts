@@ -29,6 +29,7 @@ const rejectedRow = z
     code: z.string(),
     error: z.string(),
     rejected_at: z.string(),
+    erased_at: z.string().nullable(),
     redriven_at: z.string().nullable(),
     redriven_by: z.string().nullable(),
     result: z.enum(['logged', 'duplicate', 'rejected']).nullable(),
@@ -45,6 +46,7 @@ const rejectedRow = z
       code: row.code,
       error: row.error,
       rejectedAt: row.rejected_at,
+      erasedAt: row.erased_at,
       redriven:
         row.redriven_at === null || row.redriven_by === null
           ? null
@@ -73,7 +75,7 @@ export function readRejected(
   return pool.any(sql.type(rejectedRow)`
     SELECT
       rejected_message.id, topic, partition_id, "offset", encode(key, 'base64') AS key,
-      encode(value, 'base64') AS value, headers, rejected_message.code, rejected_message.error, rejected_at,
+      encode(value, 'base64') AS value, headers, rejected_message.code, rejected_message.error, rejected_at, erased_at,
       redriven_at, redriven_by, result, locator, last.code AS redrive_code, last.error AS redrive_error
     FROM notifications.rejected_message
     LEFT JOIN LATERAL (
@@ -83,6 +85,33 @@ export function readRejected(
     WHERE rejected_message.id > ${after} AND ${conditions(filter)}
     ORDER BY rejected_message.id
     LIMIT ${countMax}`)
+}
+
+/** Of one page: values can be large. */
+const SEARCHED_BYTES_MAX = 32 * 1024 * 1024
+const SEARCHED_COUNT_MAX = 1_000
+const searched = z.object({ id: z.bigint(), key: base64, value: base64 })
+
+/** Key and value of every rejected message that was not erased, oldest first, in pages. */
+export async function* rejectedToSearch(
+  pool: DatabasePool,
+): AsyncGenerator<readonly z.output<typeof searched>[]> {
+  for (let after = 0n; ; ) {
+    const page: readonly z.output<typeof searched>[] = await pool.any(sql.type(searched)`
+      SELECT id, encode(key, 'base64') AS key, encode(value, 'base64') AS value
+      FROM (
+        SELECT id, key, value, sum(octet_length(value)) OVER (ORDER BY id) - octet_length(value) AS bytes_before
+        FROM (
+          SELECT id, key, value FROM notifications.rejected_message
+          WHERE id > ${after} AND erased_at IS NULL ORDER BY id LIMIT ${SEARCHED_COUNT_MAX}
+        ) AS message
+      ) AS message
+      WHERE coalesce(bytes_before, 0) < ${SEARCHED_BYTES_MAX} ORDER BY id`)
+    const last = page.at(-1)
+    if (last === undefined) return
+    yield page
+    after = last.id
+  }
 }
 
 /** How many there are. */

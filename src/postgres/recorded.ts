@@ -27,6 +27,7 @@ const decisionRow = z.object({
   ruleTableRevision: z.string(),
   sendError: z.string().nullable(),
   decidedAt: z.string(),
+  erasedAt: z.string().nullable(),
 })
 
 /**
@@ -79,7 +80,8 @@ export async function readRecorded(
     SELECT
       locator, attempt, event_id AS "eventId", party_locator AS "partyLocator", event_type AS "eventType", outcome,
       channel, rule_id AS "ruleId", reason, facts, variables, template_revision AS "templateRevision",
-      rule_table_revision AS "ruleTableRevision", send_error AS "sendError", decided_at AS "decidedAt"
+      rule_table_revision AS "ruleTableRevision", send_error AS "sendError", decided_at AS "decidedAt",
+      erased_at AS "erasedAt"
     FROM notifications.decision WHERE ${condition} ORDER BY locator, attempt`)
   const decisionsOf = Map.groupBy(decisions, ({ locator }) => locator)
   const rowOf = new Map(rows.map((row) => [row.locator, row]))

@@ -4,6 +4,7 @@ import type { LogRow } from '../core/log-entry.ts'
 import type { Blocked, Restored } from '../core/replay/finding.ts'
 import type { Recorded } from '../core/replay/verify.ts'
 import { columnOf } from './columns.ts'
+import { lockErasure } from './erase.ts'
 import { readRecorded } from './recorded.ts'
 
 /**
@@ -17,6 +18,7 @@ export function restoreEntries(
   mended: (recorded: Recorded) => LogRow | null,
 ): Promise<Restored> {
   return pool.transaction(async (tx) => {
+    await lockErasure(tx)
     const these = sql.fragment`locator = ANY(${sql.array(locators, 'text')})`
     await tx.query(sql.unsafe`
       SELECT FROM notifications.notification_log WHERE ${these} ORDER BY locator FOR UPDATE`)

@@ -40,6 +40,7 @@ export const ENTRY: ExplainedLogEntry = {
       ruleTableRevision: 'b'.repeat(64),
       receipt: 'recorded',
       sendError: null,
+      erasedAt: null,
       decidedAt: '2026-01-31T12:00:00.000000Z',
       topic: 'claims',
       partition: 2,

@@ -66,8 +66,8 @@ t.test('show shows one whole, as text only what a terminal would just show', asy
 })
 
 t.test('redrive does nothing before it is told what, and that it may', async (t) => {
-  t.match(await rejected('redrive', '--yes'), { code: 1, stderr: /name ids or a filter, or say --all/ })
-  t.match(await rejected('redrive', '--all'), { code: 1, stderr: /say --yes/ })
+  t.match(await rejected('redrive', '--yes'), { code: 2, stderr: /name ids or a filter, or say --all/ })
+  t.match(await rejected('redrive', '--all'), { code: 2, stderr: /say --yes/ })
   const dry = await rejected('redrive', '--all', '--dry-run')
   t.match(linesOf(dry.stdout), [
     `${mended}  logged  event ${event.eventId}: SEND by EMAIL`,

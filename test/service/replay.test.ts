@@ -25,7 +25,7 @@ t.test('replay names what differs with exit code 1, and puts it back on demand',
     code: 1,
     stdout:
       `{"kind":"missing","locator":"${locator}","eventId":"a"}\n` +
-      '{"kind":"summary","entries":1,"differences":1,"restored":0,"left":1}\n',
+      '{"kind":"summary","entries":1,"erased":0,"differences":1,"restored":0,"left":1}\n',
     stderr: '',
   })
   t.match(await replay('--rebuild'), { code: 0, stdout: /: 1 difference, 1 row put back, 0 left\n$/ })

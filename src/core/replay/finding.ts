@@ -30,6 +30,8 @@ export interface Restored {
 
 export interface Summary {
   readonly entries: number
+  /** Of these, the ones that were erased: they have no text to compare. */
+  readonly erased: number
   readonly differences: number
   /** Rows that were put back. */
   readonly restored: number
@@ -71,8 +73,9 @@ export function describeFinding(finding: Finding): string {
   }
 }
 
-function describeSummary({ entries, differences, restored, left }: Summary): string {
-  const found = `${entries === 1 ? '1 entry' : `${entries} entries`} compared: ${differences === 0 ? 'no difference' : counted(differences, 'difference')}`
+function describeSummary({ entries, erased, differences, restored, left }: Summary): string {
+  const without = erased === 0 ? '' : `, ${erased} of them erased`
+  const found = `${entries === 1 ? '1 entry' : `${entries} entries`} compared${without}: ${differences === 0 ? 'no difference' : counted(differences, 'difference')}`
   return restored === 0 ? found : `${found}, ${counted(restored, 'row')} put back, ${left} left`
 }
 

@@ -1,5 +1,6 @@
 import mustache from 'mustache'
 import { STATUS_OF } from '../entry.ts'
+import { ERASED_UNSENT } from '../erased.ts'
 import type { DecisionRecord, LogRow } from '../log-entry.ts'
 import { finish, type Text } from '../templates/finish.ts'
 import { splitSource } from '../templates/split.ts'
@@ -26,7 +27,8 @@ export interface Rebuilt {
 
 /**
  * Makes a log row from its decisions alone. `templateOf` returns the archived source of a template's revision. Its
- * text is rendered by the mustache library, not by our compiler, so that one is checked by the other.
+ * text is rendered by the mustache library, not by our compiler, so that one is checked by the other. What was erased
+ * stays so: the row has no text, and where it was still to be sent it is SKIPPED.
  */
 export function rebuild(
   locator: string,
@@ -35,9 +37,12 @@ export function rebuild(
 ): Rebuilt {
   const first = decisions[0]
   const last = decisions.at(-1) ?? first
-  const status = last.sendError === null ? STATUS_OF[last.outcome] : 'FAILED'
+  const decided = last.sendError === null ? STATUS_OF[last.outcome] : 'FAILED'
+  const isErased = wasErased(decisions)
+  const isErasedUnsent = isErased && decided === 'FAILED'
+  const status = isErasedUnsent ? 'SKIPPED' : decided
   const isSkippedAtOnce = last === first && last.outcome === 'SKIP'
-  const text = status === 'SKIPPED' ? NO_TEXT : textOf(first, templateOf)
+  const text = isErased || status === 'SKIPPED' ? NO_TEXT : textOf(first, templateOf)
   const isFault = typeof text === 'string'
   return {
     row: {
@@ -48,7 +53,7 @@ export function rebuild(
       channel: last.channel,
       status,
       ...(isFault ? NO_TEXT : text),
-      failureReason: last.sendError ?? last.reason,
+      failureReason: isErasedUnsent ? ERASED_UNSENT : (last.sendError ?? last.reason),
       attemptCount: last.attempt,
       sentAt: status === 'SENT' ? last.decidedAt : null,
       createdAt: first.decidedAt,
@@ -56,6 +61,11 @@ export function rebuild(
     },
     textFault: isFault ? text : null,
   }
+}
+
+/** Whether the row behind these decisions was erased: its text is gone for good. */
+export function wasErased(decisions: readonly ReplayedDecision[]): boolean {
+  return decisions.some(({ erasedAt }) => erasedAt !== null)
 }
 
 const NO_TEXT = { subject: null, body: null }

@@ -79,6 +79,7 @@ function describeDecision(decision: ExplainedDecision): string[] {
   return [
     '',
     `${decision.decidedAt}, attempt ${decision.attempt}: ${decision.why}`,
+    ...(decision.erasedAt === null ? [] : [`  its text was erased on ${decision.erasedAt}`]),
     ...decision.rulesAbove.map(({ ruleId, mismatch }) => `  not by rule "${ruleId}": ${mismatch}`),
     ...(receipt === null ? [] : [`  receipt: ${receipt}`]),
     `  rule table ${ruleTableRevision}`,

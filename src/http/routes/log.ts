@@ -55,6 +55,7 @@ const decision = z.object({
   receipt: z.string().nullable(),
   sendError: z.string().nullable(),
   decidedAt: time,
+  erasedAt: time.nullable(),
   topic: z.string(),
   partition: z.int(),
   offset: z.string(),

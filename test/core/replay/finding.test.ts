@@ -23,9 +23,10 @@ t.test('short values are shown whole, and what is no text as it is', async (t) =
 })
 
 t.test('the summary counts in words', async (t) => {
-  const summary = (entries: number, differences: number, restored: number, left: number) =>
-    describeFinding({ kind: 'summary', entries, differences, restored, left })
+  const summary = (entries: number, differences: number, restored: number, left: number, erased = 0) =>
+    describeFinding({ kind: 'summary', entries, erased, differences, restored, left })
   t.equal(summary(1, 0, 0, 0), '1 entry compared: no difference')
   t.equal(summary(7, 1, 0, 1), '7 entries compared: 1 difference')
   t.equal(summary(7, 3, 1, 1), '7 entries compared: 3 differences, 1 row put back, 1 left')
+  t.equal(summary(7, 0, 0, 0, 3), '7 entries compared, 3 of them erased: no difference')
 })

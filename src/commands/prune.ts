@@ -1,0 +1,134 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { loadDatabaseUrl, loadRetryLimits, milliseconds } from '../config.ts'
+import { timeAgo } from '../postgres/decision-groups.ts'
+import type { DatabasePool } from '../postgres/pool.ts'
+import {
+  beginPruning,
+  entriesToPrune,
+  finishPruning,
+  orphansToPrune,
+  type PruneCounts,
+  type PruneLimits,
+  pruneEntries,
+  pruneOrphans,
+  pruneRejected,
+  rejectedToPrune,
+} from '../postgres/prune.ts'
+import { withDatabase } from '../postgres/with-database.ts'
+import { accountName, agreed } from '../telemetry/operator.ts'
+import { createProgress, type Progress } from '../telemetry/progress.ts'
+
+const DAY_MS = 86_400_000
+const AGE_MAX_MS = 36_500 * DAY_MS
+
+export const pruneCommand = new Command('prune')
+  .description('delete what is older than an age: log entries with their decisions, rejected messages')
+  .requiredOption('--older-than <age>', 'a duration of a day at least, such as 400d', parseAge)
+  .option('--dry-run', 'delete nothing, only count what would be deleted')
+  .option('--yes', 'do not ask first')
+  .option('--by <name>', 'who is recorded to have done it; unset, the name of the account')
+  .option('--json', 'what was deleted as one JSON object')
+  .addHelpText(
+    'after',
+    `
+Events from before that time count as new if they are published or replayed again: their members would be told twice.
+Failed rows that are still to be retried (RETRY_MAX_AGE, RETRY_MAX_ATTEMPTS: set as for \`serve\`) stay, and so do
+preferences with their history, the archive of rules and templates, and the records of redrives, erasures and prunings.
+Works in small transactions, beside \`serve\`; interrupted, it can be run again. DATABASE_URL says which database.
+Exit codes: 0 all of it is gone, 1 it could not be done, 2 wrong usage.
+
+Example:
+  $ notifications-service prune --older-than 400d --dry-run`,
+  )
+  .action(prune)
+
+interface Options {
+  /** In milliseconds. */
+  readonly olderThan: number
+  readonly dryRun?: true
+  readonly yes?: true
+  readonly by?: string
+  readonly json?: true
+}
+
+async function prune({ olderThan, dryRun, yes, by, json }: Options): Promise<void> {
+  const { maxAgeMs, maxAttempts } = loadRetryLimits(process.env)
+  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+    const progress = createProgress(process.stderr)
+    const before = await timeAgo(pool, olderThan)
+    const limits = { before, maxAgeMs, attemptCountMax: maxAttempts }
+    const found = await run(pool, limits, null, progress)
+    progress.clear()
+    const isNothing = Object.values(found).every((count) => count === 0)
+    const isDone = !dryRun && !isNothing && (yes || (await agreed(questionOf(before, found))))
+    const counts = isDone ? await pruneAll(pool, limits, by ?? accountName(), progress) : found
+    process.stdout.write(
+      json
+        ? `${JSON.stringify({ before, pruned: isDone, ...counts })}\n`
+        : `${isDone ? 'deleted' : isNothing ? 'nothing to delete' : 'not done, would be deleted'}: ${wordsOf(before, counts)}\n`,
+    )
+  })
+}
+
+async function pruneAll(
+  pool: DatabasePool,
+  limits: PruneLimits,
+  by: string,
+  progress: Progress,
+): Promise<PruneCounts> {
+  const pruning = await beginPruning(pool, limits.before, by)
+  const counts = await run(pool, limits, pruning, progress)
+  await finishPruning(pool, pruning)
+  progress.clear()
+  return counts
+}
+
+/** Goes through all that is old enough. Deletes it, in small transactions; without a pruning it only counts. */
+async function run(
+  pool: DatabasePool,
+  limits: PruneLimits,
+  pruning: bigint | null,
+  progress: Progress,
+): Promise<PruneCounts> {
+  const sum = { logEntries: 0, decisions: 0, rejectedMessages: 0 }
+  const show = () =>
+    progress.show(
+      `${sum.logEntries} log entries, ${sum.decisions} decisions, ${sum.rejectedMessages} rejected messages`,
+    )
+  for await (const { locators, decisions } of entriesToPrune(pool, limits)) {
+    const counts =
+      pruning === null
+        ? { logEntries: locators.length, decisions }
+        : await pruneEntries(pool, pruning, limits, locators)
+    sum.logEntries += counts.logEntries
+    sum.decisions += counts.decisions
+    show()
+  }
+  for await (const { locators, decisions } of orphansToPrune(pool, limits)) {
+    sum.decisions += pruning === null ? decisions : await pruneOrphans(pool, pruning, locators)
+    show()
+  }
+  for await (const ids of rejectedToPrune(pool, limits)) {
+    sum.rejectedMessages += pruning === null ? ids.length : await pruneRejected(pool, pruning, ids)
+    show()
+  }
+  return sum
+}
+
+function questionOf(before: string, found: PruneCounts): string {
+  return (
+    `Delete for good: ${wordsOf(before, found)}. Events from before that time, if they come again, will count as new, ` +
+    'and their members be told again. Delete?'
+  )
+}
+
+function wordsOf(before: string, { logEntries, decisions, rejectedMessages }: PruneCounts): string {
+  return `${logEntries} log entries with ${decisions} decisions, ${rejectedMessages} rejected messages, all from before ${before}`
+}
+
+function parseAge(text: string): number {
+  const ageMs = milliseconds(text)
+  if (ageMs === undefined || ageMs < DAY_MS || ageMs > AGE_MAX_MS)
+    throw new InvalidArgumentError('Write a duration such as 400d, of 1d at least and 36500d at most.')
+  return ageMs
+}

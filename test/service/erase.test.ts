@@ -1,0 +1,155 @@
+import t from 'tap'
+import { until } from '../stack/until.ts'
+import { anEvent, createWorld } from '../stack/world.ts'
+import { command } from './command.ts'
+
+const world = await createWorld()
+t.teardown(() => world.close())
+const erase = (...args: string[]) => command(['erase', ...args], { DATABASE_URL: world.databaseUrl })
+const CONTACT = { email: 'member@example.com', phone: '+44 20 7946 0000' }
+
+/** All of the schema as text, to look for what must be nowhere. */
+async function everything(): Promise<string> {
+  const tables = await world.sql(
+    `SELECT table_name FROM information_schema.tables
+     WHERE table_schema = 'notifications' AND table_name NOT IN ('ruleset', 'template_revision')`,
+  )
+  const texts = await Promise.all(
+    tables.map(({ table_name }) =>
+      world.sql(`SELECT row::text AS text FROM notifications.${table_name} AS row`),
+    ),
+  )
+  const bytes = await world.sql(
+    `SELECT encode(value, 'escape') AS text FROM notifications.rejected_message WHERE value IS NOT NULL`,
+  )
+  return [...texts.flat(), ...bytes].map(({ text }) => text).join('\n')
+}
+
+t.test('nothing that was said to a person, or about one, is left, and nothing is sent again', async (t) => {
+  const service = await world.serve({ MANAGEMENT_PORT: '0' })
+  const reason = 'THE-SECRET'
+  const sent = anEvent({
+    eventType: 'claim.rejected',
+    partyLocator: 'party-7',
+    payload: { locator: 'CLM-SECRET', reason },
+  })
+  const failed = anEvent({ partyLocator: 'error-7', payload: { locator: 'CLM-SECRET' } })
+  const other = anEvent({ partyLocator: 'party-70', payload: { locator: 'CLM-OTHER' } })
+  const rejected = [
+    { value: `{"partyLocator": "party-7", "reason": "${reason}"}` },
+    { value: `{"partyLocator": "party-7", "reason": "${reason}` },
+    { value: `{"partyLocator": "party-70", "reason": "of another"}` },
+  ]
+  await world.publish([sent, failed, other, ...rejected])
+  await world.caughtUp()
+  const put = await fetch(`${service.url}/preferences/party-7`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ ...CONTACT, optedOutEvents: ['claim.paid'] }),
+  })
+  t.equal(put.status, 200)
+
+  const args = ['--party', 'party-7']
+  const before = await everything()
+  t.match(before, /THE-SECRET/)
+  t.match(await erase(...args, '--dry-run'), {
+    code: 0,
+    stdout:
+      /^not done, would be blanked of party-7: 1 log entries .*1 preferences and 1 changes.*, 2 rejected messages\n1 rejected messages have no envelope/,
+  })
+  t.match(await erase(...args), { code: 2, stdout: '', stderr: /^say --yes/ })
+  t.equal(await everything(), before, 'before it is told that it may, it changes nothing')
+
+  t.match(await erase(...args, '--yes', '--by', 'dpo', '--json'), { code: 0, stderr: '' })
+  t.match(await erase('--party', 'error-7', '--yes'), {
+    code: 0,
+    stdout: /1 that failed, and will not be retried/,
+  })
+  const after = await everything()
+  t.notMatch(after, /THE-SECRET|CLM-SECRET|member@example\.com|7946/)
+  t.match(after, /CLM-OTHER/)
+  t.match(after, /of another/)
+  t.match(await erase(...args, '--yes'), {
+    code: 0,
+    stdout: /^nothing is stored of party-7 that is not erased/,
+  })
+  t.match(await world.sql('SELECT * FROM notifications.erasure ORDER BY id'), [
+    {
+      party_locator: 'party-7',
+      erased_by: 'dpo',
+      log_entries: 1,
+      preference_changes: 1,
+      rejected_messages: 2,
+      finished_at: Date,
+    },
+    { party_locator: 'error-7', log_entries: 1, retries: 1, finished_at: Date },
+  ])
+
+  world.policyAdministration.set('error-7', CONTACT)
+  await world.sql(
+    `UPDATE notifications.notification_log SET last_attempt_at = last_attempt_at - interval '2 min'`,
+  )
+  await world.publish([sent, failed, anEvent({ partyLocator: 'party-7' })])
+  await world.caughtUp()
+  const second = await world.serve()
+  await second.logged(/^(no failed notification is due|retried failed notifications)$/)
+  t.match(
+    await world.sql(
+      `SELECT status, failure_reason, body FROM notifications.notification_log WHERE event_id = ANY($1) ORDER BY status`,
+      [[sent.eventId, failed.eventId]],
+    ),
+    [
+      { status: 'SENT', failure_reason: null, body: null },
+      { status: 'SKIPPED', failure_reason: 'erased before it was sent', body: null },
+    ],
+  )
+  t.match(
+    await world.sql(
+      `SELECT failure_reason FROM notifications.notification_log WHERE party_locator = 'party-7' AND body IS NULL AND status = 'SKIPPED'`,
+    ),
+    [{ failure_reason: 'event type opted out' }],
+    'the opt-out stays in force',
+  )
+  t.notMatch(await everything(), /THE-SECRET|CLM-SECRET/, 'published again, nothing is kept again')
+  await world.sql(
+    `UPDATE notifications.notification_log SET last_attempt_at = last_attempt_at + interval '2 min'`,
+  )
+  const { stdout } = await command(['rejected', 'redrive', '--all', '--dry-run'], {
+    ...world.env,
+  })
+  t.equal(stdout.match(/not redriven: it was erased on/g)?.length, 2)
+  await second.stop()
+})
+
+t.test('erasures run beside a service that consumes events of the same person', async (t) => {
+  const events = Array.from({ length: 1_500 }, () => anEvent({ partyLocator: 'party-8' }))
+  await world.publish(events)
+  const ids = events.map(({ eventId }) => eventId)
+  const service = await world.serve()
+  await until(
+    async () =>
+      (await world.sql(`SELECT FROM notifications.notification_log WHERE event_id = ANY($1) LIMIT 1`, [ids]))
+        .length > 0,
+    { what: 'the first rows', timeoutMs: 30_000 },
+  )
+  t.match(await erase('--party', 'party-8', '--yes'), { code: 0 })
+  await world.caughtUp()
+  t.match(await erase('--party', 'party-8', '--yes'), { code: 0 })
+  t.match(
+    await world.sql(
+      `SELECT count(*)::int AS rows, count(body)::int AS texts FROM notifications.notification_log WHERE event_id = ANY($1)`,
+      [ids],
+    ),
+    [{ rows: events.length, texts: 0 }],
+  )
+  t.notOk(service.lines.find(({ msg }) => /could not be committed/.test(msg)))
+  const { code, stdout } = await command(['replay', '--verify'], { DATABASE_URL: world.databaseUrl })
+  t.equal(code, 0)
+  t.match(stdout, /entries compared, 15\d\d of them erased: no difference/)
+})
+
+t.test('wrong usage ends with 2', async (t) => {
+  for (const args of [[], ['--party', '..'], ['--party', ''], ['--party', 'x', '--what']]) {
+    t.match(await erase(...args), { code: 2, stdout: '' }, args.join(' '))
+  }
+})

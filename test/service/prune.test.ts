@@ -1,0 +1,157 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import pg from 'pg'
+import t from 'tap'
+import { openPool } from '../../src/postgres/pool.ts'
+import { record, retryAll, UNRESOLVED } from '../postgres/record.ts'
+import { createMigratedDatabase } from '../stack/databases.ts'
+import { until } from '../stack/until.ts'
+import { command, MAIN } from './command.ts'
+
+const database = await createMigratedDatabase()
+const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 2 })
+const client = new pg.Client(database.url)
+await client.connect()
+t.teardown(async () => {
+  await client.end()
+  await pool.end()
+  await database.drop()
+})
+const env = { DATABASE_URL: database.url }
+const prune = (...args: string[]) => command(['prune', ...args], env)
+const rowsOf = async (query: string, values?: unknown[]) => (await client.query(query, values)).rows
+const eventIds = async (table = 'notification_log') =>
+  (await rowsOf(`SELECT DISTINCT event_id FROM notifications.${table} ORDER BY event_id`)).map(
+    ({ event_id }) => event_id,
+  )
+
+/** As if all of these had been so long ago. */
+async function age(interval: string, eventId: string): Promise<void> {
+  for (const [table, column] of [
+    ['notification_log', 'created_at'],
+    ['decision', 'decided_at'],
+  ]) {
+    await client.query(
+      `UPDATE notifications.${table} SET ${column} = ${column} - $1::interval WHERE event_id LIKE $2`,
+      [interval, eventId],
+    )
+  }
+}
+
+const keep = (rejectedAt: string) =>
+  client.query(
+    `INSERT INTO notifications.rejected_message (topic, partition_id, "offset", value, headers, code, error, rejected_at)
+     VALUES ('claims', 0, 1, convert_to($1, 'UTF8'), '{}', 'not-json', 'no', $1::timestamptz)`,
+    [rejectedAt],
+  )
+
+t.beforeEach(async () => {
+  await client.query(`
+    TRUNCATE notifications.notification_log, notifications.decision, notifications.projection_checkpoints,
+      notifications.rejected_message, notifications.pruning`)
+  await record(pool, [
+    { eventId: 'old-sent' },
+    { eventId: 'old-skipped', contact: { state: 'not found' } },
+    { eventId: 'old-retried', contact: UNRESOLVED },
+    { eventId: 'old-orphan' },
+    { eventId: 'young' },
+  ])
+  await retryAll(pool)
+  await record(pool, [{ eventId: 'old-failed', contact: UNRESOLVED }])
+  await age('401 days', 'old-%')
+  await client.query(`DELETE FROM notifications.notification_log WHERE event_id = 'old-orphan'`)
+  // Locators of that time: the tests' are of now.
+  await client.query(`
+    UPDATE notifications.decision SET locator = 'NTF-0170' || substr(locator, 9) WHERE event_id = 'old-orphan'`)
+  await keep('2024-01-01Z')
+  await keep('2999-01-01Z')
+})
+
+t.test('prune deletes what is old, with its decisions, and records it', async (t) => {
+  const before = await eventIds('decision')
+  const dry = await prune('--older-than', '400d', '--dry-run')
+  t.match(dry, {
+    code: 0,
+    stdout:
+      /^not done, would be deleted: 4 log entries with 6 decisions, 1 rejected messages, all from before \S+Z\n$/,
+  })
+  t.match(await prune('--older-than', '400d'), { code: 2, stderr: /^say --yes/ })
+  t.same(await eventIds('decision'), before)
+
+  const { code, stdout } = await prune('--older-than', '400d', '--yes', '--by', 'alice', '--json')
+  t.equal(code, 0)
+  t.match(JSON.parse(stdout), { pruned: true, logEntries: 4, decisions: 6, rejectedMessages: 1 })
+  t.same(await eventIds(), ['young'])
+  t.same(await eventIds('decision'), ['young'])
+  t.match(await rowsOf('SELECT * FROM notifications.rejected_message'), [{ rejected_at: Date }])
+  t.match(await rowsOf('SELECT * FROM notifications.pruning'), [
+    { pruned_by: 'alice', log_entries: '4', decisions: '6', rejected_messages: '1', finished_at: Date },
+  ])
+  t.match(await prune('--older-than', '400d', '--yes'), { code: 0, stdout: /^nothing to delete/ })
+  t.equal((await rowsOf('SELECT FROM notifications.pruning')).length, 1)
+  t.match(await command(['replay', '--rebuild'], env), {
+    code: 0,
+    stdout: '1 entry compared: no difference\n',
+  })
+})
+
+t.test('a failed row that is still to be retried is never pruned', async (t) => {
+  const patient = { ...env, RETRY_MAX_AGE: '3650d' }
+  const { stdout } = await command(['prune', '--older-than', '400d', '--yes', '--json'], patient)
+  t.match(JSON.parse(stdout), { logEntries: 3 })
+  t.same(await eventIds(), ['old-failed', 'young'])
+  t.match(
+    await command(['prune', '--older-than', '400d', '--yes'], { ...patient, RETRY_MAX_ATTEMPTS: '0' }),
+    {
+      code: 0,
+      stdout: /deleted: 1 log entries/,
+    },
+  )
+})
+
+t.test('killed in the middle, it has counted what it did, and is run again', async (t) => {
+  await client.query(`
+    INSERT INTO notifications.notification_log (locator, event_id, event_type, channel, status, failure_reason,
+      attempt_count, created_at)
+    SELECT 'NTF-' || n, 'bulk-' || n, 'claim.paid', 'EMAIL', 'SKIPPED', 'of old', 0, now() - interval '500 days'
+    FROM generate_series(1, 2500) AS n`)
+  const locker = new pg.Client(database.url)
+  await locker.connect()
+  await locker.query('BEGIN')
+  const child = spawn(process.execPath, [MAIN, 'prune', '--older-than', '400d', '--yes'], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: 'ignore',
+  })
+  const countLeft = async () =>
+    (
+      await rowsOf(
+        `SELECT count(*)::int AS count FROM notifications.notification_log WHERE event_id LIKE 'bulk-%'`,
+      )
+    )[0].count
+  // It comes to the rejected messages last, and waits there.
+  await until(async () => (await rowsOf('SELECT FROM notifications.pruning')).length === 1, {
+    what: 'it to begin',
+  })
+  await locker.query('LOCK notifications.rejected_message IN ACCESS EXCLUSIVE MODE')
+  await until(async () => (await countLeft()) === 0, { what: 'the rows to be gone' })
+  child.kill('SIGKILL')
+  await once(child, 'close')
+  await locker.query('ROLLBACK')
+  await locker.end()
+  const [first] = await rowsOf('SELECT * FROM notifications.pruning')
+  t.match(first, { log_entries: '2504' })
+  if (first.finished_at === null) {
+    t.match(await prune('--older-than', '400d', '--yes'), {
+      code: 0,
+      stdout: /0 log entries with 0 decisions, 1 rejected/,
+    })
+  }
+  t.same(await eventIds(), ['young'])
+})
+
+t.test('wrong usage ends with 2', async (t) => {
+  for (const age of ['1h', '400', 'ever', '99999d']) {
+    t.match(await prune('--older-than', age), { code: 2, stdout: '' }, age)
+  }
+  t.match(await prune(), { code: 2, stdout: '' })
+})
