@@ -313,6 +313,7 @@ function createParties({ policyAdministration }: Config, log: Logger): PartyClie
   return createPartyClient({
     baseUrl: policyAdministration.url,
     connectionCountMax: policyAdministration.connections,
+    pipeliningMax: policyAdministration.pipelining,
     deadlineMs: policyAdministration.deadlineMs,
     log,
   })

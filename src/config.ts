@@ -18,6 +18,7 @@ export interface Config {
   readonly policyAdministration: {
     readonly url: string
     readonly connections: number
+    readonly pipelining: number
     readonly deadlineMs: number
   }
   readonly smtp: { readonly host: string; readonly port: number }
@@ -157,6 +158,11 @@ export const variables = z.object({
     description: 'Connections to the policy administration service at most',
     example: '32',
   }),
+  POLICY_ADMIN_PIPELINING: integer(1, 100).prefault('8').meta({
+    description:
+      'Look-ups that share a connection while answers come quickly; 1: each waits for the answer to the one before',
+    example: '8',
+  }),
   POLICY_ADMIN_DEADLINE: duration('10ms', '1m').prefault('5s').meta({
     description: 'Time for all contact look-ups of one batch; parties still open then are unresolved',
     example: '5s',
@@ -278,6 +284,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     policyAdministration: {
       url: value.POLICY_ADMIN_URL,
       connections: value.POLICY_ADMIN_CONNECTIONS,
+      pipelining: value.POLICY_ADMIN_PIPELINING,
       deadlineMs: value.POLICY_ADMIN_DEADLINE,
     },
     smtp: { host: value.SMTP_HOST, port: value.SMTP_PORT },

@@ -125,7 +125,13 @@ const CHECKS: readonly Check[] = [
     name: 'policy administration',
     prefix: 'POLICY_ADMIN_',
     run: async ({ policyAdministration: { url, deadlineMs } }) => {
-      const parties = createPartyClient({ baseUrl: url, connectionCountMax: 1, deadlineMs, log })
+      const parties = createPartyClient({
+        baseUrl: url,
+        connectionCountMax: 1,
+        pipeliningMax: 1,
+        deadlineMs,
+        log,
+      })
       try {
         const contact = (await parties.lookUp([PARTY_LOCATOR])).get(PARTY_LOCATOR)
         if (contact?.state === 'unresolved') throw new Error(contact.error)

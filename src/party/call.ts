@@ -3,10 +3,18 @@ import type { Contact } from '../core/contact.ts'
 /** Well below any session time-out, so that a long look-up keeps its consumer alive. */
 const HEARTBEAT_INTERVAL_MS = 500
 
+/** One party of one call, and the path of its contact. */
+export interface Enquiry {
+  readonly locator: string
+  readonly path: string
+}
+
 /** One look-up of many parties: gathers their contacts, and beats while they come in. */
 export class Call {
   /** Resolves when every party is settled. Rejects with the first `fail`. */
   readonly result: Promise<Map<string, Contact>>
+  /** Those who are not asked for yet; the last one is the next. */
+  readonly waiting: Enquiry[] = []
   readonly #resolve: (contacts: Map<string, Contact>) => void
   readonly #reject: (error: unknown) => void
   readonly #partyCount: number

@@ -9,8 +9,8 @@ const PROBE_INTERVAL_MS = 5_000
 export interface Circuit {
   /** The contact of every party while policy administration is known to be down; else null. */
   down(): Contact | null
-  /** Asks and counts the answer. Only for when it is not down. */
-  run(ask: () => Promise<Answer>): Promise<Answer>
+  /** To be called when requests are made, and only while it is not down: returns what counts their answers. */
+  begin(): (answer: Answer) => void
   close(): void
 }
 
@@ -70,20 +70,21 @@ export function createCircuit(probe: (earlierCount: number) => Promise<Answer>, 
     if (down !== null) scheduleProbe(PROBE_INTERVAL_MS)
   }
 
-  async function run(ask: () => Promise<Answer>): Promise<Answer> {
-    const askedIn = openingCount
-    const answer = await ask()
-    // An answer to what was asked before the circuit opened must not overrule the probe.
-    if (answer.outage === null || askedIn !== openingCount) return answer
-    // Almost every answer is good and ends no row of outages: the breaker would cost more than the look-up's own code.
-    if (!answer.outage && !hasOutages) return answer
-    hasOutages = answer.outage
-    return breaker.execute(() => answer)
+  function begin(): (answer: Answer) => void {
+    const begunIn = openingCount
+    return (answer) => {
+      // An answer to what was asked before the circuit opened must not overrule the probe.
+      if (answer.outage === null || begunIn !== openingCount) return
+      // Almost every answer is good and ends no row of outages: the breaker would cost more than the look-up's own code.
+      if (!answer.outage && !hasOutages) return
+      hasOutages = answer.outage
+      void breaker.execute(() => answer)
+    }
   }
 
   return {
     down: () => down,
-    run,
+    begin,
     close() {
       closed = true
       clearTimeout(timer)

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino'
-import { Pool } from 'undici'
 import type { Contact } from '../core/contact.ts'
-import { type Answer, BODY_BYTES_MAX, judgeSilence, UNASKABLE, unaskedWithin } from './answer.ts'
-import { Call } from './call.ts'
+import { type Answer, judgeSilence, UNASKABLE, unaskedWithin } from './answer.ts'
+import { Call, type Enquiry } from './call.ts'
 import { createCircuit } from './circuit.ts'
-import { ContactRequest } from './request.ts'
+import { Connection } from './connection.ts'
+import { Convoy, type ConvoyEnd } from './convoy.ts'
 
 const CLOSED = 'the client of policy administration is closed'
-const CANCELLED = 'the look-up was given up'
-const HEADERS = ['accept', 'application/json']
+/** How long every party is asked for on its own after a convoy broke: no deadline is longer. */
+const DISTRUST_MS = 60_000
 
 export interface PartyClient {
   /**
@@ -28,45 +28,48 @@ export interface PartyClientOptions {
   /** POLICY_ADMIN_URL; a path in it is kept. */
   readonly baseUrl: string
   readonly connectionCountMax: number
+  /** Requests that may be under way on one connection; with 1 each waits for the answer to the one before. */
+  readonly pipeliningMax: number
   /** For one `lookUp`, over all of its parties. */
   readonly deadlineMs: number
   readonly log: Logger
 }
 
-/** One party of one call. */
-interface Enquiry {
+/** Requests under way, and what is needed to know what they come to. */
+interface Trip {
   readonly call: Call
-  readonly locator: string
-  readonly path: string
-  /** Null until it is its turn. */
-  request: ContactRequest | null
+  readonly enquiries: readonly Enquiry[]
+  readonly convoy: Convoy
+  readonly connection: Connection
+  /** Counts an answer for or against policy administration. */
+  readonly count: (answer: Answer) => void
 }
 
 /** Client of policy administration (specification, "Outbound call"). Connects at the first look-up. */
 export function createPartyClient({
   baseUrl,
   connectionCountMax,
+  pipeliningMax,
   deadlineMs,
   log,
 }: PartyClientOptions): PartyClient {
   const { origin, pathname } = new URL(baseUrl)
   const pathPrefix = `${pathname.replace(/\/+$/, '')}/internal/parties/`
   const unasked = unaskedWithin(deadlineMs)
-  const pool = new Pool(origin, {
-    connections: connectionCountMax,
-    pipelining: 1,
-    allowH2: false,
-    connectTimeout: deadlineMs,
-    maxResponseSize: BODY_BYTES_MAX,
-    // One timer for a whole call does for both.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
+  // A party that hangs delays those in its convoy by so much, and they have the rest of the deadline on their own.
+  const patienceMs = deadlineMs / 5
+  // Parties travel in convoys only while answers take so long at most that a whole convoy keeps well within that.
+  const quickMs = patienceMs / 8
   const circuit = createCircuit(probe, log)
+  const connect = () => new Connection({ origin, connectTimeoutMs: deadlineMs, pipeliningMax })
+  const idle = Array.from({ length: connectionCountMax }, connect)
+  const probing = connect()
+  const connections = [...idle, probing]
+  /** In the order in which they began; each has its turn when nobody of those before it waits. */
   const calls = new Set<Call>()
-  // Our own queue, not the pool's: whoever still waits at the deadline leaves without touching a connection.
-  let waiting: Enquiry[] = []
-  let busyCount = 0
+  const trips = new Set<Trip>()
+  let quick = false
+  let distrustUntilMs = 0
   /** Of the last party that was found or not found; null until there was one. */
   let goodPath: string | null = null
   /** Of any one of the `recentCount` parties whose turn came since the last probe, asked or answered by the circuit. */
@@ -81,15 +84,15 @@ export function createPartyClient({
     if (closed) throw new Error(CLOSED)
     const locators = new Set(partyLocators)
     const call = new Call(locators.size, onAnswer)
-    const enquiries = enquire(call, locators)
-    const timer = setTimeout(expire, deadlineMs, call, enquiries)
+    enquire(call, locators)
+    const timer = setTimeout(expire, deadlineMs, call)
     calls.add(call)
     startWaiting()
     try {
       return await call.result
     } catch (error) {
-      withdraw(call)
-      for (const { request } of enquiries) request?.cancel(new Error(CANCELLED))
+      call.waiting.length = 0
+      for (const trip of tripsOf(call)) void giveUp(trip)
       throw error
     } finally {
       clearTimeout(timer)
@@ -97,24 +100,42 @@ export function createPartyClient({
     }
   }
 
-  function enquire(call: Call, locators: ReadonlySet<string>): Enquiry[] {
-    const enquiries: Enquiry[] = []
+  function enquire(call: Call, locators: ReadonlySet<string>): void {
     for (const locator of locators) {
       const segment = pathSegment(locator)
       if (segment === null) call.settle(locator, UNASKABLE)
-      else enquiries.push({ call, locator, path: pathPrefix + segment, request: null })
+      else call.waiting.push({ locator, path: pathPrefix + segment })
     }
-    for (const enquiry of enquiries) waiting.push(enquiry)
-    return enquiries
+    // Taken from the end.
+    call.waiting.reverse()
   }
 
   function startWaiting(): void {
-    while (busyCount < connectionCountMax) {
-      const enquiry = waiting.shift()
-      if (enquiry === undefined) return
-      noteRecent(enquiry.path)
-      void settle(enquiry)
+    for (const call of calls) {
+      const down = circuit.down()
+      if (down !== null) settleAll(call, down)
+      while (call.waiting.length > 0) {
+        const connection = idle.at(-1)
+        if (connection === undefined) return
+        const enquiries = nextOf(call)
+        idle.pop()
+        start(call, enquiries, connection)
+      }
     }
+  }
+
+  function settleAll(call: Call, contact: Contact): void {
+    for (const { locator, path } of call.waiting.splice(0).reverse()) {
+      noteRecent(path)
+      call.settle(locator, contact)
+    }
+  }
+
+  /** Those who travel next: no more than need be for all to be on their way, since each waits for those before it. */
+  function nextOf({ waiting }: Call): Enquiry[] {
+    const trusted = quick && performance.now() >= distrustUntilMs
+    const count = trusted ? Math.min(Math.ceil(waiting.length / idle.length), pipeliningMax) : 1
+    return waiting.splice(-count).reverse()
   }
 
   /** Each is as likely as any other, so that no order of the traffic can hide the healthy ones behind a broken one. */
@@ -123,75 +144,99 @@ export function createPartyClient({
     if (Math.random() * recentCount < 1) recentPath = path
   }
 
-  async function settle(enquiry: Enquiry): Promise<void> {
-    const { call, locator, path } = enquiry
-    const down = circuit.down()
-    if (down !== null) return call.settle(locator, down)
-    try {
-      const { contact } = await circuit.run(() => {
-        busyCount++
-        enquiry.request = send(path, release)
-        return answerOf(path, enquiry.request)
-      })
-      call.settle(locator, contact)
-    } catch {
-      // Cancelled: its call has been rejected already.
-    }
+  function start(call: Call, enquiries: readonly Enquiry[], connection: Connection): void {
+    const paths = enquiries.map(({ path }) => path)
+    for (const path of paths) noteRecent(path)
+    const convoy = new Convoy(connection, paths, patienceMs, (end) => finish(trip, end))
+    const trip: Trip = { call, enquiries, convoy, connection, count: circuit.begin() }
+    trips.add(trip)
   }
 
-  function release(): void {
-    busyCount--
+  function finish(trip: Trip, end: ConvoyEnd): void {
+    const { call, enquiries, convoy, connection, count } = trip
+    const nowMs = performance.now()
+    if (end.kind === 'broken') {
+      quick = false
+      if (!end.clean) distrustUntilMs = nowMs + DISTRUST_MS
+      call.waiting.push(...enquiries.toReversed())
+      void giveUp(trip)
+      return
+    }
+    quick = nowMs - convoy.sentAtMs <= quickMs && end.answers.every(({ outage }) => outage === false)
+    enquiries.forEach(({ locator, path }, index) => {
+      const answer = end.answers[index] as Answer
+      note(path, answer)
+      count(answer)
+      call.settle(locator, answer.contact)
+    })
+    trips.delete(trip)
+    idle.push(connection)
     startWaiting()
   }
 
-  function send(path: string, onConnectionFree: () => void): ContactRequest {
-    const request = new ContactRequest(onConnectionFree)
-    pool.dispatch({ method: 'GET', path, headers: HEADERS }, request)
-    return request
+  /** Its connection is free again when it is closed. */
+  async function giveUp(trip: Trip): Promise<void> {
+    trips.delete(trip)
+    trip.convoy.abandon()
+    await trip.connection.breakOff()
+    idle.push(trip.connection)
+    startWaiting()
   }
 
-  function expire(call: Call, enquiries: readonly Enquiry[]): void {
+  function tripsOf(call: Call): Trip[] {
+    return [...trips].filter((trip) => trip.call === call)
+  }
+
+  function expire(call: Call): void {
     call.expire()
-    const neverAsked = withdraw(call)
-    for (const { request } of enquiries) request?.stop(silenceOf(request))
-    for (const { locator } of neverAsked) call.settle(locator, unasked)
+    for (const trip of tripsOf(call)) {
+      const silence = silenceOf(trip.convoy)
+      for (const { locator } of trip.enquiries) {
+        trip.count(silence)
+        call.settle(locator, silence.contact)
+      }
+      void giveUp(trip)
+    }
+    for (const { locator } of call.waiting.splice(0)) call.settle(locator, unasked)
   }
 
-  function withdraw(call: Call): Enquiry[] {
-    const withdrawn = waiting.filter((enquiry) => enquiry.call === call)
-    waiting = waiting.filter((enquiry) => enquiry.call !== call)
-    return withdrawn
-  }
-
-  function silenceOf({ sentAtMs }: ContactRequest): Answer {
+  function silenceOf({ sentAtMs }: Convoy): Answer {
     return judgeSilence(deadlineMs, performance.now() - sentAtMs)
   }
 
-  async function answerOf(path: string, request: ContactRequest): Promise<Answer> {
-    const answer = await request.answer
-    if (answer.contact.state !== 'unresolved') goodPath = path
-    return answer
+  function note(path: string, { contact }: Answer): void {
+    if (contact.state !== 'unresolved') goodPath = path
   }
 
   /** Asks in turn for a party that had an answer and for one that was looked up lately: either may be broken for good. */
-  async function probe(earlierCount: number): Promise<Answer> {
+  function probe(earlierCount: number): Promise<Answer> {
     const path = earlierCount % 2 === 0 ? (goodPath ?? recentPath) : recentPath
     recentCount = 0
-    const request = send(path, () => {})
-    const timer = setTimeout(() => request.stop(silenceOf(request)), deadlineMs)
-    try {
-      return await answerOf(path, request)
-    } finally {
-      clearTimeout(timer)
-    }
+    return new Promise((resolve) => {
+      const convoy = new Convoy(probing, [path], deadlineMs, (end) => {
+        clearTimeout(timer)
+        const [answer] = end.kind === 'answered' ? end.answers : []
+        if (answer === undefined) return
+        note(path, answer)
+        resolve(answer)
+      })
+      const timer = setTimeout(() => {
+        convoy.abandon()
+        void probing.breakOff()
+        resolve(silenceOf(convoy))
+      }, deadlineMs)
+    })
   }
 
   async function close(): Promise<void> {
     closed = true
     circuit.close()
-    for (const call of calls) call.fail(new Error(CLOSED))
+    for (const call of calls) {
+      call.waiting.length = 0
+      call.fail(new Error(CLOSED))
+    }
     await Promise.allSettled([...calls].map((call) => call.result))
-    await pool.destroy()
+    await Promise.all(connections.map((connection) => connection.breakOff()))
   }
 
   return { lookUp, isDown: () => circuit.down() !== null, close }

@@ -39,6 +39,7 @@ export async function measureStages(contacts: Contacts, eventCount: number): Pro
   const parties = createPartyClient({
     baseUrl: contacts.url,
     connectionCountMax: 32,
+    pipeliningMax: 8,
     deadlineMs: 60_000,
     log: pino({ enabled: false }),
   })

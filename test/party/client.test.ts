@@ -241,7 +241,7 @@ t.test('connections are bounded over all calls, and reused whatever was answered
     else if (number % 3 === 1) response.writeHead(400).end('x'.repeat(1_000))
     else setTimeout(answerFound, 10, response)
   })
-  const { client } = clientOf(t, server.url, { connectionCountMax: 7 })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 7, pipeliningMax: 1 })
   const results = await Promise.all([client.lookUp(locators(200)), client.lookUp(locators(100))])
   await client.lookUp(locators(50))
   t.strictSame(
@@ -285,7 +285,7 @@ t.test('the deadline covers a body that never ends', async (t) => {
 
 t.test('heartbeats come while answers do, now and then and one at a time', async (t) => {
   const server = await serve(t, (_, response) => void setTimeout(answerFound, 60, response))
-  const { client } = clientOf(t, server.url, { connectionCountMax: 1 })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 1, pipeliningMax: 1 })
   let running = 0
   const startsMs: number[] = []
   const startedAtMs = performance.now()
@@ -309,7 +309,7 @@ t.test('nobody beats while nothing comes in', async (t) => {
 
 t.test('a heartbeat that hangs does not hold the call past its deadline', async (t) => {
   const server = await serve(t, (_, response) => void setTimeout(answerFound, 60, response))
-  const { client } = clientOf(t, server.url, { deadlineMs: 900, connectionCountMax: 1 })
+  const { client } = clientOf(t, server.url, { deadlineMs: 900, connectionCountMax: 1, pipeliningMax: 1 })
   const contacts = await client.lookUp(locators(30), () => new Promise(() => {}))
   t.equal(contacts.size, 30)
 })
@@ -318,7 +318,7 @@ t.test('a heartbeat that rejects breaks the call off with its error', async (t) 
   const server = await serve(t, (request, response) => {
     if (Number(request.url?.split('-').pop()) < 30) setTimeout(answerFound, 60, response)
   })
-  const { client, lines } = clientOf(t, server.url, { connectionCountMax: 2 })
+  const { client, lines } = clientOf(t, server.url, { connectionCountMax: 2, pipeliningMax: 1 })
   const startedAtMs = performance.now()
   const lookUp = client.lookUp(locators(100), async () => {
     throw new Error('rebalanced')
@@ -336,7 +336,7 @@ t.test('a heartbeat that rejects breaks the call off with its error', async (t) 
 
 t.test('a call that is broken off leaves the other calls alone', async (t) => {
   const server = await serve(t, (_, response) => void setTimeout(answerFound, 60, response))
-  const { client } = clientOf(t, server.url, { connectionCountMax: 2 })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 2, pipeliningMax: 1 })
   const broken = client.lookUp(locators(40), async () => {
     throw new Error('rebalanced')
   })
@@ -348,7 +348,7 @@ t.test('a call that is broken off leaves the other calls alone', async (t) => {
 
 t.test('a heartbeat under way when the last answer comes in is waited for', async (t) => {
   const server = await serve(t, (_, response) => void setTimeout(answerFound, 60, response))
-  const { client } = clientOf(t, server.url, { connectionCountMax: 1 })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 1, pipeliningMax: 1 })
   const lookUp = client.lookUp(locators(12), async () => {
     await until(() => server.targets.length === 12)
     await delay(200)
@@ -389,7 +389,7 @@ for (const [what, partyCount] of [
       import { createPartyClient } from '${new URL('../../src/party/client.ts', import.meta.url)}'
       import { pino } from 'pino'
       const client = createPartyClient({
-        baseUrl: '${server.url}', connectionCountMax: 4, deadlineMs: 60_000, log: pino({ level: 'silent' }),
+        baseUrl: '${server.url}', connectionCountMax: 4, pipeliningMax: 8, deadlineMs: 60_000, log: pino({ level: 'silent' }),
       })
       await client.lookUp(Array.from({ length: ${partyCount} }, (_, index) => String(index)))
       console.log(client.isDown())

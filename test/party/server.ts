@@ -72,6 +72,7 @@ export function clientOf(t: Test, url: string, options: Partial<PartyClientOptio
   const client = createPartyClient({
     baseUrl: url,
     connectionCountMax: 64,
+    pipeliningMax: 8,
     deadlineMs: 5_000,
     log,
     ...options,
