@@ -21,6 +21,7 @@ help: ## Show this help
 
 build: node_modules/.package-lock.json ## Set up and compile everything
 	@$(NODE) src/compile-templates.ts
+	@$(NODE) src/compile-console.ts
 
 node_modules/.package-lock.json: package.json package-lock.json
 	$(NPM) ci
@@ -37,6 +38,7 @@ test: check ## Check everything and run all tests, on a broker and a database of
 check: build rules-check ## Rule table, formatter, linter, types, import rules, dead code
 	$(BIN)/biome ci --error-on-warnings .
 	$(BIN)/tsc
+	$(BIN)/tsc --project src/console
 	$(BIN)/depcruise --config .dependency-cruiser.mjs --output-type err src test
 	$(BIN)/knip
 	$(NODE) src/document-variables.ts --check

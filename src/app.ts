@@ -17,17 +17,21 @@ import { explain } from './core/why/explain.ts'
 import { rememberRules } from './core/why/rules.ts'
 import { type DispatchNeeds, dispatch } from './dispatch.ts'
 import { templates } from './generated/templates.ts'
+import type { ConsoleData } from './http/console/data.ts'
+import { readConsolePage } from './http/console/page.ts'
+import type { LogEntries } from './http/routes/log.ts'
 import { createHttp, createManagement, type Http } from './http/server.ts'
 import { createConsumer } from './kafka/consumer.ts'
 import { createEndsReader } from './kafka/ends.ts'
 import { createLocators } from './locators.ts'
 import { createPartyClient, type PartyClient } from './party/client.ts'
 import { patiently } from './patience.ts'
-import { activateRuleTable } from './postgres/activations.ts'
+import { activateRuleTable, listActivations } from './postgres/activations.ts'
 import { archive, type Revision, readArchivedRuleTable } from './postgres/archive.ts'
 import { listCheckpoints, loadCheckpoint, resetCheckpoint } from './postgres/checkpoints.ts'
 import { commitChunk } from './postgres/commit-chunk.ts'
 import { commitRetries } from './postgres/commit-retries.ts'
+import { countLogEntries } from './postgres/count-log.ts'
 import { type DueCursor, readDue } from './postgres/due-entries.ts'
 import { type Delivery, deliveryOf } from './postgres/entries.ts'
 import { isConflict, isUnreachable } from './postgres/errors.ts'
@@ -37,9 +41,12 @@ import { listLogEntries } from './postgres/log-list.ts'
 import { lookUp } from './postgres/look-up.ts'
 import { knownMigrations } from './postgres/migrate.ts'
 import { type DatabasePool, openPool } from './postgres/pool.ts'
+import { listPreferenceChanges } from './postgres/preference-changes.ts'
 import { listPreferences, putPreferences, readPreferences } from './postgres/preferences.ts'
+import { listRejected } from './postgres/read-rejected.ts'
 import { missingMigrations } from './postgres/readiness.ts'
 import { commitRedrive } from './postgres/redrive.ts'
+import { countRuleHits } from './postgres/rule-hits.ts'
 import { createRetry, RETRY_MIN_PAUSE_MS } from './retry.ts'
 import { type Policy, readPolicy, ruleTableOf } from './rule-files.ts'
 import { createEmailSender } from './senders/email.ts'
@@ -94,6 +101,14 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     return pool
   }
   const rulesOf = rememberRules((revision) => readArchivedRuleTable(database(), revision))
+  const logEntries: LogEntries = {
+    list: (filter, page) => listLogEntries(database(), filter, page),
+    get: async (locator) => {
+      const entry = await readLogEntry(database(), locator)
+      return entry && explain(entry, await rulesOf(entry.decisions))
+    },
+  }
+  const isUnavailable = (error: unknown) => error instanceof DatabaseNotReached || isUnreachable(error)
   const http = createHttp({
     host: config.http.host,
     port: config.http.port,
@@ -104,13 +119,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       const missing = await missingMigrations(pool, migrations)
       return missing === null ? { ready: true } : { ready: false, reason: missing }
     },
-    logEntries: {
-      list: (filter, page) => listLogEntries(database(), filter, page),
-      get: async (locator) => {
-        const entry = await readLogEntry(database(), locator)
-        return entry && explain(entry, await rulesOf(entry.decisions))
-      },
-    },
+    logEntries,
     preferences: {
       list: (page) => listPreferences(database(), page),
       get: (partyLocator) => readPreferences(database(), partyLocator),
@@ -118,7 +127,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
         putPreferences(database(), partyLocator, preferences, changedBy),
     },
     tokens: config.tokens,
-    isUnavailable: (error) => error instanceof DatabaseNotReached || isUnreachable(error),
+    isUnavailable,
   })
 
   /** Waits for the database and its schema, then consumes and retries until stopped. */
@@ -150,6 +159,10 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
           log,
           document,
           exposeMetrics: metrics.expose,
+          consolePage: readConsolePage(),
+          consoleData: consoleDataOf(policy.ruleTable, logEntries, database),
+          tokens: config.tokens,
+          isUnavailable,
         })
         log.info(await management.listen(), 'the management listener is up')
       }
@@ -164,6 +177,31 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       await Promise.all([http.close(), management?.close()])
       await Promise.all([parties.close(), ends.close()])
       await pool?.end()
+    },
+  }
+}
+
+/** What the console shows, from a database that need not have been reached yet. */
+function consoleDataOf(
+  { revision, rules }: RuleTable,
+  logEntries: LogEntries,
+  database: () => DatabasePool,
+): ConsoleData {
+  return {
+    logEntries,
+    countEntries: async (window) => countLogEntries(database(), window),
+    preferences: {
+      get: async (partyLocator) => readPreferences(database(), partyLocator),
+      changes: async (partyLocator, countMax) => listPreferenceChanges(database(), partyLocator, countMax),
+    },
+    listRejected: async (query, page) => listRejected(database(), { ...query, ids: null, since: null }, page),
+    rulesInForce: {
+      revision,
+      rules,
+      activation: async () =>
+        (await listActivations(database())).findLast((activation) => activation.revision === revision) ??
+        null,
+      hits: async () => countRuleHits(database(), revision),
     },
   }
 }

@@ -226,10 +226,10 @@ export const variables = z.object({
   }),
   MANAGEMENT_HOST: text('a host name or an IP address', matching(/^[A-Za-z0-9._:-]{1,253}$/))
     .prefault('127.0.0.1')
-    .meta({ description: 'Address of the second listener, which asks for no token', example: '127.0.0.1' }),
+    .meta({ description: 'Address of the second listener', example: '127.0.0.1' }),
   MANAGEMENT_PORT: integer(0, PORT_MAX).optional().meta({
     description:
-      'Port of the second listener: `/metrics`, `/openapi.json`, `/docs`; 0 picks a free one, unset there is none',
+      'Port of the second listener: `/console`, `/metrics`, `/openapi.json`, `/docs`; 0 picks a free one, unset there is none',
     example: '4007',
   }),
   LOG_LEVEL: text(`one of ${LOG_LEVELS.join(', ')}`, (value) => LOG_LEVELS.find((level) => level === value))

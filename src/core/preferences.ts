@@ -32,3 +32,21 @@ export interface PreferencesPage {
   readonly items: readonly PartyPreferences[]
   readonly next: string | null
 }
+
+/** A change of preferences. `before` is null where there were none. */
+export interface PreferenceChange {
+  /** ISO 8601. */
+  readonly changedAt: string
+  /** Subject of the token; null where there was none. */
+  readonly changedBy: string | null
+  readonly before: StoredPreferences | null
+  readonly after: StoredPreferences
+}
+
+/** What a party prefers now (null: nothing) and the changes that led there, newest first, as far as they are shown. */
+export interface PreferenceHistory {
+  readonly preferences: StoredPreferences | null
+  readonly changes: readonly PreferenceChange[]
+  /** There are older changes. */
+  readonly isMore: boolean
+}

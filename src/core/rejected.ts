@@ -22,3 +22,18 @@ export interface Rejected {
   /** The last time it was redriven; null if it never was. */
   readonly redriven: { readonly at: string; readonly by: string; readonly result: RedriveResult } | null
 }
+
+/** A rejected message without all of what it holds. */
+export interface RejectedHead extends Omit<Rejected, 'message'> {
+  readonly offset: bigint
+  /** Of the value; null where the message has none. */
+  readonly byteCount: number | null
+  /** The first bytes of the value. */
+  readonly begin: Uint8Array | null
+}
+
+/** Newest first. `next` is the `after` of the next page, if there is one. */
+export interface RejectedPage {
+  readonly items: readonly RejectedHead[]
+  readonly next: bigint | null
+}

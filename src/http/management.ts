@@ -1,7 +1,10 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { Logger } from 'pino'
+import type { Tokens } from './auth.ts'
 import { type App, createBase } from './base.ts'
+import { type ConsoleData, consoleData } from './console/data.ts'
+import { type ConsolePage, consolePage } from './console/page.ts'
 
 export type ApiDocument = ReturnType<App['swagger']>
 
@@ -15,14 +18,21 @@ export interface ManagementDependencies {
   readonly document: ApiDocument
   /** All metrics as text, and the content type of that. */
   readonly exposeMetrics: () => Promise<{ contentType: string; text: string }>
+  readonly consolePage: ConsolePage
+  readonly consoleData: ConsoleData
+  /** What tokens for the console's data are validated against; null: it is open. */
+  readonly tokens: Tokens | null
+  /** Whether an error of `consoleData` is an outage, which passes (503), and no fault of ours (500). */
+  readonly isUnavailable: (error: unknown) => boolean
 }
 
 /**
  * What operators see, on a listener of its own: metrics at `/metrics`, the API document at `/openapi.json`, readable at
- * `/docs`. None of it holds data of a person, so none of it asks for a token.
+ * `/docs`, and the console at `/console`. Only the console's data holds data of persons, and asks for a token.
  */
-export function buildManagement({ log, document, exposeMetrics }: ManagementDependencies): App {
-  const app = createBase(log, () => false)
+export function buildManagement(dependencies: ManagementDependencies): App {
+  const { log, document, exposeMetrics, tokens } = dependencies
+  const app = createBase(log, dependencies.isUnavailable)
   app.get('/metrics', async (_, reply) => {
     const { contentType, text } = await exposeMetrics()
     return reply.type(contentType).send(text as never)
@@ -35,5 +45,7 @@ export function buildManagement({ log, document, exposeMetrics }: ManagementDepe
     // Requests from that page to the other port would be refused by any browser.
     uiConfig: { supportedSubmitMethods: [] },
   })
+  app.register(async (page: App) => consolePage(page, dependencies.consolePage))
+  app.register(consoleData(dependencies.consoleData, tokens, log), { prefix: '/console/data' })
   return app
 }

@@ -65,6 +65,6 @@ export function logEntryQuery(locator: string) {
 }
 
 /** A time as the driver's parser writes it (see pool.ts). */
-function isoTime(time: FragmentSqlToken) {
+export function isoTime(time: FragmentSqlToken) {
   return sql.fragment`to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 }

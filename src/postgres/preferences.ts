@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { CHANNELS } from '../core/channel.ts'
 import type { PreferencesPage, PreferencesPageRequest, StoredPreferences } from '../core/preferences.ts'
 
-const preferencesRow = z.object({
+/** Preferences as they are read; in the history, too. */
+export const preferencesRow = z.object({
   email: z.string().nullable(),
   phone: z.string().nullable(),
   preferredChannel: z.enum(CHANNELS),

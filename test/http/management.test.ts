@@ -2,11 +2,10 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t from 'tap'
 import { createHttp, createManagement } from '../../src/http/server.ts'
-import { createLog } from '../../src/telemetry/log.ts'
+import { aManagement } from './console/fixture.ts'
 import { dependencies } from './fixture.ts'
 
 const TOKENS = { keySetUrl: 'http://127.0.0.1:9/keys', issuer: null, audience: null, adminScope: 'admin' }
-const log = createLog('silent')
 
 async function documentOf(tokens: typeof TOKENS | null) {
   const http = createHttp({ ...dependencies({ tokens }).all, host: '127.0.0.1', port: 0 })
@@ -17,7 +16,7 @@ async function documentOf(tokens: typeof TOKENS | null) {
 
 const open = await documentOf(null)
 const closed = await documentOf(TOKENS)
-const needs = { document: open, log, exposeMetrics: async () => ({ contentType: 'text/x', text: 'up 1\n' }) }
+const needs = aManagement({ document: open }).all
 const management = createManagement({ ...needs, host: '127.0.0.1', port: 0 })
 const { url } = await management.listen()
 t.teardown(() => management.close())

@@ -1,10 +1,11 @@
 import pg from 'pg'
-import { sql } from 'slonik'
+import { type QuerySqlToken, sql } from 'slonik'
 import t from 'tap'
 import { z } from 'zod'
 import { CHANNELS } from '../../src/core/channel.ts'
 import { STATUSES } from '../../src/core/entry.ts'
 import type { LogFilter, LogPlace } from '../../src/core/log-entry.ts'
+import { logCountsQuery } from '../../src/postgres/count-log.ts'
 import { logPageQuery } from '../../src/postgres/log-list.ts'
 import { notToldQuery } from '../../src/postgres/not-told.ts'
 import { openPool } from '../../src/postgres/pool.ts'
@@ -40,7 +41,7 @@ async function costOf(filter: LogFilter, page: { limit: number; after: LogPlace 
   return readsOf(await planOf(logPageQuery(filter, page)))
 }
 
-async function planOf(query: ReturnType<typeof logPageQuery | typeof notToldQuery>): Promise<Node> {
+async function planOf(query: QuerySqlToken): Promise<Node> {
   const row = await pool.one(
     sql.type(explained)`EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${query}`,
   )
@@ -155,6 +156,14 @@ t.test(
     t.same(faults, [])
   },
 )
+
+t.test('counts read as many rows as they count, and stop where they may count no more', async (t) => {
+  const rowCountMax = 1_000
+  const allS = { lengthS: 20 * 365 * 86_400, stepS: 86_400 }
+  const { read, blocks } = readsOf(await planOf(logCountsQuery(allS, rowCountMax)))
+  t.ok(read > rowCountMax && read <= rowCountMax + 1 + 9, `${read} rows`)
+  t.ok(blocks <= BLOCKS_OF.walks + BLOCKS_OF.walkedRow * read, `${blocks} blocks`)
+})
 
 t.test('the rows are skewed as the plans above need it', async (t) => {
   const countOf = async (filter: LogFilter) => (await costOf(filter, { limit: 100_000, after: null })).rows

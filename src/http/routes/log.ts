@@ -85,8 +85,11 @@ const query = z.strictObject({
   cursor: cursor.parameter,
 })
 
-/** The notification log under both of its names: newest first, filtered, in pages; and one entry with its decisions. */
-export function logRoutes(app: App, logEntries: LogEntries): void {
+/** The names under which the specification has the log. */
+const PATHS = ['/log', '/notifications']
+
+/** The notification log under its names: newest first, filtered, in pages; and one entry with its decisions. */
+export function logRoutes(app: App, logEntries: LogEntries, paths: readonly string[] = PATHS): void {
   const list = z.object({ items: z.array(logEntry), nextCursor: z.string().nullable() })
   const listSchema = { querystring: query, response: { 200: list, 400: problemBody, 503: problemBody } }
   const oneSchema = {
@@ -94,7 +97,7 @@ export function logRoutes(app: App, logEntries: LogEntries): void {
     response: { 200: logEntry.extend({ decisions: z.array(decision) }), 404: problemBody, 503: problemBody },
   }
 
-  for (const path of ['/log', '/notifications']) {
+  for (const path of paths) {
     app.get(`${path}/list`, { config: { access: 'admin' }, schema: listSchema }, async (request) => {
       const { limit, cursor: after = null, ...filter } = request.query
       const { items, next } = await logEntries.list(filter, { limit, after })

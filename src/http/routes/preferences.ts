@@ -26,7 +26,8 @@ const EMAIL_LENGTH_MAX = 320
 const PHONE_LENGTH_MAX = 64
 const OPTED_OUT_COUNT_MAX = 200
 
-const params = z.object({
+/** The parameter of a path that is a party. */
+export const params = z.object({
   partyLocator: z
     .string()
     .refine(
@@ -49,7 +50,8 @@ const wanted = z.strictObject(
   { error: ({ code }) => (code === 'invalid_type' ? 'must be an object' : undefined) },
 )
 
-const shown = z.object({
+/** Preferences as they are shown. */
+export const shown = z.object({
   email: z.string().nullable(),
   phone: z.string().nullable(),
   preferredChannel: z.enum(CHANNELS),
@@ -103,6 +105,6 @@ export async function preferencesRoutes(app: App, preferences: PreferencesStore)
 }
 
 /** The serializer's types know no readonly lists. */
-function copy<Preferences extends StoredPreferences>(preferences: Preferences) {
+export function copy<Preferences extends StoredPreferences>(preferences: Preferences) {
   return { ...preferences, optedOutEvents: [...preferences.optedOutEvents] }
 }

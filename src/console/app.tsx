@@ -1,0 +1,110 @@
+import { useCallback, useEffect, useState } from 'preact/hooks'
+import { type RequestError, token } from './api.ts'
+import { Title } from './parts.tsx'
+import { hrefOf, type Route, routeOf } from './route.ts'
+import { Refused } from './session.ts'
+import { EntryView } from './views/entry.tsx'
+import { LogView } from './views/log.tsx'
+import { OverviewView } from './views/overview.tsx'
+import { PartyView } from './views/party.tsx'
+import { RejectedView } from './views/rejected.tsx'
+import { RulesView } from './views/rules.tsx'
+import { TokenForm } from './views/token.tsx'
+
+const VIEWS = [
+  { path: [], name: 'Overview' },
+  { path: ['log'], name: 'Log' },
+  { path: ['parties'], name: 'Parties' },
+  { path: ['rejected'], name: 'Rejected' },
+  { path: ['rules'], name: 'Rules' },
+]
+
+/** The console: where to go, and the view where one is. */
+export function App() {
+  const route = useRoute()
+  const [why, setWhy] = useState<string | null>(null)
+  const refused = useCallback(({ status, message }: RequestError) => {
+    const isFirst = status === 401 && token.get() === null
+    token.clear()
+    setWhy(isFirst ? 'This service shows data of members to administrators only.' : message)
+  }, [])
+  const forget = () => {
+    token.clear()
+    setWhy('The token is forgotten.')
+  }
+  return (
+    <>
+      <button type="button" class="skip" onClick={skip}>
+        Skip to the content
+      </button>
+      <header class="top">
+        <a class="brand" href={hrefOf([])}>
+          Notifications
+        </a>
+        <nav aria-label="Views">
+          {VIEWS.map(({ path, name }) => (
+            <a key={name} href={hrefOf(path)} aria-current={path[0] === route.path[0] ? 'page' : undefined}>
+              {name}
+            </a>
+          ))}
+        </nav>
+        {token.get() !== null && (
+          <button type="button" class="quiet" onClick={forget}>
+            Forget token
+          </button>
+        )}
+      </header>
+      <main id="main" tabIndex={-1}>
+        {why !== null ? (
+          <TokenForm why={why} onToken={() => setWhy(null)} />
+        ) : (
+          <Refused.Provider value={refused}>
+            <View {...route} />
+          </Refused.Provider>
+        )}
+      </main>
+      <footer>
+        <p>
+          Times are those of {Intl.DateTimeFormat().resolvedOptions().timeZone}. Point at one to see it in
+          UTC.
+        </p>
+      </footer>
+    </>
+  )
+}
+
+function View(route: Route) {
+  const [view, ...rest] = route.path
+  switch (view) {
+    case undefined:
+      return <OverviewView />
+    case 'log':
+      return rest.length > 0 ? <EntryView key={rest.join('/')} {...route} /> : <LogView {...route} />
+    case 'parties':
+      return <PartyView key={rest.join('/')} {...route} />
+    case 'rejected':
+      return <RejectedView {...route} />
+    case 'rules':
+      return <RulesView />
+    default:
+      return <Title name="There is nothing here" />
+  }
+}
+
+function useRoute(): Route {
+  const [route, setRoute] = useState(() => routeOf(location.hash))
+  useEffect(() => {
+    const follow = () => {
+      Title.hasNavigated = true
+      setRoute(routeOf(location.hash))
+    }
+    addEventListener('hashchange', follow)
+    return () => removeEventListener('hashchange', follow)
+  }, [])
+  return route
+}
+
+/** By no link: the address says which view one is in. */
+function skip(): void {
+  document.getElementById('main')?.focus()
+}

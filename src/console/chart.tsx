@@ -1,0 +1,127 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import UPlot from 'uplot'
+import { type Dimension, REST, type Table } from './series.ts'
+import { counted, markName, numberOf, stepName, visible } from './text.ts'
+
+const HEIGHT_PX = 260
+
+/** Entries over time as stacked bars; what is under the pointer is said below. The table beside it has the same. */
+export function Chart({ table, stepS, dimension }: { table: Table; stepS: number; dimension: Dimension }) {
+  const place = useRef<HTMLDivElement>(null)
+  const [at, setAt] = useState<number | null>(null)
+  const scheme = useColorScheme()
+
+  useEffect(() => {
+    const box = place.current
+    if (box === null) return
+    const plot = new UPlot(optionsOf(table, stepS, dimension, box, setAt), stacked(table), box)
+    const resized = new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: HEIGHT_PX }))
+    resized.observe(box)
+    return () => {
+      resized.disconnect()
+      plot.destroy()
+    }
+  }, [table, stepS, dimension, scheme])
+
+  const names = table.series.map(({ name, total }) => `${numberOf(total)} ${visible(name)}`)
+  return (
+    <>
+      <div
+        ref={place}
+        class="chart"
+        role="img"
+        aria-label={`Bar chart over time, ${counted(table.startsS.length, 'step', 'steps')}: ${names.join(', ')}`}
+      />
+      <p class="readout" aria-hidden="true">
+        {at === null ? 'Point at a bar to see its numbers.' : readout(table, stepS, at)}
+      </p>
+    </>
+  )
+}
+
+function readout({ startsS, series }: Table, stepS: number, at: number): string {
+  const startS = startsS[at] ?? 0
+  const counts = series
+    .filter(({ counts }) => counts[at])
+    .map(({ name, counts }) => `${visible(name)} ${numberOf(counts[at] ?? 0)}`)
+  const span = `${stepName(startS, stepS)} – ${stepName(startS + stepS, stepS)}`
+  return `${span}:  ${counts.length === 0 ? 'none' : counts.join(', ')}`
+}
+
+/** Each series on top of those before it, the topmost first: it is drawn first, and covered by the others. */
+function stacked({ startsS, series }: Table): UPlot.AlignedData {
+  const sums = startsS.map(() => 0)
+  const levels = series.map(({ counts }) =>
+    counts.map((count, i) => {
+      sums[i] = (sums[i] ?? 0) + count
+      return sums[i] ?? 0
+    }),
+  )
+  return [[...startsS], ...levels.reverse()]
+}
+
+function optionsOf(
+  { series }: Table,
+  stepS: number,
+  dimension: Dimension,
+  box: HTMLElement,
+  point: (at: number | null) => void,
+): UPlot.Options {
+  const style = getComputedStyle(box)
+  const colour = (name: string) => style.getPropertyValue(`--${name}`).trim()
+  const axis = {
+    stroke: colour('faint'),
+    grid: { stroke: colour('line'), width: 1 },
+    ticks: { stroke: colour('line'), width: 1, size: 4 },
+    font: `12px ${style.fontFamily}`,
+  }
+  const bars = UPlot.paths.bars?.({ size: [0.9, 40], align: 1 })
+  const drawn = series.map(({ name }, i) => {
+    const key = dimension === 'status' ? name.toLowerCase() : name === REST ? 'rest' : String(i)
+    const fill = colour(`series-${key}`)
+    return {
+      label: name,
+      fill,
+      stroke: fill,
+      width: 0,
+      ...(bars && { paths: bars }),
+      points: { show: false },
+    }
+  })
+  return {
+    width: box.clientWidth,
+    height: HEIGHT_PX,
+    legend: { show: false },
+    cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+    scales: {
+      x: { range: (_, min, max) => [min, max + stepS] },
+      y: { range: (_, __, max) => [0, Math.max(max, 1)] },
+    },
+    axes: [
+      {
+        ...axis,
+        space: 70,
+        values: (_, ticks, __, ___, incrS) => ticks.map((tickS) => markName(tickS, incrS)),
+      },
+      { ...axis, size: 56, incrs: WHOLE, values: (_, ticks) => ticks.map(numberOf) },
+    ],
+    series: [{}, ...drawn.reverse()],
+    hooks: { setCursor: [({ cursor }) => point(cursor.idx ?? null)] },
+  }
+}
+
+/** There are no halves of entries. */
+const WHOLE = [1, 2, 5]
+  .flatMap((digit) => Array.from({ length: 8 }, (_, i) => digit * 10 ** i))
+  .sort((a, b) => a - b)
+
+function useColorScheme(): boolean {
+  const [query] = useState(() => matchMedia('(prefers-color-scheme: dark)'))
+  const [isDark, setDark] = useState(query.matches)
+  useEffect(() => {
+    const follow = () => setDark(query.matches)
+    query.addEventListener('change', follow)
+    return () => query.removeEventListener('change', follow)
+  }, [query])
+  return isDark
+}

@@ -1,0 +1,89 @@
+/** What steers the direction of text or cannot be seen; line breaks and tabs do no harm. */
+const HIDDEN = /[\p{Cc}\u061C\u200B\u200E\u200F\u202A-\u202E\u2060-\u2069\uFEFF]/gu
+
+/** Text of members with what would hide or reorder it made visible: a right-to-left override becomes `[U+202E]`. */
+export function visible(text: string): string {
+  return text.replace(HIDDEN, (character) =>
+    /[\n\t]/.test(character)
+      ? character
+      : `[U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`,
+  )
+}
+
+/** A time in the zone of whoever looks, such as `2026-01-31 12:00:00`. */
+export function localTime(iso: string): string {
+  const date = new Date(iso)
+  return Number.isNaN(date.getTime()) ? iso : `${dayOf(date)} ${clockOf(date)}`
+}
+
+/** A moment given in seconds since 1970, as short as the length of a step allows. */
+export function stepName(startS: number, stepS: number): string {
+  const date = new Date(startS * 1_000)
+  const clock = clockOf(date)
+  if (stepS < 60) return clock
+  return stepS < 3_600 ? clock.slice(0, 5) : `${dayOf(date)} ${clock.slice(0, 5)}`
+}
+
+/** A moment on an axis whose marks are so far apart: the day where it begins, else the time of the day. */
+export function markName(atS: number, apartS: number): string {
+  const date = new Date(atS * 1_000)
+  const clock = clockOf(date).slice(0, apartS < 60 ? 8 : 5)
+  return apartS >= 86_400 || clock === '00:00' ? dayOf(date).slice(5) : clock
+}
+
+function dayOf(date: Date): string {
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+}
+
+function clockOf(date: Date): string {
+  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`
+}
+
+function two(number: number): string {
+  return String(number).padStart(2, '0')
+}
+
+/** An instant for a query, from what a form of date and time holds; blank for what is none. */
+export function instantOf(local: string): string {
+  const date = new Date(local)
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString()
+}
+
+/** What a form of date and time shows for an instant. */
+export function formTimeOf(iso: string | undefined): string {
+  const date = new Date(iso ?? '')
+  return Number.isNaN(date.getTime()) ? '' : `${dayOf(date)}T${clockOf(date)}`
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true })
+
+/** The first bytes of a message: as text where they are text, else as hexadecimal digits. `begin` is base64. */
+export function beginOf(begin: string, byteCount: number): string {
+  const bytes = Uint8Array.from(atob(begin), (character) => character.charCodeAt(0))
+  const isCut = bytes.length < byteCount
+  const more = isCut ? ' …' : ''
+  return `${textOf(bytes, isCut ? UTF8_BYTES_MAX : 1) ?? [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join(' ')}${more}`
+}
+
+/** A character has at most so many bytes. */
+const UTF8_BYTES_MAX = 4
+
+/** Null where they are no text, without a character at the end that lacks some of its bytes. */
+function textOf(bytes: Uint8Array, cutMax: number): string | null {
+  for (let cut = 0; cut < cutMax; cut++) {
+    try {
+      return visible(UTF8.decode(bytes.subarray(0, bytes.length - cut)))
+    } catch {}
+  }
+  return null
+}
+
+/** A number with its thousands apart, and the thing that is counted. */
+export function counted(count: number, one: string, many: string): string {
+  return `${numberOf(count)} ${count === 1 ? one : many}`
+}
+
+/** A number with its thousands apart. */
+export function numberOf(count: number): string {
+  return count.toLocaleString('en')
+}

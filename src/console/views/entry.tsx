@@ -1,0 +1,205 @@
+import type { ComponentChildren } from 'preact'
+import type { ExplainedDecision, ExplainedLogEntry } from '../../core/log-entry.ts'
+import { describeSituation } from '../../core/rules/situations.ts'
+import { Badge, State, Time, Title, Value } from '../parts.tsx'
+import { hrefOf, type Route } from '../route.ts'
+import { visible } from '../text.ts'
+import { useData } from '../use-data.ts'
+
+const HEADLINES = {
+  SENT: 'The member was told.',
+  SKIPPED: 'The member was not told.',
+  FAILED: 'The member has not been told.',
+} as const
+
+/** One entry: first why it is as it is, then its text, then each attempt. */
+export function EntryView({ path: [, locator = ''] }: Route) {
+  const loaded = useData<ExplainedLogEntry>(['log', locator], {})
+  const entry = loaded.data
+  return (
+    <>
+      <Title name={`Entry ${visible(locator)}`}>
+        Entry <Value of={locator} mono />
+      </Title>
+      <State of={loaded} />
+      {entry !== null && <Entry entry={entry} />}
+    </>
+  )
+}
+
+function Entry({ entry }: { entry: ExplainedLogEntry }) {
+  const last = entry.decisions.at(-1)
+  return (
+    <>
+      <section class={`card why why-${entry.status.toLowerCase()}`} aria-labelledby="why">
+        <h2 id="why">
+          <Badge of={entry.status} /> {HEADLINES[entry.status]}
+        </h2>
+        {last === undefined ? (
+          <p class="reason">No decision explains it.</p>
+        ) : (
+          <>
+            <p class="reason">
+              <Value of={last.because ?? entry.failureReason ?? last.why} />
+            </p>
+            <p class="sentence">
+              <Value of={last.why} />
+            </p>
+          </>
+        )}
+        {last?.sendError && (
+          <p>
+            The sender refused: <Value of={last.sendError} />
+          </p>
+        )}
+      </section>
+      <div class="columns">
+        <section class="card" aria-labelledby="entry">
+          <h2 id="entry">Entry</h2>
+          <dl class="facts">
+            <Fact name="Event type">
+              <Value of={entry.eventType} />
+            </Fact>
+            <Fact name="Party">
+              {entry.partyLocator === null ? (
+                <Value of={null} />
+              ) : (
+                <a href={hrefOf(['parties', entry.partyLocator])}>
+                  <Value of={entry.partyLocator} mono />
+                </a>
+              )}
+            </Fact>
+            <Fact name="Event id">
+              <Value of={entry.eventId} mono />
+            </Fact>
+            <Fact name="Channel">{entry.channel}</Fact>
+            <Fact name="Created">
+              <Time of={entry.createdAt} />
+            </Fact>
+            <Fact name="Sent">
+              <Time of={entry.sentAt} />
+            </Fact>
+            <Fact name="Reason">
+              <Value of={entry.failureReason} />
+            </Fact>
+            <Fact name="Send attempts">{entry.attemptCount}</Fact>
+          </dl>
+          {entry.partyLocator !== null && (
+            <p>
+              <a href={hrefOf(['log'], { partyLocator: entry.partyLocator })}>All entries of this party</a>
+            </p>
+          )}
+        </section>
+        <section class="card" aria-labelledby="message">
+          <h2 id="message">Message</h2>
+          {entry.body === null ? (
+            <NoText of={entry} />
+          ) : (
+            <>
+              <p class="subject">
+                <Value of={entry.subject} />
+              </p>
+              <p class="body">
+                <Value of={entry.body} />
+              </p>
+            </>
+          )}
+        </section>
+      </div>
+      <section aria-labelledby="attempts">
+        <h2 id="attempts">Decisions</h2>
+        <ol class="decisions" reversed>
+          {entry.decisions.toReversed().map((decision) => (
+            <li key={decision.attempt} class="card">
+              <Decision decision={decision} />
+            </li>
+          ))}
+        </ol>
+      </section>
+    </>
+  )
+}
+
+function NoText({ of: { decisions } }: { of: ExplainedLogEntry }) {
+  const erasedAt = decisions.find((decision) => decision.erasedAt !== null)?.erasedAt ?? null
+  if (erasedAt === null) return <p class="faint">A skipped entry keeps no text.</p>
+  return (
+    <p class="faint">
+      Its text was erased on <Time of={erasedAt} />.
+    </p>
+  )
+}
+
+function Decision({ decision }: { decision: ExplainedDecision }) {
+  const { preferenceChange: change, facts } = decision
+  return (
+    <>
+      <h3>
+        <Badge of={decision.outcome} /> <Time of={decision.decidedAt} />
+        <span class="faint">, attempt {decision.attempt}</span>
+      </h3>
+      <p>
+        <Value of={decision.why} />
+      </p>
+      <dl class="facts">
+        <Fact name="Rule">
+          <a href={hrefOf(['rules'])}>
+            <Value of={decision.ruleId} mono />
+          </a>
+        </Fact>
+        <Fact name="Facts">{describeSituation(facts)}</Fact>
+        {change !== null && (
+          <Fact name="Preferences of">
+            <Time of={change.changedAt} />
+            {change.changedBy !== null && (
+              <>
+                {' '}
+                by <Value of={change.changedBy} />
+              </>
+            )}
+          </Fact>
+        )}
+        <Fact name="Receipt">
+          <Value of={decision.receipt} mono />
+        </Fact>
+        <Fact name="From">
+          <Value of={`${decision.topic}, partition ${decision.partition}, offset ${decision.offset}`} />
+        </Fact>
+        {decision.traceId !== null && (
+          <Fact name="Trace">
+            <Value of={decision.traceId} mono />
+          </Fact>
+        )}
+        <Fact name="Rule table">
+          <Value of={decision.ruleTableRevision.slice(0, 12)} mono />
+        </Fact>
+        {decision.templateRevision !== null && (
+          <Fact name="Template">
+            <Value of={decision.templateRevision.slice(0, 12)} mono />
+          </Fact>
+        )}
+      </dl>
+      {decision.rulesAbove.length > 0 && (
+        <details>
+          <summary>Why not by one of the rules above</summary>
+          <ul>
+            {decision.rulesAbove.map(({ ruleId, mismatch }) => (
+              <li key={ruleId}>
+                <Value of={ruleId} mono />: <Value of={mismatch} />
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}

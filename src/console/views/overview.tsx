@@ -1,0 +1,178 @@
+import { useState } from 'preact/hooks'
+import { COUNT_WINDOW_NAMES, type CountWindow, type LogCounts } from '../../core/log-counts.ts'
+import { Chart } from '../chart.tsx'
+import { Nothing, State, Table, Title, Value } from '../parts.tsx'
+import { hrefOf } from '../route.ts'
+import { type Table as Counts, type Dimension, REST, type Series, tableOf } from '../series.ts'
+import { counted, numberOf, stepName } from '../text.ts'
+import { useData } from '../use-data.ts'
+
+const EVERY_MS = 10_000
+
+const WINDOWS: Readonly<Record<CountWindow, string>> = {
+  '15m': '15 minutes',
+  '1h': '1 hour',
+  '6h': '6 hours',
+  '24h': '24 hours',
+  '7d': '7 days',
+  '30d': '30 days',
+}
+const NAMES: Readonly<Record<Dimension, string>> = {
+  status: 'Status',
+  reason: 'Reason',
+  eventType: 'Event type',
+}
+
+/** What became of the events of late, as it happens. */
+export function OverviewView() {
+  const [window, setWindow] = useState<CountWindow>('24h')
+  const [dimension, setDimension] = useState<Dimension>('status')
+  const [isLive, setLive] = useState(true)
+  const loaded = useData<LogCounts>(['counts'], { window }, isLive ? EVERY_MS : null)
+  const counts = loaded.data
+  return (
+    <>
+      <Title name="Overview" />
+      <div class="toolbar">
+        <Choices
+          legend="Window"
+          name="window"
+          of={COUNT_WINDOW_NAMES}
+          words={WINDOWS}
+          now={window}
+          choose={setWindow}
+        />
+        <Choices
+          legend="By"
+          name="dimension"
+          of={['status', 'reason', 'eventType']}
+          words={NAMES}
+          now={dimension}
+          choose={setDimension}
+        />
+        <button type="button" class="live" aria-pressed={isLive} onClick={() => setLive(!isLive)}>
+          <span class="dot" aria-hidden="true" /> Live
+        </button>
+      </div>
+      <State of={loaded} />
+      {counts !== null && <Shown counts={counts} dimension={dimension} window={WINDOWS[window]} />}
+    </>
+  )
+}
+
+function Shown({ counts, dimension, window }: { counts: LogCounts; dimension: Dimension; window: string }) {
+  const table = tableOf(counts, dimension)
+  const byStatus = tableOf(counts, 'status')
+  return (
+    <>
+      <ul class="tiles" aria-label={`Entries of the last ${window}, by status`}>
+        <Tile name="All" total={byStatus.total} href={hrefOf(['log'])} />
+        {byStatus.series.map(({ name, total }) => (
+          <Tile key={name} name={name} total={total} href={hrefOf(['log'], { status: name })} />
+        ))}
+      </ul>
+      {!counts.complete && (
+        <p class="notice">
+          There are more entries than are counted at once: these are the newest {numberOf(byStatus.total)},
+          since {stepName(counts.fromS, 3_600)}. For longer times, see the dashboard of the metrics.
+        </p>
+      )}
+      <section class="card" aria-labelledby="chart">
+        <h2 id="chart">
+          Entries by {NAMES[dimension].toLowerCase()}, last {window}
+        </h2>
+        {table.total === 0 ? (
+          <p class="faint">{dimension === 'reason' ? 'Every entry was sent.' : 'There are none.'}</p>
+        ) : (
+          <Chart table={table} stepS={counts.stepS} dimension={dimension} />
+        )}
+        <Totals table={table} dimension={dimension} />
+        <details>
+          <summary>The chart as a table</summary>
+          <Steps table={table} stepS={counts.stepS} />
+        </details>
+      </section>
+    </>
+  )
+}
+
+function Tile({ name, total, href }: { name: string; total: number; href: string }) {
+  return (
+    <li>
+      <a class={`tile tile-${name.toLowerCase()}`} href={href}>
+        <span class="tile-name">{name}</span>
+        <span class="tile-total">{numberOf(total)}</span>
+      </a>
+    </li>
+  )
+}
+
+/** The legend of the chart, with what each comes to. */
+function Totals({ table, dimension }: { table: Counts; dimension: Dimension }) {
+  return (
+    <ul class="legend">
+      {table.series.map((series, i) => (
+        <li key={series.name}>
+          <span class={`key key-${keyOf(dimension, series, i)}`} aria-hidden="true" />
+          <Value of={series.name} />
+          <span class="faint">{counted(series.total, 'entry', 'entries')}</span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function keyOf(dimension: Dimension, { name }: Series, i: number): string {
+  if (dimension === 'status') return name.toLowerCase()
+  return name === REST ? 'rest' : String(i)
+}
+
+function Steps({ table: { startsS, series }, stepS }: { table: Counts; stepS: number }) {
+  const rows = startsS
+    .map((startS, i) => ({ startS, counts: series.map(({ counts }) => counts[i] ?? 0) }))
+    .reverse()
+  return (
+    <Table label="Entries over time" head={['From', ...series.map(({ name }) => name)]}>
+      {rows.map(({ startS, counts }) => (
+        <tr key={startS}>
+          <th scope="row" class="nowrap">
+            {stepName(startS, stepS)}
+          </th>
+          {counts.map((count, i) => (
+            <td key={series[i]?.name} class="number">
+              {count === 0 ? <Nothing /> : numberOf(count)}
+            </td>
+          ))}
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+function Choices<Name extends string>({
+  legend,
+  name,
+  of,
+  words,
+  now,
+  choose,
+}: {
+  legend: string
+  name: string
+  of: readonly Name[]
+  words: Readonly<Record<Name, string>>
+  now: Name
+  choose: (name: Name) => void
+}) {
+  return (
+    <fieldset class="choices">
+      <legend>{legend}</legend>
+      {of.map((each) => (
+        <label key={each}>
+          <input type="radio" name={name} checked={each === now} onChange={() => choose(each)} />
+          <span>{words[each]}</span>
+        </label>
+      ))}
+    </fieldset>
+  )
+}

@@ -1,0 +1,106 @@
+import { REJECTIONS } from '../../core/event.ts'
+import type { ShownRejected } from '../../core/shown.ts'
+import { Choice, Field, filledIn, More, Nothing, Problem, Table, Time, Title, Value } from '../parts.tsx'
+import { hrefOf, type Route } from '../route.ts'
+import { beginOf, counted } from '../text.ts'
+import { usePages } from '../use-data.ts'
+
+/** Messages that were no event, newest first. */
+export function RejectedView({ query: { topic, code, open } }: Route) {
+  const pages = usePages<ShownRejected>(['rejected'], { topic, code, open })
+  const search = (event: SubmitEvent) => {
+    location.hash = hrefOf(['rejected'], filledIn(event))
+  }
+  return (
+    <>
+      <Title name="Rejected messages" />
+      <p class="lead">
+        Messages that were no event, or whose row the database refused. They are kept whole: the command{' '}
+        <code>rejected</code> shows one, and takes it through the pipeline again.
+      </p>
+      <search>
+        <form class="filters" onSubmit={search} key={JSON.stringify({ topic, code, open })}>
+          <Field label="Topic" name="topic" value={topic} />
+          <Choice label="Rejected as" name="code" value={code} options={Object.keys(REJECTIONS)} />
+          <Choice label="Redriven" name="open" value={open} options={[['true', 'Not settled yet']]} />
+          <div class="actions">
+            <button type="submit" class="primary">
+              Search
+            </button>
+            <a class="button" href={hrefOf(['rejected'])}>
+              Clear
+            </a>
+          </div>
+        </form>
+      </search>
+      <Problem of={pages.problem} />
+      <Table label="Rejected messages" head={['Time', 'Id', 'From', 'Error', 'Begins with', 'Redriven']}>
+        {pages.data?.map((rejected) => (
+          <tr key={rejected.id}>
+            <td>
+              <Time of={rejected.rejectedAt} />
+            </td>
+            <td class="mono">{rejected.id}</td>
+            <td>
+              <Value of={rejected.topic} />
+              <br />
+              <span class="faint nowrap">
+                partition {rejected.partition}, offset {rejected.offset}
+              </span>
+            </td>
+            <td class="wide">
+              <Value of={rejected.error} />
+              <br />
+              <span class="faint mono">{rejected.code}</span>
+            </td>
+            <td class="wide">
+              <Begin of={rejected} />
+            </td>
+            <td>
+              <Redriven of={rejected.redriven} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+      <More pages={pages} one="message" many="messages" />
+    </>
+  )
+}
+
+function Begin({ of: { begin, byteCount, erasedAt } }: { of: ShownRejected }) {
+  if (erasedAt !== null) {
+    return (
+      <span class="faint">
+        erased on <Time of={erasedAt} />
+      </span>
+    )
+  }
+  if (begin === null || byteCount === null) return <Nothing />
+  return (
+    <>
+      <code class="bytes">
+        <bdi>{beginOf(begin, byteCount)}</bdi>
+      </code>
+      <span class="faint nowrap">{counted(byteCount, 'byte', 'bytes')}</span>
+    </>
+  )
+}
+
+const RESULTS = { logged: 'logged', duplicate: 'was logged already', rejected: 'rejected again' } as const
+
+function Redriven({ of }: { of: ShownRejected['redriven'] }) {
+  if (of === null) return <span class="faint">never</span>
+  return (
+    <>
+      {of.locator === null ? (
+        RESULTS[of.result]
+      ) : (
+        <a href={hrefOf(['log', of.locator])}>{RESULTS[of.result]}</a>
+      )}
+      <br />
+      <span class="faint">
+        <Time of={of.at} /> by <Value of={of.by} />
+      </span>
+    </>
+  )
+}

@@ -1,0 +1,121 @@
+import type { ShownRule, ShownRules } from '../../core/shown.ts'
+import { Badge, State, Table, Time, Title, Value } from '../parts.tsx'
+import { counted, numberOf } from '../text.ts'
+import { useData } from '../use-data.ts'
+
+const EVERY_MS = 30_000
+
+/** The rule table as it runs now, and how often each rule decided. */
+export function RulesView() {
+  const loaded = useData<ShownRules>(['rules'], {}, EVERY_MS)
+  const rules = loaded.data
+  return (
+    <>
+      <Title name="Rules" />
+      <p class="lead">
+        Read from top to bottom: the first rule whose cells all match decides. An empty cell means any.
+      </p>
+      <State of={loaded} />
+      {rules !== null && (
+        <>
+          <Revision of={rules} />
+          <Table label="Rule table" head={['Rule', 'Applies to', 'Outcome', 'Because', 'Decided', 'Last']}>
+            {rules.rules.map((rule) => (
+              <tr key={rule.ruleId}>
+                <td class="mono nowrap">
+                  <Value of={rule.ruleId} />
+                </td>
+                <td>
+                  <Cells of={rule} />
+                </td>
+                <td>
+                  <Badge of={rule.outcome} />
+                  <br />
+                  <span class="faint">
+                    {rule.outcome === 'SEND' ? (
+                      `by ${rule.sendBy ?? 'preferred channel'}`
+                    ) : (
+                      <Value of={rule.reason} />
+                    )}
+                  </span>
+                </td>
+                <td class="wide">
+                  <Value of={rule.because} />
+                </td>
+                <td class="number">
+                  {numberOf(rule.count)}
+                  <Share of={rule.count} among={rules.counted.lookedAt} />
+                </td>
+                <td>
+                  <Time of={rule.lastAt} />
+                </td>
+              </tr>
+            ))}
+          </Table>
+        </>
+      )}
+    </>
+  )
+}
+
+function Revision({ of: { revision, activation, counted: among } }: { of: ShownRules }) {
+  return (
+    <p class="faint">
+      Revision <span class="mono">{revision.slice(0, 12)}</span>
+      {activation !== null && (
+        <>
+          , in force since <Time of={activation.activatedAt} />
+        </>
+      )}
+      {activation?.gitCommit && (
+        <>
+          {' '}
+          (commit <Value of={activation.gitCommit.slice(0, 12)} mono />)
+        </>
+      )}
+      . Counted among {among.complete ? 'all' : 'the newest'}{' '}
+      {counted(among.lookedAt, 'decision', 'decisions')}
+      {among.since !== null && (
+        <>
+          , since <Time of={among.since} />
+        </>
+      )}
+      .
+    </p>
+  )
+}
+
+/** What must hold for the rule to apply, cell by cell. */
+function Cells({ of }: { of: ShownRule }) {
+  const cells = [
+    ['event type', of.eventType],
+    ['party', of.party],
+    ['opted out', yesOrNo(of.optedOut)],
+    ['prefers', of.preferredChannel],
+    ['email on file', yesOrNo(of.emailOnFile)],
+    ['phone on file', yesOrNo(of.phoneOnFile)],
+  ].filter(([, value]) => value !== null)
+  if (cells.length === 0) return <span class="faint">everything</span>
+  return (
+    <ul class="cells">
+      {cells.map(([name, value]) => (
+        <li key={name}>
+          {name} <strong>{value}</strong>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** A picture of the number beside it. */
+function Share({ of, among }: { of: number; among: number }) {
+  return (
+    <span class="share" aria-hidden="true">
+      <span class="share-part" style={{ width: `${among === 0 ? 0 : (100 * of) / among}%` }} />
+    </span>
+  )
+}
+
+function yesOrNo(value: boolean | null): string | null {
+  return value === null ? null : value ? 'yes' : 'no'
+}

@@ -1,0 +1,41 @@
+import type { Logger } from 'pino'
+import type { CountWindow, LogCounts } from '../../core/log-counts.ts'
+import { requireAccess } from '../access.ts'
+import { requireTokens, type Tokens } from '../auth.ts'
+import type { App } from '../base.ts'
+import { logReads } from '../reads.ts'
+import { type LogEntries, logRoutes } from '../routes/log.ts'
+import { countsRoute } from './counts.ts'
+import { type PreferenceReader, preferencesRoute } from './preferences.ts'
+import { type ListRejected, rejectedRoute } from './rejected.ts'
+import { type RulesInForce, rulesRoute } from './rules.ts'
+
+/** What the console shows. All reject where the database fails. */
+export interface ConsoleData {
+  readonly logEntries: LogEntries
+  readonly countEntries: (window: CountWindow) => Promise<LogCounts>
+  readonly preferences: PreferenceReader
+  readonly listRejected: ListRejected
+  readonly rulesInForce: RulesInForce
+}
+
+/**
+ * The data of the console, read-only, for those who may use the administrative views of the public listener: the same
+ * tokens, the same scope, and reads of members' data are logged in the same way.
+ */
+export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logger) {
+  return async (app: App): Promise<void> => {
+    app.addHook('onRoute', requireAccess)
+    if (tokens !== null) requireTokens(app, tokens, log)
+    app.register(async (counted: App) => {
+      countsRoute(counted, data.countEntries)
+      rulesRoute(counted, data.rulesInForce)
+    })
+    app.register(async (personal: App) => {
+      logReads(personal)
+      logRoutes(personal, data.logEntries, ['/log'])
+      preferencesRoute(personal, data.preferences)
+      rejectedRoute(personal, data.listRejected)
+    })
+  }
+}

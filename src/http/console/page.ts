@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import type { App } from '../base.ts'
+
+/** The console's page and what it loads, as `make build` made them. */
+export interface ConsolePage {
+  readonly html: string
+  /** By name; a name changes with what the file holds. */
+  readonly assets: ReadonlyMap<string, { readonly type: string; readonly content: Buffer }>
+}
+
+const FOLDER = new URL('../../generated/console/', import.meta.url)
+const TYPES: Readonly<Record<string, string>> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+}
+
+/** Everything from here alone, nothing inline; a token can be sent nowhere else. */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+  "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+/** Reads the page into memory. Throws with the remedy where it was not built. */
+export function readConsolePage(folder = FOLDER): ConsolePage {
+  try {
+    const names = readdirSync(folder).filter((name) => name !== 'index.html')
+    return {
+      html: readFileSync(new URL('index.html', folder), 'utf8'),
+      assets: new Map(
+        names.map((name) => {
+          const type = TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream'
+          return [name, { type, content: readFileSync(new URL(name, folder)) }]
+        }),
+      ),
+    }
+  } catch (cause) {
+    throw new Error('the console cannot be read: run `make build`', { cause })
+  }
+}
+
+/** `/console` and its assets: of nobody, for anybody. */
+export function consolePage(app: App, { html, assets }: ConsolePage): void {
+  app.addHook('onRequest', async (_, reply) => {
+    reply.headers({ 'content-security-policy': CONTENT_SECURITY_POLICY, 'referrer-policy': 'no-referrer' })
+  })
+  app.get('/console', async (_, reply) =>
+    reply
+      .header('cache-control', 'no-cache')
+      .type('text/html; charset=utf-8')
+      .send(html as never),
+  )
+  app.get('/console/', async (_, reply) => reply.redirect('../console', 308))
+  for (const [name, { type, content }] of assets) {
+    app.get(`/console/${name}`, async (_, reply) =>
+      reply
+        .header('cache-control', 'public, max-age=31536000, immutable')
+        .type(type)
+        .send(content as never),
+    )
+  }
+}

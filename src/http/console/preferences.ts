@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import type { PreferenceChange, StoredPreferences } from '../../core/preferences.ts'
+import type { App } from '../base.ts'
+import { time } from '../fields.ts'
+import { problemBody } from '../problem.ts'
+import { copy, params, shown } from '../routes/preferences.ts'
+
+/** Reads what a party prefers, and what it preferred. */
+export interface PreferenceReader {
+  readonly get: (partyLocator: string) => Promise<StoredPreferences | null>
+  /** The newest changes, newest first. */
+  readonly changes: (partyLocator: string, countMax: number) => Promise<readonly PreferenceChange[]>
+}
+
+const CHANGE_COUNT_MAX = 100
+
+const history = z.object({
+  preferences: shown.nullable(),
+  changes: z.array(
+    z.object({
+      changedAt: time,
+      changedBy: z.string().nullable(),
+      before: shown.nullable(),
+      after: shown,
+    }),
+  ),
+  isMore: z.boolean(),
+})
+
+/** The preferences of a party and their history. A party that has none is no error here: it is an answer. */
+export function preferencesRoute(app: App, { get, changes }: PreferenceReader): void {
+  const schema = { params, response: { 200: history, 400: problemBody, 503: problemBody } }
+  app.get('/preferences/:partyLocator', { config: { access: 'admin' }, schema }, async (request) => {
+    const { partyLocator } = request.params
+    const [now, all] = await Promise.all([get(partyLocator), changes(partyLocator, CHANGE_COUNT_MAX + 1)])
+    return {
+      preferences: now && copy(now),
+      changes: all.slice(0, CHANGE_COUNT_MAX).map((change) => ({
+        ...change,
+        before: change.before && copy(change.before),
+        after: copy(change.after),
+      })),
+      isMore: all.length > CHANGE_COUNT_MAX,
+    }
+  })
+}

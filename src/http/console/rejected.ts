@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import { REJECTIONS } from '../../core/event.ts'
+import type { RejectedHead, RejectedPage } from '../../core/rejected.ts'
+import type { ShownRejected } from '../../core/shown.ts'
+import type { App } from '../base.ts'
+import { cursors } from '../cursor.ts'
+import { identifier, limit, time } from '../fields.ts'
+import { problemBody } from '../problem.ts'
+
+export interface RejectedQuery {
+  readonly topic: string | null
+  readonly code: string | null
+  /** Only those that no redrive has settled. */
+  readonly open: boolean
+}
+export type ListRejected = (
+  query: RejectedQuery,
+  page: { readonly limit: number; readonly after: bigint | null },
+) => Promise<RejectedPage>
+
+const digits = z.string().regex(/^[1-9]\d{0,17}$/)
+const cursor = cursors('rejected', digits)
+const codes = Object.keys(REJECTIONS)
+
+const item = z.object({
+  id: digits,
+  topic: z.string(),
+  partition: z.int(),
+  offset: z.string(),
+  code: z.string(),
+  error: z.string(),
+  rejectedAt: time,
+  erasedAt: time.nullable(),
+  byteCount: z.int().nullable(),
+  /** Base64. */
+  begin: z.string().nullable(),
+  redriven: z
+    .object({
+      at: time,
+      by: z.string(),
+      result: z.enum(['logged', 'duplicate', 'rejected']),
+      locator: z.string().nullable(),
+    })
+    .nullable(),
+}) satisfies z.ZodType<ShownRejected>
+
+/** Messages that were no event, newest first, each with the first bytes of what it holds. */
+export function rejectedRoute(app: App, listRejected: ListRejected): void {
+  const schema = {
+    querystring: z.strictObject({
+      topic: identifier.optional(),
+      code: z.enum(codes, `must be one of ${codes.join(', ')}`).optional(),
+      open: z.enum(['true', 'false'], 'must be true or false').default('false'),
+      limit,
+      cursor: cursor.parameter,
+    }),
+    response: {
+      200: z.object({ items: z.array(item), nextCursor: z.string().nullable() }),
+      400: problemBody,
+      503: problemBody,
+    },
+  }
+  app.get('/rejected', { config: { access: 'admin' }, schema }, async ({ query }) => {
+    const { topic = null, code = null, open, limit, cursor: after } = query
+    const { items, next } = await listRejected(
+      { topic, code, open: open === 'true' },
+      { limit, after: after == null ? null : BigInt(after) },
+    )
+    return { items: items.map(itemOf), nextCursor: next === null ? null : cursor.encode(String(next)) }
+  })
+}
+
+function itemOf({ id, offset, begin, redriven, ...rest }: RejectedHead): ShownRejected {
+  return {
+    ...rest,
+    id: String(id),
+    offset: String(offset),
+    begin: begin && Buffer.from(begin).toString('base64'),
+    redriven: redriven && {
+      at: redriven.at,
+      by: redriven.by,
+      result: redriven.result.result,
+      locator: redriven.result.result === 'logged' ? redriven.result.locator : null,
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import t from 'tap'
+import { REST, tableOf } from '../../src/console/series.ts'
+import type { LogCounts } from '../../src/core/log-counts.ts'
+
+const COUNTS: LogCounts = {
+  fromS: 125,
+  toS: 301,
+  stepS: 60,
+  complete: true,
+  counts: [
+    { startS: 120, status: 'SENT', reason: null, eventType: 'claim.paid', count: 2 },
+    { startS: 120, status: 'SKIPPED', reason: 'no email on file', eventType: 'claim.paid', count: 1 },
+    { startS: 240, status: 'SENT', reason: null, eventType: 'invoice.paid', count: 5 },
+    { startS: 240, status: 'SKIPPED', reason: '', eventType: '', count: 9 },
+  ],
+}
+
+t.test('every step is there, also those without an entry', async (t) => {
+  const { startsS, series, total } = tableOf(COUNTS, 'status')
+  t.same(startsS, [120, 180, 240, 300])
+  t.same(series, [
+    { name: 'SENT', counts: [2, 0, 5, 0], total: 7 },
+    { name: 'FAILED', counts: [0, 0, 0, 0], total: 0 },
+    { name: 'SKIPPED', counts: [1, 0, 9, 0], total: 10 },
+  ])
+  t.equal(total, 17)
+})
+
+t.test('the most frequent come first, and what stands for the rest last', async (t) => {
+  t.same(
+    tableOf(COUNTS, 'eventType').series.map(({ name }) => name),
+    ['invoice.paid', 'claim.paid', REST],
+  )
+})
+
+t.test('what was sent has no reason', async (t) => {
+  const { series, total } = tableOf(COUNTS, 'reason')
+  t.same(
+    series.map(({ name, total }) => [name, total]),
+    [
+      ['no email on file', 1],
+      [REST, 9],
+    ],
+  )
+  t.equal(total, 10)
+})

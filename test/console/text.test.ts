@@ -1,0 +1,54 @@
+import t from 'tap'
+import {
+  beginOf,
+  counted,
+  formTimeOf,
+  instantOf,
+  localTime,
+  markName,
+  stepName,
+  visible,
+} from '../../src/console/text.ts'
+
+t.test('what would hide or reorder text is shown', async (t) => {
+  t.equal(visible('abc\u202Edef\u0000\u200B'), 'abc[U+202E]def[U+0000][U+200B]')
+  t.equal(visible('two\nlines\tü 👩‍👩‍👧 <b>'), 'two\nlines\tü 👩‍👩‍👧 <b>')
+})
+
+t.test('the begin of a message is text where it is text, cut anywhere, else digits', async (t) => {
+  const base64 = (bytes: string | number[]) => Buffer.from(bytes as string).toString('base64')
+  t.equal(beginOf(base64('{"a":1}'), 7), '{"a":1}')
+  t.equal(beginOf(base64([...Buffer.from('ü€')].slice(0, 4)), 5), 'ü …')
+  t.equal(beginOf(base64([0xff, 0x00, 0x0a]), 3), 'ff 00 0a')
+  t.equal(beginOf('', 0), '')
+})
+
+t.test('times are those of whoever looks, and go into a form and back', async (t) => {
+  const iso = '2026-01-31T12:00:05.000Z'
+  t.match(localTime(iso), /^2026-0[12]-\d\d \d\d:00:05$|^2026-0[12]-\d\d \d\d:[1-5]\d:05$/)
+  t.equal(localTime('odd'), 'odd')
+  t.equal(instantOf(formTimeOf(iso)), iso)
+  t.equal(instantOf(''), '')
+  t.equal(formTimeOf(undefined), '')
+})
+
+t.test('a step is named as shortly as its length allows', async (t) => {
+  const startS = new Date(2026, 0, 31, 12, 5, 30).getTime() / 1_000
+  t.equal(stepName(startS, 15), '12:05:30')
+  t.equal(stepName(startS, 60), '12:05')
+  t.equal(stepName(startS, 43_200), '2026-01-31 12:05')
+})
+
+t.test('a mark on the axis is the day where it begins, else the time', async (t) => {
+  const secondsOf = (...date: [number, number, number, number?, number?]) =>
+    new Date(...date).getTime() / 1_000
+  t.equal(markName(secondsOf(2026, 0, 31), 7_200), '01-31')
+  t.equal(markName(secondsOf(2026, 0, 31, 14), 7_200), '14:00')
+  t.equal(markName(secondsOf(2026, 0, 31, 14), 86_400), '01-31')
+  t.equal(markName(secondsOf(2026, 0, 31, 14), 30), '14:00:00')
+})
+
+t.test('numbers are counted in words', async (t) => {
+  t.equal(counted(1, 'entry', 'entries'), '1 entry')
+  t.equal(counted(12_345, 'entry', 'entries'), '12,345 entries')
+})

@@ -1,0 +1,223 @@
+import t from 'tap'
+import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../../stack/identity-provider.ts'
+import { ENTRY, locator, OUTAGE } from '../fixture.ts'
+import { aConsole, aManagement, PREFERENCES, TIME } from './fixture.ts'
+
+const idp = await startIdentityProvider()
+t.teardown(() => idp.stop())
+const tokens = {
+  keySetUrl: idp.keySetUrl,
+  issuer: idp.issuer,
+  audience: AUDIENCE,
+  adminScope: ADMIN_SCOPE,
+}
+const ADMIN = `Bearer ${await idp.token(ADMIN_SCOPE)}`
+const MEMBER = `Bearer ${await idp.token()}`
+const BAD = `Bearer ${await idp.forge({ exp: 1 })}`
+
+const open = aManagement()
+const closed = aManagement({ tokens })
+t.teardown(() => Promise.all([open.app.close(), closed.app.close()]))
+
+const get = (path: string, authorization?: string, { app } = authorization === undefined ? open : closed) =>
+  app.inject({ url: path, headers: authorization === undefined ? {} : { authorization } })
+
+const DATA = [
+  '/console/data/counts',
+  '/console/data/rules',
+  '/console/data/log/list',
+  `/console/data/log/${ENTRY.locator}`,
+  '/console/data/preferences/PTY-1',
+  '/console/data/rejected',
+]
+
+for (const path of DATA) {
+  t.test(`${path} asks for a token with the administrative scope, as the public listener does`, async (t) => {
+    const none = await get(path, undefined, closed)
+    t.equal(none.statusCode, 401)
+    t.match(none.headers['www-authenticate'], /^Bearer realm=/)
+    t.equal((await get(path, BAD)).statusCode, 401)
+    const member = await get(path, MEMBER)
+    t.equal(member.statusCode, 403)
+    t.match(member.headers['www-authenticate'], `scope="${ADMIN_SCOPE}"`)
+    t.equal((await get(path, ADMIN)).statusCode, 200)
+    t.equal((await get(path)).statusCode, 200, 'where no key set is configured it is open')
+    const { headers } = await get(path)
+    t.match(headers, { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+    t.equal((await closed.app.inject({ method: 'HEAD', url: path })).statusCode, 401)
+  })
+}
+
+t.test('these are all of its data, and they can only be read', async (t) => {
+  const { app } = aManagement()
+  t.teardown(() => app.close())
+  const routes: string[] = []
+  app.addHook('onRoute', ({ method, url }) => {
+    if (url.startsWith('/console/data')) routes.push(`${method} ${url}`)
+  })
+  await app.ready()
+  t.same(routes.filter((route) => !route.startsWith('HEAD ')).sort(), [
+    'GET /console/data/counts',
+    'GET /console/data/log/:locator',
+    'GET /console/data/log/list',
+    'GET /console/data/preferences/:partyLocator',
+    'GET /console/data/rejected',
+    'GET /console/data/rules',
+  ])
+})
+
+t.test('pages, their files, metrics and the API document need no token', async (t) => {
+  for (const path of ['/console', '/console/main-ABC.js', '/metrics', '/openapi.json', '/docs']) {
+    t.equal((await get(path, undefined, closed)).statusCode, 200, path)
+  }
+  t.equal((await get('/console/data/nothing', undefined, closed)).statusCode, 404)
+})
+
+t.test(
+  'the page runs nothing that is not its own, and is kept for as long as it does not change',
+  async (t) => {
+    const { headers } = await get('/console')
+    t.match(headers['content-security-policy'], "default-src 'none'; script-src 'self'; style-src 'self';")
+    t.notMatch(headers['content-security-policy'], /unsafe|data:|\*/)
+    for (const directive of [
+      "connect-src 'self'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ]) {
+      t.match(headers['content-security-policy'], directive)
+    }
+    t.match(headers, {
+      'cache-control': 'no-cache',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      'content-type': 'text/html; charset=utf-8',
+    })
+    const script = await get('/console/main-ABC.js')
+    t.match(script.headers, {
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-type': 'text/javascript',
+      'x-content-type-options': 'nosniff',
+    })
+    t.equal((await get('/console/main-OLD.js')).statusCode, 404)
+    t.match(await get('/console/'), { statusCode: 308, headers: { location: '../console' } })
+  },
+)
+
+t.test('entries are as on the public listener, with their filters and pages', async (t) => {
+  const { decisions: _, ...row } = ENTRY
+  const { items, nextCursor } = (await get('/console/data/log/list?status=SENT&limit=1')).json()
+  t.same(items, [row])
+  t.same((await get(`/console/data/log/list?limit=1&cursor=${nextCursor}`)).json().nextCursor, null)
+  t.equal((await get('/console/data/log/list?nope=1')).statusCode, 400)
+  t.same((await get(`/console/data/log/${ENTRY.locator}`)).json(), ENTRY)
+  t.equal((await get(`/console/data/log/${locator(9)}`)).statusCode, 404)
+})
+
+t.test('counts are of a window that is known', async (t) => {
+  t.match((await get('/console/data/counts?window=1h')).json(), { toS: 3_600, stepS: 60, complete: true })
+  t.match((await get('/console/data/counts')).json(), { toS: 86_400 })
+  for (const query of ['window=2h', 'window=', 'windows=1h', 'window=1h&window=1h']) {
+    t.equal((await get(`/console/data/counts?${query}`)).statusCode, 400, query)
+  }
+})
+
+t.test('the rules are shown in their order, with their hits', async (t) => {
+  t.match((await get('/console/data/rules')).json(), {
+    revision: 'b'.repeat(64),
+    activation: { activatedAt: TIME, gitCommit: null },
+    counted: { lookedAt: 3, since: TIME, complete: true },
+    rules: [
+      {
+        ruleId: 'muted',
+        eventType: 'claim.* or invoice.paid',
+        outcome: 'SKIP',
+        reason: 'muted',
+        count: 0,
+        lastAt: null,
+      },
+      { ruleId: 'sms', eventType: null, optedOut: false, phoneOnFile: true, count: 3, lastAt: TIME },
+    ],
+  })
+})
+
+t.test('preferences come with their history, and a party without any is an answer', async (t) => {
+  t.same((await get('/console/data/preferences/PTY-1')).json(), {
+    preferences: PREFERENCES,
+    changes: [{ changedAt: TIME, changedBy: 'a clerk', before: null, after: PREFERENCES }],
+    isMore: false,
+  })
+  t.same((await get('/console/data/preferences/nobody')).json(), {
+    preferences: null,
+    changes: [],
+    isMore: false,
+  })
+  t.equal((await get('/console/data/preferences/%00')).statusCode, 400)
+})
+
+t.test('of a long history the newest 100 changes are shown', async (t) => {
+  const change = { changedAt: TIME, changedBy: null, before: PREFERENCES, after: PREFERENCES }
+  const changes = async (_: string, countMax: number) => Array.from({ length: countMax }, () => change)
+  const { app } = aManagement({
+    consoleData: aConsole({ preferences: { get: async () => PREFERENCES, changes } }),
+  })
+  t.teardown(() => app.close())
+  const history = (await app.inject('/console/data/preferences/PTY-1')).json()
+  t.equal(history.changes.length, 100)
+  t.equal(history.isMore, true)
+})
+
+t.test('rejected messages come in pages, with offsets that no JSON number can hold', async (t) => {
+  const { items, nextCursor } = (
+    await get('/console/data/rejected?topic=claims&code=not-json&open=true')
+  ).json()
+  t.match(items, [{ id: '7', offset: '9007199254740993', begin: 'YWJj', byteCount: 3, redriven: null }])
+  t.equal((await get(`/console/data/rejected?cursor=${nextCursor}`)).json().nextCursor, null)
+  for (const query of ['code=odd', 'open=1', 'limit=0', 'cursor=x', 'nope=1']) {
+    t.equal((await get(`/console/data/rejected?${query}`)).statusCode, 400, query)
+  }
+})
+
+t.test('reads of data of members are in the log with their subject, counts are not', async (t) => {
+  for (const path of DATA) await get(path, ADMIN)
+  const reads = closed.logged.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'read')
+  t.match(reads[0], { tokenSubject: 'console', rowCount: 1 })
+  t.same([...new Set(reads.map(({ route }) => route))].sort(), [
+    '/console/data/log/:locator',
+    '/console/data/log/list',
+    '/console/data/preferences/:partyLocator',
+    '/console/data/rejected',
+  ])
+})
+
+t.test('an outage of the database is a 503, and asked for again at once', async (t) => {
+  let isDown = true
+  const healthy = aConsole()
+  const { app } = aManagement({
+    consoleData: aConsole({
+      countEntries: (window) => (isDown ? Promise.reject(OUTAGE) : healthy.countEntries(window)),
+    }),
+  })
+  t.teardown(() => app.close())
+  t.equal((await app.inject('/console/data/counts')).statusCode, 503)
+  isDown = false
+  t.equal((await app.inject('/console/data/counts')).statusCode, 200)
+})
+
+t.test('however many look at the same time, it is counted once', async (t) => {
+  let countedCount = 0
+  const healthy = aConsole()
+  const { app } = aManagement({
+    consoleData: aConsole({
+      countEntries: (window) => {
+        countedCount++
+        return healthy.countEntries(window)
+      },
+    }),
+  })
+  t.teardown(() => app.close())
+  await Promise.all(Array.from({ length: 20 }, () => app.inject('/console/data/counts?window=1h')))
+  t.equal(countedCount, 1)
+  await app.inject('/console/data/counts?window=6h')
+  t.equal(countedCount, 2)
+})

@@ -1,0 +1,90 @@
+import { COUNT_WINDOWS } from '../../../src/core/log-counts.ts'
+import type { StoredPreferences } from '../../../src/core/preferences.ts'
+import { loadRuleTable } from '../../../src/core/rules/load.ts'
+import type { ConsoleData } from '../../../src/http/console/data.ts'
+import { buildManagement, type ManagementDependencies } from '../../../src/http/management.ts'
+import { createLog } from '../../../src/telemetry/log.ts'
+import { dependencies, OUTAGE } from '../fixture.ts'
+
+export const PREFERENCES: StoredPreferences = {
+  email: null,
+  phone: '+41 44 000 00 00',
+  preferredChannel: 'SMS',
+  optedOutEvents: ['claim.paid'],
+}
+export const TIME = '2026-01-31T12:00:00.000000Z'
+
+const TABLE = `rule,event type,party,opted out,preferred channel,email on file,phone on file,outcome,send by,reason,because
+muted,claim.* or invoice.paid,,,,,,SKIP,,muted,Nobody wants it.
+sms,,found,no,SMS,,yes,SEND,SMS,,It is wanted.
+`
+
+/** A console with one of everything. */
+export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
+  return {
+    logEntries: dependencies().all.logEntries,
+    countEntries: async (window) => ({
+      fromS: 0,
+      toS: COUNT_WINDOWS[window].lengthS,
+      stepS: COUNT_WINDOWS[window].stepS,
+      complete: true,
+      counts: [{ startS: 60, status: 'SENT', reason: null, eventType: 'claim.paid', count: 2 }],
+    }),
+    preferences: {
+      get: async (partyLocator) => (partyLocator === 'PTY-1' ? PREFERENCES : null),
+      changes: async (partyLocator) =>
+        partyLocator === 'PTY-1'
+          ? [{ changedAt: TIME, changedBy: 'a clerk', before: null, after: PREFERENCES }]
+          : [],
+    },
+    listRejected: async (_, { after }) => ({
+      items: [
+        {
+          id: 7n,
+          topic: 'claims',
+          partition: 0,
+          offset: 9_007_199_254_740_993n,
+          code: 'not-json',
+          error: 'the value is not valid JSON',
+          rejectedAt: TIME,
+          erasedAt: null,
+          byteCount: 3,
+          begin: Buffer.from('abc'),
+          redriven: null,
+        },
+      ],
+      next: after === null ? 7n : null,
+    }),
+    rulesInForce: {
+      revision: 'b'.repeat(64),
+      rules: loadRuleTable(TABLE).rules,
+      activation: async () => ({ activatedAt: TIME, gitCommit: null }),
+      hits: async () => ({
+        lookedAt: 3,
+        since: TIME,
+        complete: true,
+        hits: [{ ruleId: 'sms', count: 3, lastAt: TIME }],
+      }),
+    },
+    ...overrides,
+  }
+}
+
+/** The management listener, and what it has logged. */
+export function aManagement(overrides: Partial<ManagementDependencies> = {}) {
+  const logged: string[] = []
+  const all: ManagementDependencies = {
+    log: createLog('info', { write: (line) => void logged.push(line) }),
+    document: { openapi: '3.1.1', info: { title: 'x', version: '1' }, paths: {} },
+    exposeMetrics: async () => ({ contentType: 'text/x', text: 'up 1\n' }),
+    consolePage: {
+      html: '<!doctype html>',
+      assets: new Map([['main-ABC.js', { type: 'text/javascript', content: Buffer.from('0') }]]),
+    },
+    consoleData: aConsole(),
+    tokens: null,
+    isUnavailable: (error) => error === OUTAGE,
+    ...overrides,
+  }
+  return { all, app: buildManagement(all), logged }
+}
