@@ -9,6 +9,7 @@ import pg from 'pg'
 import { logEntryQuery } from '../../src/postgres/log-entries.ts'
 import { logPageQuery } from '../../src/postgres/log-list.ts'
 import { fillLog } from '../postgres/fill-log.ts'
+import { EXECUTABLE_PATH, MAIN } from '../stack/executable.ts'
 import { freePort } from '../stack/free-port.ts'
 import { until } from '../stack/until.ts'
 import { createWorld } from '../stack/world.ts'
@@ -104,9 +105,8 @@ async function measure(side: Side, name: 'entry' | 'list', seconds: number): Pro
 /** The service as it is run, its log thrown away. */
 async function startOurs() {
   const port = await freePort()
-  const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-  const child = spawn(process.execPath, [main, 'serve'], {
-    env: { PATH: process.env.PATH, ...world.env, HOST: '127.0.0.1', PORT: String(port) },
+  const child = spawn(MAIN, ['serve'], {
+    env: { PATH: EXECUTABLE_PATH, ...world.env, HOST: '127.0.0.1', PORT: String(port) },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   children.push(child)

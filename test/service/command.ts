@@ -1,10 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
+import { MAIN } from '../stack/executable.ts'
 
-/** The command line. */
-export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const TIME_MAX_MS = 30_000
 
 export interface Ended {

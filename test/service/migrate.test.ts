@@ -3,8 +3,9 @@ import { once } from 'node:events'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { createDatabase } from '../stack/databases.ts'
+import { MAIN } from '../stack/executable.ts'
 import { until } from '../stack/until.ts'
-import { command, MAIN } from './command.ts'
+import { command } from './command.ts'
 
 /** Of src/postgres/migrate.ts: fixed for ever, since replicas of different versions meet at it. */
 const MIGRATION_LOCK = 4_006_001

@@ -6,7 +6,8 @@ import t from 'tap'
 import { openPool } from '../../src/postgres/pool.ts'
 import { record } from '../postgres/record.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
-import { command, MAIN } from './command.ts'
+import { MAIN } from '../stack/executable.ts'
+import { command } from './command.ts'
 
 const database = await createMigratedDatabase()
 t.teardown(() => database.drop())

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setInterval } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import t from 'tap'
 import { templates } from '../../src/generated/templates.ts'
@@ -13,10 +12,10 @@ import { archive } from '../../src/postgres/archive.ts'
 import { openPool } from '../../src/postgres/pool.ts'
 import { DEFAULT_TABLE, ruleTable } from '../postgres/record.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
+import { MAIN } from '../stack/executable.ts'
 import { fillDecisions, sentOfEachType } from './fill-decisions.ts'
 
 const COUNT = Number(process.env.DECISIONS ?? 1_000_000)
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 t.setTimeout(0)
 const database = await createMigratedDatabase()

@@ -14,6 +14,7 @@ import { choosePort } from './demo/port.ts'
 import { reportText } from './demo/report.ts'
 import { done, liveLine, print, step } from './demo/screen.ts'
 import { watchLog } from './demo/service-log.ts'
+import { EXECUTABLE_PATH, MAIN } from './executable.ts'
 import { type Keeper, keep } from './keep.ts'
 import { startPolicyAdministration } from './policy-administration.ts'
 import { kafkaServer, postgresServer, type Server } from './servers.ts'
@@ -123,7 +124,7 @@ async function serviceKeeper(dir: string): Promise<Keeper> {
 }
 
 function command(name: 'migrate' | 'serve', env: Record<string, string>) {
-  return { file: process.execPath, args: [join(ROOT, 'src/main.ts'), name], env }
+  return { file: MAIN, args: [name], env: { ...env, PATH: EXECUTABLE_PATH } }
 }
 
 async function isReady(serviceUrl: string): Promise<boolean> {

@@ -1,10 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
+import { EXECUTABLE_PATH, MAIN } from './executable.ts'
 import { until } from './until.ts'
-
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 export interface LogLine {
   readonly level: string
@@ -39,8 +37,8 @@ export async function startService(
   env: Record<string, string>,
   { onLine = () => {} }: { onLine?: (line: LogLine) => void } = {},
 ): Promise<Service> {
-  const child = spawn(process.execPath, [MAIN, 'serve'], {
-    env: { PATH: process.env.PATH, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'debug', ...env },
+  const child = spawn(MAIN, ['serve'], {
+    env: { PATH: EXECUTABLE_PATH, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'debug', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const lines: LogLine[] = []
