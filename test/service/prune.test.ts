@@ -5,8 +5,9 @@ import t from 'tap'
 import { openPool } from '../../src/postgres/pool.ts'
 import { record, retryAll, UNRESOLVED } from '../postgres/record.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
+import { MAIN } from '../stack/executable.ts'
 import { until } from '../stack/until.ts'
-import { command, MAIN } from './command.ts'
+import { command } from './command.ts'
 
 const database = await createMigratedDatabase()
 const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 2 })
