@@ -52,6 +52,17 @@ export default {
       to: { path: '^src/commands/' },
     },
     {
+      name: 'tracing-is-loaded-on-demand',
+      comment: 'Without OTEL_ENDPOINT nothing of the library is loaded, and nothing of it runs.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/telemetry/tracing\\.ts$' },
+      to: {
+        path: '^src/telemetry/tracing\\.ts$|node_modules/@opentelemetry/',
+        dynamic: false,
+        dependencyTypesNot: ['type-only'],
+      },
+    },
+    {
       name: 'nothing-imports-the-entry',
       severity: 'error',
       from: { path: '^src/' },

@@ -40,6 +40,7 @@ import { readLogEntry } from './postgres/log-entries.ts'
 import { listLogEntries } from './postgres/log-list.ts'
 import { lookUp } from './postgres/look-up.ts'
 import { knownMigrations } from './postgres/migrate.ts'
+import { observedPool } from './postgres/observed-pool.ts'
 import { type DatabasePool, openPool } from './postgres/pool.ts'
 import { listPreferenceChanges } from './postgres/preference-changes.ts'
 import { listPreferences, putPreferences, readPreferences } from './postgres/preferences.ts'
@@ -53,6 +54,7 @@ import { createEmailSender } from './senders/email.ts'
 import { type Outgoing, sendByChannel } from './senders/send.ts'
 import { createSmsSender } from './senders/sms.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
+import type { Trace, Tracing } from './telemetry/tracing.ts'
 
 /** One message is worked on at a time. */
 const REDRIVE_CONNECTIONS = 2
@@ -73,6 +75,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   for (const warning of policy.warnings) log.warn(warning)
   const migrations = await knownMigrations()
   const parties = createParties(config, log)
+  const tracing = await openTracing(config, log)
   const stopping = new AbortController()
   const failed = Promise.withResolvers<never>()
   failed.promise.catch(() => {})
@@ -144,7 +147,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       if (activation !== null) await logActivation(policy.ruleTable, activation.before, config.gitCommit, log)
     })
     if (stopping.signal.aborted) return
-    worker = createWorker(config, policy, parties, pool, metrics, log)
+    worker = createWorker(config, policy, parties, pool, metrics, tracing, log)
     await worker.run()
   }
 
@@ -177,8 +180,16 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       await Promise.all([http.close(), management?.close()])
       await Promise.all([parties.close(), ends.close()])
       await pool?.end()
+      await tracing?.stop()
     },
   }
+}
+
+/** The library is loaded only where it is wanted. */
+async function openTracing({ tracing, batchMax }: Config, log: Logger): Promise<Tracing | null> {
+  if (tracing === null) return null
+  const { createTracing } = await import('./telemetry/tracing.ts')
+  return createTracing({ ...tracing, batchMax, version: packageJson.version }, log)
 }
 
 /** What the console shows, from a database that need not have been reached yet. */
@@ -241,6 +252,7 @@ function createWorker(
   parties: PartyClient,
   pool: DatabasePool,
   metrics: Metrics,
+  tracing: Tracing | null,
   log: Logger,
 ): Worker {
   const { ruleTable } = policy
@@ -252,13 +264,13 @@ function createWorker(
     return contacts
   }
   const pipeline = createPipeline(policy, parties, pool)
-  const dispatchNeeds: DispatchNeeds = {
+  const needsOf = (database: DatabasePool, contactsOf: PartyClient['lookUp']): DispatchNeeds => ({
     ...pipeline,
-    lookUp: metrics.timed('look_up', pipeline.lookUp),
+    lookUp: metrics.timed('look_up', (eventIds, partyLocators) => lookUp(database, eventIds, partyLocators)),
     contactsOf: metrics.timed('contacts', contactsOf),
     commit: metrics.timed('commit', async (chunk) => {
       const refused = new Set<string>()
-      const result = await commitChunk(pool, chunk, (inserted) =>
+      const result = await commitChunk(database, chunk, (inserted) =>
         noting(refused, deliver(inserted.flatMap(messageOfEntry))),
       )
       metrics.committed(result, refused)
@@ -269,7 +281,12 @@ function createWorker(
       if (conflict) metrics.conflict()
       return conflict
     },
-  }
+  })
+  const needs = needsOf(pool, contactsOf)
+  const needsWithin = (trace: Trace): DispatchNeeds =>
+    needsOf(observedPool(pool, trace.statement), (partyLocators, onAnswer) =>
+      trace.contacts(partyLocators.length, () => contactsOf(partyLocators, onAnswer)),
+    )
   const consumer = createConsumer(
     {
       connection: broker.connection,
@@ -284,7 +301,11 @@ function createWorker(
       resetCheckpoint: (topic, partition, held, offset) =>
         resetCheckpoint(pool, topic, partition, held, offset),
       dispatch: (chunk, heartbeat) =>
-        metrics.dispatched(chunk, () => dispatch(dispatchNeeds, chunk, heartbeat)),
+        metrics.dispatched(chunk, () =>
+          tracing === null
+            ? dispatch(needs, chunk, heartbeat)
+            : tracing.chunk(chunk, (trace) => dispatch(needsWithin(trace), chunk, heartbeat)),
+        ),
     },
     log,
   )
@@ -297,13 +318,18 @@ function createWorker(
     decide: ruleTable.decide,
     commit: async (retried) => {
       const refused = new Set<string>()
-      const made = await commitRetries(
-        pool,
-        ruleTable.revision,
-        retried,
-        (locked) => noting(refused, deliver(locked.flatMap(messageOfRetry))),
-        log,
-      )
+      const commitIn = (database: DatabasePool) =>
+        commitRetries(
+          database,
+          ruleTable.revision,
+          retried,
+          (locked) => noting(refused, deliver(locked.flatMap(messageOfRetry))),
+          log,
+        )
+      const made =
+        tracing === null
+          ? await commitIn(pool)
+          : await tracing.retry(retried.length, (trace) => commitIn(observedPool(pool, trace.statement)))
       metrics.retried(made, refused)
       return made
     },

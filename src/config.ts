@@ -2,6 +2,7 @@ import { accessSync, constants, readFileSync } from 'node:fs'
 import { z } from 'zod'
 import type { BrokerConnection } from './core/broker-connection.ts'
 import { nearest } from './core/rules/nearest.ts'
+import { SAMPLERS, type SamplerName } from './core/sampler.ts'
 import { SSL_FILES, SSL_MODES } from './core/ssl-mode.ts'
 
 /** What the process is told by its environment. Frozen; times are in milliseconds. */
@@ -27,6 +28,12 @@ export interface Config {
   readonly management: { readonly host: string; readonly port: number } | null
   /** What tokens are validated against; null: all routes are open. */
   readonly tokens: Tokens | null
+  /** Null: nothing is traced. */
+  readonly tracing: {
+    readonly endpoint: string
+    readonly sampler: SamplerName
+    readonly samplerRatio: number
+  } | null
   readonly retry: { readonly maxAgeMs: number; readonly maxAttempts: number }
   readonly logLevel: LogLevel
   /** Of the source that runs; null: not known. */
@@ -202,9 +209,20 @@ export const variables = z.object({
       example: 'notifications:admin',
     }),
   OTEL_ENDPOINT: secret('an http:// or https:// URL', httpUrl).optional().meta({
-    description: 'Tracing collector; this version has no tracing yet',
+    description:
+      'Tracing collector (OTLP over HTTP), traces go to `/v1/traces` below it; unset, nothing is traced',
     example: 'http://localhost:4318',
   }),
+  OTEL_TRACES_SAMPLER: text(`one of ${SAMPLERS.join(', ')}`, (value) =>
+    SAMPLERS.find((sampler) => sampler === value),
+  )
+    .prefault('parentbased_always_on')
+    .meta({ description: 'Which chunks are traced', example: 'parentbased_traceidratio' }),
+  OTEL_TRACES_SAMPLER_ARG: text('a number from 0 to 1', (found) =>
+    /^(0|1|[01]?\.\d{1,15})$/.test(found) && Number(found) <= 1 ? Number(found) : undefined,
+  )
+    .prefault('1')
+    .meta({ description: 'The part of them that a sampler by ratio traces', example: '0.05' }),
   RETRY_INTERVAL: z.string().optional().meta({
     description: 'Read, and has no effect: failed rows are retried every 60 seconds',
     example: '60s',
@@ -302,6 +320,14 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
             audience: value.IDP_AUDIENCE ?? null,
             adminScope: value.IDP_ADMIN_SCOPE ?? null,
           },
+    tracing:
+      value.OTEL_ENDPOINT === undefined
+        ? null
+        : {
+            endpoint: value.OTEL_ENDPOINT,
+            sampler: value.OTEL_TRACES_SAMPLER,
+            samplerRatio: value.OTEL_TRACES_SAMPLER_ARG,
+          },
     retry: { maxAgeMs: value.RETRY_MAX_AGE, maxAttempts: value.RETRY_MAX_ATTEMPTS },
     logLevel: value.LOG_LEVEL,
     gitCommit: value.GIT_COMMIT ?? null,
@@ -369,8 +395,6 @@ function warnings(set: Readonly<Record<string, string | undefined>>): readonly s
   const names = Object.keys(set)
   const known = Object.keys(variables.shape)
   const all: string[] = []
-  if (names.includes('OTEL_ENDPOINT'))
-    all.push('OTEL_ENDPOINT has no effect: this version has no tracing yet')
   if (names.includes('RETRY_INTERVAL')) {
     all.push('RETRY_INTERVAL has no effect: failed rows are retried every 60 seconds')
   }

@@ -1,6 +1,7 @@
 import type { EnvelopeMap } from './envelope.ts'
 import type { Message } from './message.ts'
 import { storable } from './text.ts'
+import { traceParentOf } from './trace-parent.ts'
 
 /** Longest `eventId`, `eventType` and party locator, in UTF-16 code units: well within a B-tree key. */
 export const IDENTIFIER_LENGTH_MAX = 255
@@ -89,7 +90,7 @@ export function parseEvent(message: Message, envelopeMap: EnvelopeMap): Parsed {
       partyLocatorInvalid: !absent && !valid,
       locator: scalar(envelopeMap.locator(envelope)) ?? (valid ? (named as string) : ''),
       reason: scalar(envelopeMap.reason(envelope)),
-      traceId: traceId(message),
+      traceId: traceParentOf(message)?.traceId ?? null,
     },
   }
 }
@@ -126,14 +127,4 @@ function scalar(value: unknown): string | null {
   if (typeof value === 'string') return value === '' ? null : storable(value)
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   return null
-}
-
-const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/
-
-/** The trace id of a W3C `traceparent` header (https://www.w3.org/TR/trace-context/), if there is a valid one. */
-function traceId(message: Message): string | null {
-  const header = Object.hasOwn(message.headers, 'traceparent') ? message.headers.traceparent?.[0] : undefined
-  if (!header || header.length > 255) return null
-  const id = TRACEPARENT.exec(String.fromCharCode(...header))?.[1]
-  return id === undefined || /^0+$/.test(id) ? null : id
 }

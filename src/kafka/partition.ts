@@ -165,8 +165,15 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
       } catch (error) {
         if (error instanceof MembershipLost) throw error.cause
         const durationMs = backOffMs(failureCount)
+        const held = positions.get(keyOf(batch))?.held
         needs.log.error(
-          { err: error, topic: batch.topic, partition: batch.partition, retryInMs: durationMs },
+          {
+            err: error,
+            topic: batch.topic,
+            partition: batch.partition,
+            offset: held === undefined ? batch.firstOffset() : String(held + 1n),
+            retryInMs: durationMs,
+          },
           'a chunk could not be committed; nothing of it is lost, it is tried again',
         )
         await backOff(durationMs, mayGoOn, heartbeat).catch((lost) => {

@@ -1,5 +1,7 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
 
+import { traceOf } from './trace-of.ts'
+
 /** Contact data and secrets that no caller should log: censored where one does all the same. */
 const CENSORED_KEYS = ['email', 'phone', 'subject', 'body', 'password', 'authorization']
 const CAUSES_MAX = 5
@@ -15,7 +17,7 @@ export function createLog(level: string, destination?: DestinationStream): Logge
       name: 'notifications-service',
       level,
       timestamp: stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
+      formatters: { level: (label) => ({ level: label }), log: withTrace },
       serializers: { err: serializeError, error: serializeError },
       redact: {
         paths: CENSORED_KEYS.flatMap((key) => [key, `*.${key}`, `*.*.${key}`]),
@@ -26,6 +28,12 @@ export function createLog(level: string, destination?: DestinationStream): Logge
     },
     destination ?? pino.destination({ dest: 1, sync: true }),
   )
+}
+
+/** A line about an error that came up in a trace names the trace. */
+function withTrace(fields: Record<string, unknown>): Record<string, unknown> {
+  const traceId = traceOf(fields.err)
+  return traceId === undefined ? fields : { traceId, ...fields }
 }
 
 /**

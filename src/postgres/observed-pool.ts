@@ -1,0 +1,59 @@
+import type { CommonQueryMethods, DatabasePool, QuerySqlToken } from 'slonik'
+
+/** Sees one statement, as PostgreSQL gets it, without its values, and runs it. */
+export type ObserveStatement = <Result>(statement: string, run: () => Promise<Result>) => Promise<Result>
+
+const METHODS = [
+  'any',
+  'anyFirst',
+  'exists',
+  'many',
+  'manyFirst',
+  'maybeOne',
+  'maybeOneFirst',
+  'one',
+  'oneFirst',
+  'query',
+] as const satisfies readonly (keyof CommonQueryMethods)[]
+
+/** The same pool; each statement through it, those of transactions and their COMMIT too, is seen by `observe`. */
+export function observedPool(pool: DatabasePool, observe: ObserveStatement): DatabasePool {
+  return Object.assign(observed(pool, observe), {
+    transaction: async <Result>(
+      handler: (tx: CommonQueryMethods) => Promise<Result>,
+      retryLimit?: number,
+    ): Promise<Result> => {
+      const committed = Promise.withResolvers<void>()
+      try {
+        const result = await pool.transaction(async (tx) => {
+          const handled = await handler(observed(tx, observe))
+          void observe('COMMIT', () => committed.promise).catch(() => {})
+          return handled
+        }, retryLimit)
+        committed.resolve()
+        return result
+      } catch (error) {
+        committed.promise.catch(() => {})
+        committed.reject(error)
+        throw error
+      }
+    },
+  })
+}
+
+function observed<Connection extends CommonQueryMethods>(
+  connection: Connection,
+  observe: ObserveStatement,
+): Connection {
+  const methods = METHODS.map((name) => {
+    const run = (query: QuerySqlToken) =>
+      observe(query.sql, () =>
+        (connection[name] as (query: QuerySqlToken) => Promise<unknown>).call(connection, query),
+      )
+    return [name, run]
+  })
+  return Object.assign(Object.create(connection), Object.fromEntries(methods), {
+    transaction: (handler: (tx: CommonQueryMethods) => Promise<unknown>, retryLimit?: number) =>
+      connection.transaction((tx) => handler(observed(tx, observe)), retryLimit),
+  })
+}

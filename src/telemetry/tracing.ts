@@ -1,0 +1,274 @@
+import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import {
+  defaultResource,
+  detectResources,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceInstanceIdDetector,
+  serviceNameEnvDetector,
+} from '@opentelemetry/resources'
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
+import type { Logger } from 'pino'
+import type { Chunk, CommitResult } from '../core/chunk.ts'
+import type { Contact } from '../core/contact.ts'
+import type { SamplerName } from '../core/sampler.ts'
+import { type TraceParent, traceParentOf } from '../core/trace-parent.ts'
+import { markTrace } from './trace-of.ts'
+
+export interface TracingOptions {
+  /** The collector's base address; traces go to `/v1/traces` below it. */
+  readonly endpoint: string
+  readonly sampler: SamplerName
+  /** What the sampler is told, from 0 to 1. */
+  readonly samplerRatio: number
+  /** Messages of one chunk at most: each may come from a producer of its own. */
+  readonly batchMax: number
+  readonly version: string
+}
+
+type Contacts = ReadonlyMap<string, Contact>
+
+/** The span of a piece of work, to be given to what is a part of it. */
+export interface Trace {
+  /** Runs a statement in a span of its own; `statement` holds no values. */
+  statement<Result>(statement: string, run: () => Promise<Result>): Promise<Result>
+  /** Runs the contact look-ups of a chunk in one span, with what came of them counted. */
+  contacts<Result extends Contacts>(partyCount: number, run: () => Promise<Result>): Promise<Result>
+}
+
+export interface Tracing {
+  /** One span for a chunk, linked to the contexts of all its producers. */
+  chunk(chunk: Chunk, run: (trace: Trace) => Promise<CommitResult>): Promise<CommitResult>
+  /** One span for a transaction of retries. */
+  retry<Result>(rowCount: number, run: (trace: Trace) => Promise<Result>): Promise<Result>
+  /** Sends what waits, as far as the collector takes it in time. Never rejects. */
+  stop(): Promise<void>
+}
+
+/** What does not fit is dropped: a span with 500 links takes some 150 kB, and each chunk has one. */
+const QUEUE_COUNT_MAX = 1_024
+const EXPORT_COUNT_MAX = 128
+/** All that is queued when the process stops, and the one before it. */
+const EXPORTS_AT_ONCE_MAX = QUEUE_COUNT_MAX / EXPORT_COUNT_MAX + 1
+const EXPORT_DELAY_MS = 1_000
+const EXPORT_TIMEOUT_MS = 5_000
+/** How long a stop waits for the collector. */
+const STOP_WAIT_MS = 2_000
+
+const PATH = '/v1/traces'
+
+/**
+ * Sends traces to a collector, as OTLP over HTTP (JSON). Nothing waits for it: spans are queued, and dropped where the
+ * collector is too slow. Attributes hold no contact, no text of a message and no value of a statement. Service name and
+ * other attributes of the process come from `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, headers for the collector
+ * from `OTEL_EXPORTER_OTLP_HEADERS`.
+ */
+export function createTracing(options: TracingOptions, log: Logger): Tracing {
+  const provider = new TracerProvider({
+    resource: defaultResource()
+      .merge(
+        resourceFromAttributes({
+          'service.name': 'notifications-service',
+          'service.version': options.version,
+        }),
+      )
+      .merge(
+        detectResources({
+          detectors: [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector],
+        }),
+      ),
+    sampler: samplerOf(options),
+    // The library's limit is 128.
+    spanLimits: { linkCountLimit: options.batchMax },
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter: reporting(
+          new OTLPTraceExporter({
+            url: urlOf(options.endpoint),
+            timeoutMillis: EXPORT_TIMEOUT_MS,
+            concurrencyLimit: EXPORTS_AT_ONCE_MAX,
+          }),
+          log,
+        ),
+        maxQueueSize: QUEUE_COUNT_MAX,
+        maxExportBatchSize: EXPORT_COUNT_MAX,
+        scheduledDelayMillis: EXPORT_DELAY_MS,
+        exportTimeoutMillis: 2 * EXPORT_TIMEOUT_MS,
+      }),
+    ],
+  })
+  const tracer = provider.getTracer('notifications-service', options.version)
+
+  function start(name: string, kind: SpanKind, parent: Span | null): Span {
+    const context = parent === null ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, parent)
+    return tracer.startSpan(name, { kind }, context)
+  }
+
+  function traceUnder(parent: Span): Trace {
+    return {
+      statement: (statement, run) => {
+        const span = start(nameOf(statement), SpanKind.CLIENT, parent)
+        span.setAttributes({ 'db.system.name': 'postgresql', 'db.query.text': statement })
+        return within(span, run)
+      },
+      contacts: (partyCount, run) => {
+        const span = start('look up contacts', SpanKind.CLIENT, parent)
+        span.setAttribute('notifications.parties', partyCount)
+        return within(span, async () => {
+          const contacts = await run()
+          span.setAttributes(countsOf(contacts))
+          return contacts
+        })
+      },
+    }
+  }
+
+  return {
+    chunk: (chunk, run) => {
+      const span = start(`process ${chunk.topic}`, SpanKind.CONSUMER, null)
+      // Where it is not sampled, no message is looked at.
+      if (span.isRecording()) {
+        span.setAttributes({
+          'messaging.system': 'kafka',
+          'messaging.operation.type': 'process',
+          'messaging.operation.name': 'process',
+          'messaging.destination.name': chunk.topic,
+          'messaging.destination.partition.id': String(chunk.partition),
+          'messaging.kafka.offset': String(chunk.messages[0]?.offset ?? chunk.nextOffset),
+          'messaging.batch.message_count': chunk.messages.length,
+        })
+        span.addLinks(producersOf(chunk).map((context) => ({ context })))
+      }
+      return within(span, async () => {
+        const result = await run(traceUnder(span))
+        span.setAttribute('notifications.result', result.kind)
+        if (result.kind === 'committed') {
+          span.setAttributes({
+            'notifications.inserted': result.inserted.length,
+            'notifications.rejected': result.rejected.length,
+          })
+        }
+        return result
+      })
+    },
+    retry: (rowCount, run) => {
+      const span = start('retry', SpanKind.INTERNAL, null)
+      span.setAttribute('notifications.rows', rowCount)
+      return within(span, () => run(traceUnder(span)))
+    },
+    stop: async () => {
+      const late = Promise.withResolvers<void>()
+      const timer = setTimeout(late.resolve, STOP_WAIT_MS)
+      await Promise.race([provider.shutdown().catch(() => {}), late.promise])
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** Ends the span with what `run` comes to. An error's message could quote what no trace may hold: its name is enough. */
+async function within<Result>(span: Span, run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run()
+  } catch (error) {
+    markTrace(error, span.spanContext().traceId)
+    span.setStatus({ code: SpanStatusCode.ERROR })
+    span.setAttribute('error.type', error instanceof Error ? error.name : typeof error)
+    throw error
+  } finally {
+    span.end()
+  }
+}
+
+/** Each context of a producer once. */
+function producersOf({ messages }: Chunk) {
+  const producers = new Map<string, TraceParent>()
+  for (const message of messages) {
+    const parent = traceParentOf(message)
+    if (parent !== null) producers.set(`${parent.traceId}/${parent.spanId}`, parent)
+  }
+  return [...producers.values()].map(({ traceId, spanId, flags }) => ({
+    traceId,
+    spanId,
+    traceFlags: flags,
+    isRemote: true,
+  }))
+}
+
+function countsOf(contacts: Contacts): Record<string, number> {
+  const counts = { found: 0, 'not found': 0, unresolved: 0 }
+  for (const { state } of contacts.values()) counts[state]++
+  return {
+    'notifications.parties.found': counts.found,
+    'notifications.parties.not_found': counts['not found'],
+    'notifications.parties.unresolved': counts.unresolved,
+  }
+}
+
+const TABLE = /\b(?:INTO|UPDATE|FROM)\s+(notifications\.\w+)/
+const NAME_COUNT_MAX = 1_000
+const names = new Map<string, string>()
+
+/** Such as `INSERT notifications.decision`. Statements are few: each is looked at once. */
+function nameOf(statement: string): string {
+  const known = names.get(statement)
+  if (known !== undefined) return known
+  const verb = /\b(SELECT|INSERT|UPDATE|DELETE|COMMIT)\b/.exec(statement)?.[1] ?? 'statement'
+  const table = TABLE.exec(statement)?.[1]
+  const name = table === undefined ? verb : `${verb} ${table}`
+  if (names.size < NAME_COUNT_MAX) names.set(statement, name)
+  return name
+}
+
+function urlOf(endpoint: string): string {
+  const base = endpoint.replace(/\/+$/, '')
+  return base.endsWith(PATH) ? base : base + PATH
+}
+
+function samplerOf({ sampler, samplerRatio }: TracingOptions): Sampler {
+  switch (sampler) {
+    case 'always_on':
+      return new AlwaysOnSampler()
+    case 'always_off':
+      return new AlwaysOffSampler()
+    case 'traceidratio':
+      return new TraceIdRatioBasedSampler(samplerRatio)
+    case 'parentbased_always_on':
+      return new ParentBasedSampler({ root: new AlwaysOnSampler() })
+    case 'parentbased_always_off':
+      return new ParentBasedSampler({ root: new AlwaysOffSampler() })
+    case 'parentbased_traceidratio':
+      return new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(samplerRatio) })
+    default:
+      return sampler satisfies never
+  }
+}
+
+/** Says once when traces cannot be sent, and once when they can again: the library keeps it to itself. */
+function reporting(exporter: SpanExporter, log: Logger): SpanExporter {
+  let isFailing = false
+  return {
+    export: (spans, done) =>
+      exporter.export(spans, (result) => {
+        const { error } = result
+        if (error !== undefined && !isFailing)
+          log.warn(
+            { reason: error.message },
+            'traces cannot be sent to the collector; nothing else waits for it',
+          )
+        if (error === undefined && isFailing) log.info('traces are sent to the collector again')
+        isFailing = error !== undefined
+        done(result)
+      }),
+    shutdown: () => exporter.shutdown(),
+  }
+}

@@ -1,0 +1,101 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+
+/** A span as it comes in OTLP's JSON. */
+export interface ReceivedSpan {
+  readonly traceId: string
+  readonly spanId: string
+  /** Absent or empty: it is the root. */
+  readonly parentSpanId?: string
+  readonly name: string
+  readonly kind: number
+  readonly startTimeUnixNano: string
+  readonly endTimeUnixNano: string
+  readonly links?: readonly { readonly traceId: string; readonly spanId: string; readonly flags?: number }[]
+  readonly droppedLinksCount?: number
+  readonly status?: { readonly code?: number; readonly message?: string }
+  readonly attributes: Readonly<Record<string, string | number | boolean>>
+  /** Attributes of the process. */
+  readonly resource: Readonly<Record<string, string | number | boolean>>
+}
+
+interface Attribute {
+  readonly key: string
+  readonly value: {
+    stringValue?: string
+    intValue?: string | number
+    doubleValue?: number
+    boolValue?: boolean
+  }
+}
+interface ExportRequest {
+  readonly resourceSpans: readonly {
+    readonly resource: { readonly attributes: readonly Attribute[] }
+    readonly scopeSpans: readonly {
+      readonly spans: readonly (Omit<ReceivedSpan, 'attributes' | 'resource'> & {
+        attributes: readonly Attribute[]
+      })[]
+    }[]
+  }[]
+}
+
+/** A collector: takes OTLP over HTTP as JSON, and answers unless told to hang. */
+export async function startCollector() {
+  const spans: ReceivedSpan[] = []
+  const paths = new Set<string>()
+  let answering = Promise.resolve()
+  let goOn = () => {}
+  const server = createServer(async (request, response) => {
+    paths.add(`${request.method} ${request.url} ${request.headers['content-type']}`)
+    const body = (await json(request)) as ExportRequest
+    await answering
+    spans.push(...spansOf(body))
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    spans,
+    /** Method, path and content type of what came in. */
+    paths,
+    hang: () => {
+      const held = Promise.withResolvers<void>()
+      answering = held.promise
+      goOn = held.resolve
+    },
+    answer: () => {
+      goOn()
+      answering = Promise.resolve()
+    },
+    stop: async () => {
+      goOn()
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+function spansOf({ resourceSpans }: ExportRequest): ReceivedSpan[] {
+  return resourceSpans.flatMap(({ resource, scopeSpans }) =>
+    scopeSpans.flatMap(({ spans }) =>
+      spans.map((span) => ({
+        ...span,
+        attributes: valuesOf(span.attributes),
+        resource: valuesOf(resource.attributes),
+      })),
+    ),
+  )
+}
+
+function valuesOf(attributes: readonly Attribute[]) {
+  return Object.fromEntries(
+    attributes.map(({ key, value }) => {
+      const number = value.intValue ?? value.doubleValue
+      return [key, value.stringValue ?? value.boolValue ?? Number(number)]
+    }),
+  )
+}

@@ -1,0 +1,193 @@
+import t, { type Test } from 'tap'
+import type { Chunk, CommitResult } from '../../src/core/chunk.ts'
+import type { Contact } from '../../src/core/contact.ts'
+import type { Message } from '../../src/core/message.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import { createTracing, type TracingOptions } from '../../src/telemetry/tracing.ts'
+import { aMessage } from '../postgres/fixtures.ts'
+import { until } from '../stack/until.ts'
+import { startCollector } from './collector.ts'
+
+const TRACE = (n: number) => n.toString(16).padStart(32, 'a')
+const SPAN = (n: number) => n.toString(16).padStart(16, 'b')
+const COMMITTED: CommitResult = { kind: 'committed', inserted: [], rejected: [] }
+
+function aChunk(headers: readonly string[]): Chunk {
+  const messages = headers.map((header, i): Message => {
+    const value = header === '' ? {} : { headers: { traceparent: [Buffer.from(header)] } }
+    return { ...aMessage(BigInt(i)), ...value }
+  })
+  return { topic: 'claims', partition: 3, heldOffset: -1n, nextOffset: 9n, lastMessage: null, messages }
+}
+
+async function setUp(t: Test, options: Partial<TracingOptions> = {}) {
+  const collector = await startCollector()
+  t.teardown(collector.stop)
+  const lines: string[] = []
+  const log = createLog('trace', { write: (line) => void lines.push(line) })
+  const tracing = createTracing(
+    {
+      endpoint: collector.url,
+      sampler: 'parentbased_always_on',
+      samplerRatio: 1,
+      batchMax: 5_000,
+      version: '1.2.3',
+      ...options,
+    },
+    log,
+  )
+  return { collector, tracing, lines, log }
+}
+
+t.test('a chunk is one span, with what it does below it', async (t) => {
+  const { collector, tracing } = await setUp(t)
+  const contacts = new Map<string, Contact>([
+    ['a', { state: 'found', email: 'member@example.com', phone: null }],
+    ['b', { state: 'not found' }],
+    ['c', { state: 'unresolved', error: 'HTTP 500', unasked: false }],
+  ])
+  await tracing.chunk(aChunk(['']), async (trace) => {
+    t.equal(await trace.contacts(3, async () => contacts), contacts)
+    t.equal(await trace.statement('  UPDATE notifications.notification_log SET x', async () => 7), 7)
+    return COMMITTED
+  })
+  await tracing.stop()
+  t.same([...collector.paths], ['POST /v1/traces application/json'])
+  const [root] = collector.spans.filter(({ parentSpanId }) => !parentSpanId)
+  t.match(root, {
+    name: 'process claims',
+    kind: 5,
+    links: [],
+    attributes: {
+      'messaging.destination.name': 'claims',
+      'messaging.destination.partition.id': '3',
+      'messaging.kafka.offset': '0',
+      'messaging.batch.message_count': 1,
+      'notifications.result': 'committed',
+    },
+    resource: { 'service.name': 'notifications-service', 'service.version': '1.2.3' },
+  })
+  const below = collector.spans.filter((span) => span !== root)
+  t.match(below, [
+    {
+      name: 'look up contacts',
+      attributes: {
+        'notifications.parties': 3,
+        'notifications.parties.found': 1,
+        'notifications.parties.not_found': 1,
+        'notifications.parties.unresolved': 1,
+      },
+    },
+    { name: 'UPDATE notifications.notification_log', attributes: { 'db.system.name': 'postgresql' } },
+  ])
+  for (const span of below) {
+    t.equal(span.parentSpanId, root?.spanId)
+    t.equal(span.traceId, root?.traceId)
+  }
+  t.notMatch(JSON.stringify(collector.spans), /example\.com|HTTP 500/)
+})
+
+t.test('each context of a producer is among the links, once, and what is none is ignored', async (t) => {
+  const { collector, tracing } = await setUp(t)
+  const good = Array.from({ length: 1_000 }, (_, i) => `00-${TRACE(i)}-${SPAN(i)}-0${i % 2}`)
+  const bad = [
+    '',
+    'garbage',
+    `ff-${TRACE(1)}-${SPAN(1)}-01`,
+    `00-${'0'.repeat(32)}-${SPAN(1)}-01`,
+    `00-${TRACE(5_000)}-${'0'.repeat(16)}-01`,
+    `00-${TRACE(5_000)}-${SPAN(1)}`,
+  ]
+  await tracing.chunk(aChunk([...good, ...bad, ...good.slice(0, 10)]), async () => COMMITTED)
+  await tracing.stop()
+  const [{ links = [], droppedLinksCount } = {}] = collector.spans
+  t.notOk(droppedLinksCount)
+  t.same(
+    links.map(({ traceId, spanId }) => `${traceId} ${spanId}`),
+    good.map((_, i) => `${TRACE(i)} ${SPAN(i)}`),
+  )
+})
+
+t.test('what fails is marked, names its trace in the log, and quotes nothing', async (t) => {
+  const { collector, tracing, log, lines } = await setUp(t)
+  const error = new TypeError('no mailbox member@example.com')
+  await t.rejects(
+    tracing.chunk(aChunk(['']), (trace) => trace.statement('SELECT 1', () => Promise.reject(error))),
+    error,
+  )
+  log.error({ err: error, topic: 'claims' }, 'a chunk could not be committed')
+  await tracing.stop()
+  t.equal(collector.spans.length, 2)
+  for (const { status, attributes } of collector.spans) {
+    t.equal(status?.code, 2)
+    t.equal(attributes['error.type'], 'TypeError')
+  }
+  t.notMatch(JSON.stringify(collector.spans), /mailbox/)
+  t.equal(JSON.parse(lines.at(-1) ?? '').traceId, collector.spans[0]?.traceId)
+})
+
+t.test('the sampler says what is traced, and what is not costs no look at the messages', async (t) => {
+  for (const [sampler, samplerRatio, expected] of [
+    ['always_off', 1, 0],
+    ['parentbased_always_off', 1, 0],
+    ['traceidratio', 0, 0],
+    ['parentbased_traceidratio', 1, 100],
+    ['always_on', 0, 100],
+  ] as const) {
+    const { collector, tracing } = await setUp(t, { sampler, samplerRatio })
+    const chunk = aChunk([''])
+    let looked = 0
+    const watched = {
+      ...chunk,
+      get messages() {
+        looked++
+        return chunk.messages
+      },
+    }
+    for (let i = 0; i < 50; i++) {
+      await tracing.chunk(watched, (trace) => trace.statement('SELECT 1', async () => COMMITTED))
+    }
+    await tracing.stop()
+    t.equal(collector.spans.length, expected, `${sampler} ${samplerRatio}`)
+    t.equal(looked > 0, expected > 0)
+  }
+  const { collector, tracing } = await setUp(t, { sampler: 'parentbased_traceidratio', samplerRatio: 0.5 })
+  for (let i = 0; i < 300; i++) {
+    await tracing.chunk(aChunk(['']), (trace) => trace.statement('SELECT 1', async () => COMMITTED))
+  }
+  await tracing.stop()
+  t.ok(collector.spans.length > 150 && collector.spans.length < 450, String(collector.spans.length))
+  t.equal(collector.spans.length % 2, 0, 'with all that is below it, or not at all')
+})
+
+t.test('a collector that hangs holds nobody up, and what waits for it is bounded', async (t) => {
+  const { collector, tracing } = await setUp(t)
+  collector.hang()
+  for (let i = 0; i < 6_000; i++) await tracing.chunk(aChunk(['']), async () => COMMITTED)
+  collector.answer()
+  await until(() => collector.spans.length > 0, { what: 'the first spans' })
+  await tracing.stop()
+  t.ok(
+    collector.spans.length >= 1_024 && collector.spans.length <= 1_024 + 128,
+    String(collector.spans.length),
+  )
+})
+
+t.test(
+  'a stop waits for a collector that hangs no longer than 2 s, and for one that is gone not at all',
+  async (t) => {
+    const { collector, tracing } = await setUp(t)
+    collector.hang()
+    await tracing.chunk(aChunk(['']), async () => COMMITTED)
+    const startedMs = performance.now()
+    await tracing.stop()
+    t.ok(performance.now() - startedMs < 10_000)
+    const gone = await setUp(t, { endpoint: 'http://127.0.0.1:1' })
+    await gone.tracing.chunk(aChunk(['']), async () => COMMITTED)
+    await until(() => gone.lines.some((line) => /traces cannot be sent to the collector/.test(line)), {
+      what: 'the log to say so',
+      timeoutMs: 20_000,
+    })
+    await gone.tracing.stop()
+  },
+)
