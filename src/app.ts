@@ -7,6 +7,7 @@ import type { Channel } from './core/channel.ts'
 import type { Chunk, DecidedChunk } from './core/chunk.ts'
 import { type Entry, idempotencyKey } from './core/entry.ts'
 import { parseEvent } from './core/event.ts'
+import { explainNotTold, revisionsOf } from './core/not-told.ts'
 import type { RedriveResult, Rejected } from './core/rejected.ts'
 import type { RetriedEntry } from './core/retry.ts'
 import { diffRuleTables } from './core/rules/diff.ts'
@@ -40,6 +41,7 @@ import { readLogEntry } from './postgres/log-entries.ts'
 import { listLogEntries } from './postgres/log-list.ts'
 import { lookUp } from './postgres/look-up.ts'
 import { knownMigrations } from './postgres/migrate.ts'
+import { listNotTold } from './postgres/not-told.ts'
 import { observedPool } from './postgres/observed-pool.ts'
 import { type DatabasePool, openPool } from './postgres/pool.ts'
 import { listPreferenceChanges } from './postgres/preference-changes.ts'
@@ -163,7 +165,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
           document,
           exposeMetrics: metrics.expose,
           consolePage: readConsolePage(),
-          consoleData: consoleDataOf(policy.ruleTable, logEntries, database),
+          consoleData: consoleDataOf(config, policy.ruleTable, logEntries, rulesOf, database),
           tokens: config.tokens,
           isUnavailable,
         })
@@ -194,8 +196,10 @@ async function openTracing({ tracing, batchMax }: Config, log: Logger): Promise<
 
 /** What the console shows, from a database that need not have been reached yet. */
 function consoleDataOf(
+  config: Config,
   { revision, rules }: RuleTable,
   logEntries: LogEntries,
+  rulesOf: ReturnType<typeof rememberRules>,
   database: () => DatabasePool,
 ): ConsoleData {
   return {
@@ -204,6 +208,10 @@ function consoleDataOf(
     preferences: {
       get: async (partyLocator) => readPreferences(database(), partyLocator),
       changes: async (partyLocator, countMax) => listPreferenceChanges(database(), partyLocator, countMax),
+    },
+    listNotTold: async (filter, page) => {
+      const { items, next } = await listNotTold(database(), retryLimitsOf(config), filter, page)
+      return { items: explainNotTold(items, await rulesOf(revisionsOf(items))), next }
     },
     listRejected: async (query, page) => listRejected(database(), { ...query, ids: null, since: null }, page),
     rulesInForce: {

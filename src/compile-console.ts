@@ -11,7 +11,8 @@ const root = import.meta.dirname
 const [target = join(root, 'generated/console')] = process.argv.slice(2)
 
 const { outputFiles } = await build({
-  entryPoints: [join(root, 'console/main.tsx')],
+  entryPoints: [join(root, 'console/main.tsx'), join(root, 'console/icon.svg')],
+  loader: { '.svg': 'copy' },
   entryNames: '[name]-[hash]',
   outdir: target,
   write: false,
@@ -44,11 +45,11 @@ process.stdout.write(
 
 /** Its paths are relative to `/console`, so that a proxy may put it anywhere. */
 function page(names: readonly string[]): string {
-  const links = names.map((name) =>
-    name.endsWith('.css')
-      ? `<link rel="stylesheet" href="console/${name}">`
-      : `<script type="module" src="console/${name}"></script>`,
-  )
+  const links = names.map((name) => {
+    if (name.endsWith('.css')) return `<link rel="stylesheet" href="console/${name}">`
+    if (name.endsWith('.svg')) return `<link rel="icon" href="console/${name}">`
+    return `<script type="module" src="console/${name}"></script>`
+  })
   return `<!doctype html>
 <html lang="en">
 <head>

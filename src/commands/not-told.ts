@@ -1,9 +1,14 @@
 import { once } from 'node:events'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { loadDatabaseUrl, loadRetryLimits, milliseconds } from '../config.ts'
-import { csvLine } from '../core/csv.ts'
 import type { LogPlace } from '../core/log-entry.ts'
-import { type ExplainedNotTold, explainNotTold } from '../core/not-told.ts'
+import {
+  type ExplainedNotTold,
+  explainNotTold,
+  NOT_TOLD_CSV_HEAD,
+  notToldCsvLine,
+  revisionsOf,
+} from '../core/not-told.ts'
 import { printable } from '../core/text.ts'
 import { rememberRules } from '../core/why/rules.ts'
 import { parseInstant } from '../instant.ts'
@@ -49,28 +54,14 @@ interface Options {
   readonly json?: true
 }
 
-const COLUMNS = [
-  'createdAt',
-  'locator',
-  'eventId',
-  'partyLocator',
-  'eventType',
-  'channel',
-  'status',
-  'attemptCount',
-  'failureReason',
-  'ruleId',
-  'because',
-] as const satisfies readonly (keyof ExplainedNotTold)[]
-
 async function notTold({ since, eventType, rule, csv, json }: Options): Promise<void> {
   const { maxAgeMs, maxAttempts } = loadRetryLimits(process.env)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
     const rulesOf = rememberRules((revision) => readArchivedRuleTable(pool, revision))
     const start = typeof since === 'number' ? await timeAgo(pool, since) : since
-    const shown = csv ? csvOf : json ? JSON.stringify : lineOf
-    if (csv) process.stdout.write(csvLine(COLUMNS))
+    const shown = csv ? notToldCsvLine : json ? JSON.stringify : lineOf
+    if (csv) process.stdout.write(NOT_TOLD_CSV_HEAD)
     let count = 0
     for (let after: LogPlace | null | undefined; after !== null; ) {
       const { items, next } = await listNotTold(
@@ -79,7 +70,7 @@ async function notTold({ since, eventType, rule, csv, json }: Options): Promise<
         { since: start, eventType, rule },
         { limit: PAGE_COUNT_MAX, after: after ?? null },
       )
-      const rules = await rulesOf(items.flatMap(({ ruleTableRevision }) => revisionOf(ruleTableRevision)))
+      const rules = await rulesOf(revisionsOf(items))
       progress.clear()
       for (const item of explainNotTold(items, rules)) await print(`${shown(item)}${csv ? '' : '\n'}`)
       count += items.length
@@ -89,14 +80,6 @@ async function notTold({ since, eventType, rule, csv, json }: Options): Promise<
     progress.clear()
     if (!csv && !json) process.stderr.write(`${count} in all since ${start}\n`)
   })
-}
-
-function revisionOf(ruleTableRevision: string | null): { ruleTableRevision: string }[] {
-  return ruleTableRevision === null ? [] : [{ ruleTableRevision }]
-}
-
-function csvOf(item: ExplainedNotTold): string {
-  return csvLine(COLUMNS.map((column) => item[column]))
 }
 
 function lineOf(item: ExplainedNotTold): string {

@@ -5,6 +5,7 @@ import { hrefOf, type Route, routeOf } from './route.ts'
 import { Refused } from './session.ts'
 import { EntryView } from './views/entry.tsx'
 import { LogView } from './views/log.tsx'
+import { NotToldView } from './views/not-told.tsx'
 import { OverviewView } from './views/overview.tsx'
 import { PartyView } from './views/party.tsx'
 import { RejectedView } from './views/rejected.tsx'
@@ -13,6 +14,7 @@ import { TokenForm } from './views/token.tsx'
 
 const VIEWS = [
   { path: [], name: 'Overview' },
+  { path: ['not-told'], name: 'Not told' },
   { path: ['log'], name: 'Log' },
   { path: ['parties'], name: 'Parties' },
   { path: ['rejected'], name: 'Rejected' },
@@ -80,6 +82,8 @@ function View(route: Route) {
       return <OverviewView />
     case 'log':
       return rest.length > 0 ? <EntryView key={rest.join('/')} {...route} /> : <LogView {...route} />
+    case 'not-told':
+      return <NotToldView {...route} />
     case 'parties':
       return <PartyView key={rest.join('/')} {...route} />
     case 'rejected':

@@ -175,18 +175,22 @@ export function TimeField({ label, name, value }: FieldProps) {
   )
 }
 
-/** A choice of a form; the blank one means any. */
+/** A choice of a form; the blank one, unless there is none (null), means any. */
 export function Choice({
   label,
   name,
   value,
   options,
-}: FieldProps & { options: readonly (string | readonly [value: string, label: string])[] }) {
+  any = 'Any',
+}: FieldProps & {
+  options: readonly (string | readonly [value: string, label: string])[]
+  any?: string | null
+}) {
   const id = `field-${name}`
   return (
     <Labelled label={label} id={id}>
       <select id={id} name={name} defaultValue={value ?? ''}>
-        <option value="">Any</option>
+        {any !== null && <option value="">{any}</option>}
         {options.map((option) => {
           const [choice, words] = typeof option === 'string' ? [option, option] : option
           return (

@@ -24,8 +24,11 @@ export function useData<Data>(
   useEffect(() => {
     const stop = new AbortController()
     setLoaded((held) => ({ ...held, isLoading: true }))
-    const again = () =>
-      load({}, stop.signal, (told) => setLoaded((held) => ({ ...held, ...told, isLoading: false })))
+    const again = async () => {
+      const told = await load({}, stop.signal)
+      if (told !== null)
+        setLoaded((held) => ({ data: told.data ?? held.data, problem: told.problem, isLoading: false }))
+    }
     again()
     const timer = everyMs === null ? null : setInterval(() => document.hidden || again(), everyMs)
     return () => {
@@ -38,57 +41,74 @@ export function useData<Data>(
 
 /** A list that is read page by page, newest first. */
 export interface Pages<Item> extends Loaded<readonly Item[]> {
-  /** Reads the next page; null where there is none. */
+  /** Reads on; null where there is no more. */
   readonly more: (() => void) | null
 }
 
-/** Reads the first page of a list when the view appears or asks for something else, and further ones when told to. */
+/** A page can be short and yet not the last one: so many are read, if need be, for so many items. */
+const PAGES_AT_ONCE = 20
+const ITEMS_AT_ONCE = 20
+
+/** Reads the begin of a list when the view appears or asks for something else, and further pages when told to. */
 export function usePages<Item>(path: readonly string[], query: Query): Pages<Item> {
   const [loaded, setLoaded] = useState<Loaded<readonly Item[]>>(NOTHING)
   const [cursor, setCursor] = useState<string | null>(null)
   const load = useLoad<Page<Item>>(path, query)
 
   const readOn = useCallback(
-    (held: readonly Item[], after: string | undefined, signal: AbortSignal) => {
-      setLoaded((before) => ({ ...before, isLoading: true }))
-      load({ cursor: after }, signal, ({ data, problem }) => {
-        setLoaded({ data: data ? [...held, ...data.items] : held, problem, isLoading: false })
-        if (data) setCursor(data.nextCursor)
-      })
+    async (held: readonly Item[], after: string | null, signal: AbortSignal) => {
+      let items = held
+      let next = after
+      for (let count = 0; count < PAGES_AT_ONCE && items.length < held.length + ITEMS_AT_ONCE; count++) {
+        setLoaded({ data: items, problem: null, isLoading: true })
+        const told = await load(next === null ? {} : { cursor: next }, signal)
+        if (told === null) return
+        if (told.data === undefined)
+          return setLoaded({ data: items, problem: told.problem, isLoading: false })
+        items = [...items, ...told.data.items]
+        next = told.data.nextCursor
+        if (next === null) break
+      }
+      setLoaded({ data: items, problem: null, isLoading: false })
+      setCursor(next)
     },
     [load],
   )
   useEffect(() => {
     const stop = new AbortController()
     setCursor(null)
-    readOn([], undefined, stop.signal)
+    readOn([], null, stop.signal)
     return () => stop.abort()
   }, [readOn])
 
   const canReadOn = cursor !== null && !loaded.isLoading
-  const more = () => readOn(loaded.data ?? [], cursor ?? undefined, new AbortController().signal)
+  const more = () => void readOn(loaded.data ?? [], cursor, new AbortController().signal)
   return { ...loaded, more: canReadOn ? more : null }
 }
 
-/** Tells what was read, or why it could not be, unless it was called off. */
-function useLoad<Data>(path: readonly string[], query: Query) {
+/** What was read, or why it could not be; null where it was called off, or the token was refused. */
+type Told<Data> = { readonly data?: Data; readonly problem: string | null } | null
+
+/** A function that reads what is asked for, with further parameters. */
+export function useLoad<Data>(
+  path: readonly string[],
+  query: Query,
+): (further: Query, signal: AbortSignal) => Promise<Told<Data>> {
   const refused = useContext(Refused)
+  // Arrays and objects are others in each rendering, though they hold the same.
   const asked = JSON.stringify([path, query])
   return useCallback(
-    async (
-      further: Query,
-      signal: AbortSignal,
-      tell: (told: { data?: Data; problem: string | null }) => void,
-    ): Promise<void> => {
+    async (further, signal) => {
       const [wantedPath, wanted] = JSON.parse(asked) as [readonly string[], Query]
       try {
         const data = await read<Data>(wantedPath, { ...wanted, ...further }, signal)
-        if (!signal.aborted) tell({ data, problem: null })
+        return signal.aborted ? null : { data, problem: null }
       } catch (error) {
-        if (signal.aborted) return
+        if (signal.aborted) return null
         if (!(error instanceof RequestError)) throw error
-        if (error.status === 401 || error.status === 403) refused(error)
-        else tell({ problem: error.message })
+        if (error.status !== 401 && error.status !== 403) return { problem: error.message }
+        refused(error)
+        return null
       }
     },
     [asked, refused],

@@ -1,4 +1,5 @@
 import type { Channel } from './channel.ts'
+import { csvLine } from './csv.ts'
 import type { LogPlace } from './log-entry.ts'
 import type { RulesOfOld } from './why/rules.ts'
 
@@ -39,6 +40,34 @@ export interface NotToldFilter {
 export interface NotToldPage<Item extends NotTold = NotTold> {
   readonly items: readonly Item[]
   readonly next: LogPlace | null
+}
+
+/** What a list of them shows as CSV, in this order. */
+const COLUMNS = [
+  'createdAt',
+  'locator',
+  'eventId',
+  'partyLocator',
+  'eventType',
+  'channel',
+  'status',
+  'attemptCount',
+  'failureReason',
+  'ruleId',
+  'because',
+] as const satisfies readonly (keyof ExplainedNotTold)[]
+
+/** The first line of a list as CSV. */
+export const NOT_TOLD_CSV_HEAD = csvLine(COLUMNS)
+
+/** One line of a list as CSV. */
+export function notToldCsvLine(item: ExplainedNotTold): string {
+  return csvLine(COLUMNS.map((column) => item[column]))
+}
+
+/** The rule tables that decided entries. */
+export function revisionsOf(items: readonly NotTold[]): { readonly ruleTableRevision: string }[] {
+  return items.flatMap(({ ruleTableRevision }) => (ruleTableRevision === null ? [] : [{ ruleTableRevision }]))
 }
 
 /** Adds to entries what their rules say for people; `rulesOf` holds the rules of all their revisions. */

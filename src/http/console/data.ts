@@ -6,6 +6,7 @@ import type { App } from '../base.ts'
 import { logReads } from '../reads.ts'
 import { type LogEntries, logRoutes } from '../routes/log.ts'
 import { countsRoute } from './counts.ts'
+import { type ListNotTold, notToldRoute } from './not-told.ts'
 import { type PreferenceReader, preferencesRoute } from './preferences.ts'
 import { type ListRejected, rejectedRoute } from './rejected.ts'
 import { type RulesInForce, rulesRoute } from './rules.ts'
@@ -15,6 +16,7 @@ export interface ConsoleData {
   readonly logEntries: LogEntries
   readonly countEntries: (window: CountWindow) => Promise<LogCounts>
   readonly preferences: PreferenceReader
+  readonly listNotTold: ListNotTold
   readonly listRejected: ListRejected
   readonly rulesInForce: RulesInForce
 }
@@ -34,6 +36,7 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logge
     app.register(async (personal: App) => {
       logReads(personal)
       logRoutes(personal, data.logEntries, ['/log'])
+      notToldRoute(personal, data.listNotTold)
       preferencesRoute(personal, data.preferences)
       rejectedRoute(personal, data.listRejected)
     })

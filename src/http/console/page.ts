@@ -12,6 +12,7 @@ const FOLDER = new URL('../../generated/console/', import.meta.url)
 const TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
 }
 
 /** Everything from here alone, nothing inline; a token can be sent nowhere else. */

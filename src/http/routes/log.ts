@@ -70,7 +70,8 @@ const decision = z.object({
 
 /** PostgreSQL has no year 0. */
 const YEAR_KNOWN = /^(?!0000)/
-const place = z.object({ createdAt: time.regex(YEAR_KNOWN), locator: identifier.startsWith('NTF-') })
+/** Where a page of log entries ended. */
+export const place = z.object({ createdAt: time.regex(YEAR_KNOWN), locator: identifier.startsWith('NTF-') })
 const cursor = cursors('log', place)
 
 const query = z.strictObject({

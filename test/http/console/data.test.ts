@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../../stack/identity-provider.ts'
 import { ENTRY, locator, OUTAGE } from '../fixture.ts'
-import { aConsole, aManagement, PREFERENCES, TIME } from './fixture.ts'
+import { aConsole, aManagement, NOT_TOLD, PREFERENCES, TIME } from './fixture.ts'
 
 const idp = await startIdentityProvider()
 t.teardown(() => idp.stop())
@@ -27,6 +27,7 @@ const DATA = [
   '/console/data/rules',
   '/console/data/log/list',
   `/console/data/log/${ENTRY.locator}`,
+  `/console/data/not-told?since=${TIME}`,
   '/console/data/preferences/PTY-1',
   '/console/data/rejected',
 ]
@@ -60,6 +61,7 @@ t.test('these are all of its data, and they can only be read', async (t) => {
     'GET /console/data/counts',
     'GET /console/data/log/:locator',
     'GET /console/data/log/list',
+    'GET /console/data/not-told',
     'GET /console/data/preferences/:partyLocator',
     'GET /console/data/rejected',
     'GET /console/data/rules',
@@ -167,6 +169,16 @@ t.test('of a long history the newest 100 changes are shown', async (t) => {
   t.equal(history.isMore, true)
 })
 
+t.test('those who were not told come in pages', async (t) => {
+  const path = `/console/data/not-told?since=${TIME}&eventType=claim.paid&rule=no-party&limit=1`
+  const { items, nextCursor } = (await get(path)).json()
+  t.same(items, [NOT_TOLD])
+  t.equal((await get(`${path}&cursor=${nextCursor}`)).json().nextCursor, null)
+  for (const query of ['', '?since=yesterday', `?since=${TIME}&rule=`, `?since=${TIME}&status=SENT`]) {
+    t.equal((await get(`/console/data/not-told${query}`)).statusCode, 400, query)
+  }
+})
+
 t.test('rejected messages come in pages, with offsets that no JSON number can hold', async (t) => {
   const { items, nextCursor } = (
     await get('/console/data/rejected?topic=claims&code=not-json&open=true')
@@ -185,6 +197,7 @@ t.test('reads of data of members are in the log with their subject, counts are n
   t.same([...new Set(reads.map(({ route }) => route))].sort(), [
     '/console/data/log/:locator',
     '/console/data/log/list',
+    '/console/data/not-told',
     '/console/data/preferences/:partyLocator',
     '/console/data/rejected',
   ])

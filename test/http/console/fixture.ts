@@ -1,10 +1,11 @@
 import { COUNT_WINDOWS } from '../../../src/core/log-counts.ts'
+import type { ExplainedNotTold } from '../../../src/core/not-told.ts'
 import type { StoredPreferences } from '../../../src/core/preferences.ts'
 import { loadRuleTable } from '../../../src/core/rules/load.ts'
 import type { ConsoleData } from '../../../src/http/console/data.ts'
 import { buildManagement, type ManagementDependencies } from '../../../src/http/management.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
-import { dependencies, OUTAGE } from '../fixture.ts'
+import { dependencies, locator, OUTAGE } from '../fixture.ts'
 
 export const PREFERENCES: StoredPreferences = {
   email: null,
@@ -13,6 +14,21 @@ export const PREFERENCES: StoredPreferences = {
   optedOutEvents: ['claim.paid'],
 }
 export const TIME = '2026-01-31T12:00:00.000000Z'
+
+export const NOT_TOLD: ExplainedNotTold = {
+  locator: locator(2),
+  eventId: 'event-2',
+  partyLocator: null,
+  eventType: 'claim.paid',
+  channel: 'EMAIL',
+  status: 'SKIPPED',
+  failureReason: 'no party locator',
+  attemptCount: 0,
+  createdAt: TIME,
+  ruleId: 'no-party',
+  ruleTableRevision: 'b'.repeat(64),
+  because: 'There is nobody to write to.',
+}
 
 const TABLE = `rule,event type,party,opted out,preferred channel,email on file,phone on file,outcome,send by,reason,because
 muted,claim.* or invoice.paid,,,,,,SKIP,,muted,Nobody wants it.
@@ -37,6 +53,10 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
           ? [{ changedAt: TIME, changedBy: 'a clerk', before: null, after: PREFERENCES }]
           : [],
     },
+    listNotTold: async (_, { after }) => ({
+      items: [NOT_TOLD],
+      next: after === null ? { createdAt: NOT_TOLD.createdAt, locator: NOT_TOLD.locator } : null,
+    }),
     listRejected: async (_, { after }) => ({
       items: [
         {

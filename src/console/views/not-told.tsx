@@ -1,0 +1,137 @@
+import { useMemo, useState } from 'preact/hooks'
+import { type ExplainedNotTold, NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../../core/not-told.ts'
+import type { Page } from '../../core/shown.ts'
+import type { Query } from '../api.ts'
+import { Badge, Choice, Field, filledIn, More, Problem, Table, Time, Title, Value } from '../parts.tsx'
+import { hrefOf, type Route } from '../route.ts'
+import { counted } from '../text.ts'
+import { useLoad, usePages } from '../use-data.ts'
+
+const DAYS = [
+  ['1', '24 hours'],
+  ['7', '7 days'],
+  ['30', '30 days'],
+  ['90', '90 days'],
+  ['400', '400 days'],
+] as const
+const DAY_MS = 86_400_000
+
+/** Members whose event ended SKIPPED, or FAILED past its last retry, newest first. */
+export function NotToldView({ query: { days = '7', eventType, rule } }: Route) {
+  const since = useMemo(() => new Date(Date.now() - (Number(days) || 7) * DAY_MS).toISOString(), [days])
+  const asked = { since, eventType, rule }
+  const pages = usePages<ExplainedNotTold>(['not-told'], asked)
+  const search = (event: SubmitEvent) => {
+    location.hash = hrefOf(['not-told'], filledIn(event))
+  }
+  return (
+    <>
+      <Title name="Not told" />
+      <p class="lead">
+        Members who got no message and will get none: the event was skipped, or it failed and is no longer
+        retried.
+      </p>
+      <search>
+        <form class="filters" onSubmit={search} key={JSON.stringify([days, eventType, rule])}>
+          <Choice label="Within" name="days" value={days} options={DAYS} any={null} />
+          <Field label="Event type" name="eventType" value={eventType} hint="claim.paid" />
+          <Field label="Rule" name="rule" value={rule} hint="no-email" />
+          <div class="actions">
+            <button type="submit" class="primary">
+              Search
+            </button>
+            <a class="button" href={hrefOf(['not-told'])}>
+              Clear
+            </a>
+          </div>
+        </form>
+      </search>
+      <Problem of={pages.problem} />
+      <Table
+        label="Members who were not told"
+        head={['Time', 'Party', 'Event type', 'Status', 'Why', 'Rule']}
+      >
+        {pages.data?.map((entry) => (
+          <tr key={entry.locator}>
+            <td>
+              <a href={hrefOf(['log', entry.locator])}>
+                <Time of={entry.createdAt} />
+              </a>
+            </td>
+            <td>
+              <Value of={entry.partyLocator} mono />
+            </td>
+            <td>
+              <Value of={entry.eventType} />
+            </td>
+            <td>
+              <Badge of={entry.status} />
+            </td>
+            <td class="wide">
+              <Value of={entry.because ?? entry.failureReason} />
+            </td>
+            <td>
+              <Value of={entry.ruleId} mono />
+            </td>
+          </tr>
+        ))}
+      </Table>
+      <More pages={pages} one="member" many="members" />
+      <Download query={asked} key={JSON.stringify(asked)} />
+    </>
+  )
+}
+
+const PAGE_ITEMS = '200'
+/** What a spreadsheet program still opens with ease. */
+const DOWNLOAD_ITEMS_MAX = 50_000
+
+/** The whole list as a file. */
+function Download({ query }: { query: Query }) {
+  const load = useLoad<Page<ExplainedNotTold>>(['not-told'], { ...query, limit: PAGE_ITEMS })
+  const [state, setState] = useState<{ words: string; problem: string | null; isBusy: boolean } | null>(null)
+
+  async function download(): Promise<void> {
+    const lines = [NOT_TOLD_CSV_HEAD]
+    const found = () => counted(lines.length - 1, 'member', 'members')
+    for (let cursor: string | null | undefined; cursor !== null && lines.length <= DOWNLOAD_ITEMS_MAX; ) {
+      setState({ words: `${found()} so far …`, problem: null, isBusy: true })
+      const told = await load({ cursor }, new AbortController().signal)
+      if (told?.data === undefined) {
+        return setState({ words: '', problem: told?.problem ?? null, isBusy: false })
+      }
+      lines.push(...told.data.items.map(notToldCsvLine))
+      cursor = told.data.nextCursor
+      if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
+        const problem = `Only the newest ${found()} are in the file: ask for less, or use the command not-told.`
+        save(lines)
+        return setState({ words: '', problem, isBusy: false })
+      }
+    }
+    save(lines)
+    setState({ words: `${found()} saved.`, problem: null, isBusy: false })
+  }
+
+  return (
+    <>
+      <p class="download">
+        <button type="button" onClick={download} disabled={state?.isBusy}>
+          Download as CSV
+        </button>
+        <span role="status" class="faint">
+          {state?.words}
+        </span>
+      </p>
+      <Problem of={state?.problem ?? null} />
+    </>
+  )
+}
+
+function save(lines: readonly string[]): void {
+  const url = URL.createObjectURL(new Blob([...lines], { type: 'text/csv' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = 'not-told.csv'
+  link.click()
+  URL.revokeObjectURL(url)
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { CHANNELS } from '../../core/channel.ts'
+import type { LogPageRequest } from '../../core/log-entry.ts'
+import type { ExplainedNotTold, NotToldFilter, NotToldPage } from '../../core/not-told.ts'
+import type { App } from '../base.ts'
+import { cursors } from '../cursor.ts'
+import { identifier, instant, limit, time } from '../fields.ts'
+import { problemBody } from '../problem.ts'
+import { place } from '../routes/log.ts'
+
+export type ListNotTold = (
+  filter: NotToldFilter,
+  page: LogPageRequest,
+) => Promise<NotToldPage<ExplainedNotTold>>
+
+const cursor = cursors('not-told', place)
+
+const item = z.object({
+  locator: z.string(),
+  eventId: z.string(),
+  partyLocator: z.string().nullable(),
+  eventType: z.string(),
+  channel: z.enum(CHANNELS),
+  status: z.enum(['SKIPPED', 'FAILED']),
+  failureReason: z.string().nullable(),
+  attemptCount: z.int(),
+  createdAt: time,
+  ruleId: z.string().nullable(),
+  ruleTableRevision: z.string().nullable(),
+  because: z.string().nullable(),
+}) satisfies z.ZodType<ExplainedNotTold>
+
+/** The members who were not told, newest first. A page can be short, or empty, and yet not be the last one. */
+export function notToldRoute(app: App, listNotTold: ListNotTold): void {
+  const schema = {
+    querystring: z.strictObject({
+      since: instant,
+      eventType: identifier.optional(),
+      rule: identifier.optional(),
+      limit,
+      cursor: cursor.parameter,
+    }),
+    response: {
+      200: z.object({ items: z.array(item), nextCursor: z.string().nullable() }),
+      400: problemBody,
+      503: problemBody,
+    },
+  }
+  app.get('/not-told', { config: { access: 'admin' }, schema }, async ({ query }) => {
+    const { limit, cursor: after = null, ...filter } = query
+    const { items, next } = await listNotTold(filter, { limit, after })
+    return { items: [...items], nextCursor: next && cursor.encode(next) }
+  })
+}

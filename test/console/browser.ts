@@ -1,0 +1,86 @@
+import { existsSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+
+const EXECUTABLE = process.env.CHROMIUM || '/usr/bin/chromium'
+
+/** Why there is no browser to test with; false where there is one. */
+export const withoutBrowser = existsSync(EXECUTABLE)
+  ? (false as const)
+  : `there is no Chromium at ${EXECUTABLE}: install the system's package, or set CHROMIUM`
+
+/** Where screenshots are kept, to be looked at. */
+const SCREENSHOTS = new URL('../../.cache/screenshots/', import.meta.url)
+
+/** A Chromium without a window and with a profile of its own. */
+export function startBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: EXECUTABLE,
+    args: [
+      '--headless=new',
+      ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  })
+}
+
+/** A tab, with all that it complains of: errors, warnings, what its policy refuses, requests that fail or go elsewhere. */
+export interface Tab {
+  readonly page: Page
+  readonly complaints: string[]
+  /** Keeps what it looks like. */
+  screenshot(name: string): Promise<void>
+  close(): Promise<void>
+}
+
+/** Opens a tab of its own, as somebody who has never been there. */
+export async function openTab(
+  browser: Browser,
+  origin: string,
+  options: BrowserContextOptions = {},
+): Promise<Tab> {
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 860 },
+    timezoneId: 'Europe/Zurich',
+    locale: 'en-GB',
+    ...options,
+  })
+  const page = await context.newPage()
+  page.setDefaultTimeout(10_000)
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(`console: ${message.text()}`)
+  })
+  page.on('pageerror', (error) => complaints.push(`error: ${error.message}`))
+  page.on('dialog', (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${origin}/`) && !request.url().startsWith('blob:')) {
+      complaints.push(`request elsewhere: ${request.url()}`)
+    }
+  })
+  page.on('response', (response) => {
+    if (response.status() >= 400) complaints.push(`${response.status()}: ${response.url()}`)
+  })
+  page.on('requestfailed', (request) => {
+    // What a view no longer waits for when it is left.
+    if (request.failure()?.errorText !== 'net::ERR_ABORTED')
+      complaints.push(`request failed: ${request.url()}`)
+  })
+  return {
+    page,
+    complaints,
+    screenshot: async (name) => {
+      await mkdir(SCREENSHOTS, { recursive: true })
+      await page.screenshot({ path: new URL(`${name}.png`, SCREENSHOTS).pathname, fullPage: true })
+    },
+    close: () => context.close(),
+  }
+}

@@ -1,0 +1,305 @@
+import { readFile } from 'node:fs/promises'
+import axe from 'axe-core'
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../stack/identity-provider.ts'
+import { until } from '../stack/until.ts'
+import { anEvent, createWorld } from '../stack/world.ts'
+import { openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
+import { HOSTILE, seed } from './seed.ts'
+
+if (withoutBrowser) t.plan(0, withoutBrowser)
+else await testConsole()
+
+async function testConsole(): Promise<void> {
+  const [world, idp, browser] = await Promise.all([
+    createWorld({ partitionCount: 1 }),
+    startIdentityProvider(),
+    startBrowser(),
+  ])
+  t.teardown(() => Promise.all([browser.close(), world.close(), idp.stop()]))
+  const service = await world.serve({
+    MANAGEMENT_PORT: '0',
+    IDP_JWKS_URI: idp.keySetUrl,
+    IDP_ISSUER: idp.issuer,
+    IDP_AUDIENCE: AUDIENCE,
+    IDP_ADMIN_SCOPE: ADMIN_SCOPE,
+  })
+  const url = String((await service.logged(/^the management listener is up$/)).url)
+  const admin = await idp.token(ADMIN_SCOPE)
+  await seed(world, service.url, `Bearer ${admin}`)
+  const locatorOf = async (eventId: string): Promise<string> =>
+    (await world.sql('SELECT locator FROM notifications.notification_log WHERE event_id = $1', [eventId]))[0]
+      ?.locator
+
+  /** A tab of an administrator who has pasted a token; closed at the end of the test. */
+  async function adminTab(t: Test, options: Parameters<typeof openTab>[2] = {}): Promise<Tab> {
+    const tab = await openTab(browser, url, options)
+    t.teardown(() => tab.close())
+    await tab.page.addInitScript((held) => sessionStorage.setItem('notifications-token', held), admin)
+    return tab
+  }
+  const title = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name }).waitFor()
+
+  t.test('an administrator finds why a member was not told in three clicks', async (t) => {
+    const { page, complaints } = await adminTab(t)
+    let clickCount = 0
+    const click = async (place: ReturnType<Page['locator']>) => {
+      clickCount++
+      await place.click()
+    }
+    await page.goto(`${url}/console`)
+    await click(page.getByRole('link', { name: 'Not told' }))
+    await click(page.getByRole('row', { name: 'unknown-1' }).getByRole('link'))
+    const why = page.getByRole('region', { name: 'The member was not told.' })
+    await why.waitFor()
+    t.match(
+      await why.innerText(),
+      /Policy administration does not know the party, so there is nobody to write to\./,
+    )
+    t.match(
+      await why.innerText(),
+      /SKIP \(party not found\) by rule "party-not-found", for policy\.issued, party not found/,
+    )
+    t.ok(clickCount <= 3, `${clickCount} clicks`)
+    t.ok(((await why.boundingBox())?.y ?? 1_000) < 300, 'it is on top')
+    t.same(complaints, [])
+  })
+
+  const VIEWS: readonly [name: string, path: () => string | Promise<string>, title: string | RegExp][] = [
+    ['overview', () => '#/', 'Overview'],
+    ['not-told', () => '#/not-told', 'Not told'],
+    ['log', () => '#/log?limit=20', 'Log'],
+    ['entry-sent', async () => `#/log/${await locatorOf('hostile-2')}`, /^Entry NTF-/],
+    ['entry-skipped', async () => `#/log/${await locatorOf('opted-out')}`, /^Entry NTF-/],
+    ['entry-failed', async () => `#/log/${await locatorOf('given-up')}`, /^Entry NTF-/],
+    ['party', () => '#/parties/party-7', 'Party party-7'],
+    ['rejected', () => '#/rejected', 'Rejected messages'],
+    ['rules', () => '#/rules', 'Rules'],
+    ['nothing', () => '#/nowhere', 'There is nothing here'],
+  ]
+
+  for (const [name, path, heading] of VIEWS) {
+    t.test(
+      `${name}: no serious fault of accessibility, no complaint, nothing wider than a telephone`,
+      async (t) => {
+        const tab = await adminTab(t, { reducedMotion: 'reduce' })
+        await tab.page.goto(`${url}/console${await path()}`)
+        await title(tab.page, heading)
+        await settled(tab.page)
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await tab.page.emulateMedia({ colorScheme })
+          t.same(await faultsOf(tab.page), [], colorScheme)
+          await tab.screenshot(`${name}-${colorScheme}`)
+        }
+        await tab.page.setViewportSize({ width: 375, height: 740 })
+        t.equal(await tab.page.evaluate('Math.max(document.documentElement.scrollWidth, 375)'), 375)
+        await tab.screenshot(`${name}-telephone`)
+        t.same(tab.complaints, [])
+      },
+    )
+  }
+
+  t.test('the keyboard alone will do, and one sees where one is', async (t) => {
+    const { page, complaints } = await adminTab(t)
+    const focused = () =>
+      page.evaluate(`(() => {
+        const { tagName, innerText = '' } = document.activeElement
+        return tagName + ' ' + innerText.trim()
+      })()`)
+    const tabTo = async (wanted: RegExp) => {
+      for (let count = 0; count < 60; count++) {
+        await page.keyboard.press('Tab')
+        const outline = await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')
+        const radio = await page.evaluate('document.activeElement.type === "radio"')
+        if (outline === 'none' && !radio) t.fail(`${await focused()} does not show the focus`)
+        if (wanted.test(String(await focused()))) return
+      }
+      t.fail(`no way by Tab to ${wanted}`)
+    }
+    await page.goto(`${url}/console`)
+    await title(page, 'Overview')
+    await settled(page)
+    await tabTo(/^BUTTON Skip to the content$/)
+    await page.keyboard.press('Enter')
+    t.equal(await page.evaluate('document.activeElement.id'), 'main')
+    await page.reload()
+    await title(page, 'Overview')
+    await tabTo(/^A Not told$/)
+    await page.keyboard.press('Enter')
+    await title(page, 'Not told')
+    await until(async () => (await focused()) === 'H1 Not told', { what: 'the title to have the focus' })
+    await page.getByRole('row', { name: 'unknown-1' }).waitFor()
+    await tabTo(/^A \d{4}-/)
+    await page.keyboard.press('Enter')
+    await title(page, /^Entry/)
+    t.match(await focused(), /^H1 Entry NTF-/)
+    t.match(await page.title(), /^Entry NTF-.* – Notifications console$/)
+    await page.goBack()
+    await title(page, 'Not told')
+    t.same(complaints, [])
+  })
+
+  t.test('a token is asked for, told why it is refused, and kept in its tab alone', async (t) => {
+    const tab = await openTab(browser, url)
+    t.teardown(() => tab.close())
+    const { page } = tab
+    const paste = async (token: string) => {
+      await page.getByLabel('Token', { exact: true }).fill(token)
+      await page.getByRole('button', { name: 'Use it' }).click()
+    }
+    const said = (words: string) => page.getByRole('alert').filter({ hasText: words }).waitFor()
+    await page.goto(`${url}/console#/rules`)
+    await title(page, 'A token, please')
+    await said('shows data of members to administrators only')
+    t.same(await faultsOf(page), [])
+    await tab.screenshot('token')
+    await paste('two words')
+    await said('This is no token')
+    await paste('abc.def.ghi')
+    await said('The token is not valid.')
+    await paste(await idp.forge({ exp: 1 }))
+    await said('The token has expired.')
+    await paste(await idp.token())
+    await said(`The token needs the scope ${ADMIN_SCOPE}.`)
+    await paste(`Bearer ${admin}`)
+    await title(page, 'Rules')
+    await page.reload()
+    await title(page, 'Rules')
+    t.equal(await page.evaluate('localStorage.length + document.cookie.length'), 0)
+    const other = await page.context().newPage()
+    await other.goto(`${url}/console`)
+    await title(other, 'A token, please')
+    await page.getByRole('button', { name: 'Forget token' }).click()
+    await said('The token is forgotten.')
+    t.equal(await page.evaluate('sessionStorage.length'), 0)
+    t.same(
+      tab.complaints.filter((complaint) => !/40[13]/.test(complaint)),
+      [],
+      'nothing but the refusals themselves',
+    )
+  })
+
+  t.test('what members and producers write is shown, never run, and cannot hide', async (t) => {
+    const { page, complaints } = await adminTab(t)
+    const hostile = await locatorOf('hostile-1')
+    for (const path of [
+      '#/',
+      '#/log',
+      `#/log?eventType=${encodeURIComponent(HOSTILE.eventType)}`,
+      `#/log/${hostile}`,
+      `#/log/${await locatorOf('hostile-2')}`,
+      `#/parties/${encodeURIComponent(HOSTILE.partyLocator)}`,
+      `#/${encodeURIComponent(HOSTILE.eventType)}`,
+      '#/rejected',
+      '#/not-told',
+    ]) {
+      await page.goto(`${url}/console${path}`)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await settled(page)
+      t.equal(await page.evaluate('typeof attacked'), 'undefined', path)
+      t.equal(await page.locator('main img, main script, main svg, main iframe').count(), 0, path)
+      t.notMatch(await page.locator('main').innerText(), /\u202E/, path)
+    }
+    await page.goto(`${url}/console#/log/${hostile}`)
+    await page.getByText(HOSTILE.eventType).first().waitFor()
+    await page.getByText('party-[U+202E]gpj.<script>').first().waitFor()
+    t.same(complaints, [])
+  })
+
+  t.test('the log is searched by its filters, and paged to its end', async (t) => {
+    const { page, complaints } = await adminTab(t)
+    await page.goto(`${url}/console#/log`)
+    const rows = page.getByRole('region', { name: 'Log entries' }).locator('tbody tr')
+    await page.getByRole('status').filter({ hasText: '50 entries, and more' }).waitFor()
+    await page.getByRole('button', { name: 'Show more' }).click()
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^66 entries$/ })
+      .waitFor()
+    t.equal(await rows.count(), 66)
+    t.equal(await page.getByRole('button', { name: 'Show more' }).count(), 0)
+    await page.getByLabel('Status').selectOption('SKIPPED')
+    await page.getByLabel('Event type').fill('invoice.overdue')
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^1 entry$/ })
+      .waitFor()
+    t.match(await rows.innerText(), /no-email-1/)
+    t.match(page.url(), /#\/log\?eventType=invoice.overdue&status=SKIPPED$/)
+    await page.getByRole('link', { name: 'Clear' }).click()
+    await page.getByLabel('From').fill('2099-01-01T00:00:00')
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^0 entries$/ })
+      .waitFor()
+    await page.getByLabel('Event id or locator').fill(await locatorOf('opted-out'))
+    await page.keyboard.press('Enter')
+    await page.getByText('The party asked not to be told of events of this type.').first().waitFor()
+    t.same(complaints, [])
+  })
+
+  t.test('those who were not told are narrowed down and saved as a file', async (t) => {
+    const { page, complaints } = await adminTab(t)
+    await page.goto(`${url}/console#/not-told`)
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^4 members$|^5 members$/ })
+      .waitFor()
+    await page.getByRole('row', { name: 'error-1' }).waitFor()
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download as CSV' }).click(),
+    ])
+    t.equal(download.suggestedFilename(), 'not-told.csv')
+    const csv = await readFile(await download.path(), 'utf8')
+    t.match(csv, /^createdAt,locator,eventId,partyLocator,/)
+    for (const eventId of ['opted-out', 'no-email', 'unknown', 'given-up']) t.match(csv, `,${eventId},`)
+    await page.getByLabel('Rule').fill('no-email')
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^1 member$/ })
+      .waitFor()
+    t.same(complaints, [])
+  })
+
+  t.test('the overview counts what happens while it is looked at, by what one chooses', async (t) => {
+    const { page, complaints } = await adminTab(t)
+    await page.clock.install()
+    await page.goto(`${url}/console`)
+    const all = page.getByRole('link', { name: /^All/ })
+    const before = Number((await all.innerText()).match(/\d+/)?.[0])
+    await world.publish(Array.from({ length: 5 }, () => anEvent({ eventType: 'payment.void' })))
+    await world.caughtUp()
+    await until(
+      async () => {
+        await page.clock.fastForward(10_000)
+        return (await all.innerText()).includes(String(before + 5))
+      },
+      { what: 'the new entries to be counted', timeoutMs: 15_000, intervalMs: 500 },
+    )
+    await page.getByText('Event type', { exact: true }).click()
+    await page.getByText('payment.void').first().waitFor()
+    await page.getByText('7 days', { exact: true }).click()
+    await page.getByRole('img', { name: /^Bar chart over time/ }).waitFor()
+    t.match(await page.getByRole('img').getAttribute('aria-label'), /5 payment\.void/)
+    t.same(complaints, [])
+  })
+}
+
+/** Waits until all that a view asked for is there. */
+async function settled(page: Page): Promise<void> {
+  await page.getByText('Loading …').first().waitFor({ state: 'hidden' })
+}
+
+/** What axe finds that keeps people out, in words. */
+async function faultsOf(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source)
+  const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`)
+}
