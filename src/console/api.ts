@@ -35,9 +35,16 @@ export async function read<Data>(path: readonly string[], query: Query, signal: 
     if (signal.aborted) throw error
     throw new RequestError(0, 'The service does not answer.')
   })
-  if (!response.ok) throw new RequestError(response.status, await problemOf(response))
-  return response.json()
+  if (!response.ok) {
+    const isUnasked = response.status === 401 && held === null
+    throw new RequestError(response.status, isUnasked ? TOKEN_WANTED : await problemOf(response))
+  }
+  return response.json().catch(() => {
+    throw new RequestError(response.status, 'The answer cannot be read.')
+  })
 }
+
+const TOKEN_WANTED = 'This service shows data of members to administrators only.'
 
 /** The words of an RFC 9457 problem. */
 async function problemOf(response: Response): Promise<string> {

@@ -25,10 +25,9 @@ const VIEWS = [
 export function App() {
   const route = useRoute()
   const [why, setWhy] = useState<string | null>(null)
-  const refused = useCallback(({ status, message }: RequestError) => {
-    const isFirst = status === 401 && token.get() === null
+  const refused = useCallback(({ message }: RequestError) => {
     token.clear()
-    setWhy(isFirst ? 'This service shows data of members to administrators only.' : message)
+    setWhy(message)
   }, [])
   const forget = () => {
     token.clear()

@@ -48,13 +48,17 @@ function readout({ startsS, series }: Table, stepS: number, at: number): string 
   return `${span}:  ${counts.length === 0 ? 'none' : counts.join(', ')}`
 }
 
-/** Each series on top of those before it, the topmost first: it is drawn first, and covered by the others. */
+/**
+ * Each series on top of those before it, the topmost first: it is drawn first, and covered by the others. What is not
+ * there is not drawn: it would shine through at the edges of what covers it.
+ */
 function stacked({ startsS, series }: Table): UPlot.AlignedData {
   const sums = startsS.map(() => 0)
   const levels = series.map(({ counts }) =>
     counts.map((count, i) => {
-      sums[i] = (sums[i] ?? 0) + count
-      return sums[i] ?? 0
+      const level = (sums[i] ?? 0) + count
+      sums[i] = level
+      return count === 0 ? null : level
     }),
   )
   return [[...startsS], ...levels.reverse()]
@@ -95,7 +99,7 @@ function optionsOf(
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
     scales: {
       x: { range: (_, min, max) => [min, max + stepS] },
-      y: { range: (_, __, max) => [0, Math.max(max, 1)] },
+      y: { range: (_, __, max) => [0, Math.max(max * 1.08, 1)] },
     },
     axes: [
       {

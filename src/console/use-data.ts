@@ -1,4 +1,4 @@
-import { useCallback, useContext, useEffect, useState } from 'preact/hooks'
+import { useCallback, useContext, useEffect, useRef, useState } from 'preact/hooks'
 import type { Page } from '../core/shown.ts'
 import { type Query, RequestError, read } from './api.ts'
 import { Refused } from './session.ts'
@@ -54,6 +54,7 @@ export function usePages<Item>(path: readonly string[], query: Query): Pages<Ite
   const [loaded, setLoaded] = useState<Loaded<readonly Item[]>>(NOTHING)
   const [cursor, setCursor] = useState<string | null>(null)
   const load = useLoad<Page<Item>>(path, query)
+  const stop = useRef(new AbortController())
 
   const readOn = useCallback(
     async (held: readonly Item[], after: string | null, signal: AbortSignal) => {
@@ -75,14 +76,14 @@ export function usePages<Item>(path: readonly string[], query: Query): Pages<Ite
     [load],
   )
   useEffect(() => {
-    const stop = new AbortController()
+    stop.current = new AbortController()
     setCursor(null)
-    readOn([], null, stop.signal)
-    return () => stop.abort()
+    readOn([], null, stop.current.signal)
+    return () => stop.current.abort()
   }, [readOn])
 
   const canReadOn = cursor !== null && !loaded.isLoading
-  const more = () => void readOn(loaded.data ?? [], cursor, new AbortController().signal)
+  const more = () => void readOn(loaded.data ?? [], cursor, stop.current.signal)
   return { ...loaded, more: canReadOn ? more : null }
 }
 

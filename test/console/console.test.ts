@@ -267,7 +267,8 @@ async function testConsole(): Promise<void> {
   })
 
   t.test('the overview counts what happens while it is looked at, by what one chooses', async (t) => {
-    const { page, complaints } = await adminTab(t)
+    const tab = await adminTab(t)
+    const { page, complaints } = tab
     await page.clock.install()
     await page.goto(`${url}/console`)
     const all = page.getByRole('link', { name: /^All/ })
@@ -283,7 +284,12 @@ async function testConsole(): Promise<void> {
     )
     await page.getByText('Event type', { exact: true }).click()
     await page.getByText('payment.void').first().waitFor()
+    await page.mouse.move(900, 420)
+    await tab.screenshot('overview-event-type')
+    await page.getByText('Reason', { exact: true }).click()
+    await page.getByText('party not found').first().waitFor()
     await page.getByText('7 days', { exact: true }).click()
+    await page.getByText('Event type', { exact: true }).click()
     await page.getByRole('img', { name: /^Bar chart over time/ }).waitFor()
     t.match(await page.getByRole('img').getAttribute('aria-label'), /5 payment\.void/)
     t.same(complaints, [])

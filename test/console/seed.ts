@@ -1,3 +1,4 @@
+import { until } from '../stack/until.ts'
 import { anEvent, type World } from '../stack/world.ts'
 
 /** What members, or whoever writes events, might try: markup, a script, text that is turned around. */
@@ -10,14 +11,15 @@ export const HOSTILE = {
 
 /** Everything that can become of an event, messages that are none, and changes of preferences. */
 export async function seed(world: World, url: string, authorization: string): Promise<void> {
-  const prefer = async (preferences: object) => {
-    const response = await fetch(`${url}/preferences/party-7`, {
-      method: 'PUT',
-      headers: { 'content-type': 'application/json', authorization },
-      body: JSON.stringify(preferences),
-    })
-    if (!response.ok) throw new Error(`preferences: ${response.status}`)
-  }
+  const prefer = (preferences: object) =>
+    until(
+      async () => {
+        const headers = { 'content-type': 'application/json', authorization }
+        const body = JSON.stringify(preferences)
+        return (await fetch(`${url}/preferences/party-7`, { method: 'PUT', headers, body })).ok
+      },
+      { what: 'the service to take preferences', timeoutMs: 30_000 },
+    )
   await prefer({ preferredChannel: 'SMS' })
   await prefer({ preferredChannel: 'EMAIL', optedOutEvents: ['claim.paid'], phone: '+41 44 000 00 00' })
   const { eventType, partyLocator, reason, value } = HOSTILE

@@ -185,6 +185,33 @@ t.test('unknown paths and wrong methods are told without a token', async (t) => 
   }
 })
 
+const CONSOLE_DATA = [
+  '/console/data/counts',
+  '/console/data/rules',
+  '/console/data/log/list',
+  `/console/data/log/${known}`,
+  '/console/data/not-told?since=2026-01-01T00:00:00Z',
+  '/console/data/preferences/party-1',
+  '/console/data/rejected',
+]
+
+t.test("the console's data asks for the same tokens as the log, what holds no data for none", async (t) => {
+  for (const path of CONSOLE_DATA) {
+    for (const [authorization, status] of [
+      [undefined, 401],
+      [BAD, 401],
+      [MEMBER, 403],
+      [ADMIN, 200],
+    ] as const) {
+      const headers: Record<string, string> = authorization === undefined ? {} : { authorization }
+      t.equal((await exchange(management, { method: 'GET', path, headers })).status, status, path)
+    }
+  }
+  for (const path of ['/console', '/metrics', '/openapi.json', '/docs']) {
+    t.equal((await exchange(management, { method: 'GET', path })).status, 200, path)
+  }
+})
+
 t.test('with the database down, only what needs it is 503', async (t) => {
   const down = await world.serve({ ...env, DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' })
   for (const [operation, { cases }] of Object.entries(TABLE)) {
@@ -199,6 +226,11 @@ t.test('with the database down, only what needs it is 503', async (t) => {
     const needless = ['/healthz', '/send', '/preferences'].includes(template)
     t.equal(answer.status, needless ? good.status : 503, operation)
     t.equal(check(method.toUpperCase(), template, answer), null)
+  }
+  const downManagement = String((await down.logged(/^the management listener is up$/)).url)
+  for (const path of CONSOLE_DATA) {
+    const headers = { authorization: ADMIN }
+    t.equal((await exchange(downManagement, { method: 'GET', path, headers })).status, 503, path)
   }
   const response = await fetch(`${down.url}/log/list`)
   t.equal(response.status, 401, 'who may not ask is not told about the database')

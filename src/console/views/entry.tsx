@@ -40,17 +40,12 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
         ) : (
           <>
             <p class="reason">
-              <Value of={last.because ?? entry.failureReason ?? last.why} />
+              <Value of={reasonOf(entry, last)} />
             </p>
             <p class="sentence">
               <Value of={last.why} />
             </p>
           </>
-        )}
-        {last?.sendError && (
-          <p>
-            The sender refused: <Value of={last.sendError} />
-          </p>
         )}
       </section>
       <div class="columns">
@@ -118,6 +113,11 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
       </section>
     </>
   )
+}
+
+/** In a few words. What failed says more of itself than the rule for whatever fails. */
+function reasonOf({ status, failureReason }: ExplainedLogEntry, { because, why }: ExplainedDecision): string {
+  return (status === 'FAILED' ? failureReason : (because ?? failureReason)) ?? why
 }
 
 function NoText({ of: { decisions } }: { of: ExplainedLogEntry }) {

@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { type ExplainedNotTold, NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../../core/not-told.ts'
 import type { Page } from '../../core/shown.ts'
 import type { Query } from '../api.ts'
@@ -68,7 +68,10 @@ export function NotToldView({ query: { days = '7', eventType, rule } }: Route) {
               <Badge of={entry.status} />
             </td>
             <td class="wide">
-              <Value of={entry.because ?? entry.failureReason} />
+              <Value
+                of={entry.status === 'FAILED' ? entry.failureReason : (entry.because ?? entry.failureReason)}
+              />
+              {entry.status === 'FAILED' && <span class="faint"> Given up.</span>}
             </td>
             <td>
               <Value of={entry.ruleId} mono />
@@ -91,15 +94,17 @@ function Download({ query }: { query: Query }) {
   const load = useLoad<Page<ExplainedNotTold>>(['not-told'], { ...query, limit: PAGE_ITEMS })
   const [state, setState] = useState<{ words: string; problem: string | null; isBusy: boolean } | null>(null)
 
+  const stop = useRef(new AbortController())
+  useEffect(() => () => stop.current.abort(), [])
+
   async function download(): Promise<void> {
     const lines = [NOT_TOLD_CSV_HEAD]
     const found = () => counted(lines.length - 1, 'member', 'members')
     for (let cursor: string | null | undefined; cursor !== null && lines.length <= DOWNLOAD_ITEMS_MAX; ) {
       setState({ words: `${found()} so far …`, problem: null, isBusy: true })
-      const told = await load({ cursor }, new AbortController().signal)
-      if (told?.data === undefined) {
-        return setState({ words: '', problem: told?.problem ?? null, isBusy: false })
-      }
+      const told = await load({ cursor }, stop.current.signal)
+      if (told === null) return
+      if (told.data === undefined) return setState({ words: '', problem: told.problem, isBusy: false })
       lines.push(...told.data.items.map(notToldCsvLine))
       cursor = told.data.nextCursor
       if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
