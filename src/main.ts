@@ -32,6 +32,14 @@ const EXPECTED = [
 const program = new Command('notifications-service')
   .description('Turns domain events from Kafka into member messages and writes one log row for each.')
   .showHelpAfterError()
+  .addHelpText(
+    'after',
+    `
+Exit codes: 0 done, 1 it could not be done, or something is wrong, 2 wrong usage. Each command's --help has its own.
+
+Example:
+  $ notifications-service doctor`,
+  )
   .addCommand(serveCommand, { isDefault: true })
   .addCommand(migrateCommand)
   .addCommand(replayCommand)

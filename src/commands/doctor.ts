@@ -16,7 +16,7 @@ export const doctorCommand = new Command('doctor')
   .option('--json', 'print one JSON object instead of text')
   .addHelpText(
     'after',
-    '\nExit code 1 if anything is wrong, else 0. It changes nothing.\n\nExample:\n  $ notifications-service doctor --json | jq .checks',
+    '\nIt changes nothing.\nExit codes: 0 all is well, 1 something is wrong, 2 wrong usage.\n\nExample:\n  $ notifications-service doctor --json | jq .checks',
   )
   .action(doctor)
 

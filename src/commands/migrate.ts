@@ -5,7 +5,10 @@ import { createLog } from '../telemetry/log.ts'
 
 export const migrateCommand = new Command('migrate')
   .description('bring the database schema up to date')
-  .addHelpText('after', '\nExample:\n  $ DATABASE_URL=… notifications-service migrate')
+  .addHelpText(
+    'after',
+    '\nExit codes: 0 the schema is up to date, 1 it could not be brought there, 2 wrong usage.\n\nExample:\n  $ DATABASE_URL=… notifications-service migrate',
+  )
   .action(runMigrations)
 
 async function runMigrations(): Promise<void> {

@@ -39,12 +39,20 @@ const list = filtered(new Command('list'))
   .option('--all', 'also those that a redrive has settled')
   .option('--limit <count>', 'how many at most', count, 100)
   .option('--json', 'one JSON object a line')
+  .addHelpText(
+    'after',
+    helpOf('0 listed, 1 it could not be read, 2 wrong usage', 'list --topic claims --since 2026-01-31'),
+  )
   .action(listRejected)
 
 const show = new Command('show')
   .description('show one rejected message whole: it may hold personal data')
   .argument('<id>', 'its id, as listed', id)
   .option('--json', 'as JSON: bytes as base64, and as text where they are text')
+  .addHelpText(
+    'after',
+    helpOf('0 shown, 1 there is none of this id, or it could not be read, 2 wrong usage', 'show 42'),
+  )
   .action(showRejected)
 
 const redrive = filtered(new Command('redrive'))
@@ -55,6 +63,13 @@ const redrive = filtered(new Command('redrive'))
   .option('--yes', 'do not ask first')
   .option('--by <name>', 'who is recorded to have done it; unset, the name of the account')
   .option('--json', 'one JSON object a line')
+  .addHelpText(
+    'after',
+    helpOf(
+      '0 all were redriven, whatever came of it, 1 one that was named could not be, 2 wrong usage',
+      'redrive --code refused-by-database --dry-run',
+    ),
+  )
   .action(redriveRejected)
 
 export const rejectedCommand = new Command('rejected')
@@ -62,6 +77,11 @@ export const rejectedCommand = new Command('rejected')
   .addCommand(list)
   .addCommand(show)
   .addCommand(redrive)
+  .addHelpText('after', '\nExample:\n  $ notifications-service rejected list')
+
+function helpOf(exitCodes: string, example: string): string {
+  return `\nExit codes: ${exitCodes}.\n\nExample:\n  $ notifications-service rejected ${example}`
+}
 
 function filtered(command: Command): Command {
   return command

@@ -30,9 +30,10 @@ export const replayCommand = new Command('replay')
     `
 Each row is made from its decisions and the templates of their time, and each decision is made again by the rule table
 of its time. Decisions are never changed, and a row that no decision explains is left alone.
-Exit code: 0 if nothing differs (any more), 1 if something does, 2 for wrong usage.
+Exit codes: 0 nothing differs (any more), 1 something does, 2 wrong usage.
 
-Example: replay --verify`,
+Example:
+  $ notifications-service replay --verify`,
   )
   .action(runReplay)
 

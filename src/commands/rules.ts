@@ -6,6 +6,7 @@ import { historyCommand } from './rules/history.ts'
 
 export const rulesCommand = new Command('rules')
   .description('check the rule table, say what a change to it means, and what was in force')
+  .addHelpText('after', '\nExample:\n  $ notifications-service rules check')
   .addCommand(backtestCommand)
   .addCommand(checkCommand)
   .addCommand(diffCommand)

@@ -9,7 +9,7 @@ export const serveCommand = new Command('serve')
   .description('consume events, retry failed notifications and serve HTTP until told to stop')
   .addHelpText(
     'after',
-    '\nExample:\n  $ DATABASE_URL=… MQ_BROKERS=… POLICY_ADMIN_URL=… notifications-service serve',
+    '\nExit codes: 0 told to stop, and stopped in order, 1 it cannot go on, or not stop in time, 2 wrong usage.\n\nExample:\n  $ DATABASE_URL=… MQ_BROKERS=… POLICY_ADMIN_URL=… notifications-service serve',
   )
   .showHelpAfterError()
   .action(serve)

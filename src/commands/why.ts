@@ -12,7 +12,7 @@ export const whyCommand = new Command('why')
   .option('--json', 'as GET /log/{locator} shows it')
   .addHelpText(
     'after',
-    '\nDATABASE_URL says which database.\n\nExample:\n  $ notifications-service why NTF-0196f3a2-7c1e-7b3a-9d55-3f6f0c2b8a11',
+    '\nDATABASE_URL says which database.\nExit codes: 0 it was said, 1 there is no such entry, or it could not be read, 2 wrong usage.\n\nExample:\n  $ notifications-service why NTF-0196f3a2-7c1e-7b3a-9d55-3f6f0c2b8a11',
   )
   .action(why)
 

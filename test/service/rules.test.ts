@@ -36,6 +36,34 @@ t.test('rules check accepts what is shipped, and says how much the promises cove
   t.equal(code, 0)
 })
 
+t.test('check and diff say the same as JSON', async (t) => {
+  const { table } = aCopy(t, withoutOptedOut)
+  const checked = await rules('check', '--table', table, '--json')
+  t.equal(checked.code, 1)
+  t.match(JSON.parse(checked.stdout), [
+    { file: /dispatch\.csv$/, faults: [], summary: String },
+    { file: /examples\.csv$/, faults: [String, String], summary: /8 of 8 rules/ },
+    { file: /envelope\.json$/, faults: [], summary: String },
+  ])
+  const { code, stdout } = await rules(
+    'diff',
+    '--against',
+    join(RULES, 'dispatch.csv'),
+    '--table',
+    table,
+    '--json',
+  )
+  t.equal(code, 0)
+  const { changes, moved, reworded, sentences } = JSON.parse(stdout)
+  t.match(changes[0], {
+    situation: { optedOut: true },
+    eventTypes: ['any other event type'],
+    before: { outcome: 'SKIP', ruleId: 'opted-out' },
+  })
+  t.same([moved, reworded], [[], []])
+  t.equal(sentences[0], `${changes.length} situations change`)
+})
+
 t.test('rules check names the faults of all three files at once, and exits with 1', async (t) => {
   const { dir, table } = aCopy(t, withoutOptedOut)
   const envelope = join(dir, 'envelope.json')

@@ -22,6 +22,7 @@ export const backtestCommand = new Command('backtest')
     'after',
     `
 An event counts once, by its first decision: retries follow from it. DATABASE_URL says which database.
+Exit codes: 0 decided anew, 1 the table is at fault or nothing could be read, 2 wrong usage.
 
 Example:
   $ notifications-service rules backtest --table candidate.csv --since 7d`,

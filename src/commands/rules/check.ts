@@ -10,6 +10,7 @@ export const checkCommand = new Command('check')
   .option('--table <file>', 'the rule table', RULE_TABLE)
   .option('--promises <file>', 'what the rule table promises', PROMISES)
   .option('--envelope <file>', 'the envelope map', ENVELOPE_MAP)
+  .option('--json', 'as one JSON value: the faults, warnings and summary of each file')
   .addHelpText(
     'after',
     `
@@ -24,6 +25,7 @@ interface Options {
   readonly table: string
   readonly promises: string
   readonly envelope: string
+  readonly json?: true
 }
 
 async function check(options: Options): Promise<void> {
@@ -34,20 +36,20 @@ async function check(options: Options): Promise<void> {
   ])
   const { table, promises } = await reviewRules(texts[0], texts[1], TEMPLATE_EVENT_TYPES)
   const reviews = [
-    report(options.table, table),
-    report(options.promises, promises),
-    report(options.envelope, reviewEnvelope(texts[2])),
+    { file: relative('', options.table), ...table },
+    { file: relative('', options.promises), ...promises },
+    { file: relative('', options.envelope), ...reviewEnvelope(texts[2]) },
   ]
-  if (reviews.includes(false)) process.exitCode = 1
+  if (options.json) process.stdout.write(`${JSON.stringify(reviews)}\n`)
+  else for (const review of reviews) report(review)
+  if (reviews.some(({ faults }) => faults.length > 0)) process.exitCode = 1
 }
 
-/** Says what is to be said of a file; false if it has faults. */
-function report(file: string, { faults, warnings, summary }: FileReview): boolean {
-  const name = relative('', file)
+/** Says what is to be said of a file. */
+function report({ file: name, faults, warnings, summary }: FileReview & { file: string }): void {
   for (const warning of warnings) process.stderr.write(`${name}: warning: ${warning}\n`)
   if (faults.length > 0) process.stderr.write(`${name} has ${listFaults(faults)}\n`)
   if (summary !== null) process.stdout.write(`${name}: ${summary}\n`)
-  return faults.length === 0
 }
 
 function reviewEnvelope(jsonText: string): FileReview {

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { Command, Option } from 'commander'
-import { type Change, diffRuleTables } from '../../core/rules/diff.ts'
+import { type Change, diffRuleTables, type RuleTableDiff } from '../../core/rules/diff.ts'
 import { diffToMarkdown } from '../../core/rules/diff-markdown.ts'
 import { describeDiff } from '../../core/rules/diff-text.ts'
 import { RULE_TABLE, readText, ruleTableOf } from '../../rule-files.ts'
@@ -24,7 +24,8 @@ export const diffCommand = new Command('diff')
       'exit with 1 if anything becomes a SEND, or is one no longer',
     ).choices(Object.keys(DIRECTIONS)),
   )
-  .option('--markdown', 'as Markdown, for a pull request')
+  .addOption(new Option('--markdown', 'as Markdown, for a pull request').conflicts('json'))
+  .option('--json', 'as one JSON value')
   .addHelpText(
     'after',
     `
@@ -41,17 +42,40 @@ interface Options {
   readonly table: string
   readonly failOn?: keyof typeof DIRECTIONS
   readonly markdown?: true
+  readonly json?: true
 }
 
-async function diff({ against, table, failOn, markdown }: Options): Promise<void> {
+async function diff({ against, table, failOn, markdown, json }: Options): Promise<void> {
   const before = await ruleTableOf(await readBefore(against, table), `the rule table of ${against}`)
   const after = await ruleTableOf(await readText(table))
   const difference = diffRuleTables(before, after)
-  process.stdout.write(markdown ? diffToMarkdown(difference) : `${describeDiff(difference).join('\n')}\n`)
+  if (json) process.stdout.write(`${JSON.stringify(asValue(difference))}\n`)
+  else
+    process.stdout.write(markdown ? diffToMarkdown(difference) : `${describeDiff(difference).join('\n')}\n`)
   if (failOn === undefined) return
   const failing = difference.changes.filter(DIRECTIONS[failOn])
   if (failing.length > 0) {
     diffCommand.error(`${failOn}: ${failing.length} of the situations that change must not`)
+  }
+}
+
+/** For programs: event types in words, rules by their ids, and the sentences that people get. */
+function asValue(difference: RuleTableDiff) {
+  const change = ({ situation, eventClasses, before, after }: Change) => ({
+    situation,
+    eventTypes: eventClasses.flatMap(({ members }) => members),
+    before,
+    after,
+  })
+  return {
+    changes: difference.changes.map(change),
+    moved: difference.moved.map(change),
+    reworded: difference.reworded.map(({ before, after }) => ({
+      ruleId: after.id,
+      before: before.because,
+      after: after.because,
+    })),
+    sentences: describeDiff(difference),
   }
 }
 

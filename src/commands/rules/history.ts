@@ -15,7 +15,7 @@ export const historyCommand = new Command('history')
   .option('--json', 'as one JSON value')
   .addHelpText(
     'after',
-    '\nDATABASE_URL says which database.\n\nExample:\n  $ notifications-service rules history --at 2026-01-31',
+    '\nDATABASE_URL says which database.\nExit codes: 0 it was said, 1 none was in force, or it could not be read, 2 wrong usage.\n\nExample:\n  $ notifications-service rules history --at 2026-01-31',
   )
   .action(history)
 
