@@ -11,7 +11,9 @@ export interface Arena {
   readonly client: pg.Client
   /** The real names of the topics. */
   readonly topics: Record<TopicName, string>
-  /** Starts a side here; it is stopped at the end. */
+  /** The consumer group of a side. */
+  groupIdOf(side: Side): string
+  /** Starts a side here, once more if it runs already; it is stopped at the end. */
   start(side: Side): Promise<Running>
 }
 
@@ -23,20 +25,22 @@ export async function inArena<T>(
   brokers: string,
   contacts: Contacts,
   use: (arena: Arena) => Promise<T>,
+  partitionCount = PARTITION_COUNT,
 ): Promise<T> {
   const [database, topics] = await Promise.all([
     createMigratedDatabase(),
-    createTopics(brokers, { claims: PARTITION_COUNT, billing: PARTITION_COUNT, enrollment: PARTITION_COUNT }),
+    createTopics(brokers, { claims: partitionCount, billing: partitionCount, enrollment: partitionCount }),
   ])
   const client = new pg.Client({ connectionString: database.url })
   await client.connect()
   const started: Running[] = []
+  const groupIdOf = (side: Side) => topics.claims.replace('claims', side.name)
   const start = async (side: Side) => {
     const running = await side.start({
       DATABASE_URL: database.url,
       MQ_BROKERS: brokers,
       MQ_TOPICS: Object.values(topics).join(','),
-      MQ_GROUP_ID: topics.claims.replace('claims', side.name),
+      MQ_GROUP_ID: groupIdOf(side),
       POLICY_ADMIN_URL: contacts.url,
     })
     started.push(running)
@@ -44,7 +48,7 @@ export async function inArena<T>(
   }
   try {
     await insertPreferences(client)
-    return await use({ client, topics, start })
+    return await use({ client, topics, groupIdOf, start })
   } finally {
     await Promise.all(started.map((running) => running.stop()))
     await client.end()

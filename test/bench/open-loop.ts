@@ -7,9 +7,15 @@ import type { BenchEvent, TopicName } from './events.ts'
 export type Schedule = ReadonlyMap<string, readonly number[]>
 
 const TICK_MS = 5
+/** A request may carry 1 MB for each partition. */
+const SEND_COUNT_MAX = 2_000
 
 /** Publishes events into fresh topics, of which it is the only producer. */
-export async function createPublisher(brokers: string, topics: Record<TopicName, string>) {
+export async function createPublisher(
+  brokers: string,
+  topics: Record<TopicName, string>,
+  partitionCount = PARTITION_COUNT,
+) {
   const kafka = new kafkajs.Kafka({ brokers: brokers.split(','), logLevel: kafkajs.logLevel.NOTHING })
   const producer = kafka.producer({ allowAutoTopicCreation: false })
   await producer.connect()
@@ -19,7 +25,7 @@ export async function createPublisher(brokers: string, topics: Record<TopicName,
     const byTopic = new Map<string, { key: string; value: string; partition: number }[]>()
     for (const [i, { topic, key, value }] of events.entries()) {
       const name = topics[topic]
-      const partition = Number(key.slice(-6)) % PARTITION_COUNT
+      const partition = Number(key.slice(-6)) % partitionCount
       append(byTopic, name, { key, value, partition })
       append(schedule, `${name}/${partition}`, dueMs(i))
     }
@@ -29,8 +35,11 @@ export async function createPublisher(brokers: string, topics: Record<TopicName,
 
   return {
     schedule: schedule as Schedule,
-    /** All at once. */
-    publish: (events: readonly BenchEvent[]) => send(events, () => performance.now()),
+    /** All as fast as the broker takes them. */
+    publish: async (events: readonly BenchEvent[]): Promise<void> => {
+      for (let first = 0; first < events.length; first += SEND_COUNT_MAX)
+        await send(events.slice(first, first + SEND_COUNT_MAX), () => performance.now())
+    },
     /** Each at its own moment, however slow the broker is: where a send takes long, the next one has the more to carry. */
     publishAtRate: async (events: readonly BenchEvent[], eventsPerSecond: number): Promise<void> => {
       const startMs = performance.now()

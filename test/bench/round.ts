@@ -148,7 +148,8 @@ async function measure(
   }
 }
 
-async function processed(client: pg.Client): Promise<number> {
+/** How many messages lie behind the checkpoints. */
+export async function processed(client: pg.Client): Promise<number> {
   const { rows } = await client.query(
     'SELECT coalesce(sum("offset" + 1), 0)::integer AS count FROM notifications.projection_checkpoints',
   )
