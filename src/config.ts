@@ -150,9 +150,9 @@ export const variables = z.object({
     description: 'Partitions worked on at the same time',
     example: '3',
   }),
-  BATCH_MAX: integer(1, 5_000).prefault('500').meta({
+  BATCH_MAX: integer(1, 5_000).prefault('1000').meta({
     description: 'Messages of one transaction at most',
-    example: '500',
+    example: '1000',
   }),
   POLICY_ADMIN_URL: secret(
     'an http:// or https:// URL without credentials, query and fragment',

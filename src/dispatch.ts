@@ -86,12 +86,13 @@ async function decideAll(
   heartbeat: () => Promise<void>,
 ): Promise<Entry[]> {
   if (events.length === 0) return []
+  const parties = partiesOf(events)
   const { logged, preferences } = await needs.lookUp(
     events.map(({ event }) => event.eventId),
-    partiesOf(events),
+    parties,
   )
   const fresh = logged.size === 0 ? events : events.filter(({ event }) => !logged.has(event.eventId))
-  const contacts = await needs.contactsOf(partiesOf(fresh), heartbeat)
+  const contacts = await needs.contactsOf(fresh === events ? parties : partiesOf(fresh), heartbeat)
   const entries = fresh.map(({ event, offset }) => {
     const party = event.partyLocator
     const contact = party === null ? undefined : contacts.get(party)
@@ -109,7 +110,11 @@ async function decideAll(
 }
 
 function partiesOf(events: readonly Located[]): string[] {
-  return [...new Set(events.flatMap(({ event }) => event.partyLocator ?? []))]
+  const parties = new Set<string>()
+  for (const { event } of events) {
+    if (event.partyLocator !== null) parties.add(event.partyLocator)
+  }
+  return [...parties]
 }
 
 /** Any total order does, so long as every consumer uses the same. */

@@ -42,7 +42,7 @@ t.test('the required variables alone give every default of the specification', a
     retry: { maxAgeMs: 86_400_000, maxAttempts: 3 },
     logLevel: 'info',
     gitCommit: null,
-    batchMax: 500,
+    batchMax: 1_000,
     shutdownGraceMs: 20_000,
     warnings: [],
   })

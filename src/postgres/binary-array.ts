@@ -9,6 +9,13 @@ const NULL_LENGTH = -1
 /** The first byte of a jsonb in binary; its text follows. */
 const JSONB_VERSION = 1
 const NUMBER_BYTES_MAX = 8
+/** UTF-8 takes so much for one UTF-16 code unit. */
+const CODE_UNIT_BYTES_MAX = 3
+
+/** Where arrays are written until their size is known: cheaper than to measure each string first. */
+let scratch = Buffer.allocUnsafe(64 * 1024)
+/** It grows with what is written; an array that may take more has a buffer of its own. */
+const SCRATCH_BYTES_MAX = 4 * 1024 * 1024
 
 /**
  * A one-dimensional array in PostgreSQL's binary format, as `array_recv` takes it. As text, every element would have to
@@ -16,21 +23,27 @@ const NUMBER_BYTES_MAX = 8
  * bigints or their digits.
  */
 export function binaryArray(type: ArrayType, values: readonly ArrayElement[]): Buffer {
-  const bytes = Buffer.allocUnsafe(sizeMax(values))
+  const bytes = withRoom(sizeMax(values))
   const [dimensionCount, mayHoldNulls, firstIndex] = [1, 1, 1]
   let end = 0
   for (const field of [dimensionCount, mayHoldNulls, OID[type], values.length, firstIndex]) {
     end = bytes.writeInt32BE(field, end)
   }
   for (const value of values) end = writeElement(bytes, end, type, value)
-  return bytes.subarray(0, end)
+  return bytes === scratch ? Buffer.copyBytesFrom(bytes, 0, end) : bytes.subarray(0, end)
+}
+
+function withRoom(size: number): Buffer {
+  if (size > SCRATCH_BYTES_MAX) return Buffer.allocUnsafe(size)
+  if (size > scratch.length) scratch = Buffer.allocUnsafe(size)
+  return scratch
 }
 
 function sizeMax(values: readonly ArrayElement[]): number {
   let size = HEADER_BYTES
   for (const value of values) {
     // A number may come as its digits, which can be fewer than its bytes.
-    const textBytes = typeof value === 'string' ? 1 + Buffer.byteLength(value) : 0
+    const textBytes = typeof value === 'string' ? 1 + value.length * CODE_UNIT_BYTES_MAX : 0
     size += LENGTH_BYTES + Math.max(textBytes, NUMBER_BYTES_MAX)
   }
   return size

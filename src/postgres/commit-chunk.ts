@@ -53,9 +53,8 @@ export async function writeRows(
   chunk: DecidedChunk,
   deliver: Deliver,
 ): Promise<readonly Entry[]> {
-  const locators = await insertEntries(tx, chunk.entries)
+  const inserted = await insertEntries(tx, chunk.entries)
   await insertRejectedMessages(tx, chunk.topic, chunk.partition, chunk.rejected)
-  const inserted = chunk.entries.filter((entry) => locators.has(entry.locator))
   const deliveries = await deliver(inserted)
   await markSendFailures(tx, deliveries)
   await insertDecisions(tx, inserted, deliveries, chunk)

@@ -3,7 +3,9 @@ import { z } from 'zod'
 import type { DecidedChunk } from '../core/chunk.ts'
 import type { Entry } from '../core/entry.ts'
 import { storable } from '../core/text.ts'
-import { columnOf } from './columns.ts'
+import { arrayOf, columnOf } from './columns.ts'
+
+const nothing = z.object({})
 
 /** What became of handing a row to its sender; both null where the channel has no sender. */
 export interface Delivery {
@@ -15,17 +17,17 @@ export interface Delivery {
 export type Provenance = Pick<DecidedChunk, 'topic' | 'partition' | 'ruleTableRevision'>
 
 /**
- * Inserts log rows in one statement and returns the locators of those that were really inserted: a row whose event id
- * is logged already is left out. `entries` are ordered by event id, because two transactions that insert the same ids
- * in different orders deadlock.
+ * Inserts log rows in one statement and returns those that were really inserted: a row whose event id is logged already
+ * is left out. `entries` are ordered by event id, because two transactions that insert the same ids in different orders
+ * deadlock.
  */
 export async function insertEntries(
   tx: CommonQueryMethods,
   entries: readonly Entry[],
-): Promise<ReadonlySet<string>> {
-  if (entries.length === 0) return new Set()
+): Promise<readonly Entry[]> {
+  if (entries.length === 0) return []
   const column = columnOf(entries)
-  const inserted = await tx.anyFirst(sql.type(z.object({ locator: z.string() }))`
+  const { rowCount } = await tx.query(sql.prepared('insert-entries', nothing)`
     INSERT INTO notifications.notification_log (
       locator, event_id, party_locator, event_type, channel, status, subject, body, failure_reason, attempt_count,
       sent_at, last_attempt_at
@@ -47,9 +49,20 @@ export async function insertEntries(
     ) AS entry (
       locator, event_id, party_locator, event_type, channel, status, subject, body, failure_reason, attempt_count
     )
-    ON CONFLICT (event_id) DO NOTHING
-    RETURNING locator`)
-  return new Set(inserted)
+    ON CONFLICT (event_id) DO NOTHING`)
+  // Almost always all of them: the count alone is cheaper than a row for each.
+  return rowCount === entries.length ? entries : await onlyInserted(tx, entries)
+}
+
+async function onlyInserted(tx: CommonQueryMethods, entries: readonly Entry[]): Promise<readonly Entry[]> {
+  const locators = await tx.anyFirst(sql.type(z.object({ locator: z.string() }))`
+    SELECT locator FROM notifications.notification_log
+    WHERE locator = ANY(${arrayOf(
+      'text',
+      entries.map(({ locator }) => locator),
+    )})`)
+  const inserted = new Set(locators)
+  return entries.filter(({ locator }) => inserted.has(locator))
 }
 
 /** Appends the decisions behind inserted rows, in one statement. */
@@ -61,7 +74,7 @@ export async function insertDecisions(
 ): Promise<void> {
   if (entries.length === 0) return
   const column = columnOf(entries)
-  await tx.query(sql.unsafe`
+  await tx.query(sql.prepared('insert-decisions', nothing)`
     INSERT INTO notifications.decision (
       topic, partition_id, rule_table_revision,
       locator, attempt, event_id, party_locator, event_type, outcome, channel, rule_id, reason, facts, variables,

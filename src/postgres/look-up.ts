@@ -29,7 +29,7 @@ export async function lookUp(
   eventIds: readonly string[],
   partyLocators: readonly string[],
 ): Promise<LookedUp> {
-  const row = await pool.one(sql.type(lookedUp)`
+  const row = await pool.one(sql.prepared('look-up', lookedUp)`
     SELECT
       ARRAY(
         SELECT event_id FROM notifications.notification_log

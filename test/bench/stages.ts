@@ -27,7 +27,7 @@ export interface Stage {
   readonly postgresUs: number | null
 }
 
-const CHUNK_EVENT_COUNT = 500
+const CHUNK_EVENT_COUNT = 1_000
 const PLACE = { topic: 'claims', partition: 0 }
 
 /**
