@@ -110,8 +110,17 @@ function optionsOf(
       { ...axis, size: 56, incrs: WHOLE, values: (_, ticks) => ticks.map(numberOf) },
     ],
     series: [{}, ...drawn.reverse()],
-    hooks: { setCursor: [({ cursor }) => point(cursor.idx ?? null)] },
+    hooks: { setCursor: [(plot) => point(stepUnder(plot, stepS))] },
   }
+}
+
+/** The place of the step whose bar is under the pointer; null where there is none. */
+function stepUnder(
+  { cursor: { left = -1 }, data: [startsS], posToVal }: UPlot,
+  stepS: number,
+): number | null {
+  const at = Math.floor((posToVal(left, 'x') - (startsS[0] ?? 0)) / stepS)
+  return left < 0 || at < 0 || at >= startsS.length ? null : at
 }
 
 /** There are no halves of entries. */
