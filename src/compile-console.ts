@@ -31,17 +31,15 @@ files.set('index.html', page([...files.keys()]))
 await mkdir(target, { recursive: true })
 const found = await readdir(target)
 for (const name of found) if (!files.has(name)) await rm(join(target, name), { recursive: true })
-let writtenCount = 0
+let isWritten = false
 for (const [name, text] of files) {
   const file = join(target, name)
   if (found.includes(name) && (await readFile(file, 'utf8')) === text) continue
   await writeFile(file, text)
-  writtenCount++
+  isWritten = true
 }
 const sizeKb = Math.ceil([...files.values()].reduce((sum, { length }) => sum + length, 0) / 1_000)
-process.stdout.write(
-  `console: ${sizeKb} kB, ${writtenCount === 0 ? 'no change' : `${writtenCount} files written`}\n`,
-)
+process.stdout.write(`console: ${sizeKb} kB, ${isWritten ? 'written' : 'no change'}\n`)
 
 /** Its paths are relative to `/console`, so that a proxy may put it anywhere. */
 function page(names: readonly string[]): string {

@@ -69,7 +69,7 @@ async function testConsole(): Promise<void> {
   const VIEWS: readonly [name: string, path: () => string | Promise<string>, title: string | RegExp][] = [
     ['overview', () => '#/', 'Overview'],
     ['not-told', () => '#/not-told', 'Not told'],
-    ['log', () => '#/log?limit=20', 'Log'],
+    ['log', () => '#/log', 'Log'],
     ['entry-sent', async () => `#/log/${await locatorOf('hostile-2')}`, /^Entry NTF-/],
     ['entry-skipped', async () => `#/log/${await locatorOf('opted-out')}`, /^Entry NTF-/],
     ['entry-failed', async () => `#/log/${await locatorOf('given-up')}`, /^Entry NTF-/],
@@ -192,7 +192,7 @@ async function testConsole(): Promise<void> {
       `#/parties/${encodeURIComponent(HOSTILE.partyLocator)}`,
       `#/${encodeURIComponent(HOSTILE.eventType)}`,
       '#/rejected',
-      '#/not-told',
+      '#/not-told?days=99999999999&nothing=1',
     ]) {
       await page.goto(`${url}/console${path}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
@@ -239,6 +239,31 @@ async function testConsole(): Promise<void> {
     await page.keyboard.press('Enter')
     await page.getByText('The party asked not to be told of events of this type.').first().waitFor()
     t.same(complaints, [])
+  })
+
+  t.test('what is still on its way for a list that one has left is not shown in the next one', async (t) => {
+    const { page } = await adminTab(t)
+    const left = Promise.withResolvers<void>()
+    await page.route(/cursor=/, async (route) => {
+      await left.promise
+      await route.continue()
+    })
+    await page.goto(`${url}/console#/log`)
+    await page.getByRole('button', { name: 'Show more' }).click()
+    const ended = Promise.race([
+      page.waitForEvent('requestfailed', (request) => request.url().includes('cursor=')),
+      page.waitForResponse(/cursor=/),
+    ])
+    await page.getByLabel('Event type').fill('invoice.overdue')
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page.getByRole('row', { name: 'no-email-1' }).waitFor()
+    left.resolve()
+    await ended
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^1 entry$/ })
+      .waitFor()
   })
 
   t.test('those who were not told are narrowed down and saved as a file', async (t) => {

@@ -14,11 +14,13 @@ const DAYS = [
   ['90', '90 days'],
   ['400', '400 days'],
 ] as const
+const DAYS_DEFAULT = '7'
 const DAY_MS = 86_400_000
 
 /** Members whose event ended SKIPPED, or FAILED past its last retry, newest first. */
-export function NotToldView({ query: { days = '7', eventType, rule } }: Route) {
-  const since = useMemo(() => new Date(Date.now() - (Number(days) || 7) * DAY_MS).toISOString(), [days])
+export function NotToldView({ query: { days: wanted, eventType, rule } }: Route) {
+  const days = DAYS.find(([known]) => known === wanted)?.[0] ?? DAYS_DEFAULT
+  const since = useMemo(() => new Date(Date.now() - Number(days) * DAY_MS).toISOString(), [days])
   const asked = { since, eventType, rule }
   const pages = usePages<ExplainedNotTold>(['not-told'], asked)
   const search = (event: SubmitEvent) => {

@@ -1,0 +1,28 @@
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+import { readConsolePage } from '../../../src/http/console/page.ts'
+
+t.test('the page and what it loads are read into memory, each with its type', async (t) => {
+  const folder = t.testdir({
+    'index.html': '<!doctype html>',
+    'a-1.js': '0',
+    'b-2.css': '',
+    'c-3.svg': '<svg/>',
+  })
+  const { html, assets } = readConsolePage(pathToFileURL(`${folder}/`))
+  t.equal(html, '<!doctype html>')
+  t.same(
+    [...assets].map(([name, { type }]) => [name, type]),
+    [
+      ['a-1.js', 'text/javascript; charset=utf-8'],
+      ['b-2.css', 'text/css; charset=utf-8'],
+      ['c-3.svg', 'image/svg+xml'],
+    ],
+  )
+  t.equal(assets.get('a-1.js')?.content.toString(), '0')
+})
+
+t.test('where it was not built, the remedy is named', async (t) => {
+  const folder = pathToFileURL(`${t.testdir({})}/`)
+  t.throws(() => readConsolePage(folder), { message: 'the console cannot be read: run `make build`' })
+})
