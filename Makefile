@@ -14,7 +14,7 @@ AGAINST := main
 SNAPSHOT := test/core/rules/outcomes.snapshot.cjs
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-latency bench-reads bench-replicas check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage rules-check rules-diff rules-accept rules-summary rules-commit chaos
+.PHONY: help build run test migrate bench bench-latency bench-reads bench-replicas bench-growth bench-queries bench-retries check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage rules-check rules-diff rules-accept rules-summary rules-commit chaos
 
 help: ## Show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -80,6 +80,15 @@ bench-replicas: build ## Throughput of 1 to 3 replicas, and how long events wait
 
 bench-reads: build ## Reads of the log against a bare route that runs the same query, in one run
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/reads.ts
+
+bench-growth: build ## Throughput with 0, 1 and 10 million rows in the log (SIZES), which it fills
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/growth.ts
+
+bench-queries: build ## Each filter of the log and each pair of them, with 10 million rows (SIZE), which it fills
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/growth-queries.ts
+
+bench-retries: build ## How fast 100,000 failed rows (ROWS) are drained, against dispatch in the same run
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/retries.ts
 
 chaos: build ## Seeded faults on real processes, nothing lost, nothing twice: SEED, CYCLES (10), REPLICAS (2)
 	@$(NODE) test/chaos/main.ts

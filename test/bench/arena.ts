@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { createMigratedDatabase } from '../stack/databases.ts'
+import { createMigratedDatabase, type Database } from '../stack/databases.ts'
 import { createTopics } from '../stack/topics.ts'
 import type { Contacts } from './contacts.ts'
 import type { TopicName } from './events.ts'
@@ -20,15 +20,22 @@ export interface Arena {
 /** Of each topic. */
 export const PARTITION_COUNT = 3
 
+export interface ArenaOptions {
+  /** Of each topic. */
+  readonly partitionCount?: number
+  /** Gives the database; by default a new one. */
+  readonly open?: () => Promise<Database>
+}
+
 /** Makes a database, with the parties' preferences, and topics, and removes the database again. */
 export async function inArena<T>(
   brokers: string,
   contacts: Contacts,
   use: (arena: Arena) => Promise<T>,
-  partitionCount = PARTITION_COUNT,
+  { partitionCount = PARTITION_COUNT, open = createMigratedDatabase }: ArenaOptions = {},
 ): Promise<T> {
   const [database, topics] = await Promise.all([
-    createMigratedDatabase(),
+    open(),
     createTopics(brokers, { claims: partitionCount, billing: partitionCount, enrollment: partitionCount }),
   ])
   const client = new pg.Client({ connectionString: database.url })

@@ -1,19 +1,25 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import pg from 'pg'
 import t from 'tap'
 import { generateEvents } from './events.ts'
-import { describe, type Report, spreadOf } from './report.ts'
+import { describe, type Report, type Spread, spreadOf } from './report.ts'
 import { CPU_OF } from './round.ts'
 
-const MAIN = fileURLToPath(new URL('main.ts', import.meta.url))
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'figures of the mock broker would mean nothing'
 
-t.test('a run compares all sides and finds nothing wrong', { skip: SKIP_MOCK }, async (t) => {
-  const { stdout } = await promisify(execFile)(process.execPath, [MAIN, '--json'], {
-    env: { ...process.env, EVENTS: '400', PLAIN_EVENTS: '150', ROUNDS: '1' },
+/** What a benchmark prints as JSON. */
+async function run<Found>(program: string, env: Record<string, string>): Promise<Found> {
+  const file = fileURLToPath(new URL(program, import.meta.url))
+  const { stdout } = await promisify(execFile)(process.execPath, [file, '--json'], {
+    env: { ...process.env, ROUNDS: '1', ...env },
   })
-  const report: Report = JSON.parse(stdout)
+  return JSON.parse(stdout)
+}
+
+t.test('a run compares all sides and finds nothing wrong', { skip: SKIP_MOCK }, async (t) => {
+  const report = await run<Report>('main.ts', { EVENTS: '400', PLAIN_EVENTS: '150' })
   t.strictSame(report.faults, [])
   t.strictSame(report.settings, { roundCount: 1, eventCount: { ours: 400, floor: 400, plain: 150 } })
   for (const side of ['ours', 'floor', 'plain']) {
@@ -41,6 +47,43 @@ t.test('a run compares all sides and finds nothing wrong', { skip: SKIP_MOCK }, 
   t.match(text, /^ours : plain = \d+\.\d\d$/m)
   t.match(text, /^ours : floor = \d+\.\d\d$/m)
 })
+
+t.test('a drain retries every row, beside a dispatch', { skip: SKIP_MOCK }, async (t) => {
+  const { faults, ratio } = await run<{ faults: string[]; ratio: Spread }>('retries.ts', { ROWS: '600' })
+  t.strictSame(faults, [])
+  t.ok(ratio.median > 0)
+})
+
+t.test(
+  'a log is filled, grows by what is dispatched, and is read by every filter',
+  { skip: SKIP_MOCK },
+  async (t) => {
+    // A server that outlives the tests would keep the databases.
+    const server = new pg.Client(process.env.DATABASE_URL)
+    await server.connect()
+    t.teardown(async () => {
+      await server.query('DROP DATABASE IF EXISTS grown_random_3001 WITH (FORCE)')
+      await server.end()
+    })
+    const grown = await run<{ faults: string[] }>('growth.ts', {
+      SIZES: '0,3001',
+      IDS: 'random',
+      EVENTS: '200',
+    })
+    t.strictSame(grown.faults, [])
+
+    const read = await run<{ faults: string[]; lists: { page: string; rowCount: number }[] }>(
+      'growth-queries.ts',
+      {
+        SIZE: '3001',
+        READS: '1',
+      },
+    )
+    t.strictSame(read.faults, [])
+    const found = new Set(read.lists.map(({ page, rowCount }) => `${page} ${rowCount}`))
+    t.ok(['first 0', 'first 50', 'deep 50'].every((kind) => found.has(kind)))
+  },
+)
 
 t.test('a fault is said below the table', async (t) => {
   const report: Report = {

@@ -37,7 +37,8 @@ export async function insertPreferences(client: Client): Promise<void> {
   await client.query(
     `INSERT INTO notifications.notification_preferences (party_locator, preferred_channel, opted_out_events)
      SELECT party_locator, preferred_channel, opted_out_events
-     FROM jsonb_to_recordset($1) AS (party_locator text, preferred_channel text, opted_out_events jsonb)`,
+     FROM jsonb_to_recordset($1) AS (party_locator text, preferred_channel text, opted_out_events jsonb)
+     ON CONFLICT (party_locator) DO NOTHING`,
     [JSON.stringify(parties)],
   )
   await client.query('ANALYZE notifications.notification_preferences')

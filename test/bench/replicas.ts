@@ -129,7 +129,7 @@ function withReplicas<T>(
         await publisher.close()
       }
     },
-    partitionCount,
+    { partitionCount },
   )
 }
 

@@ -48,7 +48,7 @@ export function runRound(options: RoundOptions): Promise<Measured> {
   const { side, seed, eventCount, warmUpCount, brokers, contacts } = options
   const totalCount = warmUpCount + eventCount
   return inArena(brokers, contacts, async ({ client, topics, start }) => {
-    const distinctCount = await publish(brokers, topics, generateEvents(seed, totalCount))
+    const { size: distinctCount } = await publish(brokers, topics, generateEvents(seed, totalCount))
     // Neither side shall pay for the pages that were made dirty before it.
     await client.query('CHECKPOINT')
     const lookUpsBefore = await contacts.requestCount()
@@ -64,12 +64,12 @@ export function runRound(options: RoundOptions): Promise<Measured> {
   })
 }
 
-/** Publishes all, in order, and returns how many distinct ids there are. */
-async function publish(
+/** Publishes all, in order, and returns their distinct ids. */
+export async function publish(
   brokers: string,
   topics: Record<TopicName, string>,
   events: Iterable<BenchEvent>,
-): Promise<number> {
+): Promise<ReadonlySet<string>> {
   const ids = new Set<string>()
   let messages: TestMessage[] = []
   const flush = async () => {
@@ -82,7 +82,7 @@ async function publish(
     if (messages.length === PUBLISH_COUNT_MAX) await flush()
   }
   await flush()
-  return ids.size
+  return ids
 }
 
 /** Something that only grows, read twice. */
@@ -92,11 +92,13 @@ interface Sample {
   readonly cpuMs: Readonly<Record<CpuOf, number | null>>
 }
 
-async function measure(
+/** From the commit that ends the warm-up to the last one. `countDone` says how much is. */
+export async function measure(
   client: pg.Client,
   running: Running,
   contacts: Contacts,
   { warmUpCount, totalCount }: { warmUpCount: number; totalCount: number },
+  countDone: (client: pg.Client) => Promise<number> = processed,
 ): Promise<Pick<Measured, 'eventsPerSecond' | 'cpu'>> {
   const postgresPid = await serverPid(client)
   let ended: string | null = null
@@ -107,7 +109,7 @@ async function measure(
 
   async function sampleAt(count: number): Promise<Sample> {
     for (;;) {
-      const processedCount = await processed(client)
+      const processedCount = await countDone(client)
       const atMs = performance.now()
       if (processedCount >= count) return { atMs, processedCount, cpuMs: await readCpu() }
       if (ended !== null) throw new Error(`the process measured ${ended}`)

@@ -1,0 +1,149 @@
+// make bench-retries
+// How fast `serve` drains failed rows that are due, as after an outage of policy administration, beside how fast it
+// dispatches as many events, in turn. ROWS and ROUNDS set the sizes; --json prints JSON. Exits 1 where an outcome is
+// wrong.
+import { parseArgs } from 'node:util'
+import type pg from 'pg'
+import { inArena } from './arena.ts'
+import { startContacts } from './contacts.ts'
+import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
+import { type BenchEvent, generateEvents } from './events.ts'
+import { cellOf, spreadOf, tableOf } from './report.ts'
+import { type Measured, measure, runRound } from './round.ts'
+import { ours } from './sides.ts'
+
+type Round = Pick<Measured, 'eventsPerSecond' | 'cpu'>
+
+const { values: flags } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
+const brokers = brokersFromEnvironment()
+const rowCount = numberFrom('ROWS', 100_000)
+const roundCount = numberFrom('ROUNDS', 5)
+const warmUpCount = Math.ceil(rowCount * 0.1)
+
+endWithSignals()
+
+const faults: string[] = []
+const rounds = { drain: [] as Round[], dispatch: [] as Round[] }
+const contacts = await startContacts()
+try {
+  for (let round = 1; round <= roundCount; round++) {
+    for (const work of round % 2 === 0
+      ? (['dispatch', 'drain'] as const)
+      : (['drain', 'dispatch'] as const)) {
+      const measured = work === 'drain' ? await drain(round) : await dispatch(round)
+      rounds[work].push(measured)
+      process.stderr.write(
+        `round ${round} of ${roundCount}, ${work}: ${Math.round(measured.eventsPerSecond)} rows/s\n`,
+      )
+    }
+  }
+} finally {
+  contacts.stop()
+}
+const ratio = spreadOf(
+  rounds.drain.map(({ eventsPerSecond }, round) => {
+    return eventsPerSecond / (rounds.dispatch[round]?.eventsPerSecond ?? Number.NaN)
+  }),
+)
+process.stdout.write(
+  flags.json ? `${JSON.stringify({ rowCount, roundCount, rounds, ratio, faults })}\n` : describe(),
+)
+process.exitCode = faults.length === 0 ? 0 : 1
+
+function dispatch(seed: number): Promise<Round> {
+  const eventCount = rowCount - warmUpCount
+  return runRound({ side: ours, seed, eventCount, warmUpCount, comparedCount: 0, contacts, brokers })
+}
+
+function drain(seed: number): Promise<Round> {
+  return inArena(brokers, contacts, async ({ client, start }) => {
+    const totalCount = await insertDue(client, [...generateEvents(seed, rowCount)])
+    await client.query('CHECKPOINT')
+    const drained = async () => ((await oldestDue(client)) ?? totalCount + 1) - 1
+    const measured = await measure(client, await start(ours), contacts, { warmUpCount, totalCount }, drained)
+    faults.push(...(await findFaults(client, totalCount)).map((fault) => `round ${seed}: ${fault}`))
+    return measured
+  })
+}
+
+/**
+ * The rows that these events would have got while policy administration was down, last tried a minute ago. The oldest is
+ * number 1: as the offset of its decision has it. Returns their count.
+ */
+async function insertDue(client: pg.Client, events: readonly BenchEvent[]): Promise<number> {
+  const { rowCount } = await client.query(
+    `WITH event AS MATERIALIZED (
+       SELECT DISTINCT ON (value->>'eventId') value->>'eventId' AS event_id, value->>'partyLocator' AS party_locator,
+         value->>'eventType' AS event_type, value->'payload'->>'locator' AS object
+       FROM jsonb_array_elements($1) AS value
+     ), entry AS MATERIALIZED (
+       SELECT *, 'NTF-' || uuidv7() AS locator, row_number() OVER () AS n FROM event
+     ), logged AS (
+       INSERT INTO notifications.notification_log (
+         locator, event_id, party_locator, event_type, channel, status, subject, body, failure_reason, attempt_count,
+         created_at, last_attempt_at
+       )
+       SELECT locator, event_id, party_locator, event_type, 'EMAIL', 'FAILED', 'About ' || object,
+         'Something has become of ' || object || '.', 'policy administration answered 503', 0,
+         now() - interval '1 hour' + n * interval '1 millisecond', now() - interval '1 minute'
+       FROM entry
+     )
+     INSERT INTO notifications.decision (
+       locator, attempt, event_id, party_locator, event_type, outcome, channel, rule_id, reason, facts, variables,
+       template_revision, rule_table_revision, topic, partition_id, "offset"
+     )
+     SELECT locator, 0, event_id, party_locator, event_type, 'FAIL', 'EMAIL', 'unresolved',
+       'policy administration answered 503', jsonb_build_object(
+         'eventType', event_type, 'party', 'unresolved', 'optedOut', false, 'preferredChannel', 'EMAIL',
+         'emailOnFile', null, 'phoneOnFile', null
+       ), jsonb_build_object('eventType', event_type, 'locator', object, 'reason', null), repeat('a', 64), repeat('b', 64),
+       'claims', 0, n
+     FROM entry`,
+    [`[${events.map(({ value }) => value).join(',')}]`],
+  )
+  await client.query('VACUUM ANALYZE notifications.notification_log, notifications.decision')
+  return rowCount ?? 0
+}
+
+/** Its number, or null where none is due any more: rows are retried from the oldest on. */
+async function oldestDue(client: pg.Client): Promise<number | null> {
+  const { rows } = await client.query(`
+    SELECT "offset"::integer AS n
+    FROM notifications.notification_log JOIN notifications.decision USING (locator)
+    WHERE sent_at IS NULL AND body IS NOT NULL
+    ORDER BY notification_log.created_at, locator LIMIT 1`)
+  return rows[0]?.n ?? null
+}
+
+/** Every row has been retried, once, and has a second decision. */
+async function findFaults(client: pg.Client, rowCount: number): Promise<string[]> {
+  const { rows } = await client.query(`
+    SELECT
+      (SELECT count(*) FROM notifications.notification_log WHERE status <> 'FAILED')::integer AS retried,
+      (SELECT count(*) FROM notifications.decision WHERE attempt = 1)::integer AS decided`)
+  return Object.entries(rows[0]).flatMap(([what, count]) =>
+    count === rowCount ? [] : [`${count} of ${rowCount} rows ${what}`],
+  )
+}
+
+function describe(): string {
+  const row = (title: string, of: (round: Round) => number | null) => [
+    title,
+    cellOf(rounds.drain.map(of), 0),
+    cellOf(rounds.dispatch.map(of), 0),
+  ]
+  return [
+    `rounds: ${roundCount}; rows a round: ${rowCount.toLocaleString('en')}; medians (least–most)`,
+    '',
+    ...tableOf([
+      ['', 'drain', 'dispatch'],
+      row('rows/s', ({ eventsPerSecond }) => eventsPerSecond),
+      row('CPU µs/row, the process', ({ cpu }) => cpu.process),
+      row('CPU µs/row, PostgreSQL', ({ cpu }) => cpu.postgres),
+    ]),
+    '',
+    `drain : dispatch = ${cellOf([ratio.min, ratio.median, ratio.max], 2)}`,
+    ...faults.map((fault) => `WRONG: ${fault}`),
+    '',
+  ].join('\n')
+}
