@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useState } from 'preact/hooks'
 import { type RequestError, token } from './api.ts'
 import { Title } from './parts.tsx'
-import { hrefOf, type Route, routeOf } from './route.ts'
-import { Refused } from './session.ts'
+import { hrefOf, routeOf } from './route.ts'
+import { Refused, type Visit } from './session.ts'
 import { EntryView } from './views/entry.tsx'
 import { LogView } from './views/log.tsx'
 import { NotToldView } from './views/not-told.tsx'
@@ -23,7 +23,7 @@ const VIEWS = [
 
 /** The console: where to go, and the view where one is. */
 export function App() {
-  const route = useRoute()
+  const route = useVisit()
   const [why, setWhy] = useState<string | null>(null)
   const refused = useCallback(({ message }: RequestError) => {
     token.clear()
@@ -74,7 +74,7 @@ export function App() {
   )
 }
 
-function View(route: Route) {
+function View(route: Visit) {
   const [view, ...rest] = route.path
   switch (view) {
     case undefined:
@@ -94,12 +94,12 @@ function View(route: Route) {
   }
 }
 
-function useRoute(): Route {
-  const [route, setRoute] = useState(() => routeOf(location.hash))
+function useVisit(): Visit {
+  const [route, setRoute] = useState<Visit>(() => ({ ...routeOf(location.hash), visit: 0 }))
   useEffect(() => {
     const follow = () => {
       Title.hasNavigated = true
-      setRoute(routeOf(location.hash))
+      setRoute(({ visit }) => ({ ...routeOf(location.hash), visit: visit + 1 }))
     }
     addEventListener('hashchange', follow)
     return () => removeEventListener('hashchange', follow)

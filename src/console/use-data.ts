@@ -49,8 +49,11 @@ export interface Pages<Item> extends Loaded<readonly Item[]> {
 const PAGES_AT_ONCE = 20
 const ITEMS_AT_ONCE = 20
 
-/** Reads the begin of a list when the view appears or asks for something else, and further pages when told to. */
-export function usePages<Item>(path: readonly string[], query: Query): Pages<Item> {
+/**
+ * Reads the begin of a list when the view appears or asks for something else, or for the same in another `visit`, and
+ * further pages when told to.
+ */
+export function usePages<Item>(path: readonly string[], query: Query, visit: number): Pages<Item> {
   const [loaded, setLoaded] = useState<Loaded<readonly Item[]>>(NOTHING)
   const [cursor, setCursor] = useState<string | null>(null)
   const load = useLoad<Page<Item>>(path, query)
@@ -64,8 +67,10 @@ export function usePages<Item>(path: readonly string[], query: Query): Pages<Ite
         setLoaded({ data: items, problem: null, isLoading: true })
         const told = await load(next === null ? {} : { cursor: next }, signal)
         if (told === null) return
-        if (told.data === undefined)
+        if (told.data === undefined) {
+          setCursor(next)
           return setLoaded({ data: items, problem: told.problem, isLoading: false })
+        }
         items = [...items, ...told.data.items]
         next = told.data.nextCursor
         if (next === null) break
@@ -80,7 +85,7 @@ export function usePages<Item>(path: readonly string[], query: Query): Pages<Ite
     setCursor(null)
     readOn([], null, stop.current.signal)
     return () => stop.current.abort()
-  }, [readOn])
+  }, [readOn, visit])
 
   const canReadOn = cursor !== null && !loaded.isLoading
   const more = () => void readOn(loaded.data ?? [], cursor, stop.current.signal)

@@ -227,6 +227,14 @@ async function testConsole(): Promise<void> {
       .filter({ hasText: /^1 entry$/ })
       .waitFor()
     t.match(await rows.innerText(), /no-email-1/)
+    await Promise.all([
+      page.waitForRequest(/log\/list\?eventType=invoice.overdue/),
+      page.getByRole('button', { name: 'Search' }).click(),
+    ])
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^1 entry$/ })
+      .waitFor()
     t.match(page.url(), /#\/log\?eventType=invoice.overdue&status=SKIPPED$/)
     await page.getByRole('link', { name: 'Clear' }).click()
     await page.getByLabel('From').fill('2099-01-01T00:00:00')

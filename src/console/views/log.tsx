@@ -14,22 +14,25 @@ import {
   Title,
   Value,
 } from '../parts.tsx'
-import { hrefOf, type Route } from '../route.ts'
+import { hrefOf } from '../route.ts'
+import { go, type Visit } from '../session.ts'
 import { instantOf } from '../text.ts'
 import { usePages } from '../use-data.ts'
 
 const FILTERS = ['partyLocator', 'eventType', 'status', 'channel', 'eventId', 'from', 'to']
 
 /** The log by any filters, newest first. */
-export function LogView({ query }: Route) {
+export function LogView({ query, visit }: Visit) {
   const filter = Object.fromEntries(FILTERS.map((name) => [name, query[name]]))
-  const pages = usePages<LogEntry>(['log', 'list'], filter)
+  const pages = usePages<LogEntry>(['log', 'list'], filter, visit)
   const search = (event: SubmitEvent) => {
     const { from = '', to = '', ...rest } = filledIn(event)
     const { eventId = '' } = rest
-    location.hash = isLogLocator(eventId)
-      ? hrefOf(['log', eventId])
-      : hrefOf(['log'], { ...rest, from: instantOf(from), to: instantOf(to) })
+    go(
+      isLogLocator(eventId)
+        ? hrefOf(['log', eventId])
+        : hrefOf(['log'], { ...rest, from: instantOf(from), to: instantOf(to) }),
+    )
   }
   return (
     <>

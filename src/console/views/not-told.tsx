@@ -3,7 +3,8 @@ import { type ExplainedNotTold, NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../../
 import type { Page } from '../../core/shown.ts'
 import type { Query } from '../api.ts'
 import { Badge, Choice, Field, filledIn, More, Problem, Table, Time, Title, Value } from '../parts.tsx'
-import { hrefOf, type Route } from '../route.ts'
+import { hrefOf } from '../route.ts'
+import { go, type Visit } from '../session.ts'
 import { counted } from '../text.ts'
 import { useLoad, usePages } from '../use-data.ts'
 
@@ -18,13 +19,13 @@ const DAYS_DEFAULT = '7'
 const DAY_MS = 86_400_000
 
 /** Members whose event ended SKIPPED, or FAILED past its last retry, newest first. */
-export function NotToldView({ query: { days: wanted, eventType, rule } }: Route) {
+export function NotToldView({ query: { days: wanted, eventType, rule }, visit }: Visit) {
   const days = DAYS.find(([known]) => known === wanted)?.[0] ?? DAYS_DEFAULT
   const since = useMemo(() => new Date(Date.now() - Number(days) * DAY_MS).toISOString(), [days])
   const asked = { since, eventType, rule }
-  const pages = usePages<ExplainedNotTold>(['not-told'], asked)
+  const pages = usePages<ExplainedNotTold>(['not-told'], asked, visit)
   const search = (event: SubmitEvent) => {
-    location.hash = hrefOf(['not-told'], filledIn(event))
+    go(hrefOf(['not-told'], filledIn(event)))
   }
   return (
     <>

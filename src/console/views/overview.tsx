@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { COUNT_WINDOW_NAMES, type CountWindow, type LogCounts } from '../../core/log-counts.ts'
+import { COUNT_WINDOW_NAMES, COUNT_WINDOWS, type CountWindow, type LogCounts } from '../../core/log-counts.ts'
 import { Chart } from '../chart.tsx'
 import { Nothing, State, Table, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
@@ -55,12 +55,13 @@ export function OverviewView() {
         </button>
       </div>
       <State of={loaded} />
-      {counts !== null && <Shown counts={counts} dimension={dimension} window={WINDOWS[window]} />}
+      {counts !== null && <Shown counts={counts} dimension={dimension} />}
     </>
   )
 }
 
-function Shown({ counts, dimension, window }: { counts: LogCounts; dimension: Dimension; window: string }) {
+function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension }) {
+  const window = windowOf(counts)
   const table = tableOf(counts, dimension)
   const byStatus = tableOf(counts, 'status')
   return (
@@ -94,6 +95,12 @@ function Shown({ counts, dimension, window }: { counts: LogCounts; dimension: Di
       </section>
     </>
   )
+}
+
+/** In words. Not the one that is asked for: it may not have been counted yet. */
+function windowOf({ stepS }: LogCounts): string {
+  const name = COUNT_WINDOW_NAMES.find((name) => COUNT_WINDOWS[name].stepS === stepS)
+  return name === undefined ? '' : WINDOWS[name]
 }
 
 function Tile({ name, total, href }: { name: string; total: number; href: string }) {

@@ -1,13 +1,14 @@
 import type { PreferenceHistory, StoredPreferences } from '../../core/preferences.ts'
 import { Field, filledIn, State, Table, Time, Title, Value } from '../parts.tsx'
-import { hrefOf, type Route } from '../route.ts'
+import { hrefOf } from '../route.ts'
+import { go, type Visit } from '../session.ts'
 import { useData } from '../use-data.ts'
 
 /** What a party prefers, since when, and by whom it was changed. */
-export function PartyView({ path: [, partyLocator] }: Route) {
+export function PartyView({ path: [, partyLocator], visit }: Visit) {
   const search = (event: SubmitEvent) => {
     const { party = '' } = filledIn(event)
-    if (party !== '') location.hash = hrefOf(['parties', party])
+    if (party !== '') go(hrefOf(['parties', party]))
   }
   return (
     <>
@@ -28,7 +29,7 @@ export function PartyView({ path: [, partyLocator] }: Route) {
           </div>
         </form>
       </search>
-      {partyLocator !== undefined && <Party partyLocator={partyLocator} />}
+      {partyLocator !== undefined && <Party key={visit} partyLocator={partyLocator} />}
     </>
   )
 }

@@ -1,15 +1,16 @@
 import { REJECTIONS } from '../../core/event.ts'
 import type { ShownRejected } from '../../core/shown.ts'
 import { Choice, Field, filledIn, More, Nothing, Problem, Table, Time, Title, Value } from '../parts.tsx'
-import { hrefOf, type Route } from '../route.ts'
+import { hrefOf } from '../route.ts'
+import { go, type Visit } from '../session.ts'
 import { beginOf, counted } from '../text.ts'
 import { usePages } from '../use-data.ts'
 
 /** Messages that were no event, newest first. */
-export function RejectedView({ query: { topic, code, open } }: Route) {
-  const pages = usePages<ShownRejected>(['rejected'], { topic, code, open })
+export function RejectedView({ query: { topic, code, open }, visit }: Visit) {
+  const pages = usePages<ShownRejected>(['rejected'], { topic, code, open }, visit)
   const search = (event: SubmitEvent) => {
-    location.hash = hrefOf(['rejected'], filledIn(event))
+    go(hrefOf(['rejected'], filledIn(event)))
   }
   return (
     <>
