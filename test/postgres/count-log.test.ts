@@ -52,7 +52,10 @@ t.test('of more entries than are counted at once the newest are, and it says sin
   const { pool, client } = await openDatabase(t)
   await record(
     pool,
-    Array.from({ length: 20 }, (_, i) => ({ eventId: `event-${i}` })),
+    Array.from({ length: 20 }, (_, i) => ({
+      eventId: `event-${i}`,
+      ...(i % 2 === 0 ? { preferences: OPTED_OUT } : {}),
+    })),
   )
   await client.query(`
     UPDATE notifications.notification_log
