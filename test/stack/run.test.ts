@@ -88,6 +88,7 @@ t.test('shows what became of a few hundred events, and leaves nothing at Ctrl-C'
   const entry = await fetch(await printed(/(http:\S+\/log\/NTF-\S+)/))
   t.match(await entry.json(), { status: 'SENT', decisions: [{ outcome: 'SEND' }] })
   t.equal((await fetch(await printed(/(http:\S+\/readyz)/))).status, 200)
+  t.equal((await fetch(await printed(/(http:\S+\/console)\n/))).status, 200)
 
   const own = await printed(/^ {2}(echo .*)$/m)
   t.match(spawnSync('sh', ['-c', own], { cwd: ROOT, encoding: 'utf8' }).stdout, 'published to claims: 1')

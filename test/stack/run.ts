@@ -15,6 +15,7 @@ import { reportText } from './demo/report.ts'
 import { done, liveLine, print, step } from './demo/screen.ts'
 import { watchLog } from './demo/service-log.ts'
 import { EXECUTABLE_PATH, MAIN } from './executable.ts'
+import { freePort } from './free-port.ts'
 import { type Keeper, keep } from './keep.ts'
 import { startPolicyAdministration } from './policy-administration.ts'
 import { kafkaServer, postgresServer, type Server } from './servers.ts'
@@ -37,6 +38,7 @@ let ending = false
 
 async function run(): Promise<void> {
   const port = await choosePort(HOST)
+  const managementPort = await freePort()
   print('The notifications service on a stack of its own\n')
   const servers = await startServers()
   const { DATABASE_URL: databaseUrl = '', MQ_BROKERS: brokers = '' } = Object.assign(
@@ -59,6 +61,7 @@ async function run(): Promise<void> {
     POLICY_ADMIN_URL: policyAdministration.url,
     HOST,
     PORT: String(port),
+    MANAGEMENT_PORT: String(managementPort),
     SHUTDOWN_GRACE: '10s',
   }
   const keeper = await serviceKeeper(logDir)
@@ -80,7 +83,13 @@ async function run(): Promise<void> {
 
   const database = process.env.DATABASE_URL ? '"$DATABASE_URL"' : databaseUrl
   print(
-    `\n${reportText(publication, await readOutcome(sql, publication), { serviceUrl, database, brokers, topics })}`,
+    `\n${reportText(publication, await readOutcome(sql, publication), {
+      serviceUrl,
+      consoleUrl: `http://${HOST}:${managementPort}/console`,
+      database,
+      brokers,
+      topics,
+    })}`,
   )
   print('\nAll of it stays up until Ctrl-C.')
 }

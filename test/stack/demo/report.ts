@@ -4,6 +4,7 @@ import type { Outcome, Sample } from './outcome.ts'
 /** Where to look further. */
 export interface Places {
   serviceUrl: string
+  consoleUrl: string
   /** As one would name it to psql. */
   database: string
   brokers: string
@@ -60,10 +61,11 @@ function sampleText({ channel, partyLocator, eventType, subject, body }: Sample)
   ].join('\n')
 }
 
-function whereToLook({ samples }: Outcome, { serviceUrl, database }: Places): string {
+function whereToLook({ samples }: Outcome, { serviceUrl, consoleUrl, database }: Places): string {
   const [sample] = samples
   return [
     'Look at',
+    `  ${consoleUrl}`,
     `  ${serviceUrl}/log/list`,
     ...(sample
       ? [
