@@ -20,10 +20,11 @@ export interface Circuit {
  * the circuit. `probe` is told how many there were before it since the circuit opened.
  */
 export function createCircuit(probe: (earlierCount: number) => Promise<Answer>, log: Logger): Circuit {
-  // Only the probe ever asks while it is open, so its own timer paces it, unmoved by jumps of the wall clock.
+  // Only the probe ever asks while it is open, so its own timer paces it. Whatever the wall clock says, however far it
+  // was set back: it may.
   const breaker = circuitBreaker(
     handleWhenResult((answer) => (answer as Answer).outage === true),
-    { breaker: new ConsecutiveBreaker(OUTAGE_COUNT_MAX), halfOpenAfter: 0 },
+    { breaker: new ConsecutiveBreaker(OUTAGE_COUNT_MAX), halfOpenAfter: -Infinity },
   )
   let down: Contact | null = null
   let openingCount = 0
@@ -61,12 +62,7 @@ export function createCircuit(probe: (earlierCount: number) => Promise<Answer>, 
   }
 
   async function runProbe(): Promise<void> {
-    try {
-      await breaker.execute(() => probe(probeCount++))
-    } catch (error) {
-      // The breaker refuses while the wall clock stands before the moment at which it opened.
-      log.debug({ err: error }, 'the probe of policy administration did not run')
-    }
+    await breaker.execute(() => probe(probeCount++))
     if (down !== null) scheduleProbe(PROBE_INTERVAL_MS)
   }
 

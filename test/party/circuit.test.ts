@@ -117,6 +117,16 @@ t.test('it stays down until a probe succeeds, and says so once', async (t) => {
   t.equal(probeCount, 4, 'a closed circuit is not probed')
 })
 
+t.test('a wall clock that is set back does not keep it down', async (t) => {
+  const { circuit } = circuitOf(async () => GOOD)
+  await Promise.all(Array.from({ length: 20 }, () => run(circuit, async () => BAD)))
+  t.not(circuit.down(), null)
+  t.intercept(Date, 'now', { value: () => 0 })
+  mock.timers.tick(1)
+  await settled()
+  t.equal(circuit.down(), null)
+})
+
 t.test('it is down while its probe is under way, and the next one waits for that', async (t) => {
   let probeCount = 0
   const { promise, resolve } = Promise.withResolvers<Answer>()
