@@ -162,7 +162,9 @@ export function createPartyClient({
       void giveUp(trip)
       return
     }
-    quick = nowMs - convoy.sentAtMs <= quickMs && end.answers.every(({ outage }) => outage === false)
+    // A server that closes after each answer would answer the first of a convoy alone.
+    quick =
+      end.kept && nowMs - convoy.sentAtMs <= quickMs && end.answers.every(({ outage }) => outage === false)
     enquiries.forEach(({ locator, path }, index) => {
       const answer = end.answers[index] as Answer
       note(path, answer)

@@ -2,9 +2,12 @@ import type { Dispatcher } from 'undici'
 import { type Answer, judgeAnswer, judgeFailure } from './answer.ts'
 import type { Connection } from './connection.ts'
 
-/** What came of a convoy: the answers in the order of its paths, or that it broke; `clean` where the server closed it by HTTP's rules. */
+/**
+ * What came of a convoy: the answers in the order of its paths, and whether the server keeps the connection; or that it
+ * broke, `clean` where the server closed it by HTTP's rules.
+ */
 export type ConvoyEnd =
-  | { readonly kind: 'answered'; readonly answers: readonly Answer[] }
+  | { readonly kind: 'answered'; readonly answers: readonly Answer[]; readonly kept: boolean }
   | { readonly kind: 'broken'; readonly clean: boolean }
 
 /**
@@ -21,6 +24,7 @@ export class Convoy {
   readonly #onEnd: (end: ConvoyEnd) => void
   #unansweredCount: number
   #timer: NodeJS.Timeout | undefined
+  #kept = true
   #over = false
 
   /** `onEnd` is called once, unless `abandon` was called first. */
@@ -61,10 +65,11 @@ export class Convoy {
   #complete(): void {
     if (this.#over) return
     this.abandon()
-    this.#onEnd({ kind: 'answered', answers: this.#answers })
+    this.#onEnd({ kind: 'answered', answers: this.#answers, kept: this.#kept })
   }
 
   #break(clean: boolean): void {
+    this.#kept = false
     if (this.#over || this.#answers.length === 1) return
     this.abandon()
     this.#onEnd({ kind: 'broken', clean })

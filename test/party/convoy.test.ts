@@ -147,6 +147,17 @@ t.test('a server that closes after some answers, and says so, is no reason to st
   t.ok(together > 10, `${together} convoys`)
 })
 
+t.test('a server that closes after each answer is asked once for each', async (t) => {
+  const server = await serve(t, (request, response) => {
+    response.setHeader('connection', 'close')
+    json(response, { email: `${request.url?.split('/').pop()}@example.org` })
+  })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 1, deadlineMs: 60_000 })
+  const parties = locators(PARTY_COUNT)
+  t.strictSame(sorted(emailsOf(await client.lookUp(parties))), sorted(everyOnesOwn(parties)))
+  t.equal(server.targets.length, PARTY_COUNT)
+})
+
 t.test('failures of a convoy count one by one', async (t) => {
   const server = await serve(t, (_, response) => {
     if (server.targets.length > 1) response.statusCode = 500
