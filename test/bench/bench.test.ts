@@ -69,6 +69,7 @@ t.test(
       SIZES: '0,3001',
       IDS: 'random',
       EVENTS: '200',
+      ROUNDS: '2',
     })
     t.strictSame(grown.faults, [])
 
