@@ -52,36 +52,33 @@ export async function grownLog(
 }
 
 /**
- * Reads the indexes that grow at random places into the server's memory, where they are while a service writes. One that
- * was just filled, or just started, would have to fetch a page from the file for nearly every row.
+ * Brings the server to where it is while a service writes to this log, between two checkpoints: the indexes that grow at
+ * random places are in its memory, and by one row in twenty more, most of their pages have been written into the WAL
+ * whole. Just after a start or a checkpoint nearly every row would have to fetch such pages, and to write them.
  */
-export async function warmUp(url: string): Promise<void> {
-  const client = new pg.Client(url)
-  await client.connect()
-  for (const scan of ['seqscan', 'bitmapscan']) await client.query(`SET enable_${scan} = off`)
-  await client.query('SET max_parallel_workers_per_gather = 0')
-  for (const column of ['event_id', 'party_locator'])
-    await client.query(`SELECT count(*) FROM notifications.notification_log WHERE ${column} > ''`)
-  await client.end()
+export async function warmUp(url: string, rowCount: number, eventIds: EventIds): Promise<void> {
+  const clients = await connectAll(url)
+  const reads = ['event_id', 'party_locator'].map((column) => ({
+    text: `SELECT count(*) FROM notifications.notification_log WHERE ${column} > ''`,
+  }))
+  for (const client of clients) {
+    for (const scan of ['seqscan', 'bitmapscan']) await client.query(`SET enable_${scan} = off`)
+  }
+  await shareOut(clients, reads)
+  // No row has been made of these numbers yet.
+  const firstNumber = Date.now()
+  await shareOut(clients, insertsOf(firstNumber, Math.ceil(rowCount / 20), eventIds))
+  await Promise.all(clients.map((client) => client.end()))
 }
 
 /** The state is that of a log in use: all indexes, vacuumed, nothing left to be written by a checkpoint. */
 async function fill(url: string, rowCount: number, eventIds: EventIds): Promise<void> {
-  const clients = await Promise.all(Array.from({ length: WORKER_COUNT }, () => connect(url)))
+  const clients = await connectAll(url)
   const [client] = clients
   if (client === undefined) return
   for (const table of TABLES) await client.query(`ALTER TABLE ${table} SET (autovacuum_enabled = off)`)
   const rebuild = await dropIndexes(client, eventIds)
-  const steps = Array.from({ length: Math.ceil(rowCount / STEP_COUNT) }, (_, i) => [
-    i * STEP_COUNT + 1,
-    Math.min((i + 1) * STEP_COUNT, rowCount),
-  ])
-  const endMs = Date.now() - AGE_MIN_MS
-  const startMs = endMs - (rowCount / CHUNK_COUNT) * CHUNK_INTERVAL_MS
-  const fills = steps.flatMap((range) =>
-    [LOG, DECISIONS].map((into) => ({ text: `${rowsOf(eventIds)} ${into}`, values: [...range, startMs] })),
-  )
-  await shareOut(clients, fills)
+  await shareOut(clients, insertsOf(1, rowCount, eventIds))
   await shareOut(clients, rebuild)
   await insertPreferences(client)
   await shareOut(
@@ -93,13 +90,17 @@ async function fill(url: string, rowCount: number, eventIds: EventIds): Promise<
   await Promise.all(clients.map((each) => each.end()))
 }
 
-async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client(url)
-  await client.connect()
-  await client.query(`SET synchronous_commit = off`)
-  await client.query(`SET maintenance_work_mem = '1GB'`)
-  await client.query(`SET timezone = UTC`)
-  return client
+function connectAll(url: string): Promise<pg.Client[]> {
+  return Promise.all(
+    Array.from({ length: WORKER_COUNT }, async () => {
+      const client = new pg.Client(url)
+      await client.connect()
+      await client.query(`SET synchronous_commit = off`)
+      await client.query(`SET maintenance_work_mem = '1GB'`)
+      await client.query(`SET timezone = UTC`)
+      return client
+    }),
+  )
 }
 
 interface Statement {
@@ -114,6 +115,16 @@ async function shareOut(clients: readonly pg.Client[], statements: readonly Stat
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await client.query(next)
     }),
   )
+}
+
+/** Inserts so many rows into the log, and as many decisions. */
+function insertsOf(firstNumber: number, rowCount: number, eventIds: EventIds): Statement[] {
+  const end = firstNumber + rowCount
+  const timeOfZeroMs = Date.now() - AGE_MIN_MS - (end / CHUNK_COUNT) * CHUNK_INTERVAL_MS
+  return Array.from({ length: Math.ceil(rowCount / STEP_COUNT) }, (_, i) => {
+    const first = firstNumber + i * STEP_COUNT
+    return [first, Math.min(first + STEP_COUNT, end) - 1, timeOfZeroMs]
+  }).flatMap((values) => [LOG, DECISIONS].map((into) => ({ text: `${rowsOf(eventIds)} ${into}`, values })))
 }
 
 /**

@@ -59,7 +59,7 @@ process.exitCode = faults.length === 0 ? 0 : 1
 
 async function measureGrowth(eventIds: EventIds, contacts: Contacts): Promise<Growth> {
   for (const rowCount of sizes.filter((size) => size > 0))
-    await warmUp((await grownLog(serverUrl, rowCount, eventIds, say)).url)
+    await warmUp((await grownLog(serverUrl, rowCount, eventIds, say)).url, rowCount, eventIds)
   const logs = sizes.map((rowCount) => ({ rowCount, rounds: [] as Round[] }))
   for (let round = 1; round <= roundCount; round++) {
     for (const { rowCount, rounds } of round % 2 === 0 ? logs.toReversed() : logs) {
