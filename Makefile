@@ -14,7 +14,7 @@ AGAINST := main
 SNAPSHOT := test/core/rules/outcomes.snapshot.cjs
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-latency bench-reads bench-replicas bench-growth bench-queries bench-retries check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage rules-check rules-diff rules-accept rules-summary rules-commit chaos
+.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage rules-check rules-diff rules-accept rules-summary rules-commit chaos
 
 help: ## Show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -74,6 +74,9 @@ bench: build ## Throughput against a plain implementation and the floor under an
 
 bench-latency: build ## Time from publishing to commit at parts of the capacity, against the floor
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/latency.ts
+
+bench-observed: build ## What it costs to watch: log, metrics and traces against none of them, in one run
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/observed.ts
 
 bench-replicas: build ## Throughput of 1 to 3 replicas, and how long events wait when replicas come and go
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/replicas.ts

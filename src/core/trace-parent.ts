@@ -15,7 +15,9 @@ const LENGTH_MAX = 255
 export function traceParentOf({ headers }: Pick<Message, 'headers'>): TraceParent | null {
   const header = Object.hasOwn(headers, 'traceparent') ? headers.traceparent?.[0] : undefined
   if (!header || header.length > LENGTH_MAX) return null
-  const [, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(String.fromCharCode(...header)) ?? []
+  // Each message of an instrumented producer comes by here: a spread takes ten times as long.
+  const text = Reflect.apply(String.fromCharCode, undefined, header)
+  const [, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(text) ?? []
   if (traceId === '' || ZEROS.test(traceId) || ZEROS.test(spanId)) return null
   return { traceId, spanId, flags: Number.parseInt(flags, 16) }
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { endOffsets, produce, type TestMessage } from '../stack/topics.ts'
@@ -17,6 +18,8 @@ export interface RoundOptions {
   readonly comparedCount: number
   readonly contacts: Contacts
   readonly brokers: string
+  /** Each message has the trace of its producer, as instrumented ones send it. */
+  readonly traced?: boolean
 }
 
 /** What one side did in one round. CPU is in µs for each event; null where it cannot be known. */
@@ -45,10 +48,10 @@ const STALL_MAX_MS = 60_000
  * warm-up to the last one. Both are seen from outside, as checkpoints in the database, in the same way for every side.
  */
 export function runRound(options: RoundOptions): Promise<Measured> {
-  const { side, seed, eventCount, warmUpCount, brokers, contacts } = options
+  const { side, seed, eventCount, warmUpCount, brokers, contacts, traced = false } = options
   const totalCount = warmUpCount + eventCount
   return inArena(brokers, contacts, async ({ client, topics, start }) => {
-    const { size: distinctCount } = await publish(brokers, topics, generateEvents(seed, totalCount))
+    const { size: distinctCount } = await publish(brokers, topics, generateEvents(seed, totalCount), traced)
     // Neither side shall pay for the pages that were made dirty before it.
     await client.query('CHECKPOINT')
     const lookUpsBefore = await contacts.requestCount()
@@ -69,6 +72,7 @@ export async function publish(
   brokers: string,
   topics: Record<TopicName, string>,
   events: Iterable<BenchEvent>,
+  traced = false,
 ): Promise<ReadonlySet<string>> {
   const ids = new Set<string>()
   let messages: TestMessage[] = []
@@ -78,11 +82,17 @@ export async function publish(
   }
   for (const { topic, key, value, eventId } of events) {
     ids.add(eventId)
-    messages.push({ topic: topics[topic], key, value })
+    const headers = traced ? { headers: { traceparent: traceParent() } } : {}
+    messages.push({ topic: topics[topic], key, value, ...headers })
     if (messages.length === PUBLISH_COUNT_MAX) await flush()
   }
   await flush()
   return ids
+}
+
+function traceParent(): string {
+  const digits = randomBytes(24).toString('hex')
+  return `00-${digits.slice(0, 32)}-${digits.slice(32)}-01`
 }
 
 /** Something that only grows, read twice. */

@@ -1,0 +1,174 @@
+// node test/stack/with-stack.ts -- node test/bench/observed.ts [--json]
+// What it costs to watch the service: `serve` with its log, metrics scraped once a second and every chunk traced to a
+// collector, against `serve` with none of it; the same events, each with a trace of its producer, round by round in turn.
+// EVENTS (a round) and ROUNDS set the sizes. Exits 1 where an outcome is wrong.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { parseArgs } from 'node:util'
+import { EXECUTABLE_PATH, MAIN } from '../stack/executable.ts'
+import { freePort } from '../stack/free-port.ts'
+import { startContacts } from './contacts.ts'
+import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
+import { cellOf, type Spread, spreadOf, tableOf } from './report.ts'
+import { type Measured, runRound } from './round.ts'
+import type { Running, Side, SideEnv } from './sides.ts'
+
+const { values: flags } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
+const brokers = brokersFromEnvironment()
+const roundCount = numberFrom('ROUNDS', 5)
+const eventCount = numberFrom('EVENTS', 50_000)
+const WARM_UP_PART = 0.1
+const SCRAPE_INTERVAL_MS = 1_000
+
+/** What came out of it all, as `--json` prints it. */
+export interface ObservedReport {
+  readonly settings: { readonly roundCount: number; readonly eventCount: number }
+  readonly sides: Readonly<Record<'observed' | 'unobserved', readonly Measured[]>>
+  /** How many times the events/s of the one that nobody watches, in each round. */
+  readonly rate: Spread
+  /** The same of the CPU of the process, for each event. */
+  readonly cpu: Spread
+  readonly scrapeCount: number
+  readonly traceBytes: number
+  readonly faults: readonly string[]
+}
+
+endWithSignals()
+
+let scrapeCount = 0
+let traceBytes = 0
+const collector = createServer((request, response) => {
+  request.on('data', (bytes: Buffer) => {
+    traceBytes += bytes.length
+  })
+  request.on('end', () => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'))
+})
+collector.listen(0, '127.0.0.1')
+await once(collector, 'listening')
+const collectorUrl = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`
+
+const unobserved: Side = {
+  name: 'unobserved',
+  start: async (env) => startServe({ ...env, LOG_LEVEL: 'silent' }),
+}
+const observed: Side = {
+  name: 'observed',
+  start: async (env) => {
+    const port = await freePort()
+    const running = startServe({ ...env, MANAGEMENT_PORT: String(port), OTEL_ENDPOINT: collectorUrl })
+    const scraping = setInterval(() => void scrape(`http://127.0.0.1:${port}/metrics`), SCRAPE_INTERVAL_MS)
+    void running.exited.then(() => clearInterval(scraping))
+    return running
+  },
+}
+
+/** As it is run, its log to nowhere. */
+function startServe(env: SideEnv & Record<string, string>): Running {
+  const child = spawn(MAIN, ['serve'], {
+    env: { PATH: EXECUTABLE_PATH, ...env, HOST: '127.0.0.1', PORT: '0' },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const exited = once(child, 'exit').then(([code, signal]) => `ended with ${signal ?? code}`)
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
+  void exited.then(() => process.off('exit', kill))
+  return {
+    pid: child.pid ?? 0,
+    exited,
+    stop: () => {
+      child.kill('SIGTERM')
+      return exited
+    },
+  }
+}
+
+async function scrape(url: string): Promise<void> {
+  const text = await fetch(url).then(
+    (response) => response.text(),
+    () => '',
+  )
+  if (text !== '') scrapeCount++
+}
+
+const sides = { observed, unobserved }
+const results: Record<keyof typeof sides, Measured[]> = { observed: [], unobserved: [] }
+const faults: string[] = []
+const contacts = await startContacts()
+try {
+  for (let round = 1; round <= roundCount; round++) {
+    const order = (['observed', 'unobserved'] as const).toSorted(() => (round % 2 === 0 ? 1 : -1))
+    for (const name of order) {
+      const measured = await runRound({
+        side: sides[name],
+        seed: round,
+        eventCount,
+        warmUpCount: Math.ceil(eventCount * WARM_UP_PART),
+        comparedCount: eventCount,
+        contacts,
+        brokers,
+        traced: true,
+      })
+      results[name].push(measured)
+      faults.push(...measured.faults.map((fault) => `round ${round}, ${name}: ${fault}`))
+      process.stderr.write(
+        `round ${round} of ${roundCount}, ${name}: ${Math.round(measured.eventsPerSecond)} events/s\n`,
+      )
+    }
+    if (results.observed.at(-1)?.rowsHash !== results.unobserved.at(-1)?.rowsHash)
+      faults.push(`round ${round}: the two wrote different rows for the same events`)
+  }
+} finally {
+  contacts.stop()
+  collector.closeAllConnections()
+  collector.close()
+}
+if (traceBytes === 0) faults.push('nothing was traced')
+if (scrapeCount === 0) faults.push('nothing was scraped')
+
+const ratioOf = (of: (measured: Measured) => number | null) =>
+  spreadOf(
+    results.observed.map((measured, round) => {
+      const other = results.unobserved[round]
+      return (of(measured) ?? Number.NaN) / ((other && of(other)) ?? Number.NaN)
+    }),
+  )
+const report: ObservedReport = {
+  settings: { roundCount, eventCount },
+  sides: results,
+  rate: ratioOf(({ eventsPerSecond }) => eventsPerSecond),
+  cpu: ratioOf(({ cpu }) => cpu.process),
+  scrapeCount,
+  traceBytes,
+  faults,
+}
+process.stdout.write(flags.json ? `${JSON.stringify(report)}\n` : describe(report))
+process.exitCode = faults.length === 0 ? 0 : 1
+
+function describe({ settings, rate, cpu, scrapeCount, traceBytes, faults }: ObservedReport): string {
+  const row = (title: string, of: (measured: Measured) => number | null) => [
+    title,
+    cellOf(results.observed.map(of), 0),
+    cellOf(results.unobserved.map(of), 0),
+  ]
+  return [
+    `rounds: ${settings.roundCount}; events a round: ${settings.eventCount.toLocaleString('en')}; medians (least–most)`,
+    '',
+    ...tableOf([
+      ['', 'observed', 'unobserved'],
+      row('events/s', ({ eventsPerSecond }) => eventsPerSecond),
+      row('CPU µs/event, the process', ({ cpu }) => cpu.process),
+      row('peak memory, MB', ({ peakMemoryMb }) => peakMemoryMb),
+    ]),
+    '',
+    `observed : unobserved = ${words(rate)} in events/s, ${words(cpu)} in CPU; ${scrapeCount} scrapes, ` +
+      `${Math.round(traceBytes / 1e6)} MB of traces`,
+    ...faults.map((fault) => `WRONG: ${fault}`),
+    '',
+  ].join('\n')
+}
+
+function words({ median, min, max }: Spread): string {
+  return `${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)})`
+}
