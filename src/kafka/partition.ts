@@ -48,6 +48,8 @@ interface Position {
   soughtOffset: bigint | null
   /** Resolves when no move past a filtered batch is under way. */
   passing: Promise<void>
+  /** Resolves when Kafka has been told of the last chunk, or could not be. */
+  committing: Promise<void>
 }
 
 /** kafkajs asks us to leave the batch: the group rebalances, or we are no member any more. */
@@ -115,6 +117,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
       compared: lastMessage === null,
       soughtOffset: null,
       passing: Promise.resolve(),
+      committing: Promise.resolve(),
     }
     // Two that load at the same time must not go on from two positions.
     const first = positions.get(keyOf(place)) ?? position
@@ -223,7 +226,10 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
       )
       if (moved) return
       payload.resolveOffset(String(nextOffset))
-      await commitToKafka(batch, payload.commitOffsetsIfNecessary(committed(batch, nextOffset + 1n)))
+      // The next chunk does not wait for the broker; one commit is under way at a time.
+      await position.committing
+      const next = committed(batch, nextOffset + 1n)
+      position.committing = commitToKafka(batch, payload.commitOffsetsIfNecessary(next))
       await heartbeat()
     }
   }

@@ -105,6 +105,32 @@ function partition(given: {
 const offsetsOf = (chunks: Chunk[]) =>
   chunks.map((chunk) => chunk.messages.map(({ offset }) => Number(offset)))
 
+t.test(
+  'a chunk does not wait for Kafka to keep the offset of the one before, only the next offset does',
+  async (t) => {
+    const { deliver, chunks } = partition({ batchCountMax: 1 })
+    const kept = Promise.withResolvers<void>()
+    let commitCount = 0
+    const delivery = deliver(
+      [0, 1, 2],
+      {},
+      {
+        commitOffsetsIfNecessary: () => {
+          commitCount++
+          return kept.promise
+        },
+      },
+    )
+    await new Promise((resolve) => setImmediate(resolve))
+    t.strictSame(offsetsOf(chunks), [[0], [1]])
+    t.equal(commitCount, 1)
+    kept.resolve()
+    await delivery
+    t.strictSame(offsetsOf(chunks), [[0], [1], [2]])
+    t.equal(commitCount, 3)
+  },
+)
+
 t.test('a batch is cut into chunks, each resolved and committed to Kafka as its offset + 1', async (t) => {
   const { deliver, chunks } = partition({ batchCountMax: 2 })
   const { resolved, committed } = await deliver([0, 1, 2, 3, 4], { lastOffset: 5 })
