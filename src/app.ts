@@ -5,6 +5,7 @@ import { type Assignment, createBacklog } from './backlog.ts'
 import type { Config } from './config.ts'
 import type { Channel } from './core/channel.ts'
 import type { Chunk, DecidedChunk } from './core/chunk.ts'
+import { createChunkLimit } from './core/chunk-limit.ts'
 import { type Entry, idempotencyKey } from './core/entry.ts'
 import { parseEvent } from './core/event.ts'
 import { explainNotTold, revisionsOf } from './core/not-told.ts'
@@ -266,8 +267,11 @@ function createWorker(
   const { ruleTable } = policy
   const { broker } = config
   const deliver = metrics.timed('send', createDelivery(config, log))
+  const chunkLimit = createChunkLimit(config.batchMax, config.policyAdministration.deadlineMs)
   const contactsOf: PartyClient['lookUp'] = async (partyLocators, onAnswer) => {
+    const startMs = performance.now()
     const contacts = await parties.lookUp(partyLocators, onAnswer)
+    if (!parties.isDown()) chunkLimit.note(contacts, performance.now() - startMs)
     metrics.resolved(contacts)
     return contacts
   }
@@ -302,7 +306,7 @@ function createWorker(
       topics: broker.topics,
       sessionTimeoutMs: broker.sessionTimeoutMs,
       partitionCountMax: broker.partitionsAtOnce,
-      batchCountMax: config.batchMax,
+      batchCountMax: chunkLimit.count,
     },
     {
       loadCheckpoint: (topic, partition) => loadCheckpoint(pool, topic, partition),

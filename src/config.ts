@@ -146,12 +146,12 @@ export const variables = z.object({
     description: 'Time without a heartbeat after which Kafka gives the partitions to another consumer',
     example: '30s',
   }),
-  MQ_PARTITIONS_AT_ONCE: integer(1, 100).prefault('3').meta({
+  MQ_PARTITIONS_AT_ONCE: integer(1, 100).prefault('8').meta({
     description: 'Partitions worked on at the same time',
-    example: '3',
+    example: '8',
   }),
   BATCH_MAX: integer(1, 5_000).prefault('1000').meta({
-    description: 'Messages of one transaction at most',
+    description: 'Messages of one transaction at most; fewer while contact look-ups are slow',
     example: '1000',
   }),
   POLICY_ADMIN_URL: secret(

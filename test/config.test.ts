@@ -26,7 +26,7 @@ t.test('the required variables alone give every default of the specification', a
       topics: ['claims', 'billing', 'enrollment'],
       groupId: 'notifications-service',
       sessionTimeoutMs: 30_000,
-      partitionsAtOnce: 3,
+      partitionsAtOnce: 8,
     },
     policyAdministration: {
       url: 'http://policy-admin:4001',

@@ -14,7 +14,8 @@ export interface ConsumerOptions {
   readonly sessionTimeoutMs: number
   /** Partitions that are worked on at the same time. */
   readonly partitionCountMax: number
-  readonly batchCountMax: number
+  /** Messages that the next chunk may have. */
+  readonly batchCountMax: () => number
 }
 
 export type ConsumerNeeds = Pick<PartitionNeeds, 'loadCheckpoint' | 'resetCheckpoint' | 'dispatch'>

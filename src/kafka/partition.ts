@@ -24,7 +24,8 @@ export interface PartitionNeeds {
   readonly commitToKafka: (topic: string, partition: number, next: bigint) => Promise<void>
   readonly sleep: (durationMs: number) => Promise<void>
   readonly stopping: AbortSignal
-  readonly batchCountMax: number
+  /** Messages that the next chunk may have. */
+  readonly batchCountMax: () => number
   readonly log: Logger
 }
 
@@ -211,7 +212,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     // Control records at the end never reach us, but they have offsets too.
     const lastOffset = BigInt(batch.lastOffset())
     for (let start = 0; position.held < lastOffset && mayGoOn(); ) {
-      const end = endOfChunk(messages, start, needs.batchCountMax)
+      const end = endOfChunk(messages, start, needs.batchCountMax())
       const chunk = messages.slice(start, end)
       const endsBatch = end >= messages.length
       start = end

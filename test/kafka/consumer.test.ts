@@ -27,7 +27,7 @@ t.test('a batch that cannot be unpacked is named, loudly, and read once it can b
       topics: [claims],
       sessionTimeoutMs: 6_000,
       partitionCountMax: 1,
-      batchCountMax: 500,
+      batchCountMax: () => 500,
     },
     {
       loadCheckpoint: async () => ({ offset: 0n, lastMessage: null }),

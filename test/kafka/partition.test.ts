@@ -45,7 +45,7 @@ function partition(given: {
       sleeps.push(durationMs)
     },
     stopping: stopping.signal,
-    batchCountMax: given.batchCountMax ?? 500,
+    batchCountMax: () => given.batchCountMax ?? 500,
     log: pino({ level: 'warn' }, { write: (line: string) => lines.push(JSON.parse(line)) }),
   })
 
