@@ -97,7 +97,6 @@ function connectAll(url: string): Promise<pg.Client[]> {
       await client.connect()
       await client.query(`SET synchronous_commit = off`)
       await client.query(`SET maintenance_work_mem = '1GB'`)
-      await client.query(`SET timezone = UTC`)
       return client
     }),
   )

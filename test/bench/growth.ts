@@ -12,7 +12,7 @@ import { type Contacts, startContacts } from './contacts.ts'
 import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
 import { type BenchEvent, generateEvents } from './events.ts'
 import { EVENT_IDS, type EventIds, grownLog, warmUp } from './grown-log.ts'
-import { cellOf, type Spread, spreadOf, tableOf } from './report.ts'
+import { cellOf, format, type Spread, spreadOf, tableOf } from './report.ts'
 import { type Measured, measure, publish } from './round.ts'
 import { ours } from './sides.ts'
 
@@ -20,10 +20,18 @@ interface Round extends Pick<Measured, 'eventsPerSecond' | 'cpu'> {
   readonly walBytesPerEvent: number
 }
 
+interface Size {
+  readonly rowCount: number
+  readonly rounds: readonly Round[]
+  /** How its events/s, and its events per second of CPU, compare with those of the first size in the same round. */
+  readonly ratio: Spread
+  readonly cpuRatio: Spread
+}
+
 /** What was measured on logs of one kind, all sizes of each round in turn. */
 interface Growth {
   readonly eventIds: EventIds
-  readonly sizes: readonly { readonly rowCount: number; readonly rounds: Round[]; readonly ratio: Spread }[]
+  readonly sizes: readonly Size[]
 }
 
 const { values: flags } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
@@ -71,12 +79,26 @@ async function measureGrowth(eventIds: EventIds, contacts: Contacts): Promise<Gr
     }
   }
   const [smallest] = logs
-  const ratioOf = ({ eventsPerSecond }: Round, round: number) =>
-    eventsPerSecond / (smallest?.rounds[round]?.eventsPerSecond ?? Number.NaN)
+  const spread = (log: { rounds: Round[] }, speedOf: (round: Round) => number) =>
+    spreadOf(
+      log.rounds.map((round, i) => {
+        const first = smallest?.rounds[i]
+        return speedOf(round) / (first === undefined ? Number.NaN : speedOf(first))
+      }),
+    )
   return {
     eventIds,
-    sizes: logs.map((log) => ({ ...log, ratio: spreadOf(log.rounds.map(ratioOf)) })),
+    sizes: logs.map((log) => ({
+      ...log,
+      ratio: spread(log, ({ eventsPerSecond }) => eventsPerSecond),
+      cpuRatio: spread(log, eventsPerCpuSecond),
+    })),
   }
+}
+
+/** Of the processes whose work is known; it depends little on who else uses the machine. */
+function eventsPerCpuSecond({ cpu }: Round): number {
+  return 1e6 / ((cpu.process ?? 0) + (cpu.postgres ?? 0) + (cpu.contacts ?? 0))
 }
 
 function runRound(rowCount: number, eventIds: EventIds, seed: number, contacts: Contacts): Promise<Round> {
@@ -141,7 +163,8 @@ function describe(): string {
     return tableOf([
       [`${eventIds} ids`, ...sizes.map(({ rowCount }) => `${rowCount.toLocaleString('en')} rows`)],
       row('events/s', 0, ({ eventsPerSecond }) => eventsPerSecond),
-      ['of the first', ...sizes.map(({ ratio }) => cellOf([ratio.min, ratio.median, ratio.max], 2))],
+      ['of the first', ...sizes.map(({ ratio }) => format(ratio, 2))],
+      ['of the first, per CPU', ...sizes.map(({ cpuRatio }) => format(cpuRatio, 2))],
       row('CPU µs/event, the process', 0, ({ cpu }) => cpu.process),
       row('CPU µs/event, PostgreSQL', 0, ({ cpu }) => cpu.postgres),
       row('WAL bytes/event', 0, ({ walBytesPerEvent }) => walBytesPerEvent),

@@ -75,7 +75,8 @@ export function cellOf(values: readonly (number | null)[], digits: number): stri
   return known.length === 0 ? '–' : format(spreadOf(known), digits)
 }
 
-function format({ median, min, max }: Spread, digits: number): string {
+/** `0.93 (0.87–1.15)`: the median and, where they differ, the least and the most. */
+export function format({ median, min, max }: Spread, digits: number): string {
   const text = (value: number) =>
     value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
   return min === max ? text(median) : `${text(median)} (${text(min)}–${text(max)})`

@@ -8,7 +8,7 @@ import { inArena } from './arena.ts'
 import { startContacts } from './contacts.ts'
 import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
 import { type BenchEvent, generateEvents } from './events.ts'
-import { cellOf, spreadOf, tableOf } from './report.ts'
+import { cellOf, format, spreadOf, tableOf } from './report.ts'
 import { type Measured, measure, runRound } from './round.ts'
 import { ours } from './sides.ts'
 
@@ -156,7 +156,7 @@ function describe(): string {
       row('CPU µs/row, PostgreSQL', ({ cpu }) => cpu.postgres),
     ]),
     '',
-    `drain : dispatch = ${cellOf([ratio.min, ratio.median, ratio.max], 2)}`,
+    `drain : dispatch = ${format(ratio, 2)}`,
     ...faults.map((fault) => `WRONG: ${fault}`),
     '',
   ].join('\n')
