@@ -11,7 +11,7 @@ import { binaryArray } from '../../src/postgres/binary-array.ts'
 import { createFloorContacts, type FloorContact } from './floor-contacts.ts'
 
 const BATCH_COUNT_MAX = 1_000
-const PARTITION_COUNT_MAX = 3
+const PARTITION_COUNT_MAX = 8
 const CONNECTION_COUNT_MAX = 32
 const RULE_TABLE_REVISION = '0'.repeat(64)
 const STOP_TIMEOUT_MS = 10_000

@@ -20,6 +20,8 @@ const sides = [
   { side: plain, eventCount: numberFrom('PLAIN_EVENTS', 10_000) },
 ]
 const WARM_UP_PART = 0.1
+/** As parts of one: the mean is of other events where a side has fewer of them. */
+const ROW_BYTES_APART_MAX = 0.03
 const STAGES_EVENT_COUNT_MAX = 20_000
 
 endWithSignals()
@@ -56,6 +58,7 @@ process.exitCode = faults.length === 0 ? 0 : 1
 async function compare(round: number): Promise<void> {
   const comparedCount = Math.min(...sides.map(({ eventCount }) => eventCount))
   const hashes = new Set<string>()
+  const sizes: number[] = []
   for (const { side, eventCount } of rotated(sides, round)) {
     const warmUpCount = Math.ceil(eventCount * WARM_UP_PART)
     const measured = await runRound({
@@ -69,12 +72,17 @@ async function compare(round: number): Promise<void> {
     })
     results[side.name]?.push(measured)
     hashes.add(measured.rowsHash)
+    sizes.push(measured.rowBytes)
     faults.push(...measured.faults.map((fault) => `round ${round}, ${side.name}: ${fault}`))
     process.stderr.write(
       `round ${round} of ${roundCount}, ${side.name}: ${Math.round(measured.eventsPerSecond)} events/s\n`,
     )
   }
   if (hashes.size > 1) faults.push(`round ${round}: the sides wrote different rows for the same events`)
+  if (Math.min(...sizes) < Math.max(...sizes) * (1 - ROW_BYTES_APART_MAX))
+    faults.push(
+      `round ${round}: the sides wrote rows of other sizes: ${sizes.map(Math.round).join(', ')} bytes`,
+    )
 }
 
 function rotated<Item>(items: readonly Item[], by: number): Item[] {

@@ -30,6 +30,8 @@ export interface Measured {
   readonly peakMemoryMb: number | null
   /** Equal hashes mean equal rows: locators and times left out. */
   readonly rowsHash: string
+  /** What PostgreSQL stores for one event, its log row and its decision: the mean. */
+  readonly rowBytes: number
   /** What is wrong with the outcome; empty where nothing is. */
   readonly faults: readonly string[]
 }
@@ -62,6 +64,7 @@ export function runRound(options: RoundOptions): Promise<Measured> {
       lookUpsPerEvent: ((await contacts.requestCount()) - lookUpsBefore) / totalCount,
       peakMemoryMb: await peakMemoryMbOf(running.pid),
       rowsHash: await rowsHash(client, firstIds(seed, options.comparedCount)),
+      rowBytes: await rowBytes(client),
       faults: await findFaults(client, brokers, topics, distinctCount),
     }
   })
@@ -223,4 +226,12 @@ async function rowsHash(client: pg.Client, eventIds: readonly string[]): Promise
     [eventIds],
   )
   return rows[0].hash
+}
+
+async function rowBytes(client: pg.Client): Promise<number> {
+  const { rows } = await client.query(`
+    SELECT
+      (SELECT avg(pg_column_size(entry)) FROM notifications.notification_log AS entry)::float8
+      + (SELECT avg(pg_column_size(decision)) FROM notifications.decision)::float8 AS bytes`)
+  return rows[0].bytes
 }
