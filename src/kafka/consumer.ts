@@ -3,7 +3,7 @@ import type { Admin, Consumer, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../core/broker-connection.ts'
 import { createClient } from './client.ts'
-import { isPassing } from './errors.ts'
+import { isPassing, isUnreadable } from './errors.ts'
 import { createPartitionConsumer, type PartitionNeeds } from './partition.ts'
 import { type UndecodableBatch, undecodableIn } from './undecodable.ts'
 
@@ -20,6 +20,7 @@ export interface ConsumerOptions {
 
 export type ConsumerNeeds = Pick<PartitionNeeds, 'loadCheckpoint' | 'resetCheckpoint' | 'dispatch'>
 
+const OFFSET_MAX = 2n ** 63n - 1n
 const RETRY_MIN_MS = 500
 const RETRY_MAX_MS = 10_000
 const TOPIC_POLL_MS = 5_000
@@ -66,6 +67,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       try {
         const ending = await withAdmin(kafka, stopping.signal, (admin) => consumeOnce(admin))
         if (ending.kind === 'crash') {
+          if (isUnreadable(ending.error)) throw new UnreadableError(ending.error)
           if (!ending.retriable) throw new FatalError(ending.error)
           throw ending.error
         }
@@ -76,6 +78,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
         const durationMs = Math.min(RETRY_MIN_MS * 2 ** failureCount++, RETRY_MAX_MS)
         const batch = undecodableIn(error)
         if (batch !== null) sayUndecodable(batch, durationMs)
+        else if (error instanceof UnreadableError) sayUnreadable(error.cause, durationMs)
         else
           log.warn(
             { err: error, brokers: options.connection.brokers, retryInMs: durationMs },
@@ -107,6 +110,17 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       'a record batch cannot be unpacked: until it can be, or is gone, nothing is consumed from its broker. ' +
         'Find its partition among those in "checkpoints" by reading firstOffset with another client; save what ' +
         'lies between the checkpoint and it; then delete the records of that partition up to lastOffset ' +
+        '(kafka-delete-records) and have its events published anew',
+    )
+  }
+
+  /** kafkajs says neither which partition it fetched nor where it stopped: all are named. */
+  function sayUnreadable(err: unknown, retryInMs: number): void {
+    log.error(
+      { err, checkpoints: behind(OFFSET_MAX), retryInMs },
+      'what a broker sent cannot be read, as if a record batch were damaged: until it can be, or is gone, nothing is ' +
+        'consumed from that broker. Find the batch by reading each partition in "checkpoints" from there with another ' +
+        'client; save what lies before it; then delete the records of that partition up to its end ' +
         '(kafka-delete-records) and have its events published anew',
     )
   }
@@ -237,6 +251,13 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       await Promise.allSettled(batches)
       await settled(finished, LEAVE_WAIT_MS)
     },
+  }
+}
+
+/** A new member starts from scratch, as a new process would, and the rest of this one goes on. */
+class UnreadableError extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause })
   }
 }
 
