@@ -17,6 +17,8 @@ export const serveCommand = new Command('serve')
 async function serve(): Promise<void> {
   const config = loadConfig(process.env)
   const log = createLog(config.logLevel)
+  let app: App | null = null
+  stopOnSignals(() => app, config.shutdownGraceMs, log)
   for (const warning of config.warnings) log.warn(warning)
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (err) => {
@@ -26,14 +28,14 @@ async function serve(): Promise<void> {
   }
   logWarnings(log)
   limitSilence()
-  const app = await createApp(config, log)
-  const url = await app.start()
+  const created = await createApp(config, log)
+  app = created
+  const url = await created.start()
   log.info({ url }, 'listening')
   if (config.tokens === null) log.warn('all routes are open: set IDP_JWKS_URI to ask for tokens')
-  stopOnSignals(app, config.shutdownGraceMs, log)
-  app.failed.catch(async (err) => {
+  created.failed.catch(async (err) => {
     log.fatal({ err }, 'consumption has ended for good: ending the process, to be started again')
-    await stopWithin(app, config.shutdownGraceMs, log)
+    await stopWithin(created, config.shutdownGraceMs, log)
     process.exit(1)
   })
 }
@@ -48,14 +50,18 @@ function logWarnings(log: Logger): void {
   })
 }
 
-/** The first signal stops in order, exit code 0; the second one ends the process at once. */
-function stopOnSignals(app: App, graceMs: number, log: Logger): void {
+/**
+ * The first signal stops in order, exit code 0; the second one ends the process at once. From the start on: the first
+ * process of a container is not ended by a signal that it does not handle yet, and nobody sends it twice.
+ */
+function stopOnSignals(appOf: () => App | null, graceMs: number, log: Logger): void {
   let stopping = false
   const onSignal = async (signal: NodeJS.Signals): Promise<void> => {
     if (stopping) process.exit(1)
     stopping = true
     log.info({ signal }, 'stopping')
-    process.exit((await stopWithin(app, graceMs, log)) ? 0 : 1)
+    const app = appOf()
+    process.exit(app === null || (await stopWithin(app, graceMs, log)) ? 0 : 1)
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)

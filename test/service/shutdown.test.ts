@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { createDatabase } from '../stack/databases.ts'
+import { EXECUTABLE_PATH, MAIN } from '../stack/executable.ts'
 import { freePort } from '../stack/free-port.ts'
 import type { Service } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
@@ -65,6 +67,23 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     },
   )
 }
+
+t.test('a process that does not listen yet ends with 0', { buffered: true }, async (t) => {
+  const child = spawn(MAIN, ['serve'], {
+    // Of no effect, which is the first that it says.
+    env: { PATH: EXECUTABLE_PATH, ...world.env, RETRY_INTERVAL: '1s' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    if (output === '') child.kill('SIGTERM')
+    output += text
+  })
+  const [code] = await once(child, 'close')
+  t.equal(code, 0)
+  t.match(output, /RETRY_INTERVAL/)
+  t.notMatch(output, /"listening"/)
+})
 
 t.test('a process that waits for the broker ends promptly with 0', { buffered: true }, async (t) => {
   const unreachable = await world.serve({ MQ_BROKERS: `127.0.0.1:${await freePort()}` })
