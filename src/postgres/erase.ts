@@ -125,10 +125,7 @@ export function eraseEntries(
   const these = sql.fragment`locator = ANY(${sql.array([...ofParty], 'text')})`
   return pool.transaction(async (tx) => {
     await lockErasure(tx)
-    // A retry that is under way ends first; its decision is seen by the statements that follow.
-    await tx.query(
-      sql.unsafe`SELECT FROM notifications.notification_log WHERE ${these} ORDER BY locator FOR UPDATE`,
-    )
+    // It waits for a retry that is under way, whose decision is seen by the statements that follow.
     const retries = await tx.anyFirst(sql.type(locators)`
       UPDATE notifications.notification_log
       SET status = 'SKIPPED', failure_reason = ${ERASED_UNSENT}, subject = NULL, body = NULL

@@ -93,10 +93,10 @@ t.test('each context of a producer is among the links, once, and what is none is
   const bad = [
     '',
     'garbage',
-    `ff-${TRACE(1)}-${SPAN(1)}-01`,
-    `00-${'0'.repeat(32)}-${SPAN(1)}-01`,
+    `ff-${TRACE(5_000)}-${SPAN(5_000)}-01`,
+    `00-${'0'.repeat(32)}-${SPAN(5_000)}-01`,
     `00-${TRACE(5_000)}-${'0'.repeat(16)}-01`,
-    `00-${TRACE(5_000)}-${SPAN(1)}`,
+    `00-${TRACE(5_000)}-${SPAN(5_000)}`,
   ]
   await tracing.chunk(aChunk([...good, ...bad, ...good.slice(0, 10)]), async () => COMMITTED)
   await tracing.stop()
