@@ -32,27 +32,27 @@ const chunksOf = (spans: readonly ReceivedSpan[]) => spans.filter(({ name }) => 
 
 t.test('a batch of 500 makes at most 10 spans, linked to every producer', async (t) => {
   const { world, collector, traced } = await setUp(t)
-  await world.publish(tracedEvents(500))
-  const service = await world.serve(traced)
-  await world.caughtUp()
+  const service = await world.serve({ ...traced, BATCH_MAX: '500' })
+  // Chunks start small, and grow while look-ups are quick.
+  for (let i = 0; i < 8; i++) {
+    await world.publish(tracedEvents(500))
+    await world.caughtUp()
+  }
   t.equal(await service.stop(), 0)
 
-  const chunks = chunksOf(collector.spans)
-  const [root] = chunks
-  t.equal(chunks.length, 1, 'one batch')
-  t.ok(collector.spans.length <= 10, `${collector.spans.length} spans`)
-  t.match(root, {
-    attributes: { 'messaging.batch.message_count': 500, 'notifications.inserted': 500 },
-    resource: { 'service.name': 'told' },
-  })
+  const root = chunksOf(collector.spans).findLast(
+    ({ attributes }) => attributes['messaging.batch.message_count'] === 500,
+  )
+  t.match(root, { attributes: { 'notifications.inserted': 500 }, resource: { 'service.name': 'told' } })
+  const spans = collector.spans.filter(({ traceId }) => traceId === root?.traceId)
+  t.ok(spans.length > 1 && spans.length <= 10, `${spans.length} spans`)
   t.same(
     new Set(root?.links?.map(({ traceId, spanId }) => `${traceId} ${spanId}`)),
     new Set(Array.from({ length: 500 }, (_, n) => Object.values(anOrigin(n)).join(' '))),
   )
-  const below = collector.spans.filter((span) => span !== root)
-  for (const { parentSpanId, traceId, name, startTimeUnixNano, endTimeUnixNano } of below) {
+  const below = spans.filter((span) => span !== root)
+  for (const { parentSpanId, name, startTimeUnixNano, endTimeUnixNano } of below) {
     t.equal(parentSpanId, root?.spanId, name)
-    t.equal(traceId, root?.traceId)
     t.ok(BigInt(startTimeUnixNano) <= BigInt(endTimeUnixNano))
   }
   const names = below.map(({ name }) => name)
