@@ -82,9 +82,13 @@ async function notTold({ since, eventType, rule, csv, json }: Options): Promise<
   })
 }
 
+/** Why a row failed its reason says; the rule's sentence is of a retry, and there is none any more. */
 function lineOf(item: ExplainedNotTold): string {
   const { createdAt, locator, eventType, status, failureReason, ruleId, because } = item
-  const rule = ruleId === null ? '' : `, by rule "${ruleId}"${because === null ? '' : `: ${because}`}`
+  const rule =
+    ruleId === null
+      ? ''
+      : `, by rule "${ruleId}"${because === null || status === 'FAILED' ? '' : `: ${because}`}`
   return printable(
     `${createdAt}  ${locator}  ${status} (${failureReason}): ${eventType} for ${item.partyLocator ?? 'nobody'}${rule}`,
   )

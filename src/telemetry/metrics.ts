@@ -40,12 +40,16 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** How finely delays of the event loop are seen; Prometheus asks every 15 s or so, and an idle process is to rest. */
 const EVENT_LOOP_PRECISION_MS = 50
 
+/** Gauges of the library's whose names are those of counters; the same ones without `_total` tell it by type. */
+const MISNAMED = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`)
+
 const KNOWN_EVENT_TYPES: ReadonlySet<string> = new Set(EVENT_TYPES)
 
 export function createMetrics(sources: Sources): Metrics {
   const register = new Registry()
   const registers = [register]
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS })
+  for (const name of MISNAMED) register.removeSingleMetric(name)
   const readGauges = createGauges(sources, registers)
 
   const outcomes = new Counter({

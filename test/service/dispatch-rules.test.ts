@@ -351,6 +351,7 @@ t.test(
       topic: world.topics.claims,
       partition_id: 0,
       trace_id: null,
+      erased_at: null,
       sent: false,
       attempted: false,
     }

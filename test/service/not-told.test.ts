@@ -46,6 +46,13 @@ t.test('what is given up is as the environment says', async (t) => {
       failureReason: /HTTP 500/,
     },
   )
+
+  const asText = await notTold([], { RETRY_MAX_ATTEMPTS: '0' })
+  t.match(
+    asText.stdout,
+    /FAILED \(.*HTTP 500\): .*, by rule "unresolved"$/m,
+    'without the sentence of a retry to come',
+  )
 })
 
 t.test('as CSV it is whole, and harmless in a spreadsheet', async (t) => {
