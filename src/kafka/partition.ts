@@ -390,10 +390,19 @@ function keyOf({ topic, partition }: Place): string {
 function endOfChunk(messages: readonly KafkaMessage[], start: number, countMax: number): number {
   let end = start
   for (let bytes = 0; end < messages.length && end - start < countMax; end++) {
-    bytes += messages[end]?.value?.length ?? 0
+    bytes += sizeOf(messages[end] as KafkaMessage)
     if (bytes > CHUNK_BYTES_MAX && end > start) break
   }
   return end
+}
+
+/** In bytes: of a message that is rejected, key and headers are written, too. */
+function sizeOf({ key, value, headers }: KafkaMessage): number {
+  let size = (key?.length ?? 0) + (value?.length ?? 0)
+  for (const name in headers) {
+    for (const part of [headers[name]].flat()) size += name.length + (part?.length ?? 0)
+  }
+  return size
 }
 
 function toMessage({ offset, key, value, headers }: KafkaMessage): Message {

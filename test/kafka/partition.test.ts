@@ -52,7 +52,12 @@ function partition(given: {
   /** Delivers messages of these offsets, as fetched from `fetchedOffset` on. */
   async function deliver(
     offsets: number[],
-    batch: { fetchedOffset?: number; lastOffset?: number; highWatermark?: number; values?: Buffer[] } = {},
+    batch: {
+      fetchedOffset?: number
+      lastOffset?: number
+      highWatermark?: number
+      messages?: Partial<KafkaMessage>[]
+    } = {},
     payload: Partial<EachBatchPayload> = {},
   ) {
     const resolved: string[] = []
@@ -66,8 +71,9 @@ function partition(given: {
         messages: offsets.map((offset, i) => ({
           offset: String(offset),
           key: null,
-          value: batch.values?.[i] ?? Buffer.from('x'),
+          value: Buffer.from('x'),
           headers: {},
+          ...batch.messages?.[i],
         })),
         lastOffset: () => String(batch.lastOffset ?? offsets.at(-1)),
       },
@@ -310,7 +316,10 @@ const fingerprint = (offset: number, value = 'x') =>
 
 t.test('each chunk carries the fingerprint of its last message', async (t) => {
   const { deliver, chunks } = partition({ batchCountMax: 2 })
-  await deliver([0, 1, 2], { values: ['a', 'b', 'c'].map((value) => Buffer.from(value)), lastOffset: 3 })
+  await deliver([0, 1, 2], {
+    messages: ['a', 'b', 'c'].map((value) => ({ value: Buffer.from(value) })),
+    lastOffset: 3,
+  })
   t.same(
     chunks.map(({ lastMessage }) => lastMessage),
     [fingerprint(1, 'b'), fingerprint(2, 'c')],
@@ -371,10 +380,17 @@ t.test('a last message that is gone cannot be compared, and rewinds nothing', as
 t.test('a chunk ends before it holds too many bytes, but holds at least one message', async (t) => {
   const { deliver, chunks } = partition({})
   const megabytes = (count: number) => Buffer.alloc(count * 1024 * 1024)
-  await deliver([0, 1, 2, 3, 4], {
-    values: [megabytes(3), megabytes(4), megabytes(9), megabytes(1), megabytes(1)],
+  await deliver([0, 1, 2, 3, 4, 5], {
+    messages: [
+      { value: megabytes(3) },
+      { value: megabytes(4) },
+      { value: megabytes(9) },
+      { key: megabytes(1) },
+      { headers: { 'of one value': megabytes(1), 'of two': [megabytes(2), megabytes(3)] } },
+      { headers: { 'of one value': megabytes(3) } },
+    ],
   })
-  t.same(offsetsOf(chunks), [[0, 1], [2], [3, 4]])
+  t.same(offsetsOf(chunks), [[0, 1], [2], [3, 4], [5]])
 })
 
 const movesOf = (chunks: Chunk[]) =>
