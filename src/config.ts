@@ -165,7 +165,7 @@ export const variables = z.object({
     description: 'Connections to the policy administration service at most',
     example: '32',
   }),
-  POLICY_ADMIN_PIPELINING: integer(1, 100).prefault('8').meta({
+  POLICY_ADMIN_PIPELINING: integer(1, 100).prefault('16').meta({
     description:
       'Look-ups that share a connection while answers come quickly; 1: each waits for the answer to the one before',
     example: '8',

@@ -31,7 +31,7 @@ t.test('the required variables alone give every default of the specification', a
     policyAdministration: {
       url: 'http://policy-admin:4001',
       connections: 32,
-      pipelining: 8,
+      pipelining: 16,
       deadlineMs: 5_000,
     },
     smtp: { host: 'localhost', port: 25 },
