@@ -162,14 +162,18 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
       unlessStopping(payload.heartbeat()).catch((cause) => {
         throw new MembershipLost('the membership in the consumer group is lost', { cause })
       })
+    const heldNow = () => positions.get(keyOf(batch))?.held
     for (let failureCount = 0; mayGoOn(); failureCount++) {
+      const heldBefore = heldNow()
       try {
         await consume(payload, mayGoOn, heartbeat)
         return
       } catch (error) {
         if (error instanceof MembershipLost) throw error.cause
+        const held = heldNow()
+        // A fault that let some of the batch through is another one.
+        if (held !== heldBefore) failureCount = 0
         const durationMs = backOffMs(failureCount)
-        const held = positions.get(keyOf(batch))?.held
         needs.log.error(
           {
             err: error,

@@ -242,6 +242,21 @@ t.test('an infrastructure error is waited out, with heartbeats, and skips nothin
   t.same(resolved, ['1'])
 })
 
+t.test('what was committed since the last infrastructure error ends the row of them', async (t) => {
+  let attemptCount = 0
+  const { deliver, sleeps } = partition({
+    batchCountMax: 1,
+    // Every chunk fails once.
+    dispatch: async () => {
+      if (++attemptCount % 2 === 1) throw new Error('connection terminated')
+      return { kind: 'committed', inserted: [], rejected: [] }
+    },
+  })
+  await deliver([0, 1, 2, 3])
+  t.equal(attemptCount, 8)
+  t.strictSame(sleeps, [500, 500, 500, 500])
+})
+
 t.test('a lost membership ends the batch with kafkajs’s own error', async (t) => {
   const lost = Object.assign(new Error('rebalancing'), {
     name: 'KafkaJSProtocolError',
