@@ -22,8 +22,9 @@ const BYTES = new TextDecoder('latin1')
 const ENCODER = new TextEncoder()
 
 /**
- * Whether a rejected message is of a party: its key is the locator, its envelope names the party, or, where it has no
- * envelope that can be read, the locator stands in it as a word, in UTF-8 or UTF-16. Null: not as far as can be told.
+ * Whether a rejected message is of a party: its key is the locator, its envelope names the party, or, where it names
+ * nobody, has the locator for some other value. Where there is no envelope that can be read: the locator stands in it as
+ * a word, in UTF-8 or UTF-16. Null: not as far as can be told.
  */
 export function mentionOf(
   { key, value }: { readonly key: Uint8Array | null; readonly value: Uint8Array | null },
@@ -33,11 +34,23 @@ export function mentionOf(
   if (key !== null && BYTES.decode(key) === BYTES.decode(ENCODER.encode(partyLocator))) return 'named'
   if (value === null) return null
   const envelope = readEnvelope(value)
-  if (envelope !== null) {
-    const named = envelopeMap.partyLocator(envelope)
-    return named !== null && typeof named !== 'object' && String(named) === partyLocator ? 'named' : null
+  if (envelope === null) return holdsWord(BYTES.decode(value), partyLocator) ? 'bytes' : null
+  const named = envelopeMap.partyLocator(envelope) ?? null
+  if (named === null) return holdsText(envelope, partyLocator) ? 'named' : null
+  return typeof named !== 'object' && String(named) === partyLocator ? 'named' : null
+}
+
+/** Whether a text is somewhere among the values of an envelope: of one that is wrapped once more, say. */
+function holdsText(envelope: object, text: string): boolean {
+  // JSON can be deeper than the stack.
+  const open: unknown[] = [envelope]
+  while (open.length > 0) {
+    const value = open.pop()
+    if (value === text) return true
+    if (typeof value === 'object' && value !== null)
+      for (const inner of Object.values(value)) open.push(inner)
   }
-  return holdsWord(BYTES.decode(value), partyLocator) ? 'bytes' : null
+  return false
 }
 
 /** Whether there is no envelope to be read in a message, so that only its bytes can be searched. */

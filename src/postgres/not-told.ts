@@ -5,6 +5,7 @@ import type { LogPageRequest, LogPlace } from '../core/log-entry.ts'
 import type { NotTold, NotToldFilter, NotToldPage } from '../core/not-told.ts'
 import type { RetryLimits } from './due-entries.ts'
 import { newestPlaces } from './log-list.ts'
+import { inSnapshot } from './snapshot.ts'
 
 /** How many rows one page looks at: of those that wait for a retry, or were decided by another rule, there may be very many. */
 const CANDIDATE_COUNT_MAX = 2_000
@@ -36,8 +37,11 @@ export async function listNotTold(
   filter: NotToldFilter,
   { limit, after }: LogPageRequest,
 ): Promise<NotToldPage> {
-  const end = await lastCandidate(pool, filter, after)
-  const items = await pool.any(notToldQuery(limits, filter, { limit: limit + 1, after, end }))
+  // Together: of rows that are logged in between, as many would push others out of the page, and out of the list.
+  const { end, items } = await inSnapshot(pool, async (tx) => {
+    const end = await lastCandidate(tx, filter, after)
+    return { end, items: await tx.any(notToldQuery(limits, filter, { limit: limit + 1, after, end })) }
+  })
   if (items.length <= limit) return { items, next: end }
   const shown = items.slice(0, limit)
   const last = shown.at(-1) as NotTold

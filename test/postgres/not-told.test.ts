@@ -1,3 +1,4 @@
+import type { CommonQueryMethods } from 'slonik'
 import t from 'tap'
 import type { LogPlace } from '../../src/core/log-entry.ts'
 import type { NotToldFilter } from '../../src/core/not-told.ts'
@@ -73,4 +74,39 @@ t.test('the rule is that of the last decision', async (t) => {
   t.match(items, [
     { eventId: 'retried', status: 'SKIPPED', ruleId: 'no-email', ruleTableRevision: /^\w{64}$/ },
   ])
+})
+
+t.test('rows that are logged while a page is read push nobody out of the list', async (t) => {
+  await record(pool, [{ eventId: 'edge', contact: NO_EMAIL }])
+  const logWaiting = (first: number, last: number) =>
+    client.query(
+      `INSERT INTO notifications.notification_log (
+        locator, event_id, event_type, channel, status, subject, body, failure_reason, attempt_count, created_at
+      )
+      SELECT 'NTF-' || i, 'waiting-' || i, 'claim.paid', 'EMAIL', 'FAILED', '', '', 'unresolved', 0, clock_timestamp()
+      FROM generate_series($1::integer, $2::integer) AS i`,
+      [first, last],
+    )
+  // A page looks at 2,000 rows: the last of these is the one that is asked for.
+  await logWaiting(1, 1_999)
+  const busy = <Methods extends CommonQueryMethods>(methods: Methods): Methods =>
+    new Proxy(methods, {
+      get: (_, name) => {
+        const method = Reflect.get(methods, name)
+        if (name === 'transaction') {
+          return (run: (tx: CommonQueryMethods) => unknown) =>
+            methods.transaction(async (tx) => run(busy(tx)))
+        }
+        if (typeof method !== 'function') return method
+        return async (...args: unknown[]) => {
+          const found = await Reflect.apply(method, methods, args)
+          if (name === 'maybeOne') await logWaiting(2_000, 2_009)
+          return found
+        }
+      },
+    })
+  const filter = { ...EVER, rule: 'no-email' }
+  const { items, next } = await listNotTold(busy(pool), LIMITS, filter, { limit: 1, after: null })
+  const later = await listNotTold(pool, LIMITS, filter, { limit: 1, after: next })
+  t.equal([...items, ...later.items][0]?.eventId, 'edge')
 })

@@ -1,4 +1,4 @@
-/** For so long an answer is good enough for whoever asks the same. */
+/** For so long after it came an answer is good enough for whoever asks the same. */
 const GOOD_FOR_MS = 5_000
 
 /**
@@ -9,13 +9,19 @@ export function share<Key, Value>(
   read: (key: Key) => Promise<Value>,
   nowMs: () => number,
 ): (key: Key) => Promise<Value> {
-  const answers = new Map<Key, { readonly value: Promise<Value>; readonly untilMs: number }>()
+  const answers = new Map<Key, { readonly value: Promise<Value>; untilMs: number }>()
   return (key) => {
     const found = answers.get(key)
     if (found !== undefined && nowMs() < found.untilMs) return found.value
-    const value = read(key)
-    answers.set(key, { value, untilMs: nowMs() + GOOD_FOR_MS })
-    value.catch(() => answers.delete(key))
-    return value
+    // However long it takes, nobody has the same read beside it.
+    const answer = { value: read(key), untilMs: Number.POSITIVE_INFINITY }
+    answers.set(key, answer)
+    answer.value.then(
+      () => {
+        answer.untilMs = nowMs() + GOOD_FOR_MS
+      },
+      () => answers.delete(key),
+    )
+    return answer.value
   }
 }

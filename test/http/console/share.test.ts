@@ -1,0 +1,41 @@
+import t from 'tap'
+import { share } from '../../../src/http/console/share.ts'
+
+function shared() {
+  const reads: PromiseWithResolvers<string>[] = []
+  const clock = { nowMs: 0 }
+  const ask = share(
+    (_key: string) => {
+      const read = Promise.withResolvers<string>()
+      reads.push(read)
+      return read.promise
+    },
+    () => clock.nowMs,
+  )
+  return { reads, clock, ask }
+}
+
+t.test('what takes long is read once for all who wait, and is good for a while once it came', async (t) => {
+  const { reads, clock, ask } = shared()
+  const first = ask('24h')
+  clock.nowMs = 14_000
+  const second = ask('24h')
+  t.equal(reads.length, 1)
+  reads[0]?.resolve('counted')
+  t.same(await Promise.all([first, second]), ['counted', 'counted'])
+  clock.nowMs = 18_999
+  t.equal(await ask('24h'), 'counted')
+  t.equal(reads.length, 1)
+  clock.nowMs = 19_000
+  void ask('24h')
+  t.equal(reads.length, 2)
+})
+
+t.test('a failure is for those who wait for it, and forgotten', async (t) => {
+  const { reads, ask } = shared()
+  const both = [ask('24h'), ask('24h')]
+  reads[0]?.reject(new Error('no database'))
+  for (const one of both) await t.rejects(one, { message: 'no database' })
+  void ask('24h')
+  t.equal(reads.length, 2)
+})
