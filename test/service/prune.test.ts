@@ -135,6 +135,12 @@ t.test('killed in the middle, it has counted what it did, and is run again', asy
   })
   await locker.query('LOCK notifications.rejected_message IN ACCESS EXCLUSIVE MODE')
   await until(async () => (await countLeft()) === 0, { what: 'the rows to be gone' })
+  const isAtTheEnd = `
+    SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+    UNION ALL SELECT FROM notifications.pruning WHERE finished_at IS NOT NULL`
+  await until(async () => (await rowsOf(isAtTheEnd)).length > 0, {
+    what: 'it to wait for the lock, or be done',
+  })
   child.kill('SIGKILL')
   await once(child, 'close')
   await locker.query('ROLLBACK')
