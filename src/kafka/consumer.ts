@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { bulkhead } from 'cockatiel'
 import type { Admin, Consumer, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../core/broker-connection.ts'
 import { createClient } from './client.ts'
 import { isPassing, isUnreadable } from './errors.ts'
+import { createOffsetReports } from './offset-reports.ts'
 import { createPartitionConsumer, type PartitionNeeds } from './partition.ts'
 import { type UndecodableBatch, undecodableIn } from './undecodable.ts'
 
@@ -12,7 +14,7 @@ export interface ConsumerOptions {
   readonly groupId: string
   readonly topics: readonly string[]
   readonly sessionTimeoutMs: number
-  /** Partitions that are worked on at the same time. */
+  /** Partitions whose chunks are worked on at the same time. */
   readonly partitionCountMax: number
   /** Messages that the next chunk may have. */
   readonly batchCountMax: () => number
@@ -24,8 +26,15 @@ const OFFSET_MAX = 2n ** 63n - 1n
 const RETRY_MIN_MS = 500
 const RETRY_MAX_MS = 10_000
 const TOPIC_POLL_MS = 5_000
-/** Of one partition: kafkajs unpacks all of a fetch at once. Twice as much takes 30 MB more and is no faster. */
-const FETCH_BYTES = 512 * 1024
+/**
+ * Of one broker: kafkajs unpacks all of a fetch at once, while the one before is worked on. Of partitions taken at random,
+ * so that each has its turn. More takes memory and is no faster.
+ */
+const FETCH_BYTES = 2 * 1024 * 1024
+/** Of one partition: about as many events as make a whole chunk. */
+const PARTITION_FETCH_BYTES = 512 * 1024
+/** Those of kafkajs mostly wait for the chunk before theirs: more than partitions that anyone consumes here. */
+const WORKER_COUNT = 100
 /** How long a stop waits for a join under way, so that it can leave the group again. */
 const JOIN_WAIT_MS = 2_000
 /**
@@ -33,6 +42,8 @@ const JOIN_WAIT_MS = 2_000
  * broker answers when the slowest member has joined too, nor out of a request to a broker that does not answer.
  */
 const LEAVE_WAIT_MS = 3_000
+/** How long a membership that has ended waits for Kafka to keep its last offsets. */
+const REPORT_WAIT_MS = 1_000
 /** How long a membership that has ended may take to disconnect before the next one begins; the fence parts them. */
 const DISCONNECT_WAIT_MS = 20_000
 
@@ -57,6 +68,8 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   })
   const pause = (durationMs: number) =>
     sleep(durationMs, undefined, { signal: stopping.signal }).catch(() => {})
+  /** Of one membership after the other, too: what is left of the one before takes its places until it is done. */
+  const places = bulkhead(options.partitionCountMax, Number.POSITIVE_INFINITY)
   const batches = new Set<Promise<void>>()
   let assignment: Readonly<Record<string, readonly number[]>> | null = null
   /** Of the last membership. */
@@ -139,13 +152,15 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     }
     const over = new AbortController()
     const { consumer, crashed } = createMember()
+    const reports = createOffsetReports((offsets) => consumer.commitOffsets(offsets), log)
     const partitions = createPartitionConsumer({
       ...needs,
+      dispatch: (chunk, heartbeat) => places.execute(() => needs.dispatch(chunk, heartbeat)),
       offsetsOf: (topic, partition) => offsetsOf(admin, topic, partition),
       seek: (topic, partition, offset) => consumer.seek({ topic, partition, offset: String(offset) }),
-      commitToKafka: (topic, partition, next) =>
-        consumer.commitOffsets([{ topic, partition, offset: String(next) }]),
+      reportToKafka: reports.report,
       sleep: pause,
+      track: (work) => void track(work),
       stopping: stopping.signal,
       batchCountMax: options.batchCountMax,
       log,
@@ -174,6 +189,9 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     } finally {
       assignment = null
       over.abort()
+      // Others are to go on where our last chunks end, not beside them.
+      await settled(Promise.allSettled(batches), DISCONNECT_WAIT_MS)
+      await settled(reports.flush(), REPORT_WAIT_MS)
       // kafkajs has logged what it could not do; how the membership ended must not be lost over it.
       await settled(consumer.disconnect(), DISCONNECT_WAIT_MS)
     }
@@ -190,7 +208,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     await consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
-      partitionsConsumedConcurrently: options.partitionCountMax,
+      partitionsConsumedConcurrently: WORKER_COUNT,
       eachBatch,
     })
   }
@@ -203,7 +221,8 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       heartbeatInterval: Math.floor(options.sessionTimeoutMs / 10),
       rebalanceTimeout: 60_000,
       maxWaitTimeInMs: 500,
-      maxBytesPerPartition: FETCH_BYTES,
+      maxBytes: FETCH_BYTES,
+      maxBytesPerPartition: PARTITION_FETCH_BYTES,
       allowAutoTopicCreation: false,
       readUncommitted: false,
       retry: {

@@ -20,9 +20,11 @@ export interface PartitionNeeds {
   /** The first offset that the broker still has, and the one after its last. */
   readonly offsetsOf: (topic: string, partition: number) => Promise<{ earliest: bigint; end: bigint }>
   readonly seek: (topic: string, partition: number, offset: bigint) => void
-  /** Tells Kafka where the group goes on, outside of a batch. */
-  readonly commitToKafka: (topic: string, partition: number, next: bigint) => Promise<void>
+  /** Tells Kafka where the group goes on, some time soon. */
+  readonly reportToKafka: (topic: string, partition: number, next: bigint) => void
   readonly sleep: (durationMs: number) => Promise<void>
+  /** Told of work that goes on after `eachBatch` has resolved, and never rejects: a stop waits for it. */
+  readonly track: (work: Promise<void>) => void
   readonly stopping: AbortSignal
   /** Messages that the next chunk may have. */
   readonly batchCountMax: () => number
@@ -49,8 +51,14 @@ interface Position {
   soughtOffset: bigint | null
   /** Resolves when no move past a filtered batch is under way. */
   passing: Promise<void>
-  /** Resolves when Kafka has been told of the last chunk, or could not be. */
-  committing: Promise<void>
+  /** Resolves when the chunk that the batch before left under way is committed, or given up with the membership. */
+  trailing: Promise<void>
+}
+
+/** What the work on a batch needs from the membership that it was delivered to. */
+interface Membership {
+  readonly mayGoOn: () => boolean
+  readonly heartbeat: () => Promise<void>
 }
 
 /** kafkajs asks us to leave the batch: the group rebalances, or we are no member any more. */
@@ -78,8 +86,11 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
    * for the database as long as the membership lasts.
    */
   async function onJoin(assignment: Readonly<Record<string, readonly number[]>>): Promise<void> {
-    positions.clear()
     const join = ++joinCount
+    const trailing = [...positions.values()].map((position) => position.trailing)
+    positions.clear()
+    // Each ends by itself now; it would move the checkpoint that is read next.
+    await Promise.all(trailing)
     const mayGoOn = () => join === joinCount && !needs.stopping.aborted
     const partitions = Object.entries(assignment).flatMap(([topic, numbers]) =>
       numbers.map((partition) => ({ topic, partition })),
@@ -118,7 +129,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
       compared: lastMessage === null,
       soughtOffset: null,
       passing: Promise.resolve(),
-      committing: Promise.resolve(),
+      trailing: Promise.resolve(),
     }
     // Two that load at the same time must not go on from two positions.
     const first = positions.get(keyOf(place)) ?? position
@@ -138,14 +149,14 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   }
 
   async function pass(batch: FilteredBatch, position: Position): Promise<void> {
+    await position.trailing
     const { topic, partition, firstOffset } = batch
     const nextOffset = BigInt(batch.lastOffset)
     if (!position.compared || firstOffset === null) return
     if (BigInt(firstOffset) > position.held + 1n || nextOffset <= position.held) return
     const chunk = { messages: [], nextOffset, lastMessage: position.lastMessage }
     try {
-      const moved = await processChunk(batch, position, chunk, async () => {})
-      if (!moved) await commitToKafka(batch, needs.commitToKafka(topic, partition, nextOffset + 1n))
+      await commitChunk(batch, position, chunk, async () => {})
     } catch (error) {
       needs.log.warn(
         { err: error, topic, partition, checkpoint: String(position.held) },
@@ -154,22 +165,58 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     }
   }
 
-  /** kafkajs's `eachBatch`. Rejects only when the membership is lost, with the error that says so. */
+  /**
+   * kafkajs's `eachBatch`. Resolves with the last chunk of the batch still under way: kafkajs fetches and unpacks what
+   * follows meanwhile, of every partition, which the slowest would hold up otherwise. Rejects only when the membership
+   * is lost, with the error that says so.
+   */
   async function eachBatch(payload: EachBatchPayload): Promise<void> {
     const { batch } = payload
-    const mayGoOn = () => payload.isRunning() && !payload.isStale() && !needs.stopping.aborted
+    const join = joinCount
+    const mayGoOn = () =>
+      join === joinCount && payload.isRunning() && !payload.isStale() && !needs.stopping.aborted
     const heartbeat = () =>
       unlessStopping(payload.heartbeat()).catch((cause) => {
         throw new MembershipLost('the membership in the consumer group is lost', { cause })
       })
+    try {
+      await untilDone(positions.get(keyOf(batch))?.trailing, heartbeat)
+      await persist(batch, { mayGoOn, heartbeat }, (membership) => consume(payload, membership))
+    } catch (lost) {
+      throw lost instanceof MembershipLost ? lost.cause : lost
+    }
+  }
+
+  /** kafkajs fetches nothing meanwhile: nobody else would tell the broker that we live, or hear that we do not. */
+  async function untilDone(
+    trailing: Promise<void> | undefined,
+    heartbeat: () => Promise<void>,
+  ): Promise<void> {
+    let done = trailing === undefined
+    const finished = trailing?.then(() => {
+      done = true
+    })
+    while (!done) {
+      // Once we stop, nothing sleeps any more.
+      if (needs.stopping.aborted) return finished
+      await Promise.race([finished, needs.sleep(HEARTBEAT_SLICE_MS)])
+      if (!done) await heartbeat()
+    }
+  }
+
+  /** Tries again, with backoff, until the work succeeds or may not go on. Rejects only with `MembershipLost`. */
+  async function persist(
+    batch: Batch,
+    membership: Membership,
+    work: (membership: Membership) => Promise<void>,
+  ): Promise<void> {
     const heldNow = () => positions.get(keyOf(batch))?.held
-    for (let failureCount = 0; mayGoOn(); failureCount++) {
+    for (let failureCount = 0; membership.mayGoOn(); failureCount++) {
       const heldBefore = heldNow()
       try {
-        await consume(payload, mayGoOn, heartbeat)
-        return
+        return await work(membership)
       } catch (error) {
-        if (error instanceof MembershipLost) throw error.cause
+        if (error instanceof MembershipLost) throw error
         const held = heldNow()
         // A fault that let some of the batch through is another one.
         if (held !== heldBefore) failureCount = 0
@@ -184,30 +231,21 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
           },
           'a chunk could not be committed; nothing of it is lost, it is tried again',
         )
-        await backOff(durationMs, mayGoOn, heartbeat).catch((lost) => {
-          throw lost instanceof MembershipLost ? lost.cause : lost
-        })
+        await backOff(durationMs, membership)
       }
     }
   }
 
-  async function backOff(
-    durationMs: number,
-    mayGoOn: () => boolean,
-    heartbeat: () => Promise<void>,
-  ): Promise<void> {
+  async function backOff(durationMs: number, { mayGoOn, heartbeat }: Membership): Promise<void> {
     for (let leftMs = durationMs; leftMs > 0 && mayGoOn(); leftMs -= HEARTBEAT_SLICE_MS) {
       await needs.sleep(Math.min(leftMs, HEARTBEAT_SLICE_MS))
       await heartbeat()
     }
   }
 
-  async function consume(
-    payload: EachBatchPayload,
-    mayGoOn: () => boolean,
-    heartbeat: () => Promise<void>,
-  ): Promise<void> {
+  async function consume(payload: EachBatchPayload, membership: Membership): Promise<void> {
     const { batch } = payload
+    const { mayGoOn, heartbeat } = membership
     const position = await positionOf(batch)
     await position.passing
     // On joining, the partition may have been sought elsewhere meanwhile.
@@ -223,24 +261,39 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
       const last = chunk.at(-1)
       const lastMessage = last === undefined ? position.lastMessage : fingerprintOf(last)
       const nextOffset = endsBatch || last === undefined ? lastOffset : BigInt(last.offset)
-      const moved = await processChunk(
-        batch,
-        position,
-        { messages: chunk.map(toMessage), nextOffset, lastMessage },
-        heartbeat,
-      )
-      if (moved) return
+      const commit = (beat: () => Promise<void>) =>
+        commitChunk(batch, position, { messages: chunk.map(toMessage), nextOffset, lastMessage }, beat)
+      if (endsBatch) {
+        trail(payload, position, membership, commit)
+        return
+      }
+      if (!(await commit(heartbeat))) return
       payload.resolveOffset(String(nextOffset))
-      // The next chunk does not wait for the broker; one commit is under way at a time.
-      await position.committing
-      const next = committed(batch, nextOffset + 1n)
-      position.committing = commitToKafka(batch, payload.commitOffsetsIfNecessary(next))
       await heartbeat()
     }
   }
 
-  /** True: another consumer moved the checkpoint, and what is to be fetched next has been arranged. */
-  async function processChunk(
+  /**
+   * Leaves the last chunk of a batch under way. Should the membership end before it is committed, the next one starts at
+   * the checkpoint: that kafkajs was told to go on is forgotten.
+   */
+  function trail(
+    payload: EachBatchPayload,
+    position: Position,
+    { mayGoOn }: Membership,
+    commit: (heartbeat: () => Promise<void>) => Promise<boolean>,
+  ): void {
+    payload.resolveOffset(payload.batch.lastOffset())
+    // The broker answers it only after the fetch that is under way, and kafkajs hears itself of a lost membership.
+    const heartbeat = async () => void payload.heartbeat().catch(() => {})
+    position.trailing = persist(payload.batch, { mayGoOn, heartbeat }, async () => {
+      await commit(heartbeat)
+    })
+    needs.track(position.trailing)
+  }
+
+  /** False: another consumer moved the checkpoint, and what is to be fetched next has been arranged. */
+  async function commitChunk(
     { topic, partition }: Place,
     position: Position,
     chunk: Pick<Chunk, 'messages' | 'nextOffset' | 'lastMessage'>,
@@ -251,7 +304,8 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     if (result.kind === 'committed') {
       position.held = chunk.nextOffset
       position.lastMessage = chunk.lastMessage
-      return false
+      needs.reportToKafka(topic, partition, chunk.nextOffset + 1n)
+      return true
     }
     needs.log.warn(
       { topic, partition, held: String(heldOffset), checkpoint: String(result.checkpoint) },
@@ -260,7 +314,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     position.held = result.checkpoint
     position.lastMessage = null
     needs.seek(topic, partition, result.checkpoint + 1n)
-    return true
+    return false
   }
 
   /**
@@ -349,15 +403,6 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     needs.seek(topic, partition, offset)
   }
 
-  /** Best effort, for tools that show the lag: the database decides. */
-  async function commitToKafka({ topic, partition }: Place, committing: Promise<void>): Promise<void> {
-    try {
-      await unlessStopping(committing)
-    } catch (error) {
-      needs.log.debug({ err: error, topic, partition }, 'the offset could not be committed to Kafka too')
-    }
-  }
-
   /** A broker that does not answer must not hold a stop: nothing that was asked of it matters then. */
   function unlessStopping(asked: Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -380,10 +425,6 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
 
 function backOffMs(failureCount: number): number {
   return Math.min(BACKOFF_MIN_MS * 2 ** failureCount, BACKOFF_MAX_MS)
-}
-
-function committed({ topic, partition }: Place, next: bigint) {
-  return { topics: [{ topic, partitions: [{ partition, offset: String(next) }] }] }
 }
 
 function keyOf({ topic, partition }: Place): string {

@@ -20,6 +20,7 @@ function partition(given: {
   const commits: bigint[] = []
   const resets: bigint[] = []
   const sleeps: number[] = []
+  const trailing: Promise<void>[] = []
   const stopping = new AbortController()
   const lines: { level: number; msg: string }[] = []
   const consumer = createPartitionConsumer({
@@ -38,19 +39,25 @@ function partition(given: {
     },
     offsetsOf: async () => given.offsets ?? { earliest: 0n, end: 1_000n },
     seek: (_topic, _partition, offset) => seeks.push(offset),
-    commitToKafka: async (_topic, _partition, next) => {
-      commits.push(next)
-    },
+    reportToKafka: (_topic, _partition, next) => commits.push(next),
     sleep: async (durationMs) => {
       sleeps.push(durationMs)
     },
+    track: (work) => trailing.push(work),
     stopping: stopping.signal,
     batchCountMax: () => given.batchCountMax ?? 500,
     log: pino({ level: 'warn' }, { write: (line: string) => lines.push(JSON.parse(line)) }),
   })
 
-  /** Delivers messages of these offsets, as fetched from `fetchedOffset` on. */
-  async function deliver(
+  /** Delivers messages of these offsets, as fetched from `fetchedOffset` on, and waits for the last chunk of them. */
+  async function deliver(...given: Parameters<typeof deliverOnly>) {
+    const delivered = await deliverOnly(...given)
+    await Promise.all(trailing)
+    return delivered
+  }
+
+  /** Resolves as kafkajs would be told. */
+  async function deliverOnly(
     offsets: number[],
     batch: {
       fetchedOffset?: number
@@ -61,7 +68,6 @@ function partition(given: {
     payload: Partial<EachBatchPayload> = {},
   ) {
     const resolved: string[] = []
-    const committed: string[] = []
     await consumer.eachBatch({
       batch: {
         topic: 'claims',
@@ -75,21 +81,20 @@ function partition(given: {
           headers: {},
           ...batch.messages?.[i],
         })),
+        firstOffset: () => String(offsets[0]),
         lastOffset: () => String(batch.lastOffset ?? offsets.at(-1)),
       },
       resolveOffset: (offset: string) => resolved.push(offset),
-      commitOffsetsIfNecessary: async ({ topics }: { topics: { partitions: { offset: string }[] }[] }) => {
-        committed.push(topics[0]?.partitions[0]?.offset ?? '')
-      },
       heartbeat: async () => {},
       isRunning: () => true,
       isStale: () => false,
       ...payload,
     } as unknown as EachBatchPayload)
-    return { resolved, committed }
+    return { resolved }
   }
   return {
     deliver,
+    deliverOnly,
     /** Tells of a fetch of these offsets that held nothing to deliver. */
     filter: (firstOffset: number | null, lastOffset: number) =>
       consumer.onFiltered({
@@ -112,34 +117,95 @@ const offsetsOf = (chunks: Chunk[]) =>
   chunks.map((chunk) => chunk.messages.map(({ offset }) => Number(offset)))
 
 t.test(
-  'a chunk does not wait for Kafka to keep the offset of the one before, only the next offset does',
+  'the last chunk of a batch is left under way, and the next batch of its partition waits',
   async (t) => {
-    const { deliver, chunks } = partition({ batchCountMax: 1 })
-    const kept = Promise.withResolvers<void>()
-    let commitCount = 0
-    const delivery = deliver(
-      [0, 1, 2],
-      {},
-      {
-        commitOffsetsIfNecessary: () => {
-          commitCount++
-          return kept.promise
-        },
-      },
-    )
-    await new Promise((resolve) => setImmediate(resolve))
-    t.strictSame(offsetsOf(chunks), [[0], [1]])
-    t.equal(commitCount, 1)
-    kept.resolve()
-    await delivery
-    t.strictSame(offsetsOf(chunks), [[0], [1], [2]])
-    t.equal(commitCount, 3)
+    const committed = [Promise.withResolvers<CommitResult>(), Promise.withResolvers<CommitResult>()]
+    let heartbeatCount = 0
+    const { deliver, deliverOnly, chunks } = partition({
+      dispatch: (chunk) => (committed[chunk.heldOffset < 0n ? 0 : 1] as (typeof committed)[number]).promise,
+    })
+    const { resolved } = await deliverOnly([0, 1], { lastOffset: 2 })
+    t.strictSame(resolved, ['2'], 'kafkajs fetches what follows')
+    const heard = Promise.withResolvers<void>()
+    const heartbeat = async () => {
+      if (++heartbeatCount === 3) heard.resolve()
+      // As those of a broker do: a loop of nothing else would let nothing else happen.
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    const next = deliver([3, 4], {}, { heartbeat })
+    await heard.promise
+    t.strictSame(offsetsOf(chunks), [[0, 1]], 'it has waited for three heartbeats')
+    const done: CommitResult = { kind: 'committed', inserted: [], rejected: [] }
+    committed[0]?.resolve(done)
+    committed[1]?.resolve(done)
+    await next
+    t.strictSame(offsetsOf(chunks), [
+      [0, 1],
+      [3, 4],
+    ])
+    t.equal(chunks[1]?.heldOffset, 2n)
   },
 )
 
-t.test('a batch is cut into chunks, each resolved and committed to Kafka as its offset + 1', async (t) => {
-  const { deliver, chunks } = partition({ batchCountMax: 2 })
-  const { resolved, committed } = await deliver([0, 1, 2, 3, 4], { lastOffset: 5 })
+t.test('a membership that is lost while the chunk before is waited for ends the batch', async (t) => {
+  const lost = new Error('rebalancing')
+  const { deliverOnly, chunks } = partition({ dispatch: () => new Promise(() => {}) })
+  await deliverOnly([0])
+  await t.rejects(deliverOnly([1], {}, { heartbeat: () => Promise.reject(lost) }), lost)
+  t.strictSame(offsetsOf(chunks), [[0]])
+})
+
+t.test('a chunk under way is not given up for a heartbeat that fails, and is tried again', async (t) => {
+  let failures = 2
+  const { deliver, chunks, commits } = partition({
+    dispatch: async (_chunk, heartbeat) => {
+      await heartbeat()
+      if (failures-- > 0) throw new Error('the database is gone')
+      return { kind: 'committed', inserted: [], rejected: [] }
+    },
+  })
+  await deliver([0], {}, { heartbeat: () => Promise.reject(new Error('rebalancing')) })
+  t.equal(chunks.length, 3)
+  t.strictSame(commits, [1n])
+})
+
+t.test(
+  'a new membership reads its checkpoint when the chunk under way is done, without new tries',
+  async (t) => {
+    const tried = Promise.withResolvers<CommitResult>()
+    const given = { checkpoint: -1n, dispatch: () => tried.promise }
+    const { deliverOnly, chunks, join, seeks } = partition(given)
+    await deliverOnly([0])
+    const joined = join()
+    await new Promise((resolve) => setImmediate(resolve))
+    t.strictSame(seeks, [])
+    given.checkpoint = 7n
+    tried.reject(new Error('the database is gone'))
+    await joined
+    t.strictSame(seeks, [8n])
+    t.equal(chunks.length, 1)
+  },
+)
+
+t.test('on a stop, a batch ends when the chunk before it is done', async (t) => {
+  const tried = Promise.withResolvers<CommitResult>()
+  const { deliverOnly, chunks, stop } = partition({ dispatch: () => tried.promise })
+  await deliverOnly([0])
+  stop()
+  let ended = false
+  const next = deliverOnly([1]).then(() => {
+    ended = true
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(ended, false)
+  tried.resolve({ kind: 'committed', inserted: [], rejected: [] })
+  await next
+  t.strictSame(offsetsOf(chunks), [[0]])
+})
+
+t.test('a batch is cut into chunks, each resolved, and told to Kafka as its offset + 1', async (t) => {
+  const { deliver, chunks, commits } = partition({ batchCountMax: 2 })
+  const { resolved } = await deliver([0, 1, 2, 3, 4], { lastOffset: 5 })
   t.same(offsetsOf(chunks), [[0, 1], [2, 3], [4]])
   t.same(
     chunks.map(({ heldOffset, nextOffset }) => [heldOffset, nextOffset]),
@@ -150,7 +216,7 @@ t.test('a batch is cut into chunks, each resolved and committed to Kafka as its 
     ],
   )
   t.same(resolved, ['1', '3', '5'])
-  t.same(committed, ['2', '4', '6'])
+  t.same(commits, [2n, 4n, 6n])
 })
 
 t.test('offsets at or below the checkpoint are done already and skipped', async (t) => {
@@ -207,10 +273,12 @@ t.test('a checkpoint beyond an old batch is no new topic', async (t) => {
 })
 
 t.test('a checkpoint that another consumer moved is gone on from', async (t) => {
-  const { deliver, seeks } = partition({ dispatch: async () => ({ kind: 'moved', checkpoint: 41n }) })
-  const { resolved, committed } = await deliver([0, 1])
+  const { deliver, seeks, commits } = partition({
+    dispatch: async () => ({ kind: 'moved', checkpoint: 41n }),
+  })
+  await deliver([0, 1])
   t.same(seeks, [42n])
-  t.same([resolved, committed], [[], []])
+  t.same(commits, [])
 })
 
 t.test('an infrastructure error is waited out, with heartbeats, and skips nothing', async (t) => {
@@ -263,6 +331,7 @@ t.test('a lost membership ends the batch with kafkajs’s own error', async (t) 
     type: 'REBALANCE_IN_PROGRESS',
   })
   const { deliver, chunks } = partition({
+    batchCountMax: 1,
     dispatch: async (_chunk, heartbeat) => {
       await heartbeat()
       return { kind: 'committed', inserted: [], rejected: [] }
@@ -296,7 +365,7 @@ t.test('a broker that does not answer a heartbeat holds no stop', async (t) => {
     },
   })
   const silence = () => new Promise<void>(() => {})
-  const { resolved } = await deliver([0, 1], {}, { heartbeat: silence, commitOffsetsIfNecessary: silence })
+  const { resolved } = await deliver([0, 1], {}, { heartbeat: silence })
   t.same(offsetsOf(chunks), [[0]])
   t.same(resolved, ['0'], 'the chunk under way is finished')
 })
