@@ -283,7 +283,7 @@ function createWorker(
     commit: metrics.timed('commit', async (chunk) => {
       const refused = new Set<string>()
       const result = await commitChunk(database, chunk, (inserted) =>
-        noting(refused, deliver(inserted.flatMap(messageOfEntry))),
+        noting(refused, deliver(messagesOfEntries(inserted))),
       )
       metrics.committed(result, refused)
       return result
@@ -335,7 +335,7 @@ function createWorker(
           database,
           ruleTable.revision,
           retried,
-          (locked) => noting(refused, deliver(locked.flatMap(messageOfRetry))),
+          (locked) => noting(refused, deliver(messagesOfRetries(locked))),
           log,
         )
       const made =
@@ -437,7 +437,7 @@ export async function createRedriver(config: Config, log: Logger): Promise<Redri
     redrive: (rejected, by) =>
       send(rejected, (chunk) =>
         commitRedrive(pool, { rejectedId: rejected.id, by }, chunk, (inserted) =>
-          deliver(inserted.flatMap(messageOfEntry)),
+          deliver(messagesOfEntries(inserted)),
         ),
       ),
     tryOut: (rejected) => send(rejected, async (chunk) => chunk),
@@ -467,18 +467,28 @@ function createDelivery(config: Config, log: Logger) {
   })
   return async (messages: readonly RowMessage[]): Promise<ReadonlyMap<string, Delivery>> => {
     const results = await send(messages)
-    return new Map(messages.map(({ locator }, i) => [locator, deliveryOf(results[i] ?? null)]))
+    const deliveries = new Map<string, Delivery>()
+    messages.forEach(({ locator }, i) => void deliveries.set(locator, deliveryOf(results[i] ?? null)))
+    return deliveries
   }
 }
 
-function messageOfEntry({ locator, event, decision, text, address, attemptCount }: Entry): RowMessage[] {
-  if (decision.outcome !== 'SEND' || text === null) return []
-  return [rowMessage(locator, event.eventId, decision.channel, attemptCount, address, text)]
+function messagesOfEntries(entries: readonly Entry[]): RowMessage[] {
+  const messages: RowMessage[] = []
+  for (const { locator, event, decision, text, address, attemptCount } of entries) {
+    if (decision.outcome !== 'SEND' || text === null) continue
+    messages.push(rowMessage(locator, event.eventId, decision.channel, attemptCount, address, text))
+  }
+  return messages
 }
 
-function messageOfRetry({ due, decision, address, attemptCount }: RetriedEntry): RowMessage[] {
-  if (decision.outcome !== 'SEND') return []
-  return [rowMessage(due.locator, due.eventId, decision.channel, attemptCount, address, due)]
+function messagesOfRetries(retried: readonly RetriedEntry[]): RowMessage[] {
+  const messages: RowMessage[] = []
+  for (const { due, decision, address, attemptCount } of retried) {
+    if (decision.outcome !== 'SEND') continue
+    messages.push(rowMessage(due.locator, due.eventId, decision.channel, attemptCount, address, due))
+  }
+  return messages
 }
 
 function rowMessage(

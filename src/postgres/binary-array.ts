@@ -3,7 +3,6 @@ const OID = { text: 25, jsonb: 3802, int4: 23, int8: 20 } as const
 export type ArrayType = keyof typeof OID
 export type ArrayElement = string | number | bigint | null
 
-const HEADER_BYTES = 20
 const LENGTH_BYTES = 4
 const NULL_LENGTH = -1
 /** The first byte of a jsonb in binary; its text follows. */
@@ -13,40 +12,47 @@ const NUMBER_BYTES_MAX = 8
 const CODE_UNIT_BYTES_MAX = 3
 
 /** Where arrays are written until their size is known: cheaper than to measure each string first. */
-let scratch = Buffer.allocUnsafe(64 * 1024)
-/** It grows with what is written; an array that may take more has a buffer of its own. */
+let scratch: Buffer = Buffer.allocUnsafe(64 * 1024)
+/** It grows with what is written; what an array takes beyond is given back. */
 const SCRATCH_BYTES_MAX = 4 * 1024 * 1024
 
 /**
- * A one-dimensional array in PostgreSQL's binary format, as `array_recv` takes it. As text, every element would have to
- * be quoted here and parsed there. `text` and `jsonb` (JSON) take strings, `int4` and `int8` numbers,
- * bigints or their digits.
+ * A one-dimensional array in PostgreSQL's binary format, as `array_recv` takes it: one element of each row. As text,
+ * every element would have to be quoted here and parsed there. `text` and `jsonb` (JSON) take strings, `int4` and `int8`
+ * numbers, bigints or their digits.
  */
-export function binaryArray(type: ArrayType, values: readonly ArrayElement[]): Buffer {
-  const bytes = withRoom(sizeMax(values))
-  const [dimensionCount, mayHoldNulls, firstIndex] = [1, 1, 1]
+export function binaryArray<Row>(
+  type: ArrayType,
+  rows: readonly Row[],
+  elementOf: (row: Row) => ArrayElement,
+): Buffer {
+  let bytes = scratch
   let end = 0
-  for (const field of [dimensionCount, mayHoldNulls, OID[type], values.length, firstIndex]) {
+  const [dimensionCount, mayHoldNulls, firstIndex] = [1, 1, 1]
+  for (const field of [dimensionCount, mayHoldNulls, OID[type], rows.length, firstIndex]) {
     end = bytes.writeInt32BE(field, end)
   }
-  for (const value of values) end = writeElement(bytes, end, type, value)
-  return bytes === scratch ? Buffer.copyBytesFrom(bytes, 0, end) : bytes.subarray(0, end)
-}
-
-function withRoom(size: number): Buffer {
-  if (size > SCRATCH_BYTES_MAX) return Buffer.allocUnsafe(size)
-  if (size > scratch.length) scratch = Buffer.allocUnsafe(size)
-  return scratch
-}
-
-function sizeMax(values: readonly ArrayElement[]): number {
-  let size = HEADER_BYTES
-  for (const value of values) {
-    // A number may come as its digits, which can be fewer than its bytes.
-    const textBytes = typeof value === 'string' ? 1 + value.length * CODE_UNIT_BYTES_MAX : 0
-    size += LENGTH_BYTES + Math.max(textBytes, NUMBER_BYTES_MAX)
+  for (const row of rows) {
+    const element = elementOf(row)
+    const endMax = end + sizeMax(element)
+    if (endMax > bytes.length) bytes = enlarged(bytes, end, endMax)
+    end = writeElement(bytes, end, type, element)
   }
-  return size
+  if (bytes.length > SCRATCH_BYTES_MAX) return bytes.subarray(0, end)
+  scratch = bytes
+  return Buffer.copyBytesFrom(bytes, 0, end)
+}
+
+function enlarged(bytes: Buffer, end: number, sizeMin: number): Buffer {
+  const larger = Buffer.allocUnsafe(Math.max(sizeMin, bytes.length * 2))
+  bytes.copy(larger, 0, 0, end)
+  return larger
+}
+
+function sizeMax(element: ArrayElement): number {
+  // A number may come as its digits, which can be fewer than its bytes.
+  const textBytes = typeof element === 'string' ? 1 + element.length * CODE_UNIT_BYTES_MAX : 0
+  return LENGTH_BYTES + Math.max(textBytes, NUMBER_BYTES_MAX)
 }
 
 /** Returns where the element ends. */

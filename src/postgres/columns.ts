@@ -14,8 +14,7 @@ type ColumnType = keyof typeof CASTS
 
 /** Values as one array parameter, see `binaryArray`. */
 export function arrayOf(columnType: ColumnType, values: readonly ArrayElement[]) {
-  const { type, cast } = CASTS[columnType]
-  return sql.fragment`${sql.binary(binaryArray(type, values))}::${cast}`
+  return columnOf(values)(columnType, (value) => value)
 }
 
 /**
@@ -23,5 +22,8 @@ export function arrayOf(columnType: ColumnType, values: readonly ArrayElement[])
  * rows it has. Usage: `const column = columnOf(rows)`, then `${column('text', (row) => row.name)}`.
  */
 export function columnOf<Row>(rows: readonly Row[]) {
-  return (type: ColumnType, of: (row: Row) => ArrayElement) => arrayOf(type, rows.map(of))
+  return (columnType: ColumnType, elementOf: (row: Row) => ArrayElement) => {
+    const { type, cast } = CASTS[columnType]
+    return sql.fragment`${sql.binary(binaryArray(type, rows, elementOf))}::${cast}`
+  }
 }

@@ -20,26 +20,34 @@ export function sendByChannel(
 ): (outgoing: readonly Outgoing[]) => Promise<(SendResult | null)[]> {
   return async (outgoing) => {
     const results = new Array<SendResult | null>(outgoing.length).fill(null)
+    const batches = { EMAIL: new Batch(), SMS: new Batch() }
+    outgoing.forEach(({ channel, idempotencyKey, to, subject, body }, position) => {
+      if (channel === 'IN_APP') return
+      if (to === null) results[position] = { error: `no address for ${channel}` }
+      else batches[channel].add({ idempotencyKey, to, subject, body }, position)
+    })
     await Promise.all([sendAll('EMAIL'), sendAll('SMS')])
     return results
 
     async function sendAll(channel: keyof Senders): Promise<void> {
-      const batch: Message[] = []
-      const positions: number[] = []
-      for (const [position, message] of outgoing.entries()) {
-        if (message.channel !== channel) continue
-        if (message.to === null) {
-          results[position] = { error: `no address for ${channel}` }
-          continue
-        }
-        const { idempotencyKey, to, subject, body } = message
-        batch.push({ idempotencyKey, to, subject, body })
-        positions.push(position)
-      }
-      if (batch.length === 0) return
-      const sent = await resultsOf(channel, senders[channel], batch)
-      for (const [index, position] of positions.entries()) results[position] = sent[index] ?? null
+      const { messages, positions } = batches[channel]
+      if (messages.length === 0) return
+      const sent = await resultsOf(channel, senders[channel], messages)
+      positions.forEach((position, index) => {
+        results[position] = sent[index] ?? null
+      })
     }
+  }
+}
+
+/** What one sender gets, and where in the input each message stands. */
+class Batch {
+  readonly messages: Message[] = []
+  readonly positions: number[] = []
+
+  add(message: Message, position: number): void {
+    this.messages.push(message)
+    this.positions.push(position)
   }
 }
 

@@ -7,7 +7,7 @@ import kafkajs, { type KafkaMessage } from 'kafkajs'
 import pg from 'pg'
 import type { Channel } from '../../src/core/channel.ts'
 import { templates } from '../../src/generated/templates.ts'
-import { binaryArray } from '../../src/postgres/binary-array.ts'
+import { type ArrayElement, type ArrayType, binaryArray } from '../../src/postgres/binary-array.ts'
 import { createFloorContacts, type FloorContact } from './floor-contacts.ts'
 
 const BATCH_COUNT_MAX = 1_000
@@ -92,7 +92,9 @@ async function run(env: NodeJS.ProcessEnv): Promise<() => Promise<void>> {
     const { rows } = await database.query({
       name: 'look-up',
       text: LOOK_UP,
-      values: [[...events.keys()], partiesOf(events.values())].map((values) => binaryArray('text', values)),
+      values: [[...events.keys()], partiesOf(events.values())].map((values) =>
+        binaryArray('text', values, (value) => value),
+      ),
     })
     for (const eventId of rows[0].logged) events.delete(eventId)
     const preferences = new Map<string, Preferences>(
@@ -183,37 +185,25 @@ function newLocator(): string {
 }
 
 function columnsOf(entries: readonly Entry[]): Buffer[] {
-  const text = (of: (entry: Entry) => string | null) => binaryArray('text', entries.map(of))
+  const column = (type: ArrayType, of: (entry: Entry) => ArrayElement) => binaryArray(type, entries, of)
   return [
-    text((entry) => entry.locator),
-    text((entry) => entry.event.eventId),
-    text((entry) => entry.event.partyLocator),
-    text((entry) => entry.event.eventType),
-    text((entry) => entry.channel),
-    text((entry) => entry.status),
-    text((entry) => entry.subject),
-    text((entry) => entry.body),
-    text((entry) => entry.reason),
-    binaryArray(
-      'int4',
-      entries.map((entry) => entry.attemptCount),
-    ),
-    text((entry) => entry.outcome),
-    text((entry) => entry.ruleId),
-    binaryArray(
-      'jsonb',
-      entries.map((entry) => entry.facts),
-    ),
-    binaryArray(
-      'jsonb',
-      entries.map((entry) => entry.variables),
-    ),
-    text((entry) => entry.templateRevision),
-    text((entry) => entry.receipt),
-    binaryArray(
-      'int8',
-      entries.map((entry) => entry.event.offset),
-    ),
+    column('text', (entry) => entry.locator),
+    column('text', (entry) => entry.event.eventId),
+    column('text', (entry) => entry.event.partyLocator),
+    column('text', (entry) => entry.event.eventType),
+    column('text', (entry) => entry.channel),
+    column('text', (entry) => entry.status),
+    column('text', (entry) => entry.subject),
+    column('text', (entry) => entry.body),
+    column('text', (entry) => entry.reason),
+    column('int4', (entry) => entry.attemptCount),
+    column('text', (entry) => entry.outcome),
+    column('text', (entry) => entry.ruleId),
+    column('jsonb', (entry) => entry.facts),
+    column('jsonb', (entry) => entry.variables),
+    column('text', (entry) => entry.templateRevision),
+    column('text', (entry) => entry.receipt),
+    column('int8', (entry) => entry.event.offset),
   ]
 }
 

@@ -13,7 +13,9 @@ t.teardown(async () => {
 
 /** The elements as PostgreSQL understood them, each as text. */
 async function roundTrip(type: ArrayType, values: readonly ArrayElement[]): Promise<(string | null)[]> {
-  const { rows } = await client.query(`SELECT $1::${type}[]::text[] AS elements`, [binaryArray(type, values)])
+  const { rows } = await client.query(`SELECT $1::${type}[]::text[] AS elements`, [
+    binaryArray(type, values, (value) => value),
+  ])
   return rows[0].elements
 }
 
