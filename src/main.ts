@@ -1,4 +1,4 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=24 --heap-growing-percent=100 --max-old-space-size=1024
+#!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=16 --heap-growing-percent=150 --max-old-space-size=1024
 // Left to itself V8 lets 200 MB of garbage lie before it looks. 16 MB of JSON unpack to 400 MB at worst: they must fit.
 import { Command, CommanderError } from 'commander'
 import { doctorCommand } from './commands/doctor.ts'
