@@ -5,6 +5,7 @@ import type { Checkpoint, Fingerprint } from '../core/checkpoint.ts'
 /** The offset before the first: nothing of the partition is processed yet. */
 export const NOTHING_PROCESSED = -1n
 
+const nothing = z.object({})
 const offsetRow = z.object({ offset: z.bigint() })
 const checkpointRow = z
   .object({ offset: z.bigint(), message_offset: z.bigint().nullable(), sha256: z.string().nullable() })
@@ -54,7 +55,7 @@ export async function lockCheckpoint(
   topic: string,
   partition: number,
 ): Promise<bigint> {
-  const offset = await tx.maybeOneFirst(sql.type(offsetRow)`
+  const offset = await tx.maybeOneFirst(sql.prepared('lock-checkpoint', offsetRow)`
     SELECT "offset" FROM notifications.projection_checkpoints
     WHERE topic = ${topic} AND partition_id = ${partition} FOR UPDATE`)
   return offset ?? NOTHING_PROCESSED
@@ -75,7 +76,7 @@ export async function moveCheckpoint(
   await tx.query(
     lastMessage === null
       ? sql.unsafe`${move}`
-      : sql.unsafe`
+      : sql.prepared('move-checkpoint', nothing)`
           WITH moved AS (${move})
           INSERT INTO notifications.checkpoint_message (topic, partition_id, checkpoint, "offset", sha256)
           VALUES (${topic}, ${partition}, ${offset}, ${lastMessage.offset}, ${lastMessage.sha256})

@@ -39,7 +39,7 @@ export async function measureStages(contacts: Contacts, eventCount: number): Pro
   const parties = createPartyClient({
     baseUrl: contacts.url,
     connectionCountMax: 32,
-    pipeliningMax: 8,
+    pipeliningMax: 16,
     deadlineMs: 60_000,
     log: pino({ enabled: false }),
   })
