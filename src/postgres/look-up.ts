@@ -36,7 +36,7 @@ export async function lookUp(
         WHERE event_id = ANY(${arrayOf('text', eventIds)})
       ) AS logged,
       coalesce((
-        SELECT jsonb_agg(jsonb_build_object(
+        SELECT json_agg(json_build_object(
           'party_locator', party_locator,
           'preferred_channel', preferred_channel,
           'opted_out_events', opted_out_events,

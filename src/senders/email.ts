@@ -17,8 +17,10 @@ export function createEmailSender({ smtpHost, smtpPort, log }: EmailSenderOption
   return {
     async send(messages) {
       log.debug({ channel: 'EMAIL', messageCount: messages.length }, 'messages recorded')
-      for (const { idempotencyKey } of messages)
-        log.trace({ channel: 'EMAIL', idempotencyKey }, 'message recorded')
+      if (log.isLevelEnabled('trace')) {
+        for (const { idempotencyKey } of messages)
+          log.trace({ channel: 'EMAIL', idempotencyKey }, 'message recorded')
+      }
       return receiptsOf('EMAIL', messages)
     },
   }

@@ -12,8 +12,10 @@ export function createSmsSender({ log }: SmsSenderOptions): Sender {
   return {
     async send(messages) {
       log.debug({ channel: 'SMS', messageCount: messages.length }, 'messages recorded')
-      for (const { idempotencyKey } of messages)
-        log.trace({ channel: 'SMS', idempotencyKey }, 'message recorded')
+      if (log.isLevelEnabled('trace')) {
+        for (const { idempotencyKey } of messages)
+          log.trace({ channel: 'SMS', idempotencyKey }, 'message recorded')
+      }
       return receiptsOf('SMS', messages)
     },
   }

@@ -13,7 +13,7 @@ import { measureStages, type Stage } from './stages.ts'
 const { values: flags } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
 const brokers = brokersFromEnvironment()
 const roundCount = numberFrom('ROUNDS', 5)
-const eventCount = numberFrom('EVENTS', 100_000)
+const eventCount = numberFrom('EVENTS', 150_000)
 const sides = [
   { side: ours, eventCount },
   { side: floor, eventCount },
