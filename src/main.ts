@@ -51,8 +51,6 @@ Example:
   .addCommand(eraseCommand)
   .addCommand(pruneCommand)
 
-process.removeAllListeners('warning')
-process.on('warning', printWarning)
 throwInsteadOfExiting(program)
 // Whoever reads the output, such as `head`, has seen enough.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -67,11 +65,6 @@ try {
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
   process.stderr.write(`${expected ? message : stack}\n`)
   process.exit(error instanceof UsageError ? 2 : 1)
-}
-
-/** As Node does it, but for kafkajs: it computes a time-out of "now" as a negative number, which Node takes for 1 ms. */
-function printWarning({ name, message }: Error): void {
-  if (name !== 'TimeoutNegativeWarning') process.stderr.write(`${name}: ${message}\n`)
 }
 
 /** Sub-commands do not inherit it. */

@@ -44,9 +44,7 @@ async function serve(): Promise<void> {
 function logWarnings(log: Logger): void {
   process.removeAllListeners('warning')
   process.on('warning', (warning) => {
-    // kafkajs computes a time-out of "now" as a negative number; Node takes it for 1 ms, which is what is meant.
-    const expected = warning.name === 'TimeoutNegativeWarning'
-    log[expected ? 'debug' : 'warn']({ err: warning }, `warning: ${warning.message}`)
+    log.warn({ err: warning }, `warning: ${warning.message}`)
   })
 }
 

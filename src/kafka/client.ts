@@ -2,6 +2,7 @@ import kafkajs, { type Kafka, type LogEntry, type SASLOptions } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../core/broker-connection.ts'
 import { registerCodecs } from './codecs.ts'
+import { mendRequestQueue } from './request-queue.ts'
 
 /**
  * A kafkajs client whose log goes to ours. It gives up on a broker after a handful of tries: whoever uses it decides
@@ -9,6 +10,7 @@ import { registerCodecs } from './codecs.ts'
  */
 export function createClient({ brokers, ssl, sasl }: BrokerConnection, clientId: string, log: Logger): Kafka {
   registerCodecs()
+  mendRequestQueue()
   return new kafkajs.Kafka({
     clientId,
     brokers: [...brokers],

@@ -19,7 +19,7 @@ async function run<Found>(program: string, env: Record<string, string>): Promise
 }
 
 t.test('a run compares all sides and finds nothing wrong', { skip: SKIP_MOCK }, async (t) => {
-  const report = await run<Report>('main.ts', { EVENTS: '400', PLAIN_EVENTS: '150' })
+  const report = await run<Report>('main.ts', { EVENTS: '400', PLAIN_EVENTS: '150', IDLE_SECONDS: '1' })
   t.strictSame(report.faults, [])
   t.strictSame(report.settings, { roundCount: 1, eventCount: { ours: 400, floor: 400, plain: 150 } })
   for (const side of ['ours', 'floor', 'plain']) {
@@ -41,6 +41,7 @@ t.test('a run compares all sides and finds nothing wrong', { skip: SKIP_MOCK }, 
     'commit',
   ])
 
+  t.ok(Number(report.idle.ours) >= 0 && Number(report.idle.ours) < 1)
   const text = describe(report)
   t.match(text, /^ +ours +floor +plain$/m)
   t.match(text, /^events\/s +[\d,]+ +[\d,]+ +[\d,]+$/m)
@@ -90,6 +91,7 @@ t.test('a fault is said below the table', async (t) => {
   const report: Report = {
     settings: { roundCount: 2, eventCount: { ours: 1_000, plain: 10 } },
     sides: {},
+    idle: {},
     ratios: { plain: { median: 2, min: 1.5, max: 2.5 } },
     stages: [],
     faults: ['round 1, ours: 9 rows of 10 distinct event ids'],

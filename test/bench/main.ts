@@ -14,6 +14,8 @@ const { values: flags } = parseArgs({ options: { json: { type: 'boolean', defaul
 const brokers = brokersFromEnvironment()
 const roundCount = numberFrom('ROUNDS', 5)
 const eventCount = numberFrom('EVENTS', 150_000)
+/** How long the service is watched with nothing to do, after the round that does not count. */
+const idleSeconds = numberFrom('IDLE_SECONDS', 20)
 const sides = [
   { side: ours, eventCount },
   { side: floor, eventCount },
@@ -28,6 +30,7 @@ const STAGES_EVENT_COUNT_MAX = 20_000
 endWithSignals()
 
 const results: Record<string, Measured[]> = Object.fromEntries(sides.map(({ side }) => [side.name, []]))
+const idle: Record<string, number | null> = {}
 const faults: string[] = []
 const contacts = await startContacts()
 let stages: readonly Stage[] = []
@@ -49,6 +52,7 @@ const report: Report = {
     eventCount: Object.fromEntries(sides.map(({ side, eventCount }) => [side.name, eventCount])),
   },
   sides: results,
+  idle,
   ratios: { plain: ratioOf(plain), floor: ratioOf(floor) },
   stages,
   faults,
@@ -59,14 +63,27 @@ process.exitCode = faults.length === 0 ? 0 : 1
 /** A round that does not count. Whoever went first would pay for memory and files that the servers use again later. */
 async function warmUp(): Promise<void> {
   for (const { side, eventCount } of sides.slice(0, 2)) {
-    const { eventsPerSecond } = await runSide(side, eventCount, 0, 0)
+    const { eventsPerSecond, idleCpu } = await runSide(
+      side,
+      eventCount,
+      0,
+      0,
+      side === ours ? idleSeconds : 0,
+    )
+    idle[side.name] = idleCpu
     process.stderr.write(`warm-up, ${side.name}: ${Math.round(eventsPerSecond)} events/s\n`)
   }
 }
 
-function runSide(side: Side, eventCount: number, seed: number, comparedCount: number): Promise<Measured> {
+function runSide(
+  side: Side,
+  eventCount: number,
+  seed: number,
+  comparedCount: number,
+  idleSeconds: number,
+): Promise<Measured> {
   const warmUpCount = Math.ceil(eventCount * WARM_UP_PART)
-  return runRound({ side, seed, eventCount, warmUpCount, comparedCount, contacts, brokers })
+  return runRound({ side, seed, eventCount, warmUpCount, comparedCount, contacts, brokers, idleSeconds })
 }
 
 /** One round of every side; who goes first changes from round to round. */
@@ -75,7 +92,7 @@ async function compare(round: number): Promise<void> {
   const hashes = new Set<string>()
   const sizes: number[] = []
   for (const { side, eventCount } of rotated(sides, round)) {
-    const measured = await runSide(side, eventCount, round, comparedCount)
+    const measured = await runSide(side, eventCount, round, comparedCount, 0)
     results[side.name]?.push(measured)
     hashes.add(measured.rowsHash)
     sizes.push(measured.rowBytes)

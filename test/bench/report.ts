@@ -6,6 +6,8 @@ export interface Report {
   readonly settings: { readonly roundCount: number; readonly eventCount: Readonly<Record<string, number>> }
   /** By the side's name, one element a round. */
   readonly sides: Readonly<Record<string, readonly Measured[]>>
+  /** CPU by the side's name with nothing to do, as parts of one core; null where it cannot be known. */
+  readonly idle: Readonly<Record<string, number | null>>
   /** By the other side's name: how many times its events/s ours are, in each round. */
   readonly ratios: Readonly<Record<string, Spread>>
   readonly stages: readonly Stage[]
@@ -34,7 +36,7 @@ const CPU_WORDS = {
 }
 
 /** One table for people: medians, and in brackets the least and the most of any round. */
-export function describe({ settings, sides, ratios, stages, faults }: Report): string {
+export function describe({ settings, sides, idle, ratios, stages, faults }: Report): string {
   const names = Object.keys(sides)
   const row = (title: string, digits: number, of: (measured: Measured) => number | null) => [
     title,
@@ -46,6 +48,7 @@ export function describe({ settings, sides, ratios, stages, faults }: Report): s
     ...CPU_OF.map((of) => row(`CPU µs/event, ${CPU_WORDS[of]}`, 0, ({ cpu }) => cpu[of])),
     row('look-ups/event', 3, ({ lookUpsPerEvent }) => lookUpsPerEvent),
     row('peak memory, MB', 0, ({ peakMemoryMb }) => peakMemoryMb),
+    ['idle, % of a core', ...names.map((name) => cellOf([percentOf(idle[name])], 2))],
   ]
   const counts = names.map((name) => `${name} ${settings.eventCount[name]?.toLocaleString('en')}`).join(', ')
   return [
@@ -59,6 +62,10 @@ export function describe({ settings, sides, ratios, stages, faults }: Report): s
     ...faults.map((fault) => `WRONG: ${fault}`),
     '',
   ].join('\n')
+}
+
+function percentOf(part: number | null | undefined): number | null {
+  return part == null ? null : part * 100
 }
 
 function stageTable(stages: readonly Stage[]): string[][] {

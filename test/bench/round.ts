@@ -20,6 +20,8 @@ export interface RoundOptions {
   readonly brokers: string
   /** Each message has the trace of its producer, as instrumented ones send it. */
   readonly traced?: boolean
+  /** How long it is watched once all is done; 0: not at all. */
+  readonly idleSeconds?: number
 }
 
 /** What one side did in one round. CPU is in µs for each event; null where it cannot be known. */
@@ -28,6 +30,8 @@ export interface Measured {
   readonly cpu: Readonly<Record<CpuOf, number | null>>
   readonly lookUpsPerEvent: number
   readonly peakMemoryMb: number | null
+  /** Of the process with nothing to do, as parts of one core; null where it was not watched or cannot be known. */
+  readonly idleCpu: number | null
   /** Equal hashes mean equal rows: locators and times left out. */
   readonly rowsHash: string
   /** What PostgreSQL stores for one event, its log row and its decision: the mean. */
@@ -44,13 +48,14 @@ const PUBLISH_COUNT_MAX = 10_000
 const POLL_INTERVAL_MS = 25
 /** Without one more event committed; the start of a side is the longest such time. */
 const STALL_MAX_MS = 60_000
+const IDLE_SETTLE_MS = 5_000
 
 /**
  * Has one side work off a backlog, with a database and topics of its own, and measures it from the commit that ends the
  * warm-up to the last one. Both are seen from outside, as checkpoints in the database, in the same way for every side.
  */
 export function runRound(options: RoundOptions): Promise<Measured> {
-  const { side, seed, eventCount, warmUpCount, brokers, contacts, traced = false } = options
+  const { side, seed, eventCount, warmUpCount, brokers, contacts, traced = false, idleSeconds = 0 } = options
   const totalCount = warmUpCount + eventCount
   return inArena(brokers, contacts, async ({ client, topics, start }) => {
     const { size: distinctCount } = await publish(brokers, topics, generateEvents(seed, totalCount), traced)
@@ -63,6 +68,7 @@ export function runRound(options: RoundOptions): Promise<Measured> {
       ...window,
       lookUpsPerEvent: ((await contacts.requestCount()) - lookUpsBefore) / totalCount,
       peakMemoryMb: await peakMemoryMbOf(running.pid),
+      idleCpu: idleSeconds === 0 ? null : await idleCpuOf(running.pid, idleSeconds),
       rowsHash: await rowsHash(client, firstIds(seed, options.comparedCount)),
       rowBytes: await rowBytes(client),
       faults: await findFaults(client, brokers, topics, distinctCount),
@@ -161,6 +167,15 @@ export async function measure(
       else: perEvent('else'),
     },
   }
+}
+
+/** Begins when what the last events left to do is done: garbage to collect, a report to Kafka. */
+async function idleCpuOf(pid: number, seconds: number): Promise<number | null> {
+  await sleep(Math.min(IDLE_SETTLE_MS, seconds * 1_000))
+  const beforeMs = await cpuMsOf(pid)
+  await sleep(seconds * 1_000)
+  const afterMs = await cpuMsOf(pid)
+  return beforeMs === null || afterMs === null ? null : (afterMs - beforeMs) / (seconds * 1_000)
 }
 
 /** How many messages lie behind the checkpoints. */

@@ -1,0 +1,54 @@
+import RequestQueue from 'kafkajs/src/network/requestQueue/index.js'
+import t from 'tap'
+import { mendRequestQueue } from '../../src/kafka/request-queue.ts'
+import { until } from '../stack/until.ts'
+
+mendRequestQueue()
+
+/** What kafkajs's own connection makes of it. */
+const Queue = RequestQueue as unknown as new (
+  options: object,
+) => RequestQueue & {
+  throttleCheckTimeoutId: unknown
+  push(request: object): void
+  maybeThrottle(durationMs: number): void
+  fulfillRequest(response: { correlationId: number; payload: object; size: number }): void
+  destroy(): void
+}
+
+function open() {
+  const debug = () => {}
+  return new Queue({
+    maxInFlightRequests: null,
+    requestTimeout: 30_000,
+    enforceRequestTimeout: false,
+    clientId: 'test',
+    broker: 'localhost:9092',
+    logger: { namespace: () => ({ debug, warn: debug }), debug, warn: debug },
+    isConnected: () => true,
+  })
+}
+
+t.test('a connection with nothing to send looks for nothing', async (t) => {
+  const queue = open()
+  t.teardown(() => queue.destroy())
+  queue.fulfillRequest({ correlationId: 1, payload: {}, size: 0 })
+  t.equal(queue.throttleCheckTimeoutId, null)
+})
+
+t.test('a request that the broker throttles is sent when it may be', async (t) => {
+  const queue = open()
+  t.teardown(() => queue.destroy())
+  let sent = false
+  queue.maybeThrottle(30)
+  queue.push({
+    entry: { correlationId: 1 },
+    expectResponse: true,
+    sendRequest: () => {
+      sent = true
+    },
+  })
+  t.equal(sent, false)
+  await until(async () => sent, { what: 'the request to be sent' })
+  t.equal(queue.throttleCheckTimeoutId, null, 'and nothing is looked for any more')
+})
