@@ -155,19 +155,21 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     const reports = createOffsetReports((offsets) => consumer.commitOffsets(offsets), log)
     const partitions = createPartitionConsumer({
       ...needs,
-      dispatch: (chunk, heartbeat) => places.execute(() => needs.dispatch(chunk, heartbeat)),
+      inTurn: (work) => places.execute(work),
       offsetsOf: (topic, partition) => offsetsOf(admin, topic, partition),
       seek: (topic, partition, offset) => consumer.seek({ topic, partition, offset: String(offset) }),
       reportToKafka: reports.report,
       sleep: pause,
       track: (work) => void track(work),
-      stopping: stopping.signal,
+      stopping: AbortSignal.any([stopping.signal, over.signal]),
       batchCountMax: options.batchCountMax,
       log,
     })
     behind = partitions.behind
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       assignment = payload.memberAssignment
+      // Others may own now what these are of.
+      reports.clear()
       void partitions.onJoin(payload.memberAssignment)
       log.info(
         { groupId: options.groupId, assignment: payload.memberAssignment },

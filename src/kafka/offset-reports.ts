@@ -29,6 +29,8 @@ export function createOffsetReports(commit: (offsets: TopicPartitionOffset[]) =>
 
   return {
     flush,
+    /** Forgets what was not told of yet. */
+    clear: () => waiting.clear(),
     /** `next` is the offset at which the group goes on. Nobody waits for it to be told. */
     report(topic: string, partition: number, next: bigint): void {
       waiting.set(`${topic}/${partition}`, { topic, partition, offset: String(next) })

@@ -17,6 +17,8 @@ export interface PartitionNeeds {
     offset: bigint,
   ) => Promise<bigint>
   readonly dispatch: (chunk: Chunk, heartbeat: () => Promise<void>) => Promise<CommitResult>
+  /** Does the work when its turn comes: only so many chunks are under way at a time. */
+  readonly inTurn: <Result>(work: () => Promise<Result>) => Promise<Result>
   /** The first offset that the broker still has, and the one after its last. */
   readonly offsetsOf: (topic: string, partition: number) => Promise<{ earliest: bigint; end: bigint }>
   readonly seek: (topic: string, partition: number, offset: bigint) => void
@@ -76,7 +78,10 @@ const CHUNK_BYTES_MAX = 8 * 1024 * 1024
  */
 export function createPartitionConsumer(needs: PartitionNeeds) {
   const positions = new Map<string, Position>()
-
+  /** Chunks that batches have left, of earlier memberships, too. */
+  const underWay = new Set<Promise<void>>()
+  /** By `keyOf`; null until the group was joined. */
+  let assigned: ReadonlySet<string> | null = null
   let joinCount = 0
 
   /**
@@ -87,14 +92,14 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
    */
   async function onJoin(assignment: Readonly<Record<string, readonly number[]>>): Promise<void> {
     const join = ++joinCount
-    const trailing = [...positions.values()].map((position) => position.trailing)
-    positions.clear()
-    // Each ends by itself now; it would move the checkpoint that is read next.
-    await Promise.all(trailing)
     const mayGoOn = () => join === joinCount && !needs.stopping.aborted
     const partitions = Object.entries(assignment).flatMap(([topic, numbers]) =>
       numbers.map((partition) => ({ topic, partition })),
     )
+    assigned = new Set(partitions.map(keyOf))
+    positions.clear()
+    // Each ends by itself now; it would move the checkpoint that is read next.
+    await Promise.all(underWay)
     await Promise.all(partitions.map((partition) => startAtCheckpoint(partition, mayGoOn)))
   }
 
@@ -122,6 +127,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     const { topic, partition } = place
     const held = positions.get(keyOf(place))
     if (held !== undefined) return held
+    const join = joinCount
     const { offset, lastMessage } = await needs.loadCheckpoint(topic, partition)
     const position = {
       held: offset,
@@ -131,6 +137,8 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
       passing: Promise.resolve(),
       trailing: Promise.resolve(),
     }
+    // The group was joined again meanwhile: whoever asked may not go on.
+    if (join !== joinCount) return position
     // Two that load at the same time must not go on from two positions.
     const first = positions.get(keyOf(place)) ?? position
     positions.set(keyOf(place), first)
@@ -172,6 +180,8 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
    */
   async function eachBatch(payload: EachBatchPayload): Promise<void> {
     const { batch } = payload
+    // kafkajs delivers what it had asked for before the group was joined again.
+    if (assigned !== null && !assigned.has(keyOf(batch))) return
     const join = joinCount
     const mayGoOn = () =>
       join === joinCount && payload.isRunning() && !payload.isStale() && !needs.stopping.aborted
@@ -267,7 +277,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
         trail(payload, position, membership, commit)
         return
       }
-      if (!(await commit(heartbeat))) return
+      if (!(await needs.inTurn(async () => mayGoOn() && (await commit(heartbeat))))) return
       payload.resolveOffset(String(nextOffset))
       await heartbeat()
     }
@@ -286,9 +296,13 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     payload.resolveOffset(payload.batch.lastOffset())
     // The broker answers it only after the fetch that is under way, and kafkajs hears itself of a lost membership.
     const heartbeat = async () => void payload.heartbeat().catch(() => {})
-    position.trailing = persist(payload.batch, { mayGoOn, heartbeat }, async () => {
-      await commit(heartbeat)
-    })
+    const trailing = persist(payload.batch, { mayGoOn, heartbeat }, () =>
+      needs.inTurn(async () => {
+        if (mayGoOn()) await commit(heartbeat)
+      }),
+    )
+    underWay.add(trailing)
+    position.trailing = trailing.then(() => void underWay.delete(trailing))
     needs.track(position.trailing)
   }
 

@@ -20,6 +20,10 @@ t.test('all partitions that moved are told of in one request, each with its last
   ])
   await reports.flush()
   t.equal(requests.length, 1, 'nothing is told twice')
+  reports.report('claims', 0, 10n)
+  reports.clear()
+  await reports.flush()
+  t.equal(requests.length, 1, 'what is forgotten is not told')
 })
 
 t.test('what moves is told of within a second, whoever waits for it', async (t) => {

@@ -13,6 +13,7 @@ function partition(given: {
   loadCheckpoint?: () => Promise<Checkpoint>
   offsets?: { earliest: bigint; end: bigint }
   batchCountMax?: number
+  inTurn?: <Result>(work: () => Promise<Result>) => Promise<Result>
   dispatch?: (chunk: Chunk, heartbeat: () => Promise<void>) => Promise<CommitResult>
 }) {
   const chunks: Chunk[] = []
@@ -43,6 +44,7 @@ function partition(given: {
     sleep: async (durationMs) => {
       sleeps.push(durationMs)
     },
+    inTurn: given.inTurn ?? ((work) => work()),
     track: (work) => trailing.push(work),
     stopping: stopping.signal,
     batchCountMax: () => given.batchCountMax ?? 500,
@@ -95,6 +97,8 @@ function partition(given: {
   return {
     deliver,
     deliverOnly,
+    /** When no chunk is under way. */
+    settled: () => Promise.all(trailing),
     /** Tells of a fetch of these offsets that held nothing to deliver. */
     filter: (firstOffset: number | null, lastOffset: number) =>
       consumer.onFiltered({
@@ -186,6 +190,40 @@ t.test(
     t.equal(chunks.length, 1)
   },
 )
+
+t.test('however often the group is joined, no checkpoint is read while a chunk is under way', async (t) => {
+  const tried = Promise.withResolvers<CommitResult>()
+  const { deliverOnly, join, seeks } = partition({ dispatch: () => tried.promise })
+  await deliverOnly([0])
+  const joined = [join(), join()]
+  await new Promise((resolve) => setImmediate(resolve))
+  t.strictSame(seeks, [])
+  tried.resolve({ kind: 'committed', inserted: [], rejected: [] })
+  await Promise.all(joined)
+  t.strictSame(seeks, [0n], 'by the last one alone')
+})
+
+t.test('a batch of a partition that is not ours any more is left alone', async (t) => {
+  const { deliver, chunks, join } = partition({})
+  await join([1])
+  await deliver([0], {}, { resolveOffset: () => t.fail('kafkajs knows of no such partition now') })
+  t.strictSame(chunks, [])
+})
+
+t.test('a chunk whose turn comes after a stop is not begun', async (t) => {
+  const turn = Promise.withResolvers<void>()
+  const { deliverOnly, chunks, stop, settled } = partition({
+    inTurn: async (work) => {
+      await turn.promise
+      return await work()
+    },
+  })
+  await deliverOnly([0])
+  stop()
+  turn.resolve()
+  await settled()
+  t.strictSame(chunks, [])
+})
 
 t.test('on a stop, a batch ends when the chunk before it is done', async (t) => {
   const tried = Promise.withResolvers<CommitResult>()
