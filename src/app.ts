@@ -283,7 +283,7 @@ function createWorker(
     commit: metrics.timed('commit', async (chunk) => {
       const refused = new Set<string>()
       const result = await commitChunk(database, chunk, (inserted) =>
-        noting(refused, deliver(messagesOfEntries(inserted))),
+        noting(refused, deliver(messagesOf(inserted, messageOfEntry))),
       )
       metrics.committed(result, refused)
       return result
@@ -335,7 +335,7 @@ function createWorker(
           database,
           ruleTable.revision,
           retried,
-          (locked) => noting(refused, deliver(messagesOfRetries(locked))),
+          (locked) => noting(refused, deliver(messagesOf(locked, messageOfRetry))),
           log,
         )
       const made =
@@ -437,7 +437,7 @@ export async function createRedriver(config: Config, log: Logger): Promise<Redri
     redrive: (rejected, by) =>
       send(rejected, (chunk) =>
         commitRedrive(pool, { rejectedId: rejected.id, by }, chunk, (inserted) =>
-          deliver(messagesOfEntries(inserted)),
+          deliver(messagesOf(inserted, messageOfEntry)),
         ),
       ),
     tryOut: (rejected) => send(rejected, async (chunk) => chunk),
@@ -473,22 +473,27 @@ function createDelivery(config: Config, log: Logger) {
   }
 }
 
-function messagesOfEntries(entries: readonly Entry[]): RowMessage[] {
+/** What is to be sent of these rows. */
+function messagesOf<Row>(
+  rows: readonly Row[],
+  messageOf: (row: Row) => RowMessage | null,
+): readonly RowMessage[] {
   const messages: RowMessage[] = []
-  for (const { locator, event, decision, text, address, attemptCount } of entries) {
-    if (decision.outcome !== 'SEND' || text === null) continue
-    messages.push(rowMessage(locator, event.eventId, decision.channel, attemptCount, address, text))
+  for (const row of rows) {
+    const message = messageOf(row)
+    if (message !== null) messages.push(message)
   }
   return messages
 }
 
-function messagesOfRetries(retried: readonly RetriedEntry[]): RowMessage[] {
-  const messages: RowMessage[] = []
-  for (const { due, decision, address, attemptCount } of retried) {
-    if (decision.outcome !== 'SEND') continue
-    messages.push(rowMessage(due.locator, due.eventId, decision.channel, attemptCount, address, due))
-  }
-  return messages
+function messageOfEntry({ locator, event, decision, text, address, attemptCount }: Entry): RowMessage | null {
+  if (decision.outcome !== 'SEND' || text === null) return null
+  return rowMessage(locator, event.eventId, decision.channel, attemptCount, address, text)
+}
+
+function messageOfRetry({ due, decision, address, attemptCount }: RetriedEntry): RowMessage | null {
+  if (decision.outcome !== 'SEND') return null
+  return rowMessage(due.locator, due.eventId, decision.channel, attemptCount, address, due)
 }
 
 function rowMessage(

@@ -191,7 +191,8 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
       })
     try {
       await untilDone(positions.get(keyOf(batch))?.trailing, heartbeat)
-      await persist(batch, { mayGoOn, heartbeat }, (membership) => consume(payload, membership))
+      const membership = { mayGoOn, heartbeat }
+      await persist(batch, membership, () => consume(payload, membership))
     } catch (lost) {
       throw lost instanceof MembershipLost ? lost.cause : lost
     }
@@ -215,16 +216,12 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   }
 
   /** Tries again, with backoff, until the work succeeds or may not go on. Rejects only with `MembershipLost`. */
-  async function persist(
-    batch: Batch,
-    membership: Membership,
-    work: (membership: Membership) => Promise<void>,
-  ): Promise<void> {
+  async function persist(batch: Batch, membership: Membership, work: () => Promise<void>): Promise<void> {
     const heldNow = () => positions.get(keyOf(batch))?.held
     for (let failureCount = 0; membership.mayGoOn(); failureCount++) {
       const heldBefore = heldNow()
       try {
-        return await work(membership)
+        return await work()
       } catch (error) {
         if (error instanceof MembershipLost) throw error
         const held = heldNow()
@@ -272,12 +269,16 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
       const lastMessage = last === undefined ? position.lastMessage : fingerprintOf(last)
       const nextOffset = endsBatch || last === undefined ? lastOffset : BigInt(last.offset)
       const commit = (beat: () => Promise<void>) =>
-        commitChunk(batch, position, { messages: chunk.map(toMessage), nextOffset, lastMessage }, beat)
+        needs.inTurn(async () => {
+          if (!mayGoOn()) return false
+          const messages = chunk.map(toMessage)
+          return await commitChunk(batch, position, { messages, nextOffset, lastMessage }, beat)
+        })
       if (endsBatch) {
         trail(payload, position, membership, commit)
         return
       }
-      if (!(await needs.inTurn(async () => mayGoOn() && (await commit(heartbeat))))) return
+      if (!(await commit(heartbeat))) return
       payload.resolveOffset(String(nextOffset))
       await heartbeat()
     }
@@ -296,11 +297,9 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     payload.resolveOffset(payload.batch.lastOffset())
     // The broker answers it only after the fetch that is under way, and kafkajs hears itself of a lost membership.
     const heartbeat = async () => void payload.heartbeat().catch(() => {})
-    const trailing = persist(payload.batch, { mayGoOn, heartbeat }, () =>
-      needs.inTurn(async () => {
-        if (mayGoOn()) await commit(heartbeat)
-      }),
-    )
+    const trailing = persist(payload.batch, { mayGoOn, heartbeat }, async () => {
+      await commit(heartbeat)
+    })
     underWay.add(trailing)
     position.trailing = trailing.then(() => void underWay.delete(trailing))
     needs.track(position.trailing)

@@ -1,11 +1,11 @@
 import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { Checkpoint, Fingerprint } from '../core/checkpoint.ts'
+import { nothing } from './nothing.ts'
 
 /** The offset before the first: nothing of the partition is processed yet. */
 export const NOTHING_PROCESSED = -1n
 
-const nothing = z.object({})
 const offsetRow = z.object({ offset: z.bigint() })
 const checkpointRow = z
   .object({ offset: z.bigint(), message_offset: z.bigint().nullable(), sha256: z.string().nullable() })

@@ -4,8 +4,7 @@ import type { DecidedChunk } from '../core/chunk.ts'
 import type { Entry } from '../core/entry.ts'
 import { storable } from '../core/text.ts'
 import { arrayOf, columnOf } from './columns.ts'
-
-const nothing = z.object({})
+import { nothing } from './nothing.ts'
 
 /** What became of handing a row to its sender; both null where the channel has no sender. */
 export interface Delivery {

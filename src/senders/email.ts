@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { receiptsOf } from './receipts.ts'
+import { createPlaceholder } from './placeholder.ts'
 import type { Sender } from './sender.ts'
 
 export interface EmailSenderOptions {
@@ -14,14 +14,5 @@ export function createEmailSender({ smtpHost, smtpPort, log }: EmailSenderOption
     { channel: 'EMAIL', mailServer: `${smtpHost}:${smtpPort}` },
     'email is recorded only: the mail server is never contacted and nothing is transmitted',
   )
-  return {
-    async send(messages) {
-      log.debug({ channel: 'EMAIL', messageCount: messages.length }, 'messages recorded')
-      if (log.isLevelEnabled('trace')) {
-        for (const { idempotencyKey } of messages)
-          log.trace({ channel: 'EMAIL', idempotencyKey }, 'message recorded')
-      }
-      return receiptsOf('EMAIL', messages)
-    },
-  }
+  return createPlaceholder('EMAIL', log)
 }

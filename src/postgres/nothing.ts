@@ -1,0 +1,4 @@
+import { z } from 'zod'
+
+/** The row of a statement that returns none. */
+export const nothing = z.object({})
