@@ -7,6 +7,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 # Live on a terminal; elsewhere only what failed.
 REPORTER := $(if $(MAKE_TERMOUT),base,min)
+# tap's reporters draw by ink, which says nothing at all where CI is set: failures would have no name.
+TAP := CI=false $(BIN)/tap --reporter=$(REPORTER)
 # Which test files to run: all, unless told. make test TESTS=test/retry.test.ts
 TESTS :=
 # What rules-diff compares the rule table with: a git revision, or a file. make rules-diff AGAINST=old.csv
@@ -33,7 +35,7 @@ run: build ## Start a local stack and the service, publish events, show what bec
 
 test: check ## Check everything and run all tests, on a broker and a database of their own
 	@mkdir -p .cache
-	@$(NODE) test/stack/with-stack.ts -- $(BIN)/tap --reporter=$(REPORTER) --output-file=.cache/test-results.tap $(TESTS)
+	@$(NODE) test/stack/with-stack.ts -- env $(TAP) --output-file=.cache/test-results.tap $(TESTS)
 
 check: build rules-check ## Rule table, formatter, linter, types, import rules, dead code
 	$(BIN)/biome ci --error-on-warnings .
@@ -99,10 +101,10 @@ chaos: build ## Seeded faults on real processes, nothing lost, nothing twice: SE
 soak: soak-requests soak-rules soak-decisions soak-backlog soak-outage ## Long runs: the next five
 
 soak-requests: build ## Ten thousand odd requests
-	@FUZZ_RUNS=10000 $(NODE) test/stack/with-stack.ts -- $(BIN)/tap --reporter=$(REPORTER) test/service/fuzz.test.ts
+	@FUZZ_RUNS=10000 $(NODE) test/stack/with-stack.ts -- env $(TAP) test/service/fuzz.test.ts
 
 soak-rules: build ## A thousand random rule tables
-	@PROPERTY_RUNS=1000 $(BIN)/tap --reporter=$(REPORTER) --timeout=1800 test/core/rules/table.property.test.ts test/core/rules/diff.property.test.ts
+	@PROPERTY_RUNS=1000 $(TAP) --timeout=1800 test/core/rules/table.property.test.ts test/core/rules/diff.property.test.ts
 
 soak-decisions: build ## Back-test and verify a million recorded decisions (DECISIONS)
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/decisions.ts
