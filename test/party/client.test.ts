@@ -258,15 +258,15 @@ t.test('parties still open at the deadline are unresolved, the others keep their
     if (!request.url?.endsWith('PTY-0')) return
     answerFound(response)
   })
-  const { client } = clientOf(t, server.url, { deadlineMs: 300, connectionCountMax: 3 })
+  const { client } = clientOf(t, server.url, { deadlineMs: 1_000, connectionCountMax: 3 })
   const startedAtMs = performance.now()
   const contacts = await client.lookUp(locators(10))
-  t.ok(performance.now() - startedAtMs < 1_000)
+  t.ok(performance.now() - startedAtMs < 5_000)
   t.strictSame(contacts.get('PTY-0'), FOUND)
-  t.strictSame(contacts.get('PTY-1'), unresolved('policy administration did not answer within 0.3 s'))
+  t.strictSame(contacts.get('PTY-1'), unresolved('policy administration did not answer within 1 s'))
   t.strictSame(
     contacts.get('PTY-9'),
-    unresolved('policy administration was too slow: not asked within 0.3 s', true),
+    unresolved('policy administration was too slow: not asked within 1 s', true),
     'one whose turn never came',
   )
   t.equal(contacts.size, 10)
@@ -295,7 +295,11 @@ t.test('heartbeats come while answers do, now and then and one at a time', async
     await delay(100)
     running--
   })
-  t.ok(startsMs.length >= 2 && startsMs.length <= 4, `${startsMs.length} heartbeats in 1.8 s`)
+  const tookMs = performance.now() - startedAtMs
+  t.ok(
+    startsMs.length >= 2 && startsMs.length <= tookMs / 500,
+    `${startsMs.length} heartbeats in ${tookMs} ms`,
+  )
   t.ok((startsMs[0] ?? 0) >= 490)
 })
 
@@ -324,7 +328,7 @@ t.test('a heartbeat that rejects breaks the call off with its error', async (t) 
     throw new Error('rebalanced')
   })
   await t.rejects(lookUp, { message: 'rebalanced' })
-  t.ok(performance.now() - startedAtMs < 2_000)
+  t.ok(performance.now() - startedAtMs < 4_000, 'not at the deadline')
   const targetCount = server.targets.length
   t.ok(targetCount < 40)
   await until(() => server.openConnectionCount() === 0)

@@ -95,11 +95,11 @@ t.test('a huge body is accepted early, and the connection is closed', async (t) 
   socket.write(`${HEAD}Content-Length: 1000000000\r\n\r\n`)
   socket.write(Buffer.alloc(65_537))
   const received = await answer()
-  t.ok(performance.now() - start < 1_500, 'without waiting for more')
+  t.ok(performance.now() - start < 1_900, 'without waiting for more')
   t.match(received, /^HTTP\/1\.1 202 /)
   t.match(received, /\r\nconnection: close\r\n/i)
   await closed()
-  t.ok(performance.now() - start < 4_000, 'also where the client neither goes on nor closes')
+  t.ok(performance.now() - start < 10_000, 'also where the client neither goes on nor closes')
 })
 
 t.test('an endless chunked body is accepted, and the connection is closed', async (t) => {
@@ -131,7 +131,7 @@ t.test('a body that stops coming is accepted after a while', async (t) => {
   const start = performance.now()
   socket.write(`${HEAD}Content-Length: 1000\r\n\r\nabc`)
   t.match(await answer(), /^HTTP\/1\.1 202 /)
-  t.ok(performance.now() - start < 4_000)
+  t.ok(performance.now() - start < 10_000)
   await closed()
 })
 
