@@ -58,11 +58,17 @@ t.test('of transactions only what was committed is logged', { skip: NO_REAL_BROK
   })
   await producer.connect()
   t.teardown(() => producer.disconnect())
+  let end = 0
   async function publish(ending: 'commit' | 'abort', count: number): Promise<string[]> {
     const events = Array.from({ length: count }, () => anEvent())
     const transaction = await producer.transaction()
     await transaction.send({ topic: world.topics.claims, messages: events.map(({ value }) => ({ value })) })
     await transaction[ending]()
+    // The coordinator answers before it writes the record that ends the transaction.
+    end += count + 1
+    await until(async () => (await endOffsets(world.brokers, world.topics.claims))[0] === end, {
+      what: 'the transaction to be ended in the partition',
+    })
     return events.map(({ eventId }) => eventId)
   }
   const before = (await rowsOf(world, 'notification_log')).map((row) => row.event_id)
@@ -82,9 +88,8 @@ t.test('of transactions only what was committed is logged', { skip: NO_REAL_BROK
 
   await publish('abort', 4)
   await world.caughtUp()
-  const ends = await endOffsets(world.brokers, world.topics.claims)
   await until(
-    async () => (await committedOffsets(world.brokers, world.groupId, world.topics.claims))[0] === ends[0],
+    async () => (await committedOffsets(world.brokers, world.groupId, world.topics.claims))[0] === end,
     { what: "the group's offset to be the end of the partition too" },
   )
   const last = anEvent()
