@@ -34,7 +34,8 @@ export async function openPool({ databaseUrl, connectionCountMax }: PoolOptions)
     maxPoolSize: connectionCountMax,
     connectionTimeout: 5_000,
     connectionRetryLimit: 0,
-    idleTimeout: 60_000,
+    // Less than SILENCE_MAX_MS: where a path went dead, one attempt at most is lost to connections that were idle on it.
+    idleTimeout: 10_000,
     // A consumer that is paused in the middle of a transaction must not hold its successor.
     idleInTransactionSessionTimeout: 5_000,
     statementTimeout: 15_000,
