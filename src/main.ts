@@ -1,6 +1,6 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=16 --heap-growing-percent=150 --max-old-space-size=1024
+#!/usr/bin/env -S MALLOC_ARENA_MAX=1 node --max-semi-space-size=16 --heap-growing-percent=130 --max-old-space-size=1024
 // Left to itself V8 lets 200 MB of garbage lie before it looks, and with the limit alone it looks at a third more than is in
-// use, all the time. 16 MB of JSON unpack to 400 MB at worst: they must fit. An arena for each thread takes 15 MB more.
+// use, all the time. 16 MB of JSON unpack to 400 MB at worst: they must fit. Each arena of malloc takes 8 MB more.
 import { Command, CommanderError } from 'commander'
 import { doctorCommand } from './commands/doctor.ts'
 import { eraseCommand } from './commands/erase.ts'
