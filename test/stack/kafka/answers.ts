@@ -1,4 +1,5 @@
 import kafkajs, { type Admin } from 'kafkajs'
+import { mendRequestQueue } from '../../../src/kafka/request-queue.ts'
 
 /** Whether an admin client gets the cluster's description; rejects when it does not. */
 export async function answers(brokers: string): Promise<boolean> {
@@ -22,6 +23,8 @@ async function describesItself(admin: Admin): Promise<boolean> {
 }
 
 async function withAdmin<T>(brokers: string, ask: (admin: Admin) => Promise<T>): Promise<T> {
+  // Node would warn of a timer of kafkajs's on everybody's screen.
+  mendRequestQueue()
   const kafka = new kafkajs.Kafka({
     brokers: brokers.split(','),
     connectionTimeout: 1_000,
