@@ -84,7 +84,9 @@ for (const [connectionCountMax, deadlineCount] of [
           'policy administration is down (circuit open: policy administration did not answer within 0.5 s)',
         unasked: true,
       })
-      t.ok(server.targets.length <= connectionCountMax * deadlineCount + 1, 'at most one probe more')
+      // The second call may have the connections of the first, whose deadline ends a moment sooner.
+      const requestCountMax = 2 * connectionCountMax * deadlineCount + 1
+      t.ok(server.targets.length <= requestCountMax, `${server.targets.length} requests, one a probe`)
     },
   )
 }
