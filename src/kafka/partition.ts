@@ -142,6 +142,8 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     // Two that load at the same time must not go on from two positions.
     const first = positions.get(keyOf(place)) ?? position
     positions.set(keyOf(place), first)
+    // What was committed last may not have been told of: the membership ended before, or the broker did not answer.
+    if (first === position && offset >= 0n) needs.reportToKafka(topic, partition, offset + 1n)
     return first
   }
 

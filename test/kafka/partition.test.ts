@@ -526,8 +526,20 @@ t.test('a batch of which nothing is delivered moves the checkpoint, through the 
     [0, 4n, 9n],
     [0, 9n, 12n],
   ])
-  t.same(commits, [10n, 13n])
+  t.same(commits, [5n, 10n, 13n])
 })
+
+t.test(
+  'on joining Kafka is told where the checkpoint is, for what was committed last may never have been',
+  async (t) => {
+    const processed = partition({ checkpoint: 4n })
+    await processed.join()
+    t.same(processed.commits, [5n])
+    const fresh = partition({})
+    await fresh.join()
+    t.same(fresh.commits, [])
+  },
+)
 
 t.test('a batch of which nothing is delivered keeps the fingerprint of the last message', async (t) => {
   const { chunks, deliver, filter } = partition({})
