@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Live on a terminal; elsewhere only what failed.
 REPORTER := $(if $(MAKE_TERMOUT),base,min)
 # tap's reporters draw by ink, which says nothing at all where CI is set: failures would have no name.
-TAP := CI=false $(BIN)/tap --reporter=$(REPORTER)
+TAP := $(if $(MAKE_TERMOUT),,CI=false) $(BIN)/tap --reporter=$(REPORTER)
 # Which test files to run: all, unless told. make test TESTS=test/retry.test.ts
 TESTS :=
 # What rules-diff compares the rule table with: a git revision, or a file. make rules-diff AGAINST=old.csv
@@ -61,7 +61,7 @@ rules-diff: build ## Say what the rule table decides otherwise than that of AGAI
 	@$(NODE) src/main.ts rules diff --against '$(AGAINST)'
 
 rules-accept: build ## Take what the rule table decides now for right, and show what that changes
-	@TAP_SNAPSHOT=1 $(BIN)/tap --reporter=min test/core/rules/outcomes.test.ts
+	@TAP_SNAPSHOT=1 CI=false $(BIN)/tap --reporter=min test/core/rules/outcomes.test.ts
 	@git --no-pager diff -- $(SNAPSHOT)
 
 rules-summary: build ## What a pull request changes in the rule table, as Markdown: its meaning, its outcomes
