@@ -91,14 +91,14 @@ t.test('one that hangs keeps nobody else of its convoy from an answer', async (t
     const party = request.url?.split('/').pop()
     if (party !== 'PTY-100') json(response, { email: `${party}@example.org` })
   })
-  const { client } = clientOf(t, server.url, { connectionCountMax: 2, deadlineMs: 1_500 })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 2, deadlineMs: 6_000 })
   const parties = locators(PARTY_COUNT)
   const contacts = await client.lookUp(parties)
-  t.match(contacts.get('PTY-100'), { state: 'unresolved', error: /did not answer within 1.5 s$/ })
+  t.match(contacts.get('PTY-100'), { state: 'unresolved', error: /did not answer within 6 s$/ })
   contacts.delete('PTY-100')
   const others = parties.filter((party) => party !== 'PTY-100')
   t.strictSame(sorted(emailsOf(contacts)), sorted(everyOnesOwn(others)))
-  t.ok(server.targets.length <= PARTY_COUNT + 8, 'only its convoy is asked for again')
+  t.ok(server.targets.length <= PARTY_COUNT + 16, 'only what was under way is asked for again')
 })
 
 for (const [what, spoil] of [

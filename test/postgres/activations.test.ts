@@ -1,6 +1,7 @@
 import t from 'tap'
 import { activateRuleTable, listActivations } from '../../src/postgres/activations.ts'
 import { archive } from '../../src/postgres/archive.ts'
+import { ADVISORY_LOCK_WAITS } from '../stack/databases.ts'
 import { until } from '../stack/until.ts'
 import { openDatabase } from './fixtures.ts'
 
@@ -36,12 +37,9 @@ t.test(
     await activateRuleTable(pool, 'a', null)
     await client.query('SELECT pg_advisory_lock($1)', [ACTIVATION_LOCK])
     const all = Promise.all(Array.from({ length: 5 }, () => activateRuleTable(pool, 'b', null)))
-    await until(
-      async () =>
-        (await client.query(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)).rowCount ===
-        5,
-      { what: 'all to wait for the lock' },
-    )
+    await until(async () => (await client.query(ADVISORY_LOCK_WAITS)).rowCount === 5, {
+      what: 'all to wait for the lock',
+    })
     await client.query('SELECT pg_advisory_unlock($1)', [ACTIVATION_LOCK])
     t.same(
       (await all).filter((activation) => activation !== null),

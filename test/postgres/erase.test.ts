@@ -14,6 +14,7 @@ import { recordedPages } from '../../src/postgres/recorded.ts'
 import { insertRejectedMessages } from '../../src/postgres/rejected-messages.ts'
 import { restoreEntries } from '../../src/postgres/restore-entries.ts'
 import { replay } from '../../src/replay.ts'
+import { ADVISORY_LOCK_WAITS } from '../stack/databases.ts'
 import { until } from '../stack/until.ts'
 import { aMessage, openDatabase } from './fixtures.ts'
 import { record, retryAll, sha256, UNRESOLVED } from './record.ts'
@@ -173,11 +174,7 @@ t.test('erasing and putting back take turns', async (t) => {
     restoreEntries(pool, [locator], () => null),
     eraseEntries(pool, erasure, [locator]),
   ])
-  await until(
-    async () =>
-      (await rowsOf(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)).length === 2,
-    { what: 'both to wait' },
-  )
+  await until(async () => (await rowsOf(ADVISORY_LOCK_WAITS)).length === 2, { what: 'both to wait' })
   await client.query('COMMIT')
   t.match((await both)[1], { logEntries: 1 })
 })

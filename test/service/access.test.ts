@@ -236,24 +236,24 @@ t.test('with the database down, only what needs it is 503', async (t) => {
   t.equal(response.status, 401, 'who may not ask is not told about the database')
 })
 
-t.test('1,000 unknown key ids cause at most 2 requests for the key set', async (t) => {
+t.test('1,000 unknown key ids cause one request for the key set, and another every 6 s', async (t) => {
+  const tokens = await Promise.all(
+    Array.from({ length: 1_000 }, (_, i) => idp.forge({}, { kid: `unknown-${i}` })),
+  )
   const before = idp.keySetRequestCount()
-  const start = performance.now()
-  const statuses = new Set<number>()
-  await Promise.all(
-    Array.from({ length: 1_000 }, async (_, i) => {
-      const authorization = `Bearer ${await idp.forge({}, { kid: `unknown-${i}` })}`
-      const { status } = await exchange(service.url, {
+  const startMs = performance.now()
+  const answers = await Promise.all(
+    tokens.map((token) =>
+      exchange(service.url, {
         method: 'GET',
         path: '/log/list',
-        headers: { authorization },
-      })
-      statuses.add(status)
-    }),
+        headers: { authorization: `Bearer ${token}` },
+      }),
+    ),
   )
-  t.same([...statuses], [401])
-  t.ok(performance.now() - start < 10_000)
-  t.ok(idp.keySetRequestCount() - before <= 2, `${idp.keySetRequestCount() - before} requests`)
+  t.same([...new Set(answers.map(({ status }) => status))], [401])
+  const requestCount = idp.keySetRequestCount() - before
+  t.ok(requestCount <= 1 + Math.ceil((performance.now() - startMs) / 6_000), `${requestCount} requests`)
 })
 
 t.test('a key is rotated without a restart, and known keys go on while the provider is down', async (t) => {

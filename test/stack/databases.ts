@@ -9,6 +9,11 @@ export interface Database {
   drop(): Promise<void>
 }
 
+/** Who waits for an advisory lock of this database: the server may have others, of tests that run beside. */
+export const ADVISORY_LOCK_WAITS = `
+  SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
+  WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()`
+
 const MIGRATIONS_DIR = new URL('../../db/migrations/', import.meta.url)
 /** Any fixed number: of the test files that want the template at once, one makes it and the others wait. */
 const TEMPLATE_LOCK = 4_006_002
