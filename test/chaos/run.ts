@@ -139,7 +139,6 @@ class Run {
   async #check(stage: Stage): Promise<void> {
     this.#snapshot = await until(() => this.#stack.withDatabase(readSnapshot), {
       what: 'a snapshot of the database',
-      timeoutMs: 30_000,
     })
     await this.#records.readOn()
     const { answers, sends } = this.#stack

@@ -152,7 +152,6 @@ function noteSend(sends: Send[], line: LogLine): void {
 async function putPreferences(url: string): Promise<void> {
   await until(async () => (await fetch(`${url}/readyz`)).ok, {
     what: 'the service to be ready',
-    timeoutMs: 30_000,
   })
   for (const { prefix, partyCount, preferences } of PARTY_KINDS) {
     for (let i = 0; preferences !== undefined && i < partyCount; i++) {

@@ -18,7 +18,7 @@ export async function seed(world: World, url: string, authorization: string): Pr
         const body = JSON.stringify(preferences)
         return (await fetch(`${url}/preferences/party-7`, { method: 'PUT', headers, body })).ok
       },
-      { what: 'the service to take preferences', timeoutMs: 30_000 },
+      { what: 'the service to take preferences' },
     )
   await prefer({ preferredChannel: 'SMS' })
   await prefer({ preferredChannel: 'EMAIL', optedOutEvents: ['claim.paid'], phone: '+41 44 000 00 00' })

@@ -130,7 +130,7 @@ t.test('erasures run beside a service that consumes events of the same person', 
     async () =>
       (await world.sql(`SELECT FROM notifications.notification_log WHERE event_id = ANY($1) LIMIT 1`, [ids]))
         .length > 0,
-    { what: 'the first rows', timeoutMs: 30_000 },
+    { what: 'the first rows' },
   )
   t.match(await erase('--party', 'party-8', '--yes'), { code: 0 })
   await world.caughtUp()

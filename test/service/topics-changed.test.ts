@@ -23,7 +23,7 @@ async function withTenDone(t: Test): Promise<World> {
 }
 
 async function hasRows(t: Test, world: World, count: number): Promise<void> {
-  await until(async () => (await rowCount(world)) === count, { what: `${count} rows`, timeoutMs: 30_000 })
+  await until(async () => (await rowCount(world)) === count, { what: `${count} rows` })
   await world.caughtUp()
   const [decided] = await world.sql('SELECT count(*)::int FROM notifications.decision')
   t.equal(decided?.count, count)
