@@ -22,8 +22,8 @@ help: ## Show this help
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 build: node_modules/.package-lock.json ## Set up and compile everything
-	@$(NODE) src/compile-templates.ts
-	@$(NODE) src/compile-console.ts
+	@$(NODE) src/build/compile-templates.ts
+	@$(NODE) src/build/compile-console.ts
 
 node_modules/.package-lock.json: package.json package-lock.json
 	$(NPM) ci
@@ -48,11 +48,11 @@ check: build rules-check ## Rule table, formatter, linter, types, import rules, 
 	$(BIN)/tsc --project src/console
 	$(BIN)/depcruise --config .dependency-cruiser.mjs --output-type err src test
 	$(BIN)/knip
-	$(NODE) src/document-variables.ts --check
+	$(NODE) src/build/document-variables.ts --check
 
 format: build ## Format, mend what the linter can, write the table of variables
 	$(BIN)/biome check --write .
-	$(NODE) src/document-variables.ts
+	$(NODE) src/build/document-variables.ts
 
 rules-check: build ## Check the rule table, its promises and the envelope map
 	@$(NODE) src/main.ts rules check

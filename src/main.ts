@@ -2,6 +2,7 @@
 // Left to itself V8 lets 200 MB of garbage lie before it looks, and with the limit alone it looks at a third more than is in
 // use, all the time. 16 MB of JSON unpack to 400 MB at worst: they must fit. Each arena of malloc takes 8 MB more.
 import { Command, CommanderError } from 'commander'
+import { UnreadableFileError } from './app/policy.ts'
 import { doctorCommand } from './commands/doctor.ts'
 import { eraseCommand } from './commands/erase.ts'
 import { migrateCommand } from './commands/migrate.ts'
@@ -11,13 +12,12 @@ import { rejectedCommand } from './commands/rejected.ts'
 import { replayCommand } from './commands/replay.ts'
 import { rulesCommand } from './commands/rules.ts'
 import { serveCommand } from './commands/serve.ts'
+import { UsageError } from './commands/terminal/usage-error.ts'
 import { whyCommand } from './commands/why.ts'
-import { ConfigError } from './config.ts'
-import { EnvelopeMapError } from './core/envelope.ts'
+import { ConfigError } from './config/config.ts'
+import { EnvelopeMapError } from './core/event/envelope.ts'
 import { PromisesError, RuleTableError } from './core/rules/faults.ts'
-import { UnusableDatabaseError } from './core/unusable-database.ts'
-import { UsageError } from './core/usage-error.ts'
-import { UnreadableFileError } from './rule-files.ts'
+import { UnusableDatabaseError } from './postgres/connection/unusable-database.ts'
 
 /** Faults that people are to correct: said in words. Anything else is a fault of ours and shows where. */
 const EXPECTED = [

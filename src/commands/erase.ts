@@ -1,8 +1,12 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { loadDatabaseUrl } from '../config.ts'
-import { loadEnvelopeMap } from '../core/envelope.ts'
-import { type ErasureCounts, isUnreadable, mentionOf } from '../core/erased.ts'
-import { isPartyLocator } from '../core/event.ts'
+import { ENVELOPE_MAP, readText } from '../app/policy.ts'
+import { loadDatabaseUrl } from '../config/config.ts'
+import { loadEnvelopeMap } from '../core/event/envelope.ts'
+import { isPartyLocator } from '../core/event/event.ts'
+import { type ErasureCounts, isUnreadable, mentionOf } from '../core/log/erasure.ts'
+import type { DatabasePool } from '../postgres/connection/pool.ts'
+import { withDatabase } from '../postgres/connection/with-database.ts'
+import { rejectedToSearch } from '../postgres/read/read-rejected.ts'
 import {
   beginErasure,
   countPreferencesToErase,
@@ -11,13 +15,9 @@ import {
   erasePreferences,
   eraseRejected,
   finishErasure,
-} from '../postgres/erase.ts'
-import type { DatabasePool } from '../postgres/pool.ts'
-import { rejectedToSearch } from '../postgres/read-rejected.ts'
-import { withDatabase } from '../postgres/with-database.ts'
-import { ENVELOPE_MAP, readText } from '../rule-files.ts'
-import { accountName, agreed } from '../telemetry/operator.ts'
-import { createProgress, type Progress } from '../telemetry/progress.ts'
+} from '../postgres/retention/erase.ts'
+import { accountName, agreed } from './terminal/operator.ts'
+import { createProgress, type Progress } from './terminal/progress.ts'
 
 export const eraseCommand = new Command('erase')
   .description(

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { loadDatabaseUrl } from '../config.ts'
-import { migrate } from '../postgres/migrate.ts'
+import { loadDatabaseUrl } from '../config/config.ts'
+import { migrate } from '../postgres/schema/migrate.ts'
 import { createLog } from '../telemetry/log.ts'
 
 export const migrateCommand = new Command('migrate')

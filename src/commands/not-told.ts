@@ -1,22 +1,22 @@
 import { once } from 'node:events'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { loadDatabaseUrl, loadRetryLimits, milliseconds } from '../config.ts'
-import type { LogPlace } from '../core/log-entry.ts'
+import { loadDatabaseUrl, loadRetryLimits, milliseconds } from '../config/config.ts'
+import type { LogPosition } from '../core/log/log-entry.ts'
 import {
   type ExplainedNotTold,
   explainNotTold,
   NOT_TOLD_CSV_HEAD,
   notToldCsvLine,
   revisionsOf,
-} from '../core/not-told.ts'
-import { printable } from '../core/text.ts'
+} from '../core/log/not-told.ts'
+import { printable } from '../core/text/text.ts'
 import { rememberRules } from '../core/why/rules.ts'
-import { parseInstant } from '../instant.ts'
-import { readArchivedRuleTable } from '../postgres/archive.ts'
-import { timeAgo } from '../postgres/decision-groups.ts'
-import { listNotTold } from '../postgres/not-told.ts'
-import { withDatabase } from '../postgres/with-database.ts'
-import { createProgress } from '../telemetry/progress.ts'
+import { withDatabase } from '../postgres/connection/with-database.ts'
+import { timeAgo } from '../postgres/read/group-decisions.ts'
+import { listNotTold } from '../postgres/read/list-not-told.ts'
+import { readArchivedRuleTable } from '../postgres/write/archive.ts'
+import { parseInstant } from './terminal/instant.ts'
+import { createProgress } from './terminal/progress.ts'
 
 const PAGE_COUNT_MAX = 1_000
 /** A hundred years: much further back there are no dates for PostgreSQL. */
@@ -63,7 +63,7 @@ async function notTold({ since, eventType, rule, csv, json }: Options): Promise<
     const shown = csv ? notToldCsvLine : json ? JSON.stringify : lineOf
     if (csv) process.stdout.write(NOT_TOLD_CSV_HEAD)
     let count = 0
-    for (let after: LogPlace | null | undefined; after !== null; ) {
+    for (let after: LogPosition | null | undefined; after !== null; ) {
       const { items, next } = await listNotTold(
         pool,
         { maxAgeMs, attemptCountMax: maxAttempts },

@@ -1,7 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { loadDatabaseUrl, loadRetryLimits, milliseconds } from '../config.ts'
-import { timeAgo } from '../postgres/decision-groups.ts'
-import type { DatabasePool } from '../postgres/pool.ts'
+import { loadDatabaseUrl, loadRetryLimits, milliseconds } from '../config/config.ts'
+import type { DatabasePool } from '../postgres/connection/pool.ts'
+import { withDatabase } from '../postgres/connection/with-database.ts'
+import { timeAgo } from '../postgres/read/group-decisions.ts'
 import {
   beginPruning,
   entriesToPrune,
@@ -13,10 +14,9 @@ import {
   pruneOrphans,
   pruneRejected,
   rejectedToPrune,
-} from '../postgres/prune.ts'
-import { withDatabase } from '../postgres/with-database.ts'
-import { accountName, agreed } from '../telemetry/operator.ts'
-import { createProgress, type Progress } from '../telemetry/progress.ts'
+} from '../postgres/retention/prune.ts'
+import { accountName, agreed } from './terminal/operator.ts'
+import { createProgress, type Progress } from './terminal/progress.ts'
 
 const DAY_MS = 86_400_000
 const AGE_MAX_MS = 36_500 * DAY_MS

@@ -1,17 +1,17 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { createRedriver } from '../app.ts'
-import { loadConfig, loadDatabaseUrl } from '../config.ts'
-import type { DecidedChunk } from '../core/chunk.ts'
-import { REJECTIONS, type RejectionCode } from '../core/event.ts'
-import type { RedriveResult, Rejected } from '../core/rejected.ts'
-import { printable } from '../core/text.ts'
-import { UsageError } from '../core/usage-error.ts'
-import { parseInstant } from '../instant.ts'
-import { type DatabasePool, limitSilence } from '../postgres/pool.ts'
-import { countRejected, type RejectedFilter, readRejected } from '../postgres/read-rejected.ts'
-import { withDatabase } from '../postgres/with-database.ts'
+import { createRedriver } from '../app/app.ts'
+import { loadConfig, loadDatabaseUrl } from '../config/config.ts'
+import type { DecidedBatch } from '../core/batch/batch.ts'
+import { REJECTIONS, type RejectionCode } from '../core/event/event.ts'
+import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
+import { printable } from '../core/text/text.ts'
+import { type DatabasePool, limitSilence } from '../postgres/connection/pool.ts'
+import { withDatabase } from '../postgres/connection/with-database.ts'
+import { countRejected, type RejectedFilter, readRejected } from '../postgres/read/read-rejected.ts'
 import { createLog } from '../telemetry/log.ts'
-import { accountName, agreed } from '../telemetry/operator.ts'
+import { parseInstant } from './terminal/instant.ts'
+import { accountName, agreed } from './terminal/operator.ts'
+import { UsageError } from './terminal/usage-error.ts'
 
 const PAGE_COUNT_MAX = 20
 
@@ -163,7 +163,7 @@ function refusalOf({ code, erasedAt }: Rejected): Outcome | null {
   return { result: 'refused', error, note: '' }
 }
 
-function foreseen({ entries: [entry], rejected: [rejected] }: DecidedChunk): Outcome {
+function foreseen({ entries: [entry], rejected: [rejected] }: DecidedBatch): Outcome {
   if (rejected !== undefined) return { result: 'rejected', ...rejected.rejection, note: '' }
   if (entry === undefined) return { result: 'duplicate', note: '' }
   const { outcome, channel } = entry.decision

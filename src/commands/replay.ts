@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { Command } from 'commander'
-import { loadDatabaseUrl } from '../config.ts'
+import { loadDatabaseUrl } from '../config/config.ts'
 import { createArchive } from '../core/replay/archive.ts'
 import { describeFinding } from '../core/replay/finding.ts'
-import { readArchivedRuleTable, readArchivedTemplates } from '../postgres/archive.ts'
-import { recordedPages } from '../postgres/recorded.ts'
-import { restoreEntries } from '../postgres/restore-entries.ts'
-import { withDatabase } from '../postgres/with-database.ts'
-import { replay } from '../replay.ts'
-import { createProgress } from '../telemetry/progress.ts'
+import { replay } from '../pipeline/replay.ts'
+import { withDatabase } from '../postgres/connection/with-database.ts'
+import { recordedPages } from '../postgres/read/read-recorded.ts'
+import { readArchivedRuleTable, readArchivedTemplates } from '../postgres/write/archive.ts'
+import { restoreEntries } from '../postgres/write/restore-entries.ts'
+import { createProgress } from './terminal/progress.ts'
 
 /** Rows of one page, and of one transaction of a rebuild, at most. */
 const PAGE_COUNT_MAX = 2_000

@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import type { Logger } from 'pino'
-import { type App, createApp } from '../app.ts'
-import { loadConfig } from '../config.ts'
-import { limitSilence } from '../postgres/pool.ts'
+import { type App, createApp } from '../app/app.ts'
+import { loadConfig } from '../config/config.ts'
+import { limitSilence } from '../postgres/connection/pool.ts'
 import { createLog } from '../telemetry/log.ts'
 
 export const serveCommand = new Command('serve')

@@ -1,10 +1,10 @@
 import { Command } from 'commander'
-import { loadDatabaseUrl } from '../config.ts'
+import { loadDatabaseUrl } from '../config/config.ts'
 import { describeEntry, explain } from '../core/why/explain.ts'
 import { rememberRules } from '../core/why/rules.ts'
-import { readArchivedRuleTable } from '../postgres/archive.ts'
-import { readLogEntry } from '../postgres/log-entries.ts'
-import { withDatabase } from '../postgres/with-database.ts'
+import { withDatabase } from '../postgres/connection/with-database.ts'
+import { readLogEntry } from '../postgres/read/read-log-entry.ts'
+import { readArchivedRuleTable } from '../postgres/write/archive.ts'
 
 export const whyCommand = new Command('why')
   .description('say why a log entry is as it is, by the rules that were in force at its time')

@@ -7,12 +7,12 @@ const HEIGHT_PX = 260
 
 /** Entries over time as stacked bars; what is under the pointer is said below. The table beside it has the same. */
 export function Chart({ table, stepS, dimension }: { table: Table; stepS: number; dimension: Dimension }) {
-  const place = useRef<HTMLDivElement>(null)
+  const container = useRef<HTMLDivElement>(null)
   const [at, setAt] = useState<number | null>(null)
   const scheme = useColorScheme()
 
   useEffect(() => {
-    const box = place.current
+    const box = container.current
     if (box === null) return
     const plot = new UPlot(optionsOf(table, stepS, dimension, box, setAt), stacked(table), box)
     const resized = new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: HEIGHT_PX }))
@@ -27,7 +27,7 @@ export function Chart({ table, stepS, dimension }: { table: Table; stepS: number
   return (
     <>
       <div
-        ref={place}
+        ref={container}
         class="chart"
         role="img"
         aria-label={`Bar chart over time, ${counted(table.startsS.length, 'step', 'steps')}: ${names.join(', ')}`}

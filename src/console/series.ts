@@ -1,5 +1,5 @@
-import { STATUSES } from '../core/entry.ts'
-import { type LogCount, type LogCounts, OTHER } from '../core/log-counts.ts'
+import { STATUSES } from '../core/log/entry.ts'
+import { type LogCount, type LogCounts, OTHER } from '../core/log/log-counts.ts'
 
 /** What entries are told apart by. */
 export const DIMENSIONS = ['status', 'reason', 'eventType'] as const

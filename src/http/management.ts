@@ -1,10 +1,10 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { Logger } from 'pino'
-import type { Tokens } from './auth.ts'
-import { type App, createBase } from './base.ts'
+import type { Tokens } from './auth/tokens.ts'
 import { type ConsoleData, consoleData } from './console/data.ts'
 import { type ConsolePage, consolePage } from './console/page.ts'
+import { type App, createBase } from './server/base.ts'
 
 export type ApiDocument = ReturnType<App['swagger']>
 

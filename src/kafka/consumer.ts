@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { bulkhead } from 'cockatiel'
 import type { Admin, Consumer, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
-import type { BrokerConnection } from '../core/broker-connection.ts'
+import type { BrokerConnection } from '../config/broker-connection.ts'
 import { createClient } from './client.ts'
 import { isPassing, isUnreadable } from './errors.ts'
 import { createOffsetReports } from './offset-reports.ts'
@@ -14,9 +14,9 @@ export interface ConsumerOptions {
   readonly groupId: string
   readonly topics: readonly string[]
   readonly sessionTimeoutMs: number
-  /** Partitions whose chunks are worked on at the same time. */
+  /** Partitions whose batches are worked on at the same time. */
   readonly partitionCountMax: number
-  /** Messages that the next chunk may have. */
+  /** Messages that the next batch may have. */
   readonly batchCountMax: () => number
 }
 
@@ -28,17 +28,17 @@ const RETRY_MAX_MS = 10_000
 const TOPIC_POLL_MS = 5_000
 /**
  * Of one broker: kafkajs unpacks all of a fetch at once, while the one before is worked on. Of partitions taken at random,
- * so that each has its turn. A third of it is a tenth slower: too few chunks are under way at a time.
+ * so that each has its turn. A third of it is a tenth slower: too few batches are under way at a time.
  */
 const FETCH_BYTES = 6 * 1024 * 1024
-/** Of one partition: about as many events as make a whole chunk. */
+/** Of one partition: about as many events as make a whole batch. */
 const PARTITION_FETCH_BYTES = 512 * 1024
-/** Those of kafkajs mostly wait for the chunk before theirs: more than partitions that anyone consumes here. */
+/** Those of kafkajs mostly wait for the batch before theirs: more than partitions that anyone consumes here. */
 const WORKER_COUNT = 100
 /** How long a stop waits for a join under way, so that it can leave the group again. */
 const JOIN_WAIT_MS = 2_000
 /**
- * How long a stop waits in all, once the chunks under way are done. kafkajs cannot be stopped out of a join, which the
+ * How long a stop waits in all, once the batches under way are done. kafkajs cannot be stopped out of a join, which the
  * broker answers when the slowest member has joined too, nor out of a request to a broker that does not answer.
  */
 const LEAVE_WAIT_MS = 3_000
@@ -58,7 +58,7 @@ type Ending =
  * broker that is down, topics that do not exist yet (the others go on meanwhile), a lost connection.
  *
  * `run` resolves after `stop`, and rejects with an error that kafkajs cannot get over: then the process is to end.
- * `stop` lets the chunks under way finish, however long they take, and then leaves the group if that can be done soon.
+ * `stop` lets the batches under way finish, however long they take, and then leaves the group if that can be done soon.
  */
 export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, log: Logger) {
   const kafka = createClient(options.connection, options.groupId, log)
@@ -68,9 +68,9 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   })
   const pause = (durationMs: number) =>
     sleep(durationMs, undefined, { signal: stopping.signal }).catch(() => {})
-  /** Of one membership after the other, too: what is left of the one before takes its places until it is done. */
-  const places = bulkhead(options.partitionCountMax, Number.POSITIVE_INFINITY)
-  const batches = new Set<Promise<void>>()
+  /** Of one membership after the other, too: what is left of the one before takes its slots until it is done. */
+  const slots = bulkhead(options.partitionCountMax, Number.POSITIVE_INFINITY)
+  const underWay = new Set<Promise<void>>()
   let assignment: Readonly<Record<string, readonly number[]>> | null = null
   /** Of the last membership. */
   let behind: ReturnType<typeof createPartitionConsumer>['behind'] = () => ({})
@@ -91,8 +91,8 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
         if (error instanceof FatalError) throw error.cause
         if (stopping.signal.aborted) return
         const durationMs = Math.min(RETRY_MIN_MS * 2 ** failureCount++, RETRY_MAX_MS)
-        const batch = undecodableIn(error)
-        if (batch !== null) sayUndecodable(batch, durationMs)
+        const undecodable = undecodableIn(error)
+        if (undecodable !== null) sayUndecodable(undecodable, durationMs)
         else if (error instanceof UnreadableError) sayUnreadable(error.cause, durationMs)
         else
           log.warn(
@@ -105,9 +105,9 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   }
 
   /** A stop waits for it. */
-  async function track(batch: Promise<void>): Promise<void> {
-    batches.add(batch)
-    await batch.finally(() => batches.delete(batch))
+  async function track(work: Promise<void>): Promise<void> {
+    underWay.add(work)
+    await work.finally(() => underWay.delete(work))
   }
 
   /** kafkajs does not say which partition it fetched: those that the batch can be of are named. */
@@ -155,7 +155,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     const reports = createOffsetReports((offsets) => consumer.commitOffsets(offsets), log)
     const partitions = createPartitionConsumer({
       ...needs,
-      inTurn: (work) => places.execute(work),
+      inTurn: (work) => slots.execute(work),
       offsetsOf: (topic, partition) => offsetsOf(admin, topic, partition),
       seek: (topic, partition, offset) => consumer.seek({ topic, partition, offset: String(offset) }),
       reportToKafka: reports.report,
@@ -176,7 +176,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
         'joined the consumer group',
       )
     })
-    // Of a batch without messages kafkajs says only this, and goes on.
+    // Of a fetch without messages kafkajs says only this, and goes on.
     consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {
       if (payload.batchSize === 0) void track(partitions.onFiltered(payload))
     })
@@ -191,8 +191,8 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     } finally {
       assignment = null
       over.abort()
-      // Others are to go on where our last chunks end, not beside them.
-      await settled(Promise.allSettled(batches), DISCONNECT_WAIT_MS)
+      // Others are to go on where our last batches end, not beside them.
+      await settled(Promise.allSettled(underWay), DISCONNECT_WAIT_MS)
       await settled(reports.flush(), REPORT_WAIT_MS)
       // kafkajs has logged what it could not do; how the membership ended must not be lost over it.
       await settled(consumer.disconnect(), DISCONNECT_WAIT_MS)
@@ -272,7 +272,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     },
     stop: async (): Promise<void> => {
       stopping.abort()
-      await Promise.allSettled(batches)
+      await Promise.allSettled(underWay)
       await settled(finished, LEAVE_WAIT_MS)
     },
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { KafkaMessage } from 'kafkajs'
-import type { Fingerprint } from '../core/checkpoint.ts'
+import type { Fingerprint } from '../core/batch/checkpoint.ts'
 
 /** The time tells two equal messages apart; neither compaction nor retention changes any of this. */
 export function fingerprintOf({ offset, timestamp, key, value }: KafkaMessage): Fingerprint {

@@ -1,8 +1,8 @@
-import type { Batch, EachBatchPayload, KafkaMessage } from 'kafkajs'
+import type { EachBatchPayload, Batch as KafkajsBatch, KafkaMessage } from 'kafkajs'
 import type { Logger } from 'pino'
-import type { Checkpoint, Fingerprint } from '../core/checkpoint.ts'
-import type { Chunk, CommitResult } from '../core/chunk.ts'
-import type { Message } from '../core/message.ts'
+import type { Batch, CommitResult } from '../core/batch/batch.ts'
+import type { Checkpoint, Fingerprint } from '../core/batch/checkpoint.ts'
+import type { Message } from '../core/event/message.ts'
 import { fingerprintOf } from './fingerprint.ts'
 
 /** What the consumption of a partition needs from elsewhere. */
@@ -16,8 +16,8 @@ export interface PartitionNeeds {
     held: bigint,
     offset: bigint,
   ) => Promise<bigint>
-  readonly dispatch: (chunk: Chunk, heartbeat: () => Promise<void>) => Promise<CommitResult>
-  /** Does the work when its turn comes: only so many chunks are under way at a time. */
+  readonly dispatch: (batch: Batch, heartbeat: () => Promise<void>) => Promise<CommitResult>
+  /** Does the work when its turn comes: only so many batches are under way at a time. */
   readonly inTurn: <Result>(work: () => Promise<Result>) => Promise<Result>
   /** The first offset that the broker still has, and the one after its last. */
   readonly offsetsOf: (topic: string, partition: number) => Promise<{ earliest: bigint; end: bigint }>
@@ -28,15 +28,15 @@ export interface PartitionNeeds {
   /** Told of work that goes on after `eachBatch` has resolved, and never rejects: a stop waits for it. */
   readonly track: (work: Promise<void>) => void
   readonly stopping: AbortSignal
-  /** Messages that the next chunk may have. */
+  /** Messages that the next batch may have. */
   readonly batchCountMax: () => number
   readonly log: Logger
 }
 
-type Place = Pick<Batch, 'topic' | 'partition'>
+type TopicPartition = Pick<KafkajsBatch, 'topic' | 'partition'>
 
 /** A fetch of nothing but records that never reach us: of aborted transactions, and the ends of transactions. */
-export interface FilteredBatch extends Place {
+export interface FilteredFetch extends TopicPartition {
   /** Null where all of them lie before the offset that was asked for. */
   readonly firstOffset: string | null
   readonly lastOffset: string
@@ -51,34 +51,34 @@ interface Position {
   compared: boolean
   /** The offset that we asked for last because delivery started beyond it. */
   soughtOffset: bigint | null
-  /** Resolves when no move past a filtered batch is under way. */
+  /** Resolves when no move past a filtered fetch is under way. */
   passing: Promise<void>
-  /** Resolves when the chunk that the batch before left under way is committed, or given up with the membership. */
+  /** Resolves when the batch that the fetch before left under way is committed, or given up with the membership. */
   trailing: Promise<void>
 }
 
-/** What the work on a batch needs from the membership that it was delivered to. */
+/** What the work on a fetch needs from the membership that it was delivered to. */
 interface Membership {
   readonly mayGoOn: () => boolean
   readonly heartbeat: () => Promise<void>
 }
 
-/** kafkajs asks us to leave the batch: the group rebalances, or we are no member any more. */
+/** kafkajs asks us to leave the fetch: the group rebalances, or we are no member any more. */
 class MembershipLost extends Error {}
 
 const BACKOFF_MIN_MS = 500
 const BACKOFF_MAX_MS = 10_000
 const HEARTBEAT_SLICE_MS = 1_000
-/** A compressed batch of 1 MB can hold hundreds of times as much: one transaction must not. */
-const CHUNK_BYTES_MAX = 8 * 1024 * 1024
+/** A compressed record batch of 1 MB can hold hundreds of times as much: one transaction must not. */
+const BATCH_BYTES_MAX = 8 * 1024 * 1024
 
 /**
- * Consumes batches of the partitions that one membership in the group owns. The database's checkpoint is the authority:
- * what Kafka delivers is compared with it before and, under its lock, while each chunk is written.
+ * Consumes fetches of the partitions that one membership in the group owns. The database's checkpoint is the authority:
+ * what Kafka delivers is compared with it before and, under its lock, while each batch is written.
  */
 export function createPartitionConsumer(needs: PartitionNeeds) {
   const positions = new Map<string, Position>()
-  /** Chunks that batches have left, of earlier memberships, too. */
+  /** Batches that fetches have left, of earlier memberships, too. */
   const underWay = new Set<Promise<void>>()
   /** By `keyOf`; null until the group was joined. */
   let assigned: ReadonlySet<string> | null = null
@@ -103,19 +103,19 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     await Promise.all(partitions.map((partition) => startAtCheckpoint(partition, mayGoOn)))
   }
 
-  async function startAtCheckpoint(place: Place, mayGoOn: () => boolean): Promise<void> {
+  async function startAtCheckpoint(topicPartition: TopicPartition, mayGoOn: () => boolean): Promise<void> {
     for (let failureCount = 0; mayGoOn(); failureCount++) {
       try {
-        // A batch that came in first has compared its offsets already.
-        if (positions.has(keyOf(place))) return
-        const position = await positionOf(place)
+        // A fetch that came in first has compared its offsets already.
+        if (positions.has(keyOf(topicPartition))) return
+        const position = await positionOf(topicPartition)
         if (!mayGoOn()) return
-        seek(place, position, position.lastMessage?.offset ?? position.held + 1n)
+        seek(topicPartition, position, position.lastMessage?.offset ?? position.held + 1n)
         return
       } catch (error) {
         const durationMs = backOffMs(failureCount)
         needs.log.warn(
-          { err: error, ...place, retryInMs: durationMs },
+          { err: error, ...topicPartition, retryInMs: durationMs },
           'waiting for the checkpoint of a partition',
         )
         await needs.sleep(durationMs)
@@ -123,9 +123,9 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     }
   }
 
-  async function positionOf(place: Place): Promise<Position> {
-    const { topic, partition } = place
-    const held = positions.get(keyOf(place))
+  async function positionOf(topicPartition: TopicPartition): Promise<Position> {
+    const { topic, partition } = topicPartition
+    const held = positions.get(keyOf(topicPartition))
     if (held !== undefined) return held
     const join = joinCount
     const { offset, lastMessage } = await needs.loadCheckpoint(topic, partition)
@@ -140,33 +140,33 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     // The group was joined again meanwhile: whoever asked may not go on.
     if (join !== joinCount) return position
     // Two that load at the same time must not go on from two positions.
-    const first = positions.get(keyOf(place)) ?? position
-    positions.set(keyOf(place), first)
+    const first = positions.get(keyOf(topicPartition)) ?? position
+    positions.set(keyOf(topicPartition), first)
     // What was committed last may not have been told of: the membership ended before, or the broker did not answer.
     if (first === position && offset >= 0n) needs.reportToKafka(topic, partition, offset + 1n)
     return first
   }
 
   /**
-   * Moves the checkpoint past a batch that kafkajs does not deliver: no other may follow for long. Left to the next
+   * Moves the checkpoint past a fetch that kafkajs does not deliver: no other may follow for long. Left to the next
    * message where it is not known that all before it is done. Never rejects.
    */
-  async function onFiltered(batch: FilteredBatch): Promise<void> {
-    const position = positions.get(keyOf(batch))
+  async function onFiltered(fetched: FilteredFetch): Promise<void> {
+    const position = positions.get(keyOf(fetched))
     if (position === undefined) return
-    position.passing = position.passing.then(() => pass(batch, position))
+    position.passing = position.passing.then(() => pass(fetched, position))
     await position.passing
   }
 
-  async function pass(batch: FilteredBatch, position: Position): Promise<void> {
+  async function pass(fetched: FilteredFetch, position: Position): Promise<void> {
     await position.trailing
-    const { topic, partition, firstOffset } = batch
-    const nextOffset = BigInt(batch.lastOffset)
+    const { topic, partition, firstOffset } = fetched
+    const nextOffset = BigInt(fetched.lastOffset)
     if (!position.compared || firstOffset === null) return
     if (BigInt(firstOffset) > position.held + 1n || nextOffset <= position.held) return
-    const chunk = { messages: [], nextOffset, lastMessage: position.lastMessage }
+    const batch = { messages: [], nextOffset, lastMessage: position.lastMessage }
     try {
-      await commitChunk(batch, position, chunk, async () => {})
+      await commitBatch(fetched, position, batch, async () => {})
     } catch (error) {
       needs.log.warn(
         { err: error, topic, partition, checkpoint: String(position.held) },
@@ -176,14 +176,14 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   }
 
   /**
-   * kafkajs's `eachBatch`. Resolves with the last chunk of the batch still under way: kafkajs fetches and unpacks what
+   * kafkajs's `eachBatch`. Resolves with the last batch of the fetch still under way: kafkajs fetches and unpacks what
    * follows meanwhile, of every partition, which the slowest would hold up otherwise. Rejects only when the membership
    * is lost, with the error that says so.
    */
   async function eachBatch(payload: EachBatchPayload): Promise<void> {
-    const { batch } = payload
+    const { batch: fetched } = payload
     // kafkajs delivers what it had asked for before the group was joined again.
-    if (assigned !== null && !assigned.has(keyOf(batch))) return
+    if (assigned !== null && !assigned.has(keyOf(fetched))) return
     const join = joinCount
     const mayGoOn = () =>
       join === joinCount && payload.isRunning() && !payload.isStale() && !needs.stopping.aborted
@@ -192,9 +192,9 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
         throw new MembershipLost('the membership in the consumer group is lost', { cause })
       })
     try {
-      await untilDone(positions.get(keyOf(batch))?.trailing, heartbeat)
+      await untilDone(positions.get(keyOf(fetched))?.trailing, heartbeat)
       const membership = { mayGoOn, heartbeat }
-      await persist(batch, membership, () => consume(payload, membership))
+      await persist(fetched, membership, () => consume(payload, membership))
     } catch (lost) {
       throw lost instanceof MembershipLost ? lost.cause : lost
     }
@@ -218,8 +218,12 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   }
 
   /** Tries again, with backoff, until the work succeeds or may not go on. Rejects only with `MembershipLost`. */
-  async function persist(batch: Batch, membership: Membership, work: () => Promise<void>): Promise<void> {
-    const heldNow = () => positions.get(keyOf(batch))?.held
+  async function persist(
+    fetched: KafkajsBatch,
+    membership: Membership,
+    work: () => Promise<void>,
+  ): Promise<void> {
+    const heldNow = () => positions.get(keyOf(fetched))?.held
     for (let failureCount = 0; membership.mayGoOn(); failureCount++) {
       const heldBefore = heldNow()
       try {
@@ -227,18 +231,18 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
       } catch (error) {
         if (error instanceof MembershipLost) throw error
         const held = heldNow()
-        // A fault that let some of the batch through is another one.
+        // A fault that let some of the fetch through is another one.
         if (held !== heldBefore) failureCount = 0
         const durationMs = backOffMs(failureCount)
         needs.log.error(
           {
             err: error,
-            topic: batch.topic,
-            partition: batch.partition,
-            offset: held === undefined ? batch.firstOffset() : String(held + 1n),
+            topic: fetched.topic,
+            partition: fetched.partition,
+            offset: held === undefined ? fetched.firstOffset() : String(held + 1n),
             retryInMs: durationMs,
           },
-          'a chunk could not be committed; nothing of it is lost, it is tried again',
+          'a batch could not be committed; nothing of it is lost, it is tried again',
         )
         await backOff(durationMs, membership)
       }
@@ -253,30 +257,30 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   }
 
   async function consume(payload: EachBatchPayload, membership: Membership): Promise<void> {
-    const { batch } = payload
+    const { batch: fetched } = payload
     const { mayGoOn, heartbeat } = membership
-    const position = await positionOf(batch)
+    const position = await positionOf(fetched)
     await position.passing
     // On joining, the partition may have been sought elsewhere meanwhile.
-    if (!mayGoOn() || !(await isNext(batch, position))) return
-    const messages = batch.messages.filter((message) => BigInt(message.offset) > position.held)
+    if (!mayGoOn() || !(await isNext(fetched, position))) return
+    const messages = fetched.messages.filter((message) => BigInt(message.offset) > position.held)
     // Control records at the end never reach us, but they have offsets too.
-    const lastOffset = BigInt(batch.lastOffset())
+    const lastOffset = BigInt(fetched.lastOffset())
     for (let start = 0; position.held < lastOffset && mayGoOn(); ) {
-      const end = endOfChunk(messages, start, needs.batchCountMax())
-      const chunk = messages.slice(start, end)
-      const endsBatch = end >= messages.length
+      const end = endOfBatch(messages, start, needs.batchCountMax())
+      const batch = messages.slice(start, end)
+      const endsFetch = end >= messages.length
       start = end
-      const last = chunk.at(-1)
+      const last = batch.at(-1)
       const lastMessage = last === undefined ? position.lastMessage : fingerprintOf(last)
-      const nextOffset = endsBatch || last === undefined ? lastOffset : BigInt(last.offset)
+      const nextOffset = endsFetch || last === undefined ? lastOffset : BigInt(last.offset)
       const commit = (beat: () => Promise<void>) =>
         needs.inTurn(async () => {
           if (!mayGoOn()) return false
-          const messages = chunk.map(toMessage)
-          return await commitChunk(batch, position, { messages, nextOffset, lastMessage }, beat)
+          const messages = batch.map(toMessage)
+          return await commitBatch(fetched, position, { messages, nextOffset, lastMessage }, beat)
         })
-      if (endsBatch) {
+      if (endsFetch) {
         trail(payload, position, membership, commit)
         return
       }
@@ -287,7 +291,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   }
 
   /**
-   * Leaves the last chunk of a batch under way. Should the membership end before it is committed, the next one starts at
+   * Leaves the last batch of a fetch under way. Should the membership end before it is committed, the next one starts at
    * the checkpoint: that kafkajs was told to go on is forgotten.
    */
   function trail(
@@ -308,18 +312,18 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   }
 
   /** False: another consumer moved the checkpoint, and what is to be fetched next has been arranged. */
-  async function commitChunk(
-    { topic, partition }: Place,
+  async function commitBatch(
+    { topic, partition }: TopicPartition,
     position: Position,
-    chunk: Pick<Chunk, 'messages' | 'nextOffset' | 'lastMessage'>,
+    batch: Pick<Batch, 'messages' | 'nextOffset' | 'lastMessage'>,
     heartbeat: () => Promise<void>,
   ): Promise<boolean> {
     const heldOffset = position.held
-    const result = await needs.dispatch({ topic, partition, heldOffset, ...chunk }, heartbeat)
+    const result = await needs.dispatch({ topic, partition, heldOffset, ...batch }, heartbeat)
     if (result.kind === 'committed') {
-      position.held = chunk.nextOffset
-      position.lastMessage = chunk.lastMessage
-      needs.reportToKafka(topic, partition, chunk.nextOffset + 1n)
+      position.held = batch.nextOffset
+      position.lastMessage = batch.lastMessage
+      needs.reportToKafka(topic, partition, batch.nextOffset + 1n)
       return true
     }
     needs.log.warn(
@@ -333,24 +337,24 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   }
 
   /**
-   * Compares where the fetch started with where we are. False: the batch is not the one to process now; what is to be
+   * Compares where the fetch started with where we are. False: the fetch is not the one to process now; what is to be
    * fetched next has been arranged.
    */
-  async function isNext(batch: Batch, position: Position): Promise<boolean> {
-    const { topic, partition } = batch
-    if (position.held >= BigInt(batch.highWatermark)) await startAnewIfShorter(batch, position)
-    if (!(await compareLastMessage(batch, position))) return false
+  async function isNext(fetched: KafkajsBatch, position: Position): Promise<boolean> {
+    const { topic, partition } = fetched
+    if (position.held >= BigInt(fetched.highWatermark)) await startAnewIfShorter(fetched, position)
+    if (!(await compareLastMessage(fetched, position))) return false
     const expected = position.held + 1n
     const fetchedOffset = BigInt(
-      (batch as Batch & { fetchedOffset: string | { toString(): string } }).fetchedOffset.toString(),
+      (fetched as KafkajsBatch & { fetchedOffset: string | { toString(): string } }).fetchedOffset.toString(),
     )
-    if (BigInt(batch.lastOffset()) < expected) {
+    if (BigInt(fetched.lastOffset()) < expected) {
       needs.seek(topic, partition, expected)
       return false
     }
     if (fetchedOffset <= expected) return true
     if (position.soughtOffset !== expected) {
-      seek(batch, position, expected)
+      seek(fetched, position, expected)
       return false
     }
     // Asked for, and still not delivered: these offsets do not exist (any more).
@@ -370,36 +374,41 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     return true
   }
 
-  /** The checkpoint lies beyond what was the partition's end when the batch was fetched: look again before judging. */
-  async function startAnewIfShorter(place: Place, position: Position): Promise<void> {
-    const offsets = await needs.offsetsOf(place.topic, place.partition)
+  /** The checkpoint lies beyond what was the partition's end when the fetch was made: look again before judging. */
+  async function startAnewIfShorter(topicPartition: TopicPartition, position: Position): Promise<void> {
+    const offsets = await needs.offsetsOf(topicPartition.topic, topicPartition.partition)
     if (position.held >= offsets.end)
-      await startAnew(place, position, offsets, 'the checkpoint lies beyond the end of the partition')
+      await startAnew(
+        topicPartition,
+        position,
+        offsets,
+        'the checkpoint lies beyond the end of the partition',
+      )
   }
 
   /**
    * Once for each assignment. False: the last processed message is to be fetched first, which has been arranged. Where
    * it cannot be had any more (retention, compaction) nothing can be told.
    */
-  async function compareLastMessage(batch: Batch, position: Position): Promise<boolean> {
+  async function compareLastMessage(fetched: KafkajsBatch, position: Position): Promise<boolean> {
     const { lastMessage } = position
     if (position.compared || lastMessage === null) return true
-    const found = batch.messages.find(({ offset }) => BigInt(offset) === lastMessage.offset)
+    const found = fetched.messages.find(({ offset }) => BigInt(offset) === lastMessage.offset)
     if (found === undefined && position.soughtOffset !== lastMessage.offset) {
-      seek(batch, position, lastMessage.offset)
+      seek(fetched, position, lastMessage.offset)
       return false
     }
     if (found !== undefined && fingerprintOf(found).sha256 !== lastMessage.sha256) {
-      const offsets = await needs.offsetsOf(batch.topic, batch.partition)
+      const offsets = await needs.offsetsOf(fetched.topic, fetched.partition)
       const why = `the message at offset ${lastMessage.offset} is not the one that was processed`
-      await startAnew(batch, position, offsets, why)
+      await startAnew(fetched, position, offsets, why)
     }
     position.compared = true
     return true
   }
 
   async function startAnew(
-    { topic, partition }: Place,
+    { topic, partition }: TopicPartition,
     position: Position,
     { earliest, end }: { earliest: bigint; end: bigint },
     why: string,
@@ -413,7 +422,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     position.compared = true
   }
 
-  function seek({ topic, partition }: Place, position: Position, offset: bigint): void {
+  function seek({ topic, partition }: TopicPartition, position: Position, offset: bigint): void {
     position.soughtOffset = offset
     needs.seek(topic, partition, offset)
   }
@@ -442,16 +451,16 @@ function backOffMs(failureCount: number): number {
   return Math.min(BACKOFF_MIN_MS * 2 ** failureCount, BACKOFF_MAX_MS)
 }
 
-function keyOf({ topic, partition }: Place): string {
+function keyOf({ topic, partition }: TopicPartition): string {
   return `${topic}/${partition}`
 }
 
-/** Where a chunk ends that starts at `start`: at its count or its bytes, but never before its first message. */
-function endOfChunk(messages: readonly KafkaMessage[], start: number, countMax: number): number {
+/** Where a batch ends that starts at `start`: at its count or its bytes, but never before its first message. */
+function endOfBatch(messages: readonly KafkaMessage[], start: number, countMax: number): number {
   let end = start
   for (let bytes = 0; end < messages.length && end - start < countMax; end++) {
     bytes += sizeOf(messages[end] as KafkaMessage)
-    if (bytes > CHUNK_BYTES_MAX && end > start) break
+    if (bytes > BATCH_BYTES_MAX && end > start) break
   }
   return end
 }

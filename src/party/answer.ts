@@ -1,4 +1,4 @@
-import type { Contact } from '../core/contact.ts'
+import type { Contact } from '../core/party/contact.ts'
 
 /** What one request came to. */
 export interface Answer {

@@ -1,10 +1,10 @@
-import type { Contact } from '../core/contact.ts'
+import type { Contact } from '../core/party/contact.ts'
 
 /** Well below any session time-out, so that a long look-up keeps its consumer alive. */
 const HEARTBEAT_INTERVAL_MS = 500
 
 /** One party of one call, and the path of its contact. */
-export interface Enquiry {
+export interface PartyRequest {
   readonly locator: string
   readonly path: string
 }
@@ -14,7 +14,7 @@ export class Call {
   /** Resolves when every party is settled. Rejects with the first `fail`. */
   readonly result: Promise<Map<string, Contact>>
   /** Those who are not asked for yet; the last one is the next. */
-  readonly waiting: Enquiry[] = []
+  readonly waiting: PartyRequest[] = []
   readonly #resolve: (contacts: Map<string, Contact>) => void
   readonly #reject: (error: unknown) => void
   readonly #partyCount: number

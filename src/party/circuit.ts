@@ -1,6 +1,6 @@
 import { ConsecutiveBreaker, circuitBreaker, handleWhenResult } from 'cockatiel'
 import type { Logger } from 'pino'
-import type { Contact } from '../core/contact.ts'
+import type { Contact } from '../core/party/contact.ts'
 import type { Answer } from './answer.ts'
 
 const OUTAGE_COUNT_MAX = 20

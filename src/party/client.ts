@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
-import type { Contact } from '../core/contact.ts'
+import type { Contact } from '../core/party/contact.ts'
 import { type Answer, judgeSilence, UNASKABLE, unaskedWithin } from './answer.ts'
-import { Call, type Enquiry } from './call.ts'
+import { Call, type PartyRequest } from './call.ts'
 import { createCircuit } from './circuit.ts'
 import { Connection } from './connection.ts'
 import { Convoy, type ConvoyEnd } from './convoy.ts'
@@ -38,7 +38,7 @@ export interface PartyClientOptions {
 /** Requests under way, and what is needed to know what they come to. */
 interface Trip {
   readonly call: Call
-  readonly enquiries: readonly Enquiry[]
+  readonly requests: readonly PartyRequest[]
   readonly convoy: Convoy
   readonly connection: Connection
   /** Counts an answer for or against policy administration. */
@@ -84,7 +84,7 @@ export function createPartyClient({
     if (closed) throw new Error(CLOSED)
     const locators = new Set(partyLocators)
     const call = new Call(locators.size, onAnswer)
-    enquire(call, locators)
+    addRequests(call, locators)
     const timer = setTimeout(expire, deadlineMs, call)
     calls.add(call)
     startWaiting()
@@ -100,7 +100,7 @@ export function createPartyClient({
     }
   }
 
-  function enquire(call: Call, locators: ReadonlySet<string>): void {
+  function addRequests(call: Call, locators: ReadonlySet<string>): void {
     for (const locator of locators) {
       const segment = pathSegment(locator)
       if (segment === null) call.settle(locator, UNASKABLE)
@@ -117,9 +117,9 @@ export function createPartyClient({
       while (call.waiting.length > 0) {
         const connection = idle.at(-1)
         if (connection === undefined) return
-        const enquiries = nextOf(call)
+        const requests = nextOf(call)
         idle.pop()
-        start(call, enquiries, connection)
+        start(call, requests, connection)
       }
     }
   }
@@ -132,7 +132,7 @@ export function createPartyClient({
   }
 
   /** Those who travel next: no more than need be for all to be on their way, since each waits for those before it. */
-  function nextOf({ waiting }: Call): Enquiry[] {
+  function nextOf({ waiting }: Call): PartyRequest[] {
     const trusted = quick && performance.now() >= distrustUntilMs
     const count = trusted ? Math.min(Math.ceil(waiting.length / idle.length), pipeliningMax) : 1
     return waiting.splice(-count).reverse()
@@ -144,28 +144,28 @@ export function createPartyClient({
     if (Math.random() * recentCount < 1) recentPath = path
   }
 
-  function start(call: Call, enquiries: readonly Enquiry[], connection: Connection): void {
-    const paths = enquiries.map(({ path }) => path)
+  function start(call: Call, requests: readonly PartyRequest[], connection: Connection): void {
+    const paths = requests.map(({ path }) => path)
     for (const path of paths) noteRecent(path)
     const convoy = new Convoy(connection, paths, patienceMs, (end) => finish(trip, end))
-    const trip: Trip = { call, enquiries, convoy, connection, count: circuit.begin() }
+    const trip: Trip = { call, requests, convoy, connection, count: circuit.begin() }
     trips.add(trip)
   }
 
   function finish(trip: Trip, end: ConvoyEnd): void {
-    const { call, enquiries, convoy, connection, count } = trip
+    const { call, requests, convoy, connection, count } = trip
     const nowMs = performance.now()
     if (end.kind === 'broken') {
       quick = false
       if (!end.clean) distrustUntilMs = nowMs + DISTRUST_MS
-      call.waiting.push(...enquiries.toReversed())
+      call.waiting.push(...requests.toReversed())
       void giveUp(trip)
       return
     }
     // A server that closes after each answer would answer the first of a convoy alone.
     quick =
       end.kept && nowMs - convoy.sentAtMs <= quickMs && end.answers.every(({ outage }) => outage === false)
-    enquiries.forEach(({ locator, path }, index) => {
+    requests.forEach(({ locator, path }, index) => {
       const answer = end.answers[index] as Answer
       note(path, answer)
       count(answer)
@@ -193,7 +193,7 @@ export function createPartyClient({
     call.expire()
     for (const trip of tripsOf(call)) {
       const silence = silenceOf(trip.convoy)
-      for (const { locator } of trip.enquiries) {
+      for (const { locator } of trip.requests) {
         trip.count(silence)
         call.settle(locator, silence.contact)
       }

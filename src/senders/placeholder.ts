@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Channel } from '../core/channel.ts'
+import type { Channel } from '../core/decision/channel.ts'
 import type { Sender } from './sender.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { Channel } from '../core/channel.ts'
+import type { Channel } from '../core/decision/channel.ts'
 import type { Message, Sender, SendResult } from './sender.ts'
 
 /** IN_APP has none: the log row is the message. */

@@ -1,41 +1,41 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
-import type { Chunk, CommitResult } from '../core/chunk.ts'
-import type { Contact } from '../core/contact.ts'
-import { REJECTIONS } from '../core/event.ts'
-import type { RetriedEntry } from '../core/retry.ts'
+import type { Batch, CommitResult } from '../core/batch/batch.ts'
+import { REJECTIONS } from '../core/event/event.ts'
+import type { RetriedEntry } from '../core/log/retry.ts'
+import type { Contact } from '../core/party/contact.ts'
 import { EVENT_TYPES } from '../core/templates/event-types.ts'
 import { createGauges, type Sources } from './gauges.ts'
 import { Tally } from './tally.ts'
 
-/** Steps of a chunk's way; `send` is a part of `commit`. */
+/** Steps of a batch's way; `send` is a part of `commit`. */
 const STAGES = ['look_up', 'contacts', 'commit', 'send'] as const
 export type Stage = (typeof STAGES)[number]
 
 /** `moved`: another consumer had taken over; `failed`: nothing was written, and it is tried again. */
-const CHUNK_RESULTS = ['committed', 'moved', 'failed'] as const
+const BATCH_RESULTS = ['committed', 'moved', 'failed'] as const
 
-/** What the service counts about itself, in Prometheus's terms. Counting costs per chunk, not per event. */
+/** What the service counts about itself, in Prometheus's terms. Counting costs per batch, not per event. */
 export interface Metrics {
   /** The same function, with its duration observed, also where it rejects. */
   timed<Args extends unknown[], Result>(
     stage: Stage,
     run: (...args: Args) => Promise<Result>,
   ): (...args: Args) => Promise<Result>
-  /** Observes one chunk as a whole. */
-  dispatched(chunk: Chunk, run: () => Promise<CommitResult>): Promise<CommitResult>
+  /** Observes one batch as a whole. */
+  dispatched(batch: Batch, run: () => Promise<CommitResult>): Promise<CommitResult>
   /** Counts what a commit wrote; `refused` holds the locators of rows whose sender failed. */
   committed(result: CommitResult, refused: ReadonlySet<string>): void
   /** Counts the retries that were made. */
   retried(retried: readonly RetriedEntry[], refused: ReadonlySet<string>): void
   /** Counts how parties were resolved. */
   resolved(contacts: ReadonlyMap<string, Contact>): void
-  /** Another transaction won: the chunk starts again from its look-ups. */
+  /** Another transaction won: the batch starts again from its look-ups. */
   conflict(): void
   /** All of it as text, and the content type of that. */
   expose(): Promise<{ contentType: string; text: string }>
 }
 
-const CHUNK_MESSAGES = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000]
+const BATCH_MESSAGES = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000]
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 /** How finely delays of the event loop are seen; Prometheus asks every 15 s or so, and an idle process is to rest. */
 const EVENT_LOOP_PRECISION_MS = 50
@@ -75,32 +75,32 @@ export function createMetrics(sources: Sources): Metrics {
     labelNames: ['code'],
     registers,
   })
-  const chunks = new Counter({
-    name: 'notifications_chunks_total',
-    help: 'Chunks of a partition; a failed one is tried again',
+  const batches = new Counter({
+    name: 'notifications_batches_total',
+    help: 'Batches of a partition; a failed one is tried again',
     labelNames: ['result'],
     registers,
   })
   const conflicts = new Counter({
     name: 'notifications_conflicts_total',
-    help: 'Chunks that lost against another transaction and started again',
+    help: 'Batches that lost against another transaction and started again',
     registers,
   })
-  const chunkMessages = new Histogram({
-    name: 'notifications_chunk_messages',
-    help: 'Messages of a chunk',
-    buckets: CHUNK_MESSAGES,
+  const batchMessages = new Histogram({
+    name: 'notifications_batch_messages',
+    help: 'Messages of a batch',
+    buckets: BATCH_MESSAGES,
     registers,
   })
-  const chunkSeconds = new Histogram({
-    name: 'notifications_chunk_duration_seconds',
-    help: 'Time from the messages of a chunk to its commit',
+  const batchSeconds = new Histogram({
+    name: 'notifications_batch_duration_seconds',
+    help: 'Time from the messages of a batch to its commit',
     buckets: SECONDS,
     registers,
   })
   const stageSeconds = new Histogram({
     name: 'notifications_stage_duration_seconds',
-    help: 'Time of one stage of a chunk; send is a part of commit',
+    help: 'Time of one stage of a batch; send is a part of commit',
     labelNames: ['stage'],
     buckets: SECONDS,
     registers,
@@ -118,7 +118,7 @@ export function createMetrics(sources: Sources): Metrics {
     registers,
   })
   // From 0 on, so that the first increase is seen as one.
-  for (const result of CHUNK_RESULTS) chunks.inc({ result }, 0)
+  for (const result of BATCH_RESULTS) batches.inc({ result }, 0)
   for (const code of Object.keys(REJECTIONS)) rejected.inc({ code }, 0)
   for (const stage of STAGES) stageSeconds.zero({ stage })
 
@@ -134,19 +134,19 @@ export function createMetrics(sources: Sources): Metrics {
         }
       },
 
-    dispatched: async (chunk, run) => {
-      const end = chunkSeconds.startTimer()
-      let result: (typeof CHUNK_RESULTS)[number] = 'failed'
+    dispatched: async (batch, run) => {
+      const end = batchSeconds.startTimer()
+      let result: (typeof BATCH_RESULTS)[number] = 'failed'
       try {
         const committed = await run()
         result = committed.kind
         if (committed.kind === 'committed') {
-          chunkMessages.observe(chunk.messages.length)
-          duplicates.inc(chunk.messages.length - committed.inserted.length - committed.rejected.length)
+          batchMessages.observe(batch.messages.length)
+          duplicates.inc(batch.messages.length - committed.inserted.length - committed.rejected.length)
         }
         return committed
       } finally {
-        chunks.inc({ result })
+        batches.inc({ result })
         end()
       }
     },

@@ -1,5 +1,5 @@
-import { CHANNELS, type Channel } from '../core/channel.ts'
-import { STATUSES, type Status } from '../core/entry.ts'
+import { CHANNELS, type Channel } from '../core/decision/channel.ts'
+import { STATUSES, type Status } from '../core/log/entry.ts'
 
 /** Counts rows by a word (a rule, an event type), status and channel; nothing is made for each row that is counted. */
 export class Tally {

@@ -19,10 +19,10 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { Logger } from 'pino'
-import type { Chunk, CommitResult } from '../core/chunk.ts'
-import type { Contact } from '../core/contact.ts'
-import type { SamplerName } from '../core/sampler.ts'
-import { type TraceParent, traceParentOf } from '../core/trace-parent.ts'
+import type { SamplerName } from '../config/sampler.ts'
+import type { Batch, CommitResult } from '../core/batch/batch.ts'
+import { type TraceParent, traceParentOf } from '../core/event/trace-parent.ts'
+import type { Contact } from '../core/party/contact.ts'
 import { markTrace } from './trace-of.ts'
 
 export interface TracingOptions {
@@ -31,7 +31,7 @@ export interface TracingOptions {
   readonly sampler: SamplerName
   /** What the sampler is told, from 0 to 1. */
   readonly samplerRatio: number
-  /** Messages of one chunk at most: each may come from a producer of its own. */
+  /** Messages of one batch at most: each may come from a producer of its own. */
   readonly batchMax: number
   readonly version: string
 }
@@ -42,20 +42,20 @@ type Contacts = ReadonlyMap<string, Contact>
 export interface Trace {
   /** Runs a statement in a span of its own; `statement` holds no values. */
   statement<Result>(statement: string, run: () => Promise<Result>): Promise<Result>
-  /** Runs the contact look-ups of a chunk in one span, with what came of them counted. */
+  /** Runs the contact look-ups of a batch in one span, with what came of them counted. */
   contacts<Result extends Contacts>(partyCount: number, run: () => Promise<Result>): Promise<Result>
 }
 
 export interface Tracing {
-  /** One span for a chunk, linked to the contexts of all its producers. */
-  chunk(chunk: Chunk, run: (trace: Trace) => Promise<CommitResult>): Promise<CommitResult>
+  /** One span for a batch, linked to the contexts of all its producers. */
+  batch(batch: Batch, run: (trace: Trace) => Promise<CommitResult>): Promise<CommitResult>
   /** One span for a transaction of retries. */
   retry<Result>(rowCount: number, run: (trace: Trace) => Promise<Result>): Promise<Result>
   /** Sends what waits, as far as the collector takes it in time. Never rejects. */
   stop(): Promise<void>
 }
 
-/** What does not fit is dropped: a span with 500 links takes some 150 kB, and each chunk has one. */
+/** What does not fit is dropped: a span with 500 links takes some 150 kB, and each batch has one. */
 const QUEUE_COUNT_MAX = 1_024
 const EXPORT_COUNT_MAX = 128
 /** All that is queued when the process stops, and the one before it. */
@@ -134,20 +134,20 @@ export function createTracing(options: TracingOptions, log: Logger): Tracing {
   }
 
   return {
-    chunk: (chunk, run) => {
-      const span = start(`process ${chunk.topic}`, SpanKind.CONSUMER, null)
+    batch: (batch, run) => {
+      const span = start(`process ${batch.topic}`, SpanKind.CONSUMER, null)
       // Where it is not sampled, no message is looked at.
       if (span.isRecording()) {
         span.setAttributes({
           'messaging.system': 'kafka',
           'messaging.operation.type': 'process',
           'messaging.operation.name': 'process',
-          'messaging.destination.name': chunk.topic,
-          'messaging.destination.partition.id': String(chunk.partition),
-          'messaging.kafka.offset': String(chunk.messages[0]?.offset ?? chunk.nextOffset),
-          'messaging.batch.message_count': chunk.messages.length,
+          'messaging.destination.name': batch.topic,
+          'messaging.destination.partition.id': String(batch.partition),
+          'messaging.kafka.offset': String(batch.messages[0]?.offset ?? batch.nextOffset),
+          'messaging.batch.message_count': batch.messages.length,
         })
-        span.addLinks(producersOf(chunk).map((context) => ({ context })))
+        span.addLinks(producersOf(batch).map((context) => ({ context })))
       }
       return within(span, async () => {
         const result = await run(traceUnder(span))
@@ -190,7 +190,7 @@ async function within<Result>(span: Span, run: () => Promise<Result>): Promise<R
 }
 
 /** Each context of a producer once. */
-function producersOf({ messages }: Chunk) {
+function producersOf({ messages }: Batch) {
   const producers = new Map<string, TraceParent>()
   for (const message of messages) {
     const parent = traceParentOf(message)

@@ -5,9 +5,9 @@
 import { randomUUID } from 'node:crypto'
 import kafkajs, { type KafkaMessage } from 'kafkajs'
 import pg from 'pg'
-import type { Channel } from '../../src/core/channel.ts'
+import type { Channel } from '../../src/core/decision/channel.ts'
 import { templates } from '../../src/generated/templates.ts'
-import { type ArrayElement, type ArrayType, binaryArray } from '../../src/postgres/binary-array.ts'
+import { type ArrayElement, type ArrayType, binaryArray } from '../../src/postgres/sql/binary-array.ts'
 import { createFloorContacts, type FloorContact } from './floor-contacts.ts'
 
 const BATCH_COUNT_MAX = 1_000

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { EVENT_TYPES } from '../../src/core/templates/event-types.ts'
-import { migrate } from '../../src/postgres/migrate.ts'
+import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { createMigratedDatabase, type Database } from '../stack/databases.ts'
 import { insertPreferences, PARTY_COUNT } from './parties.ts'
 
@@ -17,8 +17,8 @@ const STEP_COUNT = 250_000
 /** One for each core of a small machine. */
 const WORKER_COUNT = 2
 /** Rows of one commit share their time. They end long enough ago that the background retry is past them. */
-const CHUNK_COUNT = 50
-const CHUNK_INTERVAL_MS = 40_000
+const BATCH_COUNT = 50
+const BATCH_INTERVAL_MS = 40_000
 const AGE_MIN_MS = 48 * 3_600_000
 
 /**
@@ -119,7 +119,7 @@ async function shareOut(clients: readonly pg.Client[], statements: readonly Stat
 /** Inserts so many rows into the log, and as many decisions. */
 function insertsOf(firstNumber: number, rowCount: number, eventIds: EventIds): Statement[] {
   const end = firstNumber + rowCount
-  const timeOfZeroMs = Date.now() - AGE_MIN_MS - (end / CHUNK_COUNT) * CHUNK_INTERVAL_MS
+  const timeOfZeroMs = Date.now() - AGE_MIN_MS - (end / BATCH_COUNT) * BATCH_INTERVAL_MS
   return Array.from({ length: Math.ceil(rowCount / STEP_COUNT) }, (_, i) => {
     const first = firstNumber + i * STEP_COUNT
     return [first, Math.min(first + STEP_COUNT, end) - 1, timeOfZeroMs]
@@ -172,7 +172,7 @@ function rowsOf(eventIds: EventIds): string {
   const v4 = `overlay(overlay(event_bits PLACING '4' FROM 13) PLACING '8' FROM 17)::uuid::text`
   return `
     WITH number AS (
-      SELECT n, $3::float8 + n / ${CHUNK_COUNT} * ${CHUNK_INTERVAL_MS} AS ms,
+      SELECT n, $3::float8 + n / ${BATCH_COUNT} * ${BATCH_INTERVAL_MS} AS ms,
         (power(${chance(2)}, 4) * ${PARTY_COUNT})::integer AS p, ${chance(3)} AS kind,
         md5('locator' || n) AS locator_bits, md5('event' || n) AS event_bits
       FROM generate_series($1::bigint, $2::bigint) AS n OFFSET 0

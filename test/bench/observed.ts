@@ -1,5 +1,5 @@
 // node test/stack/with-stack.ts -- node test/bench/observed.ts [--json]
-// What it costs to watch the service: `serve` with its log, metrics scraped once a second and every chunk traced to a
+// What it costs to watch the service: `serve` with its log, metrics scraped once a second and every batch traced to a
 // collector, against `serve` with none of it; the same events, each with a trace of its producer, round by round in turn.
 // EVENTS (a round) and ROUNDS set the sizes. Exits 1 where an outcome is wrong.
 import { spawn } from 'node:child_process'

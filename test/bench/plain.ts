@@ -9,15 +9,15 @@ import { type DatabasePool, type DatabaseTransactionConnection, sql } from 'slon
 import { Pool } from 'undici'
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
-import { CHANNELS, type Channel } from '../../src/core/channel.ts'
-import type { Facts } from '../../src/core/facts.ts'
+import { CHANNELS, type Channel } from '../../src/core/decision/channel.ts'
+import type { Facts } from '../../src/core/decision/facts.ts'
 import { compileRules } from '../../src/core/rules/engine.ts'
 import { loadRuleTable } from '../../src/core/rules/load.ts'
 import type { Rule } from '../../src/core/rules/rule.ts'
 import { finish } from '../../src/core/templates/finish.ts'
 import { splitSource } from '../../src/core/templates/split.ts'
 import { templates } from '../../src/generated/templates.ts'
-import { openPool } from '../../src/postgres/pool.ts'
+import { openPool } from '../../src/postgres/connection/pool.ts'
 
 const PARTITION_COUNT_MAX = 9
 const CONNECTION_COUNT_MAX = 10

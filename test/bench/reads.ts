@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import autocannon from 'autocannon'
 import pg from 'pg'
-import { logEntryQuery } from '../../src/postgres/log-entries.ts'
-import { logPageQuery } from '../../src/postgres/log-list.ts'
+import { logPageQuery } from '../../src/postgres/read/list-log.ts'
+import { logEntryQuery } from '../../src/postgres/read/read-log-entry.ts'
 import { fillLog } from '../postgres/fill-log.ts'
 import { EXECUTABLE_PATH, MAIN } from '../stack/executable.ts'
 import { freePort } from '../stack/free-port.ts'
@@ -123,7 +123,7 @@ async function startPlain() {
     list: { sql: textOf(list), values: list.values },
     entry: { sql: textOf(logEntryQuery('')) },
   }
-  const child = spawn(process.execPath, [fileURLToPath(new URL('reads-plain.ts', import.meta.url))], {
+  const child = spawn(process.execPath, [fileURLToPath(new URL('./reads-plain.ts', import.meta.url))], {
     env: { PATH: process.env.PATH, DATABASE_URL: world.databaseUrl, QUERIES: JSON.stringify(queries) },
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -2,18 +2,18 @@ import pg from 'pg'
 import { pino } from 'pino'
 import { sql } from 'slonik'
 import { z } from 'zod'
-import { type Decision, decide } from '../../src/core/decide.ts'
-import { composeEntry } from '../../src/core/entry.ts'
-import { type Event, parseEvent } from '../../src/core/event.ts'
-import type { Message } from '../../src/core/message.ts'
+import { readPolicy } from '../../src/app/policy.ts'
+import { type Decision, decide } from '../../src/core/decision/decide.ts'
+import { type Event, parseEvent } from '../../src/core/event/event.ts'
+import type { Message } from '../../src/core/event/message.ts'
+import { composeEntry } from '../../src/core/log/entry.ts'
 import { templates } from '../../src/generated/templates.ts'
-import { createLocators } from '../../src/locators.ts'
 import { createPartyClient } from '../../src/party/client.ts'
-import { loadCheckpoint, lockCheckpoint, moveCheckpoint } from '../../src/postgres/checkpoints.ts'
-import { insertDecisions, insertEntries } from '../../src/postgres/entries.ts'
-import { lookUp } from '../../src/postgres/look-up.ts'
-import { openPool } from '../../src/postgres/pool.ts'
-import { readPolicy } from '../../src/rule-files.ts'
+import { createLocators } from '../../src/pipeline/locators.ts'
+import { openPool } from '../../src/postgres/connection/pool.ts'
+import { lookUp } from '../../src/postgres/read/look-up.ts'
+import { loadCheckpoint, lockCheckpoint, moveCheckpoint } from '../../src/postgres/write/checkpoints.ts'
+import { insertDecisions, insertEntries } from '../../src/postgres/write/insert-entries.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 import type { Contacts } from './contacts.ts'
 import { cpuMsOf } from './cpu.ts'
@@ -27,11 +27,11 @@ export interface Stage {
   readonly postgresUs: number | null
 }
 
-const CHUNK_EVENT_COUNT = 1_000
+const BATCH_EVENT_COUNT = 1_000
 const PLACE = { topic: 'claims', partition: 0 }
 
 /**
- * The stages of a chunk's way, each measured while all else stands still, for so many events and after half as many that
+ * The stages of a batch's way, each measured while all else stands still, for so many events and after half as many that
  * are not measured. What it costs to have the messages from the broker and to send is in none of them.
  */
 export async function measureStages(contacts: Contacts, eventCount: number): Promise<readonly Stage[]> {
@@ -49,12 +49,12 @@ export async function measureStages(contacts: Contacts, eventCount: number): Pro
   let { offset: checkpoint } = await loadCheckpoint(pool, PLACE.topic, PLACE.partition)
 
   async function runAll(messages: readonly Message[]): Promise<void> {
-    for (let start = 0; start < messages.length; start += CHUNK_EVENT_COUNT) {
-      await runChunk(messages.slice(start, start + CHUNK_EVENT_COUNT))
+    for (let start = 0; start < messages.length; start += BATCH_EVENT_COUNT) {
+      await runBatch(messages.slice(start, start + BATCH_EVENT_COUNT))
     }
   }
 
-  async function runChunk(messages: readonly Message[]): Promise<void> {
+  async function runBatch(messages: readonly Message[]): Promise<void> {
     const parsed = await clock.time('parse', () =>
       messages.map((message) => parseEvent(message, envelopeMap)).filter((one) => one.kind === 'event'),
     )

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { REST, tableOf } from '../../src/console/series.ts'
-import type { LogCounts } from '../../src/core/log-counts.ts'
+import type { LogCounts } from '../../src/core/log/log-counts.ts'
 
 const COUNTS: LogCounts = {
   fromS: 125,

@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { type AppDependencies, buildApp } from '../../src/http/app.ts'
-import type { App } from '../../src/http/base.ts'
+import { type AppDependencies, buildApp } from '../../src/http/public.ts'
+import type { App } from '../../src/http/server/base.ts'
 
 /** What came back for one request. */
 export interface Answer {

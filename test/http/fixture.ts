@@ -1,6 +1,11 @@
-import type { ExplainedLogEntry, LogFilter, LogPageRequest, LogPlace } from '../../src/core/log-entry.ts'
-import type { StoredPreferences } from '../../src/core/preferences.ts'
-import type { AppDependencies } from '../../src/http/app.ts'
+import type {
+  ExplainedLogEntry,
+  LogFilter,
+  LogPageRequest,
+  LogPosition,
+} from '../../src/core/log/log-entry.ts'
+import type { StoredPreferences } from '../../src/core/party/preferences.ts'
+import type { AppDependencies } from '../../src/http/public.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
 /** A locator with a number in its last digits. */
@@ -59,7 +64,7 @@ export const ENTRY: ExplainedLogEntry = {
 }
 
 /** The place of `ENTRY` in the order of the log. */
-export const PLACE: LogPlace = { createdAt: ENTRY.createdAt, locator: ENTRY.locator }
+export const PLACE: LogPosition = { createdAt: ENTRY.createdAt, locator: ENTRY.locator }
 
 /** The outage that `isUnavailable` of `dependencies` knows. */
 export const OUTAGE = new Error('connect ECONNREFUSED postgres://user:hunter2@db')

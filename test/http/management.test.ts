@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t from 'tap'
-import { createHttp, createManagement } from '../../src/http/server.ts'
+import { createHttp, createManagement } from '../../src/http/server/server.ts'
 import { aManagement } from './console/fixture.ts'
 import { dependencies } from './fixture.ts'
 

@@ -1,7 +1,7 @@
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import t from 'tap'
-import type { Message } from '../../src/core/message.ts'
+import type { Message } from '../../src/core/event/message.ts'
 import { named, registerCodecs } from '../../src/kafka/codecs.ts'
 import { createConsumer } from '../../src/kafka/consumer.ts'
 import { createTopics, produce } from '../stack/topics.ts'
@@ -29,7 +29,7 @@ const FAULTS = {
 }
 
 for (const [what, { decompress, said }] of Object.entries(FAULTS))
-  t.test(`a batch that ${what} is told of, loudly, and read once it can be`, async (t) => {
+  t.test(`a record batch that ${what} is told of, loudly, and read once it can be`, async (t) => {
     const { claims } = await createTopics(brokers, { claims: 1 })
     await produce(brokers, [{ topic: claims, partition: 0, value: 'before' }])
     await produce(
@@ -72,5 +72,5 @@ for (const [what, { decompress, said }] of Object.entries(FAULTS))
     t.strictSame(lines[0]?.checkpoints, { [`${claims}/0`]: '0' })
     t.same(dispatched, [])
     registerCodecs()
-    await until(() => dispatched.length === 3, { what: 'the batch to be read', timeoutMs: 60_000 })
+    await until(() => dispatched.length === 3, { what: 'the record batch to be read', timeoutMs: 60_000 })
   })

@@ -1,8 +1,8 @@
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs'
 import { pino } from 'pino'
 import t from 'tap'
-import type { Checkpoint, Fingerprint } from '../../src/core/checkpoint.ts'
-import type { Chunk, CommitResult } from '../../src/core/chunk.ts'
+import type { Batch, CommitResult } from '../../src/core/batch/batch.ts'
+import type { Checkpoint, Fingerprint } from '../../src/core/batch/checkpoint.ts'
 import { fingerprintOf } from '../../src/kafka/fingerprint.ts'
 import { createPartitionConsumer } from '../../src/kafka/partition.ts'
 
@@ -14,9 +14,9 @@ function partition(given: {
   offsets?: { earliest: bigint; end: bigint }
   batchCountMax?: number
   inTurn?: <Result>(work: () => Promise<Result>) => Promise<Result>
-  dispatch?: (chunk: Chunk, heartbeat: () => Promise<void>) => Promise<CommitResult>
+  dispatch?: (batch: Batch, heartbeat: () => Promise<void>) => Promise<CommitResult>
 }) {
-  const chunks: Chunk[] = []
+  const batches: Batch[] = []
   const seeks: bigint[] = []
   const commits: bigint[] = []
   const resets: bigint[] = []
@@ -32,10 +32,10 @@ function partition(given: {
       resets.push(offset)
       return offset
     },
-    dispatch: async (chunk, heartbeat) => {
-      chunks.push(chunk)
+    dispatch: async (batch, heartbeat) => {
+      batches.push(batch)
       return given.dispatch
-        ? await given.dispatch(chunk, heartbeat)
+        ? await given.dispatch(batch, heartbeat)
         : { kind: 'committed', inserted: [], rejected: [] }
     },
     offsetsOf: async () => given.offsets ?? { earliest: 0n, end: 1_000n },
@@ -51,7 +51,7 @@ function partition(given: {
     log: pino({ level: 'warn' }, { write: (line: string) => lines.push(JSON.parse(line)) }),
   })
 
-  /** Delivers messages of these offsets, as fetched from `fetchedOffset` on, and waits for the last chunk of them. */
+  /** Delivers messages of these offsets, as fetched from `fetchedOffset` on, and waits for the last batch of them. */
   async function deliver(...given: Parameters<typeof deliverOnly>) {
     const delivered = await deliverOnly(...given)
     await Promise.all(trailing)
@@ -61,7 +61,7 @@ function partition(given: {
   /** Resolves as kafkajs would be told. */
   async function deliverOnly(
     offsets: number[],
-    batch: {
+    fetched: {
       fetchedOffset?: number
       lastOffset?: number
       highWatermark?: number
@@ -74,17 +74,17 @@ function partition(given: {
       batch: {
         topic: 'claims',
         partition: 0,
-        highWatermark: String(batch.highWatermark ?? 1_000),
-        fetchedOffset: String(batch.fetchedOffset ?? offsets[0]),
+        highWatermark: String(fetched.highWatermark ?? 1_000),
+        fetchedOffset: String(fetched.fetchedOffset ?? offsets[0]),
         messages: offsets.map((offset, i) => ({
           offset: String(offset),
           key: null,
           value: Buffer.from('x'),
           headers: {},
-          ...batch.messages?.[i],
+          ...fetched.messages?.[i],
         })),
         firstOffset: () => String(offsets[0]),
-        lastOffset: () => String(batch.lastOffset ?? offsets.at(-1)),
+        lastOffset: () => String(fetched.lastOffset ?? offsets.at(-1)),
       },
       resolveOffset: (offset: string) => resolved.push(offset),
       heartbeat: async () => {},
@@ -97,7 +97,7 @@ function partition(given: {
   return {
     deliver,
     deliverOnly,
-    /** When no chunk is under way. */
+    /** When no batch is under way. */
     settled: () => Promise.all(trailing),
     /** Tells of a fetch of these offsets that held nothing to deliver. */
     filter: (firstOffset: number | null, lastOffset: number) =>
@@ -107,7 +107,7 @@ function partition(given: {
         firstOffset: firstOffset === null ? null : String(firstOffset),
         lastOffset: String(lastOffset),
       }),
-    chunks,
+    batches,
     seeks,
     commits,
     resets,
@@ -117,16 +117,16 @@ function partition(given: {
     join: (partitions = [0]) => consumer.onJoin({ claims: partitions }),
   }
 }
-const offsetsOf = (chunks: Chunk[]) =>
-  chunks.map((chunk) => chunk.messages.map(({ offset }) => Number(offset)))
+const offsetsOf = (batches: Batch[]) =>
+  batches.map((batch) => batch.messages.map(({ offset }) => Number(offset)))
 
 t.test(
-  'the last chunk of a batch is left under way, and the next batch of its partition waits',
+  'the last batch of a fetch is left under way, and the next fetch of its partition waits',
   async (t) => {
     const committed = [Promise.withResolvers<CommitResult>(), Promise.withResolvers<CommitResult>()]
     let heartbeatCount = 0
-    const { deliver, deliverOnly, chunks } = partition({
-      dispatch: (chunk) => (committed[chunk.heldOffset < 0n ? 0 : 1] as (typeof committed)[number]).promise,
+    const { deliver, deliverOnly, batches } = partition({
+      dispatch: (batch) => (committed[batch.heldOffset < 0n ? 0 : 1] as (typeof committed)[number]).promise,
     })
     const { resolved } = await deliverOnly([0, 1], { lastOffset: 2 })
     t.strictSame(resolved, ['2'], 'kafkajs fetches what follows')
@@ -138,47 +138,47 @@ t.test(
     }
     const next = deliver([3, 4], {}, { heartbeat })
     await heard.promise
-    t.strictSame(offsetsOf(chunks), [[0, 1]], 'it has waited for three heartbeats')
+    t.strictSame(offsetsOf(batches), [[0, 1]], 'it has waited for three heartbeats')
     const done: CommitResult = { kind: 'committed', inserted: [], rejected: [] }
     committed[0]?.resolve(done)
     committed[1]?.resolve(done)
     await next
-    t.strictSame(offsetsOf(chunks), [
+    t.strictSame(offsetsOf(batches), [
       [0, 1],
       [3, 4],
     ])
-    t.equal(chunks[1]?.heldOffset, 2n)
+    t.equal(batches[1]?.heldOffset, 2n)
   },
 )
 
-t.test('a membership that is lost while the chunk before is waited for ends the batch', async (t) => {
+t.test('a membership that is lost while the batch before is waited for ends the fetch', async (t) => {
   const lost = new Error('rebalancing')
-  const { deliverOnly, chunks } = partition({ dispatch: () => new Promise(() => {}) })
+  const { deliverOnly, batches } = partition({ dispatch: () => new Promise(() => {}) })
   await deliverOnly([0])
   await t.rejects(deliverOnly([1], {}, { heartbeat: () => Promise.reject(lost) }), lost)
-  t.strictSame(offsetsOf(chunks), [[0]])
+  t.strictSame(offsetsOf(batches), [[0]])
 })
 
-t.test('a chunk under way is not given up for a heartbeat that fails, and is tried again', async (t) => {
+t.test('a batch under way is not given up for a heartbeat that fails, and is tried again', async (t) => {
   let failures = 2
-  const { deliver, chunks, commits } = partition({
-    dispatch: async (_chunk, heartbeat) => {
+  const { deliver, batches, commits } = partition({
+    dispatch: async (_batch, heartbeat) => {
       await heartbeat()
       if (failures-- > 0) throw new Error('the database is gone')
       return { kind: 'committed', inserted: [], rejected: [] }
     },
   })
   await deliver([0], {}, { heartbeat: () => Promise.reject(new Error('rebalancing')) })
-  t.equal(chunks.length, 3)
+  t.equal(batches.length, 3)
   t.strictSame(commits, [1n])
 })
 
 t.test(
-  'a new membership reads its checkpoint when the chunk under way is done, without new tries',
+  'a new membership reads its checkpoint when the batch under way is done, without new tries',
   async (t) => {
     const tried = Promise.withResolvers<CommitResult>()
     const given = { checkpoint: -1n, dispatch: () => tried.promise }
-    const { deliverOnly, chunks, join, seeks } = partition(given)
+    const { deliverOnly, batches, join, seeks } = partition(given)
     await deliverOnly([0])
     const joined = join()
     await new Promise((resolve) => setImmediate(resolve))
@@ -187,11 +187,11 @@ t.test(
     tried.reject(new Error('the database is gone'))
     await joined
     t.strictSame(seeks, [8n])
-    t.equal(chunks.length, 1)
+    t.equal(batches.length, 1)
   },
 )
 
-t.test('however often the group is joined, no checkpoint is read while a chunk is under way', async (t) => {
+t.test('however often the group is joined, no checkpoint is read while a batch is under way', async (t) => {
   const tried = Promise.withResolvers<CommitResult>()
   const { deliverOnly, join, seeks } = partition({ dispatch: () => tried.promise })
   await deliverOnly([0])
@@ -203,16 +203,16 @@ t.test('however often the group is joined, no checkpoint is read while a chunk i
   t.strictSame(seeks, [0n], 'by the last one alone')
 })
 
-t.test('a batch of a partition that is not ours any more is left alone', async (t) => {
-  const { deliver, chunks, join } = partition({})
+t.test('a fetch of a partition that is not ours any more is left alone', async (t) => {
+  const { deliver, batches, join } = partition({})
   await join([1])
   await deliver([0], {}, { resolveOffset: () => t.fail('kafkajs knows of no such partition now') })
-  t.strictSame(chunks, [])
+  t.strictSame(batches, [])
 })
 
-t.test('a chunk whose turn comes after a stop is not begun', async (t) => {
+t.test('a batch whose turn comes after a stop is not begun', async (t) => {
   const turn = Promise.withResolvers<void>()
-  const { deliverOnly, chunks, stop, settled } = partition({
+  const { deliverOnly, batches, stop, settled } = partition({
     inTurn: async (work) => {
       await turn.promise
       return await work()
@@ -222,12 +222,12 @@ t.test('a chunk whose turn comes after a stop is not begun', async (t) => {
   stop()
   turn.resolve()
   await settled()
-  t.strictSame(chunks, [])
+  t.strictSame(batches, [])
 })
 
-t.test('on a stop, a batch ends when the chunk before it is done', async (t) => {
+t.test('on a stop, a fetch ends when the batch before it is done', async (t) => {
   const tried = Promise.withResolvers<CommitResult>()
-  const { deliverOnly, chunks, stop } = partition({ dispatch: () => tried.promise })
+  const { deliverOnly, batches, stop } = partition({ dispatch: () => tried.promise })
   await deliverOnly([0])
   stop()
   let ended = false
@@ -238,15 +238,15 @@ t.test('on a stop, a batch ends when the chunk before it is done', async (t) => 
   t.equal(ended, false)
   tried.resolve({ kind: 'committed', inserted: [], rejected: [] })
   await next
-  t.strictSame(offsetsOf(chunks), [[0]])
+  t.strictSame(offsetsOf(batches), [[0]])
 })
 
-t.test('a batch is cut into chunks, each resolved, and told to Kafka as its offset + 1', async (t) => {
-  const { deliver, chunks, commits } = partition({ batchCountMax: 2 })
+t.test('a fetch is cut into batches, each resolved, and told to Kafka as its offset + 1', async (t) => {
+  const { deliver, batches, commits } = partition({ batchCountMax: 2 })
   const { resolved } = await deliver([0, 1, 2, 3, 4], { lastOffset: 5 })
-  t.same(offsetsOf(chunks), [[0, 1], [2, 3], [4]])
+  t.same(offsetsOf(batches), [[0, 1], [2, 3], [4]])
   t.same(
-    chunks.map(({ heldOffset, nextOffset }) => [heldOffset, nextOffset]),
+    batches.map(({ heldOffset, nextOffset }) => [heldOffset, nextOffset]),
     [
       [-1n, 1n],
       [1n, 3n],
@@ -258,32 +258,32 @@ t.test('a batch is cut into chunks, each resolved, and told to Kafka as its offs
 })
 
 t.test('offsets at or below the checkpoint are done already and skipped', async (t) => {
-  const { deliver, chunks, seeks } = partition({ checkpoint: 2n })
+  const { deliver, batches, seeks } = partition({ checkpoint: 2n })
   await deliver([1, 2, 3, 4])
-  t.same(offsetsOf(chunks), [[3, 4]])
+  t.same(offsetsOf(batches), [[3, 4]])
   const behind = partition({ checkpoint: 9n })
   await behind.deliver([1, 2, 3])
-  t.same(behind.chunks, [])
+  t.same(behind.batches, [])
   t.same(behind.seeks, [10n])
   t.same(seeks, [])
 })
 
 t.test('a fetch that starts beyond the checkpoint is sought back, once, and then accepted', async (t) => {
-  const { deliver, chunks, seeks, lines } = partition({ checkpoint: 4n })
+  const { deliver, batches, seeks, lines } = partition({ checkpoint: 4n })
   await deliver([8, 9])
   t.same(seeks, [5n])
-  t.same(chunks, [])
+  t.same(batches, [])
   await deliver([8, 9], { fetchedOffset: 8 })
   t.same(seeks, [5n])
-  t.same(offsetsOf(chunks), [[8, 9]])
+  t.same(offsetsOf(batches), [[8, 9]])
   t.same(lines, [], 'those offsets never existed: nothing to report')
 })
 
 t.test('messages that retention removed before they were processed are counted in the log', async (t) => {
-  const { deliver, chunks, lines } = partition({ checkpoint: 4n, offsets: { earliest: 8n, end: 10n } })
+  const { deliver, batches, lines } = partition({ checkpoint: 4n, offsets: { earliest: 8n, end: 10n } })
   await deliver([8, 9])
   await deliver([8, 9])
-  t.same(offsetsOf(chunks), [[8, 9]])
+  t.same(offsetsOf(batches), [[8, 9]])
   t.match(lines, [
     { msg: '3 messages are gone: the broker’s retention overtook the checkpoint'.replace('’', "'") },
   ])
@@ -292,18 +292,18 @@ t.test('messages that retention removed before they were processed are counted i
 t.test(
   'a checkpoint beyond the end starts a topic that was created anew from its earliest offset',
   async (t) => {
-    const { deliver, chunks, resets, lines } = partition({
+    const { deliver, batches, resets, lines } = partition({
       checkpoint: 99n,
       offsets: { earliest: 0n, end: 2n },
     })
     await deliver([0, 1], { highWatermark: 2 })
     t.same(resets, [-1n])
-    t.same(offsetsOf(chunks), [[0, 1]])
+    t.same(offsetsOf(batches), [[0, 1]])
     t.match(lines, [{ msg: /the topic was created anew/ }])
   },
 )
 
-t.test('a checkpoint beyond an old batch is no new topic', async (t) => {
+t.test('a checkpoint beyond an old fetch is no new topic', async (t) => {
   const { deliver, resets, seeks } = partition({ checkpoint: 99n, offsets: { earliest: 0n, end: 200n } })
   await deliver([0, 1], { highWatermark: 2 })
   t.same(resets, [])
@@ -322,7 +322,7 @@ t.test('a checkpoint that another consumer moved is gone on from', async (t) => 
 t.test('an infrastructure error is waited out, with heartbeats, and skips nothing', async (t) => {
   let failures = 3
   let heartbeats = 0
-  const { deliver, chunks, sleeps } = partition({
+  const { deliver, batches, sleeps } = partition({
     dispatch: async () => {
       if (failures-- > 0) throw new TypeError('even a bug of ours must not end the consumer')
       return { kind: 'committed', inserted: [], rejected: [] }
@@ -337,7 +337,7 @@ t.test('an infrastructure error is waited out, with heartbeats, and skips nothin
       },
     },
   )
-  t.same(offsetsOf(chunks), [
+  t.same(offsetsOf(batches), [
     [0, 1],
     [0, 1],
     [0, 1],
@@ -352,7 +352,7 @@ t.test('what was committed since the last infrastructure error ends the row of t
   let attemptCount = 0
   const { deliver, sleeps } = partition({
     batchCountMax: 1,
-    // Every chunk fails once.
+    // Every batch fails once.
     dispatch: async () => {
       if (++attemptCount % 2 === 1) throw new Error('connection terminated')
       return { kind: 'committed', inserted: [], rejected: [] }
@@ -363,25 +363,25 @@ t.test('what was committed since the last infrastructure error ends the row of t
   t.strictSame(sleeps, [500, 500, 500, 500])
 })
 
-t.test('a lost membership ends the batch with kafkajs’s own error', async (t) => {
+t.test('a lost membership ends the fetch with kafkajs’s own error', async (t) => {
   const lost = Object.assign(new Error('rebalancing'), {
     name: 'KafkaJSProtocolError',
     type: 'REBALANCE_IN_PROGRESS',
   })
-  const { deliver, chunks } = partition({
+  const { deliver, batches } = partition({
     batchCountMax: 1,
-    dispatch: async (_chunk, heartbeat) => {
+    dispatch: async (_batch, heartbeat) => {
       await heartbeat()
       return { kind: 'committed', inserted: [], rejected: [] }
     },
   })
   await t.rejects(deliver([0, 1], {}, { heartbeat: () => Promise.reject(lost) }), lost)
-  t.equal(chunks.length, 1)
+  t.equal(batches.length, 1)
 })
 
-t.test('a consumer that stops takes no further chunk', async (t) => {
+t.test('a consumer that stops takes no further batch', async (t) => {
   let running = true
-  const { deliver, chunks } = partition({
+  const { deliver, batches } = partition({
     batchCountMax: 1,
     dispatch: async () => {
       running = false
@@ -389,14 +389,14 @@ t.test('a consumer that stops takes no further chunk', async (t) => {
     },
   })
   const { resolved } = await deliver([0, 1, 2], {}, { isRunning: () => running })
-  t.same(offsetsOf(chunks), [[0]])
+  t.same(offsetsOf(batches), [[0]])
   t.same(resolved, ['0'])
 })
 
 t.test('a broker that does not answer a heartbeat holds no stop', async (t) => {
-  const { deliver, chunks, stop } = partition({
+  const { deliver, batches, stop } = partition({
     batchCountMax: 1,
-    dispatch: async (_chunk, heartbeat) => {
+    dispatch: async (_batch, heartbeat) => {
       setImmediate(stop)
       await heartbeat()
       return { kind: 'committed', inserted: [], rejected: [] }
@@ -404,19 +404,19 @@ t.test('a broker that does not answer a heartbeat holds no stop', async (t) => {
   })
   const silence = () => new Promise<void>(() => {})
   const { resolved } = await deliver([0, 1], {}, { heartbeat: silence })
-  t.same(offsetsOf(chunks), [[0]])
-  t.same(resolved, ['0'], 'the chunk under way is finished')
+  t.same(offsetsOf(batches), [[0]])
+  t.same(resolved, ['0'], 'the batch under way is finished')
 })
 
 t.test('on joining the group each partition is fetched from its checkpoint on', async (t) => {
   const given = { checkpoint: -1n }
-  const { deliver, chunks, join, seeks } = partition(given)
+  const { deliver, batches, join, seeks } = partition(given)
   await deliver([0])
   given.checkpoint = 5n
   await join()
   t.same(seeks, [6n])
   await deliver([5, 6])
-  t.same(offsetsOf(chunks), [[0], [6]])
+  t.same(offsetsOf(batches), [[0], [6]])
 })
 
 t.test('a checkpoint that cannot be read on joining is waited for', async (t) => {
@@ -436,71 +436,71 @@ t.test('a checkpoint that cannot be read on joining is waited for', async (t) =>
 const fingerprint = (offset: number, value = 'x') =>
   fingerprintOf({ offset: String(offset), key: null, value: Buffer.from(value) } as KafkaMessage)
 
-t.test('each chunk carries the fingerprint of its last message', async (t) => {
-  const { deliver, chunks } = partition({ batchCountMax: 2 })
+t.test('each batch carries the fingerprint of its last message', async (t) => {
+  const { deliver, batches } = partition({ batchCountMax: 2 })
   await deliver([0, 1, 2], {
     messages: ['a', 'b', 'c'].map((value) => ({ value: Buffer.from(value) })),
     lastOffset: 3,
   })
   t.same(
-    chunks.map(({ lastMessage }) => lastMessage),
+    batches.map(({ lastMessage }) => lastMessage),
     [fingerprint(1, 'b'), fingerprint(2, 'c')],
   )
 })
 
 t.test('on joining the last processed message is fetched once more, and compared', async (t) => {
-  const { deliver, chunks, join, seeks, resets, lines } = partition({
+  const { deliver, batches, join, seeks, resets, lines } = partition({
     checkpoint: 5n,
     lastMessage: fingerprint(4),
   })
   await join()
   t.same(seeks, [4n])
   await deliver([4, 6, 7], { fetchedOffset: 4 })
-  t.same(offsetsOf(chunks), [[6, 7]])
+  t.same(offsetsOf(batches), [[6, 7]])
   t.same([resets, lines], [[], []])
 })
 
 t.test('where no new message comes, the comparison leaves the checkpoint alone', async (t) => {
-  const { deliver, chunks, join, seeks, resets } = partition({ checkpoint: 4n, lastMessage: fingerprint(4) })
+  const { deliver, batches, join, seeks, resets } = partition({ checkpoint: 4n, lastMessage: fingerprint(4) })
   await join()
   await deliver([4])
-  t.same([seeks, chunks, resets], [[4n, 5n], [], []])
+  t.same([seeks, batches, resets], [[4n, 5n], [], []])
 })
 
 t.test('another message in its place is a topic that was created anew and has outgrown it', async (t) => {
-  const { deliver, chunks, join, seeks, resets, lines } = partition({
+  const { deliver, batches, join, seeks, resets, lines } = partition({
     checkpoint: 4n,
     lastMessage: fingerprint(4, 'what was processed'),
     offsets: { earliest: 2n, end: 9n },
   })
   await join()
   await deliver([4, 5])
-  t.same([resets, seeks, chunks], [[1n], [4n, 2n], []])
+  t.same([resets, seeks, batches], [[1n], [4n, 2n], []])
   t.match(lines, [
     { msg: /^the message at offset 4 is not the one that was processed: the topic was created anew/ },
   ])
   await deliver([2, 3, 4, 5])
-  t.same(offsetsOf(chunks), [[2, 3, 4, 5]])
+  t.same(offsetsOf(batches), [[2, 3, 4, 5]])
 })
 
-t.test('a batch that comes in before the last message was asked for is not taken', async (t) => {
-  const { deliver, chunks, seeks } = partition({ checkpoint: 4n, lastMessage: fingerprint(4) })
+t.test('a fetch that comes in before the last message was asked for is not taken', async (t) => {
+  const { deliver, batches, seeks } = partition({ checkpoint: 4n, lastMessage: fingerprint(4) })
   await deliver([5, 6])
-  t.same([seeks, chunks], [[4n], []])
+  t.same([seeks, batches], [[4n], []])
   await deliver([4, 5, 6])
-  t.same(offsetsOf(chunks), [[5, 6]])
+  t.same(offsetsOf(batches), [[5, 6]])
 })
 
 t.test('a last message that is gone cannot be compared, and rewinds nothing', async (t) => {
-  const { deliver, chunks, join, seeks, resets } = partition({ checkpoint: 4n, lastMessage: fingerprint(4) })
+  const { deliver, batches, join, seeks, resets } = partition({ checkpoint: 4n, lastMessage: fingerprint(4) })
   await join()
   await deliver([5, 6], { fetchedOffset: 4 })
-  t.same(offsetsOf(chunks), [[5, 6]])
+  t.same(offsetsOf(batches), [[5, 6]])
   t.same([seeks, resets], [[4n], []])
 })
 
-t.test('a chunk ends before it holds too many bytes, but holds at least one message', async (t) => {
-  const { deliver, chunks } = partition({})
+t.test('a batch ends before it holds too many bytes, but holds at least one message', async (t) => {
+  const { deliver, batches } = partition({})
   const megabytes = (count: number) => Buffer.alloc(count * 1024 * 1024)
   await deliver([0, 1, 2, 3, 4, 5], {
     messages: [
@@ -512,17 +512,17 @@ t.test('a chunk ends before it holds too many bytes, but holds at least one mess
       { headers: { 'of one value': megabytes(3) } },
     ],
   })
-  t.same(offsetsOf(chunks), [[0, 1], [2], [3, 4], [5]])
+  t.same(offsetsOf(batches), [[0, 1], [2], [3, 4], [5]])
 })
 
-const movesOf = (chunks: Chunk[]) =>
-  chunks.map(({ messages, heldOffset, nextOffset }) => [messages.length, heldOffset, nextOffset])
+const movesOf = (batches: Batch[]) =>
+  batches.map(({ messages, heldOffset, nextOffset }) => [messages.length, heldOffset, nextOffset])
 
-t.test('a batch of which nothing is delivered moves the checkpoint, through the fence', async (t) => {
-  const { chunks, commits, filter, join } = partition({ checkpoint: 4n })
+t.test('a fetch of which nothing is delivered moves the checkpoint, through the fence', async (t) => {
+  const { batches, commits, filter, join } = partition({ checkpoint: 4n })
   await join()
   await Promise.all([filter(5, 9), filter(8, 12)])
-  t.same(movesOf(chunks), [
+  t.same(movesOf(batches), [
     [0, 4n, 9n],
     [0, 9n, 12n],
   ])
@@ -541,11 +541,11 @@ t.test(
   },
 )
 
-t.test('a batch of which nothing is delivered keeps the fingerprint of the last message', async (t) => {
-  const { chunks, deliver, filter } = partition({})
+t.test('a fetch of which nothing is delivered keeps the fingerprint of the last message', async (t) => {
+  const { batches, deliver, filter } = partition({})
   await deliver([0])
   await filter(1, 3)
-  t.same(chunks[1]?.lastMessage, fingerprint(0))
+  t.same(batches[1]?.lastMessage, fingerprint(0))
 })
 
 t.test(
@@ -553,7 +553,7 @@ t.test(
   async (t) => {
     const unknown = partition({ checkpoint: 4n })
     await unknown.filter(5, 9)
-    const { chunks, filter, join } = partition({ checkpoint: 4n })
+    const { batches, filter, join } = partition({ checkpoint: 4n })
     await join()
     await filter(6, 9)
     await filter(2, 4)
@@ -561,13 +561,13 @@ t.test(
     const uncompared = partition({ checkpoint: 4n, lastMessage: fingerprint(4) })
     await uncompared.join()
     await uncompared.filter(5, 9)
-    t.same([unknown.chunks, chunks, uncompared.chunks], [[], [], []])
+    t.same([unknown.batches, batches, uncompared.batches], [[], [], []])
   },
 )
 
-t.test('a batch that follows waits until the checkpoint is moved', async (t) => {
+t.test('a fetch that follows waits until the checkpoint is moved', async (t) => {
   const done = Promise.withResolvers<void>()
-  const { chunks, deliver, filter, join, seeks } = partition({
+  const { batches, deliver, filter, join, seeks } = partition({
     dispatch: async ({ messages }) => {
       if (messages.length === 0) await done.promise
       return { kind: 'committed', inserted: [], rejected: [] }
@@ -578,7 +578,7 @@ t.test('a batch that follows waits until the checkpoint is moved', async (t) => 
   const delivered = deliver([4, 5])
   setImmediate(done.resolve)
   await Promise.all([filtered, delivered])
-  t.same(movesOf(chunks), [
+  t.same(movesOf(batches), [
     [0, -1n, 3n],
     [2, 3n, 5n],
   ])
@@ -587,7 +587,7 @@ t.test('a batch that follows waits until the checkpoint is moved', async (t) => 
 
 t.test('a checkpoint that cannot be moved past it is moved by the next message', async (t) => {
   let failures = 1
-  const { chunks, deliver, filter, join, lines } = partition({
+  const { batches, deliver, filter, join, lines } = partition({
     dispatch: async () => {
       if (failures-- > 0) throw new Error('the database is gone')
       return { kind: 'committed', inserted: [], rejected: [] }
@@ -597,5 +597,5 @@ t.test('a checkpoint that cannot be moved past it is moved by the next message',
   await filter(0, 3)
   t.match(lines, [{ msg: /^the checkpoint could not be moved past an aborted transaction/ }])
   await deliver([4], { fetchedOffset: 0 })
-  t.same(movesOf(chunks).at(-1), [1, -1n, 4n])
+  t.same(movesOf(batches).at(-1), [1, -1n, 4n])
 })

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import type { Contact } from '../../src/core/contact.ts'
+import type { Contact } from '../../src/core/party/contact.ts'
 import { clientOf, json, locators, serve, serveTcp } from './server.ts'
 
 const FOUND = { state: 'found', email: 'a@example.org', phone: '+45 1' } as const
@@ -99,7 +99,7 @@ t.test('an answer that goes wrong on the way is unresolved, with its reason', as
     if (kind === 'mid-body') {
       response.writeHead(200, { 'content-length': 100 }).write('{"email":"secret@')
       setTimeout(() => response.destroy(), 20)
-    } else if (kind === 'mid-chunk') {
+    } else if (kind === 'mid-batch') {
       response.writeHead(200).write('{"email":"secret@')
       setTimeout(() => response.destroy(), 20)
     } else if (kind === 'no-answer') {
@@ -118,7 +118,7 @@ t.test('an answer that goes wrong on the way is unresolved, with its reason', as
   const { client } = clientOf(t, server.url)
   const kinds = [
     'mid-body',
-    'mid-chunk',
+    'mid-batch',
     'no-answer',
     'oversized',
     'oversized-404',
@@ -127,7 +127,7 @@ t.test('an answer that goes wrong on the way is unresolved, with its reason', as
   ]
   t.strictSame(Object.fromEntries(await client.lookUp(kinds)), {
     'mid-body': unresolved(CUT_OFF),
-    'mid-chunk': unresolved(CUT_OFF),
+    'mid-batch': unresolved(CUT_OFF),
     'no-answer': unresolved(CUT_OFF),
     oversized: unresolved(
       'policy administration answered with more than 64 kB (UND_ERR_RES_EXCEEDED_MAX_SIZE)',

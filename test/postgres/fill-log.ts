@@ -1,7 +1,7 @@
 import type pg from 'pg'
 
-/** Rows of one chunk share their creation time. */
-const CHUNK = 500
+/** Rows of one batch share their creation time. */
+const BATCH = 500
 
 /**
  * Fills an empty log with rows that are skewed, and related in ways that a planner, which takes columns for
@@ -47,7 +47,7 @@ export async function fillLog(client: pg.Client, count: number): Promise<void> {
 }
 
 const LOCATOR = `'NTF-01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0')`
-const CREATED_AT = `'2026-01-01Z'::timestamptz + n / ${CHUNK} * interval '1 second'`
+const CREATED_AT = `'2026-01-01Z'::timestamptz + n / ${BATCH} * interval '1 second'`
 const EVENT_TYPE = `CASE
   WHEN status = 'FAILED' THEN 'claim.paid'
   WHEN channel = 'IN_APP' THEN 'invoice.paid'
@@ -56,5 +56,5 @@ const EVENT_TYPE = `CASE
   ELSE 'policy.issued'
 END`
 
-/** The 60 chunks from 400,000 rows on. */
+/** The 60 batches from 400,000 rows on. */
 export const QUIET = { from: '2026-01-01T00:13:20.000000Z', to: '2026-01-01T00:14:20.000000Z' }

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import type { DecidedChunk } from '../../src/core/chunk.ts'
-import type { Entry } from '../../src/core/entry.ts'
-import type { Message } from '../../src/core/message.ts'
-import { openPool } from '../../src/postgres/pool.ts'
+import type { DecidedBatch } from '../../src/core/batch/batch.ts'
+import type { Message } from '../../src/core/event/message.ts'
+import type { Entry } from '../../src/core/log/entry.ts'
+import { openPool } from '../../src/postgres/connection/pool.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 
 /** A migrated database for one test file: our pool, and a client for what the tests arrange and look at. */
@@ -79,8 +79,8 @@ export function aFailedEntry(eventId: string): Entry {
   }
 }
 
-/** A chunk of partition 0 that holds these rows; the caller has made its checkpoint. */
-export function aChunk(entries: readonly Entry[], overrides: Partial<DecidedChunk> = {}): DecidedChunk {
+/** A batch of partition 0 that holds these rows; the caller has made its checkpoint. */
+export function aBatch(entries: readonly Entry[], overrides: Partial<DecidedBatch> = {}): DecidedBatch {
   return {
     topic: 'claims',
     partition: 0,

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { v7 as uuidv7 } from 'uuid'
-import type { Contact } from '../../src/core/contact.ts'
-import { decide } from '../../src/core/decide.ts'
-import { composeEntry } from '../../src/core/entry.ts'
-import type { Preferences } from '../../src/core/preferences.ts'
-import { decideRetry } from '../../src/core/retry.ts'
+import { decide } from '../../src/core/decision/decide.ts'
+import { composeEntry } from '../../src/core/log/entry.ts'
+import { decideRetry } from '../../src/core/log/retry.ts'
+import type { Contact } from '../../src/core/party/contact.ts'
+import type { Preferences } from '../../src/core/party/preferences.ts'
 import { createRuleTable, type RuleTable } from '../../src/core/rules/table.ts'
 import { templates } from '../../src/generated/templates.ts'
-import { archive } from '../../src/postgres/archive.ts'
-import { loadCheckpoint } from '../../src/postgres/checkpoints.ts'
-import { commitChunk } from '../../src/postgres/commit-chunk.ts'
-import { commitRetries } from '../../src/postgres/commit-retries.ts'
-import { readDue } from '../../src/postgres/due-entries.ts'
-import type { DatabasePool } from '../../src/postgres/pool.ts'
-import { aChunk, anEntry } from './fixtures.ts'
+import type { DatabasePool } from '../../src/postgres/connection/pool.ts'
+import { readDue } from '../../src/postgres/read/read-due.ts'
+import { archive } from '../../src/postgres/write/archive.ts'
+import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
+import { commitBatch } from '../../src/postgres/write/commit-batch.ts'
+import { commitRetries } from '../../src/postgres/write/commit-retries.ts'
+import { aBatch, anEntry } from './fixtures.ts'
 
 export const DEFAULT_TABLE = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
 
@@ -43,7 +43,7 @@ export function sha256(text: string): string {
 }
 
 /**
- * Records events as the service does, by the real templates and a real rule table, in one chunk. Returns their
+ * Records events as the service does, by the real templates and a real rule table, in one batch. Returns their
  * locators in the order given.
  */
 export async function record(
@@ -70,9 +70,9 @@ export async function record(
     )
   })
   const errorOf = new Map(all.map(({ eventId, sendError = null }) => [eventId, sendError]))
-  const { kind } = await commitChunk(
+  const { kind } = await commitBatch(
     pool,
-    aChunk(entries, {
+    aBatch(entries, {
       heldOffset,
       nextOffset: heldOffset + BigInt(all.length),
       ruleTableRevision: inForce.revision,

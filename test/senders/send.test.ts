@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Channel } from '../../src/core/channel.ts'
+import type { Channel } from '../../src/core/decision/channel.ts'
 import { type Outgoing, sendByChannel } from '../../src/senders/send.ts'
 import type { Message, Sender } from '../../src/senders/sender.ts'
 

@@ -154,7 +154,7 @@ const HEADERS: Readonly<Record<string, RegExp>> = {
   'content-type': /^application\/(problem\+json|json; charset=utf-8)$/,
   date: /^\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT$/,
   'keep-alive': /^timeout=\d+$/,
-  'transfer-encoding': /^chunked$/,
+  'transfer-encoding': /^batched$/,
   'x-content-type-options': /^nosniff$/,
 }
 

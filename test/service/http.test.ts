@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ExplainedLogEntry, LogEntry } from '../../src/core/log-entry.ts'
+import type { ExplainedLogEntry, LogEntry } from '../../src/core/log/log-entry.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { MALFORMED } from '../core/malformed.ts'
+import { MALFORMED } from '../core/event/malformed.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
 import { rowsOf } from './rows.ts'
 

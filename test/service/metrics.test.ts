@@ -71,8 +71,8 @@ t.test('while consumption is held up, the lag grows to the true number, and its 
   await until(async () => oldestOf(await scrape()) >= 3, { what: 'the oldest message to be 3 s old' })
   await world.publish(Array.from({ length: 5 }, () => anEvent()))
   await until(async () => lagOf(await scrape()) === 42, { what: 'the lag to be 42' })
-  await until(async () => (await scrape()).value('notifications_chunks_total', { result: 'failed' }), {
-    what: 'the chunk that cannot be committed to be counted',
+  await until(async () => (await scrape()).value('notifications_batches_total', { result: 'failed' }), {
+    what: 'the batch that cannot be committed to be counted',
   })
   await locker.query('ROLLBACK')
   await locker.end()

@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync'
 import pg from 'pg'
 import t from 'tap'
-import { openPool } from '../../src/postgres/pool.ts'
+import { openPool } from '../../src/postgres/connection/pool.ts'
 import { record, UNRESOLVED } from '../postgres/record.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 import { command } from './command.ts'

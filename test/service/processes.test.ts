@@ -60,7 +60,7 @@ t.test(
     const topic = topicName.replace(/-.*/, '') as TopicName
     const { policyAdministration } = world
 
-    // The zombie falls asleep while it waits for a contact: its chunk is read, and not yet committed.
+    // The zombie falls asleep while it waits for a contact: its batch is read, and not yet committed.
     const first = { ...anEvent({ partyLocator: 'hanging-1' }), topic, partition }
     await world.publish([first])
     await until(() => policyAdministration.requests.paths.some((path) => path.includes('hanging-1')), {

@@ -30,7 +30,7 @@ t.test('rules check accepts what is shipped, and says how much the promises cove
   t.match(stdout, /rules\/dispatch\.csv: 9 rules for the 37 situations of any event type\n/)
   t.match(
     stdout,
-    /rules\/examples\.csv: covered by 14 promises: 37 of 37 situations \(100 %\), 9 of 9 rules\n/,
+    /rules\/promises\.csv: covered by 14 promises: 37 of 37 situations \(100 %\), 9 of 9 rules\n/,
   )
   t.match(stdout, /rules\/envelope\.json: says where to find partyLocator, locator, reason\n/)
   t.equal(code, 0)
@@ -42,7 +42,7 @@ t.test('check and diff say the same as JSON', async (t) => {
   t.equal(checked.code, 1)
   t.match(JSON.parse(checked.stdout), [
     { file: /dispatch\.csv$/, faults: [], summary: String },
-    { file: /examples\.csv$/, faults: [String, String], summary: /8 of 8 rules/ },
+    { file: /promises\.csv$/, faults: [String, String], summary: /8 of 8 rules/ },
     { file: /envelope\.json$/, faults: [], summary: String },
   ])
   const { code, stdout } = await rules(
@@ -72,7 +72,7 @@ t.test('rules check names the faults of all three files at once, and exits with 
   t.equal(code, 1)
   t.match(
     stderr,
-    /rules\/examples\.csv has 2 faults:\n {2}row 2: "A party that opted out .* promises not SEND, but it is\n {4}SEND by EMAIL by rule "email" \(row 7\): /,
+    /rules\/promises\.csv has 2 faults:\n {2}row 2: "A party that opted out .* promises not SEND, but it is\n {4}SEND by EMAIL by rule "email" \(row 7\): /,
   )
   t.match(
     stderr,

@@ -28,19 +28,19 @@ function tracedEvents(count: number, envelope: Record<string, unknown> = {}) {
   })
 }
 
-const chunksOf = (spans: readonly ReceivedSpan[]) => spans.filter(({ name }) => name.startsWith('process '))
+const batchesOf = (spans: readonly ReceivedSpan[]) => spans.filter(({ name }) => name.startsWith('process '))
 
 t.test('a batch of 500 makes at most 10 spans, linked to every producer', async (t) => {
   const { world, collector, traced } = await setUp(t)
   const service = await world.serve({ ...traced, BATCH_MAX: '500' })
-  // Chunks start small, and grow while look-ups are quick.
+  // Batches start small, and grow while look-ups are quick.
   for (let i = 0; i < 8; i++) {
     await world.publish(tracedEvents(500))
     await world.caughtUp()
   }
   t.equal(await service.stop(), 0)
 
-  const root = chunksOf(collector.spans).findLast(
+  const root = batchesOf(collector.spans).findLast(
     ({ attributes }) => attributes['messaging.batch.message_count'] === 500,
   )
   t.match(root, { attributes: { 'notifications.inserted': 500 }, resource: { 'service.name': 'told' } })
@@ -86,7 +86,7 @@ t.test('neither logs nor traces hold a contact or a text, and an error names its
   await world.caughtUp()
   await world.sql('ALTER TABLE notifications.decision RENAME TO decision_gone')
   await world.publish(tracedEvents(1, { payload }))
-  const line = await service.logged(/^a chunk could not be committed/)
+  const line = await service.logged(/^a batch could not be committed/)
   t.match(line, { topic: world.topics.claims, partition: 0, offset: '6', traceId: /^[0-9a-f]{32}$/ })
   await world.sql('ALTER TABLE notifications.decision_gone RENAME TO decision')
   await world.caughtUp()
@@ -97,7 +97,7 @@ t.test('neither logs nor traces hold a contact or a text, and an error names its
   t.equal((await world.sql('SELECT FROM notifications.rejected_message')).length, 2)
   t.notMatch(JSON.stringify(service.lines) + service.stderr.join(), /SECRET/)
   t.notMatch(JSON.stringify(collector.spans), /SECRET/)
-  const failed = chunksOf(collector.spans).find(({ traceId }) => traceId === line.traceId)
+  const failed = batchesOf(collector.spans).find(({ traceId }) => traceId === line.traceId)
   t.equal(failed?.status?.code, 2)
 })
 

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
-import { migrate } from '../../src/postgres/migrate.ts'
+import { migrate } from '../../src/postgres/schema/migrate.ts'
 
 export interface Database {
   url: string

@@ -28,7 +28,7 @@ interface Kept {
 /** A process that keeps a server, and whatever `ending` makes of it. */
 async function parentOf(command: typeof SLEEP, ending = ''): Promise<Kept & { parent: number }> {
   const script = `
-    import { keep } from ${JSON.stringify(new URL('keep.ts', import.meta.url).href)}
+    import { keep } from ${JSON.stringify(new URL('./keep.ts', import.meta.url).href)}
     const keeper = await keep(${JSON.stringify(OPTIONS)})
     await keeper.start(${JSON.stringify(command)}, async () => (await keeper.logTail()).includes('ready'), 5000)
     process.stdout.write(JSON.stringify({ pid: keeper.pid, dir: keeper.dir }), () => { ${ending} })`

@@ -163,7 +163,7 @@ export class Keeper {
 /** Starts the keeper process of one server; `keeper.ts` says what it is for. */
 export async function keep(options: KeepOptions): Promise<Keeper> {
   const keeperFork = fork(
-    fileURLToPath(new URL('keeper.ts', import.meta.url)),
+    fileURLToPath(new URL('./keeper.ts', import.meta.url)),
     [options.name, options.dir ?? '', options.abandonSignal],
     // Neither the flags nor the hooks of a test runner concern it, and it holds none of our output open.
     {

@@ -78,7 +78,7 @@ t.test('counts requests and remembers the last paths, as they came', async (t) =
 })
 
 t.test('runs in a process of its own, which ends with its parent', async (t) => {
-  const child: ChildProcess = fork(fileURLToPath(new URL('policy-administration.ts', import.meta.url)), {
+  const child: ChildProcess = fork(fileURLToPath(new URL('./policy-administration.ts', import.meta.url)), {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     execArgv: [],
   })

@@ -10,7 +10,7 @@ import { createMigratedDatabase } from './databases.ts'
 import { descendants, isRunning } from './processes.ts'
 import { until } from './until.ts'
 
-const RUN = fileURLToPath(new URL('run.ts', import.meta.url))
+const RUN = fileURLToPath(new URL('./run.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const LOCAL = { DATABASE_URL: '', MQ_BROKERS: '' }
 

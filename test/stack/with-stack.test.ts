@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { descendants, isRunning } from './processes.ts'
 import { until } from './until.ts'
 
-const WITH_STACK = fileURLToPath(new URL('with-stack.ts', import.meta.url))
+const WITH_STACK = fileURLToPath(new URL('./with-stack.ts', import.meta.url))
 const EXTERNAL = { DATABASE_URL: 'postgres://example/db', MQ_BROKERS: 'example:9092' }
 const LOCAL = { DATABASE_URL: '', MQ_BROKERS: '' }
 

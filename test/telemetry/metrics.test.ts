@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { parse } from 'yaml'
-import type { CommitResult, RejectedMessage } from '../../src/core/chunk.ts'
-import type { Entry } from '../../src/core/entry.ts'
+import type { CommitResult, RejectedMessage } from '../../src/core/batch/batch.ts'
+import type { Entry } from '../../src/core/log/entry.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { aFailedEntry, aMessage, anEntry } from '../postgres/fixtures.ts'
 import { readExposition } from './exposition.ts'
@@ -31,7 +31,7 @@ const committed = (inserted: Entry[], rejected: RejectedMessage[] = []): CommitR
   inserted,
   rejected,
 })
-const chunkOf = (count: number) => ({
+const batchOf = (count: number) => ({
   topic: 'claims',
   partition: 0,
   heldOffset: -1n,
@@ -77,26 +77,26 @@ t.test('event types that producers invent make no new series', async (t) => {
   t.equal(value('notifications_events_total', { event_type: 'other', status: 'SENT' }), 4)
 })
 
-t.test('what a chunk came to is counted: rows, duplicates, rejected messages, results', async (t) => {
+t.test('what a batch came to is counted: rows, duplicates, rejected messages, results', async (t) => {
   const { metrics, read } = theMetrics()
   const rejected = [
     { message: aMessage(), rejection: { code: 'not-json' as const, error: 'the value is not valid JSON' } },
   ]
   const done = committed([anEntry('a')], rejected)
-  await metrics.dispatched(chunkOf(5), async () => done)
+  await metrics.dispatched(batchOf(5), async () => done)
   metrics.committed(done, new Set())
-  await metrics.dispatched(chunkOf(9), async () => ({ kind: 'moved', checkpoint: 1n }))
-  await t.rejects(metrics.dispatched(chunkOf(9), () => Promise.reject(new Error('no database'))))
+  await metrics.dispatched(batchOf(9), async () => ({ kind: 'moved', checkpoint: 1n }))
+  await t.rejects(metrics.dispatched(batchOf(9), () => Promise.reject(new Error('no database'))))
   metrics.committed({ kind: 'moved', checkpoint: 1n }, new Set())
   const { value, observed } = await read()
   t.equal(value('notifications_duplicates_total'), 3)
   t.equal(value('notifications_rejected_messages_total', { code: 'not-json' }), 1)
   t.equal(value('notifications_rejected_messages_total', { code: 'empty' }), 0)
   for (const result of ['committed', 'moved', 'failed']) {
-    t.equal(value('notifications_chunks_total', { result }), 1, result)
+    t.equal(value('notifications_batches_total', { result }), 1, result)
   }
-  t.equal(observed('notifications_chunk_messages'), 1)
-  t.equal(observed('notifications_chunk_duration_seconds'), 3)
+  t.equal(observed('notifications_batch_messages'), 1)
+  t.equal(observed('notifications_batch_duration_seconds'), 3)
 })
 
 t.test('a stage is timed whether it succeeds or fails, and passes on what it is given', async (t) => {

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
-import type { Chunk, CommitResult } from '../../src/core/chunk.ts'
-import type { Contact } from '../../src/core/contact.ts'
-import type { Message } from '../../src/core/message.ts'
+import type { Batch, CommitResult } from '../../src/core/batch/batch.ts'
+import type { Message } from '../../src/core/event/message.ts'
+import type { Contact } from '../../src/core/party/contact.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { createTracing, type TracingOptions } from '../../src/telemetry/tracing.ts'
 import { aMessage } from '../postgres/fixtures.ts'
@@ -12,7 +12,7 @@ const TRACE = (n: number) => n.toString(16).padStart(32, 'a')
 const SPAN = (n: number) => n.toString(16).padStart(16, 'b')
 const COMMITTED: CommitResult = { kind: 'committed', inserted: [], rejected: [] }
 
-function aChunk(headers: readonly string[]): Chunk {
+function aBatch(headers: readonly string[]): Batch {
   const messages = headers.map((header, i): Message => {
     const value = header === '' ? {} : { headers: { traceparent: [Buffer.from(header)] } }
     return { ...aMessage(BigInt(i)), ...value }
@@ -39,14 +39,14 @@ async function setUp(t: Test, options: Partial<TracingOptions> = {}) {
   return { collector, tracing, lines, log }
 }
 
-t.test('a chunk is one span, with what it does below it', async (t) => {
+t.test('a batch is one span, with what it does below it', async (t) => {
   const { collector, tracing } = await setUp(t)
   const contacts = new Map<string, Contact>([
     ['a', { state: 'found', email: 'member@example.com', phone: null }],
     ['b', { state: 'not found' }],
     ['c', { state: 'unresolved', error: 'HTTP 500', unasked: false }],
   ])
-  await tracing.chunk(aChunk(['']), async (trace) => {
+  await tracing.batch(aBatch(['']), async (trace) => {
     t.equal(await trace.contacts(3, async () => contacts), contacts)
     t.equal(await trace.statement('  UPDATE notifications.notification_log SET x', async () => 7), 7)
     return COMMITTED
@@ -98,7 +98,7 @@ t.test('each context of a producer is among the links, once, and what is none is
     `00-${TRACE(5_000)}-${'0'.repeat(16)}-01`,
     `00-${TRACE(5_000)}-${SPAN(5_000)}`,
   ]
-  await tracing.chunk(aChunk([...good, ...bad, ...good.slice(0, 10)]), async () => COMMITTED)
+  await tracing.batch(aBatch([...good, ...bad, ...good.slice(0, 10)]), async () => COMMITTED)
   await tracing.stop()
   const [{ links = [], droppedLinksCount } = {}] = collector.spans
   t.notOk(droppedLinksCount)
@@ -112,10 +112,10 @@ t.test('what fails is marked, names its trace in the log, and quotes nothing', a
   const { collector, tracing, log, lines } = await setUp(t)
   const error = new TypeError('no mailbox member@example.com')
   await t.rejects(
-    tracing.chunk(aChunk(['']), (trace) => trace.statement('SELECT 1', () => Promise.reject(error))),
+    tracing.batch(aBatch(['']), (trace) => trace.statement('SELECT 1', () => Promise.reject(error))),
     error,
   )
-  log.error({ err: error, topic: 'claims' }, 'a chunk could not be committed')
+  log.error({ err: error, topic: 'claims' }, 'a batch could not be committed')
   await tracing.stop()
   t.equal(collector.spans.length, 2)
   for (const { status, attributes } of collector.spans) {
@@ -135,17 +135,17 @@ t.test('the sampler says what is traced, and what is not costs no look at the me
     ['always_on', 0, 100],
   ] as const) {
     const { collector, tracing } = await setUp(t, { sampler, samplerRatio })
-    const chunk = aChunk([''])
+    const batch = aBatch([''])
     let looked = 0
     const watched = {
-      ...chunk,
+      ...batch,
       get messages() {
         looked++
-        return chunk.messages
+        return batch.messages
       },
     }
     for (let i = 0; i < 50; i++) {
-      await tracing.chunk(watched, (trace) => trace.statement('SELECT 1', async () => COMMITTED))
+      await tracing.batch(watched, (trace) => trace.statement('SELECT 1', async () => COMMITTED))
     }
     await tracing.stop()
     t.equal(collector.spans.length, expected, `${sampler} ${samplerRatio}`)
@@ -153,7 +153,7 @@ t.test('the sampler says what is traced, and what is not costs no look at the me
   }
   const { collector, tracing } = await setUp(t, { sampler: 'parentbased_traceidratio', samplerRatio: 0.5 })
   for (let i = 0; i < 300; i++) {
-    await tracing.chunk(aChunk(['']), (trace) => trace.statement('SELECT 1', async () => COMMITTED))
+    await tracing.batch(aBatch(['']), (trace) => trace.statement('SELECT 1', async () => COMMITTED))
   }
   await tracing.stop()
   t.ok(collector.spans.length > 150 && collector.spans.length < 450, String(collector.spans.length))
@@ -163,7 +163,7 @@ t.test('the sampler says what is traced, and what is not costs no look at the me
 t.test('a collector that hangs holds nobody up, and what waits for it is bounded', async (t) => {
   const { collector, tracing } = await setUp(t)
   collector.hang()
-  for (let i = 0; i < 6_000; i++) await tracing.chunk(aChunk(['']), async () => COMMITTED)
+  for (let i = 0; i < 6_000; i++) await tracing.batch(aBatch(['']), async () => COMMITTED)
   collector.answer()
   await until(() => collector.spans.length > 0, { what: 'the first spans' })
   await tracing.stop()
@@ -178,12 +178,12 @@ t.test(
   async (t) => {
     const { collector, tracing } = await setUp(t)
     collector.hang()
-    await tracing.chunk(aChunk(['']), async () => COMMITTED)
+    await tracing.batch(aBatch(['']), async () => COMMITTED)
     const startedMs = performance.now()
     await tracing.stop()
     t.ok(performance.now() - startedMs < 10_000)
     const gone = await setUp(t, { endpoint: 'http://127.0.0.1:1' })
-    await gone.tracing.chunk(aChunk(['']), async () => COMMITTED)
+    await gone.tracing.batch(aBatch(['']), async () => COMMITTED)
     await until(() => gone.lines.some((line) => /traces cannot be sent to the collector/.test(line)), {
       what: 'the log to say so',
       timeoutMs: 20_000,

@@ -1,13 +1,13 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { loadDatabaseUrl, milliseconds } from '../../config.ts'
+import { RULE_TABLE, readText, ruleTableOf } from '../../app/policy.ts'
+import { loadDatabaseUrl, milliseconds } from '../../config/config.ts'
 import { createBacktest, describeBacktest } from '../../core/rules/backtest.ts'
 import type { Rule } from '../../core/rules/rule.ts'
 import { type RulesOfOld, rememberRules } from '../../core/why/rules.ts'
-import { readArchivedRuleTable } from '../../postgres/archive.ts'
-import { decisionGroups, timeAgo } from '../../postgres/decision-groups.ts'
-import { withDatabase } from '../../postgres/with-database.ts'
-import { RULE_TABLE, readText, ruleTableOf } from '../../rule-files.ts'
-import { createProgress } from '../../telemetry/progress.ts'
+import { withDatabase } from '../../postgres/connection/with-database.ts'
+import { decisionGroups, timeAgo } from '../../postgres/read/group-decisions.ts'
+import { readArchivedRuleTable } from '../../postgres/write/archive.ts'
+import { createProgress } from '../terminal/progress.ts'
 
 const PAGE_COUNT_MAX = 50_000
 /** A hundred years: much further back there are no dates for PostgreSQL. */

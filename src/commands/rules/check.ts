@@ -1,9 +1,9 @@
 import { relative } from 'node:path'
 import { Command } from 'commander'
-import { EnvelopeMapError, loadEnvelopeMap } from '../../core/envelope.ts'
+import { ENVELOPE_MAP, PROMISES, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../app/policy.ts'
+import { EnvelopeMapError, loadEnvelopeMap } from '../../core/event/envelope.ts'
 import { listFaults } from '../../core/rules/faults.ts'
 import { type FileReview, reviewRules } from '../../core/rules/review.ts'
-import { ENVELOPE_MAP, PROMISES, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../rule-files.ts'
 
 export const checkCommand = new Command('check')
   .description('check the rule table, its promises and the envelope map; name every fault at once')

@@ -3,10 +3,10 @@ import { stat } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { Command, Option } from 'commander'
+import { RULE_TABLE, readText, ruleTableOf } from '../../app/policy.ts'
 import { type Change, diffRuleTables, type RuleTableDiff } from '../../core/rules/diff.ts'
 import { diffToMarkdown } from '../../core/rules/diff-markdown.ts'
 import { describeDiff } from '../../core/rules/diff-text.ts'
-import { RULE_TABLE, readText, ruleTableOf } from '../../rule-files.ts'
 
 /** Changes that may be asked to fail. */
 const DIRECTIONS = {

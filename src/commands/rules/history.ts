@@ -1,9 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { loadDatabaseUrl } from '../../config.ts'
-import { parseInstant } from '../../instant.ts'
-import { type Activation, listActivations } from '../../postgres/activations.ts'
-import { readArchivedRuleTable } from '../../postgres/archive.ts'
-import { withDatabase } from '../../postgres/with-database.ts'
+import { loadDatabaseUrl } from '../../config/config.ts'
+import { withDatabase } from '../../postgres/connection/with-database.ts'
+import { type Activation, listActivations } from '../../postgres/write/activate-rule-table.ts'
+import { readArchivedRuleTable } from '../../postgres/write/archive.ts'
+import { parseInstant } from '../terminal/instant.ts'
 
 export const historyCommand = new Command('history')
   .description('say which rule tables were in force and since when, or show the one of a date')

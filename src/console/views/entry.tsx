@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import type { ExplainedDecision, ExplainedLogEntry } from '../../core/log-entry.ts'
+import type { ExplainedDecision, ExplainedLogEntry } from '../../core/log/log-entry.ts'
 import { describeSituation } from '../../core/rules/situations.ts'
 import { Badge, State, Time, Title, Value } from '../parts.tsx'
 import { hrefOf, type Route } from '../route.ts'

@@ -1,6 +1,6 @@
-import { CHANNELS } from '../../core/channel.ts'
-import { STATUSES } from '../../core/entry.ts'
-import { isLogLocator, type LogEntry } from '../../core/log-entry.ts'
+import { CHANNELS } from '../../core/decision/channel.ts'
+import { STATUSES } from '../../core/log/entry.ts'
+import { isLogLocator, type LogEntry } from '../../core/log/log-entry.ts'
 import {
   Badge,
   Choice,

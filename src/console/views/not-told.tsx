@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { type ExplainedNotTold, NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../../core/not-told.ts'
-import type { Page } from '../../core/shown.ts'
+import type { Page } from '../../core/console/shown.ts'
+import { type ExplainedNotTold, NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../../core/log/not-told.ts'
 import type { Query } from '../api.ts'
 import { Badge, Choice, Field, filledIn, More, Problem, Table, Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'

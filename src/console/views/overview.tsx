@@ -1,5 +1,10 @@
 import { useState } from 'preact/hooks'
-import { COUNT_WINDOW_NAMES, COUNT_WINDOWS, type CountWindow, type LogCounts } from '../../core/log-counts.ts'
+import {
+  COUNT_WINDOW_NAMES,
+  COUNT_WINDOWS,
+  type CountWindow,
+  type LogCounts,
+} from '../../core/log/log-counts.ts'
 import { Chart } from '../chart.tsx'
 import { Nothing, State, Table, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'

@@ -1,4 +1,4 @@
-import type { PreferenceHistory, StoredPreferences } from '../../core/preferences.ts'
+import type { PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
 import { Field, filledIn, State, Table, Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { go, type Visit } from '../session.ts'

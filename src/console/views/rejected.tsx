@@ -1,5 +1,5 @@
-import { REJECTIONS } from '../../core/event.ts'
-import type { ShownRejected } from '../../core/shown.ts'
+import type { ShownRejected } from '../../core/console/shown.ts'
+import { REJECTIONS } from '../../core/event/event.ts'
 import { Choice, Field, filledIn, More, Nothing, Problem, Table, Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { go, type Visit } from '../session.ts'

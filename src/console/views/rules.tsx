@@ -1,4 +1,4 @@
-import type { ShownRule, ShownRules } from '../../core/shown.ts'
+import type { ShownRule, ShownRules } from '../../core/console/shown.ts'
 import { Badge, State, Table, Time, Title, Value } from '../parts.tsx'
 import { counted, numberOf } from '../text.ts'
 import { useData } from '../use-data.ts'

@@ -1,6 +1,6 @@
-import { INVALID_PARTY } from '../decide.ts'
-import type { LogRow } from '../log-entry.ts'
-import { describeVerdict, type Verdict } from '../rules/verdict.ts'
+import { INVALID_PARTY } from '../decision/decide.ts'
+import { describeVerdict, type Verdict } from '../decision/verdict.ts'
+import type { LogRow } from '../log/log-entry.ts'
 import type { Difference } from './finding.ts'
 import { type Decisions, type Rebuilt, type ReplayedDecision, rebuild } from './rebuild.ts'
 

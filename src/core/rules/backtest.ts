@@ -1,9 +1,9 @@
-import type { Facts } from '../facts.ts'
-import { printable } from '../text.ts'
+import type { Facts } from '../decision/facts.ts'
+import { describeVerdict, type Verdict } from '../decision/verdict.ts'
+import { printable } from '../text/text.ts'
 import { decidedAlike } from './diff.ts'
 import { describeSituation, situationIndex } from './situations.ts'
 import type { RuleTable } from './table.ts'
-import { describeVerdict, type Verdict } from './verdict.ts'
 
 /** Events that were decided alike from the same facts. */
 export interface DecisionGroup {

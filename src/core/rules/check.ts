@@ -1,4 +1,4 @@
-import type { Facts } from '../facts.ts'
+import type { Facts } from '../decision/facts.ts'
 import { describeClasses, type EventClass } from './classes.ts'
 import type { Answer, Enumeration } from './enumerate.ts'
 import { firstMismatch } from './mismatch.ts'

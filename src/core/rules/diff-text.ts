@@ -1,7 +1,7 @@
+import { describeVerdict } from '../decision/verdict.ts'
 import { describeClasses } from './classes.ts'
 import type { Change, RuleTableDiff } from './diff.ts'
 import { describeSituation } from './situations.ts'
-import { describeVerdict } from './verdict.ts'
 
 /** Changes that one sentence tells of: same verdicts before and after, same event types. */
 export interface ChangeGroup {

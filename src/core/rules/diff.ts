@@ -1,8 +1,8 @@
+import type { Verdict } from '../decision/verdict.ts'
 import { type EventClass, foldEventTypes } from './classes.ts'
 import type { Rule } from './rule.ts'
 import { SITUATIONS, type Situation } from './situations.ts'
 import type { RuleTable } from './table.ts'
-import type { Verdict } from './verdict.ts'
 
 /** A situation that the two tables give to different verdicts, in all classes of event types where they are these. */
 export interface Change {

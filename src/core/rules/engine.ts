@@ -1,5 +1,5 @@
 import { Engine, type RuleProperties } from 'json-rules-engine'
-import type { Facts } from '../facts.ts'
+import type { Facts } from '../decision/facts.ts'
 import { type EventTypeCell, matchesEventType } from './event-types.ts'
 import type { Rule } from './rule.ts'
 

@@ -1,4 +1,4 @@
-import type { Facts } from '../facts.ts'
+import type { Facts } from '../decision/facts.ts'
 import { type EventClass, foldEventTypes } from './classes.ts'
 import { compileRules } from './engine.ts'
 import { matchesEventType } from './event-types.ts'

@@ -1,11 +1,11 @@
-import type { Facts } from '../facts.ts'
+import type { Facts } from '../decision/facts.ts'
+import { describeVerdict, type Verdict, verdictOf } from '../decision/verdict.ts'
 import { byWords } from './check.ts'
 import { foldEventTypes } from './classes.ts'
 import { firstMismatch } from './mismatch.ts'
 import type { RulePromise } from './promises.ts'
 import type { Rule } from './rule.ts'
 import { describeSituation, SITUATIONS, type Situation } from './situations.ts'
-import { describeVerdict, type Verdict, verdictOf } from './verdict.ts'
 
 export interface PromiseReport {
   /** Promises that are broken, with every situation they are broken in, and those that cover no situation at all. */

@@ -1,10 +1,10 @@
-import { CHANNELS } from '../channel.ts'
+import { CHANNELS } from '../decision/channel.ts'
+import { OUTCOMES } from '../decision/verdict.ts'
 import { oneOf, orAny, parseBecause, parseReason, parseRuleId } from './cells.ts'
 import { parseEventTypeCell } from './event-types.ts'
 import { RuleTableError } from './faults.ts'
 import { COLUMNS, type Column, type Rule } from './rule.ts'
 import { readSheet, type SheetRow } from './sheet.ts'
-import { OUTCOMES } from './verdict.ts'
 import { readWhen } from './when.ts'
 
 /**

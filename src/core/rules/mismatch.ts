@@ -1,4 +1,4 @@
-import type { Facts } from '../facts.ts'
+import type { Facts } from '../decision/facts.ts'
 import { matchesEventType } from './event-types.ts'
 import type { Column } from './rule.ts'
 import type { When } from './when.ts'

@@ -1,10 +1,10 @@
-import { CHANNELS, type Channel } from '../channel.ts'
+import { CHANNELS, type Channel } from '../decision/channel.ts'
+import { OUTCOMES } from '../decision/verdict.ts'
 import { oneOf, orAny, parsePromiseName, parseReason } from './cells.ts'
 import { type EventTypeCell, otherThan, parseEventTypeCell } from './event-types.ts'
 import { PromisesError } from './faults.ts'
 import type { Rule } from './rule.ts'
 import { readSheet, type SheetRow } from './sheet.ts'
-import { OUTCOMES } from './verdict.ts'
 import { readWhen, WHEN_COLUMNS, type When } from './when.ts'
 
 const COLUMNS = ['promise', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason'] as const
@@ -17,7 +17,7 @@ const EXPECTATIONS = [
 ]
 export type Expectation = (typeof EXPECTATIONS)[number]
 
-/** Something that the rule table must hold to in every situation it covers: one row of `rules/examples.csv`. */
+/** Something that the rule table must hold to in every situation it covers: one row of `rules/promises.csv`. */
 export interface RulePromise {
   /** The line in the file. */
   readonly row: number

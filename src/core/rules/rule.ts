@@ -1,5 +1,5 @@
-import type { Channel } from '../channel.ts'
-import type { Outcome } from './verdict.ts'
+import type { Channel } from '../decision/channel.ts'
+import type { Outcome } from '../decision/verdict.ts'
 import { WHEN_COLUMNS, type When } from './when.ts'
 
 /** The column headings of the rule table, for people, in their usual order. */

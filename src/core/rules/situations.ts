@@ -1,5 +1,5 @@
-import { CHANNELS, DEFAULT_CHANNEL } from '../channel.ts'
-import type { Facts } from '../facts.ts'
+import { CHANNELS, DEFAULT_CHANNEL } from '../decision/channel.ts'
+import type { Facts } from '../decision/facts.ts'
 
 /** One combination of fact values, for events of whatever type. */
 export type Situation = Omit<Facts, 'eventType'>

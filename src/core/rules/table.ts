@@ -1,11 +1,11 @@
-import type { Facts } from '../facts.ts'
+import type { Facts } from '../decision/facts.ts'
+import { type Verdict, verdictOf } from '../decision/verdict.ts'
 import { findFaults } from './check.ts'
 import { type Answer, enumerate } from './enumerate.ts'
 import { RuleTableError } from './faults.ts'
 import { loadRuleTable } from './load.ts'
 import type { Rule } from './rule.ts'
 import { describeSituation } from './situations.ts'
-import { type Verdict, verdictOf } from './verdict.ts'
 
 /** A rule table in force. */
 export interface RuleTable {

@@ -1,4 +1,4 @@
-import { didYouMean, nearest } from './nearest.ts'
+import { didYouMean, nearest } from '../text/nearest.ts'
 import type { Rule } from './rule.ts'
 
 /**

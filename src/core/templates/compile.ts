@@ -1,5 +1,5 @@
 import mustache from 'mustache'
-import { nearest } from '../rules/nearest.ts'
+import { nearest } from '../text/nearest.ts'
 import { EVENT_TYPES } from './event-types.ts'
 import { TemplateError, type TemplateFault } from './faults.ts'
 import { finish } from './finish.ts'

@@ -23,7 +23,7 @@ export const EXPRESSIONS = {
  */
 export function generateModule(byEventType: readonly SoundTemplate[], generic: SoundTemplate): string {
   const entries = byEventType.map((template) => `  [${quote(template.name)}, ${entry(template)}],\n`)
-  return `// Generated from templates/ by src/compile-templates.ts: edit those, then run make build.
+  return `// Generated from templates/ by src/build/compile-templates.ts: edit those, then run make build.
 import type { Template, Templates } from '../core/templates/template.ts'
 
 const byEventType = new Map<string, Template>([

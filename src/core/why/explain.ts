@@ -1,15 +1,15 @@
+import { describeVerdict } from '../decision/verdict.ts'
 import type {
   ExplainedDecision,
   ExplainedLogEntry,
   FollowedChange,
   RecordedDecision,
   RecordedLogEntry,
-} from '../log-entry.ts'
+} from '../log/log-entry.ts'
 import { firstMismatch } from '../rules/mismatch.ts'
 import type { Rule } from '../rules/rule.ts'
 import { describeSituation } from '../rules/situations.ts'
-import { describeVerdict } from '../rules/verdict.ts'
-import { printable } from '../text.ts'
+import { printable } from '../text/text.ts'
 import type { RulesOfOld } from './rules.ts'
 
 /** Says why a log entry is as it is, by the rules that were in force when each of its decisions was made. */

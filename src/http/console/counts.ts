@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { STATUSES } from '../../core/entry.ts'
-import { COUNT_WINDOW_NAMES, type CountWindow, type LogCounts } from '../../core/log-counts.ts'
-import type { App } from '../base.ts'
-import { problemBody } from '../problem.ts'
+import { STATUSES } from '../../core/log/entry.ts'
+import { COUNT_WINDOW_NAMES, type CountWindow, type LogCounts } from '../../core/log/log-counts.ts'
+import { problemBody } from '../problems/problem.ts'
+import type { App } from '../server/base.ts'
 import { share } from './share.ts'
 
 const seconds = z.number()

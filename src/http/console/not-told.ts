@@ -1,19 +1,19 @@
 import { z } from 'zod'
-import { CHANNELS } from '../../core/channel.ts'
-import type { LogPageRequest } from '../../core/log-entry.ts'
-import type { ExplainedNotTold, NotToldFilter, NotToldPage } from '../../core/not-told.ts'
-import type { App } from '../base.ts'
-import { cursors } from '../cursor.ts'
-import { identifier, instant, limit, time } from '../fields.ts'
-import { problemBody } from '../problem.ts'
-import { place } from '../routes/log.ts'
+import { CHANNELS } from '../../core/decision/channel.ts'
+import type { LogPageRequest } from '../../core/log/log-entry.ts'
+import type { ExplainedNotTold, NotToldFilter, NotToldPage } from '../../core/log/not-told.ts'
+import { problemBody } from '../problems/problem.ts'
+import { cursors } from '../request/cursor.ts'
+import { identifier, instant, limit, time } from '../request/fields.ts'
+import { position } from '../routes/log.ts'
+import type { App } from '../server/base.ts'
 
 export type ListNotTold = (
   filter: NotToldFilter,
   page: LogPageRequest,
 ) => Promise<NotToldPage<ExplainedNotTold>>
 
-const cursor = cursors('not-told', place)
+const cursor = cursors('not-told', position)
 
 const item = z.object({
   locator: z.string(),

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { App } from '../base.ts'
+import type { App } from '../server/base.ts'
 
 /** The console's page and what it loads, as `make build` made them. */
 export interface ConsolePage {

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import type { PreferenceChange, StoredPreferences } from '../../core/preferences.ts'
-import type { App } from '../base.ts'
-import { time } from '../fields.ts'
-import { problemBody } from '../problem.ts'
+import type { PreferenceChange, StoredPreferences } from '../../core/party/preferences.ts'
+import { problemBody } from '../problems/problem.ts'
+import { time } from '../request/fields.ts'
 import { copy, params, shown } from '../routes/preferences.ts'
+import type { App } from '../server/base.ts'
 
 /** Reads what a party prefers, and what it preferred. */
 export interface PreferenceReader {

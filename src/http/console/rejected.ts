@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { REJECTIONS } from '../../core/event.ts'
-import type { RejectedHead, RejectedPage } from '../../core/rejected.ts'
-import type { ShownRejected } from '../../core/shown.ts'
-import type { App } from '../base.ts'
-import { cursors } from '../cursor.ts'
-import { identifier, limit, time } from '../fields.ts'
-import { problemBody } from '../problem.ts'
+import type { ShownRejected } from '../../core/console/shown.ts'
+import { REJECTIONS } from '../../core/event/event.ts'
+import type { RejectedHead, RejectedPage } from '../../core/event/rejected-message.ts'
+import { problemBody } from '../problems/problem.ts'
+import { cursors } from '../request/cursor.ts'
+import { identifier, limit, time } from '../request/fields.ts'
+import type { App } from '../server/base.ts'
 
 export interface RejectedQuery {
   readonly topic: string | null

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { App } from '../base.ts'
-import { unavailable } from '../errors.ts'
-import { problemBody } from '../problem.ts'
+import { unavailable } from '../problems/error-handler.ts'
+import { problemBody } from '../problems/problem.ts'
+import type { App } from '../server/base.ts'
 
 /** Whether the service can do its work, and if not, why: text for operators, shown to anyone who asks. */
 export type Readiness = { ready: true } | { ready: false; reason: string }

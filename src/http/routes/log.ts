@@ -1,19 +1,19 @@
 import { z } from 'zod'
-import { CHANNELS } from '../../core/channel.ts'
-import { STATUSES } from '../../core/entry.ts'
-import { PARTY_STATES } from '../../core/facts.ts'
+import { CHANNELS } from '../../core/decision/channel.ts'
+import { PARTY_STATES } from '../../core/decision/facts.ts'
+import { OUTCOMES } from '../../core/decision/verdict.ts'
+import { STATUSES } from '../../core/log/entry.ts'
 import {
   type ExplainedLogEntry,
   isLogLocator,
   type LogFilter,
   type LogPage,
   type LogPageRequest,
-} from '../../core/log-entry.ts'
-import { OUTCOMES } from '../../core/rules/verdict.ts'
-import type { App } from '../base.ts'
-import { cursors } from '../cursor.ts'
-import { identifier, instant, limit, time } from '../fields.ts'
-import { ProblemError, problemBody } from '../problem.ts'
+} from '../../core/log/log-entry.ts'
+import { ProblemError, problemBody } from '../problems/problem.ts'
+import { cursors } from '../request/cursor.ts'
+import { identifier, instant, limit, time } from '../request/fields.ts'
+import type { App } from '../server/base.ts'
 
 /** Reads the notification log. Both reject where the database fails. */
 export interface LogEntries {
@@ -71,8 +71,11 @@ const decision = z.object({
 /** PostgreSQL has no year 0. */
 const YEAR_KNOWN = /^(?!0000)/
 /** Where a page of log entries ended. */
-export const place = z.object({ createdAt: time.regex(YEAR_KNOWN), locator: identifier.startsWith('NTF-') })
-const cursor = cursors('log', place)
+export const position = z.object({
+  createdAt: time.regex(YEAR_KNOWN),
+  locator: identifier.startsWith('NTF-'),
+})
+const cursor = cursors('log', position)
 
 const query = z.strictObject({
   partyLocator: identifier.optional(),

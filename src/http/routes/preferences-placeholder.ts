@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { App } from '../base.ts'
-import { parseJson } from '../json.ts'
-import { ProblemError } from '../problem.ts'
+import { ProblemError } from '../problems/problem.ts'
+import { parseJson } from '../request/json.ts'
+import type { App } from '../server/base.ts'
 
 /**
  * The version-2 placeholders (specification): `GET /preferences` is an empty object, `PUT /preferences` returns its

@@ -1,13 +1,17 @@
 import { z } from 'zod'
-import { CHANNELS, DEFAULT_CHANNEL } from '../../core/channel.ts'
-import { IDENTIFIER_LENGTH_MAX, isPartyLocator } from '../../core/event.ts'
-import type { PreferencesPage, PreferencesPageRequest, StoredPreferences } from '../../core/preferences.ts'
-import { subjectOf } from '../auth.ts'
-import type { App } from '../base.ts'
-import { cursors } from '../cursor.ts'
-import { limit, text } from '../fields.ts'
-import { parseJson } from '../json.ts'
-import { ProblemError, problemBody } from '../problem.ts'
+import { CHANNELS, DEFAULT_CHANNEL } from '../../core/decision/channel.ts'
+import { IDENTIFIER_LENGTH_MAX, isPartyLocator } from '../../core/event/event.ts'
+import type {
+  PreferencesPage,
+  PreferencesPageRequest,
+  StoredPreferences,
+} from '../../core/party/preferences.ts'
+import { subjectOf } from '../auth/tokens.ts'
+import { ProblemError, problemBody } from '../problems/problem.ts'
+import { cursors } from '../request/cursor.ts'
+import { limit, text } from '../request/fields.ts'
+import { parseJson } from '../request/json.ts'
+import type { App } from '../server/base.ts'
 
 /** Reads and writes preferences. All reject where the database fails. */
 export interface PreferencesStore {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { z } from 'zod'
-import type { App } from '../base.ts'
+import type { App } from '../server/base.ts'
 
 const BODY_BYTES_MAX = 64 * 1024
 const BODY_TIMEOUT_MS = 2_000

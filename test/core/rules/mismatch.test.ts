@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Facts } from '../../../src/core/facts.ts'
+import type { Facts } from '../../../src/core/decision/facts.ts'
 import { loadRuleTable } from '../../../src/core/rules/load.ts'
 import { firstMismatch } from '../../../src/core/rules/mismatch.ts'
 import type { Rule } from '../../../src/core/rules/rule.ts'

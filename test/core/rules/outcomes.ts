@@ -1,7 +1,7 @@
+import { describeVerdict, verdictOf } from '../../../src/core/decision/verdict.ts'
 import type { EventClass } from '../../../src/core/rules/classes.ts'
 import { type Answer, enumerate } from '../../../src/core/rules/enumerate.ts'
 import { describeSituation } from '../../../src/core/rules/situations.ts'
-import { describeVerdict, verdictOf } from '../../../src/core/rules/verdict.ts'
 import { tableOf } from './default-table.ts'
 
 /** One line for each situation of event types that no rule names; of all others, those that differ from them. */

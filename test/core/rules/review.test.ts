@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { verdictOf } from '../../../src/core/decision/verdict.ts'
 import { loadRuleTable } from '../../../src/core/rules/load.ts'
 import { firstMismatch } from '../../../src/core/rules/mismatch.ts'
 import { reviewRules } from '../../../src/core/rules/review.ts'
 import { describeSituation, SITUATIONS } from '../../../src/core/rules/situations.ts'
-import { verdictOf } from '../../../src/core/rules/verdict.ts'
 import { EVENT_TYPES } from '../../../src/core/templates/event-types.ts'
 import { above, DEFAULT_ROWS, HEADINGS } from './default-table.ts'
 
-const PROMISES = readFileSync(new URL('worked-changes/before.examples.csv', import.meta.url), 'utf8')
+const PROMISES = readFileSync(new URL('worked-changes/before.promises.csv', import.meta.url), 'utf8')
 const [PROMISE_HEADINGS] = PROMISES.split('\n')
 
 function review(rows: readonly string[], promises: readonly string[] | null = null) {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Facts } from '../../../src/core/facts.ts'
+import type { Facts } from '../../../src/core/decision/facts.ts'
 import { RuleTableError } from '../../../src/core/rules/faults.ts'
 import { above, DEFAULT_ROWS, tableOf } from './default-table.ts'
 

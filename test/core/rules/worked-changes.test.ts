@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import type { Facts } from '../../../src/core/facts.ts'
+import type { Facts } from '../../../src/core/decision/facts.ts'
 import { diffRuleTables } from '../../../src/core/rules/diff.ts'
 import { describeDiff } from '../../../src/core/rules/diff-text.ts'
 import { reviewRules } from '../../../src/core/rules/review.ts'
@@ -45,14 +45,14 @@ t.test('each page section has its change', async (t) => {
 for (const [index, { file, title, says }] of changes.entries()) {
   t.test(`"${title}" passes every check and does what the page says`, async (t) => {
     const section = sections[index] ?? ''
-    const after = [...read(file).split('\n'), ...read(`${file}.examples`).split('\n')]
+    const after = [...read(file).split('\n'), ...read(`${file}.promises`).split('\n')]
     const rows = [...section.matchAll(/```csv\n(.*?)\n```/gs)].flatMap(
       ([, block]) => block?.split('\n') ?? [],
     )
     t.not(rows.length, 0)
     for (const row of rows) t.ok(after.includes(row), row)
 
-    const { table, promises } = await reviewRules(read(file), read(`${file}.examples`), EVENT_TYPES)
+    const { table, promises } = await reviewRules(read(file), read(`${file}.promises`), EVENT_TYPES)
     t.strictSame([...table.faults, ...table.warnings, ...promises.faults, ...promises.warnings], [])
 
     const diff = diffRuleTables(before, await tableOf(file))
@@ -79,7 +79,7 @@ t.test('a critical type ignores the opt-out, and breaks the promise of it in the
   const { decide } = await tableOf('critical-type')
   t.equal(decide(decision({ optedOut: true })).outcome, 'SEND')
   t.equal(decide(decision({ optedOut: true, eventType: 'invoice.paid' })).outcome, 'SKIP')
-  const { promises } = await reviewRules(read('critical-type'), read('before.examples'), EVENT_TYPES)
+  const { promises } = await reviewRules(read('critical-type'), read('before.promises'), EVENT_TYPES)
   t.equal(promises.faults.length, 1)
   t.match(
     promises.faults[0],

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { finished } from 'node:stream/promises'
 import t from 'tap'
-import { createHttp } from '../../../src/http/server.ts'
+import { createHttp } from '../../../src/http/server/server.ts'
 import { dependencies } from '../fixture.ts'
 
 const reject = () => Promise.reject(new Error('the database is down'))

@@ -1,4 +1,4 @@
-import type { Channel } from '../../../src/core/channel.ts'
+import type { Channel } from '../../../src/core/decision/channel.ts'
 
 /** Locators of parties; what policy administration says of one follows from the beginning of its name. */
 const numbered = (prefix: string, count: number) =>

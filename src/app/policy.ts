@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { type EnvelopeMap, loadEnvelopeMap } from '../core/event/envelope.ts'
+import { PromisesError, RuleTableError } from '../core/rules/faults.ts'
+import { keepPromises } from '../core/rules/keep-promises.ts'
+import { loadPromises } from '../core/rules/promises.ts'
+import { createRuleTable, type RuleTable } from '../core/rules/table.ts'
+import { findUnknownEventTypes } from '../core/rules/warnings.ts'
+import { templates } from '../generated/templates.ts'
+
+/** The rule table that is served. */
+export const RULE_TABLE = inRules('dispatch.csv')
+/** What it promises. */
+export const PROMISES = inRules('promises.csv')
+/** Where producers put things. */
+export const ENVELOPE_MAP = inRules('envelope.json')
+
+export const TEMPLATE_EVENT_TYPES: readonly string[] = [...templates.byEventType.keys()]
+
+/** A file that is to be read and cannot be. */
+export class UnreadableFileError extends Error {}
+
+/** What is served, as it was reviewed. */
+export interface Policy {
+  readonly ruleTable: RuleTable
+  readonly envelopeMap: EnvelopeMap
+  /** What may be meant so, or be a slip. */
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Reads what is to be served. Throws RuleTableError, PromisesError EnvelopeMapError or UnreadableFileError. A table that
+ * breaks a promise is refused like any other bad one: events can wait, but a message cannot be called back.
+ */
+export async function readPolicy(): Promise<Policy> {
+  const ruleTable = await ruleTableOf(await readText(RULE_TABLE))
+  const { rules, decide } = ruleTable
+  const promises = loadPromises(await readText(PROMISES), rules)
+  const ruleOfId = new Map(rules.map((rule) => [rule.id, rule]))
+  const { faults } = keepPromises(promises, rules, (facts) => ruleOfId.get(decide(facts).ruleId) ?? null)
+  if (faults.length > 0) throw new PromisesError(faults)
+  return {
+    ruleTable,
+    envelopeMap: loadEnvelopeMap(await readText(ENVELOPE_MAP)),
+    warnings: findUnknownEventTypes(rules, TEMPLATE_EVENT_TYPES).map((warning) => `rule table, ${warning}`),
+  }
+}
+
+/** Throws UnreadableFileError. */
+export async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new UnreadableFileError(
+      `${file} cannot be read: ${code === 'ENOENT' ? 'there is no such file' : message}`,
+    )
+  }
+}
+
+/** A rule table of any time and place. Throws RuleTableError under that name. */
+export async function ruleTableOf(csvText: string, name?: string): Promise<RuleTable> {
+  try {
+    return await createRuleTable(csvText, TEMPLATE_EVENT_TYPES, sha256)
+  } catch (error) {
+    throw error instanceof RuleTableError ? new RuleTableError(error.faults, name) : error
+  }
+}
+
+function inRules(name: string): string {
+  return fileURLToPath(new URL(`../../rules/${name}`, import.meta.url))
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

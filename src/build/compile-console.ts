@@ -1,0 +1,66 @@
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { build } from 'esbuild'
+
+/*
+ * A step of `make build`: node src/build/compile-console.ts [folder to write]
+ * Bundles the console into files whose names change with what they hold, and the page that loads them. Files are left as
+ * they are where they would not change.
+ */
+const root = join(import.meta.dirname, '..')
+const [target = join(root, 'generated/console')] = process.argv.slice(2)
+
+const { outputFiles } = await build({
+  entryPoints: [join(root, 'console/main.tsx'), join(root, 'console/icon.svg')],
+  loader: { '.svg': 'copy' },
+  entryNames: '[name]-[hash]',
+  outdir: target,
+  write: false,
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  target: 'es2022',
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  legalComments: 'eof',
+  logLevel: 'warning',
+})
+const files = new Map(outputFiles.map(({ path, text }) => [basename(path), text]))
+files.set('index.html', page([...files.keys()]))
+
+await mkdir(target, { recursive: true })
+const found = await readdir(target)
+for (const name of found) if (!files.has(name)) await rm(join(target, name), { recursive: true })
+let isWritten = false
+for (const [name, text] of files) {
+  const file = join(target, name)
+  if (found.includes(name) && (await readFile(file, 'utf8')) === text) continue
+  await writeFile(file, text)
+  isWritten = true
+}
+const sizeKb = Math.ceil([...files.values()].reduce((sum, { length }) => sum + length, 0) / 1_000)
+process.stdout.write(`console: ${sizeKb} kB, ${isWritten ? 'written' : 'no change'}\n`)
+
+/** Its paths are relative to `/console`, so that a proxy may put it anywhere. */
+function page(names: readonly string[]): string {
+  const links = names.map((name) => {
+    if (name.endsWith('.css')) return `<link rel="stylesheet" href="console/${name}">`
+    if (name.endsWith('.svg')) return `<link rel="icon" href="console/${name}">`
+    return `<script type="module" src="console/${name}"></script>`
+  })
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Notifications console</title>
+${links.join('\n')}
+</head>
+<body>
+<div id="root"></div>
+<noscript>The console needs JavaScript.</noscript>
+</body>
+</html>
+`
+}

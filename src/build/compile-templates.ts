@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { compileTemplates, type TemplateFile } from '../core/templates/compile.ts'
+import { TemplateError } from '../core/templates/faults.ts'
+
+/*
+ * A step of `make build`: node src/build/compile-templates.ts [folder of templates] [module to write]
+ * The module is left as it is where it would not change, so that its time tells when the templates did.
+ */
+const root = join(import.meta.dirname, '../..')
+const [folder = join(root, 'templates'), target = join(root, 'src/generated/templates.ts')] =
+  process.argv.slice(2)
+
+try {
+  const files = readFiles(folder)
+  const { module } = compileTemplates(files, { sha256 })
+  const written = writeIfChanged(target, module)
+  process.stdout.write(`templates: ${files.length} compiled, ${written ? 'module written' : 'no change'}\n`)
+} catch (error) {
+  if (!(error instanceof TemplateError)) throw error
+  process.stderr.write(`${error.message}\n`)
+  process.exitCode = 1
+}
+
+function readFiles(folder: string): TemplateFile[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.name.startsWith('.'))
+    .map(({ name }) => ({ name, text: readFileSync(join(folder, name), 'utf8') }))
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text, 'utf8').digest('hex')
+}
+
+function writeIfChanged(file: string, text: string): boolean {
+  if (readIfThere(file) === text) return false
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+  return true
+}
+
+function readIfThere(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}

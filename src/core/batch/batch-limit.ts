@@ -1,0 +1,36 @@
+import type { Contact } from '../party/contact.ts'
+
+const START_COUNT = 100
+const COUNT_MIN = 25
+
+export interface BatchLimit {
+  /** Messages that a batch may have at present. */
+  count(): number
+  /** Notes what a look-up came to, made while policy administration was not known to be down, and how long it took. */
+  note(contacts: ReadonlyMap<string, Contact>, tookMs: number): void
+}
+
+/**
+ * Keeps batches as large as policy administration is quick: the parties of all partitions queue for the same connections,
+ * and whoever is not asked within the deadline fails. Starts small, grows while look-ups take little of the deadline, and
+ * shrinks where not all could be asked. A look-up that took all of it with everyone asked waited for a party that hangs:
+ * smaller batches would only wait the more often.
+ */
+export function createBatchLimit(countMax: number, deadlineMs: number): BatchLimit {
+  let limit = Math.min(START_COUNT, countMax)
+  return {
+    count: () => limit,
+    note: (contacts, tookMs) => {
+      if (contacts.size === 0) return
+      if (hasUnasked(contacts)) limit = Math.min(countMax, Math.max(COUNT_MIN, Math.floor(limit / 2)))
+      else if (tookMs < deadlineMs / 4 || tookMs >= deadlineMs) {
+        limit = Math.min(countMax, Math.ceil(limit * 1.5))
+      }
+    },
+  }
+}
+
+function hasUnasked(contacts: ReadonlyMap<string, Contact>): boolean {
+  for (const contact of contacts.values()) if (contact.state === 'unresolved' && contact.unasked) return true
+  return false
+}

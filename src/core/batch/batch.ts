@@ -1,0 +1,45 @@
+import type { Rejection } from '../event/event.ts'
+import type { Message } from '../event/message.ts'
+import type { Entry } from '../log/entry.ts'
+import type { Fingerprint } from './checkpoint.ts'
+
+/** A run of messages of one partition, in offset order, at most BATCH_MAX of them. */
+export interface Batch extends BatchRange {
+  readonly messages: readonly Message[]
+}
+
+interface BatchRange {
+  readonly topic: string
+  readonly partition: number
+  /** The checkpoint that we believe in force; anything else means that another consumer took over. */
+  readonly heldOffset: bigint
+  /** The checkpoint once the batch is committed. */
+  readonly nextOffset: bigint
+  /** The last message at or before it; null where there was none. */
+  readonly lastMessage: Fingerprint | null
+}
+
+/** A message that is no event, and why. */
+export interface RejectedMessage {
+  readonly message: Message
+  readonly rejection: Rejection
+}
+
+/** A batch whose events are decided, ready to be written. */
+export interface DecidedBatch extends BatchRange {
+  readonly ruleTableRevision: string
+  /** Ordered by event id, each event id once. */
+  readonly entries: readonly Entry[]
+  readonly rejected: readonly RejectedMessage[]
+  /** The messages of the batch that are this event, the one behind its entry first, in case the database refuses its row. */
+  readonly messagesOf: (eventId: string) => readonly Message[]
+}
+
+export type CommitResult =
+  | {
+      readonly kind: 'committed'
+      readonly inserted: readonly Entry[]
+      readonly rejected: readonly RejectedMessage[]
+    }
+  /** Another consumer moved the checkpoint: nothing was written, nothing sent. */
+  | { readonly kind: 'moved'; readonly checkpoint: bigint }

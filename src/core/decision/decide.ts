@@ -1,0 +1,87 @@
+import type { Contact } from '../party/contact.ts'
+import type { Preferences } from '../party/preferences.ts'
+import { DEFAULT_CHANNEL } from './channel.ts'
+import type { Facts } from './facts.ts'
+import type { Verdict } from './verdict.ts'
+
+/** Who an event or a log entry is for. A null locator names nobody; `invalid` says that it named an impossible one. */
+export interface Recipient {
+  readonly partyLocator: string | null
+  readonly invalid: boolean
+}
+
+/** The failure reason of an event that names an impossible party; the rule table knows only that there is none. */
+export const INVALID_PARTY = 'invalid party locator'
+
+/** What is to be done with an event and why. Everything in it may be stored. */
+export interface Decision extends Verdict {
+  readonly facts: Facts
+  /** The text for `failure_reason`; null on SEND. */
+  readonly failureReason: string | null
+  readonly preferenceChangeId: string | null
+}
+
+/**
+ * Decides one event. `contact` is undefined where nobody was looked up because the event names no party;
+ * `preferences` is undefined where the party has none.
+ */
+export function decide(
+  verdictOf: (facts: Facts) => Verdict,
+  eventType: string,
+  recipient: Recipient,
+  contact: Contact | undefined,
+  preferences: Preferences | undefined,
+): Decision {
+  const facts = factsOf(eventType, recipient, contact, preferences)
+  const verdict = verdictOf(facts)
+  return {
+    ...verdict,
+    facts,
+    failureReason: failureReason(verdict, recipient, contact),
+    preferenceChangeId: preferences?.changeId ?? null,
+  }
+}
+
+function factsOf(
+  eventType: string,
+  recipient: Recipient,
+  contact: Contact | undefined,
+  preferences: Preferences | undefined,
+): Facts {
+  if (recipient.partyLocator === null) {
+    return {
+      eventType,
+      party: 'missing',
+      optedOut: false,
+      preferredChannel: DEFAULT_CHANNEL,
+      emailOnFile: null,
+      phoneOnFile: null,
+    }
+  }
+  if (contact === undefined) throw new Error(`no contact was looked up for ${recipient.partyLocator}`)
+  const found = contact.state === 'found'
+  return {
+    eventType,
+    party: contact.state,
+    optedOut: preferences?.optedOutEvents.has(eventType) ?? false,
+    preferredChannel: preferences?.preferredChannel ?? DEFAULT_CHANNEL,
+    emailOnFile: found ? contact.email !== null : null,
+    phoneOnFile: found ? contact.phone !== null : null,
+  }
+}
+
+function failureReason(verdict: Verdict, recipient: Recipient, contact: Contact | undefined): string | null {
+  switch (verdict.outcome) {
+    case 'SEND':
+      return null
+    case 'SKIP':
+      // The table knows one situation for both ways of naming nobody; the log tells them apart.
+      return recipient.invalid ? INVALID_PARTY : (verdict.reason ?? verdict.ruleId)
+    case 'FAIL': {
+      const reason = verdict.reason ?? verdict.ruleId
+      return contact?.state === 'unresolved' ? `${reason}: ${contact.error}` : reason
+    }
+    default:
+      return verdict.outcome satisfies never
+  }
+}

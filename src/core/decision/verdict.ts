@@ -1,0 +1,32 @@
+import type { Rule } from '../rules/rule.ts'
+import type { Situation } from '../rules/situations.ts'
+import type { Channel } from './channel.ts'
+
+/** What a rule does with an event. */
+export const OUTCOMES = ['SEND', 'SKIP', 'FAIL'] as const
+export type Outcome = (typeof OUTCOMES)[number]
+
+/** What the rule table says of one situation. `channel` is the rule's "send by", else the preferred one. */
+export interface Verdict {
+  readonly ruleId: string
+  readonly outcome: Outcome
+  readonly channel: Channel
+  /** Short text for `failure_reason`; null where the rule gives none (a SEND). */
+  readonly reason: string | null
+}
+
+/** What a rule says of a situation in which it applies. */
+export function verdictOf(rule: Rule, situation: Situation): Verdict {
+  return {
+    ruleId: rule.id,
+    outcome: rule.outcome,
+    channel: rule.sendBy ?? situation.preferredChannel,
+    reason: rule.reason,
+  }
+}
+
+/** What is done, in words: "SEND by EMAIL", "SKIP (party not found)". */
+export function describeVerdict({ outcome, channel, reason }: Verdict): string {
+  if (outcome === 'SEND') return `SEND by ${channel}`
+  return reason === null ? outcome : `${outcome} (${reason})`
+}

@@ -1,0 +1,122 @@
+import { didYouMean, nearest } from '../text/nearest.ts'
+
+/** What producers may put elsewhere in the envelope; all must be mapped. */
+const FIELDS = ['partyLocator', 'locator', 'reason'] as const
+type Field = (typeof FIELDS)[number]
+
+/**
+ * Where the envelope carries what. Each function returns whatever value is there, undefined where nothing is, and
+ * looks at own properties only. None throws, whatever the JSON.
+ */
+export type EnvelopeMap = Readonly<Record<Field, (envelope: object) => unknown>>
+
+/** An envelope map that cannot be used. Carries all its faults. */
+export class EnvelopeMapError extends Error {
+  readonly faults: readonly string[]
+
+  constructor(faults: readonly string[]) {
+    const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`
+    super(`the envelope map has ${count}:\n${faults.map((fault) => `  ${fault}`).join('\n')}`)
+    this.name = 'EnvelopeMapError'
+    this.faults = faults
+  }
+}
+
+/** Reads an envelope map: a JSON object with one JSON Pointer (RFC 6901) for each field. Throws EnvelopeMapError. */
+export function loadEnvelopeMap(jsonText: string): EnvelopeMap {
+  const json = parseObject(jsonText)
+  const faults = [...keyFaults(json, jsonText)]
+  const fieldOfPointer = new Map<string, Field>()
+  const read = (field: Field): readonly string[] => {
+    const pointer = json[field]
+    const fault = pointer === undefined ? null : pointerFault(pointer)
+    if (fault !== null) faults.push(`"${field}": ${fault}`)
+    if (typeof pointer !== 'string') return []
+    const other = fieldOfPointer.get(pointer)
+    if (other !== undefined) faults.push(`"${field}": "${pointer}" is already the pointer of "${other}"`)
+    fieldOfPointer.set(pointer, field)
+    return parsePointer(pointer)
+  }
+  const tokens = { partyLocator: read('partyLocator'), locator: read('locator'), reason: read('reason') }
+  if (faults.length > 0) throw new EnvelopeMapError(faults)
+  return {
+    partyLocator: (envelope) => valueAt(envelope, tokens.partyLocator),
+    locator: (envelope) => valueAt(envelope, tokens.locator),
+    reason: (envelope) => valueAt(envelope, tokens.reason),
+  }
+}
+
+function parseObject(jsonText: string): Record<string, unknown> {
+  let json: unknown
+  try {
+    json = JSON.parse(jsonText.replace(/^\uFEFF/, ''))
+  } catch (error) {
+    throw new EnvelopeMapError([`it is not JSON: ${(error as Error).message}`])
+  }
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
+    throw new EnvelopeMapError(['it is not a JSON object'])
+  }
+  return Object.assign(Object.create(null), json)
+}
+
+function keyFaults(json: Record<string, unknown>, jsonText: string): string[] {
+  const fields: readonly string[] = FIELDS
+  const keys = keysInText(jsonText)
+  return [
+    ...Object.keys(json)
+      .filter((key) => !fields.includes(key))
+      .map(
+        (key) =>
+          `"${key}" is not a field: the fields are ${FIELDS.join(', ')}${didYouMean(nearest(key, FIELDS))}`,
+      ),
+    ...fields
+      .filter((field) => keys.filter((key) => key === field).length > 1)
+      .map((field) => `"${field}" is there twice`),
+    ...fields.filter((field) => !(field in json)).map((field) => `"${field}" is missing`),
+  ]
+}
+
+/** JSON.parse keeps the last of equal keys silently. `jsonText` is valid JSON: a string before a colon is a key. */
+function keysInText(jsonText: string): string[] {
+  const strings = jsonText.matchAll(/("(?:[^"\\]|\\.)*")(\s*:)?/g)
+  return [...strings]
+    .filter(([, , colon]) => colon !== undefined)
+    .map(([, text]) => JSON.parse(text as string))
+}
+
+function pointerFault(pointer: unknown): string | null {
+  if (typeof pointer !== 'string') return `${JSON.stringify(pointer)} is not a string`
+  if (!pointer.startsWith('/'))
+    return `"${pointer}" is not a JSON Pointer to a field: it must start with "/"${didYouMean(asPointer(pointer))}`
+  if (/~(?![01])/.test(pointer)) {
+    return `"${pointer}" is not a JSON Pointer: write "~0" for "~" and "~1" for "/" within a name`
+  }
+  return null
+}
+
+/** The pointer meant by a plain path, a JSONPath or a URI fragment, such as payload.reason, $.payload.reason, #/reason. */
+function asPointer(text: string): string | null {
+  const path = text.replace(/^[#$][./]?/, '')
+  const names = path.includes('/') ? path.split('/') : path.split('.')
+  return names.every((name) => /^[\w-]+$/.test(name)) ? `/${names.join('/')}` : null
+}
+
+function parsePointer(pointer: string): string[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
+}
+
+/** `length` is an own property of an array, but no element. */
+const ARRAY_INDEX = /^(?:0|[1-9][0-9]*)$/
+
+function valueAt(envelope: object, tokens: readonly string[]): unknown {
+  let value: unknown = envelope
+  for (const token of tokens) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, token)) return undefined
+    if (Array.isArray(value) && !ARRAY_INDEX.test(token)) return undefined
+    value = (value as Record<string, unknown>)[token]
+  }
+  return value
+}

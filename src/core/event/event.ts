@@ -1,0 +1,130 @@
+import { storable } from '../text/text.ts'
+import type { EnvelopeMap } from './envelope.ts'
+import type { Message } from './message.ts'
+import { traceParentOf } from './trace-parent.ts'
+
+/** Longest `eventId`, `eventType` and party locator, in UTF-16 code units: well within a B-tree key. */
+export const IDENTIFIER_LENGTH_MAX = 255
+
+/** Largest value of an event, in bytes: what a compressed batch of 1 MB unpacks to must still fit into one statement. */
+export const VALUE_BYTES_MAX = 16 * 1024 * 1024
+
+/** A message that is an event, however odd the rest of it is. */
+export interface Event {
+  readonly eventId: string
+  readonly eventType: string
+  /** Null where the event names no party, or names one that no party can have (`partyLocatorInvalid`). */
+  readonly partyLocator: string | null
+  readonly partyLocatorInvalid: boolean
+  /** What the message is about; the party locator where the event has none. */
+  readonly locator: string
+  readonly reason: string | null
+  /** From the `traceparent` header: 32 hexadecimal digits. */
+  readonly traceId: string | null
+}
+
+/** Why a message is no event. The code is also the metric label. */
+export const REJECTIONS = {
+  empty: 'the message has no value',
+  'too-large': 'the value has',
+  'not-utf8': 'the value is not valid UTF-8',
+  'not-json': 'the value is not valid JSON',
+  'not-object': 'the value is JSON, but not an object',
+  'event-id': 'eventId',
+  'event-type': 'eventType',
+  'refused-by-database': 'the database refuses the row',
+} as const
+export type RejectionCode = keyof typeof REJECTIONS
+
+export interface Rejection {
+  readonly code: RejectionCode
+  /** For people; may quote nothing of the message but the kind of what was found. */
+  readonly error: string
+}
+
+export type Parsed =
+  | { readonly kind: 'event'; readonly event: Event }
+  | { readonly kind: 'rejection'; readonly rejection: Rejection }
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/**
+ * Turns a message into an event, or into the reason why it is none. Never throws: only a missing or invalid
+ * `eventId` or `eventType` (or a value that is no JSON object) makes a message no event.
+ */
+export function parseEvent(message: Message, envelopeMap: EnvelopeMap): Parsed {
+  if (message.value === null || message.value.length === 0) return rejected('empty')
+  if (message.value.length > VALUE_BYTES_MAX)
+    return rejected('too-large', `${message.value.length} bytes, more than ${VALUE_BYTES_MAX}`)
+  let text: string
+  try {
+    text = utf8.decode(message.value)
+  } catch {
+    return rejected('not-utf8')
+  }
+  let envelope: unknown
+  try {
+    envelope = JSON.parse(text)
+  } catch {
+    return rejected('not-json')
+  }
+  if (typeof envelope !== 'object' || envelope === null || Array.isArray(envelope))
+    return rejected('not-object')
+
+  const eventId = own(envelope, 'eventId')
+  const eventIdFault = identifierFault(eventId)
+  if (eventIdFault !== null) return rejected('event-id', eventIdFault)
+  const eventType = own(envelope, 'eventType')
+  const eventTypeFault = identifierFault(eventType)
+  if (eventTypeFault !== null) return rejected('event-type', eventTypeFault)
+
+  const named = envelopeMap.partyLocator(envelope)
+  const absent = named === undefined || named === null
+  const valid = !absent && isPartyLocator(named)
+  return {
+    kind: 'event',
+    event: {
+      eventId: eventId as string,
+      eventType: eventType as string,
+      partyLocator: valid ? (named as string) : null,
+      partyLocatorInvalid: !absent && !valid,
+      locator: scalar(envelopeMap.locator(envelope)) ?? (valid ? (named as string) : ''),
+      reason: scalar(envelopeMap.reason(envelope)),
+      traceId: traceParentOf(message)?.traceId ?? null,
+    },
+  }
+}
+
+function rejected(code: RejectionCode, fault?: string): Parsed {
+  const error = fault === undefined ? REJECTIONS[code] : `${REJECTIONS[code]} ${fault}`
+  return { kind: 'rejection', rejection: { code, error } }
+}
+
+function own(object: object, key: string): unknown {
+  return Object.hasOwn(object, key) ? (object as Record<string, unknown>)[key] : undefined
+}
+
+function identifierFault(value: unknown): string | null {
+  if (value === undefined) return 'is missing'
+  if (typeof value !== 'string')
+    return `is not a string but ${value === null ? 'null' : `of type ${typeof value}`}`
+  if (value === '') return 'is empty'
+  if (value.length > IDENTIFIER_LENGTH_MAX) {
+    return `has ${value.length} characters, more than ${IDENTIFIER_LENGTH_MAX}`
+  }
+  if (value.includes('\0')) return 'contains NUL'
+  if (!value.isWellFormed()) return 'contains a lone surrogate'
+  return null
+}
+
+/** `.` and `..` are no party locators: no URL can carry them as one path segment. */
+export function isPartyLocator(value: unknown): value is string {
+  return identifierFault(value) === null && value !== '.' && value !== '..'
+}
+
+/** Text to insert into a message. Producers also send numbers where one would expect text. */
+function scalar(value: unknown): string | null {
+  if (typeof value === 'string') return value === '' ? null : storable(value)
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  return null
+}

@@ -1,0 +1,83 @@
+import type { Channel } from '../decision/channel.ts'
+import type { Decision } from '../decision/decide.ts'
+import type { Outcome } from '../decision/verdict.ts'
+import type { Event } from '../event/event.ts'
+import type { Contact } from '../party/contact.ts'
+import { render } from '../templates/render.ts'
+import type { Template, Templates, Variables } from '../templates/template.ts'
+
+/** The specification's NotificationStatus. */
+export const STATUSES = ['SENT', 'FAILED', 'SKIPPED'] as const
+export type Status = (typeof STATUSES)[number]
+
+/** The status of a row whose decision was carried out. */
+export const STATUS_OF = { SEND: 'SENT', FAIL: 'FAILED', SKIP: 'SKIPPED' } as const satisfies Record<
+  Outcome,
+  Status
+>
+
+/** One log row about to be written, with the decision behind it. */
+export interface Entry {
+  readonly locator: string
+  readonly event: Event
+  readonly decision: Decision
+  readonly status: Status
+  /** Null unless the row may ever be sent: a skipped row stores no text. */
+  readonly text: { readonly subject: string; readonly body: string } | null
+  readonly variables: Variables | null
+  readonly templateRevision: Template['revision'] | null
+  /** 1 where a send is made, else 0. */
+  readonly attemptCount: number
+  /** Where to send to; never stored. Null unless the message goes out by EMAIL or SMS. */
+  readonly address: string | null
+  readonly offset: bigint
+}
+
+/** Composes the row of one decided event. */
+export function composeEntry(
+  locator: string,
+  event: Event,
+  offset: bigint,
+  decision: Decision,
+  contact: Contact | undefined,
+  templates: Templates,
+): Entry {
+  const send = decision.outcome === 'SEND'
+  const variables =
+    decision.outcome === 'SKIP'
+      ? null
+      : { eventType: event.eventType, locator: event.locator, reason: event.reason }
+  const rendered = variables === null ? null : render(templates, variables)
+  return {
+    locator,
+    event,
+    decision,
+    status: STATUS_OF[decision.outcome],
+    text: rendered,
+    variables,
+    templateRevision: rendered?.revision ?? null,
+    attemptCount: send ? 1 : 0,
+    address: send ? addressFor(decision.channel, contact) : null,
+    offset,
+  }
+}
+
+/** The address on file for a channel; null for IN_APP, where the row is the message. */
+export function addressFor(channel: Channel, contact: Contact | undefined): string | null {
+  if (contact?.state !== 'found') return null
+  switch (channel) {
+    case 'EMAIL':
+      return contact.email
+    case 'SMS':
+      return contact.phone
+    case 'IN_APP':
+      return null
+    default:
+      return channel satisfies never
+  }
+}
+
+/** The key by which a transport can recognise a message that it has had before. */
+export function idempotencyKey(eventId: string, attempt: number): string {
+  return `${eventId}/${attempt}`
+}

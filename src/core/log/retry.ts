@@ -1,0 +1,47 @@
+import { type Decision, decide } from '../decision/decide.ts'
+import type { Facts } from '../decision/facts.ts'
+import type { Verdict } from '../decision/verdict.ts'
+import type { Contact } from '../party/contact.ts'
+import type { Preferences } from '../party/preferences.ts'
+import { addressFor, STATUS_OF, type Status } from './entry.ts'
+
+/** A failed row whose time has come. */
+export interface DueEntry {
+  readonly locator: string
+  readonly eventId: string
+  readonly eventType: string
+  readonly partyLocator: string | null
+  /** As rendered when the event was dispatched: a retry sends the stored text. */
+  readonly subject: string
+  readonly body: string
+  readonly attemptCount: number
+}
+
+/** What a retry makes of a row. */
+export interface RetriedEntry {
+  readonly due: DueEntry
+  readonly decision: Decision
+  readonly status: Status
+  /** The attempts once this one is made. */
+  readonly attemptCount: number
+  /** Where to send to; never stored. Null unless the message goes out by EMAIL or SMS. */
+  readonly address: string | null
+}
+
+/** Decides a failed row anew, by the same table, from what is known of its party now. */
+export function decideRetry(
+  verdictOf: (facts: Facts) => Verdict,
+  due: DueEntry,
+  contact: Contact | undefined,
+  preferences: Preferences | undefined,
+): RetriedEntry {
+  const recipient = { partyLocator: due.partyLocator, invalid: false }
+  const decision = decide(verdictOf, due.eventType, recipient, contact, preferences)
+  return {
+    due,
+    decision,
+    status: STATUS_OF[decision.outcome],
+    attemptCount: due.attemptCount + 1,
+    address: decision.outcome === 'SEND' ? addressFor(decision.channel, contact) : null,
+  }
+}

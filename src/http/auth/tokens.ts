@@ -1,0 +1,152 @@
+import fastifyJwt, { type TokenOrHeader } from '@fastify/jwt'
+import type { FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { z } from 'zod'
+import { IDENTIFIER_LENGTH_MAX } from '../../core/event/event.ts'
+import { unavailable } from '../problems/error-handler.ts'
+import { ProblemError } from '../problems/problem.ts'
+import type { App } from '../server/base.ts'
+import { createKeySet, NoKeysError } from './key-set.ts'
+
+/** What tokens are validated against; each null is not checked. */
+export interface Tokens {
+  readonly keySetUrl: string
+  readonly issuer: string | null
+  readonly audience: string | null
+  /** The scope that routes with access `admin` ask for. */
+  readonly adminScope: string | null
+}
+
+/** Asymmetric ones only: with HMAC the public key would be the secret. */
+const ALGORITHMS = [
+  ...(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const),
+  ...(['ES256', 'ES384', 'ES512', 'EdDSA'] as const),
+]
+/** Clocks differ. */
+const CLOCK_TOLERANCE_MS = 5_000
+const TOKEN_BYTES_MAX = 16 * 1024
+const CHALLENGE = 'Bearer realm="notifications-service"'
+
+/** What is used of a token whose signature and times are good. The database refuses NUL. */
+const claims = z.object({
+  sub: z
+    .string()
+    .min(1)
+    .max(IDENTIFIER_LENGTH_MAX)
+    .refine((text) => !text.includes('\0') && text.isWellFormed())
+    .optional(),
+  /** RFC 8693: names with spaces in between. Of another shape it names none. */
+  scope: z.string().optional().catch(undefined),
+})
+
+declare module '@fastify/jwt' {
+  interface FastifyJWT {
+    user: z.infer<typeof claims> | null
+  }
+}
+
+/** The `sub` of the token that a request came with; null where none was validated, or it has none. */
+export function subjectOf(request: FastifyRequest): string | null {
+  return request.user?.sub ?? null
+}
+
+/**
+ * Lets nobody without a valid token pass to a route whose access is not `open`. Call it before routes are added. Keys
+ * are loaded once the app is ready, in the background.
+ */
+export function requireTokens(
+  app: App,
+  { keySetUrl, issuer, audience, adminScope }: Tokens,
+  log: Logger,
+): void {
+  const keySet = createKeySet(keySetUrl, log)
+  app.addHook('onReady', async () => keySet.start())
+  app.addHook('onClose', async () => keySet.stop())
+
+  app.register(fastifyJwt, {
+    decode: { complete: true },
+    secret: async (_request: FastifyRequest, token: TokenOrHeader) => {
+      const header = 'header' in token ? token.header : token
+      if (!ALGORITHMS.some((algorithm) => algorithm === header.alg)) throw invalidToken('algorithm')
+      const key = await keySet.keyOf(header)
+      if (key === null) throw invalidToken('key id')
+      return key
+    },
+    verify: {
+      extractToken: tokenOf,
+      algorithms: ALGORITHMS,
+      clockTolerance: CLOCK_TOLERANCE_MS,
+      // A claim that is absent would pass as allowed.
+      requiredClaims: ['exp', ...(issuer === null ? [] : ['iss']), ...(audience === null ? [] : ['aud'])],
+      ...(issuer === null ? {} : { allowedIss: issuer }),
+      ...(audience === null ? {} : { allowedAud: audience }),
+    },
+  })
+
+  app.addHook('onRequest', async (request) => {
+    const { access } = request.routeOptions.config
+    if (access === 'open') return
+    try {
+      request.user = claims.parse(await request.jwtVerify())
+    } catch (error) {
+      throw problemOf(error)
+    }
+    if (access === 'admin' && adminScope !== null && !hasScope(request.user, adminScope)) {
+      throw insufficientScope(adminScope)
+    }
+  })
+}
+
+/** The token of the one `Authorization` header that a request may have; throws a problem where there is none. */
+function tokenOf({ headers, raw }: FastifyRequest): string {
+  // Node keeps the first of two and drops the other one silently.
+  const headerCount = raw.rawHeaders.filter((name, i) => i % 2 === 0 && /^authorization$/i.test(name)).length
+  if (headerCount > 1) throw invalidRequest('There must be only one Authorization header.')
+  const { authorization = '' } = headers
+  if (!/^bearer( |$)/i.test(authorization)) {
+    const detail = 'Send a token: Authorization: Bearer <token>.'
+    throw new ProblemError('unauthorized', { detail, headers: { 'www-authenticate': CHALLENGE } })
+  }
+  const token = authorization.slice('bearer'.length).trimStart()
+  if (token.length > TOKEN_BYTES_MAX) throw invalidToken('length')
+  if (!/^[\w.-]+$/.test(token)) throw invalidRequest('There must be one token after "Bearer".')
+  return token
+}
+
+/** Whatever goes wrong with a token is the token's fault: its text reaches deep into libraries. */
+function problemOf(error: unknown): ProblemError {
+  if (error instanceof ProblemError) return error
+  if (error instanceof NoKeysError) return unavailable('Tokens cannot be validated now. Try again.')
+  return invalidToken(error)
+}
+
+const DETAILS: Readonly<Record<string, string>> = {
+  FST_JWT_AUTHORIZATION_TOKEN_EXPIRED: 'The token has expired.',
+  FAST_JWT_INACTIVE: 'The token is not valid yet.',
+}
+
+/** Says little to the client, and nothing that it sent; the cause is for the log. */
+function invalidToken(cause: unknown): ProblemError {
+  const detail = DETAILS[(cause as { code?: string }).code ?? ''] ?? 'The token is not valid.'
+  return unauthorized('invalid_token', detail, cause)
+}
+
+function invalidRequest(detail: string): ProblemError {
+  return unauthorized('invalid_request', detail)
+}
+
+function unauthorized(error: string, detail: string, cause?: unknown): ProblemError {
+  const challenge = `${CHALLENGE}, error="${error}", error_description="${detail.replaceAll('"', "'")}"`
+  return new ProblemError('unauthorized', { detail, cause, headers: { 'www-authenticate': challenge } })
+}
+
+function hasScope({ scope = '' }: z.infer<typeof claims>, wanted: string): boolean {
+  return scope.split(' ').includes(wanted)
+}
+
+function insufficientScope(scope: string): ProblemError {
+  return new ProblemError('forbidden', {
+    detail: `The token needs the scope ${scope}.`,
+    headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
+  })
+}

@@ -1,0 +1,94 @@
+import type { Socket } from 'node:net'
+import { type ApiDocument, buildManagement, type ManagementDependencies } from '../management.ts'
+import { type AppDependencies, buildApp } from '../public.ts'
+import type { App } from './base.ts'
+
+interface Address {
+  readonly host: string
+  /** 0 picks a free port. */
+  readonly port: number
+}
+
+export interface Http {
+  /** Rejects with an error that names the address and the remedy. */
+  listen: () => Promise<{ url: string }>
+  /**
+   * Stops accepting, closes idle connections at once, lets requests under way finish, and cuts off those that have not
+   * after `graceMs`.
+   */
+  close: (graceMs?: number) => Promise<void>
+}
+
+/** The public HTTP server, and the document of its routes. */
+export function createHttp({
+  host,
+  port,
+  ...dependencies
+}: Address & AppDependencies): Http & { document: () => Promise<ApiDocument> } {
+  const app = buildApp(dependencies)
+  const document = async () => {
+    await app.ready()
+    return app.swagger()
+  }
+  return { ...serverOf(app, { host, port }, ''), document }
+}
+
+/** The second HTTP server, for operators. */
+export function createManagement({ host, port, ...dependencies }: Address & ManagementDependencies): Http {
+  return serverOf(buildManagement(dependencies), { host, port }, 'MANAGEMENT_')
+}
+
+/** `prefix` is that of the variables that the address comes from. */
+function serverOf(app: App, { host, port }: Address, prefix: string): Http {
+  const unused = new Set<Socket>()
+  app.server.on('connection', (socket: Socket) => {
+    unused.add(socket)
+    socket.once('close', () => unused.delete(socket))
+  })
+  app.server.on('request', ({ socket }) => unused.delete(socket))
+
+  return {
+    listen: async () => {
+      await app.listen({ host, port }).catch((error: unknown) => {
+        throw listenError(error, { host, port }, prefix)
+      })
+      return { url: urlOf(app.server.address()) }
+    },
+    close: async (graceMs = 5_000) => {
+      const cutOff = setTimeout(() => app.server.closeAllConnections(), graceMs)
+      try {
+        const closed = app.close()
+        // Node does not count a connection as idle before its first request.
+        for (const socket of unused) socket.destroy()
+        await closed
+      } finally {
+        clearTimeout(cutOff)
+      }
+    },
+  }
+}
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'the port is in use: stop the process that has it, or set PORT to a free one',
+  EACCES: 'this user may not use the port: set PORT to one above 1023',
+  EADDRNOTAVAIL: 'this machine has no such address: set HOST to one that it has, or to 0.0.0.0 for all',
+  ENOTFOUND: 'the name is unknown: set HOST to an address of this machine, or to 0.0.0.0 for all',
+}
+
+function listenError(error: unknown, { host, port }: Address, prefix: string): Error {
+  const { code = '', message = String(error) } = error as NodeJS.ErrnoException
+  return new Error(
+    `cannot listen on ${host} port ${port}: ${REMEDIES[code]?.replace(/(PORT|HOST)/g, `${prefix}$1`) ?? message}`,
+    { cause: error },
+  )
+}
+
+/** An address that this machine can open, also where the server listens on all of them. */
+function urlOf(address: ReturnType<Socket['address']> | string | null): string {
+  if (address === null || typeof address === 'string' || !('port' in address))
+    throw new Error('not listening')
+  const { address: ip, family, port } = address
+  if (ip === '0.0.0.0') return `http://127.0.0.1:${port}`
+  if (ip === '::') return `http://[::1]:${port}`
+  return family === 'IPv6' ? `http://[${ip}]:${port}` : `http://${ip}:${port}`
+}

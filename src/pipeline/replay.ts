@@ -1,0 +1,66 @@
+import type { LogRow } from '../core/log/log-entry.ts'
+import type { LoadableArchive } from '../core/replay/archive.ts'
+import type { Difference, Finding, Restored, Summary } from '../core/replay/finding.ts'
+import { wasErased } from '../core/replay/rebuild.ts'
+import { mended, type Recorded, verify } from '../core/replay/verify.ts'
+
+export interface ReplayNeeds {
+  /** All that is recorded, in pages. */
+  readonly pages: AsyncIterable<readonly Recorded[]>
+  readonly archive: LoadableArchive
+  /**
+   * Puts rows back, in one transaction: what is recorded is read again under locks, and `mended` says what is to be
+   * stored. Null: nothing is to be written.
+   */
+  readonly restore:
+    | ((locators: readonly string[], mended: (recorded: Recorded) => LogRow | null) => Promise<Restored>)
+    | null
+  readonly say: (finding: Finding) => Promise<void>
+  /** Called after each page. */
+  readonly onProgress: (summary: Summary) => void
+}
+
+/**
+ * Makes the log anew from its decisions, compares it with the stored one page by page, and says what it finds, the
+ * summary last. Resolves to whether in the end all is as it should be. Memory does not grow with the log.
+ */
+export async function replay({ pages, archive, restore, say, onProgress }: ReplayNeeds): Promise<boolean> {
+  let summary: Summary = { entries: 0, erased: 0, differences: 0, restored: 0, left: 0 }
+  const untold = new Map<string, { entries: number; readonly locator: string }>()
+
+  for await (const page of pages) {
+    await archive.loadTables(page)
+    const differences: Difference[] = []
+    const toMend: string[] = []
+    for (const recorded of page) {
+      const verified = verify(recorded, archive)
+      differences.push(...verified.differences)
+      for (const fault of new Set(verified.untold)) {
+        const known = untold.get(fault)
+        if (known === undefined) untold.set(fault, { entries: 1, locator: recorded.locator })
+        else known.entries++
+      }
+      if (verified.differences.length > 0 && mended(recorded, archive) !== null) toMend.push(recorded.locator)
+    }
+    for (const difference of differences) await say(difference)
+    const { locators, blocked } =
+      restore === null || toMend.length === 0
+        ? { locators: [], blocked: [] }
+        : await restore(toMend, (recorded) => mended(recorded, archive))
+    for (const row of blocked) await say({ kind: 'blocked', ...row })
+    const restored = new Set(locators)
+    // A row is put back whole; a decision stays as it is.
+    const left = differences.filter(({ kind, locator }) => kind === 'decision' || !restored.has(locator))
+    summary = {
+      entries: summary.entries + page.length,
+      erased: summary.erased + page.filter(({ decisions }) => wasErased(decisions)).length,
+      differences: summary.differences + differences.length,
+      restored: summary.restored + restored.size,
+      left: summary.left + left.length,
+    }
+    onProgress(summary)
+  }
+  for (const [fault, { entries, locator }] of untold) await say({ kind: 'untold', fault, entries, locator })
+  await say({ kind: 'summary', ...summary })
+  return summary.left === 0 && untold.size === 0
+}

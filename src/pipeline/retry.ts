@@ -1,0 +1,115 @@
+import type { Logger } from 'pino'
+import type { Facts } from '../core/decision/facts.ts'
+import type { Verdict } from '../core/decision/verdict.ts'
+import { type DueEntry, decideRetry, type RetriedEntry } from '../core/log/retry.ts'
+import type { Contact } from '../core/party/contact.ts'
+import type { Preferences } from '../core/party/preferences.ts'
+
+/** Fixed by the specification. */
+export const RETRY_INTERVAL_MS = 60_000
+/**
+ * A row is due again this long after its last attempt: a little less than the interval, so that a pass that starts a
+ * moment early misses nothing, and far more than a pass of another replica is apart.
+ */
+export const RETRY_MIN_PAUSE_MS = 55_000
+const PAGE_COUNT_MAX = 500
+
+export interface RetryNeeds<Cursor> {
+  /** One page of due rows, oldest first; `next` is null on the last. */
+  readonly readDue: (
+    after: Cursor | null,
+    countMax: number,
+  ) => Promise<{ due: readonly DueEntry[]; next: Cursor | null }>
+  readonly preferencesOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Preferences>>
+  readonly contactsOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
+  /** True while policy administration is known to be down: the rest of a pass would be in vain. */
+  readonly isDown: () => boolean
+  readonly decide: (facts: Facts) => Verdict
+  /** Carries out the retries of rows that nobody else took; returns those. */
+  readonly commit: (retried: readonly RetriedEntry[]) => Promise<readonly RetriedEntry[]>
+  readonly clock: { nowMs: () => number; sleep: (durationMs: number, signal: AbortSignal) => Promise<void> }
+  readonly log: Logger
+}
+
+/** `postponedCount`: rows that are due and not decided. */
+interface DecidedPage<Cursor> {
+  readonly decided: readonly RetriedEntry[]
+  readonly postponedCount: number
+  readonly next: Cursor | null
+}
+
+/** The background retry: one pass over all that is due, every 60 seconds, until stopped. */
+export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
+  const stopping = new AbortController()
+  let running: Promise<void> = Promise.resolve()
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const startedMs = needs.clock.nowMs()
+      await pass().catch((error) =>
+        needs.log.error({ err: error }, 'a retry pass failed; the next one tries again'),
+      )
+      const elapsedMs = needs.clock.nowMs() - startedMs
+      await needs.clock.sleep(Math.max(RETRY_INTERVAL_MS - elapsedMs, 0), stopping.signal).catch(() => {})
+    }
+  }
+
+  /**
+   * Retries all that is due, page by page, the next one read and decided while one is committed; stops early once policy
+   * administration is known to be down.
+   */
+  async function pass(): Promise<void> {
+    const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0 }
+    let page: DecidedPage<Cursor> | null = await decidePage(null)
+    while (page !== null) {
+      const next: Cursor | null = page.next
+      counts.postponed += page.postponedCount
+      const isLast: boolean = next === null || stopping.signal.aborted || needs.isDown()
+      const following: Promise<DecidedPage<Cursor>> | null = isLast ? null : decidePage(next)
+      const [made] = await Promise.all([commit(page.decided), following])
+      for (const { status } of made) counts[status]++
+      page = stopping.signal.aborted ? null : await following
+    }
+    if (Object.values(counts).some((count) => count > 0))
+      needs.log.info(counts, 'retried failed notifications')
+    else needs.log.debug('no failed notification is due')
+  }
+
+  async function commit(decided: readonly RetriedEntry[]): Promise<readonly RetriedEntry[]> {
+    return decided.length === 0 ? [] : needs.commit(decided)
+  }
+
+  async function decidePage(after: Cursor | null): Promise<DecidedPage<Cursor>> {
+    const { due, next } = await needs.readDue(after, PAGE_COUNT_MAX)
+    const decided = await decideAll(due)
+    return { decided, postponedCount: due.length - decided.length, next }
+  }
+
+  /** Decides rows, but those whose party was not asked for: no attempt is burned. */
+  async function decideAll(due: readonly DueEntry[]): Promise<RetriedEntry[]> {
+    if (due.length === 0) return []
+    const parties = [...new Set(due.flatMap(({ partyLocator }) => partyLocator ?? []))]
+    const [contacts, preferences] = await Promise.all([
+      needs.contactsOf(parties),
+      needs.preferencesOf(parties),
+    ])
+    return due.flatMap((entry) => {
+      const party = entry.partyLocator
+      const contact = party === null ? undefined : contacts.get(party)
+      if (contact?.state === 'unresolved' && contact.unasked) return []
+      return [decideRetry(needs.decide, entry, contact, party === null ? undefined : preferences.get(party))]
+    })
+  }
+
+  return {
+    pass,
+    start: (): void => {
+      running = run()
+    },
+    /** Lets the page under way finish. */
+    stop: async (): Promise<void> => {
+      stopping.abort()
+      await running
+    },
+  }
+}

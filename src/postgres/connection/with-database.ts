@@ -1,0 +1,38 @@
+import { databaseMessage, lacksSchema } from './errors.ts'
+import { type DatabasePool, limitSilence, openPool } from './pool.ts'
+import { UnusableDatabaseError } from './unusable-database.ts'
+
+/**
+ * Lets a command use a database, by one connection, and closes it. Throws UnusableDatabaseError where it cannot be
+ * reached or is not migrated.
+ */
+export async function withDatabase(
+  databaseUrl: string,
+  use: (pool: DatabasePool) => Promise<void>,
+): Promise<void> {
+  limitSilence()
+  const pool = await open(databaseUrl)
+  try {
+    await use(pool)
+  } catch (error) {
+    if (!(error instanceof Error && lacksSchema(error))) throw error
+    throw new UnusableDatabaseError(
+      `the schema is not that of this version (${databaseMessage(error)}): run the command \`migrate\``,
+      { cause: error },
+    )
+  } finally {
+    await pool.end()
+  }
+}
+
+async function open(databaseUrl: string): Promise<DatabasePool> {
+  try {
+    return await openPool({ databaseUrl, connectionCountMax: 1 })
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    throw new UnusableDatabaseError(
+      `the database of DATABASE_URL cannot be used (${databaseMessage(error)}): the command \`doctor\` looks into it`,
+      { cause: error },
+    )
+  }
+}

@@ -1,0 +1,89 @@
+import { type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+import { CHANNELS } from '../../core/decision/channel.ts'
+import { STATUSES } from '../../core/log/entry.ts'
+import { COUNT_WINDOWS, type CountWindow, type LogCounts, OTHER } from '../../core/log/log-counts.ts'
+
+/** Bounds the cost: on a larger log only the newest entries are counted, and the answer says since when. */
+const ROW_COUNT_MAX = 100_000
+/** Event types and reasons come from outside, in any number. */
+const KIND_COUNT_MAX = 12
+
+const countsRow = z.object({
+  fromS: z.number(),
+  toS: z.number(),
+  cutAtS: z.number().nullable(),
+  counts: z.array(
+    z.object({
+      startS: z.number(),
+      status: z.enum(STATUSES),
+      reason: z.string().nullable(),
+      eventType: z.string(),
+      count: z.number(),
+    }),
+  ),
+})
+
+/** Counts the entries of a window that ends now, by the database's clock: the newest 100,000 of them at most. */
+export async function countLogEntries(
+  pool: DatabasePool,
+  window: CountWindow,
+  rowCountMax = ROW_COUNT_MAX,
+): Promise<LogCounts> {
+  const { fromS, toS, cutAtS, counts } = await pool.one(logCountsQuery(COUNT_WINDOWS[window], rowCountMax))
+  return {
+    fromS: cutAtS ?? fromS,
+    toS,
+    stepS: COUNT_WINDOWS[window].stepS,
+    complete: cutAtS === null,
+    counts,
+  }
+}
+
+/**
+ * The query: walks an index newest first, once for each status and channel under a key that is the index's to the
+ * letter, and stops at so many rows in all.
+ */
+export function logCountsQuery(
+  { lengthS, stepS }: { readonly lengthS: number; readonly stepS: number },
+  rowCountMax: number,
+) {
+  const from = sql.fragment`now() - ${lengthS}::integer * interval '1 second'`
+  const walks = STATUSES.flatMap((status) =>
+    CHANNELS.map(
+      (channel) => sql.fragment`
+        (SELECT created_at, status, event_type, failure_reason FROM notifications.notification_log
+        WHERE status || ' ' || channel = ${`${status} ${channel}`} AND created_at >= ${from}
+        ORDER BY created_at DESC LIMIT ${rowCountMax + 1})`,
+    ),
+  )
+  return sql.type(countsRow)`
+    WITH walked AS (
+      SELECT * FROM (${sql.join(walks, sql.fragment` UNION ALL `)}) AS walk
+      ORDER BY created_at DESC LIMIT ${rowCountMax + 1}
+    ), counted AS MATERIALIZED (
+      SELECT
+        floor(extract(epoch FROM created_at) / ${stepS}::integer)::bigint * ${stepS}::integer AS start_s,
+        status, split_part(failure_reason, ':', 1) AS reason, event_type,
+        count(*)::integer AS count, min(created_at) AS oldest_at
+      FROM walked GROUP BY 1, 2, 3, 4
+    ), event_type AS (
+      SELECT event_type FROM counted GROUP BY 1 ORDER BY sum(count) DESC, 1 LIMIT ${KIND_COUNT_MAX}
+    ), reason AS (
+      SELECT reason FROM counted WHERE reason IS NOT NULL GROUP BY 1 ORDER BY sum(count) DESC, 1 LIMIT ${KIND_COUNT_MAX}
+    ), folded AS (
+      SELECT
+        start_s, status, sum(count)::integer AS count,
+        CASE WHEN reason IS NULL OR reason IN (TABLE reason) THEN reason ELSE ${OTHER} END AS reason,
+        CASE WHEN event_type IN (TABLE event_type) THEN event_type ELSE ${OTHER} END AS event_type
+      FROM counted GROUP BY start_s, status, 4, 5
+    )
+    SELECT
+      extract(epoch FROM ${from})::float8 AS "fromS", extract(epoch FROM now())::float8 AS "toS",
+      (SELECT extract(epoch FROM min(oldest_at))::float8 FROM counted HAVING sum(count) > ${rowCountMax}) AS "cutAtS",
+      ARRAY(
+        SELECT json_build_object(
+          'startS', start_s, 'status', status, 'reason', reason, 'eventType', event_type, 'count', count
+        ) FROM folded ORDER BY start_s
+      ) AS counts`
+}

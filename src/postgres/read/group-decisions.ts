@@ -1,0 +1,83 @@
+import { type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+import { CHANNELS } from '../../core/decision/channel.ts'
+import { INVALID_PARTY } from '../../core/decision/decide.ts'
+import type { Facts } from '../../core/decision/facts.ts'
+import { OUTCOMES } from '../../core/decision/verdict.ts'
+import type { DecisionGroup } from '../../core/rules/backtest.ts'
+import { inSnapshot } from '../sql/snapshot.ts'
+
+const page = z.object({
+  end: z.string().nullable(),
+  events: z.number(),
+  groups: z.array(
+    z.object({
+      facts: z.custom<Facts>((facts) => typeof facts === 'object' && facts !== null),
+      ruleId: z.string(),
+      outcome: z.enum(OUTCOMES),
+      channel: z.enum(CHANNELS),
+      ruleTableRevision: z.string(),
+      invalidParty: z.boolean(),
+      count: z.number(),
+      sample: z.string(),
+    }),
+  ),
+}) satisfies z.ZodType<{ groups: DecisionGroup[] }>
+
+/** Locators begin with the time, in milliseconds, of a clock that is not the database's: by so much they may differ. */
+const CLOCKS_APART_MAX_MS = 86_400_000
+
+/** The time that was so long ago, by the database's clock. */
+export function timeAgo(pool: DatabasePool, durationMs: number): Promise<string> {
+  return pool.oneFirst(sql.type(z.object({ time: z.string() }))`
+    SELECT now() - ${durationMs}::float8 * interval '1 millisecond' AS "time"`)
+}
+
+/**
+ * The first decisions of all events that were first decided at a time or later, counted by what they were made from
+ * and what they are: in pages, of at most `countMax` events that were looked at, so that one can tell how far it has
+ * come. Nothing can be written meanwhile by these transactions.
+ */
+export async function* decisionGroups(
+  pool: DatabasePool,
+  since: string,
+  countMax: number,
+): AsyncGenerator<{ readonly events: number; readonly groups: readonly DecisionGroup[] }> {
+  let after: string | null = firstLocatorOf(since)
+  while (after !== null) {
+    const start: string = after
+    const { events, groups, end } = await inSnapshot(pool, (tx) =>
+      tx.one(sql.type(page)`
+        WITH first AS MATERIALIZED (
+          SELECT DISTINCT ON (locator)
+            locator, facts, rule_id, outcome, channel, rule_table_revision,
+            coalesce(reason = ${INVALID_PARTY}, false) AS invalid_party, decided_at
+          FROM notifications.decision WHERE locator > ${start} ORDER BY locator, attempt LIMIT ${countMax}
+        ), counted AS (
+          SELECT facts, rule_id, outcome, channel, rule_table_revision, invalid_party,
+            count(*) AS count, min(locator) AS sample
+          FROM first WHERE decided_at >= ${since}::timestamptz
+          GROUP BY facts, rule_id, outcome, channel, rule_table_revision, invalid_party
+        )
+        SELECT
+          (SELECT max(locator) FROM first) AS "end",
+          (SELECT count(*)::integer FROM first) AS events,
+          ARRAY(
+            SELECT json_build_object(
+              'facts', facts, 'ruleId', rule_id, 'outcome', outcome, 'channel', channel,
+              'ruleTableRevision', rule_table_revision, 'invalidParty', invalid_party, 'count', count, 'sample', sample
+            ) FROM counted
+          ) AS groups`),
+    )
+    yield { events, groups }
+    after = events < countMax ? null : end
+  }
+}
+
+/** All entries of this time and later have greater locators: see CLOCKS_APART_MAX_MS. */
+export function firstLocatorOf(time: string): string {
+  const hex = Math.max(Date.parse(time) - CLOCKS_APART_MAX_MS, 0)
+    .toString(16)
+    .padStart(12, '0')
+  return `NTF-${hex.slice(0, 8)}-${hex.slice(8)}`
+}

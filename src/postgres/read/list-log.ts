@@ -1,0 +1,146 @@
+import { type DatabasePool, sql } from 'slonik'
+import { CHANNELS } from '../../core/decision/channel.ts'
+import { STATUSES, type Status } from '../../core/log/entry.ts'
+import type { LogFilter, LogPage, LogPageRequest, LogPosition } from '../../core/log/log-entry.ts'
+import { LOG_COLUMNS, logRow } from './log-rows.ts'
+
+/** One page of the log, newest first. */
+export async function listLogEntries(
+  pool: DatabasePool,
+  filter: LogFilter,
+  page: LogPageRequest,
+): Promise<LogPage> {
+  const rows = await pool.any(logPageQuery(filter, page))
+  const items = rows.slice(0, page.limit)
+  const last = items.at(-1)
+  const isMore = rows.length > page.limit && last !== undefined
+  return { items, next: isMore ? { createdAt: last.createdAt, locator: last.locator } : null }
+}
+
+/**
+ * The query for one page and the row after it. It finds the positions of the page's rows by walks of an index in its order,
+ * one for each kind of row (event type, status, channel; as far as the filter leaves it open), then reads these rows.
+ * However common or rare what is asked for, nothing is read but what is walked over.
+ */
+export function logPageQuery(filter: LogFilter, { limit, after }: LogPageRequest) {
+  const walk: Walk = { bounds: boundsOf(filter, after), rowCount: limit + 1 }
+  return sql.type(logRow)`
+    SELECT ${LOG_COLUMNS}
+    FROM (
+      SELECT * FROM (${positionsOf(filter, walk)}) AS walks
+      ORDER BY created_at DESC, locator DESC LIMIT ${walk.rowCount}
+    ) AS position
+    JOIN notifications.notification_log USING (created_at, locator)
+    ORDER BY created_at DESC, locator DESC`
+}
+
+/**
+ * The newest positions of the rows that have one of these statuses, in order, `rowCount` at most: a query in itself. Nothing
+ * is read but index entries that are walked over.
+ */
+export function newestPositions(
+  statuses: readonly Status[],
+  { eventType, from }: Pick<LogFilter, 'eventType' | 'from'>,
+  after: LogPosition | null,
+  rowCount: number,
+): Fragment {
+  const walk: Walk = { bounds: boundsOf({ from }, after), rowCount }
+  const walks = statuses.map((status) => positionsOfAll({ eventType, status }, walk))
+  return sql.fragment`
+    SELECT * FROM (${sql.join(walks, sql.fragment` UNION ALL `)}) AS walks
+    ORDER BY created_at DESC, locator DESC LIMIT ${rowCount}`
+}
+
+type Fragment = ReturnType<typeof sql.fragment>
+
+/** How far a walk goes: between which times and behind which position, and how many rows at most. */
+interface Walk {
+  readonly bounds: readonly Fragment[]
+  readonly rowCount: number
+}
+
+function positionsOf(filter: LogFilter, walk: Walk): Fragment {
+  const { eventId, partyLocator, eventType, status, channel } = filter
+  if (eventId !== undefined) {
+    // An event has one row at most.
+    return walked(
+      equal({ event_id: eventId, party_locator: partyLocator, event_type: eventType, status, channel }),
+      walk,
+    )
+  }
+  return partyLocator === undefined
+    ? positionsOfAll(filter, walk)
+    : positionsOfParty(partyLocator, filter, walk)
+}
+
+/** The newest positions under a key. */
+function walked(key: readonly Fragment[], { bounds, rowCount }: Walk): Fragment {
+  return sql.fragment`
+    SELECT * FROM (
+      SELECT created_at, locator FROM notifications.notification_log WHERE ${all([...key, ...bounds])}
+      ORDER BY created_at DESC, locator DESC LIMIT ${rowCount}
+    ) AS walk`
+}
+
+/** Of all parties: one walk for each status and channel, under a key that is the index's to the letter. */
+function positionsOfAll({ eventType, status, channel }: LogFilter, walk: Walk): Fragment {
+  const walks = (status === undefined ? STATUSES : [status]).flatMap((status) =>
+    (channel === undefined ? CHANNELS : [channel]).map((channel) =>
+      walked([keyOf(eventType, `${status} ${channel}`)], walk),
+    ),
+  )
+  return sql.fragment`${sql.join(walks, sql.fragment` UNION ALL `)}`
+}
+
+function keyOf(eventType: string | undefined, statusAndChannel: string): Fragment {
+  return eventType === undefined
+    ? sql.fragment`status || ' ' || channel = ${statusAndChannel}`
+    : sql.fragment`event_type || ' ' || status || ' ' || channel = ${`${eventType} ${statusAndChannel}`}`
+}
+
+/** Of one party: one walk for each kind that it has, found by leaps from the first row of a kind to that of the next. */
+function positionsOfParty(
+  partyLocator: string,
+  { eventType, status, channel }: LogFilter,
+  walk: Walk,
+): Fragment {
+  const ofParty = sql.fragment`party_locator = ${partyLocator}`
+  const firstKind = (conditions: readonly Fragment[]) => sql.fragment`
+    SELECT event_type, status, channel FROM notifications.notification_log
+    WHERE ${all(conditions)} ORDER BY event_type, status, channel LIMIT 1`
+  // Together with `event_type = …` the next kind would be looked for among all rows of that type, from the first one on.
+  const isLater = sql.fragment`(event_type, status, channel) > (kind.event_type, kind.status, kind.channel)`
+  const ofKind = sql.fragment`event_type = kind.event_type AND status = kind.status AND channel = kind.channel`
+  return sql.fragment`
+    WITH RECURSIVE kind AS (
+      (${firstKind([ofParty])})
+      UNION ALL
+      SELECT next.* FROM kind CROSS JOIN LATERAL (${firstKind([ofParty, isLater])}) AS next
+    )
+    SELECT position.* FROM (SELECT * FROM kind WHERE ${all(equal({ event_type: eventType, status, channel }))}) AS kind
+    CROSS JOIN LATERAL (${walked([ofParty, ofKind], walk)}) AS position`
+}
+
+/** The columns for which there is a value have it. */
+function equal(values: Readonly<Record<string, string | undefined>>): Fragment[] {
+  return Object.entries(values).flatMap(([column, value]) =>
+    value === undefined ? [] : [sql.fragment`${sql.identifier([column])} = ${value}`],
+  )
+}
+
+function all(conditions: readonly Fragment[]): Fragment {
+  return sql.fragment`${sql.join([sql.fragment`true`, ...conditions], sql.fragment` AND `)}`
+}
+
+/** Between which times, and behind which position, all walks run. */
+function boundsOf({ from, to }: LogFilter, after: LogPageRequest['after']): Fragment[] {
+  // Of two upper bounds a walk could start at the higher one, and would pass all rows down to the other.
+  const isBehindPosition = after !== null && (to === undefined || after.createdAt < to)
+  return [
+    from === undefined ? null : sql.fragment`created_at >= ${from}::timestamptz`,
+    to === undefined || isBehindPosition ? null : sql.fragment`created_at < ${to}::timestamptz`,
+    isBehindPosition
+      ? sql.fragment`(created_at, locator) < (${after.createdAt}::timestamptz, ${after.locator})`
+      : null,
+  ].filter((condition) => condition !== null)
+}

@@ -1,0 +1,70 @@
+import { type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
+import { z } from 'zod'
+import { CHANNELS } from '../../core/decision/channel.ts'
+import type { Facts } from '../../core/decision/facts.ts'
+import { OUTCOMES } from '../../core/decision/verdict.ts'
+import type { RecordedDecision, RecordedLogEntry } from '../../core/log/log-entry.ts'
+import { LOG_COLUMNS, logRow } from './log-rows.ts'
+
+const decision = z.object({
+  attempt: z.number(),
+  outcome: z.enum(OUTCOMES),
+  channel: z.enum(CHANNELS),
+  ruleId: z.string(),
+  reason: z.string().nullable(),
+  facts: z.custom<Facts>((facts) => typeof facts === 'object' && facts !== null),
+  templateRevision: z.string().nullable(),
+  ruleTableRevision: z.string(),
+  receipt: z.string().nullable(),
+  sendError: z.string().nullable(),
+  decidedAt: z.string(),
+  erasedAt: z.string().nullable(),
+  topic: z.string(),
+  partition: z.number(),
+  offset: z.string(),
+  traceId: z.string().nullable(),
+  preferenceChange: z
+    .object({ changedAt: z.string(), changedBy: z.string().nullable(), optedOutAt: z.string().nullable() })
+    .nullable(),
+}) satisfies z.ZodType<RecordedDecision>
+
+const recordedRow = logRow.extend({ decisions: z.array(decision) })
+
+/** One log entry with the decisions behind it, or null. */
+export function readLogEntry(pool: DatabasePool, locator: string): Promise<RecordedLogEntry | null> {
+  return pool.maybeOne(logEntryQuery(locator))
+}
+
+/** The query for one entry and its decisions. */
+export function logEntryQuery(locator: string) {
+  return sql.type(recordedRow)`
+    SELECT ${LOG_COLUMNS}, ARRAY(
+      SELECT json_build_object(
+        'attempt', attempt, 'outcome', outcome, 'channel', channel, 'ruleId', rule_id, 'reason', reason,
+        'facts', facts, 'templateRevision', template_revision, 'ruleTableRevision', rule_table_revision,
+        'receipt', receipt, 'sendError', send_error,
+        'decidedAt', ${isoTime(sql.fragment`decided_at`)}, 'erasedAt', ${isoTime(sql.fragment`erased_at`)},
+        'topic', topic, 'partition', partition_id, 'offset', "offset"::text, 'traceId', trace_id,
+        'preferenceChange', (
+          SELECT json_build_object(
+            'changedAt', ${isoTime(sql.fragment`change.changed_at`)}, 'changedBy', change.changed_by,
+            'optedOutAt', CASE WHEN change.after -> 'optedOutEvents' ? decision.event_type THEN (
+              SELECT ${isoTime(sql.fragment`opt_out.changed_at`)}
+              FROM notifications.preference_change AS opt_out
+              WHERE opt_out.party_locator = change.party_locator AND opt_out.id <= change.id
+                AND opt_out.before -> 'optedOutEvents' ? decision.event_type IS NOT TRUE
+              ORDER BY opt_out.id DESC LIMIT 1
+            ) END
+          )
+          FROM notifications.preference_change AS change WHERE change.id = decision.preference_change_id
+        )
+      )
+      FROM notifications.decision WHERE decision.locator = notification_log.locator ORDER BY attempt
+    ) AS decisions
+    FROM notifications.notification_log WHERE locator = ${locator}`
+}
+
+/** A time as the driver's parser writes it (see pool.ts). */
+export function isoTime(time: FragmentSqlToken) {
+  return sql.fragment`to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+}

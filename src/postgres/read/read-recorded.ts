@@ -1,0 +1,94 @@
+import { type CommonQueryMethods, type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
+import { z } from 'zod'
+import { CHANNELS } from '../../core/decision/channel.ts'
+import type { Facts } from '../../core/decision/facts.ts'
+import { OUTCOMES } from '../../core/decision/verdict.ts'
+import type { ReplayedDecision } from '../../core/replay/rebuild.ts'
+import type { Recorded } from '../../core/replay/verify.ts'
+import type { Variables } from '../../core/templates/template.ts'
+import { inSnapshot } from '../sql/snapshot.ts'
+import { LOG_COLUMNS, logRow } from './log-rows.ts'
+
+const wholeRow = logRow.extend({ lastAttemptAt: z.string().nullable() })
+
+const decisionRow = z.object({
+  locator: z.string(),
+  attempt: z.number(),
+  eventId: z.string(),
+  partyLocator: z.string().nullable(),
+  eventType: z.string(),
+  outcome: z.enum(OUTCOMES),
+  channel: z.enum(CHANNELS),
+  ruleId: z.string(),
+  reason: z.string().nullable(),
+  facts: z.custom<Facts>((facts) => typeof facts === 'object' && facts !== null),
+  variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
+  templateRevision: z.string().nullable(),
+  ruleTableRevision: z.string(),
+  sendError: z.string().nullable(),
+  decidedAt: z.string(),
+  erasedAt: z.string().nullable(),
+})
+
+/**
+ * All that is recorded, in the order of the locators: pages of at most `countMax` log rows and the decisions of at most
+ * as many locators. Each page is read in a snapshot of its own, so that a row and its decisions always belong together,
+ * and none of them holds vacuum up for long.
+ */
+export async function* recordedPages(
+  pool: DatabasePool,
+  countMax: number,
+): AsyncGenerator<readonly Recorded[]> {
+  let after: string | null = ''
+  while (after !== null) {
+    const start: string = after
+    const { page, end } = await inSnapshot(pool, async (tx) => {
+      const end = await pageEnd(tx, start, countMax)
+      const upTo = end === null ? sql.fragment`` : sql.fragment`AND locator <= ${end}`
+      return { page: await readRecorded(tx, sql.fragment`locator > ${start} ${upTo}`), end }
+    })
+    yield page
+    after = end
+  }
+}
+
+/** The last locator of the page behind `after`; null where all the rest is one page. */
+function pageEnd(tx: CommonQueryMethods, after: string, countMax: number): Promise<string | null> {
+  return tx.oneFirst(sql.type(z.object({ end: z.string().nullable() }))`
+    SELECT least(
+      (
+        SELECT max(locator) FROM (
+          SELECT locator FROM notifications.notification_log WHERE locator > ${after} ORDER BY locator LIMIT ${countMax}
+        ) AS entry HAVING count(*) = ${countMax}
+      ), (
+        SELECT max(locator) FROM (
+          SELECT DISTINCT locator FROM notifications.decision WHERE locator > ${after} ORDER BY locator LIMIT ${countMax}
+        ) AS decided HAVING count(*) = ${countMax}
+      )
+    ) AS "end"`)
+}
+
+/** The log rows and decisions for which a condition on `locator` holds, in its order. */
+export async function readRecorded(
+  tx: CommonQueryMethods,
+  condition: FragmentSqlToken,
+): Promise<readonly Recorded[]> {
+  const rows = await tx.any(sql.type(wholeRow)`
+    SELECT ${LOG_COLUMNS}, last_attempt_at AS "lastAttemptAt"
+    FROM notifications.notification_log WHERE ${condition} ORDER BY locator`)
+  const decisions = await tx.any(sql.type(decisionRow)`
+    SELECT
+      locator, attempt, event_id AS "eventId", party_locator AS "partyLocator", event_type AS "eventType", outcome,
+      channel, rule_id AS "ruleId", reason, facts, variables, template_revision AS "templateRevision",
+      rule_table_revision AS "ruleTableRevision", send_error AS "sendError", decided_at AS "decidedAt",
+      erased_at AS "erasedAt"
+    FROM notifications.decision WHERE ${condition} ORDER BY locator, attempt`)
+  const decisionsOf = Map.groupBy(decisions, ({ locator }) => locator)
+  const rowOf = new Map(rows.map((row) => [row.locator, row]))
+  const locators = [...new Set([...rowOf.keys(), ...decisionsOf.keys()])].sort()
+  return locators.map((locator) => ({
+    locator,
+    row: rowOf.get(locator) ?? null,
+    decisions: (decisionsOf.get(locator) ?? []) satisfies ReplayedDecision[],
+  }))
+}

@@ -1,0 +1,78 @@
+import type { CommonQueryMethods, DatabasePool } from 'slonik'
+import type { CommitResult, DecidedBatch } from '../../core/batch/batch.ts'
+import { REJECTIONS } from '../../core/event/event.ts'
+import type { Entry } from '../../core/log/entry.ts'
+import { refusesData } from '../connection/errors.ts'
+import { lockCheckpoint, moveCheckpoint } from './checkpoints.ts'
+import { findRefused } from './find-refused.ts'
+import { type Delivery, insertDecisions, insertEntries, markSendFailures } from './insert-entries.ts'
+import { insertRejectedMessages } from './insert-rejected.ts'
+
+/** Hands rows to the senders; resolves to what became of each, by locator. Must not reject. */
+export type Deliver = (inserted: readonly Entry[]) => Promise<ReadonlyMap<string, Delivery>>
+
+/**
+ * Writes one batch in one transaction: fence, log rows, rejected messages, sends, decisions, checkpoint. Only rows that
+ * were really inserted are sent. Where PostgreSQL itself refuses a row, all messages of the batch that are its event
+ * are rejected; every other error rejects and leaves nothing behind.
+ */
+export async function commitBatch(
+  pool: DatabasePool,
+  batch: DecidedBatch,
+  deliver: Deliver,
+): Promise<CommitResult> {
+  return commitAccepted(pool, batch, async (tx, accepted): Promise<CommitResult> => {
+    const { topic, partition } = accepted
+    const checkpoint = await lockCheckpoint(tx, topic, partition)
+    if (checkpoint !== accepted.heldOffset) return { kind: 'moved', checkpoint }
+    const inserted = await writeRows(tx, accepted, deliver)
+    await moveCheckpoint(tx, topic, partition, accepted.nextOffset, accepted.lastMessage)
+    return { kind: 'committed', inserted, rejected: accepted.rejected }
+  })
+}
+
+/** Writes a batch in one transaction; where PostgreSQL refuses rows of it, in another one that rejects their messages. */
+export async function commitAccepted<Result>(
+  pool: DatabasePool,
+  batch: DecidedBatch,
+  write: (tx: CommonQueryMethods, batch: DecidedBatch) => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await pool.transaction((tx) => write(tx, batch))
+  } catch (error) {
+    if (!refusesData(error)) throw error
+    return await pool.transaction(async (tx) =>
+      write(tx, withoutRefused(batch, await findRefused(tx, batch.entries, batch))),
+    )
+  }
+}
+
+/** Log rows, rejected messages, sends and decisions, in this order. Returns the rows that were really inserted. */
+export async function writeRows(
+  tx: CommonQueryMethods,
+  batch: DecidedBatch,
+  deliver: Deliver,
+): Promise<readonly Entry[]> {
+  const inserted = await insertEntries(tx, batch.entries)
+  await insertRejectedMessages(tx, batch.topic, batch.partition, batch.rejected)
+  const deliveries = await deliver(inserted)
+  await markSendFailures(tx, deliveries)
+  await insertDecisions(tx, inserted, deliveries, batch)
+  return inserted
+}
+
+function withoutRefused(batch: DecidedBatch, refused: ReadonlyMap<string, string>): DecidedBatch {
+  const rejected = batch.entries.flatMap((entry) => {
+    const cause = refused.get(entry.locator)
+    if (cause === undefined) return []
+    const error = `${REJECTIONS['refused-by-database']}: ${cause}`
+    return batch
+      .messagesOf(entry.event.eventId)
+      .map((message) => ({ message, rejection: { code: 'refused-by-database' as const, error } }))
+  })
+  return {
+    ...batch,
+    entries: batch.entries.filter((entry) => !refused.has(entry.locator)),
+    rejected: [...batch.rejected, ...rejected],
+  }
+}

@@ -1,0 +1,31 @@
+import { type DatabasePool, sql } from 'slonik'
+import type { DecidedBatch } from '../../core/batch/batch.ts'
+import type { RedriveResult } from '../../core/event/rejected-message.ts'
+import { storable } from '../../core/text/text.ts'
+import { commitAccepted, type Deliver, writeRows } from './commit-batch.ts'
+
+/**
+ * Writes what was decided of one rejected message, and records the redrive, in one transaction. No checkpoint is
+ * compared or moved: an event that is logged meanwhile loses at the insert, and is not sent.
+ */
+export function commitRedrive(
+  pool: DatabasePool,
+  { rejectedId, by }: { rejectedId: bigint; by: string },
+  batch: DecidedBatch,
+  deliver: Deliver,
+): Promise<RedriveResult> {
+  return commitAccepted(pool, batch, async (tx, accepted) => {
+    const [inserted] = await writeRows(tx, accepted, deliver)
+    const result = resultOf(inserted?.locator, accepted)
+    const { locator = null, code = null, error = null } = result as Partial<Record<string, string>>
+    await tx.query(sql.unsafe`
+      INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, locator, code, error)
+      VALUES (${rejectedId}, ${storable(by)}, ${result.result}, ${locator}, ${code}, ${error})`)
+    return result
+  })
+}
+
+function resultOf(locator: string | undefined, { rejected: [rejected] }: DecidedBatch): RedriveResult {
+  if (locator !== undefined) return { result: 'logged', locator }
+  return rejected === undefined ? { result: 'duplicate' } : { result: 'rejected', ...rejected.rejection }
+}

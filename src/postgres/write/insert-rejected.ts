@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto'
+import { type CommonQueryMethods, sql } from 'slonik'
+import type { RejectedMessage } from '../../core/batch/batch.ts'
+import { VALUE_BYTES_MAX } from '../../core/event/event.ts'
+import type { Message } from '../../core/event/message.ts'
+import { storable } from '../../core/text/text.ts'
+import { columnOf } from '../sql/columns.ts'
+
+/** Of a value too large to be kept whole, so much is kept. */
+const KEPT_BYTES = 64 * 1024
+
+/**
+ * Keeps messages that are no event, in one statement: whole, but of a value above `VALUE_BYTES_MAX` only its begin, and
+ * its hash in the error. One that is kept already is left as it is.
+ */
+export async function insertRejectedMessages(
+  tx: CommonQueryMethods,
+  topic: string,
+  partition: number,
+  rejected: readonly RejectedMessage[],
+): Promise<void> {
+  if (rejected.length === 0) return
+  const column = columnOf(rejected)
+  await tx.query(sql.unsafe`
+    INSERT INTO notifications.rejected_message (topic, partition_id, "offset", key, value, headers, code, error)
+    SELECT ${topic}, ${partition}::integer, "offset", decode(key, 'base64'), decode(value, 'base64'), headers, code, error
+    FROM unnest(
+      ${column('int8', ({ message }) => message.offset)},
+      ${column('text', ({ message }) => base64(message.key))},
+      ${column('text', ({ message }) => base64(keptOf(message.value)))},
+      ${column('jsonb', ({ message }) => headersJson(message.headers))},
+      ${column('text', ({ rejection }) => rejection.code)},
+      ${column('text', ({ message, rejection }) => storable(rejection.error + notKept(message.value)))}
+    ) AS rejected ("offset", key, value, headers, code, error)
+    ON CONFLICT (topic, partition_id, "offset", value_sha256) DO NOTHING`)
+}
+
+function isTooLarge(value: Uint8Array | null): value is Uint8Array {
+  return value !== null && value.length > VALUE_BYTES_MAX
+}
+
+function keptOf(value: Uint8Array | null): Uint8Array | null {
+  return isTooLarge(value) ? value.subarray(0, KEPT_BYTES) : value
+}
+
+function notKept(value: Uint8Array | null): string {
+  if (!isTooLarge(value)) return ''
+  const hash = createHash('sha256').update(value).digest('hex')
+  return `; kept are its first ${KEPT_BYTES}, and of all of it the SHA-256 ${hash}`
+}
+
+// As base64 text: an array parameter of bytea cannot hold a null.
+function base64(bytes: Uint8Array | null): string | null {
+  return bytes === null
+    ? null
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+}
+
+function headersJson(headers: Message['headers']): string {
+  return JSON.stringify(
+    Object.fromEntries(Object.entries(headers).map(([name, values]) => [storable(name), values.map(base64)])),
+  )
+}

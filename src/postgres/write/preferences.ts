@@ -1,0 +1,90 @@
+import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+import { CHANNELS } from '../../core/decision/channel.ts'
+import type {
+  PreferencesPage,
+  PreferencesPageRequest,
+  StoredPreferences,
+} from '../../core/party/preferences.ts'
+
+/** Preferences as they are read; in the history, too. */
+export const preferencesRow = z.object({
+  email: z.string().nullable(),
+  phone: z.string().nullable(),
+  preferredChannel: z.enum(CHANNELS),
+  // Whatever else a list may hold was not put there by us, and opts out of nothing.
+  optedOutEvents: z.array(z.unknown()).transform((types) => types.filter((type) => typeof type === 'string')),
+})
+const COLUMNS = sql.fragment`
+  email, phone, preferred_channel AS "preferredChannel", opted_out_events AS "optedOutEvents"`
+
+/** The preferences of a party, or null. */
+export function readPreferences(pool: DatabasePool, partyLocator: string): Promise<StoredPreferences | null> {
+  return pool.maybeOne(sql.type(preferencesRow)`
+    SELECT ${COLUMNS} FROM notifications.notification_preferences WHERE party_locator = ${partyLocator}`)
+}
+
+/** One page of all preferences, by party locator: when they were first stored is not known. */
+export async function listPreferences(
+  pool: DatabasePool,
+  { limit, after }: PreferencesPageRequest,
+): Promise<PreferencesPage> {
+  const where = after === null ? sql.fragment`` : sql.fragment`WHERE party_locator > ${after}`
+  const rows = await pool.any(sql.type(preferencesRow.extend({ partyLocator: z.string() }))`
+    SELECT party_locator AS "partyLocator", ${COLUMNS} FROM notifications.notification_preferences ${where}
+    ORDER BY party_locator LIMIT ${limit + 1}`)
+  const items = rows.slice(0, limit)
+  return { items, next: rows.length > limit ? (items.at(-1)?.partyLocator ?? null) : null }
+}
+
+/** Any fixed number: with the hash of a party it is the advisory lock of that party's preferences. */
+const PREFERENCES_LOCK = 4_006
+
+/** Waits for its turn to change a party's preferences, and keeps it until the transaction ends. */
+export async function lockPreferences(tx: CommonQueryMethods, partyLocator: string): Promise<void> {
+  // A lock on the row would not do: there may be none yet.
+  await tx.query(sql.unsafe`
+    SELECT pg_advisory_xact_lock(${PREFERENCES_LOCK}, hashtext(${partyLocator}))`)
+}
+
+/**
+ * Creates or replaces the preferences of a party and appends the change to their history, in one transaction. Returns
+ * what was stored. Changes of one party take turns, so that each one's `before` is the `after` of the one with the
+ * next lower id. `changedBy` is the subject of the token, null where there was none.
+ */
+export function putPreferences(
+  pool: DatabasePool,
+  partyLocator: string,
+  { email, phone, preferredChannel, optedOutEvents }: StoredPreferences,
+  changedBy: string | null,
+): Promise<StoredPreferences> {
+  return pool.transaction(async (tx) => {
+    await lockPreferences(tx, partyLocator)
+    return tx.one(sql.type(preferencesRow)`
+      WITH before AS (
+        SELECT ${AS_JSON} AS preferences
+        FROM notifications.notification_preferences WHERE party_locator = ${partyLocator}
+      ), stored AS (
+        INSERT INTO notifications.notification_preferences AS stored (
+          party_locator, email, phone, preferred_channel, opted_out_events
+        )
+        VALUES (${partyLocator}, ${email}, ${phone}, ${preferredChannel}, ${JSON.stringify(optedOutEvents)})
+        ON CONFLICT (party_locator) DO UPDATE SET
+          email = excluded.email,
+          phone = excluded.phone,
+          preferred_channel = excluded.preferred_channel,
+          opted_out_events = excluded.opted_out_events
+        RETURNING *
+      ), change AS (
+        INSERT INTO notifications.preference_change (party_locator, changed_by, changed_at, before, after)
+        -- Not now(), when the transaction began to wait for its turn.
+        SELECT party_locator, ${changedBy}, clock_timestamp(), (SELECT preferences FROM before), ${AS_JSON}
+        FROM stored
+      )
+      SELECT ${COLUMNS} FROM stored`)
+  })
+}
+
+const AS_JSON = sql.fragment`jsonb_build_object(
+  'email', email, 'phone', phone, 'preferredChannel', preferred_channel, 'optedOutEvents', opted_out_events
+)`

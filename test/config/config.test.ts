@@ -1,0 +1,338 @@
+import t from 'tap'
+import { z } from 'zod'
+import { ConfigError, loadConfig, loadDatabaseUrl, variables } from '../../src/config/config.ts'
+
+const REQUIRED = {
+  DATABASE_URL: 'postgres://notifications:s3cret@db:5432/notifications',
+  MQ_BROKERS: 'kafka-1:9092,kafka-2:9092',
+  POLICY_ADMIN_URL: 'http://policy-admin:4001',
+}
+
+function faultsOf(env: Record<string, string | undefined>): string {
+  try {
+    loadConfig(env)
+  } catch (error) {
+    t.ok(error instanceof ConfigError)
+    return (error as Error).message
+  }
+  return ''
+}
+
+t.test('the required variables alone give every default of the specification', async (t) => {
+  t.same(loadConfig(REQUIRED), {
+    database: { url: REQUIRED.DATABASE_URL, poolMax: 10 },
+    broker: {
+      connection: { brokers: ['kafka-1:9092', 'kafka-2:9092'], ssl: null, sasl: null },
+      topics: ['claims', 'billing', 'enrollment'],
+      groupId: 'notifications-service',
+      sessionTimeoutMs: 30_000,
+      partitionsAtOnce: 8,
+    },
+    policyAdministration: {
+      url: 'http://policy-admin:4001',
+      connections: 32,
+      pipelining: 16,
+      deadlineMs: 5_000,
+    },
+    smtp: { host: 'localhost', port: 25 },
+    http: { host: '0.0.0.0', port: 4006 },
+    management: null,
+    tokens: null,
+    tracing: null,
+    retry: { maxAgeMs: 86_400_000, maxAttempts: 3 },
+    logLevel: 'info',
+    gitCommit: null,
+    batchMax: 1_000,
+    shutdownGraceMs: 20_000,
+    warnings: [],
+  })
+})
+
+t.test('migrating needs the database alone', async (t) => {
+  t.equal(loadDatabaseUrl({ DATABASE_URL: REQUIRED.DATABASE_URL, PORT: 'x' }), REQUIRED.DATABASE_URL)
+  t.throws(() => loadDatabaseUrl({ ...REQUIRED, DATABASE_URL: '' }), /DATABASE_URL is required/)
+})
+
+t.test('an empty or missing variable counts as unset', async (t) => {
+  t.same(loadConfig({ ...REQUIRED, PORT: '', IDP_JWKS_URI: '', MQ_TOPICS: undefined }), loadConfig(REQUIRED))
+})
+
+t.test('every fault is reported at once, with the name, what is wrong and a good value', async (t) => {
+  const message = faultsOf({
+    PORT: '70000',
+    MQ_TOPICS: 'claims,claims',
+    RETRY_MAX_AGE: '1 day',
+    LOG_LEVEL: 'loud',
+  })
+  for (const line of [
+    /^ {2}DATABASE_URL is required; for example DATABASE_URL=postgres:/m,
+    /^ {2}MQ_BROKERS is required; for example MQ_BROKERS=kafka-1:9092/m,
+    /^ {2}POLICY_ADMIN_URL is required; for example/m,
+    /^ {2}PORT must be a whole number from 0 to 65535, not "70000"; for example PORT=4006/m,
+    /^ {2}MQ_TOPICS must be .*, not "claims,claims"; for example/m,
+    /^ {2}RETRY_MAX_AGE must be a duration .*, not "1 day"; for example RETRY_MAX_AGE=24h/m,
+    /^ {2}LOG_LEVEL must be one of .*, not "loud"; for example/m,
+  ]) {
+    t.match(message, line)
+  }
+  t.equal(message.split('\n').length, 8)
+})
+
+const REFUSED: readonly (readonly [string, string])[] = [
+  ['DATABASE_URL', 'mysql://db/notifications'],
+  ['DATABASE_URL', 'postgres://user:pa/ss@db:x/notifications'],
+  ['DATABASE_URL', 'postgres://127.0.0.1:1/x%zz'],
+  ['DATABASE_URL', 'postgres://us%er@127.0.0.1:1/x'],
+  ['DATABASE_URL', 'postgres://user:100%@127.0.0.1:1/x'],
+  ['DATABASE_URL', 'postgres://user:%ff@127.0.0.1:1/x'],
+  ['DATABASE_URL', 'postgres://127.0.0.1:1/x?options=-c%2'],
+  ['DATABASE_URL', 'postgres://db/x?sslmode=prefer'],
+  ['DATABASE_URL', 'postgres://db/x?sslmode=no-verify'],
+  ['DATABASE_URL', 'postgres://db/x?sslmode=verify-full&sslrootcert=/no/such/file'],
+  ['DATABASE_POOL_MAX', '0'],
+  ['MQ_BROKERS', 'kafka-1'],
+  ['MQ_BROKERS', 'kafka-1:9092,'],
+  ['MQ_BROKERS', 'kafka-1:0'],
+  ['MQ_BROKERS', 'kafka-1:65536'],
+  ['MQ_BROKERS', 'kafka://kafka-1:9092'],
+  ['MQ_SSL', 'yes'],
+  ['MQ_SSL_CA_FILE', '/no/such/file'],
+  ['MQ_SSL_CA_FILE', import.meta.dirname],
+  ['MQ_SSL_CA_FILE', import.meta.filename.replace('test/config/config.test.ts', 'package.json')],
+  ['MQ_TOPICS', 'claims,,billing'],
+  ['MQ_TOPICS', 'claims/eu'],
+  ['MQ_TOPICS', '..'],
+  ['MQ_TOPICS', 'a'.repeat(250)],
+  ['MQ_GROUP_ID', 'two words'],
+  ['MQ_SESSION_TIMEOUT', '5s'],
+  ['MQ_SESSION_TIMEOUT', '6m'],
+  ['MQ_PARTITIONS_AT_ONCE', '1.5'],
+  ['BATCH_MAX', '0'],
+  ['BATCH_MAX', '5001'],
+  ['BATCH_MAX', '1e3'],
+  ['POLICY_ADMIN_URL', 'policy-admin:4001'],
+  ['POLICY_ADMIN_URL', 'http://user:pass@policy-admin'],
+  ['POLICY_ADMIN_URL', 'http://policy-admin/?a=b'],
+  ['POLICY_ADMIN_URL', 'http://policy-admin/#top'],
+  ['POLICY_ADMIN_CONNECTIONS', '-1'],
+  ['POLICY_ADMIN_PIPELINING', '0'],
+  ['POLICY_ADMIN_DEADLINE', '0'],
+  ['SMTP_HOST', 'mail server'],
+  ['SMTP_PORT', '0'],
+  ['IDP_JWKS_URI', 'idp/keys'],
+  ['IDP_JWKS_URI', 'file:///keys'],
+  ['IDP_JWKS_URI', 'https://user:pass@idp/keys'],
+  ['IDP_JWKS_URI', 'https://idp/keys#1'],
+  ['IDP_ISSUER', 'https://idp/\nx'],
+  ['IDP_AUDIENCE', 'é'],
+  ['IDP_ADMIN_SCOPE', 'read write'],
+  ['IDP_ADMIN_SCOPE', 'a"b'],
+  ['MANAGEMENT_HOST', 'http://localhost'],
+  ['MANAGEMENT_PORT', '65536'],
+  ['OTEL_ENDPOINT', 'collector'],
+  ['OTEL_TRACES_SAMPLER', 'sometimes'],
+  ['OTEL_TRACES_SAMPLER_ARG', '1.5'],
+  ['RETRY_MAX_AGE', '-1h'],
+  ['RETRY_MAX_AGE', '24H'],
+  ['RETRY_MAX_ATTEMPTS', 'three'],
+  ['HOST', 'http://localhost'],
+  ['PORT', '65536'],
+  ['LOG_LEVEL', 'INFO'],
+  ['SHUTDOWN_GRACE', '1ms'],
+]
+for (const [name, value] of REFUSED) {
+  t.test(`${name}=${value.slice(0, 40)} is refused, and nothing else is`, async (t) => {
+    const lines = faultsOf({ ...REQUIRED, [name]: value }).split('\n')
+    t.equal(lines.length, 2)
+    t.match(lines[1], new RegExp(`^ {2}${name} (must|cannot) be `))
+  })
+}
+
+t.test('values that may hold a secret are never printed', async (t) => {
+  const message = faultsOf({
+    DATABASE_URL: 'postgres://user:hunter2@db:notaport/x',
+    MQ_BROKERS: 'user:hunter2@kafka:9092',
+    POLICY_ADMIN_URL: 'http://user:hunter2@policy-admin',
+    OTEL_ENDPOINT: 'hunter2',
+    IDP_JWKS_URI: 'https://user:hunter2@idp/keys',
+  })
+  t.equal(message.split('\n').length, 6)
+  t.notMatch(message, 'hunter2')
+})
+
+t.test(
+  'a database URL of bad percent-encoding is not printed, and a good one is taken as it is',
+  async (t) => {
+    for (const url of [
+      'postgres://db/hunter2%zz',
+      'postgres://u:hunter2%@db/x',
+      'postgres://db/x?options=hunter2%',
+    ]) {
+      const message = faultsOf({ ...REQUIRED, DATABASE_URL: url })
+      t.match(message, /DATABASE_URL must be .*percent-encoded/)
+      t.notMatch(message, 'hunter2')
+      t.throws(() => loadDatabaseUrl({ DATABASE_URL: url }), ConfigError)
+    }
+    const url = 'postgres://u%40corp:100%25%C3%A9@db/x?options=-c%20work_mem%3D8MB'
+    t.equal(loadConfig({ ...REQUIRED, DATABASE_URL: url }).database.url, url)
+  },
+)
+
+t.test('TLS and a log-in to the brokers are taken together', async (t) => {
+  const env = {
+    ...REQUIRED,
+    MQ_SSL: 'true',
+    MQ_SASL_MECHANISM: 'SCRAM-SHA-512',
+    MQ_SASL_USERNAME: 'notifications',
+    MQ_SASL_PASSWORD: 'hunter2',
+  }
+  const { broker, warnings } = loadConfig(env)
+  t.same(broker.connection, {
+    brokers: ['kafka-1:9092', 'kafka-2:9092'],
+    ssl: {},
+    sasl: { mechanism: 'scram-sha-512', username: 'notifications', password: 'hunter2' },
+  })
+  t.same(warnings, [])
+  const half = faultsOf({ ...REQUIRED, MQ_SASL_MECHANISM: 'PLAIN' })
+  t.match(half, /MQ_SASL_USERNAME is required with MQ_SASL_MECHANISM; for example/)
+  t.match(half, /MQ_SASL_PASSWORD is required with MQ_SASL_MECHANISM; for example/)
+  t.notMatch(faultsOf({ ...env, MQ_SASL_MECHANISM: 'GSSAPI' }), 'hunter2')
+  t.match(
+    faultsOf({ ...env, MQ_SASL_MECHANISM: 'GSSAPI' }),
+    /must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512/,
+  )
+})
+
+t.test('what does not protect the brokers is warned of', async (t) => {
+  const warningsOf = (env: object) => loadConfig({ ...REQUIRED, ...env }).warnings
+  const login = { MQ_SASL_USERNAME: 'u', MQ_SASL_PASSWORD: 'hunter2' }
+  t.match(warningsOf(login), [/^MQ_SASL_USERNAME has no effect/, /^MQ_SASL_PASSWORD has no effect/])
+  t.match(warningsOf({ ...login, MQ_SASL_MECHANISM: 'PLAIN' }), [/sends the password readable/])
+  t.same(warningsOf({ ...login, MQ_SASL_MECHANISM: 'SCRAM-SHA-256' }), [])
+})
+
+t.test('a key set turns token validation on, and what is not set is not checked', async (t) => {
+  const IDP_JWKS_URI = 'https://idp/keys?tenant=1'
+  t.same(loadConfig({ ...REQUIRED, IDP_JWKS_URI }).tokens, {
+    keySetUrl: IDP_JWKS_URI,
+    issuer: null,
+    audience: null,
+    adminScope: null,
+  })
+  const more = { IDP_ISSUER: 'https://idp', IDP_AUDIENCE: 'us', IDP_ADMIN_SCOPE: 'admin' }
+  const { tokens, warnings } = loadConfig({ ...REQUIRED, IDP_JWKS_URI, ...more })
+  t.same(tokens, { keySetUrl: IDP_JWKS_URI, issuer: 'https://idp', audience: 'us', adminScope: 'admin' })
+  t.same(warnings, [])
+})
+
+t.test('the second listener is on loopback unless told otherwise', async (t) => {
+  t.same(loadConfig({ ...REQUIRED, MANAGEMENT_PORT: '0' }).management, { host: '127.0.0.1', port: 0 })
+  t.same(loadConfig({ ...REQUIRED, MANAGEMENT_PORT: '4007', MANAGEMENT_HOST: '::' }).management, {
+    host: '::',
+    port: 4007,
+  })
+})
+
+const DURATIONS: readonly (readonly [string, number])[] = [
+  ['24h', 86_400_000],
+  ['90m', 5_400_000],
+  ['30s', 30_000],
+  ['500ms', 500],
+  ['2d', 172_800_000],
+  ['1500', 1_500],
+  [' 1h ', 3_600_000],
+]
+for (const [value, ms] of DURATIONS) {
+  t.test(`the duration "${value}" is ${ms} ms`, async (t) => {
+    t.equal(loadConfig({ ...REQUIRED, RETRY_MAX_AGE: value }).retry.maxAgeMs, ms)
+  })
+}
+
+t.test('a base path of policy administration is kept, without its last slash', async (t) => {
+  const url = 'HTTPS://Policy-Admin:443/api/v2//'
+  t.equal(
+    loadConfig({ ...REQUIRED, POLICY_ADMIN_URL: url }).policyAdministration.url,
+    'https://policy-admin/api/v2',
+  )
+})
+
+t.test('lists may have spaces around their commas', async (t) => {
+  const { broker } = loadConfig({ ...REQUIRED, MQ_BROKERS: 'a:1 , b:2', MQ_TOPICS: ' claims, billing ' })
+  t.same(
+    [broker.connection.brokers, broker.topics],
+    [
+      ['a:1', 'b:2'],
+      ['claims', 'billing'],
+    ],
+  )
+})
+
+t.test('what has no effect is warned of', async (t) => {
+  const { warnings } = loadConfig({
+    ...REQUIRED,
+    RETRY_INTERVAL: 'often',
+  })
+  t.equal(warnings.length, 1)
+  t.match(warnings[0], /RETRY_INTERVAL has no effect.*every 60 seconds/)
+
+  const half = { IDP_ISSUER: 'x', IDP_AUDIENCE: 'x', IDP_ADMIN_SCOPE: 'x' }
+  const more = loadConfig({ ...REQUIRED, ...half }).warnings
+  t.same(
+    more.map((warning) => warning.split(':')[0]),
+    Object.keys(half).map((name) => `${name} has no effect`),
+  )
+})
+
+t.test('a pool too small for partitions, retry and HTTP together is warned of', async (t) => {
+  const warningsOf = (poolMax: string, partitions: string) =>
+    loadConfig({ ...REQUIRED, DATABASE_POOL_MAX: poolMax, MQ_PARTITIONS_AT_ONCE: partitions }).warnings
+  for (const poolMax of ['1', '3', '4', '5']) {
+    const [warning, ...others] = warningsOf(poolMax, '4')
+    t.match(warning, /^DATABASE_POOL_MAX .* set it to MQ_PARTITIONS_AT_ONCE \+ 2 at least/)
+    t.equal(others.length, 0)
+  }
+  t.same(warningsOf('6', '4'), [])
+})
+
+t.test('an unknown variable that looks like ours is warned of, with the one that was meant', async (t) => {
+  const { warnings } = loadConfig({
+    ...REQUIRED,
+    MQ_TOPIC: 'x',
+    RETRY_MAX_ATEMPTS: '1',
+    POLICY_ADMIN_TOKEN_OF_SOME_OTHER_SORT: 'hunter2',
+    OTEL_ENDPOINTS: 'x',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+    OTEL_SERVICE_NAME: 'x',
+    PATH: '/bin',
+    HOSTNAME: 'box',
+  })
+  t.same(warnings, [
+    'MQ_TOPIC is no variable of this service: did you mean MQ_TOPICS?',
+    'RETRY_MAX_ATEMPTS is no variable of this service: did you mean RETRY_MAX_ATTEMPTS?',
+    'POLICY_ADMIN_TOKEN_OF_SOME_OTHER_SORT is no variable of this service',
+    'OTEL_ENDPOINTS is no variable of this service: did you mean OTEL_ENDPOINT?',
+  ])
+})
+
+t.test('the configuration is frozen all the way down', async (t) => {
+  const config = loadConfig(REQUIRED)
+  t.throws(() => Object.assign(config.http, { port: 1 }), TypeError)
+  t.throws(() => (config.broker.topics as string[]).push('x'), TypeError)
+  t.throws(() => Object.assign(config, { batchMax: 1 }), TypeError)
+})
+
+/** Needed with MQ_SASL_MECHANISM. */
+const LOGIN = { MQ_SASL_USERNAME: 'u', MQ_SASL_PASSWORD: 'p' }
+
+t.test('every variable is described, and its example and default are good values', async (t) => {
+  const { properties = {} } = z.toJSONSchema(variables, { io: 'input', unrepresentable: 'any' })
+  for (const [name, property] of Object.entries(properties)) {
+    t.type((property as { description?: string }).description, 'string', name)
+    const { example, default: value } = property as { example?: string; default?: string }
+    // A file would have to be there.
+    if (!name.endsWith('_FILE')) {
+      t.equal(faultsOf({ ...REQUIRED, ...LOGIN, [name]: example }), '', name)
+    }
+    if (value !== undefined) t.same(loadConfig({ ...REQUIRED, [name]: value }), loadConfig(REQUIRED), name)
+  }
+})

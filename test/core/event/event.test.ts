@@ -1,0 +1,124 @@
+import t from 'tap'
+import { loadEnvelopeMap } from '../../../src/core/event/envelope.ts'
+import { parseEvent } from '../../../src/core/event/event.ts'
+
+const map = loadEnvelopeMap(
+  JSON.stringify({ partyLocator: '/partyLocator', locator: '/payload/locator', reason: '/payload/reason' }),
+)
+const parse = (value: string | Uint8Array | null, headers = {}) =>
+  parseEvent(
+    { offset: 0n, key: null, value: typeof value === 'string' ? Buffer.from(value) : value, headers },
+    map,
+  )
+const event = (envelope: object, headers = {}) => {
+  const parsed = parse(JSON.stringify({ eventId: 'e', eventType: 'claim.paid', ...envelope }), headers)
+  if (parsed.kind !== 'event') throw new Error(`rejected: ${parsed.rejection.error}`)
+  return parsed.event
+}
+
+t.test('a message that is no event is rejected with a reason', async (t) => {
+  const cases: [string, string | Uint8Array | null, string, string][] = [
+    ['tombstone', null, 'empty', 'the message has no value'],
+    ['empty', '', 'empty', 'the message has no value'],
+    ['binary', Buffer.from([0x00, 0x9f, 0x92]), 'not-utf8', 'the value is not valid UTF-8'],
+    [
+      'truncated UTF-8',
+      Buffer.concat([Buffer.from('{"eventId":"'), Buffer.from([0xe2, 0x82])]),
+      'not-utf8',
+      'the value is not valid UTF-8',
+    ],
+    ['no JSON', 'hello', 'not-json', 'the value is not valid JSON'],
+    ['trailing garbage', '{"eventId":"a","eventType":"b"} x', 'not-json', 'the value is not valid JSON'],
+    ['unclosed nesting', '['.repeat(500_000), 'not-json', 'the value is not valid JSON'],
+    ['array', '[]', 'not-object', 'the value is JSON, but not an object'],
+    ['null', 'null', 'not-object', 'the value is JSON, but not an object'],
+    ['string', '"x"', 'not-object', 'the value is JSON, but not an object'],
+    ['no id', '{"eventType":"b"}', 'event-id', 'eventId is missing'],
+    [
+      'number as id',
+      '{"eventId":1,"eventType":"b"}',
+      'event-id',
+      'eventId is not a string but of type number',
+    ],
+    ['null as id', '{"eventId":null,"eventType":"b"}', 'event-id', 'eventId is not a string but null'],
+    ['empty id', '{"eventId":"","eventType":"b"}', 'event-id', 'eventId is empty'],
+    ['inherited id', '{"__proto__":{"eventId":"a"},"eventType":"b"}', 'event-id', 'eventId is missing'],
+    ['NUL in id', '{"eventId":"a\\u0000","eventType":"b"}', 'event-id', 'eventId contains NUL'],
+    [
+      'lone surrogate in id',
+      '{"eventId":"\\ud800","eventType":"b"}',
+      'event-id',
+      'eventId contains a lone surrogate',
+    ],
+    [
+      'long id',
+      JSON.stringify({ eventId: 'x'.repeat(10_000), eventType: 'b' }),
+      'event-id',
+      'eventId has 10000 characters, more than 255',
+    ],
+    ['no type', '{"eventId":"a"}', 'event-type', 'eventType is missing'],
+    ['NUL in type', '{"eventId":"a","eventType":"\\u0000"}', 'event-type', 'eventType contains NUL'],
+  ]
+  for (const [name, value, code, error] of cases) {
+    t.same(parse(value), { kind: 'rejection', rejection: { code, error } }, name)
+  }
+})
+
+t.test('an event is read by the envelope map', async (t) => {
+  t.same(event({ partyLocator: 'p', payload: { locator: 'CLM-1', reason: 'late' } }), {
+    eventId: 'e',
+    eventType: 'claim.paid',
+    partyLocator: 'p',
+    partyLocatorInvalid: false,
+    locator: 'CLM-1',
+    reason: 'late',
+    traceId: null,
+  })
+})
+
+t.test('identifiers may have 255 characters', async (t) => {
+  const id = '😀'.repeat(127)
+  t.equal(event({ eventId: id }).eventId, id)
+  t.equal(event({ partyLocator: 'x'.repeat(255) }).partyLocator, 'x'.repeat(255))
+})
+
+t.test('the party locator stands in where the event has no locator', async (t) => {
+  t.equal(event({ partyLocator: 'p' }).locator, 'p')
+  t.equal(event({ partyLocator: 'p', payload: { locator: '' } }).locator, 'p')
+  t.equal(event({ partyLocator: 'p', payload: { locator: {} } }).locator, 'p')
+  t.equal(event({ partyLocator: 'p', payload: { locator: 4711 } }).locator, '4711')
+})
+
+t.test('an event without a party, or with one that nobody can be, is still an event', async (t) => {
+  for (const partyLocator of [undefined, null]) {
+    t.match(event({ partyLocator }), { partyLocator: null, partyLocatorInvalid: false })
+  }
+  for (const partyLocator of ['', '.', '..', 'x'.repeat(256), 'a\0', '\ud800', 7, {}, ['p']]) {
+    t.match(
+      event({ partyLocator }),
+      { partyLocator: null, partyLocatorInvalid: true },
+      JSON.stringify(partyLocator),
+    )
+  }
+})
+
+t.test('NUL and lone surrogates in text to be inserted become U+FFFD', async (t) => {
+  t.match(event({ partyLocator: 'p', payload: { locator: 'a\0b', reason: '\udc00!' } }), {
+    locator: 'a\uFFFDb',
+    reason: '\uFFFD!',
+  })
+})
+
+t.test('nesting of 100,000 levels beside the identifiers is an event', async (t) => {
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+  t.equal(parse(`{"eventId":"a","eventType":"b","payload":${deep}}`).kind, 'event')
+})
+
+t.test('the trace id is taken from a valid traceparent header only', async (t) => {
+  const id = '4bf92f3577b34da6a3ce929d0e0e4736'
+  const header = (value: string) => ({ traceparent: [Buffer.from(value)] })
+  t.equal(event({}, header(`00-${id}-00f067aa0ba902b7-01`)).traceId, id)
+  t.equal(event({}, header(`00-${'0'.repeat(32)}-00f067aa0ba902b7-01`)).traceId, null)
+  t.equal(event({}, header('garbage')).traceId, null)
+  t.equal(event({}, {}).traceId, null)
+})

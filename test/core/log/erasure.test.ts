@@ -1,0 +1,68 @@
+import { readFile } from 'node:fs/promises'
+import t from 'tap'
+import { loadEnvelopeMap } from '../../../src/core/event/envelope.ts'
+import { isUnreadable, mentionOf } from '../../../src/core/log/erasure.ts'
+
+const envelopeMap = loadEnvelopeMap(
+  await readFile(new URL('../../../rules/envelope.json', import.meta.url), 'utf8'),
+)
+const mention = (value: Buffer | string | null, key: string | null = null, party = 'party-1') =>
+  mentionOf(
+    { key: key === null ? null : Buffer.from(key), value: value === null ? null : Buffer.from(value) },
+    party,
+    envelopeMap,
+  )
+
+t.test('a message is of the party that its envelope names, and of no other', async (t) => {
+  t.equal(mention('{"partyLocator": "party-1"}'), 'named')
+  t.equal(mention('{"partyLocator": "\\u0070arty-1"}'), 'named', 'however it is spelled')
+  t.equal(mention('{"partyLocator": 42}', null, '42'), 'named', 'and whatever its type')
+  t.equal(mention('{"partyLocator": "party-10"}'), null)
+  t.equal(mention('{"partyLocator": "party-2", "payload": {"reason": "see party-1"}}'), null)
+  t.equal(mention('{"partyLocator": {"id": "party-1"}}'), null)
+  t.equal(mention('{"partyLocator": null}', null, 'null'), null)
+})
+
+t.test('a message is of the party that its key names', async (t) => {
+  t.equal(mention(null, 'party-1'), 'named')
+  t.equal(mention('{"partyLocator": "party-2"}', 'party-1'), 'named')
+  t.equal(mention(null, 'party-10'), null)
+})
+
+t.test('where there is no envelope to be read, the locator is looked for as a word', async (t) => {
+  for (const text of ['{"partyLocator": "party-1", ', 'party-1', '[{"p":"party-1"}]', 'x party-1.']) {
+    t.equal(mention(text), 'bytes', text)
+    t.equal(mention(Buffer.from(`\ufeff${text}`, 'utf16le')), 'bytes', `${text} as UTF-16LE`)
+    t.equal(mention(Buffer.from(text, 'utf16le').swap16()), 'bytes', `${text} as UTF-16BE`)
+    t.equal(mention(Buffer.concat([Buffer.from([0xff, 0xfe, 0]), Buffer.from(text)])), 'bytes')
+  }
+  t.equal(mention('party-\u00e9\u{1f600} {', null, 'party-\u00e9\u{1f600}'), 'bytes')
+  t.equal(mention('party-10 party-1 '), 'bytes', 'also behind one that is longer')
+  for (const text of ['party-10 {', 'no-party-1', 'party-1-b', '_party-1', '']) {
+    t.equal(mention(text), null, text)
+    t.equal(mention(Buffer.from(text, 'utf16le')), null, `${text} as UTF-16LE`)
+    t.equal(mention(Buffer.from(text, 'utf16le').swap16()), null, `${text} as UTF-16BE`)
+  }
+})
+
+t.test('where the envelope names nobody, the locator is looked for among all its values', async (t) => {
+  for (const text of [
+    '{"event": {"partyLocator": "party-1"}}',
+    '{"partyLocator": null, "parties": ["party-2", "\\u0070arty-1"]}',
+    `{"deep": ${'['.repeat(100_000)}"party-1"${']'.repeat(100_000)}}`,
+  ]) {
+    t.equal(mention(text), 'named', text.slice(0, 80))
+    t.equal(mention(text, null, 'party-3'), null)
+  }
+  t.equal(mention('{"event": {"partyLocator": "party-10"}, "reason": "see party-1"}'), null)
+  t.equal(mention('{"party-1": 42}'), null)
+  t.equal(mention('{"amount": 42}', null, '42'), null)
+  t.equal(mention('{}', null, 'undefined'), null)
+})
+
+t.test('what has an envelope is told from what has none', async (t) => {
+  t.equal(isUnreadable(Buffer.from('{}')), false)
+  t.equal(isUnreadable(null), false)
+  t.equal(isUnreadable(Buffer.from('')), false)
+  for (const text of ['{', '[]', '"a"', 'null']) t.equal(isUnreadable(Buffer.from(text)), true, text)
+})

@@ -1,0 +1,223 @@
+import type { RequestListener } from 'node:http'
+import { mock } from 'node:test'
+import t, { type Test } from 'tap'
+import { createKeySet, NoKeysError } from '../../../src/http/auth/key-set.ts'
+import { createLog } from '../../../src/telemetry/log.ts'
+import { startIdentityProvider } from '../../stack/identity-provider.ts'
+import { until } from '../../stack/until.ts'
+import { documentedApp } from '../documented.ts'
+import { dependencies } from '../fixture.ts'
+
+/** A key set over a provider of its own, with a clock that stands still unless told otherwise. */
+async function world(t: Test) {
+  const idp = await startIdentityProvider()
+  const logged: string[] = []
+  const clock = { nowMs: 0 }
+  const log = createLog('info', { write: (line) => void logged.push(line) })
+  const keySet = createKeySet(idp.keySetUrl, log, () => clock.nowMs)
+  t.teardown(() => idp.stop())
+  t.teardown(() => keySet.stop())
+  const known = () => keySet.keyOf({ kid: idp.key().kid, alg: 'RS256' })
+  const unknown = (i = 0) => keySet.keyOf({ kid: `unknown-${i}`, alg: 'RS256' })
+  return { idp, keySet, clock, logged, known, unknown }
+}
+
+const answer =
+  (status: number, body: string, headers = {}): RequestListener =>
+  (_request, response) =>
+    void response.writeHead(status, headers).end(body)
+
+t.test('finds a key by id and algorithm', async (t) => {
+  const { idp, keySet, known } = await world(t)
+  t.match(await known(), /^-----BEGIN PUBLIC KEY-----/)
+  t.equal(await keySet.keyOf({ kid: idp.key().kid, alg: 'RS512' }), null)
+  t.equal(await keySet.keyOf({ alg: 'RS256' }), null)
+  t.equal(await keySet.keyOf({ kid: '\ud800', alg: 'RS256' }), null)
+})
+
+t.test('a key without an id or an algorithm is found by a token of the same kind', async (t) => {
+  const { idp, keySet } = await world(t)
+  const { kty, n, e } = idp.key().privateJwk
+  idp.be(answer(200, JSON.stringify({ keys: [{ kty, n, e, alg: null }] })))
+  t.not(await keySet.keyOf({ alg: 'RS256' }), null)
+  t.not(await keySet.keyOf({ alg: 'PS512' }), null)
+  t.equal(await keySet.keyOf({ kid: 'a', alg: 'RS256' }), null)
+})
+
+t.test('asks once for all who wait', async (t) => {
+  const { idp, known } = await world(t)
+  await Promise.all(Array.from({ length: 100 }, known))
+  t.equal(idp.keySetRequestCount(), 1)
+})
+
+t.test('1,000 unknown ids within 10 s cause at most 2 requests', async (t) => {
+  const { idp, clock, known, unknown } = await world(t)
+  await known()
+  const before = idp.keySetRequestCount()
+  for (let i = 0; i < 1_000; i++) {
+    clock.nowMs = 60_000 + i * 10
+    t.equal(await unknown(i), null)
+  }
+  t.ok(idp.keySetRequestCount() - before <= 2, `${idp.keySetRequestCount() - before} requests`)
+  t.ok(idp.keySetRequestCount() > before, 'but they are asked for')
+})
+
+t.test('a flood of unknown ids does not keep a new key out', async (t) => {
+  const { idp, clock, known, unknown } = await world(t)
+  await known()
+  await idp.rotate()
+  for (let i = 0; i < 100; i++) {
+    clock.nowMs += 100
+    await unknown(i)
+  }
+  t.not(await known(), null, 'it came with the answer to one of them')
+})
+
+t.test(
+  'a key that was withdrawn is refused after 5 minutes, though nobody asks for another one',
+  async (t) => {
+    mock.timers.enable({ apis: ['setInterval'] })
+    t.teardown(() => mock.timers.reset())
+    const { idp, keySet, clock } = await world(t)
+    const { kid } = idp.key()
+    const withdrawn = () => keySet.keyOf({ kid, alg: 'RS256' })
+    keySet.start()
+    t.not(await withdrawn(), null)
+    await idp.rotate()
+    clock.nowMs += 5 * 60_000
+    t.not(await withdrawn(), null)
+    mock.timers.tick(5 * 60_000)
+    await until(async () => (await withdrawn()) === null, { what: 'the key to be refused' })
+    t.equal(idp.keySetRequestCount(), 2)
+  },
+)
+
+t.test('a known key waits for nobody, however many unknown ones do', async (t) => {
+  const { idp, clock, known, unknown } = await world(t)
+  await known()
+  idp.be('hanging')
+  clock.nowMs += 6_000
+  const flood = Array.from({ length: 1_000 }, (_, i) => unknown(i))
+  t.not(await Promise.race([...flood, known()]), null)
+})
+
+t.test('known keys go on while the provider is down, and it is asked no more often', async (t) => {
+  const { idp, clock, logged, known, unknown } = await world(t)
+  await known()
+  idp.be('broken')
+  const before = idp.keySetRequestCount()
+  clock.nowMs = 3_600_000
+  for (let i = 0; i < 50; i++) t.equal(await unknown(i), null)
+  t.not(await known(), null)
+  t.equal(idp.keySetRequestCount() - before, 1)
+  t.match(logged.at(-1), /status 500.*the known keys go on/)
+})
+
+t.test('without any keys it says so, asks again after a pause, and recovers', async (t) => {
+  const { idp, clock, logged, known } = await world(t)
+  idp.be('broken')
+  await t.rejects(known(), NoKeysError)
+  await t.rejects(known(), NoKeysError)
+  t.equal(idp.keySetRequestCount(), 1)
+  t.match(logged.at(-1), /requests that need a token are answered 503/)
+  idp.be('up')
+  clock.nowMs += 6_000
+  t.not(await known(), null)
+})
+
+t.test('a provider that hangs is given up after a while', async (t) => {
+  const { idp, known } = await world(t)
+  idp.be('hanging')
+  const start = performance.now()
+  await t.rejects(known(), NoKeysError)
+  t.ok(performance.now() - start < 5_000)
+})
+
+for (const status of [200, 500]) {
+  t.test(`a provider that dribbles is given up, too, with status ${status}`, async (t) => {
+    const { idp, known } = await world(t)
+    idp.be((_request, response) => {
+      response.writeHead(status)
+      const timer = setInterval(() => response.write(' '), 100)
+      response.on('close', () => clearInterval(timer))
+    })
+    const start = performance.now()
+    await t.rejects(known(), NoKeysError)
+    t.ok(performance.now() - start < 5_000)
+  })
+}
+
+const BAD_SETS: Record<string, RequestListener> = {
+  'an error': answer(503, '{"keys":[]}'),
+  'no JSON': answer(200, '<html>'),
+  'no set': answer(200, '[]'),
+  'no keys': answer(200, '{"keys":[]}'),
+  'a secret key only': answer(200, '{"keys":[{"kty":"oct","kid":"a","k":"AAAA"}]}'),
+  'a broken key only': answer(200, '{"keys":[{"kty":"RSA","kid":"a","n":"x"},null,1]}'),
+}
+for (const [what, listener] of Object.entries(BAD_SETS)) {
+  t.test(`${what} is no key set`, async (t) => {
+    const { idp, known } = await world(t)
+    idp.be(listener)
+    await t.rejects(known(), NoKeysError)
+  })
+}
+
+t.test('a key set of over 1 MB is not read', async (t) => {
+  const { idp, clock, known } = await world(t)
+  const { kty, n, e, kid } = idp.key().privateJwk
+  const json = JSON.stringify({ keys: [{ kty, n, e, kid }] })
+  idp.be(answer(200, json.padEnd(1024 * 1024 + 1)))
+  await t.rejects(known(), NoKeysError)
+  idp.be(answer(200, json.padEnd(1024 * 1024)))
+  clock.nowMs += 6_000
+  t.not(await known(), null)
+})
+
+t.test('a redirect is not followed', async (t) => {
+  const { idp, known } = await world(t)
+  const other = await startIdentityProvider()
+  t.teardown(() => other.stop())
+  idp.be(answer(302, '', { location: other.keySetUrl }))
+  await t.rejects(known(), NoKeysError)
+  t.equal(other.keySetRequestCount(), 0)
+})
+
+t.test('a broken key does not spoil the others', async (t) => {
+  const { idp, known } = await world(t)
+  const { d: _, p, q, dp, dq, qi, ...jwk } = idp.key().privateJwk
+  idp.be(answer(200, JSON.stringify({ keys: [null, { kty: 'RSA', kid: 1 }, { kty: 'XYZ' }, jwk] })))
+  t.not(await known(), null)
+})
+
+t.test('a key for encryption is not used', async (t) => {
+  const { idp, known } = await world(t)
+  const { kty, n, e, kid } = idp.key().privateJwk
+  idp.be(answer(200, JSON.stringify({ keys: [{ kty, n, e, kid, use: 'enc' }] })))
+  await t.rejects(known(), NoKeysError)
+})
+
+t.test('the keys are asked for at start, so that the first request need not wait', async (t) => {
+  const { idp, keySet, logged } = await world(t)
+  keySet.start()
+  await until(() => logged.some((line) => line.includes('the key set is loaded')), { what: 'the keys' })
+  t.equal(idp.keySetRequestCount(), 1)
+})
+
+t.test('requests are answered 503, and open routes as ever, while no key could be loaded', async (t) => {
+  const { idp } = await world(t)
+  idp.be('broken')
+  const { all, logged } = dependencies({
+    tokens: { keySetUrl: idp.keySetUrl, issuer: null, audience: null, adminScope: null },
+  })
+  const app = documentedApp(all)
+  t.teardown(() => app.close())
+  const token = await idp.forge()
+  const response = await app.inject({ url: '/log/list', headers: { authorization: `Bearer ${token}` } })
+  t.equal(response.statusCode, 503)
+  t.equal(response.headers['content-type'], 'application/problem+json')
+  t.match(response.headers['retry-after'], /^\d+$/)
+  t.equal((await app.inject('/log/list')).statusCode, 401, 'no token needs no key')
+  t.equal((await app.inject('/healthz')).statusCode, 200)
+  t.match(logged.join(''), 'requests that need a token are answered 503')
+})

@@ -1,0 +1,281 @@
+import { createHmac } from 'node:crypto'
+import { createServer } from 'node:http'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { exportSPKI, generateKeyPair } from 'jose'
+import t from 'tap'
+import type { Tokens } from '../../../src/http/auth/tokens.ts'
+import { createHttp } from '../../../src/http/server/server.ts'
+import {
+  ADMIN_SCOPE,
+  AUDIENCE,
+  type IdentityProvider,
+  newSigningKey,
+  startIdentityProvider,
+} from '../../stack/identity-provider.ts'
+import { until } from '../../stack/until.ts'
+import { documentedApp } from '../documented.ts'
+import { dependencies, ENTRY } from '../fixture.ts'
+
+const idp = await startIdentityProvider()
+t.teardown(() => idp.stop())
+
+function tokensOf({ keySetUrl, issuer }: IdentityProvider): Tokens {
+  return { keySetUrl, issuer, audience: AUDIENCE, adminScope: ADMIN_SCOPE }
+}
+
+function appWith(tokens: Tokens) {
+  const { all, logged } = dependencies({ tokens })
+  const app = documentedApp(all)
+  t.teardown(() => app.close())
+  const get = (authorization?: string, url = '/log/list') =>
+    app.inject({ url, headers: authorization === undefined ? {} : { authorization } })
+  return { app, get, logged }
+}
+
+const { app, get, logged } = appWith(tokensOf(idp))
+
+const seconds = () => Math.floor(Date.now() / 1000)
+const segment = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+const good = await idp.token(ADMIN_SCOPE)
+const [head = '', payload = '', signature = ''] = good.split('.')
+const claims = { iss: idp.issuer, aud: AUDIENCE, sub: 'x', exp: seconds() + 600, scope: ADMIN_SCOPE }
+
+/** Signed by hand, since a good library does not make such tokens. */
+async function hmacWithPublicKey(by = idp): Promise<string> {
+  const { kid, publicKey } = by.key()
+  const input = `${segment({ alg: 'HS256', kid })}.${segment(claims)}`
+  return `${input}.${createHmac('sha256', await exportSPKI(publicKey))
+    .update(input)
+    .digest('base64url')}`
+}
+
+const elliptic = await generateKeyPair('ES256')
+const foreign = await newSigningKey()
+const decoy = createServer((_request, response) => {
+  decoyCount++
+  response.end(JSON.stringify({ keys: [{ ...foreign.privateJwk, d: undefined }] }))
+})
+let decoyCount = 0
+decoy.listen(0, '127.0.0.1')
+t.teardown(() => decoy.close())
+const decoyUrl = () => `http://127.0.0.1:${(decoy.address() as { port: number }).port}`
+
+t.test('a token from the identity provider is accepted', async (t) => {
+  t.equal((await get(`Bearer ${good}`)).statusCode, 200)
+})
+
+t.test('good tokens of other shapes are accepted', async (t) => {
+  const shapes: Record<string, string> = {
+    'a lower-case scheme': `bearer ${good}`,
+    'two spaces': `Bearer  ${good}`,
+    'several audiences': `Bearer ${await idp.forge({ aud: ['other', AUDIENCE] })}`,
+    'no subject': `Bearer ${await idp.forge({ sub: undefined as never })}`,
+    'several scopes': `Bearer ${await idp.forge({ scope: `openid ${ADMIN_SCOPE}` })}`,
+    'a clock that is a little ahead': `Bearer ${await idp.forge({ nbf: seconds() + 2 })}`,
+    'a clock that is a little behind': `Bearer ${await idp.forge({ exp: seconds() - 2 })}`,
+  }
+  for (const [what, authorization] of Object.entries(shapes)) {
+    t.equal((await get(authorization)).statusCode, 200, what)
+  }
+})
+
+const BAD_TOKENS: Record<string, () => string | Promise<string>> = {
+  'alg none': () => `${segment({ alg: 'none', kid: idp.key().kid })}.${segment(claims)}.`,
+  'alg None, with a signature': () =>
+    `${segment({ alg: 'None', kid: idp.key().kid })}.${segment(claims)}.${signature}`,
+  'no alg': () => `${segment({ kid: idp.key().kid })}.${segment(claims)}.${signature}`,
+  'HS256 signed with the public key': () => hmacWithPublicKey(),
+  'no signature': () => `${head}.${payload}.`,
+  'another signature': () => `${head}.${payload}.${'A'.repeat(signature.length)}`,
+  'another payload': () => `${head}.${segment({ ...claims, sub: 'admin' })}.${signature}`,
+  expired: () => idp.forge({ exp: seconds() - 60 }),
+  'not yet valid': () => idp.forge({ nbf: seconds() + 60 }),
+  'no exp': () => idp.forge({ exp: undefined as never }),
+  'an exp that is no number': () => idp.forge({ exp: '9999999999' as never }),
+  'an nbf beyond all dates': () => idp.forge({ nbf: 1e300 }),
+  'an exp before all dates': () => idp.forge({ exp: -1e300 }),
+  'the wrong issuer': () => idp.forge({ iss: `${idp.issuer}/` }),
+  'no issuer': () => idp.forge({ iss: undefined as never }),
+  'the wrong audience': () => idp.forge({ aud: `${AUDIENCE}2` }),
+  'no audience': () => idp.forge({ aud: undefined as never }),
+  'an unknown kid': () => idp.forge({}, { kid: 'nobody' }),
+  'no kid': () => idp.forge({}, { kid: undefined as never }),
+  'a kid that is no text': () => idp.forge({}, { kid: { toString: 1 } as never }),
+  'a kid of the prototype': () => idp.forge({}, { kid: '__proto__' }),
+  'a jku pointing elsewhere': () =>
+    idp.forge({}, { kid: foreign.kid, jku: `${decoyUrl()}/jwks` }, foreign.privateKey),
+  'an x5u pointing elsewhere': () =>
+    idp.forge({}, { kid: foreign.kid, x5u: `${decoyUrl()}/x` }, foreign.privateKey),
+  'an issuer elsewhere': () => idp.forge({ iss: decoyUrl() }, { kid: foreign.kid }, foreign.privateKey),
+  'a key of its own': () =>
+    idp.forge({}, { jwk: { ...foreign.privateJwk, d: undefined } as never }, foreign.privateKey),
+  "somebody else's key": () => idp.forge({}, {}, foreign.privateKey),
+  'the key of another algorithm': () => idp.forge({}, { alg: 'ES256' }, elliptic.privateKey),
+  'an unknown critical header': () => {
+    const input = `${segment({ alg: 'RS256', kid: idp.key().kid, crit: ['x'], x: 1 })}.${payload}`
+    return `${input}.${signature}`
+  },
+  'a subject that no text can hold': () => idp.forge({ sub: 'a\0b' }),
+  'a subject that is no text': () => idp.forge({ sub: 1 as never }),
+  truncated: () => good.slice(0, -10),
+  'truncated in the payload': () => good.slice(0, head.length + 10),
+  'one dot': () => 'a.b',
+  'only dots': () => '..',
+  'a payload that is no JSON': () => `${head}.AAAA.${signature}`,
+  'a payload that is no object': () => `${head}.${segment('x')}.${signature}`,
+  'a header that is no object': () => `${segment([])}.${payload}.${signature}`,
+  '100 kB': () => `${head}.${'A'.repeat(100 * 1024)}.${signature}`,
+  '15 kB of nothing': () => 'A'.repeat(15 * 1024),
+}
+for (const [what, make] of Object.entries(BAD_TOKENS)) {
+  t.test(`a token with ${what} is a 401 that repeats nothing of it`, async (t) => {
+    const token = await make()
+    const response = await get(`Bearer ${token}`)
+    t.equal(response.statusCode, 401)
+    t.equal(response.headers['content-type'], 'application/problem+json')
+    t.match(
+      response.headers['www-authenticate'],
+      /^Bearer realm="notifications-service", error="invalid_token", error_description="The token [a-z ]+\."$/,
+    )
+    const { detail, ...rest } = response.json()
+    t.same(rest, {
+      type: 'urn:problem-type:notifications-service:unauthorized',
+      title: 'A valid token is needed',
+      status: 401,
+    })
+    t.match(detail, /^The token (is not valid|is not valid yet|has expired)\.$/)
+  })
+}
+
+t.test('HMAC is refused also where the key set leaves the algorithm open', async (t) => {
+  const own = await startIdentityProvider()
+  t.teardown(() => own.stop())
+  const { kty, n, e, kid } = own.key().privateJwk
+  own.be((_request, response) => void response.end(JSON.stringify({ keys: [{ kty, n, e, kid }] })))
+  const { get } = appWith({ keySetUrl: own.keySetUrl, issuer: null, audience: null, adminScope: null })
+  t.equal((await get(`Bearer ${await own.forge()}`)).statusCode, 200)
+  t.equal((await get(`Bearer ${await hmacWithPublicKey(own)}`)).statusCode, 401)
+})
+
+t.test('nobody but IDP_JWKS_URI was asked for keys', async (t) => {
+  t.equal(decoyCount, 0)
+})
+
+const NO_TOKENS: readonly (readonly [string, string | undefined, string | undefined])[] = [
+  ['no header', undefined, undefined],
+  ['an empty header', '', undefined],
+  ['another scheme', 'Basic YTpi', undefined],
+  ['a token without a scheme', good, undefined],
+  ['a scheme that begins alike', `Bearerx ${good}`, undefined],
+  ['no token', 'Bearer', 'invalid_request'],
+  ['two tokens', `Bearer ${good} ${good}`, 'invalid_request'],
+  ['two tokens with a comma', `Bearer ${good},${good}`, 'invalid_request'],
+  ['quotes', `Bearer "${good}"`, 'invalid_request'],
+]
+for (const [what, authorization, error] of NO_TOKENS) {
+  t.test(`${what} is a 401 that asks for a token`, async (t) => {
+    const response = await get(authorization)
+    t.equal(response.statusCode, 401)
+    const challenge = String(response.headers['www-authenticate'])
+    t.match(challenge, /^Bearer realm="notifications-service"/)
+    t.equal(/error="(\w+)"/.exec(challenge)?.[1], error)
+  })
+}
+
+t.test('a token anywhere else than in the header is none', async (t) => {
+  for (const request of [
+    { url: `/log/list?access_token=${good}` },
+    { url: `/log/list?token=${good}` },
+    { url: '/log/list', headers: { cookie: `token=${good}` } },
+    { url: '/log/list', headers: { 'x-access-token': good, 'proxy-authorization': `Bearer ${good}` } },
+  ]) {
+    t.equal((await app.inject(request)).statusCode, 401)
+  }
+})
+
+t.test('an administrative view asks for its scope, as a whole word', async (t) => {
+  for (const scope of [
+    undefined,
+    '',
+    'openid',
+    `${ADMIN_SCOPE}2`,
+    ADMIN_SCOPE.toUpperCase(),
+    [ADMIN_SCOPE],
+  ]) {
+    const response = await get(`Bearer ${await idp.forge({ scope })}`)
+    t.equal(response.statusCode, 403, String(scope))
+    t.equal(response.headers['content-type'], 'application/problem+json')
+    t.equal(
+      response.headers['www-authenticate'],
+      `Bearer realm="notifications-service", error="insufficient_scope", scope="${ADMIN_SCOPE}"`,
+    )
+  }
+})
+
+t.test('a token without scope will do where none is configured', async (t) => {
+  const { get } = appWith({ keySetUrl: idp.keySetUrl, issuer: null, audience: null, adminScope: null })
+  t.equal((await get(`Bearer ${await idp.token()}`)).statusCode, 200)
+  t.equal((await get(`Bearer ${await idp.forge({ iss: 'x', aud: 'y' })}`)).statusCode, 200)
+  t.equal((await get()).statusCode, 401)
+})
+
+t.test('open routes ignore tokens, and unknown paths and methods are told without one', async (t) => {
+  const cases = [
+    ['GET', '/healthz', 200],
+    ['GET', '/readyz', 200],
+    ['POST', '/send', 202],
+    ['GET', '/nowhere', 404],
+    ['DELETE', '/log/list', 405],
+    ['GET', `/log/${ENTRY.locator}`, 401],
+    ['HEAD', '/log/list', 401],
+    ['GET', '/notifications/list', 401],
+    ['GET', `/notifications/${ENTRY.locator}`, 401],
+  ] as const
+  for (const [method, url, status] of cases) {
+    for (const headers of [{}, { authorization: 'Bearer nonsense' }, { authorization: 'Bearer' }]) {
+      t.equal((await app.inject({ method, url, headers })).statusCode, status, `${method} ${url}`)
+    }
+  }
+})
+
+t.test('over the wire, two headers are refused and 100 kB are a 401 or ignored', async (t) => {
+  const http = createHttp({ ...dependencies({ tokens: tokensOf(idp) }).all, host: '127.0.0.1', port: 0 })
+  t.teardown(() => http.close())
+  const { port } = new URL((await http.listen()).url)
+  const statusOf = async (path: string, ...lines: string[]) => {
+    const socket = connect(Number(port), '127.0.0.1')
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines.join('\r\n')}\r\n\r\n`)
+    return Number((await text(socket)).split(' ')[1])
+  }
+  const big = `Authorization: Bearer ${'A'.repeat(100 * 1024)}`
+  t.equal(await statusOf('/log/list', `Authorization: Bearer ${good}`), 200)
+  t.equal(await statusOf('/log/list', `Authorization: Bearer ${good}`, `authorization: Bearer ${good}`), 401)
+  t.equal(await statusOf('/log/list', big), 401)
+  t.equal(await statusOf('/healthz', big), 200)
+  t.equal(await statusOf('/healthz', `X-Big: ${'A'.repeat(100 * 1024)}`), 431)
+})
+
+t.test('tokens are never logged', async (t) => {
+  const all = logged.join('')
+  t.match(all, 'request refused')
+  t.notMatch(all, payload)
+  t.notMatch(all, signature)
+})
+
+t.test('a new key is taken without a restart, and the old one is refused', async (t) => {
+  const own = await startIdentityProvider()
+  t.teardown(() => own.stop())
+  const before = await own.token(ADMIN_SCOPE)
+  const { get } = appWith(tokensOf(own))
+  t.equal((await get(`Bearer ${before}`)).statusCode, 200)
+
+  await own.rotate()
+  const after = await own.token(ADMIN_SCOPE)
+  t.equal((await get(`Bearer ${before}`)).statusCode, 200, 'until the new key is asked for')
+  await until(async () => (await get(`Bearer ${after}`)).statusCode === 200, {
+    what: 'the new key to be accepted',
+    timeoutMs: 10_000,
+  })
+  t.equal((await get(`Bearer ${before}`)).statusCode, 401)
+})

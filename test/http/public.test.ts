@@ -1,0 +1,178 @@
+import t from 'tap'
+import { PROBLEMS, type ProblemCode } from '../../src/http/problems/problem.ts'
+import { documentedApp } from './documented.ts'
+import { dependencies, ENTRY, locator, OUTAGE } from './fixture.ts'
+
+const { all } = dependencies()
+const app = documentedApp(all)
+t.teardown(() => app.close())
+
+interface Case {
+  readonly method: string
+  readonly url: string
+  readonly problem: ProblemCode
+  readonly headers?: Record<string, string>
+  readonly allow?: string
+}
+const PROBLEM_CASES: readonly Case[] = [
+  { method: 'GET', url: '/', problem: 'not-found' },
+  { method: 'GET', url: '/nowhere?x=1', problem: 'not-found' },
+  { method: 'GET', url: '/healthz/', problem: 'not-found' },
+  { method: 'GET', url: '/Healthz', problem: 'not-found' },
+  { method: 'GET', url: '/log', problem: 'not-found' },
+  { method: 'POST', url: '/nowhere', headers: { 'content-type': ';;' }, problem: 'not-found' },
+  { method: 'PUT', url: '/nowhere', headers: { 'content-type': 'application/json' }, problem: 'not-found' },
+  { method: 'GET', url: '/log/%zz', problem: 'invalid-request' },
+  { method: 'GET', url: '/log/list?partyLocator=%zz', problem: 'invalid-request' },
+  { method: 'GET', url: '/notifications/list?eventId=%ff', problem: 'invalid-request' },
+  { method: 'GET', url: '/preferences/list?cursor=%', problem: 'invalid-request' },
+  { method: 'GET', url: '/log/', problem: 'not-found' },
+  { method: 'GET', url: '/log/NTF-1', problem: 'not-found' },
+  { method: 'GET', url: '/log/__proto__', problem: 'not-found' },
+  { method: 'GET', url: `/log/${locator(9)}`, problem: 'not-found' },
+  { method: 'GET', url: `/log/${ENTRY.locator}%00`, problem: 'not-found' },
+  { method: 'GET', url: `/log/${'x'.repeat(5_000)}`, problem: 'not-found' },
+  { method: 'GET', url: `/notifications/${locator(9)}`, problem: 'not-found' },
+  { method: 'GET', url: '/send', problem: 'method-not-allowed', allow: 'POST' },
+  { method: 'HEAD', url: '/send', problem: 'method-not-allowed', allow: 'POST' },
+  { method: 'POST', url: '/healthz', problem: 'method-not-allowed', allow: 'GET, HEAD' },
+  { method: 'DELETE', url: '/readyz', problem: 'method-not-allowed', allow: 'GET, HEAD' },
+  { method: 'OPTIONS', url: '/log/list', problem: 'method-not-allowed', allow: 'GET, HEAD' },
+  { method: 'PROPFIND', url: '/notifications/list', problem: 'method-not-allowed', allow: 'GET, HEAD' },
+  { method: 'QUERY', url: '/notifications/list', problem: 'method-not-allowed', allow: 'GET, HEAD' },
+  { method: 'PATCH', url: `/log/${ENTRY.locator}`, problem: 'method-not-allowed', allow: 'GET, HEAD' },
+  {
+    method: 'PUT',
+    url: '/log/list',
+    headers: { 'content-type': ';;' },
+    problem: 'method-not-allowed',
+    allow: 'GET, HEAD',
+  },
+]
+for (const { method, url, headers, problem, allow } of PROBLEM_CASES) {
+  t.test(`${method} ${url.slice(0, 60)} answers the problem ${problem}`, async (t) => {
+    const response = await app.inject({ method: method as 'GET', url, headers: headers ?? {} })
+    const { status, title } = PROBLEMS[problem]
+    t.equal(response.statusCode, status)
+    t.equal(response.headers['content-type'], 'application/problem+json')
+    t.equal(response.headers.allow, allow)
+    if (method === 'HEAD') t.equal(response.body, '')
+    else
+      t.match(response.json(), { type: `urn:problem-type:notifications-service:${problem}`, title, status })
+  })
+}
+
+for (const url of ['/healthz', '/readyz', '/log/list', '/notifications/list', `/log/${ENTRY.locator}`]) {
+  t.test(`HEAD ${url} answers like GET, without the body`, async (t) => {
+    const get = await app.inject({ method: 'GET', url })
+    const head = await app.inject({ method: 'HEAD', url })
+    t.equal(head.statusCode, 200)
+    t.equal(head.body, '')
+    t.equal(head.headers['content-length'], get.headers['content-length'])
+    t.equal(head.headers['content-type'], get.headers['content-type'])
+  })
+}
+
+t.test('a route that does not say who may use it is refused', async (t) => {
+  const { all } = dependencies()
+  t.throws(
+    () => documentedApp(all).get('/forgotten', async () => 'x'),
+    /GET \/forgotten does not say who may use it/,
+  )
+})
+
+t.test('nothing is cached', async (t) => {
+  t.equal((await app.inject('/log/list')).headers['cache-control'], 'no-store')
+})
+
+t.test('/healthz says ok', async (t) => {
+  const response = await app.inject('/healthz')
+  t.equal(response.statusCode, 200)
+  t.same(response.json(), { status: 'ok' })
+})
+
+t.test('/healthz says ok also while the service is not ready', async (t) => {
+  const { all } = dependencies({ readiness: async () => ({ ready: false, reason: 'the database is down' }) })
+  t.equal((await documentedApp(all).inject('/healthz')).statusCode, 200)
+})
+
+t.test('/readyz follows the readiness', async (t) => {
+  t.equal((await app.inject('/readyz')).statusCode, 200)
+
+  const { all, logged } = dependencies({ readiness: async () => ({ ready: false, reason: 'run `migrate`' }) })
+  const response = await documentedApp(all).inject('/readyz')
+  t.equal(response.statusCode, 503)
+  t.equal(response.headers['content-type'], 'application/problem+json')
+  t.match(response.headers['retry-after'], /^\d+$/)
+  t.equal(response.json().detail, 'run `migrate`')
+  t.notOk(
+    logged.some((line) => line.includes('"warn"')),
+    'a probe that fails is no news',
+  )
+})
+
+t.test('/readyz is 503 when the check itself fails, and tells only the log why', async (t) => {
+  const { all, logged } = dependencies({ readiness: () => Promise.reject(new Error('hunter3')) })
+  const response = await documentedApp(all).inject('/readyz')
+  t.equal(response.statusCode, 503)
+  t.notMatch(response.body, 'hunter3')
+  t.match(logged.join(''), 'hunter3')
+})
+
+t.test('an outage is a 503 that may be tried again', async (t) => {
+  const reject = () => Promise.reject(OUTAGE)
+  const { all, logged } = dependencies({ logEntries: { list: reject, get: reject } })
+  const app = documentedApp(all)
+  for (const url of [
+    '/log/list',
+    '/notifications/list',
+    `/log/${ENTRY.locator}`,
+    `/notifications/${ENTRY.locator}`,
+  ]) {
+    const response = await app.inject(url)
+    t.equal(response.statusCode, 503, url)
+    t.match(response.headers['retry-after'], /^\d+$/)
+    t.equal(response.json().type, 'urn:problem-type:notifications-service:unavailable')
+    t.notMatch(response.body, 'hunter2')
+  }
+  t.notMatch(logged.join(''), 'hunter2')
+})
+
+t.test('a fault of ours is a 500 that tells the log and not the client', async (t) => {
+  const bug = () => Promise.reject(Object.assign(new TypeError('hunter3'), { statusCode: 404 }))
+  const { all, logged } = dependencies({ logEntries: { list: bug, get: bug } })
+  const response = await documentedApp(all).inject('/log/list?partyLocator=PTY-secret')
+  t.equal(response.statusCode, 500)
+  t.same(response.json(), {
+    type: 'urn:problem-type:notifications-service:internal',
+    title: PROBLEMS.internal.title,
+    status: 500,
+  })
+  t.match(logged.join(''), /"level":"error".*hunter3/)
+  t.notMatch(logged.join(''), 'PTY-secret')
+})
+
+t.test('a row that is not what the API promises is a 500, not a lie', async (t) => {
+  const broken = { ...ENTRY, status: 'LOST' } as never
+  const { all } = dependencies({ logEntries: { ...dependencies().all.logEntries, get: async () => broken } })
+  const response = await documentedApp(all).inject(`/log/${ENTRY.locator}`)
+  t.equal(response.statusCode, 500)
+  t.notMatch(response.body, 'LOST')
+})
+
+t.test('requests are logged by route, without locators and query values', async (t) => {
+  const { all, logged } = dependencies()
+  const app = documentedApp(all)
+  await app.inject('/log/list?partyLocator=PTY-secret')
+  await app.inject(`/log/${ENTRY.locator}`)
+  const lines = logged.map((line) => JSON.parse(line))
+  t.match(lines, [
+    { level: 'info', msg: 'read', route: '/log/list' },
+    { level: 'debug', method: 'GET', route: '/log/list', status: 200, elapsedMs: Number },
+    { level: 'info', msg: 'read', route: '/log/:locator' },
+    { level: 'debug', method: 'GET', route: '/log/:locator', status: 200 },
+  ])
+  t.equal(lines.length, 4)
+  t.notMatch(logged.join(''), 'PTY-secret')
+  t.notMatch(logged.join(''), ENTRY.locator)
+})

@@ -1,0 +1,46 @@
+import t from 'tap'
+import { ADMIN_SCOPE, startIdentityProvider } from '../../stack/identity-provider.ts'
+import { documentedApp } from '../documented.ts'
+import { dependencies, ENTRY, locator, OUTAGE } from '../fixture.ts'
+
+const idp = await startIdentityProvider()
+t.teardown(() => idp.stop())
+const tokens = { keySetUrl: idp.keySetUrl, issuer: null, audience: null, adminScope: ADMIN_SCOPE }
+
+/** The lines of the log about reads, after these requests. */
+async function readsAfter(urls: readonly string[], overrides: Parameters<typeof dependencies>[0] = {}) {
+  const { all, logged } = dependencies({ tokens, ...overrides })
+  const app = documentedApp(all)
+  const authorization = `Bearer ${await idp.forge({ sub: 'auditor' })}`
+  for (const url of urls) await app.inject({ url, headers: { authorization } })
+  await app.close()
+  return logged.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'read')
+}
+
+t.test('a read is logged with token subject, route, filter names and row count', async (t) => {
+  const reads = await readsAfter([
+    '/log/list?partyLocator=PTY-secret&status=SENT&limit=7',
+    `/notifications/${ENTRY.locator}`,
+    `/log/${locator(9)}`,
+  ])
+  const filters = ['partyLocator', 'status']
+  t.match(reads, [
+    { level: 'info', tokenSubject: 'auditor', route: '/log/list', filters, rowCount: 1 },
+    { level: 'info', tokenSubject: 'auditor', route: '/notifications/:locator', filters: [], rowCount: 1 },
+    { level: 'info', tokenSubject: 'auditor', route: '/log/:locator', filters: [], rowCount: 0 },
+  ])
+  t.equal(reads.length, 3)
+  for (const value of ['PTY-secret', 'SENT', ENTRY.locator, locator(9)])
+    t.notMatch(JSON.stringify(reads), value)
+})
+
+t.test('without tokens it is logged, too, with no subject', async (t) => {
+  t.match(await readsAfter(['/log/list'], { tokens: null }), [{ tokenSubject: null, rowCount: 1 }])
+})
+
+t.test('what reads nothing is not logged', async (t) => {
+  t.same(await readsAfter(['/healthz', '/readyz', '/nowhere', '/log/list?limit=0', '/send']), [])
+  const list = () => Promise.reject(OUTAGE)
+  const { logEntries } = dependencies().all
+  t.same(await readsAfter(['/log/list'], { logEntries: { ...logEntries, list } }), [])
+})

@@ -1,0 +1,140 @@
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { createHttp } from '../../../src/http/server/server.ts'
+import { dependencies, ENTRY } from '../fixture.ts'
+
+async function started(overrides: Parameters<typeof dependencies>[0] = {}) {
+  const http = createHttp({ ...dependencies(overrides).all, host: '127.0.0.1', port: 0 })
+  const { url } = await http.listen()
+  return { http, url, port: Number(new URL(url).port) }
+}
+
+/** Sends bytes and returns all that comes back until the server closes. */
+async function exchange(port: number, bytes: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(bytes)
+  return text(socket)
+}
+
+t.test('listens on a free port and says where', async (t) => {
+  const { http, url } = await started()
+  t.equal((await fetch(`${url}/healthz`)).status, 200)
+  await http.close()
+  await t.rejects(fetch(`${url}/healthz`))
+})
+
+for (const [host, expected] of [
+  ['0.0.0.0', /^http:\/\/127\.0\.0\.1:\d+$/],
+  ['localhost', /^http:\/\/(127\.0\.0\.1|\[::1\]):\d+$/],
+] as const) {
+  t.test(`on ${host} it names an address that can be opened`, async (t) => {
+    const http = createHttp({ ...dependencies().all, host, port: 0 })
+    t.teardown(() => http.close())
+    const { url } = await http.listen()
+    t.match(url, expected)
+    t.equal((await fetch(`${url}/healthz`)).status, 200)
+  })
+}
+
+t.test('a port in use is an error that names it and the remedy', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const { port } = other.address() as { port: number }
+  const http = createHttp({ ...dependencies().all, host: '127.0.0.1', port })
+  await t.rejects(http.listen(), {
+    message: `cannot listen on 127.0.0.1 port ${port}: the port is in use: stop the process that has it, or set PORT to a free one`,
+  })
+  await http.close()
+})
+
+t.test('an address of another machine is an error that names the remedy', async (t) => {
+  const http = createHttp({ ...dependencies().all, host: '192.0.2.1', port: 0 })
+  await t.rejects(
+    http.listen(),
+    /cannot listen on 192\.0\.2\.1 port 0: this machine has no such address: set HOST/,
+  )
+  await http.close()
+})
+
+t.test('closing lets a request under way finish and closes idle connections at once', async (t) => {
+  const underWay = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  const { logEntries } = dependencies().all
+  const { http, url, port } = await started({
+    logEntries: {
+      ...logEntries,
+      get: async () => {
+        underWay.resolve()
+        await goOn.promise
+        return ENTRY
+      },
+    },
+  })
+  const idle = connect(port, '127.0.0.1')
+  idle.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+  await once(idle, 'data')
+  const unused = connect(port, '127.0.0.1')
+  await once(unused, 'connect')
+  // A round trip later the server has seen that connection, too.
+  await fetch(`${url}/healthz`)
+
+  const answer = fetch(`${url}/log/${ENTRY.locator}`)
+  await underWay.promise
+  const closed = http.close()
+  await Promise.all([once(idle, 'close'), once(unused.resume(), 'close')])
+  await t.rejects(fetch(`${url}/healthz`), 'no new connection is accepted')
+  goOn.resolve()
+  t.equal((await answer).status, 200)
+  await closed
+})
+
+t.test('closing cuts off what does not finish in time', async (t) => {
+  const underWay = Promise.withResolvers<void>()
+  const { logEntries } = dependencies().all
+  const { http, url } = await started({
+    logEntries: {
+      ...logEntries,
+      get: () => {
+        underWay.resolve()
+        return new Promise(() => {})
+      },
+    },
+  })
+  const answer = t.rejects(fetch(`${url}/log/${ENTRY.locator}`))
+  await underWay.promise
+  const start = performance.now()
+  await http.close(100)
+  t.ok(performance.now() - start < 2_000)
+  await answer
+})
+
+const MALFORMED: readonly (readonly [string, string, number])[] = [
+  ['no HTTP at all', 'hello\r\n\r\n', 400],
+  [
+    'two different lengths',
+    'POST /send HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
+    400,
+  ],
+  ['a request without a host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+  [
+    'a request with two hosts',
+    'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n',
+    400,
+  ],
+  ['headers of 20 kB', `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+  ['headers of 140 kB', `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(140_000)}\r\n\r\n`, 431],
+  ['a URL of 20 kB', `GET /log/list?partyLocator=${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431],
+]
+for (const [what, bytes, status] of MALFORMED) {
+  t.test(`${what} is answered by a problem, and the connection is closed`, async (t) => {
+    const { http, port } = await started()
+    t.teardown(() => http.close())
+    const [head, body] = (await exchange(port, bytes)).split('\r\n\r\n')
+    t.match(head, new RegExp(`^HTTP/1\\.1 ${status} `))
+    t.match(head, /\r\nContent-Type: application\/problem\+json/i)
+    t.equal(JSON.parse(body ?? '').status, status)
+  })
+}

@@ -1,0 +1,50 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { createHttp } from '../../../src/http/server/server.ts'
+import { dependencies } from '../fixture.ts'
+
+const http = createHttp({ ...dependencies().all, host: '127.0.0.1', port: 0 })
+const port = Number(new URL((await http.listen()).url).port)
+t.teardown(() => http.close())
+t.jobs = 4
+
+/** A client that sends this, and from then on a letter ten times a second; what it got until it was cut off. */
+async function dribble(start: string): Promise<{ answer: string; elapsedMs: number }> {
+  const begun = performance.now()
+  const socket = connect(port, '127.0.0.1')
+  socket.write(start)
+  const timer = setInterval(() => socket.write('x'), 100)
+  socket.once('close', () => clearInterval(timer))
+  socket.once('end', () => clearInterval(timer))
+  const answer = await text(socket)
+  return { answer, elapsedMs: performance.now() - begun }
+}
+
+t.test('headers that do not end are cut off with a 408', async (t) => {
+  const { answer, elapsedMs } = await dribble('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ')
+  t.match(answer, /^HTTP\/1\.1 408 /)
+  t.match(answer, 'application/problem+json')
+  t.ok(elapsedMs < 14_000, `${Math.round(elapsedMs)} ms`)
+})
+
+t.test('a body that does not end is cut off with a 408', async (t) => {
+  const head =
+    'PUT /preferences/x HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n'
+  const { answer, elapsedMs } = await dribble(head)
+  t.match(answer, /^HTTP\/1\.1 408 /)
+  t.match(answer, 'application/problem+json')
+  t.equal(answer.match(/HTTP\/1\.1/g)?.length, 1, 'and nothing after it')
+  t.ok(elapsedMs < 14_000, `${Math.round(elapsedMs)} ms`)
+})
+
+t.test('many slow clients keep nobody else waiting', async (t) => {
+  const slow = Array.from({ length: 200 }, () => connect(port, '127.0.0.1'))
+  await Promise.all(slow.map((socket) => once(socket, 'connect')))
+  for (const socket of slow) socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n')
+  const begun = performance.now()
+  t.equal((await fetch(`http://127.0.0.1:${port}/healthz`)).status, 200)
+  t.ok(performance.now() - begun < 8_000, 'not until they are cut off')
+  for (const socket of slow) socket.destroy()
+})

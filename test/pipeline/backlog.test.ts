@@ -1,0 +1,122 @@
+import t from 'tap'
+import { type BacklogNeeds, createBacklog } from '../../src/pipeline/backlog.ts'
+
+const NOW_MS = Date.UTC(2026, 0, 31, 12)
+
+/** One partition, claims/0, whose messages have these ages, oldest first; its first offset is `earliest`. */
+function partition(
+  given: { agesS?: number[]; earliest?: number; checkpoint?: number } & Partial<BacklogNeeds>,
+) {
+  const { agesS = [], earliest = 0, checkpoint, ...overrides } = given
+  const end = earliest + agesS.length
+  let asked = 0
+  const backlog = createBacklog({
+    assignment: () => ({ claims: [0] }),
+    endsOf: async (topics) =>
+      new Map(
+        topics.map((topic) => [topic, new Map([[0, { earliest: BigInt(earliest), end: BigInt(end) }]])]),
+      ),
+    firstSince: async (_, timestampMs) => {
+      asked++
+      const first = agesS.findIndex((age) => NOW_MS - age * 1_000 >= timestampMs)
+      return new Map([[0, BigInt(first === -1 ? end : earliest + first)]])
+    },
+    checkpoints: async () =>
+      checkpoint === undefined ? [] : [{ topic: 'claims', partition: 0, offset: BigInt(checkpoint) }],
+    failedRows: async () => ({ waiting: 2, givenUp: 1 }),
+    nowMs: () => NOW_MS,
+    ...overrides,
+  })
+  return { backlog, lag: async () => (await backlog()).partitions[0], asked: () => asked }
+}
+
+t.test('the lag is what lies beyond the checkpoint', async (t) => {
+  const agesS = [50, 40, 30, 20, 10]
+  t.match(await partition({ agesS }).lag(), { topic: 'claims', partition: 0, messageCount: 5 })
+  t.match(await partition({ agesS, checkpoint: -1 }).lag(), { messageCount: 5 })
+  t.match(await partition({ agesS, checkpoint: 1 }).lag(), { messageCount: 3 })
+  t.match(await partition({ agesS, checkpoint: 4 }).lag(), { messageCount: 0, oldestAgeS: 0 })
+})
+
+t.test('messages that retention removed are not waited for', async (t) => {
+  t.match(await partition({ agesS: [3, 2, 1], earliest: 100, checkpoint: 7 }).lag(), { messageCount: 3 })
+})
+
+t.test('a topic that was created anew counts from its start', async (t) => {
+  t.match(await partition({ agesS: [3, 2, 1], checkpoint: 900 }).lag(), { messageCount: 3 })
+})
+
+t.test('the age is that of the first message beyond the checkpoint, to a second and a tenth', async (t) => {
+  for (const age of [1, 2, 7, 59, 300, 3_601, 86_400, 40 * 86_400]) {
+    const { lag, asked } = partition({ agesS: [9e7, 8e7, age, age / 2, 0], checkpoint: 1 })
+    const oldestAgeS = (await lag())?.oldestAgeS ?? 0
+    t.ok(oldestAgeS >= age - 1 && oldestAgeS <= age * 1.1 + 1, `${age} s, told as ${oldestAgeS}`)
+    t.ok(asked() <= 8, `${asked()} questions`)
+  }
+})
+
+t.test('nothing is asked about the age where nothing waits', async (t) => {
+  const { lag, asked } = partition({ agesS: [10], checkpoint: 0 })
+  await lag()
+  t.equal(asked(), 0)
+})
+
+t.test('while the database does not answer, the checkpoints that it last told stand', async (t) => {
+  let down = false
+  const { backlog } = partition({
+    agesS: [3, 2, 1],
+    checkpoints: async () => {
+      if (down) throw new Error('down')
+      return [{ topic: 'claims', partition: 0, offset: 0n }]
+    },
+  })
+  t.match(await backlog(), { databaseReachable: true, partitions: [{ messageCount: 2 }] })
+  down = true
+  t.match(await backlog(), { databaseReachable: false, failedRows: null, partitions: [{ messageCount: 2 }] })
+})
+
+t.test('a broker that refuses is told, with no lag rather than a wrong one', async (t) => {
+  const { backlog } = partition({ agesS: [1], endsOf: () => Promise.reject(new Error('down')) })
+  t.match(await backlog(), {
+    brokerReachable: false,
+    databaseReachable: true,
+    partitions: [],
+    assignedCount: 1,
+  })
+})
+
+t.test('an answer that does not come is not waited for, and not asked for twice', async (t) => {
+  let asked = 0
+  const { backlog } = partition({
+    endsOf: () => {
+      asked++
+      return new Promise(() => {})
+    },
+  })
+  t.match(await Promise.all([backlog(), backlog()]), [{ brokerReachable: false }, { brokerReachable: false }])
+  t.equal(asked, 1)
+})
+
+t.test('a process that is no member of the group owns nothing, and still knows who answers', async (t) => {
+  const { backlog } = partition({ assignment: () => null })
+  t.match(await backlog(), {
+    assignedCount: null,
+    brokerReachable: true,
+    databaseReachable: true,
+    partitions: [],
+  })
+})
+
+t.test('failed rows are counted once a minute', async (t) => {
+  let nowMs = NOW_MS
+  let asked = 0
+  const { backlog } = partition({
+    nowMs: () => nowMs,
+    failedRows: async () => ({ waiting: ++asked, givenUp: 0 }),
+  })
+  await backlog()
+  nowMs += 59_999
+  t.match(await backlog(), { failedRows: { waiting: 1 } })
+  nowMs += 1
+  t.match(await backlog(), { failedRows: { waiting: 2 } })
+})

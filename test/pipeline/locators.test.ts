@@ -1,0 +1,20 @@
+import t from 'tap'
+import { createLocators } from '../../src/pipeline/locators.ts'
+
+const SHAPE = /^NTF-[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+t.test('locators hold a UUIDv7, all different, in the order in which they were made', async (t) => {
+  const newLocator = createLocators()
+  const locators = Array.from({ length: 10_000 }, newLocator)
+  t.equal(
+    locators.find((locator) => !SHAPE.test(locator)),
+    undefined,
+  )
+  t.equal(new Set(locators).size, locators.length)
+  t.strictSame(locators.toSorted(), locators)
+})
+
+t.test('two processes that start in the same millisecond make different ones', async (t) => {
+  const [one, other] = [createLocators(), createLocators()]
+  t.not(one().slice(-12), other().slice(-12))
+})

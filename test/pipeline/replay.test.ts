@@ -1,0 +1,197 @@
+import t from 'tap'
+import { createArchive } from '../../src/core/replay/archive.ts'
+import { describeFinding, type Finding } from '../../src/core/replay/finding.ts'
+import { replay } from '../../src/pipeline/replay.ts'
+import { recordedPages } from '../../src/postgres/read/read-recorded.ts'
+import { readArchivedRuleTable, readArchivedTemplates } from '../../src/postgres/write/archive.ts'
+import { restoreEntries } from '../../src/postgres/write/restore-entries.ts'
+import { openDatabase } from '../postgres/fixtures.ts'
+import { record, retryAll, sha256, UNRESOLVED } from '../postgres/record.ts'
+
+const { pool, client } = await openDatabase(t)
+
+/** In pages of 5, unless told otherwise, so that all of it takes several. */
+async function run({ rebuild, page = 5 }: { rebuild: boolean; page?: number }) {
+  const findings: Finding[] = []
+  const isSound = await replay({
+    pages: recordedPages(pool, page),
+    archive: createArchive({
+      templates: await readArchivedTemplates(pool),
+      readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
+      sha256,
+    }),
+    restore: rebuild ? (locators, mended) => restoreEntries(pool, locators, mended) : null,
+    say: async (finding) => void findings.push(finding),
+    onProgress: () => {},
+  })
+  const { kind: _, ...summary } = findings.pop() as Finding & { kind: 'summary' }
+  return { isSound, findings, said: findings.map(describeFinding), summary }
+}
+const verify = () => run({ rebuild: false })
+const rebuild = () => run({ rebuild: true })
+
+const rowsOf = async (query: string, values?: unknown[]) => (await client.query(query, values)).rows
+/** Every byte of the log and of the decisions. */
+const everything = async () => ({
+  log: await rowsOf('SELECT entry::text FROM notifications.notification_log AS entry ORDER BY locator'),
+  decisions: await rowsOf('SELECT decision::text FROM notifications.decision ORDER BY locator, attempt'),
+})
+const locatorOf = async (eventId: string) =>
+  (await rowsOf('SELECT DISTINCT locator FROM notifications.decision WHERE event_id = $1', [eventId]))[0]
+    .locator
+const optedOut = {
+  preferredChannel: 'EMAIL',
+  optedOutEvents: new Set(['claim.paid']),
+  changeId: null,
+} as const
+const inApp = { preferredChannel: 'IN_APP', optedOutEvents: new Set<string>(), changeId: null } as const
+
+t.beforeEach(async () => {
+  await client.query(`
+    TRUNCATE notifications.notification_log, notifications.decision, notifications.projection_checkpoints,
+      notifications.ruleset, notifications.rule_table_activation, notifications.template_revision`)
+  await record(pool, [
+    { eventId: 'retried-sent', contact: UNRESOLVED },
+    { eventId: 'retried-refused', sendError: 'mailbox on fire' },
+  ])
+  await retryAll(pool, UNRESOLVED)
+  await retryAll(pool)
+  await record(pool, [{ eventId: 'retried-skipped', contact: UNRESOLVED }])
+  await retryAll(pool, { state: 'found', email: null, phone: null }, optedOut)
+  await record(pool, [
+    { eventId: 'sent' },
+    { eventId: 'sent-odd', eventType: 'claim.rejected', reason: 'a "<b>" & {{locator}}\r\n\n' },
+    { eventId: 'unknown-type', eventType: 'consent.\u2028given' },
+    { eventId: 'in-app', preferences: inApp },
+    { eventId: 'no-party', partyLocator: null },
+    { eventId: 'no-such-party', partyLocator: null, invalid: true },
+    { eventId: 'skipped', preferences: optedOut },
+    { eventId: 'failed', contact: UNRESOLVED },
+    { eventId: 'refused', sendError: 'mailbox on fire' },
+  ])
+})
+
+t.test('a log that is as its decisions made it differs in nothing', async (t) => {
+  const statuses = await rowsOf(`
+    SELECT event_id, status, attempt_count FROM notifications.notification_log
+    WHERE event_id LIKE 'retried-%' ORDER BY event_id`)
+  t.same(statuses, [
+    { event_id: 'retried-refused', status: 'SENT', attempt_count: 3 },
+    { event_id: 'retried-sent', status: 'SENT', attempt_count: 2 },
+    { event_id: 'retried-skipped', status: 'SKIPPED', attempt_count: 1 },
+  ])
+  t.same(await verify(), {
+    isSound: true,
+    findings: [],
+    said: [],
+    summary: { entries: 12, erased: 0, differences: 0, restored: 0, left: 0 },
+  })
+})
+
+t.test('rows deleted and changed by hand are named, and put back byte for byte', async (t) => {
+  const before = await everything()
+  for (const eventId of ['sent', 'failed', 'skipped', 'retried-skipped', 'in-app']) {
+    await client.query('DELETE FROM notifications.notification_log WHERE event_id = $1', [eventId])
+  }
+  await client.query(
+    `UPDATE notifications.notification_log SET body = replace(body, 'CLM-1', 'CLM-2') WHERE event_id = 'refused'`,
+  )
+  await client.query(`
+    UPDATE notifications.notification_log SET
+      created_at = created_at + interval '1 microsecond', attempt_count = 7, party_locator = NULL, channel = 'SMS'
+    WHERE event_id = 'retried-sent'`)
+  const damaged = await everything()
+
+  const verified = await verify()
+  t.equal(verified.isSound, false)
+  t.same(verified.summary, { entries: 12, erased: 0, differences: 10, restored: 0, left: 10 })
+  const said = verified.said.join('\n')
+  t.match(said, `${await locatorOf('sent')}: the row is missing (event "sent")\n`)
+  t.match(said, new RegExp(`${await locatorOf('refused')}: body is .*CLM-2.*, its decisions make it .*CLM-1`))
+  t.match(said, `${await locatorOf('retried-sent')}: attempt_count is 7, its decisions make it 2\n`)
+  t.match(said, `${await locatorOf('retried-sent')}: created_at is `)
+  t.same(await everything(), damaged)
+
+  const rebuilt = await rebuild()
+  t.equal(rebuilt.isSound, true)
+  t.same(rebuilt.summary, { entries: 12, erased: 0, differences: 10, restored: 7, left: 0 })
+  t.same(await everything(), before)
+  t.equal((await verify()).isSound, true)
+})
+
+t.test('two rows that have each other’s event id are put right', async (t) => {
+  const before = await everything()
+  await client.query(`UPDATE notifications.notification_log SET event_id = 'x' WHERE event_id = 'sent'`)
+  await client.query(`UPDATE notifications.notification_log SET event_id = 'sent' WHERE event_id = 'failed'`)
+  await client.query(`UPDATE notifications.notification_log SET event_id = 'failed' WHERE event_id = 'x'`)
+  t.equal((await run({ rebuild: true, page: 100 })).isSound, true)
+  t.same(await everything(), before)
+})
+
+t.test('a row that no decision explains is named and left alone', async (t) => {
+  await client.query(`
+    INSERT INTO notifications.notification_log (locator, event_id, event_type, channel, status, failure_reason, attempt_count)
+    VALUES ('NTF-imported', 'imported', 'claim.paid', 'EMAIL', 'SKIPPED', 'of old', 0)`)
+  const before = await everything()
+  const { isSound, said } = await rebuild()
+  t.equal(isSound, false)
+  t.same(said, ['NTF-imported: no decision explains the row (event "imported")'])
+  t.same(await everything(), before)
+})
+
+t.test('a row is not put back where another one has its event id', async (t) => {
+  const gone = await locatorOf('sent')
+  await client.query(`DELETE FROM notifications.notification_log WHERE event_id = 'sent'`)
+  const [again] = await record(pool, [{ eventId: 'sent' }])
+  const before = await everything()
+  const { isSound, said } = await rebuild()
+  t.equal(isSound, false)
+  t.same(said, [
+    `${gone}: the row is missing (event "sent")`,
+    `${gone}: cannot be put back: ${again} has its event id "sent"`,
+  ])
+  t.same(await everything(), before)
+})
+
+t.test('a decision that the rule table of its time does not make is named, and never changed', async (t) => {
+  const locator = await locatorOf('sent')
+  await client.query(
+    `UPDATE notifications.decision SET facts = facts || '{"optedOut": true}' WHERE event_id = 'sent'`,
+  )
+  const before = await everything()
+  const { isSound, said } = await rebuild()
+  t.equal(isSound, false)
+  t.same(said, [
+    `${locator}: attempt 1: decided SEND by EMAIL by rule "email", but the rule table of its time says SKIP (event type opted out) by rule "opted-out"`,
+  ])
+  t.same(await everything(), before)
+})
+
+t.test('what the archive lacks is said once, with how many entries it concerns', async (t) => {
+  const [{ revision }] = await rowsOf('SELECT revision FROM notifications.ruleset')
+  await client.query(`UPDATE notifications.ruleset SET source = source || ' '`)
+  const [template] = await rowsOf(
+    `DELETE FROM notifications.template_revision WHERE name = 'claim.rejected' RETURNING revision`,
+  )
+  await client.query(`DELETE FROM notifications.notification_log WHERE event_id = 'sent-odd'`)
+  await client.query(`UPDATE notifications.decision SET variables = NULL WHERE event_id = 'failed'`)
+  const { isSound, findings, summary } = await rebuild()
+  t.equal(isSound, false)
+  t.same(summary, { entries: 12, erased: 0, differences: 1, restored: 0, left: 1 })
+  const untold = findings.flatMap((finding) => (finding.kind === 'untold' ? [finding] : []))
+  t.equal(findings.length, untold.length + 1)
+  t.same(
+    new Map(untold.map(({ fault, entries }) => [fault, entries])),
+    new Map([
+      [`the decisions cannot be made again: rule table revision ${revision} was changed in the archive`, 12],
+      [`the text cannot be rebuilt: template revision ${template?.revision} is not in the archive`, 1],
+      ['the text cannot be rebuilt: the decision holds no variables', 1],
+    ]),
+  )
+})
+
+t.test('what has changed since it was found is left as it is', async (t) => {
+  const before = await everything()
+  t.same(await restoreEntries(pool, [await locatorOf('sent')], () => null), { locators: [], blocked: [] })
+  t.same(await everything(), before)
+})

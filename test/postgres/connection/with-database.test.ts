@@ -1,0 +1,38 @@
+import t from 'tap'
+import { command } from '../../service/command.ts'
+import { createDatabase } from '../../stack/databases.ts'
+
+const COMMANDS = [
+  ['why', 'NTF-1'],
+  ['rules', 'backtest'],
+  ['rules', 'history'],
+  ['replay', '--verify'],
+  ['rejected', 'list'],
+]
+
+t.test('a command says what to do where the database is not migrated', async (t) => {
+  const database = await createDatabase()
+  t.teardown(() => database.drop())
+  for (const args of COMMANDS) {
+    t.match(
+      await command(args, { DATABASE_URL: database.url }),
+      {
+        code: 1,
+        stdout: '',
+        stderr:
+          /^the schema is not that of this version \(relation "notifications\.\w+" does not exist\): run the command `migrate`\n$/,
+      },
+      args.join(' '),
+    )
+  }
+})
+
+t.test('a command says what to do where the database cannot be reached', async (t) => {
+  const DATABASE_URL = 'postgres://127.0.0.1:1/notifications'
+  t.same(await command(['why', 'NTF-1'], { DATABASE_URL }), {
+    code: 1,
+    stdout: '',
+    stderr:
+      'the database of DATABASE_URL cannot be used (connect ECONNREFUSED 127.0.0.1:1): the command `doctor` looks into it\n',
+  })
+})

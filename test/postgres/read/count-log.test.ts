@@ -1,0 +1,94 @@
+import t from 'tap'
+import { OTHER } from '../../../src/core/log/log-counts.ts'
+import { countLogEntries } from '../../../src/postgres/read/count-log.ts'
+import { openDatabase } from '../fixtures.ts'
+import { record, UNRESOLVED } from '../record.ts'
+
+const OPTED_OUT = {
+  preferredChannel: 'EMAIL',
+  optedOutEvents: new Set(['claim.paid']),
+  changeId: null,
+} as const
+
+t.test('entries are counted by step, status, reason and event type', async (t) => {
+  const { pool, client } = await openDatabase(t)
+  await record(pool, [
+    { eventId: 'sent-1' },
+    { eventId: 'sent-2' },
+    { eventId: 'sent-3', eventType: 'invoice.paid' },
+    { eventId: 'skipped', preferences: OPTED_OUT },
+    { eventId: 'failed', contact: UNRESOLVED },
+  ])
+  await client.query(
+    `UPDATE notifications.notification_log SET created_at = now() - interval '2 minutes' WHERE event_id = 'sent-2'`,
+  )
+  await client.query(
+    `UPDATE notifications.notification_log SET created_at = now() - interval '2 hours' WHERE event_id = 'sent-3'`,
+  )
+  const { counts, fromS, toS, stepS, complete } = await countLogEntries(pool, '1h')
+  t.equal(stepS, 60)
+  t.equal(Math.round(toS - fromS), 3_600)
+  t.equal(complete, true)
+  for (const { startS } of counts) t.equal(startS % stepS, 0)
+  t.ok(counts.every(({ startS }) => startS > fromS - stepS && startS <= toS))
+  const [first, ...rest] = counts.map(({ startS: _, ...count }) => count)
+  t.same(first, { status: 'SENT', reason: null, eventType: 'claim.paid', count: 1 }, 'the oldest one first')
+  t.same(
+    rest.toSorted((a, b) => (a.status < b.status ? -1 : 1)),
+    [
+      { status: 'FAILED', reason: 'contact could not be resolved', eventType: 'claim.paid', count: 1 },
+      { status: 'SENT', reason: null, eventType: 'claim.paid', count: 1 },
+      { status: 'SKIPPED', reason: 'event type opted out', eventType: 'claim.paid', count: 1 },
+    ],
+  )
+  const day = await countLogEntries(pool, '24h')
+  t.equal(
+    day.counts.reduce((sum, { count }) => sum + count, 0),
+    5,
+  )
+})
+
+t.test('of more entries than are counted at once the newest are, and it says since when', async (t) => {
+  const { pool, client } = await openDatabase(t)
+  await record(
+    pool,
+    Array.from({ length: 20 }, (_, i) => ({
+      eventId: `event-${i}`,
+      ...(i % 2 === 0 ? { preferences: OPTED_OUT } : {}),
+    })),
+  )
+  await client.query(`
+    UPDATE notifications.notification_log
+    SET created_at = date_trunc('second', now()) - substr(event_id, 7)::integer * interval '1 minute'`)
+  const { counts, fromS, toS, complete } = await countLogEntries(pool, '1h', 10)
+  t.equal(complete, false)
+  const minutes = Math.floor((toS - fromS) / 60)
+  t.equal(minutes, 10)
+  t.equal(
+    counts.reduce((sum, { count }) => sum + count, 0),
+    11,
+  )
+  t.match(await countLogEntries(pool, '1h', 20), { complete: true })
+})
+
+t.test('of very many event types the most frequent are named, the others are one', async (t) => {
+  const { pool } = await openDatabase(t)
+  await record(
+    pool,
+    Array.from({ length: 40 }, (_, i) => ({
+      eventId: `event-${i}`,
+      eventType: i < 10 ? 'claim.paid' : `odd.${i}`,
+    })),
+  )
+  const { counts } = await countLogEntries(pool, '15m')
+  const countOf = (wanted: string) =>
+    counts.filter(({ eventType }) => eventType === wanted).reduce((sum, { count }) => sum + count, 0)
+  t.equal(countOf('claim.paid'), 10)
+  t.equal(new Set(counts.map(({ eventType }) => eventType)).size, 13)
+  t.equal(countOf(OTHER), 40 - 10 - 11)
+})
+
+t.test('an empty log counts nothing', async (t) => {
+  const { pool } = await openDatabase(t)
+  t.match(await countLogEntries(pool, '30d'), { counts: [], complete: true })
+})

@@ -1,0 +1,94 @@
+import { sql } from 'slonik'
+import t from 'tap'
+import { createBacktest } from '../../../src/core/rules/backtest.ts'
+import { sqlState } from '../../../src/postgres/connection/errors.ts'
+import { decisionGroups, timeAgo } from '../../../src/postgres/read/group-decisions.ts'
+import { inSnapshot } from '../../../src/postgres/sql/snapshot.ts'
+import { openDatabase } from '../fixtures.ts'
+import { DEFAULT_TABLE, record, retryAll, ruleTable, UNRESOLVED } from '../record.ts'
+
+const { pool, client } = await openDatabase(t)
+t.before(async () => {
+  await record(pool, [{ eventId: 'retried', contact: UNRESOLVED }])
+  await retryAll(pool)
+  await record(pool, [
+    ...['a', 'b', 'c'].map((eventId) => ({ eventId })),
+    { eventId: 'd', eventType: 'invoice.paid' },
+    { eventId: 'e', partyLocator: null },
+    { eventId: 'f', partyLocator: null, invalid: true },
+  ])
+})
+
+async function groupsSince(since: string, pageSize: number) {
+  const all = []
+  let events = 0
+  for await (const page of decisionGroups(pool, since, pageSize)) {
+    all.push(...page.groups)
+    events += page.events
+  }
+  return { all, events }
+}
+const hourAgo = () => timeAgo(pool, 3_600_000)
+
+t.test('an event counts once, by its first decision, whatever the pages', async (t) => {
+  const whole = await groupsSince(await hourAgo(), 100)
+  t.equal(whole.events, 7)
+  t.same(
+    whole.all
+      .map(
+        ({ facts, ruleId, count, invalidParty }) => `${facts.eventType} ${ruleId} ${count} ${invalidParty}`,
+      )
+      .sort(),
+    [
+      'claim.paid email 3 false',
+      'claim.paid no-party 1 false',
+      'claim.paid no-party 1 true',
+      'claim.paid unresolved 1 false',
+      'invoice.paid email 1 false',
+    ],
+  )
+  for (const pageSize of [1, 2, 7]) {
+    const { all, events } = await groupsSince(await hourAgo(), pageSize)
+    t.equal(events, 7)
+    t.equal(
+      all.reduce((sum, { count }) => sum + count, 0),
+      7,
+      `pages of ${pageSize}`,
+    )
+  }
+})
+
+t.test('what was decided before the time given does not count, to the microsecond', async (t) => {
+  const { rows } = await client.query(`
+    SELECT to_char(decided_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at,
+      to_char((decided_at + interval '1 microsecond') AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS later
+    FROM notifications.decision WHERE event_id = 'a'`)
+  const countSince = async (since: string) =>
+    (await groupsSince(since, 100)).all.reduce((sum, { count }) => sum + count, 0)
+  t.equal(await countSince(rows[0].at), 6)
+  t.equal(await countSince(rows[0].later), 0)
+})
+
+t.test('a changed outcome changes as many events as were recorded', async (t) => {
+  const candidate = await ruleTable(
+    DEFAULT_TABLE.replace(
+      'email,,found,,EMAIL,yes,,SEND,EMAIL,,',
+      'email,claim.paid,found,,EMAIL,yes,,SKIP,,muted,"No more."\nemail-2,,found,,EMAIL,yes,,SEND,EMAIL,,',
+    ),
+  )
+  const test = createBacktest(candidate, () => undefined)
+  for (const group of (await groupsSince(await hourAgo(), 100)).all) test.add(group)
+  t.match(test.result(), {
+    events: 7,
+    changed: 3,
+    byAnotherRule: 1,
+    invalidParties: 1,
+    changes: [{ eventType: 'claim.paid', count: 3, before: { outcome: 'SEND' }, after: { outcome: 'SKIP' } }],
+  })
+})
+
+t.test('a snapshot refuses to write', async (t) => {
+  const write = inSnapshot(pool, (tx) => tx.query(sql.unsafe`DELETE FROM notifications.decision`))
+  const error: unknown = await write.catch((error) => error)
+  t.equal(sqlState(error), '25006')
+})

@@ -1,0 +1,112 @@
+import type { CommonQueryMethods } from 'slonik'
+import t from 'tap'
+import type { LogPosition } from '../../../src/core/log/log-entry.ts'
+import type { NotToldFilter } from '../../../src/core/log/not-told.ts'
+import { listNotTold } from '../../../src/postgres/read/list-not-told.ts'
+import { openDatabase } from '../fixtures.ts'
+import { record, retryAll, UNRESOLVED } from '../record.ts'
+
+const { pool, client } = await openDatabase(t)
+const LIMITS = { maxAgeMs: 24 * 3_600_000, attemptCountMax: 3 }
+const EVER = { since: '2000-01-01T00:00:00.000000Z' }
+const NO_EMAIL = { state: 'found', email: null, phone: null } as const
+
+const change = (assignments: string, eventId: string) =>
+  client.query(`UPDATE notifications.notification_log SET ${assignments} WHERE event_id = $1`, [eventId])
+
+/** Event ids, from all pages of this size. */
+async function listed(filter: NotToldFilter, limit: number, limits = LIMITS): Promise<string[]> {
+  const all: string[] = []
+  for (let after: LogPosition | null | undefined; after !== null; ) {
+    const page = await listNotTold(pool, limits, filter, { limit, after: after ?? null })
+    t.ok(page.items.length <= limit)
+    all.push(...page.items.map(({ eventId }) => eventId))
+    after = page.next
+  }
+  return all
+}
+
+t.before(async () => {
+  // One by one: rows of one batch have the same time.
+  for (const known of [
+    { eventId: 'sent' },
+    { eventId: 'skipped', contact: NO_EMAIL },
+    { eventId: 'waiting', contact: UNRESOLVED },
+    { eventId: 'too-often', contact: UNRESOLVED, eventType: 'invoice.paid' },
+    { eventId: 'no-party', partyLocator: null },
+  ]) {
+    await record(pool, [known])
+  }
+  await record(pool, [{ eventId: 'too-old', contact: UNRESOLVED }])
+  await change('attempt_count = 3', 'too-often')
+  await change(`created_at = created_at - interval '25 h'`, 'too-old')
+})
+
+t.test('who was skipped or is given up is listed, newest first, once, whatever the pages', async (t) => {
+  for (const limit of [1, 2, 100]) {
+    t.same(await listed(EVER, limit), ['no-party', 'too-often', 'skipped', 'too-old'], `pages of ${limit}`)
+  }
+})
+
+t.test('the limits of the retry say what is given up', async (t) => {
+  t.notOk((await listed(EVER, 10, { ...LIMITS, attemptCountMax: 4 })).includes('too-often'))
+  t.notOk((await listed(EVER, 10, { ...LIMITS, maxAgeMs: 26 * 3_600_000 })).includes('too-old'))
+  t.ok((await listed(EVER, 10, { ...LIMITS, attemptCountMax: 0 })).includes('waiting'))
+})
+
+t.test('event type, rule and time narrow it down', async (t) => {
+  t.same(await listed({ ...EVER, eventType: 'invoice.paid' }, 10), ['too-often'])
+  t.same(await listed({ ...EVER, rule: 'no-email' }, 1), ['skipped'])
+  t.same(await listed({ ...EVER, rule: 'no-email', eventType: 'invoice.paid' }, 10), [])
+  const { rows } = await client.query(
+    `SELECT created_at FROM notifications.notification_log WHERE event_id = 'skipped'`,
+  )
+  t.same(await listed({ since: rows[0].created_at.toISOString() }, 10), ['no-party', 'too-often', 'skipped'])
+})
+
+t.test('the rule is that of the last decision', async (t) => {
+  await record(pool, [{ eventId: 'retried', contact: UNRESOLVED }])
+  await client.query(
+    `UPDATE notifications.notification_log SET created_at = now() WHERE event_id = 'retried'`,
+  )
+  await retryAll(pool, NO_EMAIL)
+  const { items } = await listNotTold(pool, LIMITS, EVER, { limit: 1, after: null })
+  t.match(items, [
+    { eventId: 'retried', status: 'SKIPPED', ruleId: 'no-email', ruleTableRevision: /^\w{64}$/ },
+  ])
+})
+
+t.test('rows that are logged while a page is read push nobody out of the list', async (t) => {
+  await record(pool, [{ eventId: 'edge', contact: NO_EMAIL }])
+  const logWaiting = (first: number, last: number) =>
+    client.query(
+      `INSERT INTO notifications.notification_log (
+        locator, event_id, event_type, channel, status, subject, body, failure_reason, attempt_count, created_at
+      )
+      SELECT 'NTF-' || i, 'waiting-' || i, 'claim.paid', 'EMAIL', 'FAILED', '', '', 'unresolved', 0, clock_timestamp()
+      FROM generate_series($1::integer, $2::integer) AS i`,
+      [first, last],
+    )
+  // A page looks at 2,000 rows: the last of these is the one that is asked for.
+  await logWaiting(1, 1_999)
+  const busy = <Methods extends CommonQueryMethods>(methods: Methods): Methods =>
+    new Proxy(methods, {
+      get: (_, name) => {
+        const method = Reflect.get(methods, name)
+        if (name === 'transaction') {
+          return (run: (tx: CommonQueryMethods) => unknown) =>
+            methods.transaction(async (tx) => run(busy(tx)))
+        }
+        if (typeof method !== 'function') return method
+        return async (...args: unknown[]) => {
+          const found = await Reflect.apply(method, methods, args)
+          if (name === 'maybeOne') await logWaiting(2_000, 2_009)
+          return found
+        }
+      },
+    })
+  const filter = { ...EVER, rule: 'no-email' }
+  const { items, next } = await listNotTold(busy(pool), LIMITS, filter, { limit: 1, after: null })
+  const later = await listNotTold(pool, LIMITS, filter, { limit: 1, after: next })
+  t.equal([...items, ...later.items][0]?.eventId, 'edge')
+})

@@ -1,0 +1,179 @@
+import pg from 'pg'
+import { type QuerySqlToken, sql } from 'slonik'
+import t from 'tap'
+import { z } from 'zod'
+import { CHANNELS } from '../../../src/core/decision/channel.ts'
+import { STATUSES } from '../../../src/core/log/entry.ts'
+import type { LogFilter, LogPosition } from '../../../src/core/log/log-entry.ts'
+import { openPool } from '../../../src/postgres/connection/pool.ts'
+import { logCountsQuery } from '../../../src/postgres/read/count-log.ts'
+import { logPageQuery } from '../../../src/postgres/read/list-log.ts'
+import { notToldQuery } from '../../../src/postgres/read/list-not-told.ts'
+import { createMigratedDatabase } from '../../stack/databases.ts'
+import { fillLog, QUIET } from '../fill-log.ts'
+
+const database = await createMigratedDatabase()
+const client = new pg.Client(database.url)
+await client.connect()
+await fillLog(client, 1_000_000)
+await client.end()
+const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
+t.teardown(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+/** One node of a plan, as far as we look at it. */
+interface Node {
+  readonly 'Node Type': string
+  readonly 'Actual Rows': number
+  readonly 'Actual Loops': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly 'Rows Removed by Index Recheck'?: number
+  readonly 'Shared Hit Blocks': number
+  readonly 'Shared Read Blocks': number
+  readonly Plans?: readonly Node[]
+}
+const explained = z.object({ 'QUERY PLAN': z.custom<readonly [{ readonly Plan: Node }]>() })
+
+/** Runs the very query of a page and says what it took. */
+async function costOf(filter: LogFilter, page: { limit: number; after: LogPosition | null }) {
+  return readsOf(await planOf(logPageQuery(filter, page)))
+}
+
+async function planOf(query: QuerySqlToken): Promise<Node> {
+  const row = await pool.one(
+    sql.type(explained)`EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${query}`,
+  )
+  return row['QUERY PLAN'][0].Plan
+}
+
+function readsOf(root: Node) {
+  return {
+    rows: root['Actual Rows'],
+    read: readBy(root),
+    blocks: root['Shared Hit Blocks'] + root['Shared Read Blocks'],
+  }
+}
+
+/** Rows of tables and indexes that scans returned or looked at in vain. */
+function readBy(node: Node): number {
+  const own = /(Index|Index Only|Seq|Heap) Scan/.test(node['Node Type'])
+    ? node['Actual Rows'] +
+      (node['Rows Removed by Filter'] ?? 0) +
+      (node['Rows Removed by Index Recheck'] ?? 0)
+    : 0
+  return (node.Plans ?? []).reduce((sum, child) => sum + readBy(child), own * node['Actual Loops'])
+}
+
+const PARTIES = [undefined, 'party-hot', 'party-1', 'party-of-nobody']
+const EVENT_TYPES = [undefined, 'policy.issued', 'claim.paid', 'payment.void', 'unknown']
+const TIMES = [
+  {},
+  QUIET,
+  { from: QUIET.from },
+  { to: QUIET.to },
+  { from: '2027-01-01T00:00:00.000000Z' },
+  { to: '2025-01-01T00:00:00.000000Z' },
+]
+const PLACES = [
+  null,
+  { createdAt: '2026-01-01T00:20:00.000000Z', locator: 'NTF-01900000-0000-7000-8000-000000092888' },
+]
+
+const combinations = PARTIES.flatMap((partyLocator) =>
+  EVENT_TYPES.flatMap((eventType) =>
+    [undefined, ...STATUSES].flatMap((status) =>
+      [undefined, ...CHANNELS].flatMap((channel) =>
+        TIMES.map((times): LogFilter => ({ partyLocator, eventType, status, channel, ...times })),
+      ),
+    ),
+  ),
+)
+
+/** A row is read in a walk, of which the page may use nothing, and again by its key, for the page. */
+const readMaxOf = (limit: number) => 10 * (limit + 1)
+/** Of a row by its key, and of one in a walk; and to find and begin nine walks, each five levels down its index. */
+const BLOCKS_OF = { row: 6, walkedRow: 2, walks: 9 * 2 * 5 }
+
+/** Says what a page took too much, or nothing. */
+async function faultsOf(
+  filter: LogFilter,
+  page: { limit: number; after: LogPosition | null },
+): Promise<string[]> {
+  const { rows, read, blocks } = await costOf(filter, page)
+  const blocksMax = BLOCKS_OF.walks + BLOCKS_OF.walkedRow * read + BLOCKS_OF.row * rows
+  const isFault = read > readMaxOf(page.limit) || blocks > blocksMax
+  return isFault ? [`${JSON.stringify({ filter, page })}: ${read} rows, ${blocks} blocks, for ${rows}`] : []
+}
+
+for (const limit of [1, 50]) {
+  t.test(
+    `any combination of filters reads at most ${readMaxOf(limit)} rows for a page of ${limit}`,
+    async (t) => {
+      const faults: string[] = []
+      for (const filter of combinations) {
+        for (const after of PLACES) faults.push(...(await faultsOf(filter, { limit, after })))
+      }
+      t.same(faults, [])
+    },
+  )
+}
+
+t.test('an event id with any other filters reads one row at most, in a walk and by its key', async (t) => {
+  const faults: string[] = []
+  for (const eventId of ['event-00999990', 'event-00400001', 'unknown']) {
+    for (const filter of combinations) {
+      const { read } = await costOf({ ...filter, eventId }, { limit: 50, after: null })
+      if (read > 2) faults.push(`${JSON.stringify({ ...filter, eventId })}: ${read} rows`)
+    }
+  }
+  t.same(faults, [])
+})
+
+t.test(
+  'a page of those who were not told looks at a bounded number of rows, whatever is asked for',
+  async (t) => {
+    const limits = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
+    const faults: string[] = []
+    for (const eventType of EVENT_TYPES) {
+      for (const rule of [undefined, 'of-no-row']) {
+        for (const { from = '2025-01-01T00:00:00.000000Z' } of TIMES) {
+          for (const after of PLACES) {
+            const query = notToldQuery(
+              limits,
+              { since: from, eventType, rule },
+              { limit: 50, after, end: null },
+            )
+            const { read } = readsOf(await planOf(query))
+            // Each candidate in a walk, in the log by its key, and its last decision.
+            if (read > 3 * 2_000)
+              faults.push(`${JSON.stringify({ eventType, rule, from, after })}: ${read} rows`)
+          }
+        }
+      }
+    }
+    t.same(faults, [])
+  },
+)
+
+t.test('counts read as many rows as they count, and stop where they may count no more', async (t) => {
+  const rowCountMax = 1_000
+  const allS = { lengthS: 20 * 365 * 86_400, stepS: 86_400 }
+  const { read, blocks } = readsOf(await planOf(logCountsQuery(allS, rowCountMax)))
+  t.ok(read > rowCountMax && read <= rowCountMax + 1 + 9, `${read} rows`)
+  t.ok(blocks <= BLOCKS_OF.walks + BLOCKS_OF.walkedRow * read, `${blocks} blocks`)
+})
+
+t.test('the rows are skewed as the plans above need it', async (t) => {
+  const countOf = async (filter: LogFilter) => (await costOf(filter, { limit: 100_000, after: null })).rows
+  t.ok((await countOf({ partyLocator: 'party-hot' })) > 90_000)
+  t.ok((await countOf({ eventType: 'policy.issued' })) > 100_000, 'more than a page of 100,000')
+  t.ok((await countOf({ status: 'FAILED', channel: 'SMS' })) > 4_000)
+  t.equal(await countOf({ partyLocator: 'party-hot', eventType: 'policy.issued' }), 0)
+  t.equal(await countOf({ status: 'FAILED', eventType: 'policy.issued' }), 0)
+  t.equal(await countOf({ partyLocator: 'party-hot', status: 'FAILED' }), 0)
+  t.equal(await countOf({ status: 'FAILED', channel: 'EMAIL' }), 0)
+  t.equal(await countOf({ eventType: 'claim.paid', channel: 'IN_APP' }), 0)
+  t.equal(await countOf({ partyLocator: 'party-hot', ...QUIET }), 0)
+})

@@ -1,0 +1,91 @@
+import { sql } from 'slonik'
+import t from 'tap'
+import { z } from 'zod'
+import { readDue } from '../../../src/postgres/read/read-due.ts'
+import { readLogEntry } from '../../../src/postgres/read/read-log-entry.ts'
+import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
+import { commitBatch } from '../../../src/postgres/write/commit-batch.ts'
+import { commitRetries } from '../../../src/postgres/write/commit-retries.ts'
+import { putPreferences } from '../../../src/postgres/write/preferences.ts'
+import { aBatch, aFailedEntry, anEntry, openDatabase } from '../fixtures.ts'
+
+const { pool } = await openDatabase(t)
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
+
+t.test('an entry comes with its decisions, the first one first', async (t) => {
+  await loadCheckpoint(pool, 'claims', 0)
+  const failed = { ...aFailedEntry('a'), offset: 9_007_199_254_740_993n }
+  await commitBatch(pool, aBatch([failed]), async () => new Map())
+  const { due } = await readDue(pool, { maxAgeMs: 60_000, attemptCountMax: 3, minPauseMs: -60_000 }, null, 10)
+  const { decision } = anEntry('a')
+  const retried = due.map((entry) => ({
+    due: entry,
+    decision,
+    status: 'SENT' as const,
+    attemptCount: 1,
+    address: null,
+  }))
+  await commitRetries(
+    pool,
+    'next',
+    retried,
+    async () => new Map([[failed.locator, { receipt: 'r', error: null }]]),
+    { error: () => {} },
+  )
+
+  const entry = await readLogEntry(pool, failed.locator)
+  t.match(entry, {
+    locator: failed.locator,
+    eventId: 'a',
+    partyLocator: 'party-1',
+    status: 'SENT',
+    failureReason: null,
+    attemptCount: 1,
+    createdAt: TIME,
+    sentAt: TIME,
+    decisions: [
+      {
+        attempt: 0,
+        outcome: 'FAIL',
+        facts: failed.decision.facts,
+        receipt: null,
+        ruleTableRevision: 'def',
+        decidedAt: TIME,
+        offset: '9007199254740993',
+      },
+      { attempt: 1, outcome: 'SEND', receipt: 'r', ruleTableRevision: 'next', topic: 'claims', partition: 0 },
+    ],
+  })
+  t.equal(entry?.decisions.length, 2)
+})
+
+t.test('a decision comes with the change of preferences that it followed', async (t) => {
+  const preferences = { email: null, phone: null, preferredChannel: 'EMAIL', optedOutEvents: [] } as const
+  const optedOut = { ...preferences, optedOutEvents: ['claim.paid'] }
+  for (const [i, stored] of [optedOut, preferences, optedOut, optedOut].entries()) {
+    await putPreferences(pool, 'party-1', stored, `subject ${i}`)
+  }
+  const changes = await pool.any(sql.type(z.object({ id: z.bigint(), at: z.string() }))`
+    SELECT id, changed_at AS at FROM notifications.preference_change ORDER BY id`)
+  const changeOf = async (eventId: string, index: number) => {
+    const entry = anEntry(eventId)
+    const decision = { ...entry.decision, preferenceChangeId: String(changes[index]?.id) }
+    const { offset: heldOffset } = await loadCheckpoint(pool, 'claims', 0)
+    const batch = aBatch([{ ...entry, decision }], { heldOffset, nextOffset: heldOffset + 1n })
+    await commitBatch(pool, batch, async () => new Map())
+    return (await readLogEntry(pool, entry.locator))?.decisions[0]?.preferenceChange
+  }
+  const at = changes.map((change) => change.at)
+  t.same(await changeOf('opted out', 0), { changedAt: at[0], changedBy: 'subject 0', optedOutAt: at[0] })
+  t.same(await changeOf('opted in', 1), { changedAt: at[1], changedBy: 'subject 1', optedOutAt: null })
+  t.same(await changeOf('still opted out', 3), {
+    changedAt: at[3],
+    changedBy: 'subject 3',
+    optedOutAt: at[2],
+  })
+})
+
+t.test('an unknown locator has no entry', async (t) => {
+  t.equal(await readLogEntry(pool, anEntry('b').locator), null)
+})

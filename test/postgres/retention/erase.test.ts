@@ -1,0 +1,258 @@
+import t from 'tap'
+import { createArchive } from '../../../src/core/replay/archive.ts'
+import type { Finding } from '../../../src/core/replay/finding.ts'
+import { replay } from '../../../src/pipeline/replay.ts'
+import { recordedPages } from '../../../src/postgres/read/read-recorded.ts'
+import {
+  beginErasure,
+  entriesToErase,
+  eraseEntries,
+  erasePreferences,
+  eraseRejected,
+} from '../../../src/postgres/retention/erase.ts'
+import { readArchivedRuleTable, readArchivedTemplates } from '../../../src/postgres/write/archive.ts'
+import { insertRejectedMessages } from '../../../src/postgres/write/insert-rejected.ts'
+import { putPreferences, readPreferences } from '../../../src/postgres/write/preferences.ts'
+import { restoreEntries } from '../../../src/postgres/write/restore-entries.ts'
+import { ADVISORY_LOCK_WAITS } from '../../stack/databases.ts'
+import { until } from '../../stack/until.ts'
+import { aMessage, openDatabase } from '../fixtures.ts'
+import { record, retryAll, sha256, UNRESOLVED } from '../record.ts'
+
+const { pool, client } = await openDatabase(t)
+/** Of src/postgres/erase.ts. */
+const ERASURE_LOCK = 4_006_004
+const rowsOf = async (query: string, values?: unknown[]) => (await client.query(query, values)).rows
+
+async function erase(party: string) {
+  const erasure = await beginErasure(pool, party, 'tester')
+  const sum = { logEntries: 0, retries: 0 }
+  for await (const { locators } of entriesToErase(pool, party, () => {})) {
+    const counts = await eraseEntries(pool, erasure, locators)
+    sum.logEntries += counts.logEntries
+    sum.retries += counts.retries
+  }
+  return { erasure, ...sum }
+}
+
+async function verify(rebuild = false) {
+  const findings: Finding[] = []
+  await replay({
+    pages: recordedPages(pool, 5),
+    archive: createArchive({
+      templates: await readArchivedTemplates(pool),
+      readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
+      sha256,
+    }),
+    restore: rebuild ? (locators, mended) => restoreEntries(pool, locators, mended) : null,
+    say: async (finding) => void findings.push(finding),
+    onProgress: () => {},
+  })
+  return findings
+}
+
+const statuses = () =>
+  rowsOf(
+    'SELECT event_id, status, body IS NULL AS blank FROM notifications.notification_log ORDER BY event_id',
+  )
+
+t.beforeEach(async () => {
+  await client.query(`
+    TRUNCATE notifications.notification_log, notifications.decision, notifications.projection_checkpoints,
+      notifications.erasure, notifications.rejected_message, notifications.preference_change,
+      notifications.notification_preferences`)
+  await record(pool, [
+    { eventId: 'sent', eventType: 'claim.rejected', reason: 'a secret' },
+    { eventId: 'failed', contact: UNRESOLVED },
+    { eventId: 'refused', sendError: 'no mailbox member@example.com' },
+    { eventId: 'skipped', contact: { state: 'not found' } },
+    { eventId: 'other', partyLocator: 'party-10' },
+  ])
+})
+
+t.test('an erasure blanks the rows and decisions of a party, and nothing of another', async (t) => {
+  const { erasure, ...counts } = await erase('party-1')
+  t.same(counts, { logEntries: 4, retries: 2 })
+  t.same(await statuses(), [
+    { event_id: 'failed', status: 'SKIPPED', blank: true },
+    { event_id: 'other', status: 'SENT', blank: false },
+    { event_id: 'refused', status: 'SKIPPED', blank: true },
+    { event_id: 'sent', status: 'SENT', blank: true },
+    { event_id: 'skipped', status: 'SKIPPED', blank: true },
+  ])
+  const decisions = await rowsOf('SELECT decision::text FROM notifications.decision ORDER BY event_id')
+  t.equal(decisions.length, 5, 'every decision stays')
+  t.notMatch(JSON.stringify(decisions), /a secret|no mailbox/)
+  t.match(
+    await rowsOf(`SELECT failure_reason FROM notifications.notification_log WHERE event_id = 'failed'`),
+    [{ failure_reason: 'erased before it was sent' }],
+  )
+  t.match(await rowsOf('SELECT * FROM notifications.erasure WHERE id = $1', [erasure]), [
+    { party_locator: 'party-1', erased_by: 'tester', log_entries: 4, retries: 2, finished_at: null },
+  ])
+})
+
+t.test('a second erasure finds nothing left', async (t) => {
+  await erase('party-1')
+  const all = () => rowsOf('SELECT decision::text FROM notifications.decision ORDER BY locator, attempt')
+  const before = await all()
+  t.match(await erase('party-1'), { logEntries: 0, retries: 0 })
+  t.same(await all(), before)
+})
+
+t.test('a failed row is not retried once it is erased', async (t) => {
+  await erase('party-1')
+  await retryAll(pool)
+  const decided = await rowsOf(`SELECT count(*)::int AS count FROM notifications.decision WHERE attempt > 1`)
+  t.same(decided, [{ count: 0 }])
+  t.match((await statuses())[0], { event_id: 'failed', status: 'SKIPPED' })
+})
+
+t.test('an erasure waits for a retry that is under way, and blanks what it wrote', async (t) => {
+  const [{ locator }] = await rowsOf(
+    `SELECT locator FROM notifications.notification_log WHERE event_id = 'failed'`,
+  )
+  await client.query('BEGIN')
+  await client.query(
+    `UPDATE notifications.notification_log SET status = 'SENT', sent_at = now(), failure_reason = NULL, attempt_count = 1
+     WHERE locator = $1`,
+    [locator],
+  )
+  await client.query(
+    `INSERT INTO notifications.decision (locator, attempt, event_id, party_locator, event_type, outcome, channel, rule_id,
+       facts, variables, template_revision, rule_table_revision, receipt, topic, partition_id, "offset")
+     SELECT locator, 1, event_id, party_locator, event_type, 'SEND', channel, 'email', facts, variables,
+       template_revision, rule_table_revision, 'r', topic, partition_id, "offset"
+     FROM notifications.decision WHERE locator = $1`,
+    [locator],
+  )
+  const erasing = erase('party-1')
+  await until(
+    async () =>
+      (
+        await rowsOf(
+          `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+        )
+      ).length > 0,
+    { what: 'the erasure to wait' },
+  )
+  await client.query('COMMIT')
+  t.match(await erasing, { logEntries: 4, retries: 1 })
+  t.match((await statuses())[0], { event_id: 'failed', status: 'SENT', blank: true })
+  t.same(
+    await rowsOf(
+      'SELECT erased_at IS NOT NULL AND variables IS NULL AS blank FROM notifications.decision WHERE locator = $1',
+      [locator],
+    ),
+    [{ blank: true }, { blank: true }],
+  )
+})
+
+t.test(
+  'replay tells what was erased, finds no difference in it, and brings nothing of it back',
+  async (t) => {
+    await erase('party-1')
+    t.same(await verify(), [{ kind: 'summary', entries: 5, erased: 4, differences: 0, restored: 0, left: 0 }])
+    const before = await rowsOf(
+      'SELECT entry::text FROM notifications.notification_log AS entry ORDER BY locator',
+    )
+    await client.query(`DELETE FROM notifications.notification_log WHERE event_id <> 'skipped'`)
+    t.match((await verify(true)).at(-1), { erased: 4, restored: 4, left: 0 })
+    t.same(
+      await rowsOf('SELECT entry::text FROM notifications.notification_log AS entry ORDER BY locator'),
+      before,
+    )
+  },
+)
+
+t.test('erasing and putting back take turns', async (t) => {
+  const erasure = await beginErasure(pool, 'party-1', 'tester')
+  const [{ locator }] = await rowsOf(`SELECT locator FROM notifications.decision WHERE event_id = 'sent'`)
+  await client.query('BEGIN')
+  await client.query('SELECT pg_advisory_xact_lock($1)', [ERASURE_LOCK])
+  const both = Promise.all([
+    restoreEntries(pool, [locator], () => null),
+    eraseEntries(pool, erasure, [locator]),
+  ])
+  await until(async () => (await rowsOf(ADVISORY_LOCK_WAITS)).length === 2, { what: 'both to wait' })
+  await client.query('COMMIT')
+  t.match((await both)[1], { logEntries: 1 })
+})
+
+t.test('decisions are erased also where their row is not there', async (t) => {
+  await client.query('DELETE FROM notifications.notification_log')
+  t.match(await erase('party-1'), { logEntries: 4, retries: 0 })
+  await verify(true)
+  t.match(
+    (await statuses()).filter(({ blank }) => !blank),
+    [{ event_id: 'other' }],
+  )
+})
+
+t.test('a row that no decision explains is blanked too', async (t) => {
+  await client.query('DELETE FROM notifications.decision')
+  t.match(await erase('party-1'), { logEntries: 3, retries: 2 })
+  t.same((await statuses()).filter(({ blank }) => !blank).length, 1)
+  t.match(await erase('party-1'), { logEntries: 0 })
+})
+
+t.test('contacts are blanked with their history, opt-outs stay in force', async (t) => {
+  const stored = {
+    email: 'a@example.com',
+    phone: '+44',
+    preferredChannel: 'SMS',
+    optedOutEvents: ['claim.paid'],
+  } as const
+  await putPreferences(pool, 'party-1', { ...stored, email: 'old@example.com' }, 'subject')
+  await putPreferences(pool, 'party-1', stored, 'subject')
+  await putPreferences(pool, 'party-10', stored, 'subject')
+  const { erasure } = await erase('party-1')
+  t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 1, preferenceChanges: 2 })
+  t.same(await readPreferences(pool, 'party-1'), { ...stored, email: null, phone: null })
+  t.same(await readPreferences(pool, 'party-10'), stored)
+  const changes = await rowsOf(
+    `SELECT before, after, changed_by FROM notifications.preference_change WHERE party_locator = 'party-1' ORDER BY id`,
+  )
+  const blank = { ...stored, email: null, phone: null }
+  t.same(changes, [
+    { before: null, after: blank, changed_by: 'subject' },
+    { before: blank, after: blank, changed_by: 'subject' },
+  ])
+  t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 0 })
+})
+
+t.test('a rejected message that was erased is not kept again when it is consumed again', async (t) => {
+  const message = {
+    ...aMessage(7n, 'party-1: not an event'),
+    key: Buffer.from('k'),
+    headers: { h: [Buffer.from('v')] },
+  }
+  const keep = () =>
+    insertRejectedMessages(pool, 'claims', 0, [{ message, rejection: { code: 'not-json', error: 'no' } }])
+  await keep()
+  const [{ id }] = await rowsOf('SELECT id FROM notifications.rejected_message')
+  const { erasure } = await erase('party-1')
+  t.equal(await eraseRejected(pool, erasure, [BigInt(id)]), 1)
+  t.equal(await eraseRejected(pool, erasure, [BigInt(id)]), 0)
+  await keep()
+  const kept = await rowsOf('SELECT * FROM notifications.rejected_message')
+  t.equal(kept.length, 1)
+  t.match(kept, [{ id, key: null, value: null, headers: {}, code: 'not-json', erased_at: Date }])
+  t.match(await rowsOf('SELECT * FROM notifications.erasure'), [{ rejected_messages: 1 }])
+})
+
+t.test('the schema lets nothing be half erased', async (t) => {
+  for (const change of [
+    `UPDATE notifications.decision SET erased_at = now() WHERE event_id = 'sent'`,
+    `UPDATE notifications.decision SET erased_at = now(), variables = NULL WHERE event_id = 'refused'`,
+    `UPDATE notifications.notification_log SET subject = NULL WHERE event_id = 'sent'`,
+    `UPDATE notifications.notification_log SET subject = NULL, body = NULL WHERE event_id = 'failed'`,
+    `UPDATE notifications.notification_log SET subject = '', body = '' WHERE event_id = 'skipped'`,
+  ]) {
+    await t.rejects(
+      client.query(change),
+      /violates check constraint "(decision_erased|notification_log_text)/,
+      change,
+    )
+  }
+})

@@ -1,0 +1,54 @@
+import t from 'tap'
+import { activateRuleTable, listActivations } from '../../../src/postgres/write/activate-rule-table.ts'
+import { archive } from '../../../src/postgres/write/archive.ts'
+import { ADVISORY_LOCK_WAITS } from '../../stack/databases.ts'
+import { until } from '../../stack/until.ts'
+import { openDatabase } from '../fixtures.ts'
+
+const { pool, client } = await openDatabase(t)
+/** Of src/postgres/activations.ts: fixed for ever, since replicas of different versions meet at it. */
+const ACTIVATION_LOCK = 4_006_003
+const FIRST = { revision: 'a', source: 'the first table' }
+const SECOND = { revision: 'b', source: 'the second table' }
+t.before(async () => {
+  for (const table of [FIRST, SECOND]) await archive(pool, table, [])
+})
+t.beforeEach(async () => {
+  await client.query('TRUNCATE notifications.rule_table_activation')
+})
+
+t.test('a start is an activation only where another table was in force before', async (t) => {
+  t.same(await activateRuleTable(pool, 'a', null), { before: null })
+  t.equal(await activateRuleTable(pool, 'a', 'c0ffee0'), null)
+  t.same(await activateRuleTable(pool, 'b', 'c0ffee1'), { before: FIRST })
+  t.same(await activateRuleTable(pool, 'a', 'c0ffee2'), { before: SECOND })
+  const activations = await listActivations(pool)
+  t.match(activations, [
+    { revision: 'a', gitCommit: null, activatedAt: /^\d{4}-.*\.\d{6}Z$/ },
+    { revision: 'b', gitCommit: 'c0ffee1' },
+    { revision: 'a', gitCommit: 'c0ffee2' },
+  ])
+  t.equal(activations.length, 3)
+})
+
+t.test(
+  'of replicas that start at once one activates the table, and the others wait to learn of it',
+  async (t) => {
+    await activateRuleTable(pool, 'a', null)
+    await client.query('SELECT pg_advisory_lock($1)', [ACTIVATION_LOCK])
+    const all = Promise.all(Array.from({ length: 5 }, () => activateRuleTable(pool, 'b', null)))
+    await until(async () => (await client.query(ADVISORY_LOCK_WAITS)).rowCount === 5, {
+      what: 'all to wait for the lock',
+    })
+    await client.query('SELECT pg_advisory_unlock($1)', [ACTIVATION_LOCK])
+    t.same(
+      (await all).filter((activation) => activation !== null),
+      [{ before: FIRST }],
+    )
+    t.equal((await listActivations(pool)).length, 2)
+  },
+)
+
+t.test('a table that is not in the archive is not activated', async (t) => {
+  await t.rejects(activateRuleTable(pool, 'never archived', null))
+})

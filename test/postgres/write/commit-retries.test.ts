@@ -1,0 +1,251 @@
+import t from 'tap'
+import type { DueEntry, RetriedEntry } from '../../../src/core/log/retry.ts'
+import { readDue } from '../../../src/postgres/read/read-due.ts'
+import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
+import { commitBatch } from '../../../src/postgres/write/commit-batch.ts'
+import { commitRetries } from '../../../src/postgres/write/commit-retries.ts'
+import { aBatch, aFailedEntry, anEntry, openDatabase } from '../fixtures.ts'
+
+const { pool, client } = await openDatabase(t)
+
+const limits = { maxAgeMs: 24 * 3_600_000, attemptCountMax: 3, minPauseMs: 55_000 }
+const noDelivery = async () => new Map()
+const quiet = { error: (fields: object) => t.fail('a row was refused', fields) }
+
+t.beforeEach(async () => {
+  await client.query(`
+    TRUNCATE notifications.notification_log, notifications.decision, notifications.projection_checkpoints`)
+  await loadCheckpoint(pool, 'claims', 0)
+  await commitBatch(pool, aBatch(['a', 'b', 'c'].map(aFailedEntry)), noDelivery)
+  await client.query(`UPDATE notifications.notification_log SET last_attempt_at = now() - interval '56 s'`)
+})
+
+const due = async () => (await readDue(pool, limits, null, 500)).due
+const ids = (entries: readonly DueEntry[]) => entries.map((entry) => entry.eventId).sort()
+
+/** A retry of a due row that sends it by EMAIL. */
+function sending(entry: DueEntry): RetriedEntry {
+  const { decision } = anEntry(entry.eventId)
+  return {
+    due: entry,
+    decision,
+    status: 'SENT',
+    attemptCount: entry.attemptCount + 1,
+    address: 'a@example.com',
+  }
+}
+
+t.test(
+  'failed rows are due until an age, a number of attempts or a recent attempt says otherwise',
+  async (t) => {
+    t.same(ids(await due()), ['a', 'b', 'c'])
+    const cases = [
+      [`created_at = now() - interval '24 h'`, ['b', 'c']],
+      [`created_at = now() - interval '23 h 59 min'`, ['a', 'b', 'c']],
+      [`attempt_count = 3`, ['b', 'c']],
+      [`attempt_count = 2`, ['a', 'b', 'c']],
+      [`last_attempt_at = now() - interval '50 s'`, ['b', 'c']],
+    ] as const
+    for (const [change, expected] of cases) {
+      const before = (await client.query(`SELECT * FROM notifications.notification_log WHERE event_id = 'a'`))
+        .rows[0]
+      await client.query(`UPDATE notifications.notification_log SET ${change} WHERE event_id = 'a'`)
+      t.same(ids(await due()), expected, change)
+      await client.query(
+        `UPDATE notifications.notification_log SET created_at = $1, attempt_count = $2, last_attempt_at = $3
+       WHERE event_id = 'a'`,
+        [before.created_at, before.attempt_count, before.last_attempt_at],
+      )
+    }
+  },
+)
+
+t.test('due rows are paged, each once', async (t) => {
+  const first = await readDue(pool, limits, null, 2)
+  t.not(first.next, null)
+  const second = await readDue(pool, limits, first.next, 2)
+  t.equal(second.next, null)
+  t.same(ids([...first.due, ...second.due]), ['a', 'b', 'c'])
+})
+
+t.test('a retry is sent once, counted, and explained by a decision of its own', async (t) => {
+  const [entry] = await due()
+  if (entry === undefined) throw new Error('nothing is due')
+  const sent: string[] = []
+  const made = await commitRetries(
+    pool,
+    'table-2',
+    [sending(entry)],
+    async (retried) => {
+      sent.push(...retried.map(({ due }) => due.eventId))
+      return new Map([[entry.locator, { receipt: 'r', error: null }]])
+    },
+    quiet,
+  )
+  t.equal(made.length, 1)
+  t.same(sent, [entry.eventId])
+  const { rows } = await client.query('SELECT * FROM notifications.notification_log WHERE locator = $1', [
+    entry.locator,
+  ])
+  t.match(rows, [{ status: 'SENT', attempt_count: 1, failure_reason: null, sent_at: Date, body: entry.body }])
+  const decisions = await client.query(
+    'SELECT * FROM notifications.decision WHERE locator = $1 ORDER BY attempt',
+    [entry.locator],
+  )
+  t.match(decisions.rows, [
+    { attempt: 0, outcome: 'FAIL', receipt: null },
+    {
+      attempt: 1,
+      outcome: 'SEND',
+      receipt: 'r',
+      rule_table_revision: 'table-2',
+      topic: 'claims',
+      variables: {},
+    },
+  ])
+  t.notOk(ids(await due()).includes(entry.eventId))
+})
+
+t.test(
+  'a row that is skipped on retry loses its text; one that fails again keeps it and is counted',
+  async (t) => {
+    const [first, second] = await due()
+    if (first === undefined || second === undefined) throw new Error('too little is due')
+    const { decision } = aFailedEntry('x')
+    await commitRetries(
+      pool,
+      'def',
+      [
+        {
+          due: first,
+          decision: { ...decision, outcome: 'SKIP', failureReason: 'event type opted out' },
+          status: 'SKIPPED',
+          attemptCount: 1,
+          address: null,
+        },
+        { due: second, decision, status: 'FAILED', attemptCount: 1, address: null },
+      ],
+      noDelivery,
+      quiet,
+    )
+    const row = async (locator: string) =>
+      (await client.query('SELECT * FROM notifications.notification_log WHERE locator = $1', [locator]))
+        .rows[0]
+    t.match(await row(first.locator), {
+      status: 'SKIPPED',
+      subject: null,
+      body: null,
+      attempt_count: 1,
+      sent_at: null,
+    })
+    t.match(await row(second.locator), {
+      status: 'FAILED',
+      body: second.body,
+      attempt_count: 1,
+      sent_at: null,
+    })
+  },
+)
+
+t.test('two replicas that retry the same rows at once send each once', async (t) => {
+  const entries = await due()
+  const sent: string[] = []
+  const deliver = async (retried: readonly RetriedEntry[]) => {
+    sent.push(...retried.map(({ due }) => due.eventId))
+    return new Map(retried.map(({ due }) => [due.locator, { receipt: 'r', error: null }]))
+  }
+  const made = await Promise.all([
+    commitRetries(pool, 'def', entries.map(sending), deliver, quiet),
+    commitRetries(pool, 'def', entries.map(sending), deliver, quiet),
+  ])
+  t.equal(made.flat().length, 3)
+  t.same(sent.sort(), ['a', 'b', 'c'])
+})
+
+t.test('a row that changed since it was read is left alone', async (t) => {
+  const entries = await due()
+  await client.query('UPDATE notifications.notification_log SET attempt_count = 1')
+  t.same(await commitRetries(pool, 'def', entries.map(sending), noDelivery, quiet), [])
+})
+
+t.test('a row that no decision explains is left alone, and the others are retried', async (t) => {
+  const entries = await due()
+  await client.query(`DELETE FROM notifications.decision WHERE event_id = 'b'`)
+  const sent: string[] = []
+  const deliver = async (retried: readonly RetriedEntry[]) => {
+    sent.push(...retried.map(({ due }) => due.eventId))
+    return new Map()
+  }
+  const made = await commitRetries(pool, 'def', entries.map(sending), deliver, quiet)
+  t.same(ids(made.map(({ due }) => due)), ['a', 'c'])
+  t.same(sent.sort(), ['a', 'c'])
+  const { rows } = await client.query(
+    `SELECT status, attempt_count FROM notifications.notification_log WHERE event_id = 'b'`,
+  )
+  t.same(rows, [{ status: 'FAILED', attempt_count: 0 }])
+})
+
+/** A decision that is there already refuses the row's next attempt, once its message was sent. */
+async function refuseRetryOf(eventId: string): Promise<void> {
+  await client.query(
+    `INSERT INTO notifications.decision
+     SELECT (jsonb_populate_record(decision, '{"attempt": 1}')).* FROM notifications.decision WHERE event_id = $1`,
+    [eventId],
+  )
+}
+
+t.test('a row that the database refuses stays as it is, is reported, and holds no other row', async (t) => {
+  await refuseRetryOf('b')
+  const entries = await due()
+  const refused = entries.find(({ eventId }) => eventId === 'b')
+  const reports: { fields: object; message: string }[] = []
+  const sent: string[] = []
+  const deliver = async (retried: readonly RetriedEntry[]) => {
+    sent.push(...retried.map(({ due }) => due.eventId))
+    return new Map(retried.map(({ due }) => [due.locator, { receipt: 'r', error: null }]))
+  }
+  const log = { error: (fields: object, message: string) => reports.push({ fields, message }) }
+  const made = await commitRetries(pool, 'def', entries.map(sending), deliver, log)
+
+  t.same(ids(made.map(({ due }) => due)), ['a', 'c'])
+  t.same([...new Set(sent)].sort(), ['a', 'b', 'c'])
+  const { rows } = await client.query(
+    'SELECT event_id, status, attempt_count FROM notifications.notification_log ORDER BY event_id',
+  )
+  t.same(rows, [
+    { event_id: 'a', status: 'SENT', attempt_count: 1 },
+    { event_id: 'b', status: 'FAILED', attempt_count: 0 },
+    { event_id: 'c', status: 'SENT', attempt_count: 1 },
+  ])
+  t.match(reports, [
+    { fields: { locator: refused?.locator, error: /unique/ }, message: /^the database refuses the retry/ },
+  ])
+  t.equal(reports.length, 1)
+})
+
+t.test('a schema that refuses every retry is found out at once, and thrown', async (t) => {
+  await client.query('ALTER TABLE notifications.decision ADD CONSTRAINT trap CHECK (attempt = 0)')
+  t.teardown(() => client.query('ALTER TABLE notifications.decision DROP CONSTRAINT trap'))
+  let callCount = 0
+  const deliver = async () => {
+    callCount++
+    return new Map()
+  }
+  await t.rejects(
+    commitRetries(pool, 'def', (await due()).map(sending), deliver, quiet),
+    /integrity constraint/,
+  )
+  t.equal(callCount, 1)
+  t.same(ids(await due()), ['a', 'b', 'c'])
+})
+
+t.test('every other error is thrown, and nothing is tried again', async (t) => {
+  let callCount = 0
+  const deliver = async () => {
+    callCount++
+    throw new Error('out of order')
+  }
+  await t.rejects(commitRetries(pool, 'def', (await due()).map(sending), deliver, quiet), /out of order/)
+  t.equal(callCount, 1)
+  t.same(ids(await due()), ['a', 'b', 'c'])
+})

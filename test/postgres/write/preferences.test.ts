@@ -1,0 +1,140 @@
+import t from 'tap'
+import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
+import { lookUp } from '../../../src/postgres/read/look-up.ts'
+import { listPreferences, putPreferences, readPreferences } from '../../../src/postgres/write/preferences.ts'
+import { openDatabase } from '../fixtures.ts'
+
+const { pool, client } = await openDatabase(t)
+t.beforeEach(() =>
+  client.query('TRUNCATE notifications.notification_preferences, notifications.preference_change'),
+)
+
+const SMS: StoredPreferences = {
+  email: 'member@example.com',
+  phone: null,
+  preferredChannel: 'SMS',
+  optedOutEvents: ['claim.paid', 'ä"😀\\'],
+}
+const IN_APP: StoredPreferences = { email: null, phone: '1', preferredChannel: 'IN_APP', optedOutEvents: [] }
+const changes = async () =>
+  (await client.query('SELECT * FROM notifications.preference_change ORDER BY id')).rows
+
+t.test('a party without preferences has none', async (t) => {
+  t.equal(await readPreferences(pool, 'party-1'), null)
+})
+
+t.test('preferences are created, replaced and read as they were put', async (t) => {
+  t.same(await putPreferences(pool, 'party-1', SMS, null), SMS)
+  t.same(await readPreferences(pool, 'party-1'), SMS)
+  t.same(await putPreferences(pool, 'party-1', IN_APP, null), IN_APP)
+  t.same(await readPreferences(pool, 'party-1'), IN_APP)
+})
+
+t.test('every change is kept: who, when, before and after, also where nothing is different', async (t) => {
+  await putPreferences(pool, 'party-1', SMS, 'auditor')
+  await putPreferences(pool, 'party-1', IN_APP, null)
+  await putPreferences(pool, 'party-2', SMS, null)
+  await putPreferences(pool, 'party-1', IN_APP, null)
+  const kept = await changes()
+  t.match(kept, [
+    { party_locator: 'party-1', changed_by: 'auditor', changed_at: Date },
+    { party_locator: 'party-1', changed_by: null },
+    { party_locator: 'party-2' },
+    { party_locator: 'party-1' },
+  ])
+  t.same(
+    kept.map(({ before, after }) => ({ before, after })),
+    [
+      { before: null, after: SMS },
+      { before: SMS, after: IN_APP },
+      { before: null, after: SMS },
+      { before: IN_APP, after: IN_APP },
+    ],
+  )
+})
+
+t.test('what cannot be kept is not stored', async (t) => {
+  await putPreferences(pool, 'party-1', SMS, null)
+  await client.query(
+    'ALTER TABLE notifications.preference_change ADD CONSTRAINT trap CHECK (false) NOT VALID',
+  )
+  t.teardown(() => client.query('ALTER TABLE notifications.preference_change DROP CONSTRAINT trap'))
+  await t.rejects(putPreferences(pool, 'party-1', IN_APP, null))
+  t.same(await readPreferences(pool, 'party-1'), SMS)
+  t.equal((await changes()).length, 1)
+})
+
+t.test(
+  'of changes at the same time each follows on the one before, and the last one is in force',
+  async (t) => {
+    const all = Array.from({ length: 60 }, (_, i): StoredPreferences => ({ ...SMS, phone: String(i) }))
+    const stored = await Promise.all(
+      all.map((preferences) => putPreferences(pool, 'party-1', preferences, null)),
+    )
+    t.same(stored, all)
+    const kept = await changes()
+    t.equal(kept.length, all.length)
+    for (const [i, { before, changed_at: changedAt }] of kept.entries()) {
+      t.same(before, kept[i - 1]?.after ?? null)
+      t.ok(changedAt >= (kept[i - 1]?.changed_at ?? 0))
+    }
+    t.same(await readPreferences(pool, 'party-1'), kept.at(-1)?.after)
+    const [row] = (await client.query('SELECT count(*)::integer FROM notifications.notification_preferences'))
+      .rows
+    t.equal(row.count, 1)
+  },
+)
+
+t.test('dispatch sees what is in force, with the change that made it so', async (t) => {
+  const seen = async () => (await lookUp(pool, [], ['party-1'])).preferences.get('party-1')
+  t.equal(await seen(), undefined)
+  await putPreferences(pool, 'party-1', SMS, null)
+  const [first] = await changes()
+  t.same(await seen(), {
+    preferredChannel: 'SMS',
+    optedOutEvents: new Set(SMS.optedOutEvents),
+    changeId: first.id,
+  })
+  await putPreferences(pool, 'party-1', IN_APP, null)
+  const [, second] = await changes()
+  t.same(await seen(), { preferredChannel: 'IN_APP', optedOutEvents: new Set(), changeId: second.id })
+})
+
+t.test('a list that somebody else filled with more than texts is read without it', async (t) => {
+  await client.query(`
+    INSERT INTO notifications.notification_preferences (party_locator, opted_out_events)
+    VALUES ('party-1', '["claim.paid", 1, null, {}]')`)
+  t.match(await readPreferences(pool, 'party-1'), { email: null, preferredChannel: 'EMAIL' })
+  t.same((await readPreferences(pool, 'party-1'))?.optedOutEvents, ['claim.paid'])
+})
+
+t.test('the list has every party once, in the order of code points, page by page', async (t) => {
+  const parties = Array.from({ length: 25 }, (_, i) => `party-${i}`).concat(
+    'ä',
+    'Z',
+    'a',
+    '😀',
+    '\uffee',
+    ' ',
+  )
+  for (const party of parties) await putPreferences(pool, party, SMS, null)
+  const seen: string[] = []
+  let after: string | null = null
+  let pageCount = 0
+  do {
+    const page = await listPreferences(pool, { limit: 10, after })
+    seen.push(...page.items.map(({ partyLocator }) => partyLocator))
+    for (const item of page.items) t.match(item, SMS)
+    after = page.next
+    pageCount++
+  } while (after !== null)
+  const expected = parties.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+  t.same(seen, expected)
+  t.equal(pageCount, 4)
+})
+
+t.test('a list that is just full has no next page', async (t) => {
+  for (const party of ['a', 'b']) await putPreferences(pool, party, SMS, null)
+  t.equal((await listPreferences(pool, { limit: 2, after: null })).next, null)
+  t.equal((await listPreferences(pool, { limit: 1, after: null })).next, 'a')
+})
