@@ -1,5 +1,3 @@
-import type { Rule } from '../rules/rule.ts'
-import type { Situation } from '../rules/situations.ts'
 import type { Channel } from './channel.ts'
 
 /** What a rule does with an event. */
@@ -13,16 +11,6 @@ export interface Verdict {
   readonly channel: Channel
   /** Short text for `failure_reason`; null where the rule gives none (a SEND). */
   readonly reason: string | null
-}
-
-/** What a rule says of a situation in which it applies. */
-export function verdictOf(rule: Rule, situation: Situation): Verdict {
-  return {
-    ruleId: rule.id,
-    outcome: rule.outcome,
-    channel: rule.sendBy ?? situation.preferredChannel,
-    reason: rule.reason,
-  }
 }
 
 /** What is done, in words: "SEND by EMAIL", "SKIP (party not found)". */

@@ -1,10 +1,11 @@
 import type { Facts } from '../decision/facts.ts'
-import { describeVerdict, type Verdict, verdictOf } from '../decision/verdict.ts'
+import { describeVerdict, type Verdict } from '../decision/verdict.ts'
 import { byWords } from './check.ts'
 import { foldEventTypes } from './classes.ts'
 import { firstMismatch } from './mismatch.ts'
 import type { RulePromise } from './promises.ts'
 import type { Rule } from './rule.ts'
+import { verdictOf } from './rule.ts'
 import { describeSituation, SITUATIONS, type Situation } from './situations.ts'
 
 export interface PromiseReport {

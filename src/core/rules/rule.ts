@@ -1,5 +1,6 @@
 import type { Channel } from '../decision/channel.ts'
-import type { Outcome } from '../decision/verdict.ts'
+import type { Outcome, Verdict } from '../decision/verdict.ts'
+import type { Situation } from './situations.ts'
 import { WHEN_COLUMNS, type When } from './when.ts'
 
 /** The column headings of the rule table, for people, in their usual order. */
@@ -19,4 +20,14 @@ export interface Rule {
   readonly reason: string | null
   /** A sentence for people. */
   readonly because: string
+}
+
+/** What a rule says of a situation in which it applies. */
+export function verdictOf(rule: Rule, situation: Situation): Verdict {
+  return {
+    ruleId: rule.id,
+    outcome: rule.outcome,
+    channel: rule.sendBy ?? situation.preferredChannel,
+    reason: rule.reason,
+  }
 }

@@ -1,10 +1,11 @@
 import type { Facts } from '../decision/facts.ts'
-import { type Verdict, verdictOf } from '../decision/verdict.ts'
+import type { Verdict } from '../decision/verdict.ts'
 import { findFaults } from './check.ts'
 import { type Answer, enumerate } from './enumerate.ts'
 import { RuleTableError } from './faults.ts'
 import { loadRuleTable } from './load.ts'
 import type { Rule } from './rule.ts'
+import { verdictOf } from './rule.ts'
 import { describeSituation } from './situations.ts'
 
 /** A rule table in force. */

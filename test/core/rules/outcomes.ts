@@ -1,6 +1,7 @@
-import { describeVerdict, verdictOf } from '../../../src/core/decision/verdict.ts'
+import { describeVerdict } from '../../../src/core/decision/verdict.ts'
 import type { EventClass } from '../../../src/core/rules/classes.ts'
 import { type Answer, enumerate } from '../../../src/core/rules/enumerate.ts'
+import { verdictOf } from '../../../src/core/rules/rule.ts'
 import { describeSituation } from '../../../src/core/rules/situations.ts'
 import { tableOf } from './default-table.ts'
 

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'
-import type { Kafka } from '../kafka.ts'
 import { type Keeper, keep } from '../keep.ts'
 import { answersGroups } from './answers.ts'
+import type { Kafka } from './broker.ts'
 
 const START_TIMEOUT_MS = 180_000
 

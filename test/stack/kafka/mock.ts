@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import type { Kafka } from '../kafka.ts'
 import { keep } from '../keep.ts'
 import { answers } from './answers.ts'
+import type { Kafka } from './broker.ts'
 
 const START_TIMEOUT_MS = 10_000
 const REMEDY = 'Install a JDK (17 or later) with Maven, or kcat, or set MQ_BROKERS to a broker that runs.'
