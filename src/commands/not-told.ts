@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { loadDatabaseUrl, loadRetryLimits, milliseconds } from '../config/config.ts'
+import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
+import { milliseconds } from '../config/parsers.ts'
 import type { LogPosition } from '../core/log/log-entry.ts'
 import {
   type ExplainedNotTold,

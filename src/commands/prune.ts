@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { loadDatabaseUrl, loadRetryLimits, milliseconds } from '../config/config.ts'
+import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
+import { milliseconds } from '../config/parsers.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { timeAgo } from '../postgres/read/group-decisions.ts'

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { z } from 'zod'
-import { ConfigError, loadConfig, loadDatabaseUrl, variables } from '../../src/config/config.ts'
+import { ConfigError, loadConfig, loadDatabaseUrl } from '../../src/config/config.ts'
+import { variables } from '../../src/config/variables.ts'
 
 const REQUIRED = {
   DATABASE_URL: 'postgres://notifications:s3cret@db:5432/notifications',

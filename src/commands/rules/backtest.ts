@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { RULE_TABLE, readText, ruleTableOf } from '../../app/policy.ts'
-import { loadDatabaseUrl, milliseconds } from '../../config/config.ts'
+import { loadDatabaseUrl } from '../../config/config.ts'
+import { milliseconds } from '../../config/parsers.ts'
 import { createBacktest, describeBacktest } from '../../core/rules/backtest.ts'
 import type { Rule } from '../../core/rules/rule.ts'
 import { type RulesOfOld, rememberRules } from '../../core/why/rules.ts'

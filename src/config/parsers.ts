@@ -1,0 +1,187 @@
+import { accessSync, constants, readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { SSL_FILES, SSL_MODES } from './ssl-mode.ts'
+
+const PORT_MAX = 65_535
+const HTTP = /^https?$/
+const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+/** Every parser takes the text of one variable, or says what it must be. A secret value is never repeated. */
+function must(be: string, { secret = false } = {}) {
+  const error = ({ input }: { readonly input?: unknown }): string => {
+    if (input === undefined) return 'is required'
+    const found = secret ? ' (the value is not shown)' : `, not ${JSON.stringify(String(input).slice(0, 80))}`
+    return `must be ${be}${found}`
+  }
+  return { error, text: z.string({ error }).trim() }
+}
+
+export function matching(pattern: RegExp, be: string, options = { secret: false }) {
+  const { error, text } = must(be, options)
+  return text.regex(pattern, { error })
+}
+
+export function oneOf<const Name extends string>(names: readonly Name[]) {
+  const { error, text } = must(`one of ${names.join(', ')}`)
+  return text.pipe(z.enum(names, { error }))
+}
+
+export function trueOrFalse() {
+  const { error, text } = must('true or false')
+  return text.pipe(z.stringbool({ truthy: ['true'], falsy: ['false'], case: 'sensitive', error }))
+}
+
+export function integer(min: number, max: number) {
+  const { error, text } = must(`a whole number from ${min} to ${max}`)
+  return text
+    .regex(/^\d{1,15}$/, { error })
+    .pipe(z.coerce.number<string>().min(min, { error }).max(max, { error }))
+}
+
+export function port(min: 0 | 1) {
+  return integer(min, PORT_MAX)
+}
+
+export function ratio() {
+  const { error, text } = must('a number from 0 to 1')
+  return text.regex(/^(0|1|[01]?\.\d{1,15})$/, { error }).pipe(z.coerce.number<string>().max(1, { error }))
+}
+
+export function host() {
+  return matching(/^[A-Za-z0-9._:-]{1,253}$/, 'a host name or an IP address')
+}
+
+/** In milliseconds. */
+export function duration(min: string, max: string) {
+  const [minMs = 0, maxMs = 0] = [milliseconds(min), milliseconds(max)]
+  const { error, text } = must(
+    `a duration from ${min} to ${max} (a number and ms, s, m, h or d; a bare number is milliseconds)`,
+  )
+  return text
+    .refine(
+      (found) => {
+        const value = milliseconds(found)
+        return value !== undefined && value >= minMs && value <= maxMs
+      },
+      { error },
+    )
+    .transform((found) => milliseconds(found) as number)
+}
+
+/** A duration as it is written in the configuration, such as `24h`; undefined for anything else. */
+export function milliseconds(found: string): number | undefined {
+  const [, amount, unit = 'ms'] = /^(\d{1,15})(ms|s|m|h|d)?$/.exec(found) ?? []
+  return amount === undefined ? undefined : Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS]
+}
+
+/** Without IPv6 literals: the Kafka client splits an address at its first colon. */
+export function brokers() {
+  const { error, text } = must('a comma-separated list of host:port, without credentials', { secret: true })
+  const isBroker = (item: string) => {
+    const number = Number(/^[A-Za-z0-9._-]{1,253}:(\d{1,5})$/.exec(item)?.[1])
+    return number >= 1 && number <= PORT_MAX
+  }
+  return text.refine((found) => list(found).every(isBroker), { error }).transform(list)
+}
+
+export function topics() {
+  const { error, text } = must(
+    'a comma-separated list of different Kafka topic names (each 1 to 249 of A-Z a-z 0-9 . _ -)',
+  )
+  const isTopic = (item: string) => /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/.test(item)
+  const areDifferent = (items: readonly string[]) => new Set(items).size === items.length
+  return text
+    .refine((found) => list(found).every(isTopic) && areDifferent(list(found)), { error })
+    .transform(list)
+}
+
+function list(found: string): string[] {
+  return found.split(',').map((item) => item.trim())
+}
+
+/** The database driver decodes the parts of the URL, and would throw only once it connects. */
+export function postgresUrl() {
+  const { error, text } = must(
+    `a postgres:// URL, special characters percent-encoded (% itself as %25), sslmode ${SSL_MODES.join(' or ')}, ` +
+      `and ${SSL_FILES.join(', ')} readable files`,
+    { secret: true },
+  )
+  return text
+    .pipe(z.url({ protocol: /^postgres(ql)?$/, error, abort: true }))
+    .refine((found) => isDecodable(found) && isConnectable(new URL(found).searchParams), { error })
+}
+
+function isConnectable(parameters: URLSearchParams): boolean {
+  const mode = parameters.get('sslmode')
+  const isModeKnown = mode === null || SSL_MODES.some((known) => known === mode)
+  return isModeKnown && SSL_FILES.every((name) => isReadable(parameters.get(name)))
+}
+
+function isReadable(path: string | null): boolean {
+  try {
+    if (path !== null) accessSync(path, constants.R_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function isDecodable(found: string): boolean {
+  try {
+    decodeURIComponent(found)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The content of the named file, read once, at start. */
+export function pemFile() {
+  const { error, text } = must('a file in PEM format that this process can read')
+  return text
+    .refine((path) => readPem(path) !== undefined, { error })
+    .transform((path) => readPem(path) ?? '')
+}
+
+function readPem(path: string): string | undefined {
+  try {
+    const content = readFileSync(path, 'utf8')
+    return content.includes('-----BEGIN ') ? content : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export function httpUrl() {
+  const { error, text } = must('an http:// or https:// URL', { secret: true })
+  return text.pipe(z.url({ protocol: HTTP, error, abort: true }))
+}
+
+/** Without the slashes at its end. */
+export function baseUrl() {
+  const { error, text } = must('an http:// or https:// URL without credentials, query and fragment', {
+    secret: true,
+  })
+  return text
+    .pipe(z.url({ protocol: HTTP, error, abort: true }))
+    .refine((found) => !hasCredentials(found) && !/[?#]/.test(found), { error })
+    .transform((found) => {
+      const { origin, pathname } = new URL(found)
+      return `${origin}${pathname}`.replace(/\/+$/, '')
+    })
+}
+
+export function keySetUrl() {
+  const { error, text } = must('an http:// or https:// URL without credentials and fragment', {
+    secret: true,
+  })
+  return text
+    .pipe(z.url({ protocol: HTTP, error, abort: true }))
+    .refine((found) => !hasCredentials(found) && new URL(found).hash === '', { error })
+    .transform((found) => new URL(found).href)
+}
+
+function hasCredentials(found: string): boolean {
+  const { username, password } = new URL(found)
+  return username !== '' || password !== ''
+}

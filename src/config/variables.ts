@@ -1,0 +1,187 @@
+import { z } from 'zod'
+import {
+  baseUrl,
+  brokers,
+  duration,
+  host,
+  httpUrl,
+  integer,
+  keySetUrl,
+  matching,
+  oneOf,
+  pemFile,
+  port,
+  postgresUrl,
+  ratio,
+  topics,
+  trueOrFalse,
+} from './parsers.ts'
+import { SAMPLERS } from './sampler.ts'
+
+const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/**
+ * Every variable: its shape, and in `meta()` its description and an example of a good value. The default, where there
+ * is one, is written as one would write it in the environment (`z.toJSONSchema(variables, { io: 'input' })` tells all).
+ */
+export const variables = z.object({
+  DATABASE_URL: postgresUrl().meta({
+    description:
+      'PostgreSQL database that holds the schema `notifications`; `sslmode` and `sslrootcert` in it turn TLS on',
+    example: 'postgres://notifications:secret@localhost:5432/notifications',
+  }),
+  DATABASE_POOL_MAX: integer(1, 1_000).prefault('10').meta({
+    description: 'Database connections at most',
+    example: '10',
+  }),
+  MQ_BROKERS: brokers().meta({
+    description: 'Kafka brokers to start from',
+    example: 'kafka-1:9092,kafka-2:9092',
+  }),
+  MQ_SSL: trueOrFalse().prefault('false').meta({
+    description: 'Whether brokers are reached by TLS; certificates are always verified',
+    example: 'true',
+  }),
+  MQ_SSL_CA_FILE: pemFile().optional().meta({
+    description: 'Authorities that sign the certificates of the brokers; unset, those that Node.js knows',
+    example: '/etc/kafka/ca.pem',
+  }),
+  MQ_SSL_CERT_FILE: pemFile().optional().meta({
+    description: 'Certificate by which this service identifies itself to the brokers',
+    example: '/etc/kafka/client.pem',
+  }),
+  MQ_SSL_KEY_FILE: pemFile().optional().meta({
+    description: 'Key of that certificate, without a passphrase',
+    example: '/etc/kafka/client.key',
+  }),
+  MQ_SASL_MECHANISM: oneOf(SASL_MECHANISMS)
+    .transform((name) => name.toLowerCase() as Lowercase<typeof name>)
+    .optional()
+    .meta({ description: 'How to log in to the brokers; unset, not at all', example: 'SCRAM-SHA-512' }),
+  MQ_SASL_USERNAME: matching(/^.{1,255}$/, '1 to 255 characters')
+    .optional()
+    .meta({ description: 'User to log in to the brokers', example: 'notifications' }),
+  MQ_SASL_PASSWORD: matching(/^.{1,1000}$/s, '1 to 1000 characters', { secret: true })
+    .optional()
+    .meta({ description: 'Password of that user', example: 'secret' }),
+  MQ_TOPICS: topics()
+    .prefault('claims,billing,enrollment')
+    .meta({ description: 'Kafka topics to consume', example: 'claims,billing,enrollment' }),
+  MQ_GROUP_ID: matching(/^[!-~]{1,255}$/, '1 to 255 printable characters without spaces')
+    .prefault('notifications-service')
+    .meta({ description: 'Kafka consumer group', example: 'notifications-service' }),
+  MQ_SESSION_TIMEOUT: duration('6s', '5m').prefault('30s').meta({
+    description: 'Time without a heartbeat after which Kafka gives the partitions to another consumer',
+    example: '30s',
+  }),
+  MQ_PARTITIONS_AT_ONCE: integer(1, 100).prefault('8').meta({
+    description: 'Partitions worked on at the same time',
+    example: '8',
+  }),
+  BATCH_MAX: integer(1, 5_000).prefault('1000').meta({
+    description: 'Messages of one transaction at most; fewer while contact look-ups are slow',
+    example: '1000',
+  }),
+  POLICY_ADMIN_URL: baseUrl().meta({
+    description: 'Base address of the policy administration service; may have a path',
+    example: 'http://policy-admin:4001',
+  }),
+  POLICY_ADMIN_CONNECTIONS: integer(1, 1_000).prefault('32').meta({
+    description: 'Connections to the policy administration service at most',
+    example: '32',
+  }),
+  POLICY_ADMIN_PIPELINING: integer(1, 100).prefault('16').meta({
+    description:
+      'Look-ups that share a connection while answers come quickly; 1: each waits for the answer to the one before',
+    example: '8',
+  }),
+  POLICY_ADMIN_DEADLINE: duration('10ms', '1m').prefault('5s').meta({
+    description: 'Time for all contact look-ups of one batch; parties still open then are unresolved',
+    example: '5s',
+  }),
+  SMTP_HOST: host()
+    .prefault('localhost')
+    .meta({ description: 'Mail server; read by the email sender and never contacted', example: 'localhost' }),
+  SMTP_PORT: port(1).prefault('25').meta({
+    description: 'Port of the mail server; never contacted',
+    example: '25',
+  }),
+  IDP_JWKS_URI: keySetUrl().optional().meta({
+    description: 'Key set of the identity provider; unset, all routes are open',
+    example: 'https://identity.example/jwks',
+  }),
+  IDP_ISSUER: matching(/^[ -~]{1,255}$/, '1 to 255 printable characters')
+    .optional()
+    .meta({
+      description: 'The `iss` that a token must have, character by character; unset, any',
+      example: 'https://identity.example/',
+    }),
+  IDP_AUDIENCE: matching(/^[ -~]{1,255}$/, '1 to 255 printable characters')
+    .optional()
+    .meta({
+      description: 'The `aud` that a token must have, alone or among others; unset, any',
+      example: 'notifications-service',
+    }),
+  IDP_ADMIN_SCOPE: matching(
+    /^[!#-[\]-~]{1,255}$/,
+    'one OAuth scope (printable characters without spaces, quotes and backslashes)',
+  )
+    .optional()
+    .meta({
+      description: 'The scope that the administrative views ask for; unset, any valid token will do',
+      example: 'notifications:admin',
+    }),
+  OTEL_ENDPOINT: httpUrl().optional().meta({
+    description:
+      'Tracing collector (OTLP over HTTP), traces go to `/v1/traces` below it; unset, nothing is traced',
+    example: 'http://localhost:4318',
+  }),
+  OTEL_TRACES_SAMPLER: oneOf(SAMPLERS)
+    .prefault('parentbased_always_on')
+    .meta({ description: 'Which batches are traced', example: 'parentbased_traceidratio' }),
+  OTEL_TRACES_SAMPLER_ARG: ratio()
+    .prefault('1')
+    .meta({ description: 'The part of them that a sampler by ratio traces', example: '0.05' }),
+  RETRY_INTERVAL: z.string().optional().meta({
+    description: 'Read, and has no effect: failed rows are retried every 60 seconds',
+    example: '60s',
+  }),
+  RETRY_MAX_AGE: duration('1ms', '3650d').prefault('24h').meta({
+    description: 'Only failed rows younger than this are retried',
+    example: '24h',
+  }),
+  RETRY_MAX_ATTEMPTS: integer(0, 1_000).prefault('3').meta({
+    description: 'Only failed rows with fewer send attempts than this are retried',
+    example: '3',
+  }),
+  HOST: host().prefault('0.0.0.0').meta({ description: 'Address to listen on', example: '0.0.0.0' }),
+  PORT: port(0).prefault('4006').meta({
+    description: 'Port to listen on; 0 picks a free one',
+    example: '4006',
+  }),
+  MANAGEMENT_HOST: host()
+    .prefault('127.0.0.1')
+    .meta({ description: 'Address of the second listener', example: '127.0.0.1' }),
+  MANAGEMENT_PORT: port(0).optional().meta({
+    description:
+      'Port of the second listener: `/console`, `/metrics`, `/openapi.json`, `/docs`; 0 picks a free one, unset there is none',
+    example: '4007',
+  }),
+  LOG_LEVEL: oneOf(LOG_LEVELS)
+    .prefault('info')
+    .meta({ description: 'Least level to be logged', example: 'info' }),
+  GIT_COMMIT: matching(/^[0-9a-f]{7,64}$/i, '7 to 64 hexadecimal digits')
+    .optional()
+    .meta({
+      description: 'Commit of the source that runs, kept with each rule table that comes into force',
+      example: '1f0a9c2e5b7d4a6f8c3e1d2b4a5f6e7d8c9b0a1f',
+    }),
+  SHUTDOWN_GRACE: duration('100ms', '10m').prefault('20s').meta({
+    description: 'Time to finish what is under way when told to stop',
+    example: '20s',
+  }),
+})
+export type Variable = keyof typeof variables.shape
+export type Values = z.output<typeof variables>

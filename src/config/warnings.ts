@@ -1,0 +1,70 @@
+import { nearest } from '../core/text/nearest.ts'
+import { type Values, variables } from './variables.ts'
+
+/** The environment: the variables that are set. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Names that begin so are taken for ours. OTEL_* as a whole belongs to OpenTelemetry. */
+const OUR_PREFIXES = [
+  'DATABASE_',
+  'MQ_',
+  'BATCH_',
+  'POLICY_ADMIN_',
+  'SMTP_',
+  'IDP_',
+  'MANAGEMENT_',
+  'RETRY_',
+  'SHUTDOWN_',
+  'OTEL_END',
+]
+
+/** What is set without effect, unprotected or misspelt. Names variables, never values. */
+export function warningsOf(set: Environment, values: Values): readonly string[] {
+  return [...namesWithoutEffect(set), ...brokerWarnings(set, values), ...poolWarnings(values)]
+}
+
+function namesWithoutEffect(set: Environment): readonly string[] {
+  const names = Object.keys(set)
+  const known = Object.keys(variables.shape)
+  const all: string[] = []
+  if (names.includes('RETRY_INTERVAL')) {
+    all.push('RETRY_INTERVAL has no effect: failed rows are retried every 60 seconds')
+  }
+  if (!names.includes('IDP_JWKS_URI')) {
+    for (const name of ['IDP_ISSUER', 'IDP_AUDIENCE', 'IDP_ADMIN_SCOPE']) {
+      if (names.includes(name)) all.push(`${name} has no effect: without IDP_JWKS_URI all routes are open`)
+    }
+  }
+  for (const name of names) {
+    if (known.includes(name) || !OUR_PREFIXES.some((prefix) => name.startsWith(prefix))) continue
+    const meant = nearest(name, known)
+    all.push(`${name} is no variable of this service${meant === null ? '' : `: did you mean ${meant}?`}`)
+  }
+  return all
+}
+
+/** What an operator believes to be protected, and is not. */
+function brokerWarnings(set: Environment, value: Values): readonly string[] {
+  const all: string[] = []
+  for (const name of ['MQ_SSL_CA_FILE', 'MQ_SSL_CERT_FILE', 'MQ_SSL_KEY_FILE']) {
+    if (!value.MQ_SSL && set[name] !== undefined) all.push(`${name} has no effect: MQ_SSL is not true`)
+  }
+  for (const name of ['MQ_SASL_USERNAME', 'MQ_SASL_PASSWORD']) {
+    if (set.MQ_SASL_MECHANISM === undefined && set[name] !== undefined) {
+      all.push(`${name} has no effect: MQ_SASL_MECHANISM is not set`)
+    }
+  }
+  if (value.MQ_SASL_MECHANISM === 'plain' && !value.MQ_SSL) {
+    all.push('MQ_SASL_MECHANISM=PLAIN without MQ_SSL=true sends the password readable over the network')
+  }
+  return all
+}
+
+/** A partition holds a connection while it commits; the retry holds one, and HTTP must be left one at least. */
+function poolWarnings(value: Values): readonly string[] {
+  if (value.DATABASE_POOL_MAX >= value.MQ_PARTITIONS_AT_ONCE + 2) return []
+  return [
+    'DATABASE_POOL_MAX leaves HTTP or the retry to wait for the partitions: ' +
+      'set it to MQ_PARTITIONS_AT_ONCE + 2 at least, or lower MQ_PARTITIONS_AT_ONCE',
+  ]
+}
