@@ -13,8 +13,3 @@ t.test('locators hold a UUIDv7, all different, in the order in which they were m
   t.equal(new Set(locators).size, locators.length)
   t.strictSame(locators.toSorted(), locators)
 })
-
-t.test('two processes that start in the same millisecond make different ones', async (t) => {
-  const [one, other] = [createLocators(), createLocators()]
-  t.not(one().slice(-12), other().slice(-12))
-})
