@@ -38,7 +38,7 @@ const PROBLEM_CASES: readonly Case[] = [
   { method: 'POST', url: '/healthz', problem: 'method-not-allowed', allow: 'GET, HEAD' },
   { method: 'DELETE', url: '/readyz', problem: 'method-not-allowed', allow: 'GET, HEAD' },
   { method: 'OPTIONS', url: '/log/list', problem: 'method-not-allowed', allow: 'GET, HEAD' },
-  { method: 'PROPFIND', url: '/notifications/list', problem: 'method-not-allowed', allow: 'GET, HEAD' },
+  { method: 'TRACE', url: '/notifications/list', problem: 'method-not-allowed', allow: 'GET, HEAD' },
   { method: 'QUERY', url: '/notifications/list', problem: 'method-not-allowed', allow: 'GET, HEAD' },
   { method: 'PATCH', url: `/log/${ENTRY.locator}`, problem: 'method-not-allowed', allow: 'GET, HEAD' },
   {

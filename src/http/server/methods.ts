@@ -1,4 +1,3 @@
-import { METHODS } from 'node:http'
 import { ProblemError } from '../problems/problem.ts'
 import type { App } from './base.ts'
 
@@ -7,7 +6,6 @@ import type { App } from './base.ts'
  * Watches the routes that are added to `app` from now on; register the plugin it returns after the last of them.
  */
 export function otherMethods(app: App): (scope: App) => Promise<void> {
-  addAllMethods(app)
   const methodsByPath = new Map<string, Set<string>>()
   app.addHook('onRoute', ({ url, method }) => {
     const methods = methodsByPath.get(url) ?? new Set()
@@ -32,13 +30,5 @@ export function otherMethods(app: App): (scope: App) => Promise<void> {
         handler: refuse,
       })
     }
-  }
-}
-
-function addAllMethods(app: App): void {
-  const known = new Set(app.supportedMethods)
-  for (const method of METHODS) {
-    // CONNECT never reaches a request handler.
-    if (!known.has(method) && method !== 'CONNECT') app.addHttpMethod(method, { hasBody: true })
   }
 }
