@@ -1,16 +1,23 @@
-import buildGetJwks, { type GetJwks, type GetJwksOptions, type JWKSignature } from 'get-jwks'
+import buildGetJwks, { type GetJwks } from 'get-jwks'
 import type { Logger } from 'pino'
 import { Agent } from 'undici'
-import { loadKeys, type PublicKey } from './load-keys.ts'
-import { preparedAnswer } from './prepared-answer.ts'
+import { KEY_COUNT_MAX, loadKeys, type PublicKey } from './load-keys.ts'
 
 /** Between two requests that tokens cause, so that a flood of them is at most 2 requests in 10 s. */
 const PAUSE_MS = 6_000
 /** A key that was withdrawn is trusted no longer than this, as long as the provider answers. */
 const REFRESH_INTERVAL_MS = 5 * 60_000
 const SET_BYTES_MAX = 1024 * 1024
-/** Where get-jwks believes the set to be. */
-const ANY_URL = 'http://localhost'
+/** Any, since nothing is fetched from it; get-jwks adds a slash to one without. */
+const DOMAIN = 'https://localhost/'
+/** In effect: a set is replaced as a whole. */
+const FOREVER_MS = Number.MAX_SAFE_INTEGER
+
+/** Asymmetric ones only: with HMAC the public key would be the secret. */
+export const ALGORITHMS = [
+  ...(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const),
+  ...(['ES256', 'ES384', 'ES512', 'EdDSA'] as const),
+]
 
 export interface KeySet {
   /** Loads the keys for the first time, in the background, and anew every 5 minutes. */
@@ -65,7 +72,7 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
     keyOf: async ({ kid, alg }) => {
       if (!newest?.ids.has(kid)) await refresh()
       if (newest === null) throw new NoKeysError('no key set could be loaded yet')
-      return newest.ids.has(kid) ? await pemOf(newest, { kid, alg } as Omit<JWKSignature, 'domain'>) : null
+      return await pemOf(newest, { kid, alg })
     },
     stop: () => {
       isStopped = true
@@ -82,22 +89,30 @@ interface LoadedSet {
 }
 
 /**
- * Each set has a get-jwks of its own, which looks up in that very set. Left to itself it would ask the provider at
- * every id that it does not know, wait as long as it takes, and go on with withdrawn keys for as long as they are used.
+ * A get-jwks whose cache holds these keys, each under the algorithms that it may be used for, and which never fetches.
+ * Left to itself it asks the provider at every key id that it does not know, ignores its own time-out (`fetch` has no
+ * such option), judges no key, and falls back to a withdrawn one when a request fails.
  */
 function loadedSet(keys: readonly PublicKey[]): LoadedSet {
-  const dispatcher = preparedAnswer(JSON.stringify({ keys })) as unknown
-  const fetchOptions = { dispatcher } as GetJwksOptions['fetchOptions']
-  return { ids: new Set(keys.map(({ kid }) => kid)), getJwks: buildGetJwks({ fetchOptions }) }
+  const getJwks = buildGetJwks({ max: KEY_COUNT_MAX * ALGORITHMS.length, ttl: FOREVER_MS })
+  for (const key of keys) {
+    for (const alg of key.alg === undefined ? ALGORITHMS : [key.alg]) {
+      const cacheKey = getJwks.generateCacheKey(alg, key.kid as string, DOMAIN)
+      // Of two keys with one id and algorithm the first counts. The cache holds promises, whatever its types say.
+      if (!getJwks.cache.get(cacheKey)) getJwks.cache.set(cacheKey, Promise.resolve(key) as never)
+    }
+  }
+  return { ids: new Set(keys.map(({ kid }) => kid)), getJwks }
 }
 
-/** Null where the key with this id is for another algorithm. */
-async function pemOf({ getJwks }: LoadedSet, wanted: Omit<JWKSignature, 'domain'>): Promise<string | null> {
-  try {
-    const { pem } = await getJwks.getJwk({ ...wanted, domain: ANY_URL })
-    return pem
-  } catch (error) {
-    if ((error as { code?: unknown }).code === 'JWK_NOT_FOUND') return null
-    throw error
-  }
+/** Null where no key with this id is for this algorithm. */
+async function pemOf(
+  { ids, getJwks }: LoadedSet,
+  { kid, alg }: { readonly kid?: unknown; readonly alg?: unknown },
+): Promise<string | null> {
+  if (!ids.has(kid)) return null
+  const wanted = { domain: DOMAIN, kid: kid as string, alg: alg as string }
+  if (!getJwks.cache.get(getJwks.generateCacheKey(wanted.alg, wanted.kid, DOMAIN))) return null
+  const { pem } = await getJwks.getJwk(wanted)
+  return pem
 }

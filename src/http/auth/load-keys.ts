@@ -4,7 +4,7 @@ import { z } from 'zod'
 
 /** From the first byte sent to the last one received. */
 const TIMEOUT_MS = 3_000
-const KEY_COUNT_MAX = 100
+export const KEY_COUNT_MAX = 100
 
 /** A public key for signatures. Without `alg` the provider leaves the algorithm open. */
 export interface PublicKey {

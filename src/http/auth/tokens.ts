@@ -6,7 +6,7 @@ import { IDENTIFIER_LENGTH_MAX } from '../../core/event/event.ts'
 import { unavailable } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { App } from '../server/base.ts'
-import { createKeySet, NoKeysError } from './key-set.ts'
+import { ALGORITHMS, createKeySet, NoKeysError } from './key-set.ts'
 
 /** What tokens are validated against; each null is not checked. */
 export interface Tokens {
@@ -17,11 +17,6 @@ export interface Tokens {
   readonly adminScope: string | null
 }
 
-/** Asymmetric ones only: with HMAC the public key would be the secret. */
-const ALGORITHMS = [
-  ...(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const),
-  ...(['ES256', 'ES384', 'ES512', 'EdDSA'] as const),
-]
 /** Clocks differ. */
 const CLOCK_TOLERANCE_MS = 5_000
 const TOKEN_BYTES_MAX = 16 * 1024
