@@ -56,7 +56,7 @@ interface Options {
 }
 
 async function notTold({ since, eventType, rule, csv, json }: Options): Promise<void> {
-  const { maxAgeMs, maxAttempts } = loadRetryLimits(process.env)
+  const { maxAgeMs, attemptCountMax } = loadRetryLimits(process.env)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
     const rulesOf = rememberRules((revision) => readArchivedRuleTable(pool, revision))
@@ -67,7 +67,7 @@ async function notTold({ since, eventType, rule, csv, json }: Options): Promise<
     for (let after: LogPosition | null | undefined; after !== null; ) {
       const { items, next } = await listNotTold(
         pool,
-        { maxAgeMs, attemptCountMax: maxAttempts },
+        { maxAgeMs, attemptCountMax },
         { since: start, eventType, rule },
         { limit: PAGE_COUNT_MAX, after: after ?? null },
       )

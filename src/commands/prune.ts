@@ -53,11 +53,11 @@ interface Options {
 }
 
 async function prune({ olderThan, dryRun, yes, by, json }: Options): Promise<void> {
-  const { maxAgeMs, maxAttempts } = loadRetryLimits(process.env)
+  const { maxAgeMs, attemptCountMax } = loadRetryLimits(process.env)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
     const before = await timeAgo(pool, olderThan)
-    const limits = { before, maxAgeMs, attemptCountMax: maxAttempts }
+    const limits = { before, maxAgeMs, attemptCountMax }
     const found = await run(pool, limits, null, progress)
     progress.clear()
     const isNothing = Object.values(found).every((count) => count === 0)

@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { createRedriver } from '../app/app.ts'
+import { createRedriver } from '../app/redriver.ts'
 import { loadConfig, loadDatabaseUrl } from '../config/config.ts'
 import type { DecidedBatch } from '../core/batch/batch.ts'
 import { REJECTIONS, type RejectionCode } from '../core/event/event.ts'

@@ -33,7 +33,7 @@ export interface Config {
     readonly sampler: SamplerName
     readonly samplerRatio: number
   } | null
-  readonly retry: { readonly maxAgeMs: number; readonly maxAttempts: number }
+  readonly retry: { readonly maxAgeMs: number; readonly attemptCountMax: number }
   readonly logLevel: LogLevel
   /** Of the source that runs; null: not known. */
   readonly gitCommit: string | null
@@ -114,7 +114,7 @@ export function loadConfig(env: Environment): Config {
             sampler: value.OTEL_TRACES_SAMPLER,
             samplerRatio: value.OTEL_TRACES_SAMPLER_ARG,
           },
-    retry: { maxAgeMs: value.RETRY_MAX_AGE, maxAttempts: value.RETRY_MAX_ATTEMPTS },
+    retry: { maxAgeMs: value.RETRY_MAX_AGE, attemptCountMax: value.RETRY_MAX_ATTEMPTS },
     logLevel: value.LOG_LEVEL,
     gitCommit: value.GIT_COMMIT ?? null,
     batchMax: value.BATCH_MAX,
@@ -134,7 +134,7 @@ export function loadDatabaseUrl(env: Environment): string {
 export function loadRetryLimits(env: Environment): Config['retry'] {
   const result = variables.pick({ RETRY_MAX_AGE: true, RETRY_MAX_ATTEMPTS: true }).safeParse(setOf(env))
   if (!result.success) throw new ConfigError(result.error.issues)
-  return { maxAgeMs: result.data.RETRY_MAX_AGE, maxAttempts: result.data.RETRY_MAX_ATTEMPTS }
+  return { maxAgeMs: result.data.RETRY_MAX_AGE, attemptCountMax: result.data.RETRY_MAX_ATTEMPTS }
 }
 
 function sslOf({ MQ_SSL, MQ_SSL_CA_FILE: ca, MQ_SSL_CERT_FILE: cert, MQ_SSL_KEY_FILE: key }: Values) {

@@ -40,7 +40,7 @@ t.test('the required variables alone give every default of the specification', a
     management: null,
     tokens: null,
     tracing: null,
-    retry: { maxAgeMs: 86_400_000, maxAttempts: 3 },
+    retry: { maxAgeMs: 86_400_000, attemptCountMax: 3 },
     logLevel: 'info',
     gitCommit: null,
     batchMax: 1_000,

@@ -1,0 +1,56 @@
+import type { Logger } from 'pino'
+import { isUnreachable } from '../postgres/connection/errors.ts'
+import { type DatabasePool, openPool, type PoolOptions } from '../postgres/connection/pool.ts'
+import { knownMigrations } from '../postgres/schema/migrate.ts'
+import { missingMigrations } from '../postgres/schema/missing-migrations.ts'
+import { retryWithBackOff } from './retry-with-back-off.ts'
+
+/** A database that need not have been reached yet. */
+export interface Database {
+  /** Throws where it has not been reached yet. */
+  pool(): DatabasePool
+  /** Connections by what they do; null where it has not been reached yet. */
+  connections(): { acquired: number; idle: number; waiters: number } | null
+  /** Why it cannot be used now, and the remedy, or null; rejects where it does not answer. */
+  fault(): Promise<string | null>
+  /** Whether an error is an outage, which passes, and no fault of ours. */
+  isUnavailable(error: unknown): boolean
+  /** Waits, with back-off, for the server and then for the schema, on which it does `prepare`. Rejects only on `signal`. */
+  reach(signal: AbortSignal, prepare: (pool: DatabasePool) => Promise<void>): Promise<DatabasePool>
+  close(): Promise<void>
+}
+
+export async function createDatabase(options: PoolOptions, log: Logger): Promise<Database> {
+  const migrations = await knownMigrations()
+  let reached: DatabasePool | null = null
+  return {
+    pool: () => {
+      if (reached === null) throw new DatabaseNotReached()
+      return reached
+    },
+    connections: () => {
+      if (reached === null) return null
+      const { acquiredConnections, idleConnections, waitingClients } = reached.state()
+      return { acquired: acquiredConnections, idle: idleConnections, waiters: waitingClients }
+    },
+    fault: async () => (reached === null ? NOT_REACHED : missingMigrations(reached, migrations)),
+    isUnavailable: (error) => error instanceof DatabaseNotReached || isUnreachable(error),
+    reach: async (signal, prepare) => {
+      const pool = await retryWithBackOff('the database', log, signal, () => openPool(options))
+      reached = pool
+      await retryWithBackOff('the schema', log, signal, async () => {
+        const missing = await missingMigrations(pool, migrations)
+        if (missing !== null) throw new Error(missing)
+        await prepare(pool)
+      })
+      return pool
+    },
+    close: async () => reached?.end(),
+  }
+}
+
+const NOT_REACHED = 'the database has not been reached yet'
+
+class DatabaseNotReached extends Error {
+  override readonly message = NOT_REACHED
+}

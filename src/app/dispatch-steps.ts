@@ -1,0 +1,26 @@
+import { parseEvent } from '../core/event/event.ts'
+import { templates } from '../generated/templates.ts'
+import type { PartyClient } from '../party/client.ts'
+import type { DispatchNeeds } from '../pipeline/dispatch.ts'
+import { createLocators } from '../pipeline/locators.ts'
+import { isConflict } from '../postgres/connection/errors.ts'
+import type { DatabasePool } from '../postgres/connection/pool.ts'
+import { lookUp } from '../postgres/read/look-up.ts'
+import type { Policy } from './policy.ts'
+
+/** All that a batch goes through before it is committed. */
+export function createDispatchSteps(
+  { ruleTable, envelopeMap }: Policy,
+  parties: PartyClient,
+  pool: DatabasePool,
+): Omit<DispatchNeeds, 'commit'> {
+  return {
+    parse: (message) => parseEvent(message, envelopeMap),
+    lookUp: (eventIds, partyLocators) => lookUp(pool, eventIds, partyLocators),
+    contactsOf: (partyLocators, onAnswer) => parties.lookUp(partyLocators, onAnswer),
+    ruleTable,
+    templates,
+    isConflict,
+    newLocator: createLocators(),
+  }
+}

@@ -1,0 +1,48 @@
+import type { Logger } from 'pino'
+import { diffRuleTables } from '../core/rules/diff.ts'
+import { describeDiff } from '../core/rules/diff-text.ts'
+import { RuleTableError } from '../core/rules/faults.ts'
+import type { RuleTable } from '../core/rules/table.ts'
+import { templates } from '../generated/templates.ts'
+import type { DatabasePool } from '../postgres/connection/pool.ts'
+import { activateRuleTable } from '../postgres/write/activate-rule-table.ts'
+import { archive, type Revision } from '../postgres/write/archive.ts'
+import { ruleTableOf } from './policy.ts'
+
+/** Archives the rule table and the templates that are about to be used, so that each decision can name its own. */
+export function archivePolicy(pool: DatabasePool, ruleTable: RuleTable): Promise<void> {
+  return archive(pool, ruleTable, [...templates.byEventType.values(), templates.generic])
+}
+
+/** Archives them, records that the rule table is in force from now on, and logs what that changes. */
+export async function putInForce(
+  pool: DatabasePool,
+  ruleTable: RuleTable,
+  gitCommit: string | null,
+  log: Logger,
+): Promise<void> {
+  await archivePolicy(pool, ruleTable)
+  const activation = await activateRuleTable(pool, ruleTable.revision, gitCommit)
+  if (activation !== null) await logActivation(ruleTable, activation.before, gitCommit, log)
+}
+
+/** Says in sentences what a rule table that comes into force changes. */
+async function logActivation(
+  table: RuleTable,
+  before: Revision | null,
+  gitCommit: string | null,
+  log: Logger,
+): Promise<void> {
+  const fields = { revision: table.revision, gitCommit, revisionBefore: before?.revision ?? null }
+  if (before === null) return log.info(fields, 'a rule table is in force for the first time')
+  try {
+    const changes = describeDiff(diffRuleTables(await ruleTableOf(before.source), table))
+    log.info({ ...fields, changes }, `a new rule table is in force: ${changes[0]}`)
+  } catch (error) {
+    if (!(error instanceof RuleTableError)) throw error
+    log.warn(
+      { ...fields, faults: error.faults },
+      'a new rule table is in force; the one before cannot be compared: this version would refuse it',
+    )
+  }
+}

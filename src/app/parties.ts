@@ -1,0 +1,13 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/config.ts'
+import { createPartyClient, type PartyClient } from '../party/client.ts'
+
+export function createParties({ policyAdministration }: Config, log: Logger): PartyClient {
+  return createPartyClient({
+    baseUrl: policyAdministration.url,
+    connectionCountMax: policyAdministration.connections,
+    pipeliningMax: policyAdministration.pipelining,
+    deadlineMs: policyAdministration.deadlineMs,
+    log,
+  })
+}

@@ -1,0 +1,57 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/config.ts'
+import type { Batch, DecidedBatch } from '../core/batch/batch.ts'
+import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
+import { dispatch } from '../pipeline/dispatch.ts'
+import { type DatabasePool, openPool } from '../postgres/connection/pool.ts'
+import { commitRedrive } from '../postgres/write/commit-redrive.ts'
+import { createDelivery, messageOfEntry, messagesOf } from './delivery.ts'
+import { createDispatchSteps } from './dispatch-steps.ts'
+import { archivePolicy } from './in-force.ts'
+import { createParties } from './parties.ts'
+import { readPolicy } from './policy.ts'
+
+/** One message is worked on at a time. */
+const REDRIVE_CONNECTIONS = 2
+
+/** Takes rejected messages through the pipeline again, one by one; reads them, too. */
+export interface Redriver {
+  readonly pool: DatabasePool
+  /** Writes what the message comes to, and that `by` had it redriven. */
+  redrive(rejected: Rejected, by: string): Promise<RedriveResult>
+  /** Asks what `redrive` asks, and writes nothing: what would be written. */
+  tryOut(rejected: Rejected): Promise<DecidedBatch>
+  close(): Promise<void>
+}
+
+/** Rejects where the database cannot be reached, or the rule table or the envelope map cannot be used. */
+export async function createRedriver(config: Config, log: Logger): Promise<Redriver> {
+  const policy = await readPolicy()
+  const pool = await openPool({ databaseUrl: config.database.url, connectionCountMax: REDRIVE_CONNECTIONS })
+  await archivePolicy(pool, policy.ruleTable)
+  const parties = createParties(config, log)
+  const deliver = createDelivery(config, log)
+  const steps = createDispatchSteps(policy, parties, pool)
+  const send = <Result>(rejected: Rejected, commit: (batch: DecidedBatch) => Promise<Result>) =>
+    dispatch({ ...steps, commit }, batchOf(rejected), async () => {})
+  return {
+    pool,
+    redrive: (rejected, by) =>
+      send(rejected, (batch) =>
+        commitRedrive(pool, { rejectedId: rejected.id, by }, batch, (inserted) =>
+          deliver(messagesOf(inserted, messageOfEntry)),
+        ),
+      ),
+    tryOut: (rejected) => send(rejected, async (batch) => batch),
+    close: async () => {
+      await parties.close()
+      await pool.end()
+    },
+  }
+}
+
+/** Where it came from is kept; no checkpoint has to do with it. */
+function batchOf({ topic, partition, message }: Rejected): Batch {
+  const { offset } = message
+  return { topic, partition, messages: [message], heldOffset: offset, nextOffset: offset, lastMessage: null }
+}
