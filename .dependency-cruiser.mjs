@@ -61,9 +61,9 @@ export default {
       name: 'tracing-is-loaded-on-demand',
       comment: 'Without OTEL_ENDPOINT nothing of the library is loaded, and nothing of it runs.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/telemetry/tracing\\.ts$' },
+      from: { path: '^src/', pathNot: '^src/telemetry/trac(ing|er-provider)\\.ts$' },
       to: {
-        path: '^src/telemetry/tracing\\.ts$|node_modules/@opentelemetry/',
+        path: '^src/telemetry/trac(ing|er-provider)\\.ts$|node_modules/@opentelemetry/',
         dynamic: false,
         dependencyTypesNot: ['type-only'],
       },

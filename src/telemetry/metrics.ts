@@ -1,15 +1,12 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Batch, CommitResult } from '../core/batch/batch.ts'
 import { REJECTIONS } from '../core/event/event.ts'
 import type { RetriedEntry } from '../core/log/retry.ts'
 import type { Contact } from '../core/party/contact.ts'
 import { EVENT_TYPES } from '../core/templates/event-types.ts'
 import { createGauges, type Sources } from './gauges.ts'
+import { createInstruments, STAGES, type Stage } from './instruments.ts'
 import { Tally } from './tally.ts'
-
-/** Steps of a batch's way; `send` is a part of `commit`. */
-const STAGES = ['look_up', 'contacts', 'commit', 'send'] as const
-export type Stage = (typeof STAGES)[number]
 
 /** `moved`: another consumer had taken over; `failed`: nothing was written, and it is tried again. */
 const BATCH_RESULTS = ['committed', 'moved', 'failed'] as const
@@ -35,8 +32,6 @@ export interface Metrics {
   expose(): Promise<{ contentType: string; text: string }>
 }
 
-const BATCH_MESSAGES = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000]
-const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 /** How finely delays of the event loop are seen; Prometheus asks every 15 s or so, and an idle process is to rest. */
 const EVENT_LOOP_PRECISION_MS = 50
 
@@ -52,71 +47,19 @@ export function createMetrics(sources: Sources): Metrics {
   for (const name of MISNAMED) register.removeSingleMetric(name)
   const readGauges = createGauges(sources, registers)
 
-  const outcomes = new Counter({
-    name: 'notifications_outcomes_total',
-    help: 'Log rows written for consumed events, by the rule that decided',
-    labelNames: ['status', 'channel', 'rule'],
-    registers,
-  })
-  const events = new Counter({
-    name: 'notifications_events_total',
-    help: 'Log rows written for consumed events, by event type; types without a template are "other"',
-    labelNames: ['event_type', 'status'],
-    registers,
-  })
-  const duplicates = new Counter({
-    name: 'notifications_duplicates_total',
-    help: 'Messages whose event id was logged already',
-    registers,
-  })
-  const rejected = new Counter({
-    name: 'notifications_rejected_messages_total',
-    help: 'Messages that are no event, kept in rejected_message',
-    labelNames: ['code'],
-    registers,
-  })
-  const batches = new Counter({
-    name: 'notifications_batches_total',
-    help: 'Batches of a partition; a failed one is tried again',
-    labelNames: ['result'],
-    registers,
-  })
-  const conflicts = new Counter({
-    name: 'notifications_conflicts_total',
-    help: 'Batches that lost against another transaction and started again',
-    registers,
-  })
-  const batchMessages = new Histogram({
-    name: 'notifications_batch_messages',
-    help: 'Messages of a batch',
-    buckets: BATCH_MESSAGES,
-    registers,
-  })
-  const batchSeconds = new Histogram({
-    name: 'notifications_batch_duration_seconds',
-    help: 'Time from the messages of a batch to its commit',
-    buckets: SECONDS,
-    registers,
-  })
-  const stageSeconds = new Histogram({
-    name: 'notifications_stage_duration_seconds',
-    help: 'Time of one stage of a batch; send is a part of commit',
-    labelNames: ['stage'],
-    buckets: SECONDS,
-    registers,
-  })
-  const lookUps = new Counter({
-    name: 'notifications_contact_lookups_total',
-    help: 'Parties looked up in policy administration, by what came of it',
-    labelNames: ['state'],
-    registers,
-  })
-  const retries = new Counter({
-    name: 'notifications_retries_total',
-    help: 'Retries of failed rows, by the status after it and the rule that decided',
-    labelNames: ['status', 'channel', 'rule'],
-    registers,
-  })
+  const {
+    outcomes,
+    events,
+    duplicates,
+    rejected,
+    batches,
+    conflicts,
+    batchMessages,
+    batchSeconds,
+    stageSeconds,
+    lookUps,
+    retries,
+  } = createInstruments(registers)
   // From 0 on, so that the first increase is seen as one.
   for (const result of BATCH_RESULTS) batches.inc({ result }, 0)
   for (const code of Object.keys(REJECTIONS)) rejected.inc({ code }, 0)

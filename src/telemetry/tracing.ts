@@ -1,40 +1,10 @@
 import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
-import {
-  defaultResource,
-  detectResources,
-  resourceAttributesEnvDetector,
-  resourceFromAttributes,
-  serviceInstanceIdDetector,
-  serviceNameEnvDetector,
-} from '@opentelemetry/resources'
-import {
-  AlwaysOffSampler,
-  AlwaysOnSampler,
-  BatchSpanProcessor,
-  ParentBasedSampler,
-  type Sampler,
-  type SpanExporter,
-  TraceIdRatioBasedSampler,
-  TracerProvider,
-} from '@opentelemetry/sdk-trace'
 import type { Logger } from 'pino'
-import type { SamplerName } from '../config/sampler.ts'
 import type { Batch, CommitResult } from '../core/batch/batch.ts'
 import { type TraceParent, traceParentOf } from '../core/event/trace-parent.ts'
 import type { Contact } from '../core/party/contact.ts'
 import { markTrace } from './trace-of.ts'
-
-export interface TracingOptions {
-  /** The collector's base address; traces go to `/v1/traces` below it. */
-  readonly endpoint: string
-  readonly sampler: SamplerName
-  /** What the sampler is told, from 0 to 1. */
-  readonly samplerRatio: number
-  /** Messages of one batch at most: each may come from a producer of its own. */
-  readonly batchMax: number
-  readonly version: string
-}
+import { createTracerProvider, type TracingOptions } from './tracer-provider.ts'
 
 type Contacts = ReadonlyMap<string, Contact>
 
@@ -55,17 +25,8 @@ export interface Tracing {
   stop(): Promise<void>
 }
 
-/** What does not fit is dropped: a span with 500 links takes some 150 kB, and each batch has one. */
-const QUEUE_COUNT_MAX = 1_024
-const EXPORT_COUNT_MAX = 128
-/** All that is queued when the process stops, and the one before it. */
-const EXPORTS_AT_ONCE_MAX = QUEUE_COUNT_MAX / EXPORT_COUNT_MAX + 1
-const EXPORT_DELAY_MS = 1_000
-const EXPORT_TIMEOUT_MS = 5_000
 /** How long a stop waits for the collector. */
 const STOP_WAIT_MS = 2_000
-
-const PATH = '/v1/traces'
 
 /**
  * Sends traces to a collector, as OTLP over HTTP (JSON). Nothing waits for it: spans are queued, and dropped where the
@@ -74,39 +35,7 @@ const PATH = '/v1/traces'
  * from `OTEL_EXPORTER_OTLP_HEADERS`.
  */
 export function createTracing(options: TracingOptions, log: Logger): Tracing {
-  const provider = new TracerProvider({
-    resource: defaultResource()
-      .merge(
-        resourceFromAttributes({
-          'service.name': 'notifications-service',
-          'service.version': options.version,
-        }),
-      )
-      .merge(
-        detectResources({
-          detectors: [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector],
-        }),
-      ),
-    sampler: samplerOf(options),
-    // The library's limit is 128.
-    spanLimits: { linkCountLimit: options.batchMax },
-    spanProcessors: [
-      new BatchSpanProcessor({
-        exporter: reporting(
-          new OTLPTraceExporter({
-            url: urlOf(options.endpoint),
-            timeoutMillis: EXPORT_TIMEOUT_MS,
-            concurrencyLimit: EXPORTS_AT_ONCE_MAX,
-          }),
-          log,
-        ),
-        maxQueueSize: QUEUE_COUNT_MAX,
-        maxExportBatchSize: EXPORT_COUNT_MAX,
-        scheduledDelayMillis: EXPORT_DELAY_MS,
-        exportTimeoutMillis: 2 * EXPORT_TIMEOUT_MS,
-      }),
-    ],
-  })
+  const provider = createTracerProvider(options, log)
   const tracer = provider.getTracer('notifications-service', options.version)
 
   function start(name: string, kind: SpanKind, parent: Span | null): Span {
@@ -227,48 +156,4 @@ function nameOf(statement: string): string {
   const name = table === undefined ? verb : `${verb} ${table}`
   if (names.size < NAME_COUNT_MAX) names.set(statement, name)
   return name
-}
-
-function urlOf(endpoint: string): string {
-  const base = endpoint.replace(/\/+$/, '')
-  return base.endsWith(PATH) ? base : base + PATH
-}
-
-function samplerOf({ sampler, samplerRatio }: TracingOptions): Sampler {
-  switch (sampler) {
-    case 'always_on':
-      return new AlwaysOnSampler()
-    case 'always_off':
-      return new AlwaysOffSampler()
-    case 'traceidratio':
-      return new TraceIdRatioBasedSampler(samplerRatio)
-    case 'parentbased_always_on':
-      return new ParentBasedSampler({ root: new AlwaysOnSampler() })
-    case 'parentbased_always_off':
-      return new ParentBasedSampler({ root: new AlwaysOffSampler() })
-    case 'parentbased_traceidratio':
-      return new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(samplerRatio) })
-    default:
-      return sampler satisfies never
-  }
-}
-
-/** Says once when traces cannot be sent, and once when they can again: the library keeps it to itself. */
-function reporting(exporter: SpanExporter, log: Logger): SpanExporter {
-  let isFailing = false
-  return {
-    export: (spans, done) =>
-      exporter.export(spans, (result) => {
-        const { error } = result
-        if (error !== undefined && !isFailing)
-          log.warn(
-            { reason: error.message },
-            'traces cannot be sent to the collector; nothing else waits for it',
-          )
-        if (error === undefined && isFailing) log.info('traces are sent to the collector again')
-        isFailing = error !== undefined
-        done(result)
-      }),
-    shutdown: () => exporter.shutdown(),
-  }
 }
