@@ -1,6 +1,6 @@
 #!/usr/bin/env -S MALLOC_ARENA_MAX=1 node --max-semi-space-size=16 --heap-growing-percent=130 --max-old-space-size=1024
-// Left to itself V8 lets 200 MB of garbage lie before it looks, and with the limit alone it looks at a third more than is in
-// use, all the time. 16 MB of JSON unpack to 400 MB at worst: they must fit. Each arena of malloc takes 8 MB more.
+// Without --heap-growing-percent V8 collects only after 200 MB of garbage; with --max-old-space-size alone it collects all
+// the time. The limit leaves room for 16 MB of JSON, which can take 400 MB in memory. Each malloc arena would add 8 MB.
 import { Command, CommanderError } from 'commander'
 import { UnreadableFileError } from './app/policy.ts'
 import { doctorCommand } from './commands/doctor.ts'
@@ -19,7 +19,7 @@ import { EnvelopeMapError } from './core/event/envelope.ts'
 import { PromisesError, RuleTableError } from './core/rules/faults.ts'
 import { UnusableDatabaseError } from './postgres/connection/unusable-database.ts'
 
-/** Faults that people are to correct: said in words. Anything else is a fault of ours and shows where. */
+/** Errors that the user can correct: only their message is printed. Anything else is a bug, printed with its stack. */
 const EXPECTED = [
   ConfigError,
   RuleTableError,
@@ -36,7 +36,7 @@ const program = new Command('notifications-service')
   .addHelpText(
     'after',
     `
-Exit codes: 0 done, 1 it could not be done, or something is wrong, 2 wrong usage. Each command's --help has its own.
+Exit codes: 0 success, 1 failure or a problem found, 2 wrong usage. See each command's --help for its own.
 
 Example:
   $ notifications-service doctor`,
@@ -53,7 +53,7 @@ Example:
   .addCommand(pruneCommand)
 
 throwInsteadOfExiting(program)
-// Whoever reads the output, such as `head`, has seen enough.
+// The reader, such as `head`, has closed the pipe.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   process.exit(1)
@@ -68,13 +68,13 @@ try {
   process.exit(error instanceof UsageError ? 2 : 1)
 }
 
-/** Sub-commands do not inherit it. */
+/** Subcommands do not inherit it. */
 function throwInsteadOfExiting(command: Command): void {
   command.exitOverride()
   for (const subCommand of command.commands) throwInsteadOfExiting(subCommand)
 }
 
-/** What was to be said is said already. A command's own error has its own code; all others are wrong usage. */
+/** commander has printed the message. A command's own error has its own code; all others are wrong usage. */
 function exitCodeOf({ code, exitCode }: CommanderError): number {
   return exitCode === 0 || code === 'commander.error' ? exitCode : 2
 }

@@ -28,7 +28,7 @@ export interface App {
 
 /** Puts the service together. Rejects, naming every fault, if the rule table, its promises or the envelope map cannot be used. */
 export async function createApp(config: Config, log: Logger): Promise<App> {
-  // What is opened is closed in the reverse order.
+  // Closed in reverse order of opening.
   const opened = new AsyncDisposableStack()
   const stopping = new AbortController()
   const failed = Promise.withResolvers<never>()
@@ -129,7 +129,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   }
 }
 
-/** The library is loaded only where it is wanted. */
+/** Loads the library only if tracing is on. */
 async function openTracing({ tracing, batchMax }: Config, log: Logger): Promise<Tracing | null> {
   if (tracing === null) return null
   const { createTracing } = await import('../telemetry/tracing.ts')

@@ -5,17 +5,17 @@ import { knownMigrations } from '../postgres/schema/migrate.ts'
 import { missingMigrations } from '../postgres/schema/missing-migrations.ts'
 import { retryWithBackOff } from './retry-with-back-off.ts'
 
-/** A database that need not have been reached yet. */
+/** A database that may not have been reached yet. */
 export interface Database {
-  /** Throws where it has not been reached yet. */
+  /** Throws if the database has not been reached yet. */
   pool(): DatabasePool
-  /** Connections by what they do; null where it has not been reached yet. */
+  /** Connections by state; null if the database has not been reached yet. */
   connections(): { acquired: number; idle: number; waiters: number } | null
-  /** Why it cannot be used now, and the remedy, or null; rejects where it does not answer. */
+  /** Why it cannot be used now, with the remedy, or null; rejects if it does not answer. */
   fault(): Promise<string | null>
-  /** Whether an error is an outage, which passes, and no fault of ours. */
+  /** Whether an error is an outage rather than a bug. */
   isUnavailable(error: unknown): boolean
-  /** Waits, with back-off, for the server and then for the schema, on which it does `prepare`. Rejects only on `signal`. */
+  /** Waits, with back-off, for the server, for the schema, and for `prepare` to succeed. Rejects only on `signal`. */
   reach(signal: AbortSignal, prepare: (pool: DatabasePool) => Promise<void>): Promise<DatabasePool>
   close(): Promise<void>
 }

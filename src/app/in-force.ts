@@ -26,7 +26,7 @@ export async function putInForce(
   if (activation !== null) await logActivation(ruleTable, activation.before, gitCommit, log)
 }
 
-/** Says in sentences what a rule table that comes into force changes. */
+/** Logs in sentences what a rule table changes as it comes into force. */
 async function logActivation(
   table: RuleTable,
   before: Revision | null,
@@ -42,7 +42,7 @@ async function logActivation(
     if (!(error instanceof RuleTableError)) throw error
     log.warn(
       { ...fields, faults: error.faults },
-      'a new rule table is in force; the one before cannot be compared: this version would refuse it',
+      'a new rule table is in force; it cannot be compared with the previous one, which this version would refuse',
     )
   }
 }

@@ -13,24 +13,24 @@ import { templates } from '../generated/templates.ts'
 export const RULE_TABLE = inRules('dispatch.csv')
 /** What it promises. */
 export const PROMISES = inRules('promises.csv')
-/** Where producers put things. */
+/** Where producers put the fields that we need. */
 export const ENVELOPE_MAP = inRules('envelope.json')
 
 export const TEMPLATE_EVENT_TYPES: readonly string[] = [...templates.byEventType.keys()]
 
-/** A file that is to be read and cannot be. */
+/** A file that cannot be read. */
 export class UnreadableFileError extends Error {}
 
-/** What is served, as it was reviewed. */
+/** What was reviewed, and runs. */
 export interface Policy {
   readonly ruleTable: RuleTable
   readonly envelopeMap: EnvelopeMap
-  /** What may be meant so, or be a slip. */
+  /** What may be a slip, or intended. */
   readonly warnings: readonly string[]
 }
 
 /**
- * Reads what is to be served. Throws RuleTableError, PromisesError EnvelopeMapError or UnreadableFileError. A table that
+ * Reads what is to be served. Throws RuleTableError, PromisesError, EnvelopeMapError or UnreadableFileError. A table that
  * breaks a promise is refused like any other bad one: events can wait, but a message cannot be called back.
  */
 export async function readPolicy(): Promise<Policy> {
@@ -59,7 +59,7 @@ export async function readText(file: string): Promise<string> {
   }
 }
 
-/** A rule table of any time and place. Throws RuleTableError under that name. */
+/** Any rule table, such as a candidate or an archived one. Throws RuleTableError, which gives `name`. */
 export async function ruleTableOf(csvText: string, name?: string): Promise<RuleTable> {
   try {
     return await createRuleTable(csvText, TEMPLATE_EVENT_TYPES, sha256)

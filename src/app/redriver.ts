@@ -17,14 +17,14 @@ const REDRIVE_CONNECTIONS = 2
 /** Takes rejected messages through the pipeline again, one by one; reads them, too. */
 export interface Redriver {
   readonly pool: DatabasePool
-  /** Writes what the message comes to, and that `by` had it redriven. */
+  /** Writes the result, and records that `by` redrove it. */
   redrive(rejected: Rejected, by: string): Promise<RedriveResult>
-  /** Asks what `redrive` asks, and writes nothing: what would be written. */
+  /** A dry run: makes the same look-ups, writes nothing, and returns what would be written. */
   tryOut(rejected: Rejected): Promise<DecidedBatch>
   close(): Promise<void>
 }
 
-/** Rejects where the database cannot be reached, or the rule table or the envelope map cannot be used. */
+/** Rejects if the database cannot be reached, or the rule table or the envelope map cannot be used. */
 export async function createRedriver(config: Config, log: Logger): Promise<Redriver> {
   const policy = await readPolicy()
   const pool = await openPool({ databaseUrl: config.database.url, connectionCountMax: REDRIVE_CONNECTIONS })
@@ -50,7 +50,7 @@ export async function createRedriver(config: Config, log: Logger): Promise<Redri
   }
 }
 
-/** Where it came from is kept; no checkpoint has to do with it. */
+/** Keeps where the message came from; no checkpoint is involved. */
 function batchOf({ topic, partition, message }: Rejected): Batch {
   const { offset } = message
   return { topic, partition, messages: [message], heldOffset: offset, nextOffset: offset, lastMessage: null }

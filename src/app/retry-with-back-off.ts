@@ -5,8 +5,8 @@ const PAUSE_MIN_MS = 500
 const PAUSE_MAX_MS = 10_000
 
 /**
- * Tries until it works, with a pause that doubles up to 10 s, and says in the log what it waits for and why. Rejects
- * only when the signal is aborted.
+ * Retries until it succeeds, with a pause that doubles up to 10 s, and logs what it waits for and why. Rejects only
+ * when the signal is aborted.
  */
 export async function retryWithBackOff<T>(
   what: string,

@@ -23,7 +23,7 @@ import { createDispatchSteps } from './dispatch-steps.ts'
 import type { Policy } from './policy.ts'
 
 export interface Worker {
-  /** The partitions that are consumed here, by topic; null: it is no member of the consumer group. */
+  /** The partitions consumed here, by topic; null while this process is not in the consumer group. */
   assignment(): Assignment | null
   run(): Promise<void>
   stop(): Promise<void>

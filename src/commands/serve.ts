@@ -6,10 +6,10 @@ import { limitSilence } from '../postgres/connection/pool.ts'
 import { createLog } from '../telemetry/log.ts'
 
 export const serveCommand = new Command('serve')
-  .description('consume events, retry failed notifications and serve HTTP until told to stop')
+  .description('consume events, retry failed notifications and serve HTTP until stopped')
   .addHelpText(
     'after',
-    '\nExit codes: 0 told to stop, and stopped in order, 1 it cannot go on, or not stop in time, 2 wrong usage.\n\nExample:\n  $ DATABASE_URL=… MQ_BROKERS=… POLICY_ADMIN_URL=… notifications-service serve',
+    '\nExit codes: 0 stopped in order by a signal, 1 cannot continue or did not stop in time, 2 wrong usage.\n\nExample:\n  $ DATABASE_URL=… MQ_BROKERS=… POLICY_ADMIN_URL=… notifications-service serve',
   )
   .showHelpAfterError()
   .action(serve)
@@ -22,7 +22,7 @@ async function serve(): Promise<void> {
   for (const warning of config.warnings) log.warn(warning)
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (err) => {
-      log.fatal({ err }, `${event}: ending the process; what was under way is not committed and comes again`)
+      log.fatal({ err }, `${event}: exiting; the batch under way is not committed and will be redelivered`)
       process.exit(1)
     })
   }
@@ -32,15 +32,15 @@ async function serve(): Promise<void> {
   app = created
   const url = await created.start()
   log.info({ url }, 'listening')
-  if (config.tokens === null) log.warn('all routes are open: set IDP_JWKS_URI to ask for tokens')
+  if (config.tokens === null) log.warn('all routes are open: set IDP_JWKS_URI to require tokens')
   created.failed.catch(async (err) => {
-    log.fatal({ err }, 'consumption has ended for good: ending the process, to be started again')
+    log.fatal({ err }, 'consumption has ended for good: exiting, so that the process is restarted')
     await stopWithin(created, config.shutdownGraceMs, log)
     process.exit(1)
   })
 }
 
-/** Warnings of the platform go to the log, like everything else, instead of to stderr. */
+/** Sends Node's own warnings to the log instead of stderr. */
 function logWarnings(log: Logger): void {
   process.removeAllListeners('warning')
   process.on('warning', (warning) => {
@@ -49,8 +49,8 @@ function logWarnings(log: Logger): void {
 }
 
 /**
- * The first signal stops in order, exit code 0; the second one ends the process at once. From the start on: the first
- * process of a container is not ended by a signal that it does not handle yet, and nobody sends it twice.
+ * The first signal stops in order (exit code 0), the second ends the process at once. Installed first of all: PID 1 of a
+ * container ignores a signal that it does not handle yet, and nobody sends it twice.
  */
 function stopOnSignals(appOf: () => App | null, graceMs: number, log: Logger): void {
   let stopping = false
@@ -65,7 +65,7 @@ function stopOnSignals(appOf: () => App | null, graceMs: number, log: Logger): v
   process.on('SIGINT', onSignal)
 }
 
-/** False: it took longer than the grace period. Nothing is lost then either: what is not committed comes again. */
+/** False if it took longer than the grace period. Nothing is lost then either: what is not committed is redelivered. */
 async function stopWithin(app: App, graceMs: number, log: Logger): Promise<boolean> {
   const late = new Promise<boolean>((resolve) => setTimeout(resolve, graceMs, false))
   const stopped = app.stop().then(
@@ -76,6 +76,6 @@ async function stopWithin(app: App, graceMs: number, log: Logger): Promise<boole
     },
   )
   const inTime = await Promise.race([stopped, late])
-  log.info(inTime ? 'stopped' : 'not stopped within the grace period: ending the process')
+  log.info(inTime ? 'stopped' : 'not stopped within the grace period: exiting')
   return inTime
 }

@@ -4,7 +4,7 @@ import type { SamplerName } from './sampler.ts'
 import { type LogLevel, type Values, type Variable, variables } from './variables.ts'
 import { type Environment, warningsOf } from './warnings.ts'
 
-/** What the process is told by its environment. Frozen; times are in milliseconds. */
+/** The configuration, read from the environment. Frozen; times are in milliseconds. */
 export interface Config {
   readonly database: { readonly url: string; readonly poolMax: number }
   readonly broker: {
@@ -52,10 +52,10 @@ interface Tokens {
   readonly adminScope: string | null
 }
 
-/** The environment cannot be served; the message lists every fault, one a line, and prints no secret. */
+/** The environment is not usable; the message lists every fault on a line of its own and contains no secret. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
-  /** The names of those at fault. */
+  /** The variables at fault. */
   readonly variables: readonly string[]
 
   constructor(faults: readonly Fault[]) {
@@ -149,7 +149,7 @@ function saslOf({
   return mechanism && username && password ? { mechanism, username, password } : null
 }
 
-/** Variables that are worth nothing without each other. */
+/** Variables that are useless without each other. */
 function incomplete(set: Environment): Fault[] {
   const needed: [Variable, Variable][] = [
     ['MQ_SASL_MECHANISM', 'MQ_SASL_USERNAME'],
@@ -172,7 +172,7 @@ function faultList(issues: readonly Fault[]): string {
     const example = variables.shape[name].meta()?.example
     return `  ${name} ${issue.message}${example === undefined ? '' : `; for example ${name}=${example}`}`
   })
-  return ['The configuration cannot be used. Correct these environment variables:', ...faults].join('\n')
+  return ['The configuration is not valid. Correct these environment variables:', ...faults].join('\n')
 }
 
 function deepFreeze<Value extends object>(value: Value): Value {

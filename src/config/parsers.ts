@@ -6,7 +6,7 @@ const PORT_MAX = 65_535
 const HTTP = /^https?$/
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
-/** Every parser takes the text of one variable, or says what it must be. A secret value is never repeated. */
+/** Parsers for the text of one variable; the error says what it must be. A secret value is never repeated. */
 function must(be: string, { secret = false } = {}) {
   const error = ({ input }: { readonly input?: unknown }): string => {
     if (input === undefined) return 'is required'

@@ -29,43 +29,46 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export const variables = z.object({
   DATABASE_URL: postgresUrl().meta({
     description:
-      'PostgreSQL database that holds the schema `notifications`; `sslmode` and `sslrootcert` in it turn TLS on',
+      'PostgreSQL database with the schema `notifications`; `sslmode` and `sslrootcert` in the URL turn TLS on',
     example: 'postgres://notifications:secret@localhost:5432/notifications',
   }),
   DATABASE_POOL_MAX: integer(1, 1_000).prefault('10').meta({
-    description: 'Database connections at most',
+    description: 'Maximum number of database connections',
     example: '10',
   }),
   MQ_BROKERS: brokers().meta({
-    description: 'Kafka brokers to start from',
+    description: 'Kafka bootstrap brokers',
     example: 'kafka-1:9092,kafka-2:9092',
   }),
   MQ_SSL: trueOrFalse().prefault('false').meta({
-    description: 'Whether brokers are reached by TLS; certificates are always verified',
+    description: 'Whether to connect to the brokers by TLS; certificates are always verified',
     example: 'true',
   }),
   MQ_SSL_CA_FILE: pemFile().optional().meta({
-    description: 'Authorities that sign the certificates of the brokers; unset, those that Node.js knows',
+    description: 'Certificate authorities of the brokers; default: those that Node.js trusts',
     example: '/etc/kafka/ca.pem',
   }),
   MQ_SSL_CERT_FILE: pemFile().optional().meta({
-    description: 'Certificate by which this service identifies itself to the brokers',
+    description: 'Client certificate for the brokers',
     example: '/etc/kafka/client.pem',
   }),
   MQ_SSL_KEY_FILE: pemFile().optional().meta({
-    description: 'Key of that certificate, without a passphrase',
+    description: 'Key of the client certificate, without a passphrase',
     example: '/etc/kafka/client.key',
   }),
   MQ_SASL_MECHANISM: oneOf(SASL_MECHANISMS)
     .transform((name) => name.toLowerCase() as Lowercase<typeof name>)
     .optional()
-    .meta({ description: 'How to log in to the brokers; unset, not at all', example: 'SCRAM-SHA-512' }),
+    .meta({
+      description: 'How to authenticate to the brokers; unset: no authentication',
+      example: 'SCRAM-SHA-512',
+    }),
   MQ_SASL_USERNAME: matching(/^.{1,255}$/, '1 to 255 characters')
     .optional()
-    .meta({ description: 'User to log in to the brokers', example: 'notifications' }),
+    .meta({ description: 'User name for the brokers', example: 'notifications' }),
   MQ_SASL_PASSWORD: matching(/^.{1,1000}$/s, '1 to 1000 characters', { secret: true })
     .optional()
-    .meta({ description: 'Password of that user', example: 'secret' }),
+    .meta({ description: 'Password for the brokers', example: 'secret' }),
   MQ_TOPICS: topics()
     .prefault('claims,billing,enrollment')
     .meta({ description: 'Kafka topics to consume', example: 'claims,billing,enrollment' }),
@@ -73,32 +76,33 @@ export const variables = z.object({
     .prefault('notifications-service')
     .meta({ description: 'Kafka consumer group', example: 'notifications-service' }),
   MQ_SESSION_TIMEOUT: duration('6s', '5m').prefault('30s').meta({
-    description: 'Time without a heartbeat after which Kafka gives the partitions to another consumer',
+    description: 'Time without a heartbeat after which Kafka reassigns the partitions',
     example: '30s',
   }),
   MQ_PARTITIONS_AT_ONCE: integer(1, 100).prefault('8').meta({
-    description: 'Partitions worked on at the same time',
+    description: 'Partitions processed at the same time',
     example: '8',
   }),
   BATCH_MAX: integer(1, 5_000).prefault('1000').meta({
-    description: 'Messages of one transaction at most; fewer while contact look-ups are slow',
+    description:
+      'Maximum number of messages in a batch (one transaction); fewer while contact look-ups are slow',
     example: '1000',
   }),
   POLICY_ADMIN_URL: baseUrl().meta({
-    description: 'Base address of the policy administration service; may have a path',
+    description: 'Base URL of the policy administration service; may have a path',
     example: 'http://policy-admin:4001',
   }),
   POLICY_ADMIN_CONNECTIONS: integer(1, 1_000).prefault('32').meta({
-    description: 'Connections to the policy administration service at most',
+    description: 'Maximum number of connections to policy administration',
     example: '32',
   }),
   POLICY_ADMIN_PIPELINING: integer(1, 100).prefault('16').meta({
     description:
-      'Look-ups that share a connection while answers come quickly; 1: each waits for the answer to the one before',
+      'Look-ups that may share a connection while responses are fast; 1: each waits for the response before it',
     example: '8',
   }),
   POLICY_ADMIN_DEADLINE: duration('10ms', '1m').prefault('5s').meta({
-    description: 'Time for all contact look-ups of one batch; parties still open then are unresolved',
+    description: 'Time limit for all contact look-ups of a batch; parties without a response are unresolved',
     example: '5s',
   }),
   SMTP_HOST: host()
@@ -109,19 +113,19 @@ export const variables = z.object({
     example: '25',
   }),
   IDP_JWKS_URI: keySetUrl().optional().meta({
-    description: 'Key set of the identity provider; unset, all routes are open',
+    description: 'JSON Web Key Set of the identity provider; unset: all routes are open',
     example: 'https://identity.example/jwks',
   }),
   IDP_ISSUER: matching(/^[ -~]{1,255}$/, '1 to 255 printable characters')
     .optional()
     .meta({
-      description: 'The `iss` that a token must have, character by character; unset, any',
+      description: 'The exact `iss` that a token must have; unset: any',
       example: 'https://identity.example/',
     }),
   IDP_AUDIENCE: matching(/^[ -~]{1,255}$/, '1 to 255 printable characters')
     .optional()
     .meta({
-      description: 'The `aud` that a token must have, alone or among others; unset, any',
+      description: 'The `aud` that a token must have, alone or among others; unset: any',
       example: 'notifications-service',
     }),
   IDP_ADMIN_SCOPE: matching(
@@ -130,12 +134,11 @@ export const variables = z.object({
   )
     .optional()
     .meta({
-      description: 'The scope that the administrative views ask for; unset, any valid token will do',
+      description: 'The scope that the administrative views require; unset: any valid token',
       example: 'notifications:admin',
     }),
   OTEL_ENDPOINT: httpUrl().optional().meta({
-    description:
-      'Tracing collector (OTLP over HTTP), traces go to `/v1/traces` below it; unset, nothing is traced',
+    description: 'Tracing collector (OTLP over HTTP); traces are sent to its `/v1/traces`; unset: no tracing',
     example: 'http://localhost:4318',
   }),
   OTEL_TRACES_SAMPLER: oneOf(SAMPLERS)
@@ -143,9 +146,9 @@ export const variables = z.object({
     .meta({ description: 'Which batches are traced', example: 'parentbased_traceidratio' }),
   OTEL_TRACES_SAMPLER_ARG: ratio()
     .prefault('1')
-    .meta({ description: 'The part of them that a sampler by ratio traces', example: '0.05' }),
+    .meta({ description: 'Fraction of batches that a ratio sampler traces', example: '0.05' }),
   RETRY_INTERVAL: z.string().optional().meta({
-    description: 'Read, and has no effect: failed rows are retried every 60 seconds',
+    description: 'No effect: failed rows are retried every 60 seconds',
     example: '60s',
   }),
   RETRY_MAX_AGE: duration('1ms', '3650d').prefault('24h').meta({
@@ -158,28 +161,28 @@ export const variables = z.object({
   }),
   HOST: host().prefault('0.0.0.0').meta({ description: 'Address to listen on', example: '0.0.0.0' }),
   PORT: port(0).prefault('4006').meta({
-    description: 'Port to listen on; 0 picks a free one',
+    description: 'Port to listen on; 0 picks a free port',
     example: '4006',
   }),
   MANAGEMENT_HOST: host()
     .prefault('127.0.0.1')
-    .meta({ description: 'Address of the second listener', example: '127.0.0.1' }),
+    .meta({ description: 'Address of the management listener', example: '127.0.0.1' }),
   MANAGEMENT_PORT: port(0).optional().meta({
     description:
-      'Port of the second listener: `/console`, `/metrics`, `/openapi.json`, `/docs`; 0 picks a free one, unset there is none',
+      'Port of the management listener (`/console`, `/metrics`, `/openapi.json`, `/docs`); 0 picks a free port; unset: no listener',
     example: '4007',
   }),
   LOG_LEVEL: oneOf(LOG_LEVELS)
     .prefault('info')
-    .meta({ description: 'Least level to be logged', example: 'info' }),
+    .meta({ description: 'Minimum level of log lines', example: 'info' }),
   GIT_COMMIT: matching(/^[0-9a-f]{7,64}$/i, '7 to 64 hexadecimal digits')
     .optional()
     .meta({
-      description: 'Commit of the source that runs, kept with each rule table that comes into force',
+      description: 'Commit of the running source, recorded with each rule table that comes into force',
       example: '1f0a9c2e5b7d4a6f8c3e1d2b4a5f6e7d8c9b0a1f',
     }),
   SHUTDOWN_GRACE: duration('100ms', '10m').prefault('20s').meta({
-    description: 'Time to finish what is under way when told to stop',
+    description: 'Time allowed for an orderly stop',
     example: '20s',
   }),
 })

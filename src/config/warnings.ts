@@ -4,7 +4,7 @@ import { type Values, variables } from './variables.ts'
 /** The environment: the variables that are set. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Names that begin so are taken for ours. OTEL_* as a whole belongs to OpenTelemetry. */
+/** Variables with these prefixes are taken to be ours. OTEL_* as a whole belongs to OpenTelemetry. */
 const OUR_PREFIXES = [
   'DATABASE_',
   'MQ_',
@@ -38,12 +38,12 @@ function namesWithoutEffect(set: Environment): readonly string[] {
   for (const name of names) {
     if (known.includes(name) || !OUR_PREFIXES.some((prefix) => name.startsWith(prefix))) continue
     const meant = nearest(name, known)
-    all.push(`${name} is no variable of this service${meant === null ? '' : `: did you mean ${meant}?`}`)
+    all.push(`${name} is not a variable of this service${meant === null ? '' : `: did you mean ${meant}?`}`)
   }
   return all
 }
 
-/** What an operator believes to be protected, and is not. */
+/** What an operator may believe to be protected. */
 function brokerWarnings(set: Environment, value: Values): readonly string[] {
   const all: string[] = []
   for (const name of ['MQ_SSL_CA_FILE', 'MQ_SSL_CERT_FILE', 'MQ_SSL_KEY_FILE']) {
@@ -55,16 +55,16 @@ function brokerWarnings(set: Environment, value: Values): readonly string[] {
     }
   }
   if (value.MQ_SASL_MECHANISM === 'plain' && !value.MQ_SSL) {
-    all.push('MQ_SASL_MECHANISM=PLAIN without MQ_SSL=true sends the password readable over the network')
+    all.push('MQ_SASL_MECHANISM=PLAIN without MQ_SSL=true sends the password in plain text over the network')
   }
   return all
 }
 
-/** A partition holds a connection while it commits; the retry holds one, and HTTP must be left one at least. */
+/** A partition holds a connection while it commits; the retry and HTTP need one each. */
 function poolWarnings(value: Values): readonly string[] {
   if (value.DATABASE_POOL_MAX >= value.MQ_PARTITIONS_AT_ONCE + 2) return []
   return [
-    'DATABASE_POOL_MAX leaves HTTP or the retry to wait for the partitions: ' +
-      'set it to MQ_PARTITIONS_AT_ONCE + 2 at least, or lower MQ_PARTITIONS_AT_ONCE',
+    'DATABASE_POOL_MAX is too small: HTTP or the retry must wait for the partitions. ' +
+      'Set it to at least MQ_PARTITIONS_AT_ONCE + 2, or lower MQ_PARTITIONS_AT_ONCE',
   ]
 }

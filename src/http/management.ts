@@ -8,7 +8,7 @@ import { type App, createBase } from './server/base.ts'
 
 export type ApiDocument = ReturnType<App['swagger']>
 
-/** Scripts and all else from here alone; Swagger UI sets styles and small pictures by itself. */
+/** Everything from this origin only; Swagger UI needs inline styles and data images. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'"
@@ -22,13 +22,13 @@ export interface ManagementDependencies {
   readonly consoleData: ConsoleData
   /** What tokens for the console's data are validated against; null: it is open. */
   readonly tokens: Tokens | null
-  /** Whether an error of `consoleData` is an outage, which passes (503), and no fault of ours (500). */
+  /** Whether an error of `consoleData` is an outage (503) rather than a bug (500). */
   readonly isUnavailable: (error: unknown) => boolean
 }
 
 /**
- * What operators see, on a listener of its own: metrics at `/metrics`, the API document at `/openapi.json`, readable at
- * `/docs`, and the console at `/console`. Only the console's data holds data of persons, and asks for a token.
+ * The operators' listener: metrics at `/metrics`, the API document at `/openapi.json`, the same as a page at `/docs`,
+ * and the console at `/console`. Only the console's data is personal, and needs a token.
  */
 export function buildManagement(dependencies: ManagementDependencies): App {
   const { log, document, exposeMetrics, tokens } = dependencies
@@ -42,7 +42,7 @@ export function buildManagement(dependencies: ManagementDependencies): App {
   app.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: CONTENT_SECURITY_POLICY,
-    // Requests from that page to the other port would be refused by any browser.
+    // A browser would refuse requests from that page to the other port.
     uiConfig: { supportedSubmitMethods: [] },
   })
   app.register(async (page: App) => consolePage(page, dependencies.consolePage))

@@ -16,7 +16,7 @@ export interface AppDependencies {
   readonly readiness: () => Promise<Readiness>
   readonly logEntries: LogEntries
   readonly preferences: PreferencesStore
-  /** Whether an error of `logEntries` or `preferences` is an outage, which passes (503), and no fault of ours (500). */
+  /** Whether an error of `logEntries` or `preferences` is an outage (503) rather than a bug (500). */
   readonly isUnavailable: (error: unknown) => boolean
   /** What tokens are validated against; null: all routes are open. */
   readonly tokens: Tokens | null

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 
-/** What is asked for at the time of a scrape. */
+/** What is read at each scrape. */
 export interface Sources {
   readonly version: string
   readonly ruleTableRevision: string
@@ -11,7 +11,7 @@ export interface Sources {
 }
 
 interface Backlog {
-  /** Null: this process is no member of the consumer group. */
+  /** Null while this process is not in the consumer group. */
   readonly assignedCount: number | null
   readonly brokerReachable: boolean
   readonly databaseReachable: boolean
@@ -30,7 +30,7 @@ interface Pool {
   readonly waiters: number
 }
 
-/** Registers what is not counted but read; the result reads it, and costs nothing until it is called. */
+/** Registers the gauges; the returned function reads them, and costs nothing until it is called. */
 export function createGauges(sources: Sources, registers: Registry[]): () => Promise<void> {
   function gauge<Label extends string = never>(name: string, help: string, labelNames: Label[] = []) {
     return new Gauge({ name: `notifications_${name}`, help, labelNames, registers })
@@ -51,14 +51,14 @@ export function createGauges(sources: Sources, registers: Registry[]): () => Pro
   )
   const failedRows = gauge(
     'failed_rows',
-    'Failed rows, of the newest 100,000, that wait for a retry or are given up; the same in every replica',
+    'Failed rows among the newest 100,000: waiting for a retry, or given up; the same in every replica',
     ['state'],
   )
   const connections = gauge('database_pool_connections', 'Connections to the database', ['state'])
-  const waiters = gauge('database_pool_waiters', 'Pieces of work that wait for a connection to the database')
+  const waiters = gauge('database_pool_waiters', 'Operations that wait for a database connection')
   const down = gauge(
     'policy_administration_down',
-    '1 while no look-up is made, because policy administration is known to be down',
+    '1 while policy administration is known to be down, so that no look-up is made',
   )
   gauge('build_info', 'Always 1: the version that runs, and its rule table', [
     'version',

@@ -1,13 +1,13 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 
-/** Steps of a batch's way; `send` is a part of `commit`. */
+/** Stages of a batch; `send` is part of `commit`. */
 export const STAGES = ['look_up', 'contacts', 'commit', 'send'] as const
 export type Stage = (typeof STAGES)[number]
 
 const BATCH_MESSAGES = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000]
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Everything that is counted or timed; what is read at a scrape is in gauges.ts. */
+/** Counters and histograms; gauges.ts has what is read at a scrape. */
 export function createInstruments(registers: Registry[]) {
   function counter<Label extends string = never>(name: string, help: string, labelNames: Label[] = []) {
     return new Counter({ name: `notifications_${name}`, help, labelNames, registers })
@@ -32,12 +32,17 @@ export function createInstruments(registers: Registry[]) {
       ['event_type', 'status'],
     ),
     duplicates: counter('duplicates_total', 'Messages whose event id was logged already'),
-    rejected: counter('rejected_messages_total', 'Messages that are no event, kept in rejected_message', [
-      'code',
-    ]),
-    batches: counter('batches_total', 'Batches of a partition; a failed one is tried again', ['result']),
-    conflicts: counter('conflicts_total', 'Batches that lost against another transaction and started again'),
-    batchMessages: histogram('batch_messages', 'Messages of a batch', BATCH_MESSAGES),
+    rejected: counter(
+      'rejected_messages_total',
+      'Messages that are not valid events, kept in rejected_message',
+      ['code'],
+    ),
+    batches: counter('batches_total', 'Batches of a partition; a failed one is retried', ['result']),
+    conflicts: counter(
+      'conflicts_total',
+      'Batches that conflicted with another transaction and were restarted',
+    ),
+    batchMessages: histogram('batch_messages', 'Messages in a batch', BATCH_MESSAGES),
     batchSeconds: histogram(
       'batch_duration_seconds',
       'Time from the messages of a batch to its commit',
@@ -49,11 +54,9 @@ export function createInstruments(registers: Registry[]) {
       SECONDS,
       ['stage'],
     ),
-    lookUps: counter(
-      'contact_lookups_total',
-      'Parties looked up in policy administration, by what came of it',
-      ['state'],
-    ),
+    lookUps: counter('contact_lookups_total', 'Parties looked up in policy administration, by result', [
+      'state',
+    ]),
     retries: counter(
       'retries_total',
       'Retries of failed rows, by the status after it and the rule that decided',

@@ -2,7 +2,7 @@ import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pin
 
 import { traceOf } from './trace-of.ts'
 
-/** Contact data and secrets that no caller should log: censored where one does all the same. */
+/** Contact data and secrets that no caller should log: redacted in case one does. */
 const CENSORED_KEYS = ['email', 'phone', 'subject', 'body', 'password', 'authorization']
 const CAUSES_MAX = 5
 const TEXT_LENGTH_MAX = 4_000
@@ -30,7 +30,7 @@ export function createLog(level: string, destination?: DestinationStream): Logge
   )
 }
 
-/** A line about an error that came up in a trace names the trace. */
+/** A line about an error that occurred in a trace names the trace. */
 function withTrace(fields: Record<string, unknown>): Record<string, unknown> {
   const traceId = traceOf(fields.err)
   return traceId === undefined ? fields : { traceId, ...fields }

@@ -8,12 +8,12 @@ import { createGauges, type Sources } from './gauges.ts'
 import { createInstruments, STAGES, type Stage } from './instruments.ts'
 import { Tally } from './tally.ts'
 
-/** `moved`: another consumer had taken over; `failed`: nothing was written, and it is tried again. */
+/** `moved`: another consumer had taken over; `failed`: nothing was written, and the batch is retried. */
 const BATCH_RESULTS = ['committed', 'moved', 'failed'] as const
 
 /** What the service counts about itself, in Prometheus's terms. Counting costs per batch, not per event. */
 export interface Metrics {
-  /** The same function, with its duration observed, also where it rejects. */
+  /** The same function with its duration observed, also when it rejects. */
   timed<Args extends unknown[], Result>(
     stage: Stage,
     run: (...args: Args) => Promise<Result>,
@@ -26,16 +26,16 @@ export interface Metrics {
   retried(retried: readonly RetriedEntry[], refused: ReadonlySet<string>): void
   /** Counts how parties were resolved. */
   resolved(contacts: ReadonlyMap<string, Contact>): void
-  /** Another transaction won: the batch starts again from its look-ups. */
+  /** A conflict with another transaction: the batch restarts from its look-ups. */
   conflict(): void
-  /** All of it as text, and the content type of that. */
+  /** The exposition text and its content type. */
   expose(): Promise<{ contentType: string; text: string }>
 }
 
-/** How finely delays of the event loop are seen; Prometheus asks every 15 s or so, and an idle process is to rest. */
+/** Resolution of event loop delays: coarse, so that an idle process rests. */
 const EVENT_LOOP_PRECISION_MS = 50
 
-/** Gauges of the library's whose names are those of counters; the same ones without `_total` tell it by type. */
+/** Gauges of the library that are named like counters; it has the same ones without `_total`. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`)
 
 const KNOWN_EVENT_TYPES: ReadonlySet<string> = new Set(EVENT_TYPES)
@@ -60,7 +60,7 @@ export function createMetrics(sources: Sources): Metrics {
     lookUps,
     retries,
   } = createInstruments(registers)
-  // From 0 on, so that the first increase is seen as one.
+  // Starting at 0, so that the first increase counts as one.
   for (const result of BATCH_RESULTS) batches.inc({ result }, 0)
   for (const code of Object.keys(REJECTIONS)) rejected.inc({ code }, 0)
   for (const stage of STAGES) stageSeconds.zero({ stage })

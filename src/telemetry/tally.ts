@@ -1,7 +1,7 @@
 import { CHANNELS, type Channel } from '../core/decision/channel.ts'
 import { STATUSES, type Status } from '../core/log/entry.ts'
 
-/** Counts rows by a word (a rule, an event type), status and channel; nothing is made for each row that is counted. */
+/** Counts rows by a word (a rule, an event type), status and channel, without allocating for each row. */
 export class Tally {
   readonly #counts = new Map<string, number[]>()
 
@@ -15,7 +15,7 @@ export class Tally {
     counts[cell] = (counts[cell] ?? 0) + 1
   }
 
-  /** Every combination that came up. */
+  /** Every combination that occurred. */
   *[Symbol.iterator](): Generator<{ word: string; status: Status; channel: Channel; count: number }> {
     for (const [word, counts] of this.#counts) {
       for (const [s, status] of STATUSES.entries()) {

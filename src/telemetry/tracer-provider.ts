@@ -24,17 +24,17 @@ export interface TracingOptions {
   /** The collector's base address; traces go to `/v1/traces` below it. */
   readonly endpoint: string
   readonly sampler: SamplerName
-  /** What the sampler is told, from 0 to 1. */
+  /** From 0 to 1. */
   readonly samplerRatio: number
   /** Messages of one batch at most: each may come from a producer of its own. */
   readonly batchMax: number
   readonly version: string
 }
 
-/** What does not fit is dropped: a span with 500 links takes some 150 kB, and each batch has one. */
+/** Spans beyond this are dropped: one with 500 links takes some 150 kB, and each batch has one. */
 const QUEUE_COUNT_MAX = 1_024
 const EXPORT_COUNT_MAX = 128
-/** All that is queued when the process stops, and the one before it. */
+/** Enough for the whole queue at a stop, and one export under way. */
 const EXPORTS_AT_ONCE_MAX = QUEUE_COUNT_MAX / EXPORT_COUNT_MAX + 1
 const EXPORT_DELAY_MS = 1_000
 const EXPORT_TIMEOUT_MS = 5_000
@@ -101,7 +101,7 @@ function samplerOf({ sampler, samplerRatio }: TracingOptions): Sampler {
   }
 }
 
-/** Says once when traces cannot be sent, and once when they can again: the library keeps it to itself. */
+/** Logs once when traces cannot be sent, and once when they can again: the library reports neither. */
 function reporting(exporter: SpanExporter, log: Logger): SpanExporter {
   let isFailing = false
   return {

@@ -8,11 +8,11 @@ import { createTracerProvider, type TracingOptions } from './tracer-provider.ts'
 
 type Contacts = ReadonlyMap<string, Contact>
 
-/** The span of a piece of work, to be given to what is a part of it. */
+/** A span under which further spans can be started. */
 export interface Trace {
   /** Runs a statement in a span of its own; `statement` holds no values. */
   statement<Result>(statement: string, run: () => Promise<Result>): Promise<Result>
-  /** Runs the contact look-ups of a batch in one span, with what came of them counted. */
+  /** Runs the contact look-ups of a batch in one span, with their results counted. */
   contacts<Result extends Contacts>(partyCount: number, run: () => Promise<Result>): Promise<Result>
 }
 
@@ -21,7 +21,7 @@ export interface Tracing {
   batch(batch: Batch, run: (trace: Trace) => Promise<CommitResult>): Promise<CommitResult>
   /** One span for a transaction of retries. */
   retry<Result>(rowCount: number, run: (trace: Trace) => Promise<Result>): Promise<Result>
-  /** Sends what waits, as far as the collector takes it in time. Never rejects. */
+  /** Sends what is queued, as far as the collector accepts it in time. Never rejects. */
   stop(): Promise<void>
 }
 
@@ -65,7 +65,7 @@ export function createTracing(options: TracingOptions, log: Logger): Tracing {
   return {
     batch: (batch, run) => {
       const span = start(`process ${batch.topic}`, SpanKind.CONSUMER, null)
-      // Where it is not sampled, no message is looked at.
+      // If it is not sampled, no message is examined.
       if (span.isRecording()) {
         span.setAttributes({
           'messaging.system': 'kafka',
@@ -104,7 +104,7 @@ export function createTracing(options: TracingOptions, log: Logger): Tracing {
   }
 }
 
-/** Ends the span with what `run` comes to. An error's message could quote what no trace may hold: its name is enough. */
+/** Ends the span with the result of `run`. Only an error's name is recorded: its message could quote personal data. */
 async function within<Result>(span: Span, run: () => Promise<Result>): Promise<Result> {
   try {
     return await run()
@@ -118,7 +118,7 @@ async function within<Result>(span: Span, run: () => Promise<Result>): Promise<R
   }
 }
 
-/** Each context of a producer once. */
+/** The distinct contexts of the producers. */
 function producersOf({ messages }: Batch) {
   const producers = new Map<string, TraceParent>()
   for (const message of messages) {

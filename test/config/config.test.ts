@@ -208,7 +208,7 @@ t.test('what does not protect the brokers is warned of', async (t) => {
   const warningsOf = (env: object) => loadConfig({ ...REQUIRED, ...env }).warnings
   const login = { MQ_SASL_USERNAME: 'u', MQ_SASL_PASSWORD: 'hunter2' }
   t.match(warningsOf(login), [/^MQ_SASL_USERNAME has no effect/, /^MQ_SASL_PASSWORD has no effect/])
-  t.match(warningsOf({ ...login, MQ_SASL_MECHANISM: 'PLAIN' }), [/sends the password readable/])
+  t.match(warningsOf({ ...login, MQ_SASL_MECHANISM: 'PLAIN' }), [/sends the password in plain text/])
   t.same(warningsOf({ ...login, MQ_SASL_MECHANISM: 'SCRAM-SHA-256' }), [])
 })
 
@@ -289,7 +289,7 @@ t.test('a pool too small for partitions, retry and HTTP together is warned of', 
     loadConfig({ ...REQUIRED, DATABASE_POOL_MAX: poolMax, MQ_PARTITIONS_AT_ONCE: partitions }).warnings
   for (const poolMax of ['1', '3', '4', '5']) {
     const [warning, ...others] = warningsOf(poolMax, '4')
-    t.match(warning, /^DATABASE_POOL_MAX .* set it to MQ_PARTITIONS_AT_ONCE \+ 2 at least/)
+    t.match(warning, /^DATABASE_POOL_MAX .* Set it to at least MQ_PARTITIONS_AT_ONCE \+ 2/)
     t.equal(others.length, 0)
   }
   t.same(warningsOf('6', '4'), [])
@@ -308,10 +308,10 @@ t.test('an unknown variable that looks like ours is warned of, with the one that
     HOSTNAME: 'box',
   })
   t.same(warnings, [
-    'MQ_TOPIC is no variable of this service: did you mean MQ_TOPICS?',
-    'RETRY_MAX_ATEMPTS is no variable of this service: did you mean RETRY_MAX_ATTEMPTS?',
-    'POLICY_ADMIN_TOKEN_OF_SOME_OTHER_SORT is no variable of this service',
-    'OTEL_ENDPOINTS is no variable of this service: did you mean OTEL_ENDPOINT?',
+    'MQ_TOPIC is not a variable of this service: did you mean MQ_TOPICS?',
+    'RETRY_MAX_ATEMPTS is not a variable of this service: did you mean RETRY_MAX_ATTEMPTS?',
+    'POLICY_ADMIN_TOKEN_OF_SOME_OTHER_SORT is not a variable of this service',
+    'OTEL_ENDPOINTS is not a variable of this service: did you mean OTEL_ENDPOINT?',
   ])
 })
 

@@ -73,11 +73,11 @@ for (const url of ['/healthz', '/readyz', '/log/list', '/notifications/list', `/
   })
 }
 
-t.test('a route that does not say who may use it is refused', async (t) => {
+t.test('a route that does not declare its access is refused', async (t) => {
   const { all } = dependencies()
   t.throws(
     () => documentedApp(all).get('/forgotten', async () => 'x'),
-    /GET \/forgotten does not say who may use it/,
+    /GET \/forgotten does not declare its access/,
   )
 })
 

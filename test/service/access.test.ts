@@ -278,7 +278,7 @@ t.test('reads are in the log with the token subject, and no token is', async (t)
 
 t.test('without a key set all is open, and the log says so', async (t) => {
   const open = await world.serve()
-  await open.logged(/^all routes are open: set IDP_JWKS_URI to ask for tokens$/)
+  await open.logged(/^all routes are open: set IDP_JWKS_URI to require tokens$/)
   const get = (path: string) => exchange(open.url, { method: 'GET', path })
   await until(async () => (await get('/readyz')).status === 200, { what: 'the service to be ready' })
   t.equal((await get('/log/list')).status, 200)

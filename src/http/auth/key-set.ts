@@ -3,41 +3,41 @@ import type { Logger } from 'pino'
 import { Agent } from 'undici'
 import { KEY_COUNT_MAX, loadKeys, type PublicKey } from './load-keys.ts'
 
-/** Between two requests that tokens cause, so that a flood of them is at most 2 requests in 10 s. */
+/** Minimum time between two requests caused by tokens: a flood of tokens causes at most 2 requests in 10 s. */
 const PAUSE_MS = 6_000
-/** A key that was withdrawn is trusted no longer than this, as long as the provider answers. */
+/** A withdrawn key is trusted no longer than this, as long as the provider answers. */
 const REFRESH_INTERVAL_MS = 5 * 60_000
 const SET_BYTES_MAX = 1024 * 1024
-/** Any, since nothing is fetched from it; get-jwks adds a slash to one without. */
+/** Arbitrary: nothing is fetched from it. get-jwks would add a missing slash. */
 const DOMAIN = 'https://localhost/'
-/** In effect: a set is replaced as a whole. */
+/** Entries never expire: a set is replaced as a whole. */
 const FOREVER_MS = Number.MAX_SAFE_INTEGER
 
-/** Asymmetric ones only: with HMAC the public key would be the secret. */
+/** Asymmetric algorithms only: with HMAC the public key would be the secret. */
 export const ALGORITHMS = [
   ...(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const),
   ...(['ES256', 'ES384', 'ES512', 'EdDSA'] as const),
 ]
 
 export interface KeySet {
-  /** Loads the keys for the first time, in the background, and anew every 5 minutes. */
+  /** Loads the keys in the background, now and every 5 minutes. */
   start: () => void
   /**
-   * The key of a token's header as SPKI in PEM, null where the provider has none such. Unknown ids ask the provider,
-   * once for all of them and with a pause after it. Rejects with a `NoKeysError` where no keys could be loaded ever.
+   * The key for a token's header as SPKI in PEM, or null. An unknown key id causes one request to the provider, shared by
+   * all who wait and followed by a pause. Rejects with a `NoKeysError` if no keys were ever loaded.
    */
   keyOf: (header: { readonly kid?: unknown; readonly alg?: unknown }) => Promise<string | null>
   stop: () => void
 }
 
-/** No key set could be loaded, so that nothing can be said about any token. */
+/** No key set was ever loaded: no token can be validated. */
 export class NoKeysError extends Error {
   override readonly name = 'NoKeysError'
 }
 
-/** The public keys at `url`, and nowhere else. Keys that are known go on while the identity provider is down. */
+/** The public keys at `url`, and nowhere else. Known keys stay valid while the identity provider is down. */
 export function createKeySet(url: string, log: Logger, nowMs = () => performance.now()): KeySet {
-  // Connections are not kept: the provider would have closed them by the time of the next load.
+  // No keep-alive: the provider would have closed the connection by the next load.
   const agent = new Agent({ maxResponseSize: SET_BYTES_MAX, pipelining: 0 })
   let newest: LoadedSet | null = null
   let timer: NodeJS.Timeout | undefined
@@ -53,12 +53,11 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
       newest = loadedSet(keys)
     } catch (err) {
       if (isStopped) return
-      const meanwhile =
-        newest === null ? 'requests that need a token are answered 503' : 'the known keys go on'
+      const meanwhile = newest === null ? 'requests that need a token get a 503' : 'the known keys stay valid'
       log.warn({ err }, `the key set of IDP_JWKS_URI cannot be loaded: ${meanwhile}`)
     }
   }
-  /** Joins a load that is under way; begins one unless the last one is too recent. */
+  /** Joins a load under way; starts one unless the last one is too recent. */
   async function refresh(): Promise<void> {
     if (nowMs() - askedAtMs >= PAUSE_MS) loading = load()
     await loading
@@ -89,9 +88,9 @@ interface LoadedSet {
 }
 
 /**
- * A get-jwks whose cache holds these keys, each under the algorithms that it may be used for, and which never fetches.
- * Left to itself it asks the provider at every key id that it does not know, ignores its own time-out (`fetch` has no
- * such option), judges no key, and falls back to a withdrawn one when a request fails.
+ * A get-jwks whose cache holds these keys, each under the algorithms it may be used for, so that it never fetches.
+ * Left to itself, get-jwks requests the key set at every unknown key id, has no working time-out (`fetch` ignores its
+ * option), accepts any key, and falls back to a withdrawn key when a request fails.
  */
 function loadedSet(keys: readonly PublicKey[]): LoadedSet {
   const getJwks = buildGetJwks({ max: KEY_COUNT_MAX * ALGORITHMS.length, ttl: FOREVER_MS })
@@ -105,7 +104,7 @@ function loadedSet(keys: readonly PublicKey[]): LoadedSet {
   return { ids: new Set(keys.map(({ kid }) => kid)), getJwks }
 }
 
-/** Null where no key with this id is for this algorithm. */
+/** Null if there is no key with this id for this algorithm. */
 async function pemOf(
   { ids, getJwks }: LoadedSet,
   { kid, alg }: { readonly kid?: unknown; readonly alg?: unknown },

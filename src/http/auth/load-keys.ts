@@ -22,8 +22,8 @@ const jwk = z.looseObject({
 })
 
 /**
- * The public keys for signatures that are at `url` now, at least one and at most 100. Follows no redirect, which would
- * let somebody else say which keys are good. Rejects, within 3 s, with what is wrong about the answer.
+ * The public signing keys at `url`, from 1 to 100. Follows no redirect: that would let another host decide which keys
+ * are trusted. Rejects within 3 s, and says what is wrong with the response.
  */
 export async function loadKeys(url: string, dispatcher: Dispatcher): Promise<PublicKey[]> {
   const { statusCode, body } = await request(url, {
@@ -41,7 +41,7 @@ export async function loadKeys(url: string, dispatcher: Dispatcher): Promise<Pub
   return keys
 }
 
-/** None for what is no key for signatures, or none that Node knows, or a secret one (`oct`). */
+/** Empty unless it is a public signing key that Node supports; a secret one (`oct`) is not. */
 function publicKeyOf(found: unknown): PublicKey[] {
   try {
     const { kid, alg, use: _, ...key } = jwk.parse(found)

@@ -8,12 +8,12 @@ import { ProblemError } from '../problems/problem.ts'
 import type { App } from '../server/base.ts'
 import { ALGORITHMS, createKeySet, NoKeysError } from './key-set.ts'
 
-/** What tokens are validated against; each null is not checked. */
+/** What tokens are validated against; null means not checked. */
 export interface Tokens {
   readonly keySetUrl: string
   readonly issuer: string | null
   readonly audience: string | null
-  /** The scope that routes with access `admin` ask for. */
+  /** The scope that routes with access `admin` require. */
   readonly adminScope: string | null
 }
 
@@ -22,7 +22,7 @@ const CLOCK_TOLERANCE_MS = 5_000
 const TOKEN_BYTES_MAX = 16 * 1024
 const CHALLENGE = 'Bearer realm="notifications-service"'
 
-/** What is used of a token whose signature and times are good. The database refuses NUL. */
+/** The claims used, once signature and times are verified. The database refuses NUL. */
 const claims = z.object({
   sub: z
     .string()
@@ -30,7 +30,7 @@ const claims = z.object({
     .max(IDENTIFIER_LENGTH_MAX)
     .refine((text) => !text.includes('\0') && text.isWellFormed())
     .optional(),
-  /** RFC 8693: names with spaces in between. Of another shape it names none. */
+  /** RFC 8693: names separated by spaces. Any other shape counts as none. */
   scope: z.string().optional().catch(undefined),
 })
 
@@ -40,14 +40,14 @@ declare module '@fastify/jwt' {
   }
 }
 
-/** The `sub` of the token that a request came with; null where none was validated, or it has none. */
+/** The `sub` of the request's token; null without a validated token or without a `sub`. */
 export function subjectOf(request: FastifyRequest): string | null {
   return request.user?.sub ?? null
 }
 
 /**
- * Lets nobody without a valid token pass to a route whose access is not `open`. Call it before routes are added. Keys
- * are loaded once the app is ready, in the background.
+ * Requires a valid token on every route whose access is not `open`. Call it before routes are added. Keys are loaded
+ * in the background once the app is ready.
  */
 export function requireTokens(
   app: App,
@@ -71,7 +71,7 @@ export function requireTokens(
       extractToken: tokenOf,
       algorithms: ALGORITHMS,
       clockTolerance: CLOCK_TOLERANCE_MS,
-      // A claim that is absent would pass as allowed.
+      // Without this, a missing claim would pass.
       requiredClaims: ['exp', ...(issuer === null ? [] : ['iss']), ...(audience === null ? [] : ['aud'])],
       ...(issuer === null ? {} : { allowedIss: issuer }),
       ...(audience === null ? {} : { allowedAud: audience }),
@@ -92,9 +92,9 @@ export function requireTokens(
   })
 }
 
-/** The token of the one `Authorization` header that a request may have; throws a problem where there is none. */
+/** The bearer token of the request's only `Authorization` header; throws a problem where there is none. */
 function tokenOf({ headers, raw }: FastifyRequest): string {
-  // Node keeps the first of two and drops the other one silently.
+  // Of two headers Node silently drops the second.
   const headerCount = raw.rawHeaders.filter((name, i) => i % 2 === 0 && /^authorization$/i.test(name)).length
   if (headerCount > 1) throw invalidRequest('There must be only one Authorization header.')
   const { authorization = '' } = headers
@@ -104,14 +104,14 @@ function tokenOf({ headers, raw }: FastifyRequest): string {
   }
   const token = authorization.slice('bearer'.length).trimStart()
   if (token.length > TOKEN_BYTES_MAX) throw invalidToken('length')
-  if (!/^[\w.-]+$/.test(token)) throw invalidRequest('There must be one token after "Bearer".')
+  if (!/^[\w.-]+$/.test(token)) throw invalidRequest('Send exactly one token after "Bearer".')
   return token
 }
 
-/** Whatever goes wrong with a token is the token's fault: its text reaches deep into libraries. */
+/** Any other error is the token's fault: its text reaches deep into libraries. */
 function problemOf(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error
-  if (error instanceof NoKeysError) return unavailable('Tokens cannot be validated now. Try again.')
+  if (error instanceof NoKeysError) return unavailable('Tokens cannot be validated at the moment. Try again.')
   return invalidToken(error)
 }
 
@@ -120,7 +120,7 @@ const DETAILS: Readonly<Record<string, string>> = {
   FAST_JWT_INACTIVE: 'The token is not valid yet.',
 }
 
-/** Says little to the client, and nothing that it sent; the cause is for the log. */
+/** Tells the client little, and nothing that it sent; the cause goes to the log. */
 function invalidToken(cause: unknown): ProblemError {
   const detail = DETAILS[(cause as { code?: string }).code ?? ''] ?? 'The token is not valid.'
   return unauthorized('invalid_token', detail, cause)

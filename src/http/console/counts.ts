@@ -25,7 +25,7 @@ const window = z
   .enum(COUNT_WINDOW_NAMES, `must be one of ${COUNT_WINDOW_NAMES.join(', ')}`)
   .default('24h' satisfies CountWindow)
 
-/** How many entries there are by time, status, reason and event type. Of no member. */
+/** Entries counted by time, status, reason and event type. No personal data. */
 export function countsRoute(app: App, countEntries: (window: CountWindow) => Promise<LogCounts>): void {
   const counted = share(countEntries, () => performance.now())
   const schema = {

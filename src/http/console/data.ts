@@ -22,8 +22,8 @@ export interface ConsoleData {
 }
 
 /**
- * The data of the console, read-only, for those who may use the administrative views of the public listener: the same
- * tokens, the same scope, and reads of members' data are logged in the same way.
+ * The console's data, read-only, under the rules of the public listener's administrative views: same tokens, same
+ * scope, and reads of personal data are logged in the same way.
  */
 export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logger) {
   return async (app: App): Promise<void> => {

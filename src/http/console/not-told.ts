@@ -30,7 +30,7 @@ const item = z.object({
   because: z.string().nullable(),
 }) satisfies z.ZodType<ExplainedNotTold>
 
-/** The members who were not told, newest first. A page can be short, or empty, and yet not be the last one. */
+/** Members who were not told, newest first. A short or empty page need not be the last one. */
 export function notToldRoute(app: App, listNotTold: ListNotTold): void {
   const schema = {
     querystring: z.strictObject({

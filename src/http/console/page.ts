@@ -4,7 +4,7 @@ import type { App } from '../server/base.ts'
 /** The console's page and what it loads, as `make build` made them. */
 export interface ConsolePage {
   readonly html: string
-  /** By name; a name changes with what the file holds. */
+  /** By name; a name changes with the file's content. */
   readonly assets: ReadonlyMap<string, { readonly type: string; readonly content: Buffer }>
 }
 
@@ -15,7 +15,7 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 }
 
-/** Everything from here alone, nothing inline; a token can be sent nowhere else. */
+/** Everything from this origin only, nothing inline: a token cannot be sent anywhere else. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -38,7 +38,7 @@ export function readConsolePage(folder = FOLDER): ConsolePage {
   }
 }
 
-/** `/console` and its assets: of nobody, for anybody. */
+/** `/console` and its assets: no personal data, no token needed. */
 export function consolePage(app: App, { html, assets }: ConsolePage): void {
   app.addHook('onRequest', async (_, reply) => {
     reply.headers({ 'content-security-policy': CONTENT_SECURITY_POLICY, 'referrer-policy': 'no-referrer' })

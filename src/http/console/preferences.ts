@@ -5,7 +5,7 @@ import { time } from '../request/fields.ts'
 import { copy, params, shown } from '../routes/preferences.ts'
 import type { App } from '../server/base.ts'
 
-/** Reads what a party prefers, and what it preferred. */
+/** Reads a party's preferences and their history. */
 export interface PreferenceReader {
   readonly get: (partyLocator: string) => Promise<StoredPreferences | null>
   /** The newest changes, newest first. */
@@ -27,7 +27,7 @@ const history = z.object({
   isMore: z.boolean(),
 })
 
-/** The preferences of a party and their history. A party that has none is no error here: it is an answer. */
+/** A party's preferences and their history. A party without preferences is not an error here. */
 export function preferencesRoute(app: App, { get, changes }: PreferenceReader): void {
   const schema = { params, response: { 200: history, 400: problemBody, 503: problemBody } }
   app.get('/preferences/:partyLocator', { config: { access: 'admin' }, schema }, async (request) => {

@@ -44,7 +44,7 @@ const item = z.object({
     .nullable(),
 }) satisfies z.ZodType<ShownRejected>
 
-/** Messages that were no event, newest first, each with the first bytes of what it holds. */
+/** Rejected messages, newest first, each with the first bytes of its value. */
 export function rejectedRoute(app: App, listRejected: ListRejected): void {
   const schema = {
     querystring: z.strictObject({

@@ -10,11 +10,11 @@ import { time } from '../request/fields.ts'
 import type { App } from '../server/base.ts'
 import { share } from './share.ts'
 
-/** The rule table that this process decides by. */
+/** The rule table in force in this process. */
 export interface RulesInForce {
   readonly revision: string
   readonly rules: readonly Rule[]
-  /** When a table of this revision last came into force; null where that was not written down. */
+  /** When a table of this revision last came into force; null if that was not recorded. */
   readonly activation: (revision: string) => Promise<{
     readonly activatedAt: string
     readonly gitCommit: string | null
@@ -45,7 +45,7 @@ const shown = z.object({
   rules: z.array(rule),
 }) satisfies z.ZodType<ShownRules>
 
-/** The rule table as it runs now, and how often each of its rules decided. Of no member. */
+/** The rule table in force and how often each rule decided. No personal data. */
 export function rulesRoute(app: App, { revision, rules, activation, hits }: RulesInForce): void {
   const counted = share(hits, () => performance.now())
   const schema = { querystring: z.strictObject({}), response: { 200: shown, 503: problemBody } }

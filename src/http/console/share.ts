@@ -1,9 +1,9 @@
-/** For so long after it came an answer is good enough for whoever asks the same. */
+/** How long a result may be reused. */
 const GOOD_FOR_MS = 5_000
 
 /**
- * Has something that is costly to read be read once for all who ask at the same time or shortly after each other. A
- * failure is shared by those who wait for it, and forgotten.
+ * Shares one costly read between all who ask at the same time or shortly after. A failure is shared by those who wait
+ * for it and then forgotten.
  */
 export function share<Key, Value>(
   read: (key: Key) => Promise<Value>,
@@ -13,7 +13,7 @@ export function share<Key, Value>(
   return (key) => {
     const found = answers.get(key)
     if (found !== undefined && nowMs() < found.untilMs) return found.value
-    // However long it takes, nobody has the same read beside it.
+    // However long it takes, the same read never runs twice at a time.
     const answer = { value: read(key), untilMs: Number.POSITIVE_INFINITY }
     answers.set(key, answer)
     answer.value.then(

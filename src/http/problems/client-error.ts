@@ -7,9 +7,9 @@ const CODES: Readonly<Record<string, ProblemCode>> = {
   HPE_HEADER_OVERFLOW: 'headers-too-large',
 }
 
-/** Answers what is no HTTP request at all, or came too slowly, with a problem, and closes the connection. */
+/** Answers what is not an HTTP request, or arrives too slowly, with a problem, and closes the connection. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  // An answer that has begun cannot be followed by another one.
+  // A response that has begun cannot be followed by another.
   const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null }
   if (socket.writable && error.code !== 'ECONNRESET' && !answer?.headersSent) {
     const code = CODES[error.code ?? ''] ?? 'invalid-request'

@@ -2,20 +2,19 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { type Fault, PROBLEMS, type ProblemCode, ProblemError, sendProblem } from './problem.ts'
 
-/** Faults listed in one answer at most: a URL can hold thousands of unknown parameters. */
+/** Most faults listed in one response: a URL can hold thousands of unknown parameters. */
 const FAULTS_MAX = 20
-/** More than a body of ours has places that can be wrong; only one that is far off has more. */
+/** More than a nearly correct body can have. */
 const BODY_FAULTS_MAX = 250
 const RETRY_AFTER_S = 5
 
 /**
- * Answers any error with a problem. `isUnavailable` tells errors of an outage (the database is down), which pass, from
- * faults of ours, which do not.
+ * Answers any error with a problem. `isUnavailable` tells an outage (the database is down), a 503, from a bug, a 500.
  */
 export function errorHandler(isUnavailable: (error: unknown) => boolean) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const problem = isSlowBody(error, request) ? slowBody(error) : problemOf(error, isUnavailable)
-    // A problem without a cause is an answer, not a failure: a probe of a service that is not ready is no news.
+    // A problem without a cause is a normal response: a failing readiness probe is not worth a log line.
     if (PROBLEMS[problem.code].status >= 500 && problem.cause !== undefined) {
       const level = problem.code === 'internal' ? 'error' : 'warn'
       const { method, routeOptions } = request
@@ -27,19 +26,19 @@ export function errorHandler(isUnavailable: (error: unknown) => boolean) {
   }
 }
 
-/** Answers what the router itself refuses, before there is a route. */
+/** Answers what the router itself refuses, before any route is matched. */
 export function routerErrorHandler(_error: FastifyError, _request: unknown, reply: unknown): void {
   const detail = 'The path is not a valid percent-encoded text.'
   sendProblem(reply as FastifyReply, new ProblemError('invalid-request', { detail }))
 }
 
-/** The handler's time was up before the body was there: it is the client that is slow. */
+/** The handler timed out before the body arrived: the client is slow, not the service. */
 function isSlowBody({ code }: FastifyError, { raw }: FastifyRequest): boolean {
   return code === 'FST_ERR_HANDLER_TIMEOUT' && !raw.complete
 }
 
 function slowBody(cause: FastifyError): ProblemError {
-  // What still comes of the body is no request.
+  // The rest of the body must not be read as the next request.
   return new ProblemError('request-timeout', { cause, headers: { connection: 'close' } })
 }
 
@@ -51,17 +50,17 @@ function problemOf(error: FastifyError, isUnavailable: (error: unknown) => boole
   if (isUnavailable(error) || error.code === 'FST_ERR_HANDLER_TIMEOUT') {
     return unavailable('The database does not answer. Try again.', error)
   }
-  // A status on any other error is another service's, not ours.
+  // The status of any other error comes from another service.
   const status = error.code?.startsWith('FST_') ? error.statusCode : undefined
   return new ProblemError(codeOfStatus(status ?? 500), { cause: error })
 }
 
-/** A problem that passes: the client may try again after a moment. */
+/** A temporary problem: the client may try again after a few seconds. */
 export function unavailable(detail: string, cause?: unknown): ProblemError {
   return new ProblemError('unavailable', { detail, cause, headers: { 'retry-after': String(RETRY_AFTER_S) } })
 }
 
-/** Fastify's own errors carry a status; their texts may repeat what the client sent and stay inside. */
+/** Fastify's errors carry a status; their texts may repeat what the client sent, so they are not shown. */
 function codeOfStatus(status: number): ProblemCode {
   const codes = Object.keys(PROBLEMS) as ProblemCode[]
   const exact = codes.find((code) => PROBLEMS[code].status === status)
@@ -77,7 +76,7 @@ function faultsOf({ validation = [], validationContext }: FastifyError): Fault[]
         inBody ? { detail: message, pointer: `#${path}` } : { detail: message, parameter: path.slice(1) },
       ]
     }
-    const detail = 'is not known here'
+    const detail = 'is not a known name here'
     return params.keys
       .map(String)
       .map((key) =>

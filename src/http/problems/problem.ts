@@ -4,20 +4,20 @@ import { z } from 'zod'
 /** Every kind of error that a client can see; the key is also the code in logs. */
 export const PROBLEMS = {
   'invalid-request': { status: 400, title: 'The request is not valid' },
-  unauthorized: { status: 401, title: 'A valid token is needed' },
+  unauthorized: { status: 401, title: 'A valid token is required' },
   forbidden: { status: 403, title: 'The token does not allow this' },
-  'not-found': { status: 404, title: 'There is nothing here' },
-  'method-not-allowed': { status: 405, title: 'The method is not allowed here' },
+  'not-found': { status: 404, title: 'Not found' },
+  'method-not-allowed': { status: 405, title: 'This method is not allowed here' },
   'request-timeout': { status: 408, title: 'The request took too long to arrive' },
   'body-too-large': { status: 413, title: 'The body is too large' },
   'unsupported-media-type': { status: 415, title: 'The content type is not supported' },
   'headers-too-large': { status: 431, title: 'The headers are too large' },
-  internal: { status: 500, title: 'Something went wrong on our side' },
-  unavailable: { status: 503, title: 'The service cannot answer now' },
+  internal: { status: 500, title: 'Internal server error' },
+  unavailable: { status: 503, title: 'The service is temporarily unavailable' },
 } as const
 export type ProblemCode = keyof typeof PROBLEMS
 
-/** One fault of a request: `parameter` names a parameter of path or query, `pointer` (RFC 6901) a place in the body. */
+/** One fault of a request: `parameter` names a path or query parameter, `pointer` (RFC 6901) a value in the body. */
 const fault = z.object({
   detail: z.string(),
   parameter: z.string().optional(),
@@ -86,7 +86,7 @@ export function sendProblem(reply: FastifyReply, problem: ProblemError): void {
     .code(PROBLEMS[problem.code].status)
     .headers(problem.headers)
     .type('application/problem+json')
-    // Its own serializer, because Fastify's would add a charset, which the media type does not have.
+    // Fastify's serializer would add a charset, which this media type does not have.
     .serializer(JSON.stringify)
     .send(bodyOf(problem))
 }

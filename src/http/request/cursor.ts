@@ -1,11 +1,11 @@
 import { z } from 'zod'
 
-/** Longer ones we have not made: a position is at most 255 characters, each of them six as JSON. */
+/** We make none longer: a position has at most 255 characters, each at most six as JSON. */
 const CURSOR_LENGTH_MAX = 4_096
 
 /**
- * Cursors of one list: the position where a page ended, as opaque text that a client hands back for the next one. `kind`
- * keeps the cursors of different lists apart; `position` is a position as JSON, and refuses what no page can have ended at.
+ * Cursors of one list: where a page ended, as opaque text that a client sends back to get the next page. `kind` keeps
+ * the cursors of different lists apart; `position` validates the JSON, and refuses where no page can have ended.
  */
 export function cursors<Position>(kind: string, position: z.ZodType<Position>) {
   const encode = (value: Position) =>
@@ -21,9 +21,9 @@ export function cursors<Position>(kind: string, position: z.ZodType<Position>) {
     parameter: z
       .string('must be given once')
       .transform(decode)
-      .refine((value) => value !== null, 'must be the nextCursor of an earlier answer')
+      .refine((value) => value !== null, 'must be the nextCursor of an earlier response')
       .meta({
-        description: 'The nextCursor of an earlier answer, and nothing else',
+        description: 'The nextCursor of an earlier response, unchanged',
         pattern: '^[A-Za-z0-9_-]+$',
       })
       .optional(),

@@ -4,26 +4,26 @@ import { IDENTIFIER_LENGTH_MAX } from '../../core/event/event.ts'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: written so that other languages read it in the API document
 const WITHOUT_NUL = /^[^\u0000]*$/
 
-/** Text that PostgreSQL and UTF-8 can hold, from 1 to `lengthMax` UTF-16 code units. */
+/** Text that PostgreSQL and UTF-8 can represent, from 1 to `lengthMax` UTF-16 code units. */
 export function text(lengthMax: number, wrongType = 'must be a string') {
   return z
     .string(wrongType)
     .min(1, 'must not be empty')
     .max(lengthMax, `must have at most ${lengthMax} characters`)
-    .regex(WITHOUT_NUL, 'must not hold NUL')
-    .refine((value) => value.isWellFormed(), 'must not hold lone surrogates')
+    .regex(WITHOUT_NUL, 'must not contain NUL')
+    .refine((value) => value.isWellFormed(), 'must not contain lone surrogates')
 }
 
-/** A query parameter that is given twice comes as a list. */
+/** A query parameter that is given twice arrives as a list. */
 const NOT_ONCE = 'must be given once'
 
-/** A query parameter that holds what can identify an event, its type or its party. */
+/** A query parameter that holds an event id, an event type or a party locator. */
 export const identifier = text(IDENTIFIER_LENGTH_MAX, NOT_ONCE)
 
 const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 200
 
-/** The query parameter for how many entries a page has at most. */
+/** The query parameter for the size of a page. */
 export const limit = z
   .string(NOT_ONCE)
   .transform((digits) => (/^\d{1,3}$/.test(digits) ? Number(digits) : 0))
@@ -47,7 +47,7 @@ export const instant = z
 const INSTANT = z.iso.datetime({ offset: true })
 const DECIMALS = /\.(\d+)/
 
-/** Null for what is no instant, or finer than microseconds, or (in UTC) outside the years 1 to 9999. */
+/** Null unless it is an instant, no finer than microseconds and, in UTC, within the years 1 to 9999. */
 function timeOf(value: string): string | null {
   if (!INSTANT.safeParse(value).success) return null
   const decimals = DECIMALS.exec(value)?.[1] ?? ''

@@ -3,8 +3,8 @@ import { ProblemError } from '../problems/problem.ts'
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * The value of a JSON text in UTF-8; throws a problem for anything else. Unlike Fastify's own parser it takes
- * `__proto__` for a name like any other, which it is as long as the value is not merged into another one.
+ * Parses JSON in UTF-8; throws a problem for anything else. Unlike Fastify's own parser it accepts `__proto__` as a
+ * name, which is safe as long as the value is not merged into another object.
  */
 export function parseJson(body: Buffer): unknown {
   try {

@@ -8,7 +8,7 @@ import type { App } from '../server/base.ts'
  * body unchanged, byte by byte, if it is JSON, whatever its content type says. Neither stores or reads anything.
  */
 export async function preferencesPlaceholderRoutes(app: App): Promise<void> {
-  // Without a content type every body goes to the parser below; a malformed one would be a 415 before any parser.
+  // Without a content type every body reaches the parser below; a malformed type would be a 415 before it.
   app.addHook('onRequest', async (request) => {
     delete request.headers['content-type']
   })
@@ -26,7 +26,7 @@ export async function preferencesPlaceholderRoutes(app: App): Promise<void> {
   const schema = { body: z.unknown(), response: { 200: z.unknown() } }
   app.put('/preferences', { config: { access: 'token' }, schema }, async (request, reply) => {
     if (!Buffer.isBuffer(request.body)) {
-      throw new ProblemError('invalid-request', { detail: 'There is no body; send JSON.' })
+      throw new ProblemError('invalid-request', { detail: 'The body is missing; send JSON.' })
     }
     return reply.type('application/json; charset=utf-8').send(request.body)
   })

@@ -25,12 +25,12 @@ export interface PreferencesStore {
   ) => Promise<StoredPreferences>
 }
 
-/** RFC 5321: 64 for the name, one for the @, 255 for the domain. */
+/** RFC 5321: 64 for the local part, one for the @, 255 for the domain. */
 const EMAIL_LENGTH_MAX = 320
 const PHONE_LENGTH_MAX = 64
 const OPTED_OUT_COUNT_MAX = 200
 
-/** The parameter of a path that is a party. */
+/** The path parameter that names a party. */
 export const params = z.object({
   partyLocator: z
     .string()
@@ -66,8 +66,8 @@ export const shown = z.object({
 const cursor = cursors('preferences', z.string().regex(/^[^\0]*$/))
 
 /**
- * What parties prefer: one party's, to read and to replace as a whole, and the administrative list of all. `list` is
- * no party here: its path is the list's.
+ * Preferences: one party's, to read and to replace as a whole, and the administrative list of all. `list` cannot be a
+ * party locator here: the path is the list's.
  */
 export async function preferencesRoutes(app: App, preferences: PreferencesStore): Promise<void> {
   app.removeAllContentTypeParsers()
@@ -108,7 +108,7 @@ export async function preferencesRoutes(app: App, preferences: PreferencesStore)
   )
 }
 
-/** The serializer's types know no readonly lists. */
+/** The serializer's types do not accept readonly arrays. */
 export function copy<Preferences extends StoredPreferences>(preferences: Preferences) {
   return { ...preferences, optedOutEvents: [...preferences.optedOutEvents] }
 }

@@ -23,21 +23,21 @@ export type App = FastifyInstance<
 >
 
 const HEADER_BYTES_MAX = 16 * 1024
-/** What Node refuses by itself. A token that is too long stays below it: authentication answers, or ignores it. */
+/** Node's own limit. A token that is too long stays below it, so that authentication can answer. */
 const RAW_HEADER_BYTES_MAX = 128 * 1024
 const BODY_BYTES_MAX = 64 * 1024
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 15_000
-/** How often Node looks for requests over these two; its default, 30 s, would be the time-out in effect. */
+/** How often Node checks these two time-outs; its default, 30 s, would be the effective time-out. */
 const TIMEOUT_CHECK_MS = 2_000
-/** A little longer than the 60 s of common load balancers, so that it is they who close. */
+/** A little longer than the 60 s of common load balancers, so that they close first. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000
 const SOCKET_IDLE_TIMEOUT_MS = 30_000
 const HANDLER_TIMEOUT_MS = 10_000
 
 /**
- * An app without routes, with what every listener of ours has: bounds on all that a client sends and on how long it
- * may take, problems for errors, and one line in the log for each request. `isUnavailable`: see `errorHandler`.
+ * An app without routes, with what both listeners share: limits on the size and duration of a request, problems for
+ * errors, and one log line for each request. `isUnavailable`: see `errorHandler`.
  */
 export function createBase(log: Logger, isUnavailable: (error: unknown) => boolean): App {
   const app: App = fastify({
@@ -47,7 +47,7 @@ export function createBase(log: Logger, isUnavailable: (error: unknown) => boole
       maxHeaderSize: RAW_HEADER_BYTES_MAX,
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-      // Refused below, since Node's own answer is empty.
+      // Refused below: Node's own response has no body.
       requireHostHeader: false,
     },
     bodyLimit: BODY_BYTES_MAX,
@@ -56,15 +56,15 @@ export function createBase(log: Logger, isUnavailable: (error: unknown) => boole
     connectionTimeout: SOCKET_IDLE_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     forceCloseConnections: 'idle',
-    // What is under way when told to stop is still answered.
+    // Requests under way at a stop are still answered.
     return503OnClosing: false,
-    // A path is bounded by the header limit; a long locator is unknown, not an error of its own.
+    // The header limit bounds the path: a long locator is simply not found.
     routerOptions: { maxParamLength: HEADER_BYTES_MAX },
     frameworkErrors: routerErrorHandler,
     clientErrorHandler: answerClientError,
   }).withTypeProvider<ZodTypeProvider>()
 
-  // An unknown `Expect` would be an empty 417 of Node's; it may be ignored (RFC 9110, 10.1.1).
+  // Node would answer an unknown `Expect` with an empty 417; it may be ignored (RFC 9110, 10.1.1).
   app.server.on('checkExpectation', app.routing)
 
   app.setValidatorCompiler(validatorCompiler)
@@ -80,13 +80,13 @@ export function createBase(log: Logger, isUnavailable: (error: unknown) => boole
     }
     if (request.is404) throw new ProblemError('not-found')
   })
-  // The parser of queries keeps what it cannot decode as it came: a filter for another value than was meant.
+  // The query parser keeps what it cannot decode: that would filter by a value that nobody meant.
   app.addHook('preValidation', async ({ originalUrl, routeOptions }) => {
     if (routeOptions.schema?.querystring !== undefined && !isPercentEncoded(originalUrl)) {
       throw new ProblemError('invalid-request', { detail: 'The query is not a valid percent-encoded text.' })
     }
   })
-  // The route's pattern, not its path and query: those name people.
+  // The route's pattern only: paths and queries identify people.
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions } = request
     request.log.debug(
@@ -97,7 +97,7 @@ export function createBase(log: Logger, isUnavailable: (error: unknown) => boole
   return app
 }
 
-/** The size of a request's target and headers, without its token. */
+/** The size of the request target and the headers, without the token. */
 function headerBytes({ url = '', rawHeaders, headers: { authorization = '' } }: IncomingMessage): number {
   return rawHeaders.reduce((bytes, { length }) => bytes + length, url.length - authorization.length)
 }
@@ -111,7 +111,7 @@ function isPercentEncoded(url: string): boolean {
   }
 }
 
-/** Node keeps the first of two and drops the other one silently (RFC 9112, 3.2, wants a 400). */
+/** Of two Host headers Node silently drops the second (RFC 9112, 3.2, asks for a 400). */
 function hostCount({ rawHeaders }: IncomingMessage): number {
   return rawHeaders.filter((name, i) => i % 2 === 0 && /^host$/i.test(name)).length
 }

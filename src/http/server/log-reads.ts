@@ -4,8 +4,8 @@ import type { App } from './base.ts'
 const PAGING: readonly string[] = ['limit', 'cursor']
 
 /**
- * Has every read behind a token logged at level info: whose token, the route's pattern, by which filters, and how many
- * rows were shown. Never a value: those name people. Refused requests read nothing.
+ * Logs every read behind a token at level info: the token's subject, the route's pattern, the names of the filters and
+ * the number of rows returned. Never a value: those identify people. Refused requests read nothing.
  */
 export function logReads(app: App): void {
   app.addHook('preSerialization', async (request, reply, payload) => {
@@ -14,7 +14,7 @@ export function logReads(app: App): void {
     if (request.is404 || config.access === 'open' || !isRead) return payload
     const filters = Object.keys(request.query as object).filter((name) => !PAGING.includes(name))
     const rowCount = reply.statusCode === 404 ? 0 : rowCountOf(payload)
-    // Not `subject`: that is the key of a message's, which is censored.
+    // Not `subject`: the log redacts that key, a message's subject.
     request.log.info({ tokenSubject: subjectOf(request), route, filters, rowCount }, 'read')
     return payload
   })

@@ -2,8 +2,8 @@ import { ProblemError } from '../problems/problem.ts'
 import type { App } from './base.ts'
 
 /**
- * Makes known paths answer 405, with `Allow`, to the methods that they do not have; Fastify itself would answer 404.
- * Watches the routes that are added to `app` from now on; register the plugin it returns after the last of them.
+ * Answers a method that a known path lacks with 405 and `Allow`; Fastify itself would answer 404. Watches the routes
+ * added to `app` from now on; register the returned plugin after the last of them.
  */
 export function otherMethods(app: App): (scope: App) => Promise<void> {
   const methodsByPath = new Map<string, Set<string>>()
@@ -20,7 +20,7 @@ export function otherMethods(app: App): (scope: App) => Promise<void> {
       const refuse = async () => {
         throw new ProblemError('method-not-allowed', { headers: { allow } })
       }
-      // In a hook, because a body is not worth a look.
+      // In a hook, so that no body is parsed.
       scope.route({
         method,
         url,

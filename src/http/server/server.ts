@@ -13,13 +13,13 @@ export interface Http {
   /** Rejects with an error that names the address and the remedy. */
   listen: () => Promise<{ url: string }>
   /**
-   * Stops accepting, closes idle connections at once, lets requests under way finish, and cuts off those that have not
+   * Stops accepting, closes idle connections at once, lets requests under way finish, and cuts off what is left
    * after `graceMs`.
    */
   close: (graceMs?: number) => Promise<void>
 }
 
-/** The public HTTP server, and the document of its routes. */
+/** The public HTTP server and the OpenAPI document of its routes. */
 export function createHttp({
   host,
   port,
@@ -38,7 +38,7 @@ export function createManagement({ host, port, ...dependencies }: Address & Mana
   return serverOf(buildManagement(dependencies), { host, port }, 'MANAGEMENT_')
 }
 
-/** `prefix` is that of the variables that the address comes from. */
+/** `prefix`: of the variables that set the address. */
 function serverOf(app: App, { host, port }: Address, prefix: string): Http {
   const unused = new Set<Socket>()
   app.server.on('connection', (socket: Socket) => {
@@ -83,7 +83,7 @@ function listenError(error: unknown, { host, port }: Address, prefix: string): E
   )
 }
 
-/** An address that this machine can open, also where the server listens on all of them. */
+/** A URL that works on this machine, also where the server listens on all addresses. */
 function urlOf(address: ReturnType<Socket['address']> | string | null): string {
   if (address === null || typeof address === 'string' || !('port' in address))
     throw new Error('not listening')

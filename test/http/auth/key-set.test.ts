@@ -110,7 +110,7 @@ t.test('known keys go on while the provider is down, and it is asked no more oft
   for (let i = 0; i < 50; i++) t.equal(await unknown(i), null)
   t.not(await known(), null)
   t.equal(idp.keySetRequestCount() - before, 1)
-  t.match(logged.at(-1), /status 500.*the known keys go on/)
+  t.match(logged.at(-1), /status 500.*the known keys stay valid/)
 })
 
 t.test('without any keys it says so, asks again after a pause, and recovers', async (t) => {
@@ -119,7 +119,7 @@ t.test('without any keys it says so, asks again after a pause, and recovers', as
   await t.rejects(known(), NoKeysError)
   await t.rejects(known(), NoKeysError)
   t.equal(idp.keySetRequestCount(), 1)
-  t.match(logged.at(-1), /requests that need a token are answered 503/)
+  t.match(logged.at(-1), /requests that need a token get a 503/)
   idp.be('up')
   clock.nowMs += 6_000
   t.not(await known(), null)
@@ -219,5 +219,5 @@ t.test('requests are answered 503, and open routes as ever, while no key could b
   t.match(response.headers['retry-after'], /^\d+$/)
   t.equal((await app.inject('/log/list')).statusCode, 401, 'no token needs no key')
   t.equal((await app.inject('/healthz')).statusCode, 200)
-  t.match(logged.join(''), 'requests that need a token are answered 503')
+  t.match(logged.join(''), 'requests that need a token get a 503')
 })

@@ -141,7 +141,7 @@ for (const [what, make] of Object.entries(BAD_TOKENS)) {
     const { detail, ...rest } = response.json()
     t.same(rest, {
       type: 'urn:problem-type:notifications-service:unauthorized',
-      title: 'A valid token is needed',
+      title: 'A valid token is required',
       status: 401,
     })
     t.match(detail, /^The token (is not valid|is not valid yet|has expired)\.$/)

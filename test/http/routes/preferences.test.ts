@@ -125,7 +125,7 @@ t.test('__proto__ is an unknown field like any other', async (t) => {
     payload: '{"__proto__":{"email":"x"}}',
   })
   t.equal(response.statusCode, 400)
-  t.same(response.json().errors, [{ detail: 'is not known here', pointer: '#/__proto__' }])
+  t.same(response.json().errors, [{ detail: 'is not a known name here', pointer: '#/__proto__' }])
 })
 
 const JSON_TYPE = 'application/json'
