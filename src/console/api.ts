@@ -1,6 +1,6 @@
 import { searchOf } from './route.ts'
 
-/** A request that was not answered as it should: why, in words. `status` is 0 where there was no answer at all. */
+/** A request that failed, with the reason in words. `status` is 0 when there was no response at all. */
 export class RequestError extends Error {
   readonly status: number
 
@@ -14,14 +14,14 @@ export type Query = Readonly<Record<string, string | undefined>>
 
 const TOKEN = 'notifications-token'
 
-/** The token that requests carry; kept for this tab alone, and no longer than it is open. */
+/** The token that requests carry, kept in this tab until it is closed. */
 export const token = {
   get: () => sessionStorage.getItem(TOKEN),
   set: (value: string) => sessionStorage.setItem(TOKEN, value),
   clear: () => sessionStorage.removeItem(TOKEN),
 }
 
-/** Reads data of the console. Rejects with a RequestError, or with an AbortError where `signal` says so. */
+/** Reads console data. Rejects with a RequestError, or with an AbortError once `signal` is aborted. */
 export async function read<Data>(path: readonly string[], query: Query, signal: AbortSignal): Promise<Data> {
   const search = searchOf(query)
   const url = `console/data/${path.map(encodeURIComponent).join('/')}${search === '' ? '' : `?${search}`}`
@@ -33,18 +33,18 @@ export async function read<Data>(path: readonly string[], query: Query, signal: 
     signal,
   }).catch((error: unknown) => {
     if (signal.aborted) throw error
-    throw new RequestError(0, 'The service does not answer.')
+    throw new RequestError(0, 'The service did not respond.')
   })
   if (!response.ok) {
-    const isUnasked = response.status === 401 && held === null
-    throw new RequestError(response.status, isUnasked ? TOKEN_WANTED : await problemOf(response))
+    const isTokenMissing = response.status === 401 && held === null
+    throw new RequestError(response.status, isTokenMissing ? TOKEN_REQUIRED : await problemOf(response))
   }
   return response.json().catch(() => {
-    throw new RequestError(response.status, 'The answer cannot be read.')
+    throw new RequestError(response.status, 'The response is not valid JSON.')
   })
 }
 
-const TOKEN_WANTED = 'This service shows data of members to administrators only.'
+const TOKEN_REQUIRED = 'Only administrators may see member data: a token is required.'
 
 /** The words of an RFC 9457 problem. */
 async function problemOf(response: Response): Promise<string> {

@@ -16,12 +16,12 @@ const VIEWS = [
   { path: [], name: 'Overview' },
   { path: ['not-told'], name: 'Not told' },
   { path: ['log'], name: 'Log' },
-  { path: ['parties'], name: 'Parties' },
+  { path: ['parties'], name: 'Members' },
   { path: ['rejected'], name: 'Rejected' },
   { path: ['rules'], name: 'Rules' },
 ]
 
-/** The console: where to go, and the view where one is. */
+/** The console: navigation and the current view. */
 export function App() {
   const route = useVisit()
   const [why, setWhy] = useState<string | null>(null)
@@ -31,12 +31,12 @@ export function App() {
   }, [])
   const forget = () => {
     token.clear()
-    setWhy('The token is forgotten.')
+    setWhy('The token was removed from this tab.')
   }
   return (
     <>
       <button type="button" class="skip" onClick={skip}>
-        Skip to the content
+        Skip to content
       </button>
       <header class="top">
         <a class="brand" href={hrefOf([])}>
@@ -51,7 +51,7 @@ export function App() {
         </nav>
         {token.get() !== null && (
           <button type="button" class="quiet" onClick={forget}>
-            Forget token
+            Remove token
           </button>
         )}
       </header>
@@ -66,8 +66,7 @@ export function App() {
       </main>
       <footer>
         <p>
-          Times are those of {Intl.DateTimeFormat().resolvedOptions().timeZone}. Point at one to see it in
-          UTC.
+          Times are in {Intl.DateTimeFormat().resolvedOptions().timeZone}. Hover over a time to see it in UTC.
         </p>
       </footer>
     </>
@@ -90,7 +89,7 @@ function View(route: Visit) {
     case 'rules':
       return <RulesView />
     default:
-      return <Title name="There is nothing here" />
+      return <Title name="Page not found" />
   }
 }
 
@@ -107,7 +106,7 @@ function useVisit(): Visit {
   return route
 }
 
-/** By no link: the address says which view one is in. */
+/** A button, not a link: the fragment of the address names the view. */
 function skip(): void {
   document.getElementById('main')?.focus()
 }

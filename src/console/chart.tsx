@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import UPlot from 'uplot'
-import { type Dimension, REST, type Table } from './series.ts'
+import { colourOf, type Dimension, type Table } from './series.ts'
 import { counted, markName, numberOf, stepName, visible } from './text.ts'
 
 const HEIGHT_PX = 260
 
-/** Entries over time as stacked bars; what is under the pointer is said below. The table beside it has the same. */
+/** Entries over time as stacked bars, with the counts under the pointer below. A table shows the same numbers. */
 export function Chart({ table, stepS, dimension }: { table: Table; stepS: number; dimension: Dimension }) {
   const container = useRef<HTMLDivElement>(null)
   const [at, setAt] = useState<number | null>(null)
@@ -30,10 +30,10 @@ export function Chart({ table, stepS, dimension }: { table: Table; stepS: number
         ref={container}
         class="chart"
         role="img"
-        aria-label={`Bar chart over time, ${counted(table.startsS.length, 'step', 'steps')}: ${names.join(', ')}`}
+        aria-label={`Bar chart over time, ${counted(table.startsS.length, 'interval', 'intervals')}: ${names.join(', ')}`}
       />
       <p class="readout" aria-hidden="true">
-        {at === null ? 'Point at a bar to see its numbers.' : readout(table, stepS, at)}
+        {at === null ? 'Hover over a bar to see its counts.' : readout(table, stepS, at)}
       </p>
     </>
   )
@@ -49,8 +49,8 @@ function readout({ startsS, series }: Table, stepS: number, at: number): string 
 }
 
 /**
- * Each series on top of those before it, the topmost first: it is drawn first, and covered by the others. What is not
- * there is not drawn: it would shine through at the edges of what covers it.
+ * Stacks each series on those before it. The topmost comes first: it is drawn first, and the others cover it. Empty
+ * bars are not drawn: they would show through at the edges of the bars that cover them.
  */
 function stacked({ startsS, series }: Table): UPlot.AlignedData {
   const sums = startsS.map(() => 0)
@@ -81,8 +81,7 @@ function optionsOf(
   }
   const bars = UPlot.paths.bars?.({ size: [0.9, 40], align: 1 })
   const drawn = series.map(({ name }, i) => {
-    const key = dimension === 'status' ? name.toLowerCase() : name === REST ? 'rest' : String(i)
-    const fill = colour(`series-${key}`)
+    const fill = colour(colourOf(dimension, name, i))
     return {
       label: name,
       fill,
@@ -114,7 +113,7 @@ function optionsOf(
   }
 }
 
-/** The place of the step whose bar is under the pointer; null where there is none. */
+/** The index of the step under the pointer; null if there is none. */
 function stepUnder(
   { cursor: { left = -1 }, data: [startsS], posToVal }: UPlot,
   stepS: number,
@@ -123,7 +122,7 @@ function stepUnder(
   return left < 0 || at < 0 || at >= startsS.length ? null : at
 }
 
-/** There are no halves of entries. */
+/** Counts are whole numbers. */
 const WHOLE = [1, 2, 5]
   .flatMap((digit) => Array.from({ length: 8 }, (_, i) => digit * 10 ** i))
   .sort((a, b) => a - b)

@@ -1,15 +1,17 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { hrefOf } from './route.ts'
+import { go } from './session.ts'
 import { counted, formTimeOf, localTime, visible } from './text.ts'
 import type { Loaded, Pages } from './use-data.ts'
 
-/** Text that came from outside: nothing in it is hidden, and its direction ends with it. */
+/** Text from outside: invisible characters are shown, and its direction does not leak into the page. */
 export function Value({ of, mono }: { of: string | null | undefined; mono?: boolean }) {
   if (of === null || of === undefined || of === '') return <Nothing />
   return <bdi class={mono ? 'mono' : undefined}>{visible(of)}</bdi>
 }
 
-/** Where there is no value. */
+/** Stands for a missing value. */
 export function Nothing() {
   return (
     <>
@@ -21,7 +23,7 @@ export function Nothing() {
   )
 }
 
-/** A moment in the zone of whoever looks; in UTC when pointed at. */
+/** A time in the viewer's time zone, and in UTC on hover. */
 export function Time({ of }: { of: string | null }) {
   if (of === null) return <Nothing />
   return (
@@ -31,12 +33,12 @@ export function Time({ of }: { of: string | null }) {
   )
 }
 
-/** A status or an outcome: in words, and in a colour. */
+/** A status or an outcome, with its colour. */
 export function Badge({ of }: { of: string }) {
   return <span class={`badge badge-${of.toLowerCase()}`}>{of}</span>
 }
 
-/** The title of a view; it takes the focus when one comes from another view. */
+/** The title of a view; it takes the focus after navigation. */
 export function Title({ children, name }: { children?: ComponentChildren; name: string }) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
@@ -49,23 +51,25 @@ export function Title({ children, name }: { children?: ComponentChildren; name: 
     </h1>
   )
 }
-/** Not yet where the page has just been opened: the focus is the browser's then. */
+/** False until the first navigation: on page load the browser sets the focus. */
 Title.hasNavigated = false
 
-/** What went wrong, for everyone to notice. */
-export function Problem({ of }: { of: string | null }) {
+/** What went wrong, announced to screen readers. */
+export function Problem({ of, title }: { of: string | null; title?: string }) {
   return (
     <div role="alert">
       {of !== null && (
         <p class="notice notice-bad">
-          <strong>That did not work.</strong> {visible(of)}
+          {title !== undefined && <strong>{title}</strong>} {visible(of)}
         </p>
       )}
     </div>
   )
 }
 
-/** A table that can be scrolled sideways where the screen is narrow. */
+export const NOT_LOADED = 'Could not load this page.'
+
+/** A table that scrolls sideways on a narrow screen. */
 export function Table({
   label,
   head,
@@ -76,7 +80,7 @@ export function Table({
   children: ComponentChildren
 }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be within reach of the keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard
     <section class="table" aria-label={label} tabIndex={0}>
       <table>
         <thead>
@@ -94,16 +98,16 @@ export function Table({
   )
 }
 
-/** Under a list: how much of it is shown, and the way to the rest. */
+/** Below a list: how many items are shown, and a button for more. */
 export function More<Item>({ pages, one, many }: { pages: Pages<Item>; one: string; many: string }) {
   const count = pages.data?.length ?? 0
+  const found = count === 0 ? `No ${many} found` : counted(count, one, many)
   return (
     <div class="more">
       <p role="status">
         {pages.isLoading
-          ? 'Loading …'
-          : pages.problem === null &&
-            `${counted(count, one, many)}${pages.more === null ? '' : ', and more'}`}
+          ? 'Loading…'
+          : pages.problem === null && `${found}${pages.more === null ? '' : ', more available'}`}
       </p>
       {pages.more !== null && (
         <button type="button" onClick={pages.more}>
@@ -114,21 +118,21 @@ export function More<Item>({ pages, one, many }: { pages: Pages<Item>; one: stri
   )
 }
 
-/** Says that something is on its way, or what is the matter. */
+/** Says that data is loading, or why it could not be loaded. */
 export function State({ of: { data, problem, isLoading } }: { of: Loaded<unknown> }) {
   return (
     <>
-      <Problem of={problem} />
+      <Problem of={problem} title={NOT_LOADED} />
       {isLoading && data === null && (
         <p class="faint" role="status">
-          Loading …
+          Loading…
         </p>
       )}
     </>
   )
 }
 
-/** What is filled in, under its name. */
+/** A form field with its label. */
 function Labelled({ label, id, children }: { label: string; id: string; children: ComponentChildren }) {
   return (
     <div class="field">
@@ -145,7 +149,7 @@ interface FieldProps {
 }
 const PLAIN = { autocomplete: 'off', spellcheck: false } as const
 
-/** A field for text, as long as identifiers are. */
+/** A text field for an identifier. */
 export function Field({ label, name, value, hint }: FieldProps & { hint?: string }) {
   const id = `field-${name}`
   return (
@@ -155,7 +159,7 @@ export function Field({ label, name, value, hint }: FieldProps & { hint?: string
   )
 }
 
-/** A field for what nobody should read over a shoulder. */
+/** A field whose content is masked. */
 export function SecretField({ label, name }: FieldProps) {
   const id = `field-${name}`
   return (
@@ -165,7 +169,7 @@ export function SecretField({ label, name }: FieldProps) {
   )
 }
 
-/** A field for a date and a time, in the zone of whoever looks. */
+/** A date-and-time field in the viewer's time zone. */
 export function TimeField({ label, name, value }: FieldProps) {
   const id = `field-${name}`
   return (
@@ -175,7 +179,7 @@ export function TimeField({ label, name, value }: FieldProps) {
   )
 }
 
-/** A choice of a form; the blank one, unless there is none (null), means any. */
+/** A drop-down; its blank option, absent if `any` is null, means any value. */
 export function Choice({
   label,
   name,
@@ -204,7 +208,46 @@ export function Choice({
   )
 }
 
-/** The fields of a form as they are filled in, trimmed. */
+/** The search form of a list: its fields, and the buttons that apply and clear them. */
+export function Filters({
+  view,
+  values,
+  hrefFor = (filled) => hrefOf([view], filled),
+  children,
+}: {
+  view: string
+  values: Readonly<Record<string, string | undefined>>
+  hrefFor?: (filled: Record<string, string>) => string
+  children: ComponentChildren
+}) {
+  return (
+    <search>
+      <form class="filters" onSubmit={(event) => go(hrefFor(filledIn(event)))} key={JSON.stringify(values)}>
+        {children}
+        <div class="actions">
+          <button type="submit" class="primary">
+            Search
+          </button>
+          <a class="button" href={hrefOf([view])}>
+            Clear
+          </a>
+        </div>
+      </form>
+    </search>
+  )
+}
+
+/** One line of a list of facts. */
+export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+/** The values of a form, trimmed. */
 export function filledIn(event: SubmitEvent): Record<string, string> {
   event.preventDefault()
   const form = new FormData(event.currentTarget as HTMLFormElement)

@@ -1,11 +1,11 @@
-/** What stands behind the # of the address: a path, and what it is asked with. It is never sent to a server. */
+/** The fragment of the address: a path and a query. The browser never sends it to a server. */
 export interface Route {
-  /** Decoded, without the slashes in between: `['log', 'NTF-…']`. */
+  /** Decoded segments, such as `['log', 'NTF-…']`. */
   readonly path: readonly string[]
   readonly query: Readonly<Record<string, string>>
 }
 
-/** Reads the fragment of an address; what cannot be read leads to the start. */
+/** Parses the fragment of an address; a malformed one leads to the overview. */
 export function routeOf(hash: string): Route {
   const [path = '', query = ''] = split(hash.replace(/^#\/?/, ''), '?')
   try {
@@ -18,7 +18,7 @@ export function routeOf(hash: string): Route {
   }
 }
 
-/** The address of a view; blank values are left out. */
+/** The address of a view, without blank values. */
 export function hrefOf(
   path: readonly string[],
   query: Readonly<Record<string, string | undefined>> = {},
@@ -27,7 +27,7 @@ export function hrefOf(
   return `#/${path.map(encodeURIComponent).join('/')}${search === '' ? '' : `?${search}`}`
 }
 
-/** Parameters as a URL has them, without those that are blank. */
+/** A query string without blank parameters. */
 export function searchOf(query: Readonly<Record<string, string | undefined>>): string {
   const given = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]))
   return new URLSearchParams(given).toString()

@@ -1,11 +1,11 @@
 import { STATUSES } from '../core/log/entry.ts'
 import { type LogCount, type LogCounts, OTHER } from '../core/log/log-counts.ts'
 
-/** What entries are told apart by. */
+/** What entries can be grouped by. */
 export const DIMENSIONS = ['status', 'reason', 'eventType'] as const
 export type Dimension = (typeof DIMENSIONS)[number]
 
-/** Entries that are alike in one dimension: how many there are in each step, and in all. */
+/** Entries that share a value of the dimension: their count per step and in total. */
 export interface Series {
   readonly name: string
   readonly counts: readonly number[]
@@ -13,13 +13,13 @@ export interface Series {
 }
 
 export interface Table {
-  /** Seconds since 1970 at which the steps begin, all of them, also those without an entry. */
+  /** The start of every step in seconds since 1970, including steps without entries. */
   readonly startsS: readonly number[]
   readonly series: readonly Series[]
   readonly total: number
 }
 
-/** Counts as a table over time. Statuses keep their order, all else is the most frequent first and the rest last. */
+/** Counts as a table over time. Statuses keep their order; other series are sorted by total, with the rest last. */
 export function tableOf({ fromS, toS, stepS, counts }: LogCounts, dimension: Dimension): Table {
   const firstS = Math.floor(fromS / stepS) * stepS
   const startsS = Array.from({ length: Math.floor((toS - firstS) / stepS) + 1 }, (_, i) => firstS + i * stepS)
@@ -39,9 +39,15 @@ export function tableOf({ fromS, toS, stepS, counts }: LogCounts, dimension: Dim
   return { startsS, series, total: sum(series.map(({ total }) => total)) }
 }
 
-export const REST = 'all others'
+export const REST = 'other'
 
-/** Null: it has none, as an entry that was sent has no reason. */
+/** The name of the CSS variable that holds the colour of the series at this index. */
+export function colourOf(dimension: Dimension, name: string, index: number): string {
+  if (dimension === 'status') return `series-${name.toLowerCase()}`
+  return name === REST ? 'series-rest' : `series-${index}`
+}
+
+/** Null where the entry has no value: a sent entry has no reason. */
 function nameOf(count: LogCount, dimension: Dimension): string | null {
   const name = count[dimension]
   return name === OTHER ? REST : name

@@ -2,15 +2,15 @@ import { createContext } from 'preact'
 import type { RequestError } from './api.ts'
 import type { Route } from './route.ts'
 
-/** What a view says where the service refuses the token: the form for one takes its place, and says why. */
+/** Called by a view when the service refuses the token: the token form replaces the view and shows the reason. */
 export const Refused = createContext<(error: RequestError) => void>(() => {})
 
-/** Where one is, and how often one has gone somewhere, be it to the same place. */
+/** The current route; `visit` counts navigations, including those to the same place. */
 export interface Visit extends Route {
   readonly visit: number
 }
 
-/** Goes to a view. To be where one goes already is a visit, too: one wants to see what is new. */
+/** Navigates to a view. Navigating to the current view reloads its data. */
 export function go(href: string): void {
   if (location.hash === href) dispatchEvent(new HashChangeEvent('hashchange'))
   else location.hash = href

@@ -1,7 +1,7 @@
-/** What steers the direction of text or cannot be seen; line breaks and tabs do no harm. */
+/** Characters that are invisible or change the direction of text. */
 const HIDDEN = /[\p{Cc}\u061C\u200B\u200E\u200F\u202A-\u202E\u2060-\u2069\uFEFF]/gu
 
-/** Text of members with what would hide or reorder it made visible: a right-to-left override becomes `[U+202E]`. */
+/** Makes characters visible that would hide or reorder text: a right-to-left override becomes `[U+202E]`. */
 export function visible(text: string): string {
   return text.replace(HIDDEN, (character) =>
     /[\n\t]/.test(character)
@@ -10,13 +10,13 @@ export function visible(text: string): string {
   )
 }
 
-/** A time in the zone of whoever looks, such as `2026-01-31 12:00:00`. */
+/** A time in the viewer's time zone, such as `2026-01-31 12:00:00`. */
 export function localTime(iso: string): string {
   const date = new Date(iso)
   return Number.isNaN(date.getTime()) ? iso : `${dayOf(date)} ${clockOf(date)}`
 }
 
-/** A moment given in seconds since 1970, as short as the length of a step allows. */
+/** The start of a step (seconds since 1970), as short as the length of the step allows. */
 export function stepName(startS: number, stepS: number): string {
   const date = new Date(startS * 1_000)
   const clock = clockOf(date)
@@ -24,7 +24,7 @@ export function stepName(startS: number, stepS: number): string {
   return stepS < 3_600 ? clock.slice(0, 5) : `${dayOf(date)} ${clock.slice(0, 5)}`
 }
 
-/** A moment on an axis whose marks are so far apart: the day where it begins, else the time of the day. */
+/** A label on the time axis: the date at midnight or when marks are a day apart, else the time. */
 export function markName(atS: number, apartS: number): string {
   const date = new Date(atS * 1_000)
   const clock = clockOf(date).slice(0, apartS < 60 ? 8 : 5)
@@ -43,13 +43,13 @@ function two(number: number): string {
   return String(number).padStart(2, '0')
 }
 
-/** An instant for a query, from what a form of date and time holds; blank for what is none. */
+/** The instant of a date-and-time field, for a query; blank if the field holds none. */
 export function instantOf(local: string): string {
   const date = new Date(local)
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }
 
-/** What a form of date and time shows for an instant. */
+/** The value of a date-and-time field for an instant. */
 export function formTimeOf(iso: string | undefined): string {
   const date = new Date(iso ?? '')
   return Number.isNaN(date.getTime()) ? '' : `${dayOf(date)}T${clockOf(date)}`
@@ -57,7 +57,7 @@ export function formTimeOf(iso: string | undefined): string {
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
-/** The first bytes of a message: as text where they are text, else as hexadecimal digits. `begin` is base64. */
+/** The first bytes of a message: as text if they are UTF-8, else in hexadecimal. `begin` is base64. */
 export function beginOf(begin: string, byteCount: number): string {
   const bytes = Uint8Array.from(atob(begin), (character) => character.charCodeAt(0))
   const isCut = bytes.length < byteCount
@@ -65,10 +65,10 @@ export function beginOf(begin: string, byteCount: number): string {
   return `${textOf(bytes, isCut ? UTF8_BYTES_MAX : 1) ?? [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join(' ')}${more}`
 }
 
-/** A character has at most so many bytes. */
+/** The longest UTF-8 character. */
 const UTF8_BYTES_MAX = 4
 
-/** Null where they are no text, without a character at the end that lacks some of its bytes. */
+/** Null if the bytes are not UTF-8; a character cut off at the end is dropped. */
 function textOf(bytes: Uint8Array, cutMax: number): string | null {
   for (let cut = 0; cut < cutMax; cut++) {
     try {
@@ -78,12 +78,12 @@ function textOf(bytes: Uint8Array, cutMax: number): string | null {
   return null
 }
 
-/** A number with its thousands apart, and the thing that is counted. */
+/** A number with thousands separators, and its noun. */
 export function counted(count: number, one: string, many: string): string {
   return `${numberOf(count)} ${count === 1 ? one : many}`
 }
 
-/** A number with its thousands apart. */
+/** A number with thousands separators. */
 export function numberOf(count: number): string {
   return count.toLocaleString('en')
 }

@@ -3,16 +3,16 @@ import type { Page } from '../core/console/shown.ts'
 import { type Query, RequestError, read } from './api.ts'
 import { Refused } from './session.ts'
 
-/** What a view has been told so far. */
+/** What a view has loaded so far. */
 export interface Loaded<Data> {
   readonly data: Data | null
-  /** In words; null while all is well. */
+  /** In words; null if nothing is wrong. */
   readonly problem: string | null
   readonly isLoading: boolean
 }
 const NOTHING = { data: null, problem: null, isLoading: true }
 
-/** Reads data when the view appears or asks for something else, and again every `everyMs` while the page is looked at. */
+/** Loads data when the view appears or its query changes, and again every `everyMs` while the page is visible. */
 export function useData<Data>(
   path: readonly string[],
   query: Query,
@@ -39,19 +39,18 @@ export function useData<Data>(
   return loaded
 }
 
-/** A list that is read page by page, newest first. */
+/** A list that is loaded page by page, newest first. */
 export interface Pages<Item> extends Loaded<readonly Item[]> {
-  /** Reads on; null where there is no more. */
+  /** Loads the next pages; null on the last one. */
   readonly more: (() => void) | null
 }
 
-/** A page can be short and yet not the last one: so many are read, if need be, for so many items. */
+/** A short page need not be the last: up to this many pages are read to get this many items. */
 const PAGES_AT_ONCE = 20
 const ITEMS_AT_ONCE = 20
 
 /**
- * Reads the begin of a list when the view appears or asks for something else, or for the same in another `visit`, and
- * further pages when told to.
+ * Loads the start of a list when the view appears, its query changes or `visit` changes, and further pages on demand.
  */
 export function usePages<Item>(path: readonly string[], query: Query, visit: number): Pages<Item> {
   const [loaded, setLoaded] = useState<Loaded<readonly Item[]>>(NOTHING)
@@ -92,16 +91,16 @@ export function usePages<Item>(path: readonly string[], query: Query, visit: num
   return { ...loaded, more: canReadOn ? more : null }
 }
 
-/** What was read, or why it could not be; null where it was called off, or the token was refused. */
+/** What was loaded, or why it could not be; null if the request was aborted or the token was refused. */
 type Told<Data> = { readonly data?: Data; readonly problem: string | null } | null
 
-/** A function that reads what is asked for, with further parameters. */
+/** A function that loads data, with additional parameters. */
 export function useLoad<Data>(
   path: readonly string[],
   query: Query,
 ): (further: Query, signal: AbortSignal) => Promise<Told<Data>> {
   const refused = useContext(Refused)
-  // Arrays and objects are others in each rendering, though they hold the same.
+  // Arrays and objects are new in each rendering even if their content is the same.
   const asked = JSON.stringify([path, query])
   return useCallback(
     async (further, signal) => {

@@ -73,10 +73,10 @@ async function testConsole(): Promise<void> {
     ['entry-sent', async () => `#/log/${await locatorOf('hostile-2')}`, /^Entry NTF-/],
     ['entry-skipped', async () => `#/log/${await locatorOf('opted-out')}`, /^Entry NTF-/],
     ['entry-failed', async () => `#/log/${await locatorOf('given-up')}`, /^Entry NTF-/],
-    ['party', () => '#/parties/party-7', 'Party party-7'],
+    ['party', () => '#/parties/party-7', 'Member party-7'],
     ['rejected', () => '#/rejected', 'Rejected messages'],
     ['rules', () => '#/rules', 'Rules'],
-    ['nothing', () => '#/nowhere', 'There is nothing here'],
+    ['nothing', () => '#/nowhere', 'Page not found'],
   ]
 
   for (const [name, path, heading] of VIEWS) {
@@ -120,7 +120,7 @@ async function testConsole(): Promise<void> {
     await page.goto(`${url}/console`)
     await title(page, 'Overview')
     await settled(page)
-    await tabTo(/^BUTTON Skip to the content$/)
+    await tabTo(/^BUTTON Skip to content$/)
     await page.keyboard.press('Enter')
     t.equal(await page.evaluate('document.activeElement.id'), 'main')
     await page.reload()
@@ -146,16 +146,16 @@ async function testConsole(): Promise<void> {
     const { page } = tab
     const paste = async (token: string) => {
       await page.getByLabel('Token', { exact: true }).fill(token)
-      await page.getByRole('button', { name: 'Use it' }).click()
+      await page.getByRole('button', { name: 'Continue' }).click()
     }
     const said = (words: string) => page.getByRole('alert').filter({ hasText: words }).waitFor()
     await page.goto(`${url}/console#/rules`)
-    await title(page, 'A token, please')
-    await said('shows data of members to administrators only')
+    await title(page, 'Enter a token')
+    await said('Only administrators may see member data')
     t.same(await faultsOf(page), [])
     await tab.screenshot('token')
     await paste('two words')
-    await said('This is no token')
+    await said('This is not a token')
     await paste('abc.def.ghi')
     await said('The token is not valid.')
     await paste(await idp.forge({ exp: 1 }))
@@ -169,9 +169,9 @@ async function testConsole(): Promise<void> {
     t.equal(await page.evaluate('localStorage.length + document.cookie.length'), 0)
     const other = await page.context().newPage()
     await other.goto(`${url}/console`)
-    await title(other, 'A token, please')
-    await page.getByRole('button', { name: 'Forget token' }).click()
-    await said('The token is forgotten.')
+    await title(other, 'Enter a token')
+    await page.getByRole('button', { name: 'Remove token' }).click()
+    await said('The token was removed from this tab.')
     t.equal(await page.evaluate('sessionStorage.length'), 0)
     t.same(
       tab.complaints.filter((complaint) => !/40[13]/.test(complaint)),
@@ -211,7 +211,7 @@ async function testConsole(): Promise<void> {
     const { page, complaints } = await adminTab(t)
     await page.goto(`${url}/console#/log`)
     const rows = page.getByRole('region', { name: 'Log entries' }).locator('tbody tr')
-    await page.getByRole('status').filter({ hasText: '50 entries, and more' }).waitFor()
+    await page.getByRole('status').filter({ hasText: '50 entries, more available' }).waitFor()
     await page.getByRole('button', { name: 'Show more' }).click()
     await page
       .getByRole('status')
@@ -241,9 +241,9 @@ async function testConsole(): Promise<void> {
     await page.getByRole('button', { name: 'Search' }).click()
     await page
       .getByRole('status')
-      .filter({ hasText: /^0 entries$/ })
+      .filter({ hasText: /^No entries found$/ })
       .waitFor()
-    await page.getByLabel('Event id or locator').fill(await locatorOf('opted-out'))
+    await page.getByLabel('Event ID or entry locator').fill(await locatorOf('opted-out'))
     await page.keyboard.press('Enter')
     await page.getByText('The party asked not to be told of events of this type.').first().waitFor()
     t.same(complaints, [])
@@ -279,7 +279,7 @@ async function testConsole(): Promise<void> {
     await page.goto(`${url}/console#/not-told`)
     await page
       .getByRole('status')
-      .filter({ hasText: /^4 members$|^5 members$/ })
+      .filter({ hasText: /^[45] entries$/ })
       .waitFor()
     await page.getByRole('row', { name: 'error-1' }).waitFor()
     const [download] = await Promise.all([
@@ -294,7 +294,7 @@ async function testConsole(): Promise<void> {
     await page.getByRole('button', { name: 'Search' }).click()
     await page
       .getByRole('status')
-      .filter({ hasText: /^1 member$/ })
+      .filter({ hasText: /^1 entry$/ })
       .waitFor()
     t.same(complaints, [])
   })
@@ -340,7 +340,7 @@ async function testConsole(): Promise<void> {
 
 /** Waits until all that a view asked for is there. */
 async function settled(page: Page): Promise<void> {
-  await page.getByText('Loading …').first().waitFor({ state: 'hidden' })
+  await page.getByText('Loading…').first().waitFor({ state: 'hidden' })
 }
 
 /** What axe finds that keeps people out, in words. */

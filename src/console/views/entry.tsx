@@ -1,7 +1,6 @@
-import type { ComponentChildren } from 'preact'
 import type { ExplainedDecision, ExplainedLogEntry } from '../../core/log/log-entry.ts'
 import { describeSituation } from '../../core/rules/situations.ts'
-import { Badge, State, Time, Title, Value } from '../parts.tsx'
+import { Badge, Fact, State, Time, Title, Value } from '../parts.tsx'
 import { hrefOf, type Route } from '../route.ts'
 import { visible } from '../text.ts'
 import { useData } from '../use-data.ts'
@@ -12,7 +11,7 @@ const HEADLINES = {
   FAILED: 'The member has not been told.',
 } as const
 
-/** One entry: first why it is as it is, then its text, then each attempt. */
+/** One entry: first the reason for its status, then its text, then each decision. */
 export function EntryView({ path: [, locator = ''] }: Route) {
   const loaded = useData<ExplainedLogEntry>(['log', locator], {})
   const entry = loaded.data
@@ -31,12 +30,16 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
   const last = entry.decisions.at(-1)
   return (
     <>
-      <section class={`card why why-${entry.status.toLowerCase()}`} aria-labelledby="why">
+      <section
+        class="card why"
+        style={{ '--mark': `var(--series-${entry.status.toLowerCase()})` }}
+        aria-labelledby="why"
+      >
         <h2 id="why">
           <Badge of={entry.status} /> {HEADLINES[entry.status]}
         </h2>
         {last === undefined ? (
-          <p class="reason">No decision explains it.</p>
+          <p class="reason">No recorded decision explains this entry.</p>
         ) : (
           <>
             <p class="reason">
@@ -49,42 +52,7 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
         )}
       </section>
       <div class="columns">
-        <section class="card" aria-labelledby="entry">
-          <h2 id="entry">Entry</h2>
-          <dl class="facts">
-            <Fact name="Event type">
-              <Value of={entry.eventType} />
-            </Fact>
-            <Fact name="Party">
-              {entry.partyLocator === null ? (
-                <Value of={null} />
-              ) : (
-                <a href={hrefOf(['parties', entry.partyLocator])}>
-                  <Value of={entry.partyLocator} mono />
-                </a>
-              )}
-            </Fact>
-            <Fact name="Event id">
-              <Value of={entry.eventId} mono />
-            </Fact>
-            <Fact name="Channel">{entry.channel}</Fact>
-            <Fact name="Created">
-              <Time of={entry.createdAt} />
-            </Fact>
-            <Fact name="Sent">
-              <Time of={entry.sentAt} />
-            </Fact>
-            <Fact name="Reason">
-              <Value of={entry.failureReason} />
-            </Fact>
-            <Fact name="Send attempts">{entry.attemptCount}</Fact>
-          </dl>
-          {entry.partyLocator !== null && (
-            <p>
-              <a href={hrefOf(['log'], { partyLocator: entry.partyLocator })}>All entries of this party</a>
-            </p>
-          )}
-        </section>
+        <EntryFacts of={entry} />
         <section class="card" aria-labelledby="message">
           <h2 id="message">Message</h2>
           {entry.body === null ? (
@@ -115,17 +83,58 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
   )
 }
 
-/** In a few words. What failed says more of itself than the rule for whatever fails. */
+function EntryFacts({ of: entry }: { of: ExplainedLogEntry }) {
+  return (
+    <section class="card" aria-labelledby="entry">
+      <h2 id="entry">Entry</h2>
+      <dl class="facts">
+        <Fact name="Event type">
+          <Value of={entry.eventType} />
+        </Fact>
+        <Fact name="Member">
+          {entry.partyLocator === null ? (
+            <Value of={null} />
+          ) : (
+            <a href={hrefOf(['parties', entry.partyLocator])}>
+              <Value of={entry.partyLocator} mono />
+            </a>
+          )}
+        </Fact>
+        <Fact name="Event ID">
+          <Value of={entry.eventId} mono />
+        </Fact>
+        <Fact name="Channel">{entry.channel}</Fact>
+        <Fact name="Created at">
+          <Time of={entry.createdAt} />
+        </Fact>
+        <Fact name="Sent at">
+          <Time of={entry.sentAt} />
+        </Fact>
+        <Fact name="Reason">
+          <Value of={entry.failureReason} />
+        </Fact>
+        <Fact name="Send attempts">{entry.attemptCount}</Fact>
+      </dl>
+      {entry.partyLocator !== null && (
+        <p>
+          <a href={hrefOf(['log'], { partyLocator: entry.partyLocator })}>All entries for this member</a>
+        </p>
+      )}
+    </section>
+  )
+}
+
+/** In a few words. A failure says more than the rule that covers all failures. */
 function reasonOf({ status, failureReason }: ExplainedLogEntry, { because, why }: ExplainedDecision): string {
   return (status === 'FAILED' ? failureReason : (because ?? failureReason)) ?? why
 }
 
 function NoText({ of: { decisions } }: { of: ExplainedLogEntry }) {
   const erasedAt = decisions.find((decision) => decision.erasedAt !== null)?.erasedAt ?? null
-  if (erasedAt === null) return <p class="faint">A skipped entry keeps no text.</p>
+  if (erasedAt === null) return <p class="faint">Skipped entries store no text.</p>
   return (
     <p class="faint">
-      Its text was erased on <Time of={erasedAt} />.
+      The text was erased on <Time of={erasedAt} />.
     </p>
   )
 }
@@ -149,7 +158,7 @@ function Decision({ decision }: { decision: ExplainedDecision }) {
         </Fact>
         <Fact name="Facts">{describeSituation(facts)}</Fact>
         {change !== null && (
-          <Fact name="Preferences of">
+          <Fact name="Preferences set">
             <Time of={change.changedAt} />
             {change.changedBy !== null && (
               <>
@@ -162,11 +171,11 @@ function Decision({ decision }: { decision: ExplainedDecision }) {
         <Fact name="Receipt">
           <Value of={decision.receipt} mono />
         </Fact>
-        <Fact name="From">
+        <Fact name="Source">
           <Value of={`${decision.topic}, partition ${decision.partition}, offset ${decision.offset}`} />
         </Fact>
         {decision.traceId !== null && (
-          <Fact name="Trace">
+          <Fact name="Trace ID">
             <Value of={decision.traceId} mono />
           </Fact>
         )}
@@ -181,7 +190,7 @@ function Decision({ decision }: { decision: ExplainedDecision }) {
       </dl>
       {decision.rulesAbove.length > 0 && (
         <details>
-          <summary>Why not by one of the rules above</summary>
+          <summary>Why the rules above did not match</summary>
           <ul>
             {decision.rulesAbove.map(({ ruleId, mismatch }) => (
               <li key={ruleId}>
@@ -192,14 +201,5 @@ function Decision({ decision }: { decision: ExplainedDecision }) {
         </details>
       )}
     </>
-  )
-}
-
-function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   )
 }

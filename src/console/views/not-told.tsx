@@ -2,18 +2,30 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Page } from '../../core/console/shown.ts'
 import { type ExplainedNotTold, NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../../core/log/not-told.ts'
 import type { Query } from '../api.ts'
-import { Badge, Choice, Field, filledIn, More, Problem, Table, Time, Title, Value } from '../parts.tsx'
+import {
+  Badge,
+  Choice,
+  Field,
+  Filters,
+  More,
+  NOT_LOADED,
+  Problem,
+  Table,
+  Time,
+  Title,
+  Value,
+} from '../parts.tsx'
 import { hrefOf } from '../route.ts'
-import { go, type Visit } from '../session.ts'
+import type { Visit } from '../session.ts'
 import { counted } from '../text.ts'
 import { useLoad, usePages } from '../use-data.ts'
 
 const DAYS = [
-  ['1', '24 hours'],
-  ['7', '7 days'],
-  ['30', '30 days'],
-  ['90', '90 days'],
-  ['400', '400 days'],
+  ['1', 'Last 24 hours'],
+  ['7', 'Last 7 days'],
+  ['30', 'Last 30 days'],
+  ['90', 'Last 90 days'],
+  ['400', 'Last 400 days'],
 ] as const
 const DAYS_DEFAULT = '7'
 const DAY_MS = 86_400_000
@@ -24,35 +36,22 @@ export function NotToldView({ query: { days: wanted, eventType, rule }, visit }:
   const since = useMemo(() => new Date(Date.now() - Number(days) * DAY_MS).toISOString(), [days])
   const asked = { since, eventType, rule }
   const pages = usePages<ExplainedNotTold>(['not-told'], asked, visit)
-  const search = (event: SubmitEvent) => {
-    go(hrefOf(['not-told'], filledIn(event)))
-  }
   return (
     <>
       <Title name="Not told" />
       <p class="lead">
-        Members who got no message and will get none: the event was skipped, or it failed and is no longer
-        retried.
+        Members who got no message and will not get one: their event was skipped, or it failed and is no
+        longer retried.
       </p>
-      <search>
-        <form class="filters" onSubmit={search} key={JSON.stringify([days, eventType, rule])}>
-          <Choice label="Within" name="days" value={days} options={DAYS} any={null} />
-          <Field label="Event type" name="eventType" value={eventType} hint="claim.paid" />
-          <Field label="Rule" name="rule" value={rule} hint="no-email" />
-          <div class="actions">
-            <button type="submit" class="primary">
-              Search
-            </button>
-            <a class="button" href={hrefOf(['not-told'])}>
-              Clear
-            </a>
-          </div>
-        </form>
-      </search>
-      <Problem of={pages.problem} />
+      <Filters view="not-told" values={{ days, eventType, rule }}>
+        <Choice label="Period" name="days" value={days} options={DAYS} any={null} />
+        <Field label="Event type" name="eventType" value={eventType} hint="claim.paid" />
+        <Field label="Rule" name="rule" value={rule} hint="no-email" />
+      </Filters>
+      <Problem of={pages.problem} title={NOT_LOADED} />
       <Table
         label="Members who were not told"
-        head={['Time', 'Party', 'Event type', 'Status', 'Why', 'Rule']}
+        head={['Time', 'Member', 'Event type', 'Status', 'Why', 'Rule']}
       >
         {pages.data?.map((entry) => (
           <tr key={entry.locator}>
@@ -74,7 +73,7 @@ export function NotToldView({ query: { days: wanted, eventType, rule }, visit }:
               <Value
                 of={entry.status === 'FAILED' ? entry.failureReason : (entry.because ?? entry.failureReason)}
               />
-              {entry.status === 'FAILED' && <span class="faint"> Given up.</span>}
+              {entry.status === 'FAILED' && <span class="faint"> No further retries.</span>}
             </td>
             <td>
               <Value of={entry.ruleId} mono />
@@ -82,17 +81,17 @@ export function NotToldView({ query: { days: wanted, eventType, rule }, visit }:
           </tr>
         ))}
       </Table>
-      <More pages={pages} one="member" many="members" />
+      <More pages={pages} one="entry" many="entries" />
       <Download query={asked} key={JSON.stringify(asked)} />
     </>
   )
 }
 
 const PAGE_ITEMS = '200'
-/** What a spreadsheet program still opens with ease. */
+/** Spreadsheet programs still open a file of this size with ease. */
 const DOWNLOAD_ITEMS_MAX = 50_000
 
-/** The whole list as a file. */
+/** Saves the whole list as a file. */
 function Download({ query }: { query: Query }) {
   const load = useLoad<Page<ExplainedNotTold>>(['not-told'], { ...query, limit: PAGE_ITEMS })
   const [state, setState] = useState<{ words: string; problem: string | null; isBusy: boolean } | null>(null)
@@ -102,22 +101,23 @@ function Download({ query }: { query: Query }) {
 
   async function download(): Promise<void> {
     const lines = [NOT_TOLD_CSV_HEAD]
-    const found = () => counted(lines.length - 1, 'member', 'members')
+    const found = () => counted(lines.length - 1, 'entry', 'entries')
     for (let cursor: string | null | undefined; cursor !== null && lines.length <= DOWNLOAD_ITEMS_MAX; ) {
-      setState({ words: `${found()} so far …`, problem: null, isBusy: true })
+      setState({ words: `Loaded ${found()}…`, problem: null, isBusy: true })
       const told = await load({ cursor }, stop.current.signal)
       if (told === null) return
-      if (told.data === undefined) return setState({ words: '', problem: told.problem, isBusy: false })
+      if (told.data === undefined)
+        return setState({ words: '', problem: `Could not save the file. ${told.problem}`, isBusy: false })
       lines.push(...told.data.items.map(notToldCsvLine))
       cursor = told.data.nextCursor
       if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
-        const problem = `Only the newest ${found()} are in the file: ask for less, or use the command not-told.`
+        const problem = `The file holds only the newest ${found()}. Narrow the filters, or use the command not-told.`
         save(lines)
         return setState({ words: '', problem, isBusy: false })
       }
     }
     save(lines)
-    setState({ words: `${found()} saved.`, problem: null, isBusy: false })
+    setState({ words: `Saved ${found()}.`, problem: null, isBusy: false })
   }
 
   return (

@@ -8,7 +8,7 @@ import {
 import { Chart } from '../chart.tsx'
 import { Nothing, State, Table, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
-import { type Table as Counts, type Dimension, REST, type Series, tableOf } from '../series.ts'
+import { type Table as Counts, colourOf, type Dimension, tableOf } from '../series.ts'
 import { counted, numberOf, stepName } from '../text.ts'
 import { useData } from '../use-data.ts'
 
@@ -28,7 +28,7 @@ const NAMES: Readonly<Record<Dimension, string>> = {
   eventType: 'Event type',
 }
 
-/** What became of the events of late, as it happens. */
+/** What became of recent events, refreshed while it is shown. */
 export function OverviewView() {
   const [window, setWindow] = useState<CountWindow>('24h')
   const [dimension, setDimension] = useState<Dimension>('status')
@@ -40,7 +40,7 @@ export function OverviewView() {
       <Title name="Overview" />
       <div class="toolbar">
         <Choices
-          legend="Window"
+          legend="Period"
           name="window"
           of={COUNT_WINDOW_NAMES}
           words={WINDOWS}
@@ -48,7 +48,7 @@ export function OverviewView() {
           choose={setWindow}
         />
         <Choices
-          legend="By"
+          legend="Group by"
           name="dimension"
           of={['status', 'reason', 'eventType']}
           words={NAMES}
@@ -71,7 +71,7 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
   const byStatus = tableOf(counts, 'status')
   return (
     <>
-      <ul class="tiles" aria-label={`Entries of the last ${window}, by status`}>
+      <ul class="tiles" aria-label={`Entries in the last ${window}, by status`}>
         <Tile name="All" total={byStatus.total} href={hrefOf(['log'])} />
         {byStatus.series.map(({ name, total }) => (
           <Tile key={name} name={name} total={total} href={hrefOf(['log'], { status: name })} />
@@ -79,8 +79,8 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
       </ul>
       {!counts.complete && (
         <p class="notice">
-          There are more entries than are counted at once: these are the newest {numberOf(byStatus.total)},
-          since {stepName(counts.fromS, 3_600)}. For longer times, see the dashboard of the metrics.
+          Only the newest {numberOf(byStatus.total)} entries are counted, from {stepName(counts.fromS, 3_600)}{' '}
+          on. For longer periods, see the metrics dashboard.
         </p>
       )}
       <section class="card" aria-labelledby="chart">
@@ -88,13 +88,15 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
           Entries by {NAMES[dimension].toLowerCase()}, last {window}
         </h2>
         {table.total === 0 ? (
-          <p class="faint">{dimension === 'reason' ? 'Every entry was sent.' : 'There are none.'}</p>
+          <p class="faint">
+            {byStatus.total === 0 ? 'No entries in this period.' : 'All entries were sent.'}
+          </p>
         ) : (
           <Chart table={table} stepS={counts.stepS} dimension={dimension} />
         )}
         <Totals table={table} dimension={dimension} />
         <details>
-          <summary>The chart as a table</summary>
+          <summary>Show as a table</summary>
           <Steps table={table} stepS={counts.stepS} />
         </details>
       </section>
@@ -102,7 +104,7 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
   )
 }
 
-/** In words. Not the one that is asked for: it may not have been counted yet. */
+/** In words. Taken from the data, since the period just chosen may not have been counted yet. */
 function windowOf({ stepS }: LogCounts): string {
   const name = COUNT_WINDOW_NAMES.find((name) => COUNT_WINDOWS[name].stepS === stepS)
   return name === undefined ? '' : WINDOWS[name]
@@ -111,7 +113,7 @@ function windowOf({ stepS }: LogCounts): string {
 function Tile({ name, total, href }: { name: string; total: number; href: string }) {
   return (
     <li>
-      <a class={`tile tile-${name.toLowerCase()}`} href={href}>
+      <a class="tile" style={{ '--mark': `var(--series-${name.toLowerCase()})` }} href={href}>
         <span class="tile-name">{name}</span>
         <span class="tile-total">{numberOf(total)}</span>
       </a>
@@ -119,24 +121,23 @@ function Tile({ name, total, href }: { name: string; total: number; href: string
   )
 }
 
-/** The legend of the chart, with what each comes to. */
+/** The legend of the chart, with totals. */
 function Totals({ table, dimension }: { table: Counts; dimension: Dimension }) {
   return (
     <ul class="legend">
       {table.series.map((series, i) => (
         <li key={series.name}>
-          <span class={`key key-${keyOf(dimension, series, i)}`} aria-hidden="true" />
+          <span
+            class="key"
+            style={{ background: `var(--${colourOf(dimension, series.name, i)}, var(--series-rest))` }}
+            aria-hidden="true"
+          />
           <Value of={series.name} />
           <span class="faint">{counted(series.total, 'entry', 'entries')}</span>
         </li>
       ))}
     </ul>
   )
-}
-
-function keyOf(dimension: Dimension, { name }: Series, i: number): string {
-  if (dimension === 'status') return name.toLowerCase()
-  return name === REST ? 'rest' : String(i)
 }
 
 function Steps({ table: { startsS, series }, stepS }: { table: Counts; stepS: number }) {

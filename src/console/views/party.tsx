@@ -1,10 +1,10 @@
 import type { PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
-import { Field, filledIn, State, Table, Time, Title, Value } from '../parts.tsx'
+import { Fact, Field, filledIn, State, Table, Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { go, type Visit } from '../session.ts'
 import { useData } from '../use-data.ts'
 
-/** What a party prefers, since when, and by whom it was changed. */
+/** The preferences of a member, with the history of changes. */
 export function PartyView({ path: [, partyLocator], visit }: Visit) {
   const search = (event: SubmitEvent) => {
     const { party = '' } = filledIn(event)
@@ -13,15 +13,15 @@ export function PartyView({ path: [, partyLocator], visit }: Visit) {
   return (
     <>
       {partyLocator === undefined ? (
-        <Title name="Parties" />
+        <Title name="Members" />
       ) : (
-        <Title name={`Party ${partyLocator}`}>
-          Party <Value of={partyLocator} mono />
+        <Title name={`Member ${partyLocator}`}>
+          Member <Value of={partyLocator} mono />
         </Title>
       )}
       <search>
         <form class="filters" onSubmit={search}>
-          <Field label="Party" name="party" value={partyLocator} />
+          <Field label="Party locator" name="party" value={partyLocator} />
           <div class="actions">
             <button type="submit" class="primary">
               Look up
@@ -45,22 +45,22 @@ function Party({ partyLocator }: { partyLocator: string }) {
           <section class="card" aria-labelledby="now">
             <h2 id="now">Preferences</h2>
             {data.preferences === null ? (
-              <p>It has none: it is told of everything by EMAIL.</p>
+              <p>None set: this member is told of every event by EMAIL.</p>
             ) : (
               <Preferences of={data.preferences} />
             )}
             <p>
-              <a href={hrefOf(['log'], { partyLocator })}>All entries of this party</a>
+              <a href={hrefOf(['log'], { partyLocator })}>All entries for this member</a>
             </p>
           </section>
           <section aria-labelledby="history">
             <h2 id="history">History</h2>
             {data.changes.length === 0 ? (
-              <p class="faint">No change is on record.</p>
+              <p class="faint">No changes recorded.</p>
             ) : (
               <Table
-                label="Changes of preferences"
-                head={['Time', 'By', 'Channel', 'Opted out of', 'Email', 'Phone']}
+                label="Changes to preferences"
+                head={['Time', 'Changed by', 'Channel', 'Opted out of', 'Email', 'Phone']}
               >
                 {data.changes.map(({ changedAt, changedBy, before, after }) => (
                   <tr key={changedAt}>
@@ -78,7 +78,7 @@ function Party({ partyLocator }: { partyLocator: string }) {
                 ))}
               </Table>
             )}
-            {data.isMore && <p class="faint">There are older changes, which are not shown.</p>}
+            {data.isMore && <p class="faint">Older changes are not shown.</p>}
           </section>
         </>
       )}
@@ -89,33 +89,21 @@ function Party({ partyLocator }: { partyLocator: string }) {
 function Preferences({ of }: { of: StoredPreferences }) {
   return (
     <dl class="facts">
-      <div>
-        <dt>Preferred channel</dt>
-        <dd>{of.preferredChannel}</dd>
-      </div>
-      <div>
-        <dt>Opted out of</dt>
-        <dd>
-          <Value of={listed(of)} />
-        </dd>
-      </div>
-      <div>
-        <dt>Email</dt>
-        <dd>
-          <Value of={of.email} />
-        </dd>
-      </div>
-      <div>
-        <dt>Phone</dt>
-        <dd>
-          <Value of={of.phone} />
-        </dd>
-      </div>
+      <Fact name="Preferred channel">{of.preferredChannel}</Fact>
+      <Fact name="Opted out of">
+        <Value of={listed(of)} />
+      </Fact>
+      <Fact name="Email">
+        <Value of={of.email} />
+      </Fact>
+      <Fact name="Phone">
+        <Value of={of.phone} />
+      </Fact>
     </dl>
   )
 }
 
-/** A value after a change, and what it was before where that is something else. */
+/** A value after a change, and the value before it if that differs. */
 function Change({ before, after }: { before: string | null | undefined; after: string | null }) {
   const was = before ?? null
   return (

@@ -1,41 +1,40 @@
 import type { ShownRejected } from '../../core/console/shown.ts'
 import { REJECTIONS } from '../../core/event/event.ts'
-import { Choice, Field, filledIn, More, Nothing, Problem, Table, Time, Title, Value } from '../parts.tsx'
+import {
+  Choice,
+  Field,
+  Filters,
+  More,
+  NOT_LOADED,
+  Nothing,
+  Problem,
+  Table,
+  Time,
+  Title,
+  Value,
+} from '../parts.tsx'
 import { hrefOf } from '../route.ts'
-import { go, type Visit } from '../session.ts'
+import type { Visit } from '../session.ts'
 import { beginOf, counted } from '../text.ts'
 import { usePages } from '../use-data.ts'
 
-/** Messages that were no event, newest first. */
+/** Rejected messages, newest first. */
 export function RejectedView({ query: { topic, code, open }, visit }: Visit) {
   const pages = usePages<ShownRejected>(['rejected'], { topic, code, open }, visit)
-  const search = (event: SubmitEvent) => {
-    go(hrefOf(['rejected'], filledIn(event)))
-  }
   return (
     <>
       <Title name="Rejected messages" />
       <p class="lead">
-        Messages that were no event, or whose row the database refused. They are kept whole: the command{' '}
-        <code>rejected</code> shows one, and takes it through the pipeline again.
+        Messages that are not valid events, or whose row the database refused. They are stored whole:{' '}
+        <code>rejected show</code> prints one, and <code>rejected redrive</code> processes it again.
       </p>
-      <search>
-        <form class="filters" onSubmit={search} key={JSON.stringify({ topic, code, open })}>
-          <Field label="Topic" name="topic" value={topic} />
-          <Choice label="Rejected as" name="code" value={code} options={Object.keys(REJECTIONS)} />
-          <Choice label="Redriven" name="open" value={open} options={[['true', 'Not settled yet']]} />
-          <div class="actions">
-            <button type="submit" class="primary">
-              Search
-            </button>
-            <a class="button" href={hrefOf(['rejected'])}>
-              Clear
-            </a>
-          </div>
-        </form>
-      </search>
-      <Problem of={pages.problem} />
-      <Table label="Rejected messages" head={['Time', 'Id', 'From', 'Error', 'Begins with', 'Redriven']}>
+      <Filters view="rejected" values={{ topic, code, open }}>
+        <Field label="Topic" name="topic" value={topic} />
+        <Choice label="Error code" name="code" value={code} options={Object.keys(REJECTIONS)} />
+        <Choice label="Redriven" name="open" value={open} options={[['true', 'Not settled yet']]} />
+      </Filters>
+      <Problem of={pages.problem} title={NOT_LOADED} />
+      <Table label="Rejected messages" head={['Time', 'ID', 'Source', 'Error', 'First bytes', 'Redriven']}>
         {pages.data?.map((rejected) => (
           <tr key={rejected.id}>
             <td>
@@ -87,7 +86,7 @@ function Begin({ of: { begin, byteCount, erasedAt } }: { of: ShownRejected }) {
   )
 }
 
-const RESULTS = { logged: 'logged', duplicate: 'was logged already', rejected: 'rejected again' } as const
+const RESULTS = { logged: 'logged', duplicate: 'already logged', rejected: 'rejected again' } as const
 
 function Redriven({ of }: { of: ShownRejected['redriven'] }) {
   if (of === null) return <span class="faint">never</span>

@@ -5,7 +5,7 @@ import { useData } from '../use-data.ts'
 
 const EVERY_MS = 30_000
 
-/** The rule table as it runs now, and how often each rule decided. */
+/** The rule table in force, and how often each rule decided. */
 export function RulesView() {
   const loaded = useData<ShownRules>(['rules'], {}, EVERY_MS)
   const rules = loaded.data
@@ -13,13 +13,17 @@ export function RulesView() {
     <>
       <Title name="Rules" />
       <p class="lead">
-        Read from top to bottom: the first rule whose cells all match decides. An empty cell means any.
+        Rules apply from top to bottom: the first one whose cells all match decides. A blank cell matches
+        anything.
       </p>
       <State of={loaded} />
       {rules !== null && (
         <>
           <Revision of={rules} />
-          <Table label="Rule table" head={['Rule', 'Applies to', 'Outcome', 'Because', 'Decided', 'Last']}>
+          <Table
+            label="Rule table"
+            head={['Rule', 'Applies to', 'Outcome', 'Because', 'Decisions', 'Last used']}
+          >
             {rules.rules.map((rule) => (
               <tr key={rule.ruleId}>
                 <td class="mono nowrap">
@@ -33,7 +37,7 @@ export function RulesView() {
                   <br />
                   <span class="faint">
                     {rule.outcome === 'SEND' ? (
-                      `by ${rule.sendBy ?? 'preferred channel'}`
+                      `by ${rule.sendBy ?? 'the preferred channel'}`
                     ) : (
                       <Value of={rule.reason} />
                     )}
@@ -73,7 +77,7 @@ function Revision({ of: { revision, activation, counted: among } }: { of: ShownR
           (commit <Value of={activation.gitCommit.slice(0, 12)} mono />)
         </>
       )}
-      . Counted among {among.complete ? 'all' : 'the newest'}{' '}
+      . Counts cover {among.complete ? 'all' : 'the newest'}{' '}
       {counted(among.lookedAt, 'decision', 'decisions')}
       {among.since !== null && (
         <>
@@ -85,7 +89,7 @@ function Revision({ of: { revision, activation, counted: among } }: { of: ShownR
   )
 }
 
-/** What must hold for the rule to apply, cell by cell. */
+/** The conditions of a rule, cell by cell. */
 function Cells({ of }: { of: ShownRule }) {
   const cells = [
     ['event type', of.eventType],
@@ -95,7 +99,7 @@ function Cells({ of }: { of: ShownRule }) {
     ['email on file', yesOrNo(of.emailOnFile)],
     ['phone on file', yesOrNo(of.phoneOnFile)],
   ].filter(([, value]) => value !== null)
-  if (cells.length === 0) return <span class="faint">everything</span>
+  if (cells.length === 0) return <span class="faint">every event</span>
   return (
     <ul class="cells">
       {cells.map(([name, value]) => (
@@ -107,7 +111,7 @@ function Cells({ of }: { of: ShownRule }) {
   )
 }
 
-/** A picture of the number beside it. */
+/** A bar for the number beside it. */
 function Share({ of, among }: { of: number; among: number }) {
   return (
     <span class="share" aria-hidden="true">
