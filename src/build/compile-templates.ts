@@ -25,7 +25,7 @@ try {
 
 function readFiles(folder: string): TemplateFile[] {
   return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isFile() && !entry.name.startsWith('.'))
+    .filter((entry) => entry.isFile() && !entry.name.startsWith('.') && entry.name !== 'README.md')
     .map(({ name }) => ({ name, text: readFileSync(join(folder, name), 'utf8') }))
 }
 

@@ -139,8 +139,9 @@ function decision(
 }
 
 const TEMPLATES_DIR = new URL('../../templates/', import.meta.url)
+const TEMPLATE_FILES = readdirSync(TEMPLATES_DIR).filter((file) => file.endsWith('.mustache'))
 const templates = new Map(
-  readdirSync(TEMPLATES_DIR).map((file) => {
+  TEMPLATE_FILES.map((file) => {
     const [first = '', , ...rest] = readFileSync(new URL(file, TEMPLATES_DIR), 'utf8').split('\n')
     return [
       file.replace(/\.mustache$/, ''),

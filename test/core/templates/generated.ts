@@ -11,10 +11,9 @@ import type { Templates, Variables } from '../../../src/core/templates/template.
 const folder = join(import.meta.dirname, '../../../templates')
 
 /** The templates of this project. */
-export const files: readonly TemplateFile[] = readdirSync(folder).map((name) => ({
-  name,
-  text: readFileSync(join(folder, name), 'utf8'),
-}))
+export const files: readonly TemplateFile[] = readdirSync(folder)
+  .filter((name) => name !== 'README.md')
+  .map((name) => ({ name, text: readFileSync(join(folder, name), 'utf8') }))
 
 export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
