@@ -162,19 +162,23 @@ t.test('the text is valid, and is what promtool takes where it is installed', as
 })
 
 t.test(
-  'every alert has its section in the README, and promtool takes the rules where it is installed',
+  'every alert links to its section of the page, and promtool takes the rules where it is installed',
   async (t) => {
     const { groups } = parse(await file('alerts.yaml')) as {
-      groups: { rules: { alert: string; expr: string }[] }[]
+      groups: { rules: { alert: string; expr: string; annotations: { runbook: string } }[] }[]
     }
     const rules = groups.flatMap((group) => group.rules)
     t.ok(rules.length > 5)
-    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
-    const sections = [...readme.matchAll(/^\*\*`(Notifications\w+)`\*\*/gm)].map(([, name]) => name)
+    const sections = [...(await file('README.md')).matchAll(/^### (Notifications\w+)$/gm)].map(
+      ([, name]) => name,
+    )
     t.same(
       sections,
       rules.map(({ alert }) => alert),
     )
+    for (const { alert, annotations } of rules) {
+      t.equal(annotations.runbook, `src/telemetry/README.md#${alert.toLowerCase()}`)
+    }
     const fault = await promtool([
       'check',
       'rules',
