@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parseArgs } from 'node:util'
-import { EXECUTABLE_PATH, MAIN } from '../stack/executable.ts'
+import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { freePort } from '../stack/free-port.ts'
 import { startContacts } from './contacts.ts'
 import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
@@ -67,7 +67,7 @@ const observed: Side = {
 /** As it is run, its log to nowhere. */
 function startServe(env: SideEnv & Record<string, string>): Running {
   const child = spawn(MAIN, ['serve'], {
-    env: { PATH: EXECUTABLE_PATH, ...env, HOST: '127.0.0.1', PORT: '0' },
+    env: { ...EXECUTABLE_ENV, ...env, HOST: '127.0.0.1', PORT: '0' },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   const exited = once(child, 'exit').then(([code, signal]) => `ended with ${signal ?? code}`)

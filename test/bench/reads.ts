@@ -9,7 +9,7 @@ import pg from 'pg'
 import { logPageQuery } from '../../src/postgres/read/list-log.ts'
 import { logEntryQuery } from '../../src/postgres/read/read-log-entry.ts'
 import { fillLog } from '../postgres/fill-log.ts'
-import { EXECUTABLE_PATH, MAIN } from '../stack/executable.ts'
+import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { freePort } from '../stack/free-port.ts'
 import { until } from '../stack/until.ts'
 import { createWorld } from '../stack/world.ts'
@@ -106,7 +106,7 @@ async function measure(side: Side, name: 'entry' | 'list', seconds: number): Pro
 async function startOurs() {
   const port = await freePort()
   const child = spawn(MAIN, ['serve'], {
-    env: { PATH: EXECUTABLE_PATH, ...world.env, HOST: '127.0.0.1', PORT: String(port) },
+    env: { ...EXECUTABLE_ENV, ...world.env, HOST: '127.0.0.1', PORT: String(port) },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   children.push(child)

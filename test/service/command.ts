@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import { MAIN } from '../stack/executable.ts'
+import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 
 const TIME_MAX_MS = 30_000
 
@@ -14,7 +14,7 @@ export interface Ended {
 /** Runs the command line to its end, in an environment that holds nothing else. `main` is another copy of it. */
 export async function command(args: string[], env: Record<string, string>, main = MAIN): Promise<Ended> {
   const child = spawn(process.execPath, [main, ...args], {
-    env: { PATH: process.env.PATH, HOST: '127.0.0.1', PORT: '0', ...env },
+    env: { ...EXECUTABLE_ENV, HOST: '127.0.0.1', PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: TIME_MAX_MS,
     killSignal: 'SIGKILL',

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { ADVISORY_LOCK_WAITS, createDatabase } from '../stack/databases.ts'
-import { MAIN } from '../stack/executable.ts'
+import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { until } from '../stack/until.ts'
 import { command } from './command.ts'
 
@@ -90,7 +90,7 @@ t.test('migrate that is ended in the middle leaves nothing behind, and can be ma
   await rows('BEGIN')
   await rows('CREATE SCHEMA notifications')
   const migrating = spawn(process.execPath, [MAIN, 'migrate'], {
-    env: { DATABASE_URL: url },
+    env: { ...EXECUTABLE_ENV, DATABASE_URL: url },
     stdio: 'ignore',
   })
   const ended = once(migrating, 'exit')

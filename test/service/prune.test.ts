@@ -5,7 +5,7 @@ import t from 'tap'
 import { openPool } from '../../src/postgres/connection/pool.ts'
 import { record, retryAll, UNRESOLVED } from '../postgres/record.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
-import { MAIN } from '../stack/executable.ts'
+import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { until } from '../stack/until.ts'
 import { command } from './command.ts'
 
@@ -120,7 +120,7 @@ t.test('killed in the middle, it has counted what it did, and is run again', asy
   await locker.connect()
   await locker.query('BEGIN')
   const child = spawn(process.execPath, [MAIN, 'prune', '--older-than', '400d', '--yes'], {
-    env: { PATH: process.env.PATH, ...env },
+    env: { ...EXECUTABLE_ENV, ...env },
     stdio: 'ignore',
   })
   const countLeft = async () =>

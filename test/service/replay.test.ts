@@ -6,7 +6,7 @@ import t from 'tap'
 import { openPool } from '../../src/postgres/connection/pool.ts'
 import { record } from '../postgres/record.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
-import { MAIN } from '../stack/executable.ts'
+import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { command } from './command.ts'
 
 const database = await createMigratedDatabase()
@@ -35,7 +35,7 @@ t.test('replay names what differs with exit code 1, and puts it back on demand',
 
 t.test('a reader that stops reading ends it quietly', async (t) => {
   const child = spawn(process.execPath, [MAIN, 'replay', '--verify'], {
-    env: { PATH: process.env.PATH, DATABASE_URL: database.url },
+    env: { ...EXECUTABLE_ENV, DATABASE_URL: database.url },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   child.stdout.destroy()

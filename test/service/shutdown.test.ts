@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { createDatabase } from '../stack/databases.ts'
-import { EXECUTABLE_PATH, MAIN } from '../stack/executable.ts'
+import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { freePort } from '../stack/free-port.ts'
 import type { Service } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
@@ -42,7 +42,7 @@ async function silentServer(t: Test): Promise<string> {
 t.test('a process that does not listen yet ends with 0', async (t) => {
   const child = spawn(MAIN, ['serve'], {
     // Of no effect, which is the first that it says.
-    env: { PATH: EXECUTABLE_PATH, ...world.env, RETRY_INTERVAL: '1s' },
+    env: { ...EXECUTABLE_ENV, ...world.env, RETRY_INTERVAL: '1s' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let output = ''

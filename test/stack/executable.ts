@@ -4,5 +4,10 @@ import { fileURLToPath } from 'node:url'
 /** The command line as users run it: its first line says with which flags. */
 export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
-/** A PATH on which that line finds the Node that runs this. */
-export const EXECUTABLE_PATH = [dirname(process.execPath), process.env.PATH].join(delimiter)
+const { PATH, NODE_COMPILE_CACHE } = process.env
+
+/** A PATH on which that line finds the Node that runs this, and where it keeps what it compiled, if anywhere. */
+export const EXECUTABLE_ENV = {
+  PATH: [dirname(process.execPath), PATH].join(delimiter),
+  ...(NODE_COMPILE_CACHE ? { NODE_COMPILE_CACHE } : {}),
+}

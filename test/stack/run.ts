@@ -14,7 +14,7 @@ import { choosePort } from './demo/port.ts'
 import { reportText } from './demo/report.ts'
 import { done, liveLine, print, step } from './demo/screen.ts'
 import { watchLog } from './demo/service-log.ts'
-import { EXECUTABLE_PATH, MAIN } from './executable.ts'
+import { EXECUTABLE_ENV, MAIN } from './executable.ts'
 import { freePort } from './free-port.ts'
 import { type Keeper, keep } from './keep.ts'
 import { startPolicyAdministration } from './policy-administration.ts'
@@ -133,7 +133,7 @@ async function serviceKeeper(dir: string): Promise<Keeper> {
 }
 
 function command(name: 'migrate' | 'serve', env: Record<string, string>) {
-  return { file: MAIN, args: [name], env: { ...env, PATH: EXECUTABLE_PATH } }
+  return { file: MAIN, args: [name], env: { ...env, ...EXECUTABLE_ENV } }
 }
 
 async function isReady(serviceUrl: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { EXECUTABLE_PATH, MAIN } from './executable.ts'
+import { EXECUTABLE_ENV, MAIN } from './executable.ts'
 import { until } from './until.ts'
 
 export interface LogLine {
@@ -38,7 +38,7 @@ export async function startService(
   { onLine = () => {} }: { onLine?: (line: LogLine) => void } = {},
 ): Promise<Service> {
   const child = spawn(MAIN, ['serve'], {
-    env: { PATH: EXECUTABLE_PATH, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'debug', ...env },
+    env: { ...EXECUTABLE_ENV, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'debug', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const lines: LogLine[] = []
