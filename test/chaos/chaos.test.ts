@@ -1,8 +1,78 @@
 import t from 'tap'
+import { type Checked, check, type InvariantName } from './check.ts'
 import { runChaos } from './run.ts'
+import type { Snapshot } from './snapshot.ts'
 
 // By this seed look-ups fail, the database crashes, a process is killed and a reply to COMMIT lost. `make chaos` does more.
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker cannot be started again'
+
+const withSnapshot = (change: (snapshot: Snapshot) => Partial<Snapshot>) => (world: Checked) => ({
+  ...world,
+  snapshot: { ...world.snapshot, ...change(world.snapshot) },
+})
+const withSends = (change: (sends: Checked['evidence']['sends']) => object[]) => (world: Checked) =>
+  ({ ...world, evidence: { ...world.evidence, sends: change(world.evidence.sends) } }) as Checked
+const LONG_AGO = { atMs: 0 }
+
+/** What each invariant must report, made of a world in which all is right. */
+const FLAWS: Readonly<Record<InvariantName, Readonly<Record<string, (world: Checked) => Checked>>>> = {
+  'one row per event': {
+    'a lost row': withSnapshot(({ log }) => ({ log: log.slice(1) })),
+    'a second row': withSnapshot(({ log }) => ({ log: [...log, ...log.slice(0, 1)] })),
+  },
+  'each row is one that the model allows': {
+    'another text': withSnapshot(({ log }) => ({ log: log.map((row) => ({ ...row, body: 'Hello' })) })),
+    'a look-up that was never answered': (world) => ({
+      ...world,
+      evidence: { ...world.evidence, answers: new Map() },
+    }),
+  },
+  'decisions and rows agree': {
+    'a lost decision': withSnapshot(({ decisions }) => ({ decisions: decisions.slice(0, -1) })),
+  },
+  'one receipt per row sent by EMAIL or SMS': {
+    'lost receipts': withSnapshot(({ decisions }) => ({
+      decisions: decisions.map((decision) => ({ ...decision, receipt: null })),
+    })),
+  },
+  'each rejected message once, with its place': {
+    'a lost message': withSnapshot(({ rejected }) => ({ rejected: rejected.slice(1) })),
+    'a message that is there twice': withSnapshot(({ rejected }) => ({
+      rejected: [...rejected, ...rejected.slice(0, 1)],
+    })),
+  },
+  'no checkpoint moves back': {
+    'one that was deleted': withSnapshot(() => ({
+      setBack: [{ topic: 'claims', partition: 0, was: 7, became: null }],
+    })),
+  },
+  'nothing lies beyond its checkpoint': {
+    'lost checkpoints': withSnapshot(() => ({ checkpoints: [] })),
+    'a row, for a moment': withSnapshot(() => ({ beyondCount: 1 })),
+  },
+  'all is caught up': {
+    'a message that is left': (world) => ({
+      ...world,
+      records: [...world.records, ...world.records.slice(0, 1)],
+    }),
+  },
+  'each row is sent, and sent once': {
+    'messages that no sender had': withSends(() => []),
+    'a message that its sender had twice': withSends((sends) => [
+      ...sends,
+      ...sends.slice(0, 1).flatMap((send) => Array(2).fill({ ...send, ...LONG_AGO })),
+    ]),
+    'a message of no row': withSends((sends) => [
+      ...sends,
+      { ...LONG_AGO, channel: 'EMAIL', key: 'invented/1' },
+    ]),
+  },
+  'retries settle': {
+    'rows that could be sent and are not': withSnapshot(({ log }) => ({
+      log: log.map((row) => ({ ...row, status: 'FAILED' })),
+    })),
+  },
+}
 
 t.test('two cycles of faults lose nothing, and double nothing', { skip: SKIP_MOCK }, async (t) => {
   const report = await runChaos({
@@ -14,4 +84,15 @@ t.test('two cycles of faults lose nothing, and double nothing', { skip: SKIP_MOC
   })
   t.same(report.violations, [])
   t.ok(report.rowCount > 0 && report.rejectedCount > 0 && Object.keys(report.faultCounts).length > 0)
+
+  await t.test('any flaw in the outcome would be reported, by its name', async (t) => {
+    const { checked } = report
+    if (checked === null) throw new Error('nothing was checked')
+    for (const [invariant, flaws] of Object.entries(FLAWS)) {
+      for (const [title, flawed] of Object.entries(flaws)) {
+        const violated = new Set<string>(check(flawed(checked), 'settled').map(({ invariant }) => invariant))
+        t.ok(violated.has(invariant), `${invariant}: ${title}`)
+      }
+    }
+  })
 })

@@ -1,12 +1,12 @@
 import type { Offsets } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
-import { check, type InjectedFault, type Stage, type Violation } from './check.ts'
+import { type Checked, check, type InjectedFault, type Stage, type Violation } from './check.ts'
 import { inject } from './inject.ts'
 import { createLoad } from './load.ts'
 import { publishAll } from './publisher.ts'
 import { Records } from './records.ts'
 import { createSchedule, type Fault, type FaultKind } from './schedule.ts'
-import { readSnapshot, type Snapshot } from './snapshot.ts'
+import { readSnapshot } from './snapshot.ts'
 import { PARTITION_COUNT, type Stack, startStack } from './stack.ts'
 
 export interface ChaosOptions {
@@ -31,6 +31,8 @@ export interface ChaosReport {
   readonly slowestCatchUpMs: number
   /** Empty: all is well. */
   readonly violations: readonly (Violation | { invariant: 'processes end in order'; what: string })[]
+  /** What the last check looked at; null where there was none. */
+  readonly checked: Checked | null
 }
 
 /** Far more than a session time-out, the longest back-off and a rebalance take together. */
@@ -60,7 +62,7 @@ class Run {
   #missedCount = 0
   #messageCount = 0
   #slowestCatchUpMs = 0
-  #snapshot: Snapshot | null = null
+  #checked: Checked | null = null
 
   constructor(stack: Stack, options: ChaosOptions) {
     this.#stack = stack
@@ -137,14 +139,15 @@ class Run {
   }
 
   async #check(stage: Stage): Promise<void> {
-    this.#snapshot = await until(() => this.#stack.withDatabase(readSnapshot), {
+    const snapshot = await until(() => this.#stack.withDatabase(readSnapshot), {
       what: 'a snapshot of the database',
     })
     await this.#records.readOn()
     const { answers, sends } = this.#stack
     const evidence = { answers, sends, faults: this.#faults }
+    this.#checked = { records: this.#records.all(), snapshot, evidence }
     this.#violations.push(
-      ...check({ records: this.#records.all(), snapshot: this.#snapshot, evidence }, stage),
+      ...check(this.#checked, stage),
       ...this.#stack.replicas.flatMap((replica) =>
         replica.faults.map((what) => ({ invariant: 'processes end in order' as const, what })),
       ),
@@ -156,23 +159,24 @@ class Run {
     const end = caughtUpMs === null ? 'goes on' : `caught up in ${(caughtUpMs / 1_000).toFixed(1)} s`
     this.#options.log(
       `cycle ${cycle}/${this.#options.cycleCount}: ${kinds.join(', ') || 'no fault'}; ${count} messages, ${end}, ` +
-        `${this.#snapshot?.log.length} rows, ${this.#violations.length} violations`,
+        `${this.#checked?.snapshot.log.length} rows, ${this.#violations.length} violations`,
     )
   }
 
   #report(): ChaosReport {
-    const log = this.#snapshot?.log ?? []
+    const { log = [], rejected = [], decisions = [] } = this.#checked?.snapshot ?? {}
     const byKind = Object.groupBy(this.#faults, ({ kind }) => kind)
     return {
       cycleCount: this.#options.cycleCount,
       messageCount: this.#messageCount,
       rowCount: log.length,
-      rejectedCount: this.#snapshot?.rejected.length ?? 0,
-      retryCount: (this.#snapshot?.decisions.length ?? 0) - log.length,
+      rejectedCount: rejected.length,
+      retryCount: decisions.length - log.length,
       faultCounts: Object.fromEntries(Object.entries(byKind).map(([kind, { length }]) => [kind, length])),
       missedCount: this.#missedCount,
       slowestCatchUpMs: this.#slowestCatchUpMs,
       violations: this.#violations,
+      checked: this.#checked,
     }
   }
 }
