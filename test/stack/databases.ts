@@ -2,10 +2,11 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
+import { until } from './until.ts'
 
 export interface Database {
   url: string
-  /** Breaks off whatever is still connected. */
+  /** Waits a moment for connections to end, then breaks off whatever is still connected. */
   drop(): Promise<void>
 }
 
@@ -15,6 +16,8 @@ export const ADVISORY_LOCK_WAITS = `
   WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()`
 
 const MIGRATIONS_DIR = new URL('../../db/migrations/', import.meta.url)
+/** The end of a pool resolves before its connections have ended, and one that is broken off throws in its process. */
+const CONNECTIONS_END_MS_MAX = 2_000
 /** Any fixed number: of the test files that want the template at once, one makes it and the others wait. */
 const TEMPLATE_LOCK = 4_006_002
 
@@ -32,6 +35,13 @@ export async function createDatabase(
     url: databaseUrl(serverUrl, name),
     drop: () =>
       onServer(serverUrl, async (client) => {
+        const isUnused = async () =>
+          (await client.query('SELECT FROM pg_stat_activity WHERE datname = $1', [name])).rowCount === 0
+        await until(isUnused, {
+          what: 'its connections to end',
+          timeoutMs: CONNECTIONS_END_MS_MAX,
+          intervalMs: 10,
+        }).catch(() => {})
         await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
       }),
   }
