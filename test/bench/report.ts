@@ -20,9 +20,9 @@ export interface Spread {
   readonly max: number
 }
 
-/** Of at least one value. */
+/** Of the values that could be measured; all NaN where none could. */
 export function spreadOf(values: readonly number[]): Spread {
-  const sorted = values.toSorted((a, b) => a - b)
+  const sorted = values.filter(Number.isFinite).toSorted((a, b) => a - b)
   const at = (index: number) => sorted[index] ?? Number.NaN
   const median = (at(Math.floor((sorted.length - 1) / 2)) + at(Math.ceil((sorted.length - 1) / 2))) / 2
   return { median, min: at(0), max: at(sorted.length - 1) }
@@ -78,12 +78,12 @@ function stageTable(stages: readonly Stage[]): string[][] {
 
 /** The median and, where they differ, the least and the most of what is known. */
 export function cellOf(values: readonly (number | null)[], digits: number): string {
-  const known = values.filter((value) => value !== null)
-  return known.length === 0 ? '–' : format(spreadOf(known), digits)
+  return format(spreadOf(values.filter((value) => value !== null)), digits)
 }
 
-/** `0.93 (0.87–1.15)`: the median and, where they differ, the least and the most. */
+/** `0.93 (0.87–1.15)`: the median and, where they differ, the least and the most; a dash where nothing is known. */
 export function format({ median, min, max }: Spread, digits: number): string {
+  if (Number.isNaN(median)) return '–'
   const text = (value: number) =>
     value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
   return min === max ? text(median) : `${text(median)} (${text(min)}–${text(max)})`

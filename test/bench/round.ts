@@ -26,6 +26,7 @@ export interface RoundOptions {
 
 /** What one side did in one round. CPU is in µs for each event; null where it cannot be known. */
 export interface Measured {
+  /** NaN where there were too few events to tell. */
   readonly eventsPerSecond: number
   readonly cpu: Readonly<Record<CpuOf, number | null>>
   readonly lookUpsPerEvent: number
@@ -156,10 +157,10 @@ export async function measure(
   const eventCount = last.processedCount - first.processedCount
   const perEvent = (of: CpuOf) => {
     const [from, to] = [first.cpuMs[of], last.cpuMs[of]]
-    return from === null || to === null ? null : ((to - from) * 1_000) / eventCount
+    return from === null || to === null || eventCount === 0 ? null : ((to - from) * 1_000) / eventCount
   }
   return {
-    eventsPerSecond: eventCount / ((last.atMs - first.atMs) / 1_000),
+    eventsPerSecond: rateOf(eventCount, last.atMs - first.atMs),
     cpu: {
       process: perEvent('process'),
       postgres: perEvent('postgres'),
@@ -167,6 +168,11 @@ export async function measure(
       else: perEvent('else'),
     },
   }
+}
+
+/** Events a second; NaN where all were done before anyone looked again, which says nothing of how fast. */
+export function rateOf(count: number, durationMs: number): number {
+  return count > 0 && durationMs > 0 ? count / (durationMs / 1_000) : Number.NaN
 }
 
 /** Begins when what the last events left to do is done: garbage to collect, a report to Kafka. */
