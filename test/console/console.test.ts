@@ -313,7 +313,7 @@ async function testConsole(): Promise<void> {
         await page.clock.fastForward(10_000)
         return (await all.innerText()).includes(String(before + 5))
       },
-      { what: 'the new entries to be counted', timeoutMs: 15_000, intervalMs: 500 },
+      { what: 'the new entries to be counted', intervalMs: 500 },
     )
     await page.getByText('Event type', { exact: true }).click()
     await page.getByText('payment.void').first().waitFor()

@@ -41,7 +41,7 @@ export async function seed(world: World, url: string, authorization: string): Pr
     { value },
     { value: 'no JSON at all' },
   ])
-  await world.caughtUp(60_000)
+  await world.caughtUp()
   // Older than it is retried for.
   await world.sql(`
     UPDATE notifications.notification_log SET created_at = created_at - interval '2 days' WHERE event_id = 'given-up'`)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 
-const TIME_MAX_MS = 30_000
+const TIME_MAX_MS = 60_000
 
 export interface Ended {
   readonly code: number | null

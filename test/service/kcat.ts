@@ -39,7 +39,7 @@ export async function psql(databaseUrl: string, query: string): Promise<string[]
 }
 
 async function run(command: string, args: readonly string[], input: string): Promise<string> {
-  const child = spawn(command, args, { timeout: 20_000 })
+  const child = spawn(command, args, { timeout: 60_000 })
   const output: string[] = []
   const errors: string[] = []
   child.stdout.on('data', (data) => output.push(String(data)))

@@ -94,6 +94,6 @@ t.test('each replica tells of the partitions that it owns, and no two of the sam
       const places = owned.flat().map(({ place }) => place)
       return owned.every(({ length }) => length > 0) && places.toSorted().join() === all.toSorted().join()
     },
-    { what: 'the two to share the partitions', timeoutMs: 60_000 },
+    { what: 'the two to share the partitions' },
   )
 })

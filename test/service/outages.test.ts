@@ -80,7 +80,7 @@ for (const [way, stop] of [
     t.ok(await isReady())
     await kafka.start()
     await publish(300)
-    await world.caughtUp(60_000)
+    await world.caughtUp()
     await eachOnce(t, world, published)
   })
 }
@@ -97,7 +97,7 @@ for (const [way, stop] of [
     t.match(await service.logged(/nothing of it is lost, it is tried again/), { level: 'error' })
     await postgres.start()
     await until(isReady, { what: 'the service to be ready' })
-    await world.caughtUp(60_000)
+    await world.caughtUp()
     await eachOnce(t, world, published)
   })
 }
@@ -141,7 +141,7 @@ t.test(
     await kafka.stop()
     await promiseRecords(`${world.topics.claims}-0`, wasCount)
     await kafka.start()
-    await world.caughtUp(60_000)
+    await world.caughtUp()
     t.equal(await rowCount(world), before + 1)
     t.equal(await service.stop(), 0)
   },

@@ -29,7 +29,7 @@ t.test('a batch that is far larger than it was compressed is processed in pieces
   }))
   const noEvents = Array.from({ length: 100 }, () => ({ value: reason, partition: 0 }))
   await world.publish([...large, ...noEvents], { compression: 1 })
-  await world.caughtUp(60_000)
+  await world.caughtUp()
   t.equal(await rowCount(), before + 100)
   const [rejected] = await world.sql('SELECT count(*)::integer AS count FROM notifications.rejected_message')
   t.equal(rejected?.count, 100)

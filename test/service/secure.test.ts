@@ -54,7 +54,7 @@ for (const mechanism of ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512']) {
       })
       const event = anEvent()
       await world.publish([event])
-      await world.caughtUp(60_000)
+      await world.caughtUp()
       t.match(onlyRowOf(await rowsOf(world, 'notification_log'), event), { status: 'SENT' })
       const connections = await world.sql(
         `SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'secure'`,

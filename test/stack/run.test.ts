@@ -40,7 +40,6 @@ async function started(t: Test, env: Record<string, string>): Promise<Run> {
     const ended = () => child.exitCode !== null
     const found = await until(() => expression.exec(text) ?? ended(), {
       what: `${expression} in ${text}`,
-      timeoutMs: 60_000,
     })
     if (found === true || found === false) throw new Error(`it ended before ${expression}: ${text}`)
     return found[1] ?? ''

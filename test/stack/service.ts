@@ -29,8 +29,6 @@ export interface Service {
 }
 
 const LINE_COUNT_MAX = 10_000
-/** A start takes less than a second, or many where a dozen processes start at once on a small machine. */
-const LOG_TIMEOUT_MS = 30_000
 
 /** Starts `serve` as users run it, on a free port, and resolves once it listens. `onLine` sees its log as it comes. */
 export async function startService(
@@ -59,7 +57,6 @@ export async function startService(
   const logged = async (message: RegExp) => {
     const found = await until(() => lines.find(({ msg }) => message.test(msg)) ?? !alive(), {
       what: `the service to log ${message}`,
-      timeoutMs: LOG_TIMEOUT_MS,
     })
     if (typeof found === 'boolean') throw new Error(`the service ended: ${stderr.join('\n')}`)
     return found

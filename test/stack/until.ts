@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /**
  * Polls `condition` until it returns something truthy, and hands that back. A condition that throws counts
  * as not yet true; its last error is the cause of the failure.
- * @param what completes the sentence "waited 30000 ms for …"
+ * @param what completes the sentence "waited 60000 ms for …"
  */
 export async function until<T>(
   condition: () => T | Promise<T>,
-  { what, timeoutMs = 30_000, intervalMs = 50 }: { what: string; timeoutMs?: number; intervalMs?: number },
+  { what, timeoutMs = 60_000, intervalMs = 50 }: { what: string; timeoutMs?: number; intervalMs?: number },
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs
   let cause: unknown

