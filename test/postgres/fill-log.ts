@@ -1,16 +1,15 @@
 import type pg from 'pg'
 
-/** Rows of one batch share their creation time. */
-const BATCH = 500
-
 /**
  * Fills an empty log with rows that are skewed, and related in ways that a planner, which takes columns for
  * independent, cannot see:
  * - a tenth is party-hot's, and nobody else has as many; it has no row of policy.issued, the type of most others;
  * - FAILED is rare, all of it by SMS and none of policy.issued; SKIPPED is only by EMAIL; IN_APP never for claim.paid;
  * - within `QUIET` there is only policy.issued, SENT by EMAIL, and not to party-hot.
+ * @param perSecond rows that share their creation time, as those of one batch do
  */
-export async function fillLog(client: pg.Client, count: number): Promise<void> {
+export async function fillLog(client: pg.Client, count: number, perSecond = 500): Promise<void> {
+  const createdAt = `'2026-01-01Z'::timestamptz + n / ${perSecond} * interval '1 second'`
   const { rows: indexes } = await client.query(`
     SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition FROM pg_index
     WHERE indrelid = 'notifications.notification_log'::regclass AND NOT indisunique`)
@@ -26,7 +25,7 @@ export async function fillLog(client: pg.Client, count: number): Promise<void> {
     SELECT
       ${LOCATOR}, 'event-' || to_char(n, 'FM00000000'), party_locator, ${EVENT_TYPE}, channel, status,
       CASE WHEN status <> 'SKIPPED' THEN 'Your policy' END, CASE WHEN status <> 'SKIPPED' THEN 'It is issued.' END,
-      CASE WHEN status <> 'SENT' THEN 'reason' END, 1, CASE WHEN status = 'SENT' THEN now() END, ${CREATED_AT}
+      CASE WHEN status <> 'SENT' THEN 'reason' END, 1, CASE WHEN status = 'SENT' THEN now() END, ${createdAt}
     FROM (
       SELECT
         n,
@@ -36,7 +35,7 @@ export async function fillLog(client: pg.Client, count: number): Promise<void> {
         CASE WHEN is_quiet OR kind < 980 THEN 'SENT' WHEN kind < 990 THEN 'SKIPPED' WHEN kind < 995 THEN 'SENT'
           ELSE 'FAILED' END AS status
       FROM (
-        SELECT n, n % 1000 AS kind, ${CREATED_AT} >= $2 AND ${CREATED_AT} < $3 AS is_quiet
+        SELECT n, n % 1000 AS kind, ${createdAt} >= $2 AND ${createdAt} < $3 AS is_quiet
         FROM generate_series(1, $1::integer) n
       ) AS number
     ) AS row`,
@@ -47,7 +46,6 @@ export async function fillLog(client: pg.Client, count: number): Promise<void> {
 }
 
 const LOCATOR = `'NTF-01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0')`
-const CREATED_AT = `'2026-01-01Z'::timestamptz + n / ${BATCH} * interval '1 second'`
 const EVENT_TYPE = `CASE
   WHEN status = 'FAILED' THEN 'claim.paid'
   WHEN channel = 'IN_APP' THEN 'invoice.paid'
@@ -56,5 +54,5 @@ const EVENT_TYPE = `CASE
   ELSE 'policy.issued'
 END`
 
-/** The 60 batches from 400,000 rows on. */
+/** The minute after 800 s of rows. */
 export const QUIET = { from: '2026-01-01T00:13:20.000000Z', to: '2026-01-01T00:14:20.000000Z' }

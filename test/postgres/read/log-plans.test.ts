@@ -12,10 +12,11 @@ import { notToldQuery } from '../../../src/postgres/read/list-not-told.ts'
 import { createMigratedDatabase } from '../../stack/databases.ts'
 import { fillLog, QUIET } from '../fill-log.ts'
 
+const ROW_COUNT = 200_000
 const database = await createMigratedDatabase()
 const client = new pg.Client(database.url)
 await client.connect()
-await fillLog(client, 1_000_000)
+await fillLog(client, ROW_COUNT, ROW_COUNT / 2_000)
 await client.end()
 const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
 t.teardown(async () => {
@@ -78,7 +79,7 @@ const TIMES = [
 ]
 const PLACES = [
   null,
-  { createdAt: '2026-01-01T00:20:00.000000Z', locator: 'NTF-01900000-0000-7000-8000-000000092888' },
+  { createdAt: '2026-01-01T00:20:00.000000Z', locator: 'NTF-01900000-0000-7000-8000-00000001d4e8' },
 ]
 
 const combinations = PARTIES.flatMap((partyLocator) =>
@@ -122,7 +123,7 @@ for (const limit of [1, 50]) {
 
 t.test('an event id with any other filters reads one row at most, in a walk and by its key', async (t) => {
   const faults: string[] = []
-  for (const eventId of ['event-00999990', 'event-00400001', 'unknown']) {
+  for (const eventId of ['event-00199990', 'event-00080001', 'unknown']) {
     for (const filter of combinations) {
       const { read } = await costOf({ ...filter, eventId }, { limit: 50, after: null })
       if (read > 2) faults.push(`${JSON.stringify({ ...filter, eventId })}: ${read} rows`)
@@ -166,10 +167,10 @@ t.test('counts read as many rows as they count, and stop where they may count no
 })
 
 t.test('the rows are skewed as the plans above need it', async (t) => {
-  const countOf = async (filter: LogFilter) => (await costOf(filter, { limit: 100_000, after: null })).rows
-  t.ok((await countOf({ partyLocator: 'party-hot' })) > 90_000)
-  t.ok((await countOf({ eventType: 'policy.issued' })) > 100_000, 'more than a page of 100,000')
-  t.ok((await countOf({ status: 'FAILED', channel: 'SMS' })) > 4_000)
+  const countOf = async (filter: LogFilter) => (await costOf(filter, { limit: 20_000, after: null })).rows
+  t.ok((await countOf({ partyLocator: 'party-hot' })) > 18_000)
+  t.ok((await countOf({ eventType: 'policy.issued' })) > 20_000, 'more than a page of 20,000')
+  t.ok((await countOf({ status: 'FAILED', channel: 'SMS' })) > 800)
   t.equal(await countOf({ partyLocator: 'party-hot', eventType: 'policy.issued' }), 0)
   t.equal(await countOf({ status: 'FAILED', eventType: 'policy.issued' }), 0)
   t.equal(await countOf({ partyLocator: 'party-hot', status: 'FAILED' }), 0)
