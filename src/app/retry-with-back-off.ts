@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-
-const PAUSE_MIN_MS = 500
-const PAUSE_MAX_MS = 10_000
+import { backOffMs } from '../core/time/back-off.ts'
 
 /**
  * Retries until it succeeds, with a pause that doubles up to 10 s, and logs what it waits for and why. Rejects only
@@ -19,7 +17,7 @@ export async function retryWithBackOff<T>(
     try {
       return await attempt()
     } catch (error) {
-      const retryInMs = Math.min(PAUSE_MIN_MS * 2 ** failureCount, PAUSE_MAX_MS)
+      const retryInMs = backOffMs(failureCount)
       const reason = error instanceof Error ? error.message || error.name : String(error)
       log.warn({ reason, retryInMs }, `waiting for ${what}`)
       await sleep(retryInMs, undefined, { signal })

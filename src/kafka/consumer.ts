@@ -3,6 +3,7 @@ import { bulkhead } from 'cockatiel'
 import type { Admin, Consumer, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/broker-connection.ts'
+import { backOffMs } from '../core/time/back-off.ts'
 import { createClient } from './client.ts'
 import { isPassing, isUnreadable } from './errors.ts'
 import { createOffsetReports } from './offset-reports.ts'
@@ -23,8 +24,6 @@ export interface ConsumerOptions {
 export type ConsumerNeeds = Pick<PartitionNeeds, 'loadCheckpoint' | 'resetCheckpoint' | 'dispatch'>
 
 const OFFSET_MAX = 2n ** 63n - 1n
-const RETRY_MIN_MS = 500
-const RETRY_MAX_MS = 10_000
 const TOPIC_POLL_MS = 5_000
 /**
  * Of one broker: kafkajs unpacks all of a fetch at once, while the one before is worked on. Of partitions taken at random,
@@ -90,7 +89,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       } catch (error) {
         if (error instanceof FatalError) throw error.cause
         if (stopping.signal.aborted) return
-        const durationMs = Math.min(RETRY_MIN_MS * 2 ** failureCount++, RETRY_MAX_MS)
+        const durationMs = backOffMs(failureCount++)
         const undecodable = undecodableIn(error)
         if (undecodable !== null) sayUndecodable(undecodable, durationMs)
         else if (error instanceof UnreadableError) sayUnreadable(error.cause, durationMs)

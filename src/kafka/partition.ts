@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Batch, CommitResult } from '../core/batch/batch.ts'
 import type { Checkpoint, Fingerprint } from '../core/batch/checkpoint.ts'
 import type { Message } from '../core/event/message.ts'
+import { backOffMs } from '../core/time/back-off.ts'
 import { fingerprintOf } from './fingerprint.ts'
 
 /** What the consumption of a partition needs from elsewhere. */
@@ -66,8 +67,6 @@ interface Membership {
 /** kafkajs asks us to leave the fetch: the group rebalances, or we are no member any more. */
 class MembershipLost extends Error {}
 
-const BACKOFF_MIN_MS = 500
-const BACKOFF_MAX_MS = 10_000
 const HEARTBEAT_SLICE_MS = 1_000
 /** A compressed record batch of 1 MB can hold hundreds of times as much: one transaction must not. */
 const BATCH_BYTES_MAX = 8 * 1024 * 1024
@@ -445,10 +444,6 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   }
 
   return { behind, eachBatch, onFiltered, onJoin }
-}
-
-function backOffMs(failureCount: number): number {
-  return Math.min(BACKOFF_MIN_MS * 2 ** failureCount, BACKOFF_MAX_MS)
 }
 
 function keyOf({ topic, partition }: TopicPartition): string {
