@@ -1,12 +1,13 @@
-import type { CommonQueryMethods, DatabasePool } from 'slonik'
+import type { CommonQueryMethods, DatabasePool, DatabaseTransactionConnection } from 'slonik'
 import type { CommitResult, DecidedBatch } from '../../core/batch/batch.ts'
 import { REJECTIONS } from '../../core/event/event.ts'
 import type { Entry } from '../../core/log/entry.ts'
-import { refusesData } from '../connection/errors.ts'
+import { databaseMessage, refusesData } from '../connection/errors.ts'
 import { lockCheckpoint, moveCheckpoint } from './checkpoints.ts'
 import { findRefused } from './find-refused.ts'
 import { type Delivery, insertDecisions, insertEntries, markSendFailures } from './insert-entries.ts'
 import { insertRejectedMessages } from './insert-rejected.ts'
+import { probeEntry } from './probe-entry.ts'
 
 /** Hands rows to the senders; resolves to what became of each, by locator. Must not reject. */
 export type Deliver = (inserted: readonly Entry[]) => Promise<ReadonlyMap<string, Delivery>>
@@ -42,9 +43,20 @@ export async function commitAccepted<Result>(
   } catch (error) {
     if (!refusesData(error)) throw error
     return await pool.transaction(async (tx) =>
-      write(tx, withoutRefused(batch, await findRefused(tx, batch.entries, batch))),
+      write(tx, withoutRefused(batch, await findRefusedEntries(tx, batch))),
     )
   }
+}
+
+function findRefusedEntries(
+  tx: DatabaseTransactionConnection,
+  batch: DecidedBatch,
+): Promise<ReadonlyMap<Entry, Error>> {
+  const write = async (savepoint: CommonQueryMethods, part: readonly Entry[]) => {
+    await insertEntries(savepoint, part)
+    await insertDecisions(savepoint, part, new Map(), batch)
+  }
+  return findRefused(tx, batch.entries, write, (savepoint) => write(savepoint, [probeEntry()]))
 }
 
 /** Log rows, rejected messages, sends and decisions, in this order. Returns the rows that were really inserted. */
@@ -61,18 +73,16 @@ export async function writeRows(
   return inserted
 }
 
-function withoutRefused(batch: DecidedBatch, refused: ReadonlyMap<string, string>): DecidedBatch {
-  const rejected = batch.entries.flatMap((entry) => {
-    const cause = refused.get(entry.locator)
-    if (cause === undefined) return []
-    const error = `${REJECTIONS['refused-by-database']}: ${cause}`
+function withoutRefused(batch: DecidedBatch, refused: ReadonlyMap<Entry, Error>): DecidedBatch {
+  const rejected = [...refused].flatMap(([entry, cause]) => {
+    const error = `${REJECTIONS['refused-by-database']}: ${databaseMessage(cause)}`
     return batch
       .messagesOf(entry.event.eventId)
       .map((message) => ({ message, rejection: { code: 'refused-by-database' as const, error } }))
   })
   return {
     ...batch,
-    entries: batch.entries.filter((entry) => !refused.has(entry.locator)),
+    entries: batch.entries.filter((entry) => !refused.has(entry)),
     rejected: [...batch.rejected, ...rejected],
   }
 }

@@ -1,15 +1,15 @@
 import { type CommonQueryMethods, type DatabasePool, type DatabaseTransactionConnection, sql } from 'slonik'
 import { z } from 'zod'
+import type { Entry } from '../../core/log/entry.ts'
 import type { RetriedEntry } from '../../core/log/retry.ts'
-import { databaseMessage, refusesData } from '../connection/errors.ts'
+import { databaseMessage } from '../connection/errors.ts'
 import { columnOf } from '../sql/columns.ts'
+import { findRefused, tryWrite, writeUnlessRefused } from './find-refused.ts'
 import { type Delivery, insertDecisions, insertEntries, markSendFailures } from './insert-entries.ts'
-import { knownGood, refusal } from './trial.ts'
+import { probeEntry } from './probe-entry.ts'
 
 /** Hands rows to the senders; resolves to what became of each, by locator. Must not reject. */
 export type DeliverRetries = (retried: readonly RetriedEntry[]) => Promise<ReadonlyMap<string, Delivery>>
-
-const PROBE = 'probe'
 
 /** Where a row that PostgreSQL refuses is reported. */
 interface RefusalLog {
@@ -18,100 +18,68 @@ interface RefusalLog {
 
 /**
  * Carries out decided retries in one transaction: lock, update, send, append the decisions. A row that another replica
- * holds, that has changed since it was read, or that no decision explains is left alone and not sent. Returns the
- * retries that were made.
- *
- * Where PostgreSQL refuses the data, the rows are tried again by halves, each in a transaction of its own, until the
- * refused rows stand alone: those stay as they are and are logged, the others are made. First a known-good row is
- * retried and rolled back: if that is refused too, the schema is at fault and the refusal is thrown. The senders are
- * called again for the rows of a transaction that was rolled back, with the same idempotency key. Rejects on every
- * other error; the halves made before it stand.
+ * holds, that has changed since it was read, or that no decision explains is left alone and not sent. Rows that
+ * PostgreSQL refuses are found before anything is sent: they stay as they are and are logged. Returns the retries that
+ * were made. Rejects on every other error, and where the schema refuses any row: then none was made.
  */
-export async function commitRetries(
+export function commitRetries(
   pool: DatabasePool,
   ruleTableRevision: string,
   retried: readonly RetriedEntry[],
   deliver: DeliverRetries,
   log: RefusalLog,
 ): Promise<readonly RetriedEntry[]> {
-  const attempt = (part: readonly RetriedEntry[]) => commitTogether(pool, ruleTableRevision, part, deliver)
-  /** `error` is what the rows together were refused by. */
-  const commitByHalves = async (part: readonly RetriedEntry[], error: Error): Promise<RetriedEntry[]> => {
-    const [only, ...others] = part
-    if (only !== undefined && others.length === 0) {
-      log.error(
-        { locator: only.due.locator, error: databaseMessage(error) },
-        'the database refuses the retry of a row, which stays as it is; the next pass tries it again',
-      )
-      return []
-    }
-    const middle = part.length >> 1
-    const made: RetriedEntry[] = []
-    for (const half of [part.slice(0, middle), part.slice(middle)])
-      made.push(...(await attempt(half).catch(ifRefused((refused) => commitByHalves(half, refused)))))
-    return made
-  }
-  return attempt(retried).catch(
-    ifRefused(async (refused) => {
-      const schemaFault = await pool.transaction((tx) => refusalOfKnownGood(tx, ruleTableRevision))
-      if (schemaFault !== null) throw schemaFault
-      return commitByHalves(retried, refused)
-    }),
-  )
-}
-
-/** Handles errors by which PostgreSQL refuses the data; throws all others. */
-function ifRefused<T>(handle: (error: Error) => Promise<T>) {
-  return (error: unknown): Promise<T> => {
-    if (error instanceof Error && refusesData(error)) return handle(error)
-    throw error
-  }
-}
-
-async function refusalOfKnownGood(
-  tx: DatabaseTransactionConnection,
-  ruleTableRevision: string,
-): Promise<Error | null> {
-  const entry = knownGood(`NTF-${PROBE}`)
-  const retried: RetriedEntry = {
-    due: {
-      locator: entry.locator,
-      eventId: PROBE,
-      eventType: PROBE,
-      partyLocator: null,
-      subject: PROBE,
-      body: PROBE,
-      attemptCount: 0,
-    },
-    decision: entry.decision,
-    status: 'FAILED',
-    attemptCount: 1,
-    address: null,
-  }
-  return refusal(tx, async (savepoint) => {
-    await insertEntries(savepoint, [entry])
-    await insertDecisions(savepoint, [entry], new Map(), { topic: PROBE, partition: 0, ruleTableRevision })
-    await update(savepoint, [retried])
-    await appendDecisions(savepoint, [retried], new Map(), ruleTableRevision)
-  })
-}
-
-function commitTogether(
-  pool: DatabasePool,
-  ruleTableRevision: string,
-  retried: readonly RetriedEntry[],
-  deliver: DeliverRetries,
-): Promise<readonly RetriedEntry[]> {
   return pool.transaction(async (tx) => {
     const locked = await lockUnchanged(tx, retried)
     const mine = retried.filter(({ due }) => locked.has(due.locator))
-    if (mine.length === 0) return []
-    await update(tx, mine)
-    const deliveries = await deliver(mine)
+    const accepted = await updateAccepted(tx, mine, ruleTableRevision, log)
+    if (accepted.length === 0) return []
+    const deliveries = await deliver(accepted)
     await markSendFailures(tx, deliveries)
-    await appendDecisions(tx, mine, deliveries, ruleTableRevision)
-    return mine
+    await appendDecisions(tx, accepted, deliveries, ruleTableRevision)
+    return accepted
   })
+}
+
+/** Updates the rows that PostgreSQL takes with their decisions, logs the others, and returns those updated. */
+async function updateAccepted(
+  tx: DatabaseTransactionConnection,
+  retried: readonly RetriedEntry[],
+  ruleTableRevision: string,
+  log: RefusalLog,
+): Promise<readonly RetriedEntry[]> {
+  if (retried.length === 0) return []
+  // The decisions can be written only with the senders' receipts: until then they are only tried.
+  const write = async (savepoint: DatabaseTransactionConnection, part: readonly RetriedEntry[]) => {
+    await update(savepoint, part)
+    const error = await tryWrite(savepoint, (inner) =>
+      appendDecisions(inner, part, new Map(), ruleTableRevision),
+    )
+    if (error !== null) throw error
+  }
+  const isTaken = (await writeUnlessRefused(tx, (savepoint) => write(savepoint, retried))) === null
+  if (isTaken) return retried
+  const refused = await findRefused(tx, retried, write, async (savepoint) => {
+    const probe = probeEntry()
+    await insertEntries(savepoint, [probe])
+    await insertDecisions(savepoint, [probe], new Map(), { topic: 'probe', partition: 0, ruleTableRevision })
+    await write(savepoint, [retryOf(probe)])
+  })
+  for (const [{ due }, error] of refused) {
+    log.error(
+      { locator: due.locator, error: databaseMessage(error) },
+      'the database refuses the retry of a row, which stays as it is; the next pass tries it again',
+    )
+  }
+  const accepted = retried.filter((retry) => !refused.has(retry))
+  await update(tx, accepted)
+  return accepted
+}
+
+function retryOf({ locator, event, decision }: Entry): RetriedEntry {
+  const { eventId, eventType, partyLocator } = event
+  const due = { locator, eventId, eventType, partyLocator, subject: '', body: '', attemptCount: 0 }
+  return { due, decision, status: 'FAILED', attemptCount: 1, address: null }
 }
 
 async function lockUnchanged(

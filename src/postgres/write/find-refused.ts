@@ -1,41 +1,63 @@
 import type { DatabaseTransactionConnection } from 'slonik'
-import type { Entry } from '../../core/log/entry.ts'
-import { databaseMessage } from '../connection/errors.ts'
-import { insertDecisions, insertEntries, type Provenance } from './insert-entries.ts'
-import { knownGood, refusal } from './trial.ts'
+import { refusesData } from '../connection/errors.ts'
+
+type Write = (savepoint: DatabaseTransactionConnection) => Promise<unknown>
 
 /**
- * Finds the rows that PostgreSQL itself refuses, by bisection: each trial runs in a savepoint and is rolled back,
- * before anything is sent. Returns the refusal by locator. First a known-good row is tried: if that is refused too, the
- * schema is at fault and no message, and the refusal is thrown.
+ * Finds the rows that PostgreSQL refuses, by bisection: each part is written in a savepoint that is rolled back. Returns
+ * the error of each refused row. `writeProbe` writes a row that only a faulty schema can refuse; it goes first, and where
+ * it is refused, that error is thrown: no row is to blame.
  */
-export async function findRefused(
+export async function findRefused<Row>(
   tx: DatabaseTransactionConnection,
-  entries: readonly Entry[],
-  provenance: Provenance,
-): Promise<ReadonlyMap<string, string>> {
-  const first = entries[0]
-  if (first === undefined) return new Map()
-  const attempt = (part: readonly Entry[]) =>
-    refusal(tx, async (savepoint) => {
-      await insertEntries(savepoint, part)
-      await insertDecisions(savepoint, part, new Map(), provenance)
-    })
-  const schemaFault = await attempt([knownGood(first.locator)])
+  rows: readonly Row[],
+  write: (savepoint: DatabaseTransactionConnection, part: readonly Row[]) => Promise<unknown>,
+  writeProbe: Write,
+): Promise<ReadonlyMap<Row, Error>> {
+  const schemaFault = await tryWrite(tx, writeProbe)
   if (schemaFault !== null) throw schemaFault
-  const refused = new Map<string, string>()
-  const bisect = async (part: readonly Entry[]): Promise<void> => {
-    const error = await attempt(part)
+  const refused = new Map<Row, Error>()
+  const bisect = async (part: readonly Row[]): Promise<void> => {
+    const error = await tryWrite(tx, (savepoint) => write(savepoint, part))
     if (error === null) return
     const [only, ...others] = part
     if (only !== undefined && others.length === 0) {
-      refused.set(only.locator, databaseMessage(error))
+      refused.set(only, error)
       return
     }
     const middle = part.length >> 1
     await bisect(part.slice(0, middle))
     await bisect(part.slice(middle))
   }
-  await bisect(entries)
+  await bisect(rows)
   return refused
+}
+
+class RollBack extends Error {}
+
+/** Writes in a savepoint and rolls it back. Returns the error if PostgreSQL refuses the data, else null. */
+export async function tryWrite(tx: DatabaseTransactionConnection, write: Write): Promise<Error | null> {
+  try {
+    return await writeUnlessRefused(tx, async (savepoint) => {
+      await write(savepoint)
+      throw new RollBack()
+    })
+  } catch (error) {
+    if (error instanceof RollBack) return null
+    throw error
+  }
+}
+
+/** Writes in a savepoint. Returns the error if PostgreSQL refuses the data: then nothing is written. */
+export async function writeUnlessRefused(
+  tx: DatabaseTransactionConnection,
+  write: Write,
+): Promise<Error | null> {
+  try {
+    await tx.transaction(write)
+    return null
+  } catch (error) {
+    if (error instanceof Error && refusesData(error)) return error
+    throw error
+  }
 }

@@ -1,0 +1,42 @@
+import type { Entry } from '../../core/log/entry.ts'
+
+/** A failed row that holds nothing from any message: where it is refused, the schema is at fault. */
+export function probeEntry(): Entry {
+  const locator = 'NTF-probe'
+  const eventType = 'probe'
+  return {
+    locator,
+    offset: 0n,
+    event: {
+      eventId: locator,
+      eventType,
+      partyLocator: null,
+      partyLocatorInvalid: false,
+      locator: '',
+      reason: null,
+      traceId: null,
+    },
+    decision: {
+      ruleId: 'probe',
+      outcome: 'FAIL',
+      channel: 'EMAIL',
+      reason: 'probe',
+      failureReason: 'probe',
+      facts: {
+        eventType,
+        party: 'missing',
+        optedOut: false,
+        preferredChannel: 'EMAIL',
+        emailOnFile: null,
+        phoneOnFile: null,
+      },
+      preferenceChangeId: null,
+    },
+    status: 'FAILED',
+    text: { subject: 'probe', body: 'probe' },
+    variables: null,
+    templateRevision: null,
+    attemptCount: 0,
+    address: null,
+  }
+}
