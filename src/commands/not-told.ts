@@ -1,7 +1,6 @@
 import { once } from 'node:events'
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
-import { milliseconds } from '../config/parsers.ts'
 import type { LogPosition } from '../core/log/log-entry.ts'
 import {
   type ExplainedNotTold,
@@ -13,23 +12,19 @@ import {
 import { printable } from '../core/text/text.ts'
 import { rememberRules } from '../core/why/rules.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
-import { timeAgo } from '../postgres/read/group-decisions.ts'
 import { listNotTold } from '../postgres/read/list-not-told.ts'
 import { readArchivedRuleTable } from '../postgres/write/archive.ts'
-import { parseInstant } from './terminal/instant.ts'
 import { createProgress } from './terminal/progress.ts'
+import { parseSince, type Since, timeOf } from './terminal/since.ts'
 
 const PAGE_COUNT_MAX = 1_000
-/** A hundred years: much further back there are no dates for PostgreSQL. */
-const SINCE_MAX_MS = 36_500 * 86_400_000
 
 export const notToldCommand = new Command('not-told')
   .description('list the members who were not told, newest first: skipped, or failed past the last retry')
-  .option(
-    '--since <when>',
-    'how far to go back: a duration such as 7d, a date, or a time (ISO 8601)',
-    parseSince,
-    parseSince('7d'),
+  .addOption(
+    new Option('--since <when>', 'how far to go back: a duration such as 7d, a date, or a time (ISO 8601)')
+      .argParser(parseSince)
+      .default(parseSince('7d'), '7d'),
   )
   .option('--event-type <type>', 'only events of this type')
   .option('--rule <id>', 'only those that this rule decided')
@@ -47,8 +42,7 @@ Example:
   .action(notTold)
 
 interface Options {
-  /** Milliseconds ago, or an instant. */
-  readonly since: number | string
+  readonly since: Since
   readonly eventType?: string
   readonly rule?: string
   readonly csv?: true
@@ -60,7 +54,7 @@ async function notTold({ since, eventType, rule, csv, json }: Options): Promise<
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
     const rulesOf = rememberRules((revision) => readArchivedRuleTable(pool, revision))
-    const start = typeof since === 'number' ? await timeAgo(pool, since) : since
+    const start = await timeOf(pool, since)
     const shown = csv ? notToldCsvLine : json ? JSON.stringify : lineOf
     if (csv) process.stdout.write(NOT_TOLD_CSV_HEAD)
     let count = 0
@@ -98,13 +92,4 @@ function lineOf(item: ExplainedNotTold): string {
 /** Waits for a reader that is slower than the database. */
 async function print(text: string): Promise<void> {
   if (!process.stdout.write(text)) await once(process.stdout, 'drain')
-}
-
-function parseSince(text: string): number | string {
-  const durationMs = milliseconds(text)
-  if (durationMs !== undefined && durationMs <= SINCE_MAX_MS) return durationMs
-  const instant = parseInstant(text, 'start')
-  if (instant === null)
-    throw new InvalidArgumentError('Write 7d or 12h, 2026-01-31, or 2026-01-31T12:00:00Z.')
-  return instant
 }

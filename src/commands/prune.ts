@@ -1,9 +1,8 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
-import { milliseconds } from '../config/parsers.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
-import { timeAgo } from '../postgres/read/group-decisions.ts'
+import { timeAgo } from '../postgres/read/time-ago.ts'
 import {
   beginPruning,
   entriesToPrune,
@@ -18,13 +17,18 @@ import {
 } from '../postgres/retention/prune.ts'
 import { accountName, agreed } from './terminal/operator.ts'
 import { createProgress, type Progress } from './terminal/progress.ts'
+import { parseSince, type Since, timeOf } from './terminal/since.ts'
+import { UsageError } from './terminal/usage-error.ts'
 
 const DAY_MS = 86_400_000
-const AGE_MAX_MS = 36_500 * DAY_MS
 
 export const pruneCommand = new Command('prune')
   .description('delete what is older than an age: log entries with their decisions, rejected messages')
-  .requiredOption('--older-than <age>', 'a duration of a day at least, such as 400d', parseAge)
+  .requiredOption(
+    '--older-than <age>',
+    'a duration such as 400d, a date, or a time: a day ago at least',
+    parseSince,
+  )
   .option('--dry-run', 'delete nothing, only count what would be deleted')
   .option('--yes', 'do not ask first')
   .option('--by <name>', 'who is recorded to have done it; unset, the name of the account')
@@ -44,8 +48,7 @@ Example:
   .action(prune)
 
 interface Options {
-  /** In milliseconds. */
-  readonly olderThan: number
+  readonly olderThan: Since
   readonly dryRun?: true
   readonly yes?: true
   readonly by?: string
@@ -56,7 +59,9 @@ async function prune({ olderThan, dryRun, yes, by, json }: Options): Promise<voi
   const { maxAgeMs, attemptCountMax } = loadRetryLimits(process.env)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
-    const before = await timeAgo(pool, olderThan)
+    const before = await timeOf(pool, olderThan)
+    if (before > (await timeAgo(pool, DAY_MS)))
+      throw new UsageError('--older-than must be a day ago at least: write 1d or more')
     const limits = { before, maxAgeMs, attemptCountMax }
     const found = await run(pool, limits, null, progress)
     progress.clear()
@@ -125,11 +130,4 @@ function questionOf(before: string, found: PruneCounts): string {
 
 function wordsOf(before: string, { logEntries, decisions, rejectedMessages }: PruneCounts): string {
   return `${logEntries} log entries with ${decisions} decisions, ${rejectedMessages} rejected messages, all from before ${before}`
-}
-
-function parseAge(text: string): number {
-  const ageMs = milliseconds(text)
-  if (ageMs === undefined || ageMs < DAY_MS || ageMs > AGE_MAX_MS)
-    throw new InvalidArgumentError('Write a duration such as 400d, of 1d at least and 36500d at most.')
-  return ageMs
 }

@@ -160,5 +160,6 @@ t.test('wrong usage ends with 2', async (t) => {
   for (const age of ['1h', '400', 'ever', '99999d']) {
     t.match(await prune('--older-than', age), { code: 2, stdout: '' }, age)
   }
-  t.match(await prune(), { code: 2, stdout: '' })
+  for (const args of [[], ['--older-than', '9999-12-31']])
+    t.match(await prune(...args), { code: 2, stdout: '' })
 })

@@ -1,23 +1,25 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, Option } from 'commander'
 import { RULE_TABLE, readText, ruleTableOf } from '../../app/policy.ts'
 import { loadDatabaseUrl } from '../../config/config.ts'
-import { milliseconds } from '../../config/parsers.ts'
 import { createBacktest, describeBacktest } from '../../core/rules/backtest.ts'
 import type { Rule } from '../../core/rules/rule.ts'
 import { type RulesOfOld, rememberRules } from '../../core/why/rules.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
-import { decisionGroups, timeAgo } from '../../postgres/read/group-decisions.ts'
+import { decisionGroups } from '../../postgres/read/group-decisions.ts'
 import { readArchivedRuleTable } from '../../postgres/write/archive.ts'
 import { createProgress } from '../terminal/progress.ts'
+import { parseSince, type Since, timeOf } from '../terminal/since.ts'
 
 const PAGE_COUNT_MAX = 50_000
-/** A hundred years: much further back there are no dates for PostgreSQL. */
-const SINCE_MAX_MS = 36_500 * 86_400_000
 
 export const backtestCommand = new Command('backtest')
   .description('decide anew what really happened, by a candidate rule table: sends nothing, writes nothing')
   .option('--table <file>', 'the candidate', RULE_TABLE)
-  .option('--since <duration>', 'how far to go back, such as 7d or 12h', parseDuration, parseDuration('30d'))
+  .addOption(
+    new Option('--since <when>', 'how far to go back: a duration such as 7d, a date, or a time (ISO 8601)')
+      .argParser(parseSince)
+      .default(parseSince('30d'), '30d'),
+  )
   .option('--json', 'as one JSON value')
   .addHelpText(
     'after',
@@ -32,8 +34,7 @@ Example:
 
 interface Options {
   readonly table: string
-  /** In milliseconds. */
-  readonly since: number
+  readonly since: Since
   readonly json?: true
 }
 
@@ -44,7 +45,7 @@ async function backtest({ table, since, json }: Options): Promise<void> {
     const rulesOf = rememberRules((revision) => readArchivedRuleTable(pool, revision))
     let rules: RulesOfOld = new Map()
     const test = createBacktest(candidate, (revision, ruleId) => reasonOf(rules.get(revision), ruleId))
-    const start = await timeAgo(pool, since)
+    const start = await timeOf(pool, since)
     let seen = 0
     for await (const { events, groups } of decisionGroups(pool, start, PAGE_COUNT_MAX)) {
       rules = await rulesOf(groups)
@@ -62,12 +63,4 @@ async function backtest({ table, since, json }: Options): Promise<void> {
 
 function reasonOf(rules: readonly Rule[] | string | undefined, ruleId: string): string | null | undefined {
   return typeof rules === 'object' ? rules.find(({ id }) => id === ruleId)?.reason : undefined
-}
-
-function parseDuration(text: string): number {
-  const durationMs = milliseconds(text)
-  if (durationMs === undefined || durationMs > SINCE_MAX_MS) {
-    throw new InvalidArgumentError('Write a duration such as 7d, 12h or 30m, of 36500d at most.')
-  }
-  return durationMs
 }

@@ -1,16 +1,16 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { type Activation, listActivations } from '../../postgres/write/activate-rule-table.ts'
 import { readArchivedRuleTable } from '../../postgres/write/archive.ts'
-import { parseInstant } from '../terminal/instant.ts'
+import { parseAt, type Since, timeOf } from '../terminal/since.ts'
 
 export const historyCommand = new Command('history')
   .description('say which rule tables were in force and since when, or show the one of a date')
   .option(
-    '--at <date>',
-    'show the table that was in force then (ISO 8601; without a time: at its end, in UTC)',
-    parseDate,
+    '--at <when>',
+    'show the table in force then: a date (its end, in UTC), a time (ISO 8601), or a duration ago, such as 7d',
+    parseAt,
   )
   .option('--json', 'as one JSON value')
   .addHelpText(
@@ -20,8 +20,7 @@ export const historyCommand = new Command('history')
   .action(history)
 
 interface Options {
-  /** In UTC with microseconds, like the times that it is compared with. */
-  readonly at?: string
+  readonly at?: Since
   readonly json?: true
 }
 
@@ -32,9 +31,10 @@ async function history({ at, json }: Options): Promise<void> {
       process.stdout.write(json ? `${JSON.stringify(activations)}\n` : activations.map(line).join(''))
       return
     }
-    const inForce = activations.findLast(({ activatedAt }) => activatedAt <= at)
+    const time = await timeOf(pool, at)
+    const inForce = activations.findLast(({ activatedAt }) => activatedAt <= time)
     if (inForce === undefined) {
-      process.stderr.write(`no rule table was in force at ${at}${firstOf(activations)}\n`)
+      process.stderr.write(`no rule table was in force at ${time}${firstOf(activations)}\n`)
       process.exitCode = 1
       return
     }
@@ -54,11 +54,4 @@ function line({ activatedAt, revision, gitCommit }: Activation): string {
 
 function firstOf([first]: readonly Activation[]): string {
   return first === undefined ? ': none is on record' : `: the first on record is of ${first.activatedAt}`
-}
-
-function parseDate(text: string): string {
-  const instant = parseInstant(text, 'end')
-  if (instant === null)
-    throw new InvalidArgumentError('Write a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z.')
-  return instant
 }

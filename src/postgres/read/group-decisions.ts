@@ -27,12 +27,6 @@ const page = z.object({
 /** Locators begin with the time, in milliseconds, of a clock that is not the database's: by so much they may differ. */
 const CLOCKS_APART_MAX_MS = 86_400_000
 
-/** The time that was so long ago, by the database's clock. */
-export function timeAgo(pool: DatabasePool, durationMs: number): Promise<string> {
-  return pool.oneFirst(sql.type(z.object({ time: z.string() }))`
-    SELECT now() - ${durationMs}::float8 * interval '1 millisecond' AS "time"`)
-}
-
 /**
  * The first decisions of all events that were first decided at a time or later, counted by what they were made from
  * and what they are: in pages, of at most `countMax` events that were looked at, so that one can tell how far it has

@@ -1,0 +1,97 @@
+import type { RedriveResult, Rejected } from '../../core/event/rejected-message.ts'
+import { printable } from '../../core/text/text.ts'
+
+interface Refused {
+  readonly result: 'refused'
+  readonly error: string
+}
+/** What became of a redrive, or would become of it; `note` says more. */
+export type RedriveOutcome = (RedriveResult | { result: 'logged' } | Refused) & { note: string }
+
+export function sentenceOf(outcome: RedriveOutcome): string {
+  const said = outcome.note === '' ? '' : `  ${printable(outcome.note)}`
+  if (outcome.result === 'refused') return `not redriven: ${outcome.error}`
+  if (outcome.result === 'rejected') return `still rejected: ${printable(outcome.error)}`
+  if (outcome.result === 'duplicate') return 'its event is logged already'
+  return `logged${'locator' in outcome ? `  ${outcome.locator}` : ''}${said}`
+}
+
+export function summaryOf(rejected: Rejected) {
+  const { id, topic, partition, message, code, error, rejectedAt, erasedAt, redriven } = rejected
+  const { offset, value } = message
+  return {
+    id: String(id),
+    rejectedAt,
+    topic,
+    partition,
+    offset: String(offset),
+    byteCount: value?.length ?? null,
+    code,
+    error,
+    erasedAt,
+    redriven,
+  }
+}
+
+export function lineOf(rejected: Rejected): string {
+  const { id, topic, partition, offset, byteCount, error, rejectedAt, erasedAt, redriven } =
+    summaryOf(rejected)
+  const state = redriven === null ? '' : `  (redriven ${redriven.at}: ${redriven.result.result})`
+  const size = erasedAt === null ? `${byteCount ?? 'no'} bytes` : 'erased'
+  return `${id}  ${rejectedAt}  ${topic}/${partition}@${offset}  ${size}  ${printable(error)}${state}`
+}
+
+export function wholeOf(rejected: Rejected) {
+  const { key, value, headers } = rejected.message
+  return {
+    ...summaryOf(rejected),
+    key: bytesOf(key),
+    value: bytesOf(value),
+    headers: Object.fromEntries(Object.entries(headers).map(([name, values]) => [name, values.map(bytesOf)])),
+  }
+}
+
+function bytesOf(bytes: Uint8Array | null) {
+  if (bytes === null) return null
+  const text = asText(bytes)
+  return { base64: Buffer.from(bytes).toString('base64'), ...(text === null ? {} : { text }) }
+}
+
+export function textOf(rejected: Rejected): string {
+  const { key, value, headers } = rejected.message
+  const shown = Object.entries(headers).flatMap(([name, values]) =>
+    values.map((each) => `header     ${printable(name)}: ${shownBytes(each)}`),
+  )
+  const { redriven } = rejected
+  return [
+    `id         ${rejected.id}`,
+    `from       ${rejected.topic}/${rejected.partition}, offset ${rejected.message.offset}`,
+    `rejected   ${rejected.rejectedAt}, ${rejected.code}: ${printable(rejected.error)}`,
+    redriven === null
+      ? 'redriven   never'
+      : `redriven   ${redriven.at} by ${printable(redriven.by)}: ${sentenceOf({ ...redriven.result, note: '' })}`,
+    ...(rejected.erasedAt === null ? [] : [`erased     ${rejected.erasedAt}`]),
+    `key        ${shownBytes(key)}`,
+    ...shown,
+    `value      ${shownBytes(value)}`,
+  ].join('\n')
+}
+
+function shownBytes(bytes: Uint8Array | null): string {
+  if (bytes === null) return 'none'
+  return asText(bytes) ?? `${bytes.length} bytes, base64: ${Buffer.from(bytes).toString('base64')}`
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Bytes as text; null where they are not text, or where a terminal would not simply show it. */
+function asText(bytes: Uint8Array): string | null {
+  try {
+    const text = UTF8.decode(bytes)
+    // Tabs and line breaks are harmless.
+    const line = text.replace(/[\t\n\r]/g, '')
+    return printable(line) === line ? text : null
+  } catch {
+    return null
+  }
+}

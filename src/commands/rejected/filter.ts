@@ -1,0 +1,59 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { REJECTIONS } from '../../core/event/event.ts'
+import type { Rejected } from '../../core/event/rejected-message.ts'
+import type { DatabasePool } from '../../postgres/connection/pool.ts'
+import { type RejectedFilter, readRejected } from '../../postgres/read/read-rejected.ts'
+import { parseSince, type Since, timeOf } from '../terminal/since.ts'
+
+/** Messages are read whole, and may be large. */
+const PAGE_COUNT_MAX = 20
+
+export interface FilterOptions {
+  readonly topic?: string
+  readonly code?: string
+  readonly since?: Since
+}
+
+/** Adds the options that choose among rejected messages. */
+export function withFilter(command: Command): Command {
+  return command
+    .option('--topic <name>', 'only those of this topic')
+    .addOption(new Option('--code <code>', 'only those rejected so').choices(Object.keys(REJECTIONS)))
+    .option(
+      '--since <when>',
+      'only those rejected since then: a duration such as 7d, a date, or a time (ISO 8601)',
+      parseSince,
+    )
+}
+
+export async function filterOf(
+  pool: DatabasePool,
+  { topic, code, since }: FilterOptions,
+  rest: Pick<RejectedFilter, 'ids' | 'open'>,
+): Promise<RejectedFilter> {
+  const sinceTime = since === undefined ? null : await timeOf(pool, since)
+  return { ...rest, topic: topic ?? null, code: code ?? null, since: sinceTime }
+}
+
+/** Rejected messages, oldest first, read page by page. */
+export async function* rejectedMessages(
+  pool: DatabasePool,
+  filter: RejectedFilter,
+): AsyncGenerator<Rejected> {
+  for (let after = 0n; ; ) {
+    const page = await readRejected(pool, filter, after, PAGE_COUNT_MAX)
+    yield* page
+    const last = page.at(-1)
+    if (last === undefined || page.length < PAGE_COUNT_MAX) return
+    after = last.id
+  }
+}
+
+export function parseId(text: string): bigint {
+  if (!/^[1-9]\d{0,17}$/.test(text)) throw new InvalidArgumentError('an id is a whole number above 0.')
+  return BigInt(text)
+}
+
+export function helpOf(exitCodes: string, example: string): string {
+  return `\nExit codes: ${exitCodes}.\n\nExample:\n  $ notifications-service rejected ${example}`
+}

@@ -1,0 +1,105 @@
+import { Command } from 'commander'
+import { createRedriver, type Redriver } from '../../app/redriver.ts'
+import { loadConfig } from '../../config/config.ts'
+import type { DecidedBatch } from '../../core/batch/batch.ts'
+import type { RejectionCode } from '../../core/event/event.ts'
+import type { Rejected } from '../../core/event/rejected-message.ts'
+import { limitSilence } from '../../postgres/connection/pool.ts'
+import { countRejected } from '../../postgres/read/read-rejected.ts'
+import { createLog } from '../../telemetry/log.ts'
+import { accountName, agreed } from '../terminal/operator.ts'
+import { UsageError } from '../terminal/usage-error.ts'
+import { type RedriveOutcome, sentenceOf } from './describe.ts'
+import { type FilterOptions, filterOf, helpOf, parseId, rejectedMessages, withFilter } from './filter.ts'
+
+export const redriveCommand = withFilter(new Command('redrive'))
+  .description('process rejected messages again, once the cause of the rejection is fixed')
+  .argument('[id...]', 'ids, as listed; else all that match the filter and no redrive has settled', addId, [])
+  .option('--all', 'without ids and without a filter: all that no redrive has settled')
+  .option('--dry-run', 'write nothing, only say what would happen')
+  .option('--yes', 'do not ask first')
+  .option('--by <name>', 'who is recorded to have done it; unset, the name of the account')
+  .option('--json', 'one JSON object a line')
+  .addHelpText(
+    'after',
+    helpOf(
+      '0 all were redriven, whatever the result, 1 one that was named could not be, 2 wrong usage',
+      'redrive --code refused-by-database --dry-run',
+    ),
+  )
+  .action(redrive)
+
+interface Options extends FilterOptions {
+  readonly all?: true
+  readonly dryRun?: true
+  readonly yes?: true
+  readonly by?: string
+  readonly json?: true
+}
+
+async function redrive(ids: readonly bigint[], options: Options): Promise<void> {
+  checkUsage(ids, options)
+  const config = loadConfig(process.env)
+  limitSilence()
+  const redriver = await createRedriver(config, createLog('warn', process.stderr))
+  try {
+    await redriveAll(redriver, ids, options)
+  } finally {
+    await redriver.close()
+  }
+}
+
+function checkUsage(ids: readonly bigint[], { topic, code, since, all }: Options): void {
+  const byFilter = [topic, code, since].some((value) => value !== undefined)
+  if (ids.length > 0 && (byFilter || all)) throw new UsageError('name ids or a filter, not both')
+  if (ids.length === 0 && !byFilter && !all) throw new UsageError('name ids or a filter, or say --all')
+}
+
+async function redriveAll(redriver: Redriver, ids: readonly bigint[], options: Options): Promise<void> {
+  const { dryRun, yes, by = accountName(), json } = options
+  const isById = ids.length > 0
+  // A message that is named is redriven again, whatever the last result; its event is logged at most once all the same.
+  const filter = await filterOf(redriver.pool, options, { ids: isById ? ids : null, open: !isById })
+  const count = await countRejected(redriver.pool, filter)
+  const missingCount = isById ? new Set(ids).size - count : 0
+  if (missingCount > 0) throw new UsageError(`${missingCount} of these ids are of no rejected message`)
+  if (count > 0 && !dryRun && !yes && !(await agreed(`Redrive ${count} messages?`))) {
+    process.stderr.write('nothing was done\n')
+    return
+  }
+  const counts = { logged: 0, duplicate: 0, rejected: 0, refused: 0 }
+  for await (const rejected of rejectedMessages(redriver.pool, filter)) {
+    const outcome =
+      refusalOf(rejected) ??
+      (dryRun
+        ? expectedOutcome(await redriver.tryOut(rejected))
+        : { ...(await redriver.redrive(rejected, by)), note: '' })
+    counts[outcome.result]++
+    const line = json
+      ? JSON.stringify({ id: String(rejected.id), ...outcome })
+      : `${rejected.id}  ${sentenceOf(outcome)}`
+    process.stdout.write(`${line}\n`)
+  }
+  const sum = `logged ${counts.logged}, logged already ${counts.duplicate}, still rejected ${counts.rejected}, not redriven ${counts.refused}`
+  if (isById && counts.refused > 0) process.exitCode = 1
+  process.stderr.write(`${dryRun ? `dry run, nothing was written: ${sum}` : sum}\n`)
+}
+
+/** Why a message cannot be redriven at all. Of one that was too large, only the first bytes are kept. */
+function refusalOf({ code, erasedAt }: Rejected): RedriveOutcome | null {
+  if (erasedAt !== null) return { result: 'refused', error: `it was erased on ${erasedAt}`, note: '' }
+  if (code !== ('too-large' satisfies RejectionCode)) return null
+  const error = 'only the first bytes of its value are kept: have it published again, in smaller messages'
+  return { result: 'refused', error, note: '' }
+}
+
+function expectedOutcome({ entries: [entry], rejected: [rejected] }: DecidedBatch): RedriveOutcome {
+  if (rejected !== undefined) return { result: 'rejected', ...rejected.rejection, note: '' }
+  if (entry === undefined) return { result: 'duplicate', note: '' }
+  const { outcome, channel } = entry.decision
+  return { result: 'logged', note: `event ${entry.event.eventId}: ${outcome} by ${channel}` }
+}
+
+function addId(text: string, previous: readonly bigint[]): bigint[] {
+  return [...previous, parseId(text)]
+}
