@@ -17,7 +17,7 @@ import { whyCommand } from './commands/why.ts'
 import { ConfigError } from './config/config.ts'
 import { EnvelopeMapError } from './core/event/envelope.ts'
 import { PromisesError, RuleTableError } from './core/rules/faults.ts'
-import { UnusableDatabaseError } from './postgres/connection/unusable-database.ts'
+import { UnusableDatabaseError } from './postgres/connection/with-database.ts'
 
 /** Errors that the user can correct: only their message is printed. Anything else is a bug, printed with its stack. */
 const EXPECTED = [

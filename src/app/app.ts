@@ -5,9 +5,11 @@ import { readConsolePage } from '../http/console/page.ts'
 import { createHttp, createManagement } from '../http/server/server.ts'
 import { createEndsReader } from '../kafka/ends.ts'
 import { createBacklog } from '../pipeline/backlog.ts'
-import { countFailedRows } from '../postgres/read/count-failed.ts'
+import { countFailedEntries } from '../postgres/read/count-failed-entries.ts'
+import { getPreferences } from '../postgres/read/get-preferences.ts'
+import { listPreferences } from '../postgres/read/list-preferences.ts'
 import { listCheckpoints } from '../postgres/write/checkpoints.ts'
-import { listPreferences, putPreferences, readPreferences } from '../postgres/write/preferences.ts'
+import { putPreferences } from '../postgres/write/put-preferences.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { createDatabase } from './database.ts'
@@ -56,7 +58,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       endsOf: ends.endsOf,
       firstSince: ends.firstSince,
       checkpoints: async () => listCheckpoints(database.pool(), topics),
-      failedRows: async () => countFailedRows(database.pool(), config.retry),
+      failedRows: async () => countFailedEntries(database.pool(), config.retry),
       nowMs: Date.now,
     }),
     pool: database.connections,
@@ -76,7 +78,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     logEntries,
     preferences: {
       list: (page) => listPreferences(database.pool(), page),
-      get: (partyLocator) => readPreferences(database.pool(), partyLocator),
+      get: (partyLocator) => getPreferences(database.pool(), partyLocator),
       put: (...change) => putPreferences(database.pool(), ...change),
     },
     tokens,

@@ -5,7 +5,7 @@ import type { DispatchNeeds } from '../pipeline/dispatch.ts'
 import { createLocators } from '../pipeline/locators.ts'
 import { isConflict } from '../postgres/connection/errors.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { lookUp } from '../postgres/read/look-up.ts'
+import { lookUp } from '../postgres/read/look-up-batch.ts'
 import type { Policy } from './policy.ts'
 
 /** All that a batch goes through before it is committed. */

@@ -6,12 +6,12 @@ import type { RuleTable } from '../core/rules/table.ts'
 import { templates } from '../generated/templates.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { activateRuleTable } from '../postgres/write/activate-rule-table.ts'
-import { archive, type Revision } from '../postgres/write/archive.ts'
+import { archiveRevisions, type Revision } from '../postgres/write/archive-revisions.ts'
 import { ruleTableOf } from './policy.ts'
 
 /** Archives the rule table and the templates that are about to be used, so that each decision can name its own. */
 export function archivePolicy(pool: DatabasePool, ruleTable: RuleTable): Promise<void> {
-  return archive(pool, ruleTable, [...templates.byEventType.values(), templates.generic])
+  return archiveRevisions(pool, ruleTable, [...templates.byEventType.values(), templates.generic])
 }
 
 /** Archives them, records that the rule table is in force from now on, and logs what that changes. */

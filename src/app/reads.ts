@@ -5,16 +5,16 @@ import { explain } from '../core/why/explain.ts'
 import { rememberRules } from '../core/why/rules.ts'
 import type { ConsoleData } from '../http/console/data.ts'
 import type { LogEntries } from '../http/routes/log.ts'
-import { countLogEntries } from '../postgres/read/count-log.ts'
-import { countRuleHits } from '../postgres/read/count-rule-hits.ts'
-import { listLogEntries } from '../postgres/read/list-log.ts'
+import { countLogEntries } from '../postgres/read/count-log-entries.ts'
+import { countRuleHits } from '../postgres/read/count-rule-matches.ts'
+import { getLogEntry } from '../postgres/read/get-log-entry.ts'
+import { getPreferences } from '../postgres/read/get-preferences.ts'
+import { listActivations } from '../postgres/read/list-activations.ts'
+import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { listNotTold } from '../postgres/read/list-not-told.ts'
 import { listPreferenceChanges } from '../postgres/read/list-preference-changes.ts'
-import { readLogEntry } from '../postgres/read/read-log-entry.ts'
-import { listRejected } from '../postgres/read/read-rejected.ts'
-import { listActivations } from '../postgres/write/activate-rule-table.ts'
-import { readArchivedRuleTable } from '../postgres/write/archive.ts'
-import { readPreferences } from '../postgres/write/preferences.ts'
+import { listRejected } from '../postgres/read/list-rejected-messages.ts'
+import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
 import type { Database } from './database.ts'
 
 /** What is read over HTTP: log entries with their reasons, and all that the console shows. */
@@ -27,7 +27,7 @@ export function createReads(
   const logEntries: LogEntries = {
     list: async (filter, page) => listLogEntries(pool(), filter, page),
     get: async (locator) => {
-      const entry = await readLogEntry(pool(), locator)
+      const entry = await getLogEntry(pool(), locator)
       return entry && explain(entry, await rulesOf(entry.decisions))
     },
   }
@@ -35,7 +35,7 @@ export function createReads(
     logEntries,
     countEntries: async (window) => countLogEntries(pool(), window),
     preferences: {
-      get: async (partyLocator) => readPreferences(pool(), partyLocator),
+      get: async (partyLocator) => getPreferences(pool(), partyLocator),
       changes: async (partyLocator, countMax) => listPreferenceChanges(pool(), partyLocator, countMax),
     },
     listNotTold: async (filter, page) => {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { createBatchLimit } from '../core/batch/batch-limit.ts'
+import type { Delivery } from '../core/log/delivery.ts'
 import { createConsumer } from '../kafka/consumer.ts'
 import type { PartyClient } from '../party/client.ts'
 import type { Assignment } from '../pipeline/backlog.ts'
@@ -10,12 +11,11 @@ import { createRetry, RETRY_MIN_PAUSE_MS } from '../pipeline/retry.ts'
 import { isConflict } from '../postgres/connection/errors.ts'
 import { observedPool } from '../postgres/connection/observed-pool.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { lookUp } from '../postgres/read/look-up.ts'
-import { type DueCursor, readDue } from '../postgres/read/read-due.ts'
+import { type DueCursor, listDueEntries } from '../postgres/read/list-due-entries.ts'
+import { lookUp } from '../postgres/read/look-up-batch.ts'
 import { loadCheckpoint, resetCheckpoint } from '../postgres/write/checkpoints.ts'
 import { commitBatch } from '../postgres/write/commit-batch.ts'
 import { commitRetries } from '../postgres/write/commit-retries.ts'
-import type { Delivery } from '../postgres/write/insert-entries.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Trace, Tracing } from '../telemetry/tracing.ts'
 import { createDelivery, messageOfEntry, messageOfRetry, messagesOf } from './delivery.ts'
@@ -98,7 +98,7 @@ export function createWorker(
   )
   const dueLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
   const retry = createRetry<DueCursor>({
-    readDue: (after, countMax) => readDue(pool, dueLimits, after, countMax),
+    listDueEntries: (after, countMax) => listDueEntries(pool, dueLimits, after, countMax),
     preferencesOf: async (partyLocators) => (await lookUp(pool, [], partyLocators)).preferences,
     contactsOf: (partyLocators) => contactsOf(partyLocators),
     isDown: parties.isDown,

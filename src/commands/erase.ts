@@ -6,16 +6,10 @@ import { isPartyLocator } from '../core/event/event.ts'
 import { type ErasureCounts, isUnreadable, mentionOf } from '../core/log/erasure.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
-import { rejectedToSearch } from '../postgres/read/read-rejected.ts'
-import {
-  beginErasure,
-  countPreferencesToErase,
-  entriesToErase,
-  eraseEntries,
-  erasePreferences,
-  eraseRejected,
-  finishErasure,
-} from '../postgres/retention/erase.ts'
+import { entriesToErase, eraseEntries } from '../postgres/retention/erase-entries.ts'
+import { countPreferencesToErase, erasePreferences } from '../postgres/retention/erase-preferences.ts'
+import { eraseRejected, rejectedToSearch } from '../postgres/retention/erase-rejected-messages.ts'
+import { beginErasure, finishErasure } from '../postgres/retention/erasure-record.ts'
 import { accountName, agreed } from './terminal/operator.ts'
 import { createProgress, type Progress } from './terminal/progress.ts'
 

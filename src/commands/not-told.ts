@@ -13,7 +13,7 @@ import { printable } from '../core/text/text.ts'
 import { rememberRules } from '../core/why/rules.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { listNotTold } from '../postgres/read/list-not-told.ts'
-import { readArchivedRuleTable } from '../postgres/write/archive.ts'
+import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
 import { createProgress } from './terminal/progress.ts'
 import { parseSince, type Since, timeOf } from './terminal/since.ts'
 

@@ -4,17 +4,14 @@ import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { timeAgo } from '../postgres/read/time-ago.ts'
 import {
-  beginPruning,
   entriesToPrune,
-  finishPruning,
-  orphansToPrune,
   type PruneCounts,
   type PruneLimits,
   pruneEntries,
-  pruneOrphans,
-  pruneRejected,
-  rejectedToPrune,
-} from '../postgres/retention/prune.ts'
+} from '../postgres/retention/prune-entries.ts'
+import { orphansToPrune, pruneOrphans } from '../postgres/retention/prune-orphaned-decisions.ts'
+import { pruneRejected, rejectedToPrune } from '../postgres/retention/prune-rejected-messages.ts'
+import { beginPruning, finishPruning } from '../postgres/retention/pruning-record.ts'
 import { accountName, agreed } from './terminal/operator.ts'
 import { createProgress, type Progress } from './terminal/progress.ts'
 import { parseSince, type Since, timeOf } from './terminal/since.ts'

@@ -6,8 +6,8 @@ import { createArchive } from '../core/replay/archive.ts'
 import { describeFinding } from '../core/replay/finding.ts'
 import { replay } from '../pipeline/replay.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
-import { recordedPages } from '../postgres/read/read-recorded.ts'
-import { readArchivedRuleTable, readArchivedTemplates } from '../postgres/write/archive.ts'
+import { recordedEntryPages } from '../postgres/read/list-recorded-entries.ts'
+import { readArchivedRuleTable, readArchivedTemplates } from '../postgres/read/read-archive.ts'
 import { restoreEntries } from '../postgres/write/restore-entries.ts'
 import { createProgress } from './terminal/progress.ts'
 
@@ -44,7 +44,7 @@ async function runReplay(options: Options, command: Command): Promise<void> {
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
     const isSound = await replay({
-      pages: recordedPages(pool, PAGE_COUNT_MAX),
+      pages: recordedEntryPages(pool, PAGE_COUNT_MAX),
       archive: createArchive({
         templates: await readArchivedTemplates(pool),
         readRuleTable: (revision) => readArchivedRuleTable(pool, revision),

@@ -3,8 +3,8 @@ import { loadDatabaseUrl } from '../config/config.ts'
 import { describeEntry, explain } from '../core/why/explain.ts'
 import { rememberRules } from '../core/why/rules.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
-import { readLogEntry } from '../postgres/read/read-log-entry.ts'
-import { readArchivedRuleTable } from '../postgres/write/archive.ts'
+import { getLogEntry } from '../postgres/read/get-log-entry.ts'
+import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
 
 export const whyCommand = new Command('why')
   .description('say why a log entry is as it is, by the rules that were in force at its time')
@@ -18,7 +18,7 @@ export const whyCommand = new Command('why')
 
 async function why(locator: string, { json }: { readonly json?: true }): Promise<void> {
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
-    const entry = await readLogEntry(pool, locator)
+    const entry = await getLogEntry(pool, locator)
     if (entry === null) {
       process.stderr.write(`no log entry has the locator ${locator}\n`)
       process.exitCode = 1

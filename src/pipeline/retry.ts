@@ -16,7 +16,7 @@ const PAGE_COUNT_MAX = 500
 
 export interface RetryNeeds<Cursor> {
   /** One page of due rows, oldest first; `next` is null on the last. */
-  readonly readDue: (
+  readonly listDueEntries: (
     after: Cursor | null,
     countMax: number,
   ) => Promise<{ due: readonly DueEntry[]; next: Cursor | null }>
@@ -80,7 +80,7 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   }
 
   async function decidePage(after: Cursor | null): Promise<DecidedPage<Cursor>> {
-    const { due, next } = await needs.readDue(after, PAGE_COUNT_MAX)
+    const { due, next } = await needs.listDueEntries(after, PAGE_COUNT_MAX)
     const decided = await decideAll(due)
     return { decided, postponedCount: due.length - decided.length, next }
   }

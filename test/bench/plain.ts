@@ -67,7 +67,7 @@ async function run(env: NodeJS.ProcessEnv): Promise<() => Promise<void>> {
     eachMessage: async (payload) => {
       const event: Event = JSON.parse(String(payload.message.value))
       const contact = await resolveContact(parties, event.partyLocator)
-      const preferences = await readPreferences(database, event.partyLocator)
+      const preferences = await getPreferences(database, event.partyLocator)
       const facts = factsOf(event, contact, preferences)
       const rule = await engineOf(payload.topic, payload.partition)(facts)
       if (rule === null) throw new Error(`no rule for event ${event.eventId}`)
@@ -97,7 +97,7 @@ async function resolveContact(parties: Pool, partyLocator: string): Promise<Cont
   }
 }
 
-function readPreferences(database: DatabasePool, partyLocator: string): Promise<Preferences | null> {
+function getPreferences(database: DatabasePool, partyLocator: string): Promise<Preferences | null> {
   return database.maybeOne(sql.type(preferencesRow)`
     SELECT preferred_channel, opted_out_events FROM notifications.notification_preferences
     WHERE party_locator = ${partyLocator}`)

@@ -2,8 +2,8 @@ import t from 'tap'
 import { createArchive } from '../../src/core/replay/archive.ts'
 import { describeFinding, type Finding } from '../../src/core/replay/finding.ts'
 import { replay } from '../../src/pipeline/replay.ts'
-import { recordedPages } from '../../src/postgres/read/read-recorded.ts'
-import { readArchivedRuleTable, readArchivedTemplates } from '../../src/postgres/write/archive.ts'
+import { recordedEntryPages } from '../../src/postgres/read/list-recorded-entries.ts'
+import { readArchivedRuleTable, readArchivedTemplates } from '../../src/postgres/read/read-archive.ts'
 import { restoreEntries } from '../../src/postgres/write/restore-entries.ts'
 import { openDatabase } from '../postgres/fixtures.ts'
 import { record, retryAll, sha256, UNRESOLVED } from '../postgres/record.ts'
@@ -14,7 +14,7 @@ const { pool, client } = await openDatabase(t)
 async function run({ rebuild, page = 5 }: { rebuild: boolean; page?: number }) {
   const findings: Finding[] = []
   const isSound = await replay({
-    pages: recordedPages(pool, page),
+    pages: recordedEntryPages(pool, page),
     archive: createArchive({
       templates: await readArchivedTemplates(pool),
       readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
@@ -27,6 +27,7 @@ async function run({ rebuild, page = 5 }: { rebuild: boolean; page?: number }) {
   const { kind: _, ...summary } = findings.pop() as Finding & { kind: 'summary' }
   return { isSound, findings, said: findings.map(describeFinding), summary }
 }
+
 const verify = () => run({ rebuild: false })
 const rebuild = () => run({ rebuild: true })
 

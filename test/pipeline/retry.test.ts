@@ -29,7 +29,7 @@ function world(given: {
   let nowMs = 0
   let pagesRead = 0
   const retry = createRetry<number>({
-    readDue: async (after) => {
+    listDueEntries: async (after) => {
       const page = after ?? 0
       pagesRead++
       nowMs += given.passMs ?? 0
@@ -67,6 +67,7 @@ function world(given: {
   })
   return { retry, retried, asked, sleeps, pagesRead: () => pagesRead }
 }
+
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 t.test('a pass takes every page that is due, with one look-up per distinct party of a page', async (t) => {
@@ -173,7 +174,7 @@ t.test(
     ]
     const done: RetriedEntry[] = []
     const retry = createRetry<number>({
-      readDue: async () => ({ due: rows, next: null }),
+      listDueEntries: async () => ({ due: rows, next: null }),
       preferencesOf: async () => new Map(),
       contactsOf: (parties) => client.lookUp(parties),
       isDown: client.isDown,

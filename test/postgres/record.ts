@@ -9,8 +9,8 @@ import type { Preferences } from '../../src/core/party/preferences.ts'
 import { createRuleTable, type RuleTable } from '../../src/core/rules/table.ts'
 import { templates } from '../../src/generated/templates.ts'
 import type { DatabasePool } from '../../src/postgres/connection/pool.ts'
-import { readDue } from '../../src/postgres/read/read-due.ts'
-import { archive } from '../../src/postgres/write/archive.ts'
+import { listDueEntries } from '../../src/postgres/read/list-due-entries.ts'
+import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { commitBatch } from '../../src/postgres/write/commit-batch.ts'
 import { commitRetries } from '../../src/postgres/write/commit-retries.ts'
@@ -52,7 +52,7 @@ export async function record(
   table?: RuleTable,
 ): Promise<readonly string[]> {
   const inForce = table ?? (await ruleTable())
-  await archive(pool, inForce, [...templates.byEventType.values(), templates.generic])
+  await archiveRevisions(pool, inForce, [...templates.byEventType.values(), templates.generic])
   const { offset: heldOffset } = await loadCheckpoint(pool, 'claims', 0)
   const entries = all.map((known, i) => {
     const { partyLocator = 'party-1', invalid = false, contact = FOUND, preferences } = known
@@ -100,7 +100,7 @@ export async function retryAll(
 ): Promise<void> {
   const inForce = table ?? (await ruleTable())
   const limits = { maxAgeMs: 3_600_000, attemptCountMax: 100, minPauseMs: -3_600_000 }
-  const { due } = await readDue(pool, limits, null, 1_000)
+  const { due } = await listDueEntries(pool, limits, null, 1_000)
   const retried = due.map((entry) => decideRetry(inForce.decide, entry, contact, preferences))
   const deliver = async () =>
     new Map(due.map(({ locator }) => [locator, { receipt: 'recorded', error: null }]))

@@ -9,7 +9,7 @@ import pg from 'pg'
 import t from 'tap'
 import { templates } from '../../src/generated/templates.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
-import { archive } from '../../src/postgres/write/archive.ts'
+import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
 import { DEFAULT_TABLE, ruleTable } from '../postgres/record.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 import { MAIN } from '../stack/executable.ts'
@@ -27,7 +27,7 @@ t.teardown(async () => {
 t.before(async () => {
   const table = await ruleTable()
   const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
-  await archive(pool, table, [...templates.byEventType.values(), templates.generic])
+  await archiveRevisions(pool, table, [...templates.byEventType.values(), templates.generic])
   await pool.end()
   const client = new pg.Client(database.url)
   await client.connect()

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { REJECTIONS } from '../../core/event/event.ts'
 import type { Rejected } from '../../core/event/rejected-message.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
-import { type RejectedFilter, readRejected } from '../../postgres/read/read-rejected.ts'
+import { type RejectedFilter, readRejected } from '../../postgres/read/list-rejected-messages.ts'
 import { parseSince, type Since, timeOf } from '../terminal/since.ts'
 
 /** Messages are read whole, and may be large. */

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
-import { countRejected } from '../../postgres/read/read-rejected.ts'
+import { countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
 import { lineOf, summaryOf } from './describe.ts'
 import { type FilterOptions, filterOf, helpOf, rejectedMessages, withFilter } from './filter.ts'
 
@@ -31,7 +31,7 @@ async function list(options: Options): Promise<void> {
       process.stdout.write(`${options.json ? JSON.stringify(summaryOf(rejected)) : lineOf(rejected)}\n`)
     }
     if (options.json) return
-    const count = await countRejected(pool, filter)
+    const count = await countRejectedMessages(pool, filter)
     process.stderr.write(count > options.limit ? `${count} in all: see --limit\n` : `${count} in all\n`)
   })
 }

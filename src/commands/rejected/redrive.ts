@@ -5,7 +5,7 @@ import type { DecidedBatch } from '../../core/batch/batch.ts'
 import type { RejectionCode } from '../../core/event/event.ts'
 import type { Rejected } from '../../core/event/rejected-message.ts'
 import { limitSilence } from '../../postgres/connection/pool.ts'
-import { countRejected } from '../../postgres/read/read-rejected.ts'
+import { countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { accountName, agreed } from '../terminal/operator.ts'
 import { UsageError } from '../terminal/usage-error.ts'
@@ -60,7 +60,7 @@ async function redriveAll(redriver: Redriver, ids: readonly bigint[], options: O
   const isById = ids.length > 0
   // A message that is named is redriven again, whatever the last result; its event is logged at most once all the same.
   const filter = await filterOf(redriver.pool, options, { ids: isById ? ids : null, open: !isById })
-  const count = await countRejected(redriver.pool, filter)
+  const count = await countRejectedMessages(redriver.pool, filter)
   const missingCount = isById ? new Set(ids).size - count : 0
   if (missingCount > 0) throw new UsageError(`${missingCount} of these ids are of no rejected message`)
   if (count > 0 && !dryRun && !yes && !(await agreed(`Redrive ${count} messages?`))) {

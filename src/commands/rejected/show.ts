@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
-import { readRejected } from '../../postgres/read/read-rejected.ts'
+import { readRejected } from '../../postgres/read/list-rejected-messages.ts'
 import { textOf, wholeOf } from './describe.ts'
 import { filterOf, helpOf, parseId } from './filter.ts'
 

@@ -6,7 +6,7 @@ import type { Rule } from '../../core/rules/rule.ts'
 import { type RulesOfOld, rememberRules } from '../../core/why/rules.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { decisionGroups } from '../../postgres/read/group-decisions.ts'
-import { readArchivedRuleTable } from '../../postgres/write/archive.ts'
+import { readArchivedRuleTable } from '../../postgres/read/read-archive.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { parseSince, type Since, timeOf } from '../terminal/since.ts'
 

@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
-import { type Activation, listActivations } from '../../postgres/write/activate-rule-table.ts'
-import { readArchivedRuleTable } from '../../postgres/write/archive.ts'
+import { type Activation, listActivations } from '../../postgres/read/list-activations.ts'
+import { readArchivedRuleTable } from '../../postgres/read/read-archive.ts'
 import { parseAt, type Since, timeOf } from '../terminal/since.ts'
 
 export const historyCommand = new Command('history')

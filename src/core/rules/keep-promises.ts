@@ -4,8 +4,7 @@ import { byWords } from './check.ts'
 import { foldEventTypes } from './classes.ts'
 import { firstMismatch } from './mismatch.ts'
 import type { RulePromise } from './promises.ts'
-import type { Rule } from './rule.ts'
-import { verdictOf } from './rule.ts'
+import { type Rule, verdictOf } from './rule.ts'
 import { describeSituation, SITUATIONS, type Situation } from './situations.ts'
 
 export interface PromiseReport {

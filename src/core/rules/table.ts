@@ -4,8 +4,7 @@ import { findFaults } from './check.ts'
 import { type Answer, enumerate } from './enumerate.ts'
 import { RuleTableError } from './faults.ts'
 import { loadRuleTable } from './load.ts'
-import type { Rule } from './rule.ts'
-import { verdictOf } from './rule.ts'
+import { type Rule, verdictOf } from './rule.ts'
 import { describeSituation } from './situations.ts'
 
 /** A rule table in force. */

@@ -1,6 +1,8 @@
 import { databaseMessage, lacksSchema } from './errors.ts'
 import { type DatabasePool, limitSilence, openPool } from './pool.ts'
-import { UnusableDatabaseError } from './unusable-database.ts'
+
+/** A fault of the database that whoever runs a command can mend; its message says how. */
+export class UnusableDatabaseError extends Error {}
 
 /**
  * Lets a command use a database, by one connection, and closes it. Throws UnusableDatabaseError where it cannot be

@@ -25,7 +25,7 @@ const page = z.object({
 }) satisfies z.ZodType<{ groups: DecisionGroup[] }>
 
 /** Locators begin with the time, in milliseconds, of a clock that is not the database's: by so much they may differ. */
-const CLOCKS_APART_MAX_MS = 86_400_000
+export const CLOCKS_APART_MAX_MS = 86_400_000
 
 /**
  * The first decisions of all events that were first decided at a time or later, counted by what they were made from

@@ -4,8 +4,8 @@ import { CHANNELS } from '../../core/decision/channel.ts'
 import type { LogPageRequest, LogPosition } from '../../core/log/log-entry.ts'
 import type { NotTold, NotToldFilter, NotToldPage } from '../../core/log/not-told.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
-import { newestPositions } from './list-log.ts'
-import type { RetryLimits } from './read-due.ts'
+import type { RetryLimits } from './list-due-entries.ts'
+import { newestPositions } from './list-log-entries.ts'
 
 /** How many rows one page looks at: of those that wait for a retry, or were decided by another rule, there may be very many. */
 const CANDIDATE_COUNT_MAX = 2_000

@@ -1,7 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { PreferenceChange } from '../../core/party/preferences.ts'
-import { preferencesRow } from '../write/preferences.ts'
+import { preferencesRow } from './preferences-row.ts'
 
 const changeRow = z.object({
   changedAt: z.string(),

@@ -1,18 +1,11 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type { Revision } from './archive.ts'
+import type { Revision } from './archive-revisions.ts'
 
 /** Any fixed number: of replicas that start at once one writes down what is in force, and the others wait for it. */
 const ACTIVATION_LOCK = 4_006_003
 
 const revisionRow = z.object({ revision: z.string(), source: z.string() })
-
-/** A rule table that came into force. Times are in UTC with microseconds. */
-export interface Activation {
-  readonly revision: string
-  readonly gitCommit: string | null
-  readonly activatedAt: string
-}
 
 /**
  * Writes down that an archived rule table is in force from now on. Null where it was in force already, else the one
@@ -36,17 +29,4 @@ export function activateRuleTable(
       VALUES (${revision}, ${gitCommit}, clock_timestamp())`)
     return { before }
   })
-}
-
-const activationRow = z.object({
-  revision: z.string(),
-  gitCommit: z.string().nullable(),
-  activatedAt: z.string(),
-})
-
-/** All activations, the first one first: they are few. */
-export function listActivations(pool: DatabasePool): Promise<readonly Activation[]> {
-  return pool.any(sql.type(activationRow)`
-    SELECT revision, git_commit AS "gitCommit", activated_at AS "activatedAt"
-    FROM notifications.rule_table_activation ORDER BY id`)
 }

@@ -1,7 +1,7 @@
 import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { Checkpoint, Fingerprint } from '../../core/batch/checkpoint.ts'
-import { nothing } from '../sql/nothing.ts'
+import { noRow } from '../sql/no-row.ts'
 
 /** The offset before the first: nothing of the partition is processed yet. */
 export const NOTHING_PROCESSED = -1n
@@ -76,7 +76,7 @@ export async function moveCheckpoint(
   await tx.query(
     lastMessage === null
       ? sql.unsafe`${move}`
-      : sql.prepared('move-checkpoint', nothing)`
+      : sql.prepared('move-checkpoint', noRow)`
           WITH moved AS (${move})
           INSERT INTO notifications.checkpoint_message (topic, partition_id, checkpoint, "offset", sha256)
           VALUES (${topic}, ${partition}, ${offset}, ${lastMessage.offset}, ${lastMessage.sha256})

@@ -1,12 +1,15 @@
 import type { CommonQueryMethods, DatabasePool, DatabaseTransactionConnection } from 'slonik'
 import type { CommitResult, DecidedBatch } from '../../core/batch/batch.ts'
 import { REJECTIONS } from '../../core/event/event.ts'
+import type { Delivery } from '../../core/log/delivery.ts'
 import type { Entry } from '../../core/log/entry.ts'
 import { databaseMessage, refusesData } from '../connection/errors.ts'
 import { lockCheckpoint, moveCheckpoint } from './checkpoints.ts'
 import { findRefused } from './find-refused.ts'
-import { type Delivery, insertDecisions, insertEntries, markSendFailures } from './insert-entries.ts'
-import { insertRejectedMessages } from './insert-rejected.ts'
+import { insertDecisions } from './insert-decisions.ts'
+import { insertEntries } from './insert-entries.ts'
+import { insertRejectedMessages } from './insert-rejected-messages.ts'
+import { markSendFailures } from './mark-send-failures.ts'
 import { probeEntry } from './probe-entry.ts'
 
 /** Hands rows to the senders; resolves to what became of each, by locator. Must not reject. */

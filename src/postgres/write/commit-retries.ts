@@ -1,12 +1,16 @@
-import { type CommonQueryMethods, type DatabasePool, type DatabaseTransactionConnection, sql } from 'slonik'
-import { z } from 'zod'
+import type { DatabasePool, DatabaseTransactionConnection } from 'slonik'
+import type { Delivery } from '../../core/log/delivery.ts'
 import type { Entry } from '../../core/log/entry.ts'
 import type { RetriedEntry } from '../../core/log/retry.ts'
 import { databaseMessage } from '../connection/errors.ts'
-import { columnOf } from '../sql/columns.ts'
 import { findRefused, tryWrite, writeUnlessRefused } from './find-refused.ts'
-import { type Delivery, insertDecisions, insertEntries, markSendFailures } from './insert-entries.ts'
+import { insertDecisions } from './insert-decisions.ts'
+import { insertEntries } from './insert-entries.ts'
+import { insertRetryDecisions } from './insert-retry-decisions.ts'
+import { lockDueEntries } from './lock-due-entries.ts'
+import { markSendFailures } from './mark-send-failures.ts'
 import { probeEntry } from './probe-entry.ts'
+import { updateRetriedEntries } from './update-retried-entries.ts'
 
 /** Hands rows to the senders; resolves to what became of each, by locator. Must not reject. */
 export type DeliverRetries = (retried: readonly RetriedEntry[]) => Promise<ReadonlyMap<string, Delivery>>
@@ -30,13 +34,13 @@ export function commitRetries(
   log: RefusalLog,
 ): Promise<readonly RetriedEntry[]> {
   return pool.transaction(async (tx) => {
-    const locked = await lockUnchanged(tx, retried)
+    const locked = await lockDueEntries(tx, retried)
     const mine = retried.filter(({ due }) => locked.has(due.locator))
     const accepted = await updateAccepted(tx, mine, ruleTableRevision, log)
     if (accepted.length === 0) return []
     const deliveries = await deliver(accepted)
     await markSendFailures(tx, deliveries)
-    await appendDecisions(tx, accepted, deliveries, ruleTableRevision)
+    await insertRetryDecisions(tx, accepted, deliveries, ruleTableRevision)
     return accepted
   })
 }
@@ -51,9 +55,9 @@ async function updateAccepted(
   if (retried.length === 0) return []
   // The decisions can be written only with the senders' receipts: until then they are only tried.
   const write = async (savepoint: DatabaseTransactionConnection, part: readonly RetriedEntry[]) => {
-    await update(savepoint, part)
+    await updateRetriedEntries(savepoint, part)
     const error = await tryWrite(savepoint, (inner) =>
-      appendDecisions(inner, part, new Map(), ruleTableRevision),
+      insertRetryDecisions(inner, part, new Map(), ruleTableRevision),
     )
     if (error !== null) throw error
   }
@@ -72,7 +76,7 @@ async function updateAccepted(
     )
   }
   const accepted = retried.filter((retry) => !refused.has(retry))
-  await update(tx, accepted)
+  await updateRetriedEntries(tx, accepted)
   return accepted
 }
 
@@ -80,84 +84,4 @@ function retryOf({ locator, event, decision }: Entry): RetriedEntry {
   const { eventId, eventType, partyLocator } = event
   const due = { locator, eventId, eventType, partyLocator, subject: '', body: '', attemptCount: 0 }
   return { due, decision, status: 'FAILED', attemptCount: 1, address: null }
-}
-
-async function lockUnchanged(
-  tx: CommonQueryMethods,
-  retried: readonly RetriedEntry[],
-): Promise<ReadonlySet<string>> {
-  const column = columnOf(retried)
-  const locked = await tx.anyFirst(sql.type(z.object({ locator: z.string() }))`
-    SELECT notification_log.locator
-    FROM notifications.notification_log
-    JOIN unnest(
-      ${column('text', ({ due }) => due.locator)},
-      ${column('int4', ({ due }) => due.attemptCount)}
-    ) AS due (locator, attempt_count) USING (locator, attempt_count)
-    WHERE status = 'FAILED'
-      -- What no decision explains (an import, tampering) could not be explained after the retry either.
-      AND EXISTS (SELECT FROM notifications.decision WHERE decision.locator = notification_log.locator)
-    FOR UPDATE OF notification_log SKIP LOCKED`)
-  return new Set(locked)
-}
-
-async function update(tx: CommonQueryMethods, retried: readonly RetriedEntry[]): Promise<void> {
-  const column = columnOf(retried)
-  await tx.query(sql.unsafe`
-    UPDATE notifications.notification_log
-    SET
-      status = retried.status,
-      channel = retried.channel,
-      failure_reason = retried.failure_reason,
-      attempt_count = retried.attempt_count,
-      last_attempt_at = now(),
-      sent_at = CASE WHEN retried.status = 'SENT' THEN now() END,
-      -- A skipped row stores no text.
-      subject = CASE WHEN retried.status <> 'SKIPPED' THEN subject END,
-      body = CASE WHEN retried.status <> 'SKIPPED' THEN body END
-    FROM unnest(
-      ${column('text', ({ due }) => due.locator)},
-      ${column('text', ({ status }) => status)},
-      ${column('text', ({ decision }) => decision.channel)},
-      ${column('text', ({ decision }) => decision.failureReason)},
-      ${column('int4', ({ attemptCount }) => attemptCount)}
-    ) AS retried (locator, status, channel, failure_reason, attempt_count)
-    WHERE notification_log.locator = retried.locator`)
-}
-
-/** What does not change between attempts (variables, template, where the event came from) is the first decision's. */
-async function appendDecisions(
-  tx: CommonQueryMethods,
-  retried: readonly RetriedEntry[],
-  deliveries: ReadonlyMap<string, Delivery>,
-  ruleTableRevision: string,
-): Promise<void> {
-  const column = columnOf(retried)
-  await tx.query(sql.unsafe`
-    INSERT INTO notifications.decision (
-      locator, attempt, outcome, channel, rule_id, reason, facts, receipt, send_error, preference_change_id,
-      rule_table_revision, event_id, party_locator, event_type, variables, template_revision,
-      topic, partition_id, "offset", trace_id
-    )
-    SELECT
-      retried.*, ${ruleTableRevision}, first.event_id, first.party_locator, first.event_type, first.variables,
-      first.template_revision, first.topic, first.partition_id, first."offset", first.trace_id
-    FROM unnest(
-      ${column('text', ({ due }) => due.locator)},
-      ${column('int4', ({ attemptCount }) => attemptCount)},
-      ${column('text', ({ decision }) => decision.outcome)},
-      ${column('text', ({ decision }) => decision.channel)},
-      ${column('text', ({ decision }) => decision.ruleId)},
-      ${column('text', ({ decision }) => decision.failureReason)},
-      ${column('jsonb', ({ decision }) => JSON.stringify(decision.facts))},
-      ${column('text', ({ due }) => deliveries.get(due.locator)?.receipt ?? null)},
-      ${column('text', ({ due }) => deliveries.get(due.locator)?.error ?? null)},
-      ${column('int8', ({ decision }) => decision.preferenceChangeId)}
-    ) AS retried (
-      locator, attempt, outcome, channel, rule_id, reason, facts, receipt, send_error, preference_change_id
-    )
-    JOIN LATERAL (
-      SELECT * FROM notifications.decision
-      WHERE decision.locator = retried.locator ORDER BY attempt LIMIT 1
-    ) AS first ON true`)
 }

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import type { LogRow } from '../../core/log/log-entry.ts'
 import type { Blocked, Restored } from '../../core/replay/finding.ts'
 import type { Recorded } from '../../core/replay/verify.ts'
-import { readRecorded } from '../read/read-recorded.ts'
-import { lockErasure } from '../retention/erase.ts'
+import { listRecordedEntries } from '../read/list-recorded-entries.ts'
+import { lockErasure } from '../retention/erasure-record.ts'
 import { columnOf } from '../sql/columns.ts'
 
 /**
@@ -22,7 +22,7 @@ export function restoreEntries(
     const these = sql.fragment`locator = ANY(${sql.array(locators, 'text')})`
     await tx.query(sql.unsafe`
       SELECT FROM notifications.notification_log WHERE ${these} ORDER BY locator FOR UPDATE`)
-    const rows = (await readRecorded(tx, these)).map(mended).filter((row) => row !== null)
+    const rows = (await listRecordedEntries(tx, these)).map(mended).filter((row) => row !== null)
     const { free, blocked } = partByHolder(rows, await readHolders(tx, rows))
     await replace(tx, free)
     return { locators: free.map(({ locator }) => locator), blocked }

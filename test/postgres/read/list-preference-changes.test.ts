@@ -1,6 +1,6 @@
 import t from 'tap'
 import { listPreferenceChanges } from '../../../src/postgres/read/list-preference-changes.ts'
-import { putPreferences } from '../../../src/postgres/write/preferences.ts'
+import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { openDatabase } from '../fixtures.ts'
 
 const BEFORE = { email: null, phone: '1', preferredChannel: 'SMS', optedOutEvents: ['claim.paid'] } as const

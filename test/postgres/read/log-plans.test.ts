@@ -6,8 +6,8 @@ import { CHANNELS } from '../../../src/core/decision/channel.ts'
 import { STATUSES } from '../../../src/core/log/entry.ts'
 import type { LogFilter, LogPosition } from '../../../src/core/log/log-entry.ts'
 import { openPool } from '../../../src/postgres/connection/pool.ts'
-import { logCountsQuery } from '../../../src/postgres/read/count-log.ts'
-import { logPageQuery } from '../../../src/postgres/read/list-log.ts'
+import { logCountsQuery } from '../../../src/postgres/read/count-log-entries.ts'
+import { logPageQuery } from '../../../src/postgres/read/list-log-entries.ts'
 import { notToldQuery } from '../../../src/postgres/read/list-not-told.ts'
 import { createMigratedDatabase } from '../../stack/databases.ts'
 import { fillLog, QUIET } from '../fill-log.ts'
@@ -35,6 +35,7 @@ interface Node {
   readonly 'Shared Read Blocks': number
   readonly Plans?: readonly Node[]
 }
+
 const explained = z.object({ 'QUERY PLAN': z.custom<readonly [{ readonly Plan: Node }]>() })
 
 /** Runs the very query of a page and says what it took. */

@@ -1,6 +1,7 @@
 import t from 'tap'
-import { activateRuleTable, listActivations } from '../../../src/postgres/write/activate-rule-table.ts'
-import { archive } from '../../../src/postgres/write/archive.ts'
+import { listActivations } from '../../../src/postgres/read/list-activations.ts'
+import { activateRuleTable } from '../../../src/postgres/write/activate-rule-table.ts'
+import { archiveRevisions } from '../../../src/postgres/write/archive-revisions.ts'
 import { ADVISORY_LOCK_WAITS } from '../../stack/databases.ts'
 import { until } from '../../stack/until.ts'
 import { openDatabase } from '../fixtures.ts'
@@ -11,7 +12,7 @@ const ACTIVATION_LOCK = 4_006_003
 const FIRST = { revision: 'a', source: 'the first table' }
 const SECOND = { revision: 'b', source: 'the second table' }
 t.before(async () => {
-  for (const table of [FIRST, SECOND]) await archive(pool, table, [])
+  for (const table of [FIRST, SECOND]) await archiveRevisions(pool, table, [])
 })
 t.beforeEach(async () => {
   await client.query('TRUNCATE notifications.rule_table_activation')

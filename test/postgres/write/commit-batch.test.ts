@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { VALUE_BYTES_MAX } from '../../../src/core/event/event.ts'
+import type { Delivery } from '../../../src/core/log/delivery.ts'
 import type { Entry } from '../../../src/core/log/entry.ts'
 import { loadCheckpoint, resetCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { commitBatch } from '../../../src/postgres/write/commit-batch.ts'
-import type { Delivery } from '../../../src/postgres/write/insert-entries.ts'
 import { aBatch, aMessage, anEntry, openDatabase } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { DueEntry, RetriedEntry } from '../../../src/core/log/retry.ts'
-import { readDue } from '../../../src/postgres/read/read-due.ts'
+import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { commitBatch } from '../../../src/postgres/write/commit-batch.ts'
 import { commitRetries } from '../../../src/postgres/write/commit-retries.ts'
@@ -20,7 +20,7 @@ t.beforeEach(async () => {
   await client.query(`UPDATE notifications.notification_log SET last_attempt_at = now() - interval '56 s'`)
 })
 
-const due = async () => (await readDue(pool, limits, null, 500)).due
+const due = async () => (await listDueEntries(pool, limits, null, 500)).due
 const ids = (entries: readonly DueEntry[]) => entries.map((entry) => entry.eventId).sort()
 
 /** A retry of a due row that sends it by EMAIL. */
@@ -61,9 +61,9 @@ t.test(
 )
 
 t.test('due rows are paged, each once', async (t) => {
-  const first = await readDue(pool, limits, null, 2)
+  const first = await listDueEntries(pool, limits, null, 2)
   t.not(first.next, null)
-  const second = await readDue(pool, limits, first.next, 2)
+  const second = await listDueEntries(pool, limits, first.next, 2)
   t.equal(second.next, null)
   t.same(ids([...first.due, ...second.due]), ['a', 'b', 'c'])
 })

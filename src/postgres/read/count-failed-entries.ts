@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type { RetryLimits } from './read-due.ts'
+import type { RetryLimits } from './list-due-entries.ts'
 
 /** Bounds the cost; so many failed rows are an incident of their own. */
 const ROW_COUNT_MAX = 100_000
@@ -8,7 +8,7 @@ const ROW_COUNT_MAX = 100_000
 const counts = z.object({ waiting: z.bigint(), given_up: z.bigint() })
 
 /** How many failed rows are still to be retried, and how many are given up: of the newest 100,000. */
-export async function countFailedRows(
+export async function countFailedEntries(
   pool: DatabasePool,
   { maxAgeMs, attemptCountMax }: Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>,
 ): Promise<{ waiting: number; givenUp: number }> {

@@ -1,12 +1,12 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { z } from 'zod'
-import { readDue } from '../../../src/postgres/read/read-due.ts'
-import { readLogEntry } from '../../../src/postgres/read/read-log-entry.ts'
+import { getLogEntry } from '../../../src/postgres/read/get-log-entry.ts'
+import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { commitBatch } from '../../../src/postgres/write/commit-batch.ts'
 import { commitRetries } from '../../../src/postgres/write/commit-retries.ts'
-import { putPreferences } from '../../../src/postgres/write/preferences.ts'
+import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { aBatch, aFailedEntry, anEntry, openDatabase } from '../fixtures.ts'
 
 const { pool } = await openDatabase(t)
@@ -17,7 +17,12 @@ t.test('an entry comes with its decisions, the first one first', async (t) => {
   await loadCheckpoint(pool, 'claims', 0)
   const failed = { ...aFailedEntry('a'), offset: 9_007_199_254_740_993n }
   await commitBatch(pool, aBatch([failed]), async () => new Map())
-  const { due } = await readDue(pool, { maxAgeMs: 60_000, attemptCountMax: 3, minPauseMs: -60_000 }, null, 10)
+  const { due } = await listDueEntries(
+    pool,
+    { maxAgeMs: 60_000, attemptCountMax: 3, minPauseMs: -60_000 },
+    null,
+    10,
+  )
   const { decision } = anEntry('a')
   const retried = due.map((entry) => ({
     due: entry,
@@ -34,7 +39,7 @@ t.test('an entry comes with its decisions, the first one first', async (t) => {
     { error: () => {} },
   )
 
-  const entry = await readLogEntry(pool, failed.locator)
+  const entry = await getLogEntry(pool, failed.locator)
   t.match(entry, {
     locator: failed.locator,
     eventId: 'a',
@@ -74,7 +79,7 @@ t.test('a decision comes with the change of preferences that it followed', async
     const { offset: heldOffset } = await loadCheckpoint(pool, 'claims', 0)
     const batch = aBatch([{ ...entry, decision }], { heldOffset, nextOffset: heldOffset + 1n })
     await commitBatch(pool, batch, async () => new Map())
-    return (await readLogEntry(pool, entry.locator))?.decisions[0]?.preferenceChange
+    return (await getLogEntry(pool, entry.locator))?.decisions[0]?.preferenceChange
   }
   const at = changes.map((change) => change.at)
   t.same(await changeOf('opted out', 0), { changedAt: at[0], changedBy: 'subject 0', optedOutAt: at[0] })
@@ -87,5 +92,5 @@ t.test('a decision comes with the change of preferences that it followed', async
 })
 
 t.test('an unknown locator has no entry', async (t) => {
-  t.equal(await readLogEntry(pool, anEntry('b').locator), null)
+  t.equal(await getLogEntry(pool, anEntry('b').locator), null)
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { OTHER } from '../../../src/core/log/log-counts.ts'
-import { countLogEntries } from '../../../src/postgres/read/count-log.ts'
+import { countLogEntries } from '../../../src/postgres/read/count-log-entries.ts'
 import { openDatabase } from '../fixtures.ts'
 import { record, UNRESOLVED } from '../record.ts'
 

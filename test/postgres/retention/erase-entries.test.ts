@@ -2,17 +2,15 @@ import t from 'tap'
 import { createArchive } from '../../../src/core/replay/archive.ts'
 import type { Finding } from '../../../src/core/replay/finding.ts'
 import { replay } from '../../../src/pipeline/replay.ts'
-import { recordedPages } from '../../../src/postgres/read/read-recorded.ts'
-import {
-  beginErasure,
-  entriesToErase,
-  eraseEntries,
-  erasePreferences,
-  eraseRejected,
-} from '../../../src/postgres/retention/erase.ts'
-import { readArchivedRuleTable, readArchivedTemplates } from '../../../src/postgres/write/archive.ts'
-import { insertRejectedMessages } from '../../../src/postgres/write/insert-rejected.ts'
-import { putPreferences, readPreferences } from '../../../src/postgres/write/preferences.ts'
+import { getPreferences } from '../../../src/postgres/read/get-preferences.ts'
+import { recordedEntryPages } from '../../../src/postgres/read/list-recorded-entries.ts'
+import { readArchivedRuleTable, readArchivedTemplates } from '../../../src/postgres/read/read-archive.ts'
+import { entriesToErase, eraseEntries } from '../../../src/postgres/retention/erase-entries.ts'
+import { erasePreferences } from '../../../src/postgres/retention/erase-preferences.ts'
+import { eraseRejected } from '../../../src/postgres/retention/erase-rejected-messages.ts'
+import { beginErasure } from '../../../src/postgres/retention/erasure-record.ts'
+import { insertRejectedMessages } from '../../../src/postgres/write/insert-rejected-messages.ts'
+import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { restoreEntries } from '../../../src/postgres/write/restore-entries.ts'
 import { ADVISORY_LOCK_WAITS } from '../../stack/databases.ts'
 import { until } from '../../stack/until.ts'
@@ -38,7 +36,7 @@ async function erase(party: string) {
 async function verify(rebuild = false) {
   const findings: Finding[] = []
   await replay({
-    pages: recordedPages(pool, 5),
+    pages: recordedEntryPages(pool, 5),
     archive: createArchive({
       templates: await readArchivedTemplates(pool),
       readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
@@ -208,8 +206,8 @@ t.test('contacts are blanked with their history, opt-outs stay in force', async 
   await putPreferences(pool, 'party-10', stored, 'subject')
   const { erasure } = await erase('party-1')
   t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 1, preferenceChanges: 2 })
-  t.same(await readPreferences(pool, 'party-1'), { ...stored, email: null, phone: null })
-  t.same(await readPreferences(pool, 'party-10'), stored)
+  t.same(await getPreferences(pool, 'party-1'), { ...stored, email: null, phone: null })
+  t.same(await getPreferences(pool, 'party-10'), stored)
   const changes = await rowsOf(
     `SELECT before, after, changed_by FROM notifications.preference_change WHERE party_locator = 'party-1' ORDER BY id`,
   )

@@ -1,7 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { RuleHits } from '../../core/rules/hits.ts'
-import { isoTime } from './read-log-entry.ts'
+import { isoTime } from './get-log-entry.ts'
 
 /** Bounds the cost. */
 const DECISION_COUNT_MAX = 100_000

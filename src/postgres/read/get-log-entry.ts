@@ -4,7 +4,7 @@ import { CHANNELS } from '../../core/decision/channel.ts'
 import type { Facts } from '../../core/decision/facts.ts'
 import { OUTCOMES } from '../../core/decision/verdict.ts'
 import type { RecordedDecision, RecordedLogEntry } from '../../core/log/log-entry.ts'
-import { LOG_COLUMNS, logRow } from './log-rows.ts'
+import { LOG_COLUMNS, logRow } from './log-columns.ts'
 
 const decision = z.object({
   attempt: z.number(),
@@ -31,7 +31,7 @@ const decision = z.object({
 const recordedRow = logRow.extend({ decisions: z.array(decision) })
 
 /** One log entry with the decisions behind it, or null. */
-export function readLogEntry(pool: DatabasePool, locator: string): Promise<RecordedLogEntry | null> {
+export function getLogEntry(pool: DatabasePool, locator: string): Promise<RecordedLogEntry | null> {
   return pool.maybeOne(logEntryQuery(locator))
 }
 

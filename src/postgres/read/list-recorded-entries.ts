@@ -7,7 +7,7 @@ import type { ReplayedDecision } from '../../core/replay/rebuild.ts'
 import type { Recorded } from '../../core/replay/verify.ts'
 import type { Variables } from '../../core/templates/template.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
-import { LOG_COLUMNS, logRow } from './log-rows.ts'
+import { LOG_COLUMNS, logRow } from './log-columns.ts'
 
 const wholeRow = logRow.extend({ lastAttemptAt: z.string().nullable() })
 
@@ -35,7 +35,7 @@ const decisionRow = z.object({
  * as many locators. Each page is read in a snapshot of its own, so that a row and its decisions always belong together,
  * and none of them holds vacuum up for long.
  */
-export async function* recordedPages(
+export async function* recordedEntryPages(
   pool: DatabasePool,
   countMax: number,
 ): AsyncGenerator<readonly Recorded[]> {
@@ -45,7 +45,7 @@ export async function* recordedPages(
     const { page, end } = await inSnapshot(pool, async (tx) => {
       const end = await pageEnd(tx, start, countMax)
       const upTo = end === null ? sql.fragment`` : sql.fragment`AND locator <= ${end}`
-      return { page: await readRecorded(tx, sql.fragment`locator > ${start} ${upTo}`), end }
+      return { page: await listRecordedEntries(tx, sql.fragment`locator > ${start} ${upTo}`), end }
     })
     yield page
     after = end
@@ -69,7 +69,7 @@ function pageEnd(tx: CommonQueryMethods, after: string, countMax: number): Promi
 }
 
 /** The log rows and decisions for which a condition on `locator` holds, in its order. */
-export async function readRecorded(
+export async function listRecordedEntries(
   tx: CommonQueryMethods,
   condition: FragmentSqlToken,
 ): Promise<readonly Recorded[]> {

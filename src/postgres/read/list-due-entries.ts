@@ -43,7 +43,7 @@ const dueRow = z
   }))
 
 /** The next page of rows that are due for a retry, oldest first, by the database's clock. Locks nothing. */
-export async function readDue(
+export async function listDueEntries(
   pool: DatabasePool,
   limits: RetryLimits,
   after: DueCursor | null,

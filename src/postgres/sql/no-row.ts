@@ -1,4 +1,4 @@
 import { z } from 'zod'
 
 /** The row of a statement that returns none. */
-export const nothing = z.object({})
+export const noRow = z.object({})

@@ -1,7 +1,9 @@
 import t from 'tap'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
-import { lookUp } from '../../../src/postgres/read/look-up.ts'
-import { listPreferences, putPreferences, readPreferences } from '../../../src/postgres/write/preferences.ts'
+import { getPreferences } from '../../../src/postgres/read/get-preferences.ts'
+import { listPreferences } from '../../../src/postgres/read/list-preferences.ts'
+import { lookUp } from '../../../src/postgres/read/look-up-batch.ts'
+import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { openDatabase } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)
@@ -15,19 +17,20 @@ const SMS: StoredPreferences = {
   preferredChannel: 'SMS',
   optedOutEvents: ['claim.paid', 'ä"😀\\'],
 }
+
 const IN_APP: StoredPreferences = { email: null, phone: '1', preferredChannel: 'IN_APP', optedOutEvents: [] }
 const changes = async () =>
   (await client.query('SELECT * FROM notifications.preference_change ORDER BY id')).rows
 
 t.test('a party without preferences has none', async (t) => {
-  t.equal(await readPreferences(pool, 'party-1'), null)
+  t.equal(await getPreferences(pool, 'party-1'), null)
 })
 
 t.test('preferences are created, replaced and read as they were put', async (t) => {
   t.same(await putPreferences(pool, 'party-1', SMS, null), SMS)
-  t.same(await readPreferences(pool, 'party-1'), SMS)
+  t.same(await getPreferences(pool, 'party-1'), SMS)
   t.same(await putPreferences(pool, 'party-1', IN_APP, null), IN_APP)
-  t.same(await readPreferences(pool, 'party-1'), IN_APP)
+  t.same(await getPreferences(pool, 'party-1'), IN_APP)
 })
 
 t.test('every change is kept: who, when, before and after, also where nothing is different', async (t) => {
@@ -60,7 +63,7 @@ t.test('what cannot be kept is not stored', async (t) => {
   )
   t.teardown(() => client.query('ALTER TABLE notifications.preference_change DROP CONSTRAINT trap'))
   await t.rejects(putPreferences(pool, 'party-1', IN_APP, null))
-  t.same(await readPreferences(pool, 'party-1'), SMS)
+  t.same(await getPreferences(pool, 'party-1'), SMS)
   t.equal((await changes()).length, 1)
 })
 
@@ -78,7 +81,7 @@ t.test(
       t.same(before, kept[i - 1]?.after ?? null)
       t.ok(changedAt >= (kept[i - 1]?.changed_at ?? 0))
     }
-    t.same(await readPreferences(pool, 'party-1'), kept.at(-1)?.after)
+    t.same(await getPreferences(pool, 'party-1'), kept.at(-1)?.after)
     const [row] = (await client.query('SELECT count(*)::integer FROM notifications.notification_preferences'))
       .rows
     t.equal(row.count, 1)
@@ -104,8 +107,8 @@ t.test('a list that somebody else filled with more than texts is read without it
   await client.query(`
     INSERT INTO notifications.notification_preferences (party_locator, opted_out_events)
     VALUES ('party-1', '["claim.paid", 1, null, {}]')`)
-  t.match(await readPreferences(pool, 'party-1'), { email: null, preferredChannel: 'EMAIL' })
-  t.same((await readPreferences(pool, 'party-1'))?.optedOutEvents, ['claim.paid'])
+  t.match(await getPreferences(pool, 'party-1'), { email: null, preferredChannel: 'EMAIL' })
+  t.same((await getPreferences(pool, 'party-1'))?.optedOutEvents, ['claim.paid'])
 })
 
 t.test('the list has every party once, in the order of code points, page by page', async (t) => {

@@ -1,42 +1,18 @@
-import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
+import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { ERASED_UNSENT, type ErasureCounts } from '../../core/log/erasure.ts'
-import { storable } from '../../core/text/text.ts'
-import { lockPreferences } from '../write/preferences.ts'
+import { lockErasure } from './erasure-record.ts'
 
-/** Any fixed number: what erases rows and what puts rows back take turns, so that no text comes back. */
-const ERASURE_LOCK = 4_006_004
 /** A transaction takes some milliseconds: nobody waits for it. */
 const ENTRY_COUNT_MAX = 500
 const DECISION_COUNT_MAX = 20_000
 
 const locators = z.object({ locator: z.string() })
-const idRow = z.object({ id: z.bigint() })
-const countRow = z.object({ count: z.number() })
 
 /** Locators of a party, and how many of them are of failed rows. */
 export interface EntriesToErase {
   readonly locators: readonly string[]
   readonly retries: number
-}
-
-/** Waits for its turn, and keeps it until the transaction ends. */
-export async function lockErasure(tx: CommonQueryMethods): Promise<void> {
-  await tx.query(sql.unsafe`SELECT pg_advisory_xact_lock(${ERASURE_LOCK})`)
-}
-
-/** Records that the erasure of a party begins, and by whom it was asked for. Returns its id. */
-export function beginErasure(pool: DatabasePool, partyLocator: string, by: string): Promise<bigint> {
-  return pool.oneFirst(sql.type(idRow)`
-    INSERT INTO notifications.erasure (party_locator, erased_by) VALUES (${partyLocator}, ${storable(by)})
-    RETURNING id`)
-}
-
-/** Records that all was done. */
-export async function finishErasure(pool: DatabasePool, erasure: bigint): Promise<void> {
-  await pool.query(
-    sql.unsafe`UPDATE notifications.erasure SET finished_at = clock_timestamp() WHERE id = ${erasure}`,
-  )
 }
 
 /**
@@ -147,61 +123,4 @@ export function eraseEntries(
       WHERE id = ${erasure}`)
     return counts
   })
-}
-
-const HAS_CONTACT = sql.fragment`(email IS NOT NULL OR phone IS NOT NULL)`
-const CHANGE_HAS_CONTACT = sql.fragment`
-  (coalesce(before ->> 'email', before ->> 'phone', after ->> 'email', after ->> 'phone') IS NOT NULL)`
-const NO_CONTACT = '{"email": null, "phone": null}'
-
-/** How many preferences (one at most) and changes of them hold contact details of a party. */
-export function countPreferencesToErase(
-  pool: DatabasePool,
-  partyLocator: string,
-): Promise<Pick<ErasureCounts, 'preferences' | 'preferenceChanges'>> {
-  return pool.one(sql.type(z.object({ preferences: z.number(), preferenceChanges: z.number() }))`
-    SELECT
-      (SELECT count(*)::integer FROM notifications.notification_preferences
-        WHERE party_locator = ${partyLocator} AND ${HAS_CONTACT}) AS preferences,
-      (SELECT count(*)::integer FROM notifications.preference_change
-        WHERE party_locator = ${partyLocator} AND ${CHANGE_HAS_CONTACT}) AS "preferenceChanges"`)
-}
-
-/** Blanks the contact details in a party's preferences and in their history. What was opted out of stays so. */
-export function erasePreferences(
-  pool: DatabasePool,
-  erasure: bigint,
-  partyLocator: string,
-): Promise<Pick<ErasureCounts, 'preferences' | 'preferenceChanges'>> {
-  return pool.transaction(async (tx) => {
-    await lockPreferences(tx, partyLocator)
-    const preferences = await tx.any(sql.type(locators)`
-      UPDATE notifications.notification_preferences SET email = NULL, phone = NULL
-      WHERE party_locator = ${partyLocator} AND ${HAS_CONTACT} RETURNING party_locator AS locator`)
-    const changes = await tx.any(sql.type(idRow)`
-      UPDATE notifications.preference_change
-      SET before = before || ${NO_CONTACT}::jsonb, after = after || ${NO_CONTACT}::jsonb
-      WHERE party_locator = ${partyLocator} AND ${CHANGE_HAS_CONTACT} RETURNING id`)
-    const counts = { preferences: preferences.length, preferenceChanges: changes.length }
-    await tx.query(sql.unsafe`
-      UPDATE notifications.erasure
-      SET preferences = preferences + ${counts.preferences},
-        preference_changes = preference_changes + ${counts.preferenceChanges}
-      WHERE id = ${erasure}`)
-    return counts
-  })
-}
-
-/** Blanks rejected messages: key, value and headers. Returns how many were not erased before. */
-export function eraseRejected(pool: DatabasePool, erasure: bigint, ids: readonly bigint[]): Promise<number> {
-  return pool.oneFirst(sql.type(countRow)`
-    WITH erased AS (
-      UPDATE notifications.rejected_message
-      SET erased_at = now(), erased_sha256 = value_sha256, key = NULL, value = NULL, headers = '{}'
-      WHERE id = ANY(${sql.array([...ids], 'int8')}) AND erased_at IS NULL RETURNING id
-    ), counted AS (
-      UPDATE notifications.erasure
-      SET rejected_messages = rejected_messages + (SELECT count(*) FROM erased) WHERE id = ${erasure}
-    )
-    SELECT count(*)::integer AS count FROM erased`)
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { countFailedRows } from '../../../src/postgres/read/count-failed.ts'
+import { countFailedEntries } from '../../../src/postgres/read/count-failed-entries.ts'
 import { openDatabase } from '../fixtures.ts'
 import { record, UNRESOLVED } from '../record.ts'
 
@@ -10,7 +10,7 @@ const change = (assignments: string, eventId: string) =>
 
 t.test('without failed rows nothing waits and nothing is given up', async (t) => {
   await record(pool, [{ eventId: 'sent' }, { eventId: 'skipped', contact: { state: 'not found' } }])
-  t.same(await countFailedRows(pool, LIMITS), { waiting: 0, givenUp: 0 })
+  t.same(await countFailedEntries(pool, LIMITS), { waiting: 0, givenUp: 0 })
 })
 
 t.test('a failed row waits until it is too old or was tried too often', async (t) => {
@@ -26,14 +26,14 @@ t.test('a failed row waits until it is too old or was tried too often', async (t
   await change('attempt_count = 3', 'tried-out')
   await change(`created_at = now() - interval '23 h 59 min'`, 'old-enough')
   await change(`created_at = now() - interval '24 h 1 min'`, 'too-old')
-  t.same(await countFailedRows(pool, LIMITS), { waiting: 4, givenUp: 2 })
-  t.same(await countFailedRows(pool, { ...LIMITS, attemptCountMax: 0 }), { waiting: 0, givenUp: 6 })
+  t.same(await countFailedEntries(pool, LIMITS), { waiting: 4, givenUp: 2 })
+  t.same(await countFailedEntries(pool, { ...LIMITS, attemptCountMax: 0 }), { waiting: 0, givenUp: 6 })
 })
 
 t.test('an erased row neither waits nor is given up', async (t) => {
   await client.query(`
     UPDATE notifications.notification_log SET status = 'SKIPPED', subject = NULL, body = NULL WHERE event_id = 'new'`)
-  t.same(await countFailedRows(pool, LIMITS), { waiting: 3, givenUp: 2 })
+  t.same(await countFailedEntries(pool, LIMITS), { waiting: 3, givenUp: 2 })
 })
 
 t.test('of very many failed rows the newest 100,000 are counted', async (t) => {
@@ -42,5 +42,5 @@ t.test('of very many failed rows the newest 100,000 are counted', async (t) => {
       failure_reason, attempt_count, created_at)
     SELECT 'NTF-' || n, 'bulk-' || n, 'claim.paid', 'EMAIL', 'FAILED', 's', 'b', 'r', 0, now() - interval '30 days'
     FROM generate_series(1, 100000) AS n`)
-  t.same(await countFailedRows(pool, LIMITS), { waiting: 3, givenUp: 99_997 })
+  t.same(await countFailedEntries(pool, LIMITS), { waiting: 3, givenUp: 99_997 })
 })

@@ -2,7 +2,7 @@ import { type DatabasePool, sql } from 'slonik'
 import { CHANNELS } from '../../core/decision/channel.ts'
 import { STATUSES, type Status } from '../../core/log/entry.ts'
 import type { LogFilter, LogPage, LogPageRequest, LogPosition } from '../../core/log/log-entry.ts'
-import { LOG_COLUMNS, logRow } from './log-rows.ts'
+import { LOG_COLUMNS, logRow } from './log-columns.ts'
 
 /** One page of the log, newest first. */
 export async function listLogEntries(

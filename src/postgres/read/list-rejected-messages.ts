@@ -18,7 +18,8 @@ export interface RejectedFilter {
   readonly open: boolean
 }
 
-const base64 = z
+/** Bytes as base64, which a JSON or a text column of a result can hold. */
+export const base64 = z
   .string()
   .nullable()
   .transform((text) => (text === null ? null : Buffer.from(text, 'base64')))
@@ -96,33 +97,6 @@ export function readRejected(
     LIMIT ${countMax}`)
 }
 
-/** Of one page: values can be large. */
-const SEARCHED_BYTES_MAX = 32 * 1024 * 1024
-const SEARCHED_COUNT_MAX = 1_000
-const searched = z.object({ id: z.bigint(), key: base64, value: base64 })
-
-/** Key and value of every rejected message that was not erased, oldest first, in pages. */
-export async function* rejectedToSearch(
-  pool: DatabasePool,
-): AsyncGenerator<readonly z.output<typeof searched>[]> {
-  for (let after = 0n; ; ) {
-    const page: readonly z.output<typeof searched>[] = await pool.any(sql.type(searched)`
-      SELECT id, encode(key, 'base64') AS key, encode(value, 'base64') AS value
-      FROM (
-        SELECT id, key, value, sum(octet_length(value)) OVER (ORDER BY id) - octet_length(value) AS bytes_before
-        FROM (
-          SELECT id, key, value FROM notifications.rejected_message
-          WHERE id > ${after} AND erased_at IS NULL ORDER BY id LIMIT ${SEARCHED_COUNT_MAX}
-        ) AS message
-      ) AS message
-      WHERE coalesce(bytes_before, 0) < ${SEARCHED_BYTES_MAX} ORDER BY id`)
-    const last = page.at(-1)
-    if (last === undefined) return
-    yield page
-    after = last.id
-  }
-}
-
 /** Of a value so much is shown where it is not read whole. */
 const BEGIN_BYTES = 256
 
@@ -154,7 +128,7 @@ const WITH_LAST_REDRIVE = sql.fragment`
   ) AS last ON true`
 
 /** How many there are. */
-export function countRejected(pool: DatabasePool, filter: RejectedFilter): Promise<number> {
+export function countRejectedMessages(pool: DatabasePool, filter: RejectedFilter): Promise<number> {
   return pool.oneFirst(sql.type(z.object({ count: z.number() }))`
     SELECT count(*)::integer AS count FROM notifications.rejected_message WHERE ${conditions(filter)}`)
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { listRejected } from '../../../src/postgres/read/read-rejected.ts'
+import { listRejected } from '../../../src/postgres/read/list-rejected-messages.ts'
 import { openDatabase } from '../fixtures.ts'
 
 const ALL = { ids: null, topic: null, code: null, since: null, open: false }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { countRuleHits } from '../../../src/postgres/read/count-rule-hits.ts'
+import { countRuleHits } from '../../../src/postgres/read/count-rule-matches.ts'
 import { openDatabase } from '../fixtures.ts'
 import { DEFAULT_TABLE, record, ruleTable } from '../record.ts'
 

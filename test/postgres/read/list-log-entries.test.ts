@@ -2,7 +2,7 @@ import t from 'tap'
 import { CHANNELS } from '../../../src/core/decision/channel.ts'
 import { STATUSES } from '../../../src/core/log/entry.ts'
 import type { LogEntry, LogFilter, LogPosition } from '../../../src/core/log/log-entry.ts'
-import { listLogEntries } from '../../../src/postgres/read/list-log.ts'
+import { listLogEntries } from '../../../src/postgres/read/list-log-entries.ts'
 import { fillLog } from '../fill-log.ts'
 import { openDatabase } from '../fixtures.ts'
 

@@ -1,0 +1,17 @@
+import { type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+
+const revisionRow = z.object({ revision: z.string(), source: z.string() })
+
+/** The sources of all templates that were ever in force, by revision. */
+export async function readArchivedTemplates(pool: DatabasePool): Promise<ReadonlyMap<string, string>> {
+  const rows = await pool.any(sql.type(revisionRow)`
+    SELECT DISTINCT revision, source FROM notifications.template_revision`)
+  return new Map(rows.map(({ revision, source }) => [revision, source]))
+}
+
+/** The source of the rule table of a revision, or null. */
+export function readArchivedRuleTable(pool: DatabasePool, revision: string): Promise<string | null> {
+  return pool.maybeOneFirst(sql.type(z.object({ source: z.string() }))`
+    SELECT source FROM notifications.ruleset WHERE revision = ${revision}`)
+}

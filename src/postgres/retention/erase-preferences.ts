@@ -1,0 +1,48 @@
+import { type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+import type { ErasureCounts } from '../../core/log/erasure.ts'
+import { noRow } from '../sql/no-row.ts'
+import { lockPreferences } from '../write/lock-preferences.ts'
+
+const HAS_CONTACT = sql.fragment`(email IS NOT NULL OR phone IS NOT NULL)`
+const CHANGE_HAS_CONTACT = sql.fragment`
+  (coalesce(before ->> 'email', before ->> 'phone', after ->> 'email', after ->> 'phone') IS NOT NULL)`
+const NO_CONTACT = '{"email": null, "phone": null}'
+
+/** How many preferences (one at most) and changes of them hold contact details of a party. */
+export function countPreferencesToErase(
+  pool: DatabasePool,
+  partyLocator: string,
+): Promise<Pick<ErasureCounts, 'preferences' | 'preferenceChanges'>> {
+  return pool.one(sql.type(z.object({ preferences: z.number(), preferenceChanges: z.number() }))`
+    SELECT
+      (SELECT count(*)::integer FROM notifications.notification_preferences
+        WHERE party_locator = ${partyLocator} AND ${HAS_CONTACT}) AS preferences,
+      (SELECT count(*)::integer FROM notifications.preference_change
+        WHERE party_locator = ${partyLocator} AND ${CHANGE_HAS_CONTACT}) AS "preferenceChanges"`)
+}
+
+/** Blanks the contact details in a party's preferences and in their history. What was opted out of stays so. */
+export function erasePreferences(
+  pool: DatabasePool,
+  erasure: bigint,
+  partyLocator: string,
+): Promise<Pick<ErasureCounts, 'preferences' | 'preferenceChanges'>> {
+  return pool.transaction(async (tx) => {
+    await lockPreferences(tx, partyLocator)
+    const preferences = await tx.any(sql.type(noRow)`
+      UPDATE notifications.notification_preferences SET email = NULL, phone = NULL
+      WHERE party_locator = ${partyLocator} AND ${HAS_CONTACT} RETURNING party_locator`)
+    const changes = await tx.any(sql.type(noRow)`
+      UPDATE notifications.preference_change
+      SET before = before || ${NO_CONTACT}::jsonb, after = after || ${NO_CONTACT}::jsonb
+      WHERE party_locator = ${partyLocator} AND ${CHANGE_HAS_CONTACT} RETURNING id`)
+    const counts = { preferences: preferences.length, preferenceChanges: changes.length }
+    await tx.query(sql.unsafe`
+      UPDATE notifications.erasure
+      SET preferences = preferences + ${counts.preferences},
+        preference_changes = preference_changes + ${counts.preferenceChanges}
+      WHERE id = ${erasure}`)
+    return counts
+  })
+}

@@ -1,0 +1,44 @@
+import { type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+import { base64 } from '../read/list-rejected-messages.ts'
+
+/** Of one page: values can be large. */
+const SEARCHED_BYTES_MAX = 32 * 1024 * 1024
+const SEARCHED_COUNT_MAX = 1_000
+const searched = z.object({ id: z.bigint(), key: base64, value: base64 })
+
+/** Key and value of every rejected message that was not erased, oldest first, in pages. */
+export async function* rejectedToSearch(
+  pool: DatabasePool,
+): AsyncGenerator<readonly z.output<typeof searched>[]> {
+  for (let after = 0n; ; ) {
+    const page: readonly z.output<typeof searched>[] = await pool.any(sql.type(searched)`
+      SELECT id, encode(key, 'base64') AS key, encode(value, 'base64') AS value
+      FROM (
+        SELECT id, key, value, sum(octet_length(value)) OVER (ORDER BY id) - octet_length(value) AS bytes_before
+        FROM (
+          SELECT id, key, value FROM notifications.rejected_message
+          WHERE id > ${after} AND erased_at IS NULL ORDER BY id LIMIT ${SEARCHED_COUNT_MAX}
+        ) AS message
+      ) AS message
+      WHERE coalesce(bytes_before, 0) < ${SEARCHED_BYTES_MAX} ORDER BY id`)
+    const last = page.at(-1)
+    if (last === undefined) return
+    yield page
+    after = last.id
+  }
+}
+
+/** Blanks rejected messages: key, value and headers. Returns how many were not erased before. */
+export function eraseRejected(pool: DatabasePool, erasure: bigint, ids: readonly bigint[]): Promise<number> {
+  return pool.oneFirst(sql.type(z.object({ count: z.number() }))`
+    WITH erased AS (
+      UPDATE notifications.rejected_message
+      SET erased_at = now(), erased_sha256 = value_sha256, key = NULL, value = NULL, headers = '{}'
+      WHERE id = ANY(${sql.array([...ids], 'int8')}) AND erased_at IS NULL RETURNING id
+    ), counted AS (
+      UPDATE notifications.erasure
+      SET rejected_messages = rejected_messages + (SELECT count(*) FROM erased) WHERE id = ${erasure}
+    )
+    SELECT count(*)::integer AS count FROM erased`)
+}

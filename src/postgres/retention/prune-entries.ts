@@ -1,0 +1,98 @@
+import { type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+import { CHANNELS } from '../../core/decision/channel.ts'
+import { STATUSES } from '../../core/log/entry.ts'
+import type { RetryLimits } from '../read/list-due-entries.ts'
+
+/** What is pruned: all that is older than `before`, but for failed rows that are still to be retried. */
+export interface PruneLimits extends Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'> {
+  readonly before: string
+}
+
+/** Locators, and how many decisions stand behind them. */
+export interface EntriesToPrune {
+  readonly locators: readonly string[]
+  readonly decisions: number
+}
+
+export interface PruneCounts {
+  readonly logEntries: number
+  readonly decisions: number
+  readonly rejectedMessages: number
+}
+
+/** A transaction takes some milliseconds: nobody waits for it. */
+const ROW_COUNT_MAX = 1_000
+
+const row = z.object({ createdAt: z.string(), locator: z.string(), decisions: z.number() })
+
+/** The entries to be pruned, in pages: for each status and channel the oldest first. */
+export async function* entriesToPrune(
+  pool: DatabasePool,
+  limits: PruneLimits,
+): AsyncGenerator<EntriesToPrune> {
+  for (const status of STATUSES) {
+    for (const channel of CHANNELS) yield* entriesOfKind(pool, `${status} ${channel}`, limits)
+  }
+}
+
+async function* entriesOfKind(
+  pool: DatabasePool,
+  kind: string,
+  limits: PruneLimits,
+): AsyncGenerator<EntriesToPrune> {
+  let after: Pick<z.infer<typeof row>, 'createdAt' | 'locator'> = { createdAt: '-infinity', locator: '' }
+  for (let count = ROW_COUNT_MAX; count === ROW_COUNT_MAX; ) {
+    const page: readonly z.infer<typeof row>[] = await pool.any(sql.type(row)`
+      SELECT created_at AS "createdAt", locator, (
+        SELECT count(*)::integer FROM notifications.decision WHERE decision.locator = entry.locator
+      ) AS decisions
+      FROM notifications.notification_log AS entry
+      WHERE status || ' ' || channel = ${kind}
+        AND (created_at, locator) > (${after.createdAt}::timestamptz, ${after.locator})
+        AND created_at < ${limits.before}::timestamptz AND NOT ${isDue(limits)}
+      ORDER BY created_at, locator LIMIT ${ROW_COUNT_MAX}`)
+    if (page.length > 0) yield { locators: page.map(({ locator }) => locator), decisions: decisionsOf(page) }
+    after = page.at(-1) ?? after
+    count = page.length
+  }
+}
+
+export function decisionsOf(page: readonly { decisions: number }[]): number {
+  return page.reduce((sum, { decisions }) => sum + decisions, 0)
+}
+
+function isDue({ maxAgeMs, attemptCountMax }: PruneLimits) {
+  return sql.fragment`(
+    status = 'FAILED' AND attempt_count < ${attemptCountMax}
+    AND created_at > now() - ${maxAgeMs}::float8 * interval '1 millisecond'
+  )`
+}
+
+/**
+ * Deletes entries with the decisions behind them, in one transaction, and counts it in the record of the pruning. What
+ * another session holds, or is to be retried by now, stays.
+ */
+export function pruneEntries(
+  pool: DatabasePool,
+  pruning: bigint,
+  limits: PruneLimits,
+  locators: readonly string[],
+): Promise<Pick<PruneCounts, 'logEntries' | 'decisions'>> {
+  const these = sql.array([...locators], 'text')
+  return pool.one(sql.type(z.object({ logEntries: z.number(), decisions: z.number() }))`
+    WITH free AS (
+      SELECT locator FROM notifications.notification_log
+      WHERE locator = ANY(${these}) AND NOT ${isDue(limits)} FOR UPDATE SKIP LOCKED
+    ), entry AS (
+      DELETE FROM notifications.notification_log WHERE locator IN (SELECT locator FROM free) RETURNING locator
+    ), decision AS (
+      DELETE FROM notifications.decision WHERE locator IN (SELECT locator FROM free) RETURNING locator
+    ), counted AS (
+      UPDATE notifications.pruning SET
+        log_entries = log_entries + (SELECT count(*) FROM entry),
+        decisions = decisions + (SELECT count(*) FROM decision)
+      WHERE id = ${pruning}
+    )
+    SELECT (SELECT count(*)::integer FROM entry) AS "logEntries", (SELECT count(*)::integer FROM decision) AS decisions`)
+}
