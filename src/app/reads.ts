@@ -1,12 +1,12 @@
 import type { Config } from '../config/config.ts'
-import { explainNotTold, revisionsOf } from '../core/log/not-told.ts'
 import type { RuleTable } from '../core/rules/table.ts'
 import { explain } from '../core/why/explain.ts'
+import { explainNotTold, revisionsOf } from '../core/why/explain-not-told.ts'
 import { rememberRules } from '../core/why/rules.ts'
 import type { ConsoleData } from '../http/console/data.ts'
 import type { LogEntries } from '../http/routes/log.ts'
 import { countLogEntries } from '../postgres/read/count-log-entries.ts'
-import { countRuleHits } from '../postgres/read/count-rule-matches.ts'
+import { countRuleMatches } from '../postgres/read/count-rule-matches.ts'
 import { getLogEntry } from '../postgres/read/get-log-entry.ts'
 import { getPreferences } from '../postgres/read/get-preferences.ts'
 import { listActivations } from '../postgres/read/list-activations.ts'
@@ -48,7 +48,7 @@ export function createReads(
       rules,
       activation: async () =>
         (await listActivations(pool())).findLast((activation) => activation.revision === revision) ?? null,
-      hits: async () => countRuleHits(pool(), revision),
+      matches: async () => countRuleMatches(pool(), revision),
     },
   }
   return { logEntries, consoleData }

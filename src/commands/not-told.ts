@@ -1,15 +1,11 @@
 import { once } from 'node:events'
 import { Command, Option } from 'commander'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
-import type { LogPosition } from '../core/log/log-entry.ts'
-import {
-  type ExplainedNotTold,
-  explainNotTold,
-  NOT_TOLD_CSV_HEAD,
-  notToldCsvLine,
-  revisionsOf,
-} from '../core/log/not-told.ts'
+import type { LogPosition } from '../core/log/log-page.ts'
+import type { ExplainedNotTold } from '../core/log/not-told.ts'
+import { NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../core/log/not-told-csv.ts'
 import { printable } from '../core/text/text.ts'
+import { explainNotTold, revisionsOf } from '../core/why/explain-not-told.ts'
 import { rememberRules } from '../core/why/rules.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { listNotTold } from '../postgres/read/list-not-told.ts'

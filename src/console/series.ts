@@ -1,5 +1,6 @@
-import { STATUSES } from '../core/log/entry.ts'
-import { type LogCount, type LogCounts, OTHER } from '../core/log/log-counts.ts'
+import { OTHER } from '../core/log/count-windows.ts'
+import type { LogCount, LogCounts } from '../core/log/log-counts.ts'
+import { STATUSES } from '../core/log/status.ts'
 
 /** What entries can be grouped by. */
 export const DIMENSIONS = ['status', 'reason', 'eventType'] as const

@@ -1,5 +1,5 @@
 import { useCallback, useContext, useEffect, useRef, useState } from 'preact/hooks'
-import type { Page } from '../core/console/shown.ts'
+import type { Page } from '../core/list/page.ts'
 import { type Query, RequestError, read } from './api.ts'
 import { Refused } from './session.ts'
 

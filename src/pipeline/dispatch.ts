@@ -1,10 +1,10 @@
 import type { Batch, CommitResult, DecidedBatch, RejectedMessage } from '../core/batch/batch.ts'
 import { decide } from '../core/decision/decide.ts'
 import type { Facts } from '../core/decision/facts.ts'
-import type { Verdict } from '../core/decision/verdict.ts'
+import type { RuleResult } from '../core/decision/rule-result.ts'
 import type { Event, Parsed } from '../core/event/event.ts'
 import type { Message } from '../core/event/message.ts'
-import { composeEntry, type Entry } from '../core/log/entry.ts'
+import { composeEntry, type Entry } from '../core/log/compose-entry.ts'
 import type { Contact } from '../core/party/contact.ts'
 import type { Preferences } from '../core/party/preferences.ts'
 import type { Templates } from '../core/templates/template.ts'
@@ -19,7 +19,7 @@ export interface DispatchNeeds<Result = CommitResult> {
     partyLocators: readonly string[],
     onAnswer: () => Promise<void>,
   ) => Promise<ReadonlyMap<string, Contact>>
-  readonly ruleTable: { readonly revision: string; readonly decide: (facts: Facts) => Verdict }
+  readonly ruleTable: { readonly revision: string; readonly decide: (facts: Facts) => RuleResult }
   readonly templates: Templates
   /** Writes a decided batch in one transaction and sends what was really inserted. */
   readonly commit: (batch: DecidedBatch) => Promise<Result>

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Facts } from '../core/decision/facts.ts'
-import type { Verdict } from '../core/decision/verdict.ts'
-import { type DueEntry, decideRetry, type RetriedEntry } from '../core/log/retry.ts'
+import type { RuleResult } from '../core/decision/rule-result.ts'
+import { type DueEntry, decideRetry, type RetriedEntry } from '../core/log/decide-retry.ts'
 import type { Contact } from '../core/party/contact.ts'
 import type { Preferences } from '../core/party/preferences.ts'
 
@@ -24,7 +24,7 @@ export interface RetryNeeds<Cursor> {
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
   /** True while policy administration is known to be down: the rest of a pass would be in vain. */
   readonly isDown: () => boolean
-  readonly decide: (facts: Facts) => Verdict
+  readonly decide: (facts: Facts) => RuleResult
   /** Carries out the retries of rows that nobody else took; returns those. */
   readonly commit: (retried: readonly RetriedEntry[]) => Promise<readonly RetriedEntry[]>
   readonly clock: { nowMs: () => number; sleep: (durationMs: number, signal: AbortSignal) => Promise<void> }

@@ -1,5 +1,5 @@
 import { CHANNELS, type Channel } from '../core/decision/channel.ts'
-import { STATUSES, type Status } from '../core/log/entry.ts'
+import { STATUSES, type Status } from '../core/log/status.ts'
 
 /** Counts rows by a word (a rule, an event type), status and channel, without allocating for each row. */
 export class Tally {

@@ -1,9 +1,5 @@
-import type {
-  ExplainedLogEntry,
-  LogFilter,
-  LogPageRequest,
-  LogPosition,
-} from '../../src/core/log/log-entry.ts'
+import type { ExplainedLogEntry } from '../../src/core/log/log-entry.ts'
+import type { LogFilter, LogPageRequest, LogPosition } from '../../src/core/log/log-page.ts'
 import type { StoredPreferences } from '../../src/core/party/preferences.ts'
 import type { AppDependencies } from '../../src/http/public.ts'
 import { createLog } from '../../src/telemetry/log.ts'

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import t from 'tap'
-import type { DueEntry, RetriedEntry } from '../../src/core/log/retry.ts'
+import type { DueEntry, RetriedEntry } from '../../src/core/log/decide-retry.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createRetry, RETRY_INTERVAL_MS } from '../../src/pipeline/retry.ts'
 import { clientOf, json, serve } from '../party/server.ts'

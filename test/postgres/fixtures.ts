@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import type { DecidedBatch } from '../../src/core/batch/batch.ts'
 import type { Message } from '../../src/core/event/message.ts'
-import type { Entry } from '../../src/core/log/entry.ts'
+import type { Entry } from '../../src/core/log/compose-entry.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { describeVerdict } from '../../src/core/decision/verdict.ts'
+import { describeResult } from '../../src/core/decision/rule-result.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import type { BacktestResult } from '../../src/core/rules/backtest.ts'
 import { describeSituation, SITUATIONS, type Situation } from '../../src/core/rules/situations.ts'
@@ -99,15 +99,15 @@ function changesOfDiff(stdout: string): { readonly summary: string; readonly cha
 
 /** What a snapshot says of each situation of one event type: the lines of its own, else those of any other type. */
 function verdictsOfSnapshot(snapshot: string, eventType: string): ReadonlyMap<string, string> {
-  const verdicts = new Map<string, string>()
+  const results = new Map<string, string>()
   let concerns = true
   for (const line of snapshot.split('\n')) {
-    const [, situation, verdict] = /^ {2}(.*?): (.*), rule "/.exec(line) ?? []
-    if (situation === undefined || verdict === undefined) {
+    const [, situation, result] = /^ {2}(.*?): (.*), rule "/.exec(line) ?? []
+    if (situation === undefined || result === undefined) {
       concerns = line.startsWith('any other event type') || line.startsWith(`${eventType}:`)
-    } else if (concerns) verdicts.set(situation, verdict)
+    } else if (concerns) results.set(situation, result)
   }
-  return verdicts
+  return results
 }
 
 /** What `make rules-accept` would show as changed. */
@@ -115,9 +115,9 @@ async function changesOfSnapshot(before: readonly string[], after: readonly stri
   const [snapshotBefore, snapshotAfter] = [await outcomesOf(before), await outcomesOf(after)]
   return EVENT_TYPES.flatMap((eventType) => {
     const verdictsAfter = verdictsOfSnapshot(snapshotAfter, eventType)
-    return [...verdictsOfSnapshot(snapshotBefore, eventType)].flatMap(([situation, verdict]) => {
+    return [...verdictsOfSnapshot(snapshotBefore, eventType)].flatMap(([situation, result]) => {
       const now = verdictsAfter.get(situation) ?? 'nothing'
-      return now === verdict ? [] : [change(eventType, situation, verdict, now)]
+      return now === result ? [] : [change(eventType, situation, result, now)]
     })
   }).sort()
 }
@@ -127,7 +127,7 @@ function changesOfBacktest({ changes }: BacktestResult): (readonly [string, numb
   return changes
     .map(({ eventType, facts, before, after, count }) => {
       const situation = describeSituation(facts)
-      return [change(eventType, situation, describeVerdict(before), describeVerdict(after)), count] as const
+      return [change(eventType, situation, describeResult(before), describeResult(after)), count] as const
     })
     .sort(([one], [other]) => (one < other ? -1 : 1))
 }

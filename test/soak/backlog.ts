@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { manyEvents, rowCount } from '../service/exactly-once.ts'
 import { createWorld } from '../stack/world.ts'
-import { numberFrom, say, verdict } from './report.ts'
+import { numberFrom, result, say } from './report.ts'
 
 const PARTITION_COUNT = 3
 const PUBLISHED_AT_ONCE = 10_000
@@ -46,7 +46,7 @@ try {
   const endMb = recentMb(samples)
   const growth = endMb / (settledMb ?? Number.NaN)
   say(`resident: ${settledMb} MB at the first, ${endMb} MB at the end, ${Math.max(...samples)} MB at most`)
-  verdict({
+  result({
     [`memory grows by a factor of at most ${GROWTH_MAX}: ${growth.toFixed(2)}`]: growth <= GROWTH_MAX,
     'each event has its row': (await rowCount(world)) === eventCount,
   })

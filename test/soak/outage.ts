@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { manyEvents, rowCount } from '../service/exactly-once.ts'
 import { createWorld } from '../stack/world.ts'
-import { numberFrom, say, verdict } from './report.ts'
+import { numberFrom, result, say } from './report.ts'
 
 const PARTITION_COUNT = 3
 const PARTY_COUNT = 5_000
@@ -50,7 +50,7 @@ try {
   say(
     `published at ${Math.round(publishedCount / publishSeconds)} events/s; sent after ${Math.round(recoveryMs / 1_000)} s`,
   )
-  verdict({
+  result({
     [`ingest keeps pace: at most ${backlogMax} events wait`]: backlogMax <= BACKLOG_SECONDS_MAX * rate,
     'none is lost': (await rowCount(world)) === publishedCount,
     'every row is sent within three minutes': leftCount === 0 && recoveryMs <= RECOVERY_MAX_MS,

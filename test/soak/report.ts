@@ -4,7 +4,7 @@ export function say(line: string): void {
 }
 
 /** Prints what holds and what does not; the process then exits 1 unless all does. */
-export function verdict(findings: Readonly<Record<string, boolean>>): void {
+export function result(findings: Readonly<Record<string, boolean>>): void {
   for (const [finding, holds] of Object.entries(findings)) {
     console.log(`${holds ? 'ok    ' : 'not ok'} ${finding}`)
     if (!holds) process.exitCode = 1

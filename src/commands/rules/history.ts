@@ -1,7 +1,8 @@
 import { Command } from 'commander'
 import { loadDatabaseUrl } from '../../config/config.ts'
+import type { Activation } from '../../core/rules/activation.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
-import { type Activation, listActivations } from '../../postgres/read/list-activations.ts'
+import { listActivations } from '../../postgres/read/list-activations.ts'
 import { readArchivedRuleTable } from '../../postgres/read/read-archive.ts'
 import { parseAt, type Since, timeOf } from '../terminal/since.ts'
 

@@ -1,4 +1,5 @@
-import type { ExplainedDecision, ExplainedLogEntry } from '../../core/log/log-entry.ts'
+import type { ExplainedDecision } from '../../core/decision/recorded-decision.ts'
+import type { ExplainedLogEntry } from '../../core/log/log-entry.ts'
 import { describeSituation } from '../../core/rules/situations.ts'
 import { Badge, Fact, State, Time, Title, Value } from '../parts.tsx'
 import { hrefOf, type Route } from '../route.ts'

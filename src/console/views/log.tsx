@@ -1,6 +1,7 @@
 import { CHANNELS } from '../../core/decision/channel.ts'
-import { STATUSES } from '../../core/log/entry.ts'
-import { isLogLocator, type LogEntry } from '../../core/log/log-entry.ts'
+import type { LogEntry } from '../../core/log/log-entry.ts'
+import { isLogLocator } from '../../core/log/log-locator.ts'
+import { STATUSES } from '../../core/log/status.ts'
 import {
   Badge,
   Choice,

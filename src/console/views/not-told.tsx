@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { Page } from '../../core/console/shown.ts'
-import { type ExplainedNotTold, NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../../core/log/not-told.ts'
+import type { Page } from '../../core/list/page.ts'
+import type { ExplainedNotTold } from '../../core/log/not-told.ts'
+import { NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../../core/log/not-told-csv.ts'
 import type { Query } from '../api.ts'
 import {
   Badge,

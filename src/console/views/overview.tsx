@@ -1,10 +1,6 @@
 import { useState } from 'preact/hooks'
-import {
-  COUNT_WINDOW_NAMES,
-  COUNT_WINDOWS,
-  type CountWindow,
-  type LogCounts,
-} from '../../core/log/log-counts.ts'
+import { COUNT_WINDOW_NAMES, COUNT_WINDOWS, type CountWindow } from '../../core/log/count-windows.ts'
+import type { LogCounts } from '../../core/log/log-counts.ts'
 import { Chart } from '../chart.tsx'
 import { Nothing, State, Table, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'

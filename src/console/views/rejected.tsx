@@ -1,5 +1,5 @@
-import type { ShownRejected } from '../../core/console/shown.ts'
 import { REJECTIONS } from '../../core/event/event.ts'
+import type { ShownRejectedMessage } from '../../core/event/rejected-message.ts'
 import {
   Choice,
   Field,
@@ -20,7 +20,7 @@ import { usePages } from '../use-data.ts'
 
 /** Rejected messages, newest first. */
 export function RejectedView({ query: { topic, code, open }, visit }: Visit) {
-  const pages = usePages<ShownRejected>(['rejected'], { topic, code, open }, visit)
+  const pages = usePages<ShownRejectedMessage>(['rejected'], { topic, code, open }, visit)
   return (
     <>
       <Title name="Rejected messages" />
@@ -67,7 +67,7 @@ export function RejectedView({ query: { topic, code, open }, visit }: Visit) {
   )
 }
 
-function Begin({ of: { begin, byteCount, erasedAt } }: { of: ShownRejected }) {
+function Begin({ of: { begin, byteCount, erasedAt } }: { of: ShownRejectedMessage }) {
   if (erasedAt !== null) {
     return (
       <span class="faint">
@@ -88,7 +88,7 @@ function Begin({ of: { begin, byteCount, erasedAt } }: { of: ShownRejected }) {
 
 const RESULTS = { logged: 'logged', duplicate: 'already logged', rejected: 'rejected again' } as const
 
-function Redriven({ of }: { of: ShownRejected['redriven'] }) {
+function Redriven({ of }: { of: ShownRejectedMessage['redriven'] }) {
   if (of === null) return <span class="faint">never</span>
   return (
     <>

@@ -1,4 +1,4 @@
-import type { ShownRule, ShownRules } from '../../core/console/shown.ts'
+import type { CurrentRule, CurrentRules } from '../../core/rules/current-rules.ts'
 import { Badge, State, Table, Time, Title, Value } from '../parts.tsx'
 import { counted, numberOf } from '../text.ts'
 import { useData } from '../use-data.ts'
@@ -7,7 +7,7 @@ const EVERY_MS = 30_000
 
 /** The rule table in force, and how often each rule decided. */
 export function RulesView() {
-  const loaded = useData<ShownRules>(['rules'], {}, EVERY_MS)
+  const loaded = useData<CurrentRules>(['rules'], {}, EVERY_MS)
   const rules = loaded.data
   return (
     <>
@@ -62,7 +62,7 @@ export function RulesView() {
   )
 }
 
-function Revision({ of: { revision, activation, counted: among } }: { of: ShownRules }) {
+function Revision({ of: { revision, activation, counted: among } }: { of: CurrentRules }) {
   return (
     <p class="faint">
       Revision <span class="mono">{revision.slice(0, 12)}</span>
@@ -90,7 +90,7 @@ function Revision({ of: { revision, activation, counted: among } }: { of: ShownR
 }
 
 /** The conditions of a rule, cell by cell. */
-function Cells({ of }: { of: ShownRule }) {
+function Cells({ of }: { of: CurrentRule }) {
   const cells = [
     ['event type', of.eventType],
     ['party', of.party],

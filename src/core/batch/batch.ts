@@ -1,6 +1,6 @@
 import type { Rejection } from '../event/event.ts'
 import type { Message } from '../event/message.ts'
-import type { Entry } from '../log/entry.ts'
+import type { Entry } from '../log/compose-entry.ts'
 import type { Fingerprint } from './checkpoint.ts'
 
 /** A run of messages of one partition, in offset order, at most BATCH_MAX of them. */

@@ -2,7 +2,7 @@ import type { Contact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
 import { DEFAULT_CHANNEL } from './channel.ts'
 import type { Facts } from './facts.ts'
-import type { Verdict } from './verdict.ts'
+import type { RuleResult } from './rule-result.ts'
 
 /** Who an event or a log entry is for. A null locator names nobody; `invalid` says that it named an impossible one. */
 export interface Recipient {
@@ -14,7 +14,7 @@ export interface Recipient {
 export const INVALID_PARTY = 'invalid party locator'
 
 /** What is to be done with an event and why. Everything in it may be stored. */
-export interface Decision extends Verdict {
+export interface Decision extends RuleResult {
   readonly facts: Facts
   /** The text for `failure_reason`; null on SEND. */
   readonly failureReason: string | null
@@ -26,18 +26,18 @@ export interface Decision extends Verdict {
  * `preferences` is undefined where the party has none.
  */
 export function decide(
-  verdictOf: (facts: Facts) => Verdict,
+  decideByRules: (facts: Facts) => RuleResult,
   eventType: string,
   recipient: Recipient,
   contact: Contact | undefined,
   preferences: Preferences | undefined,
 ): Decision {
   const facts = factsOf(eventType, recipient, contact, preferences)
-  const verdict = verdictOf(facts)
+  const result = decideByRules(facts)
   return {
-    ...verdict,
+    ...result,
     facts,
-    failureReason: failureReason(verdict, recipient, contact),
+    failureReason: failureReason(result, recipient, contact),
     preferenceChangeId: preferences?.changeId ?? null,
   }
 }
@@ -70,18 +70,22 @@ function factsOf(
   }
 }
 
-function failureReason(verdict: Verdict, recipient: Recipient, contact: Contact | undefined): string | null {
-  switch (verdict.outcome) {
+function failureReason(
+  result: RuleResult,
+  recipient: Recipient,
+  contact: Contact | undefined,
+): string | null {
+  switch (result.outcome) {
     case 'SEND':
       return null
     case 'SKIP':
       // The table knows one situation for both ways of naming nobody; the log tells them apart.
-      return recipient.invalid ? INVALID_PARTY : (verdict.reason ?? verdict.ruleId)
+      return recipient.invalid ? INVALID_PARTY : (result.reason ?? result.ruleId)
     case 'FAIL': {
-      const reason = verdict.reason ?? verdict.ruleId
+      const reason = result.reason ?? result.ruleId
       return contact?.state === 'unresolved' ? `${reason}: ${contact.error}` : reason
     }
     default:
-      return verdict.outcome satisfies never
+      return result.outcome satisfies never
   }
 }

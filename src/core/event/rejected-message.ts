@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Message } from './message.ts'
 
 /** What became of a rejected message that was taken through the pipeline again. */
@@ -37,3 +38,28 @@ export interface RejectedPage {
   readonly items: readonly RejectedHead[]
   readonly next: bigint | null
 }
+
+/** A rejected message as it is shown in a list. */
+export const shownRejectedMessage = z.object({
+  /** In decimal digits, like the offset: both outgrow a JSON number. */
+  id: z.string().regex(/^[1-9]\d{0,17}$/),
+  topic: z.string(),
+  partition: z.int(),
+  offset: z.string(),
+  code: z.string(),
+  error: z.string(),
+  rejectedAt: z.string(),
+  erasedAt: z.string().nullable(),
+  byteCount: z.int().nullable(),
+  /** The first bytes of its value, in base64. */
+  begin: z.string().nullable(),
+  redriven: z
+    .object({
+      at: z.string(),
+      by: z.string(),
+      result: z.enum(['logged', 'duplicate', 'rejected']),
+      locator: z.string().nullable(),
+    })
+    .nullable(),
+})
+export type ShownRejectedMessage = Readonly<z.infer<typeof shownRejectedMessage>>

@@ -1,4 +1,5 @@
-import type { Channel } from '../decision/channel.ts'
+import { z } from 'zod'
+import { CHANNELS, type Channel } from '../decision/channel.ts'
 
 /** What a party prefers, as far as a decision needs it. */
 export interface Preferences {
@@ -9,17 +10,17 @@ export interface Preferences {
 }
 
 /** What a party has asked for, as it is stored and shown. Absent addresses are null. */
-export interface StoredPreferences {
+export const storedPreferences = z.object({
   /** Kept for the record: messages go to the addresses that policy administration has. */
-  readonly email: string | null
-  readonly phone: string | null
-  readonly preferredChannel: Channel
-  readonly optedOutEvents: readonly string[]
-}
+  email: z.string().nullable(),
+  phone: z.string().nullable(),
+  preferredChannel: z.enum(CHANNELS),
+  optedOutEvents: z.array(z.string()),
+})
+export type StoredPreferences = Readonly<z.infer<typeof storedPreferences>>
 
-export interface PartyPreferences extends StoredPreferences {
-  readonly partyLocator: string
-}
+export const partyPreferences = storedPreferences.extend({ partyLocator: z.string() })
+export type PartyPreferences = Readonly<z.infer<typeof partyPreferences>>
 
 /** Which part of the list: at most `limit` parties, those whose locator comes after `after`, else the first. */
 export interface PreferencesPageRequest {
@@ -34,19 +35,21 @@ export interface PreferencesPage {
 }
 
 /** A change of preferences. `before` is null where there were none. */
-export interface PreferenceChange {
+export const preferenceChange = z.object({
   /** ISO 8601. */
-  readonly changedAt: string
+  changedAt: z.string(),
   /** Subject of the token; null where there was none. */
-  readonly changedBy: string | null
-  readonly before: StoredPreferences | null
-  readonly after: StoredPreferences
-}
+  changedBy: z.string().nullable(),
+  before: storedPreferences.nullable(),
+  after: storedPreferences,
+})
+export type PreferenceChange = Readonly<z.infer<typeof preferenceChange>>
 
-/** What a party prefers now (null: nothing) and the changes that led there, newest first, as far as they are shown. */
-export interface PreferenceHistory {
-  readonly preferences: StoredPreferences | null
-  readonly changes: readonly PreferenceChange[]
+/** What a party prefers now (null: nothing) and the newest changes that led there, newest first. */
+export const preferenceHistory = z.object({
+  preferences: storedPreferences.nullable(),
+  changes: z.array(preferenceChange),
   /** There are older changes. */
-  readonly isMore: boolean
-}
+  isMore: z.boolean(),
+})
+export type PreferenceHistory = Readonly<z.infer<typeof preferenceHistory>>

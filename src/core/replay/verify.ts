@@ -1,5 +1,5 @@
 import { INVALID_PARTY } from '../decision/decide.ts'
-import { describeVerdict, type Verdict } from '../decision/verdict.ts'
+import { describeResult, type RuleResult } from '../decision/rule-result.ts'
 import type { LogRow } from '../log/log-entry.ts'
 import type { Difference } from './finding.ts'
 import { type Decisions, type Rebuilt, type ReplayedDecision, rebuild } from './rebuild.ts'
@@ -20,7 +20,7 @@ export interface Archive {
   readonly tableOf: (revision: string) => Decider | string
 }
 interface Decider {
-  readonly decide: (facts: ReplayedDecision['facts']) => Verdict | undefined
+  readonly decide: (facts: ReplayedDecision['facts']) => RuleResult | undefined
 }
 
 export interface Verified {
@@ -92,30 +92,30 @@ function compare(locator: string, stored: LogRow | null, { row, textFault }: Reb
 
 /** How a decision differs from what the table of its time says of its facts. */
 function remake(locator: string, decision: ReplayedDecision, table: Decider): Difference[] {
-  const verdict = table.decide(decision.facts)
-  if (verdict !== undefined && isSame(decision, verdict)) return []
-  const right = verdict === undefined ? 'knows no such facts' : `says ${words(verdict)}`
+  const result = table.decide(decision.facts)
+  if (result !== undefined && isSame(decision, result)) return []
+  const right = result === undefined ? 'knows no such facts' : `says ${words(result)}`
   const fault = `decided ${words(decision)}, but the rule table of its time ${right}`
   return [{ kind: 'decision', locator, attempt: decision.attempt, fault }]
 }
 
-function isSame(decision: ReplayedDecision, verdict: Verdict): boolean {
+function isSame(decision: ReplayedDecision, result: RuleResult): boolean {
   return (
-    decision.outcome === verdict.outcome &&
-    decision.channel === verdict.channel &&
-    decision.ruleId === verdict.ruleId &&
-    isReasonOf(decision, verdict)
+    decision.outcome === result.outcome &&
+    decision.channel === result.channel &&
+    decision.ruleId === result.ruleId &&
+    isReasonOf(decision, result)
   )
 }
 
-function words(verdict: Verdict): string {
-  return `${describeVerdict(verdict)} by rule "${verdict.ruleId}"`
+function words(result: RuleResult): string {
+  return `${describeResult(result)} by rule "${result.ruleId}"`
 }
 
 /** See `failureReason` in decide.ts. */
-function isReasonOf({ outcome, reason, partyLocator }: ReplayedDecision, verdict: Verdict): boolean {
+function isReasonOf({ outcome, reason, partyLocator }: ReplayedDecision, result: RuleResult): boolean {
   if (outcome === 'SEND') return reason === null
-  const given = verdict.reason ?? verdict.ruleId
+  const given = result.reason ?? result.ruleId
   if (outcome === 'FAIL') return reason === given || (reason?.startsWith(`${given}: `) ?? false)
   return reason === given || (reason === INVALID_PARTY && partyLocator === null)
 }

@@ -1,30 +1,17 @@
 import type { Facts } from '../decision/facts.ts'
-import { describeVerdict, type Verdict } from '../decision/verdict.ts'
+import { describeResult, type RuleResult } from '../decision/rule-result.ts'
 import { printable } from '../text/text.ts'
+import type { DecisionGroup } from './decision-group.ts'
 import { decidedAlike } from './diff.ts'
 import { describeSituation, situationIndex } from './situations.ts'
 import type { RuleTable } from './table.ts'
-
-/** Events that were decided alike from the same facts. */
-export interface DecisionGroup {
-  readonly facts: Facts
-  readonly ruleId: string
-  readonly outcome: Verdict['outcome']
-  readonly channel: Verdict['channel']
-  readonly ruleTableRevision: string
-  /** The event named a party that nobody can be: the log has a reason for it that is no table's. */
-  readonly invalidParty: boolean
-  readonly count: number
-  /** The locator of one of them. */
-  readonly sample: string
-}
 
 /** Events that a candidate table decides otherwise than they were, all of one type and in one situation. */
 export interface BacktestChange {
   readonly eventType: string
   readonly facts: Facts
-  readonly before: Verdict
-  readonly after: Verdict
+  readonly before: RuleResult
+  readonly after: RuleResult
   readonly count: number
   /** Some of their locators. */
   readonly samples: readonly string[]
@@ -77,7 +64,7 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
       const { facts, ruleId, count, sample } = group
       const eventType = nameOf(facts.eventType)
       const after = candidate.decide(facts)
-      const before = recordedVerdict(group, after, reasonOf)
+      const before = recordedResult(group, after, reasonOf)
       const isChanged = !decidedAlike(before, after)
       counts.events += count
       if (isChanged) counts.changed += count
@@ -115,11 +102,11 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
 }
 
 /** What was decided. The reason is its rule's, since the recorded one may go on with the look-up's error. */
-function recordedVerdict(
+function recordedResult(
   { ruleId, outcome, channel, ruleTableRevision, invalidParty }: DecisionGroup,
-  after: Verdict,
+  after: RuleResult,
   reasonOf: ReasonOf,
-): Verdict {
+): RuleResult {
   const reasonIsFixed = invalidParty && outcome === 'SKIP' && after.outcome === 'SKIP'
   const reason = reasonIsFixed ? undefined : reasonOf(ruleTableRevision, ruleId)
   // Of two reasons, one of which is not known, no difference can be told.
@@ -144,7 +131,7 @@ export function describeBacktest(result: BacktestResult): string[] {
   const { events, changed, unchanged, byAnotherRule, invalidParties, changes, lines } = result
   const kinds = Map.groupBy(changes, ({ eventType, before, after }) => {
     const rules = `(rule "${before.ruleId}" before, rule "${after.ruleId}" now)`
-    return `from ${describeVerdict(before)} to ${describeVerdict(after)} for ${eventType} ${rules}`
+    return `from ${describeResult(before)} to ${describeResult(after)} for ${eventType} ${rules}`
   })
   return [
     `${counted(events)}: ${changed} ${changed === 1 ? 'changes' : 'change'}, ${unchanged} ${unchanged === 1 ? 'does' : 'do'} not`,

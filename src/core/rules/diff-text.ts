@@ -1,9 +1,9 @@
-import { describeVerdict } from '../decision/verdict.ts'
+import { describeResult } from '../decision/rule-result.ts'
 import { describeClasses } from './classes.ts'
 import type { Change, RuleTableDiff } from './diff.ts'
 import { describeSituation } from './situations.ts'
 
-/** Changes that one sentence tells of: same verdicts before and after, same event types. */
+/** Changes that one sentence tells of: same results before and after, same event types. */
 export interface ChangeGroup {
   /** Such as `2 situations change from SEND by EMAIL to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now)`. */
   readonly sentence: string
@@ -60,7 +60,7 @@ function wordsOf({ before, after }: Change, eventTypes: string): string {
     before.ruleId === after.ruleId
       ? `rule "${before.ruleId}" as before`
       : `rule "${before.ruleId}" before, rule "${after.ruleId}" now`
-  return `from ${describeVerdict(before)} to ${describeVerdict(after)} for ${eventTypes} (${rules})`
+  return `from ${describeResult(before)} to ${describeResult(after)} for ${eventTypes} (${rules})`
 }
 
 function count(situationCount: number): string {

@@ -1,15 +1,15 @@
-import type { Verdict } from '../decision/verdict.ts'
+import type { RuleResult } from '../decision/rule-result.ts'
 import { type EventClass, foldEventTypes } from './classes.ts'
 import type { Rule } from './rule.ts'
 import { SITUATIONS, type Situation } from './situations.ts'
 import type { RuleTable } from './table.ts'
 
-/** A situation that the two tables give to different verdicts, in all classes of event types where they are these. */
+/** A situation that the two tables give to different results, in all classes of event types where they are these. */
 export interface Change {
   readonly situation: Situation
   readonly eventClasses: readonly EventClass[]
-  readonly before: Verdict
-  readonly after: Verdict
+  readonly before: RuleResult
+  readonly after: RuleResult
 }
 
 /** What it means to go from one rule table to another. */
@@ -52,19 +52,19 @@ function compare(
   const changes = new Map<string, Change & { eventClasses: EventClass[] }>()
   for (const eventClass of classes) {
     const facts = { eventType: eventClass.representative, ...situation }
-    const verdicts = { before: before.decide(facts), after: after.decide(facts) }
-    if (verdicts.before.ruleId === verdicts.after.ruleId && decidedAlike(verdicts.before, verdicts.after))
+    const results = { before: before.decide(facts), after: after.decide(facts) }
+    if (results.before.ruleId === results.after.ruleId && decidedAlike(results.before, results.after))
       continue
-    const key = JSON.stringify(verdicts)
+    const key = JSON.stringify(results)
     const same = changes.get(key)
-    if (same === undefined) changes.set(key, { situation, eventClasses: [eventClass], ...verdicts })
+    if (same === undefined) changes.set(key, { situation, eventClasses: [eventClass], ...results })
     else same.eventClasses.push(eventClass)
   }
   return [...changes.values()]
 }
 
 /** Whether the log shows no difference between the two. */
-export function decidedAlike(one: Verdict, other: Verdict): boolean {
+export function decidedAlike(one: RuleResult, other: RuleResult): boolean {
   return one.outcome === other.outcome && one.channel === other.channel && one.reason === other.reason
 }
 

@@ -1,10 +1,10 @@
 import type { Facts } from '../decision/facts.ts'
-import { describeVerdict, type Verdict } from '../decision/verdict.ts'
+import { describeResult, type RuleResult } from '../decision/rule-result.ts'
 import { byWords } from './check.ts'
 import { foldEventTypes } from './classes.ts'
 import { firstMismatch } from './mismatch.ts'
 import type { RulePromise } from './promises.ts'
-import { type Rule, verdictOf } from './rule.ts'
+import { type Rule, resultOf } from './rule.ts'
 import { describeSituation, SITUATIONS, type Situation } from './situations.ts'
 
 export interface PromiseReport {
@@ -60,26 +60,26 @@ export function keepPromises(
 
 /** What a rule makes of a situation where that is not as promised, in words; else null. */
 function breach(promise: RulePromise, rule: Rule, situation: Situation): string | null {
-  const verdict = verdictOf(rule, situation)
-  if (isKept(promise, verdict)) return null
-  return `${describeVerdict(verdict)} by rule "${rule.id}" (row ${rule.row}): ${describeSituation(situation)}`
+  const result = resultOf(rule, situation)
+  if (isKept(promise, result)) return null
+  return `${describeResult(result)} by rule "${rule.id}" (row ${rule.row}): ${describeSituation(situation)}`
 }
 
-function isKept({ expected, sendBy, reason }: RulePromise, verdict: Verdict): boolean {
+function isKept({ expected, sendBy, reason }: RulePromise, result: RuleResult): boolean {
   switch (expected) {
     case 'SEND':
-      return verdict.outcome === 'SEND' && (sendBy === null || sendBy === verdict.channel)
+      return result.outcome === 'SEND' && (sendBy === null || sendBy === result.channel)
     case 'SKIP':
     case 'FAIL':
-      return verdict.outcome === expected && (reason === null || reason === verdict.reason)
+      return result.outcome === expected && (reason === null || reason === result.reason)
     case 'not SEND':
     case 'not SKIP':
     case 'not FAIL':
-      return `not ${verdict.outcome}` !== expected
+      return `not ${result.outcome}` !== expected
     case 'not by EMAIL':
     case 'not by SMS':
     case 'not by IN_APP':
-      return verdict.outcome !== 'SEND' || `not by ${verdict.channel}` !== expected
+      return result.outcome !== 'SEND' || `not by ${result.channel}` !== expected
     default:
       return expected satisfies never
   }

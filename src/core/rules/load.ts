@@ -1,5 +1,5 @@
 import { CHANNELS } from '../decision/channel.ts'
-import { OUTCOMES } from '../decision/verdict.ts'
+import { OUTCOMES } from '../decision/outcome.ts'
 import { oneOf, orAny, parseBecause, parseReason, parseRuleId } from './cells.ts'
 import { parseEventTypeCell } from './event-types.ts'
 import { RuleTableError } from './faults.ts'

@@ -1,5 +1,5 @@
 import { CHANNELS, type Channel } from '../decision/channel.ts'
-import { OUTCOMES } from '../decision/verdict.ts'
+import { OUTCOMES } from '../decision/outcome.ts'
 import { oneOf, orAny, parsePromiseName, parseReason } from './cells.ts'
 import { type EventTypeCell, otherThan, parseEventTypeCell } from './event-types.ts'
 import { PromisesError } from './faults.ts'

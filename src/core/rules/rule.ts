@@ -1,5 +1,6 @@
 import type { Channel } from '../decision/channel.ts'
-import type { Outcome, Verdict } from '../decision/verdict.ts'
+import type { Outcome } from '../decision/outcome.ts'
+import type { RuleResult } from '../decision/rule-result.ts'
 import type { Situation } from './situations.ts'
 import { WHEN_COLUMNS, type When } from './when.ts'
 
@@ -23,7 +24,7 @@ export interface Rule {
 }
 
 /** What a rule says of a situation in which it applies. */
-export function verdictOf(rule: Rule, situation: Situation): Verdict {
+export function resultOf(rule: Rule, situation: Situation): RuleResult {
   return {
     ruleId: rule.id,
     outcome: rule.outcome,

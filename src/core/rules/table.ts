@@ -1,10 +1,10 @@
 import type { Facts } from '../decision/facts.ts'
-import type { Verdict } from '../decision/verdict.ts'
+import type { RuleResult } from '../decision/rule-result.ts'
 import { findFaults } from './check.ts'
 import { type Answer, enumerate } from './enumerate.ts'
 import { RuleTableError } from './faults.ts'
 import { loadRuleTable } from './load.ts'
-import { type Rule, verdictOf } from './rule.ts'
+import { type Rule, resultOf } from './rule.ts'
 import { describeSituation } from './situations.ts'
 
 /** A rule table in force. */
@@ -14,7 +14,7 @@ export interface RuleTable {
   readonly source: string
   readonly rules: readonly Rule[]
   /** A look-up in what the rules engine said of every situation that there is. */
-  readonly decide: (facts: Facts) => Verdict
+  readonly decide: (facts: Facts) => RuleResult
 }
 
 /**
@@ -32,17 +32,17 @@ export async function createRuleTable(
   const faults = findFaults(enumeration)
   if (faults.length > 0) throw new RuleTableError(faults)
 
-  const verdicts = enumeration.answers.map(servedVerdict)
+  const results = enumeration.answers.map(servedResult)
   const { positionOf } = enumeration
   return {
     revision: sha256(csvText),
     source: csvText,
     rules,
-    decide: (facts) => verdicts[positionOf(facts)] as Verdict,
+    decide: (facts) => results[positionOf(facts)] as RuleResult,
   }
 }
 
-function servedVerdict({ rule, situation }: Answer): Verdict {
+function servedResult({ rule, situation }: Answer): RuleResult {
   if (rule === null) throw new Error(`no rule covers: ${describeSituation(situation)}`)
-  return Object.freeze(verdictOf(rule, situation))
+  return Object.freeze(resultOf(rule, situation))
 }

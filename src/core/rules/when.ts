@@ -1,5 +1,5 @@
 import { CHANNELS, type Channel } from '../decision/channel.ts'
-import { PARTY_STATES, type PartyState } from '../decision/facts.ts'
+import { PARTY_STATES, type PartyState } from '../decision/party-state.ts'
 import { oneOf, orAny, parseYesNo } from './cells.ts'
 import type { EventTypeCell } from './event-types.ts'
 import type { SheetRow } from './sheet.ts'

@@ -1,11 +1,6 @@
-import { describeVerdict } from '../decision/verdict.ts'
-import type {
-  ExplainedDecision,
-  ExplainedLogEntry,
-  FollowedChange,
-  RecordedDecision,
-  RecordedLogEntry,
-} from '../log/log-entry.ts'
+import type { ExplainedDecision, FollowedChange, RecordedDecision } from '../decision/recorded-decision.ts'
+import { describeResult } from '../decision/rule-result.ts'
+import type { ExplainedLogEntry, RecordedLogEntry } from '../log/log-entry.ts'
 import { firstMismatch } from '../rules/mismatch.ts'
 import type { Rule } from '../rules/rule.ts'
 import { describeSituation } from '../rules/situations.ts'
@@ -51,7 +46,7 @@ function whatAndFor(decision: RecordedDecision): string {
   const situation = describeSituation(facts)
   const known =
     preferenceChange === null ? situation : withChange(situation, facts.optedOut, preferenceChange)
-  return `${describeVerdict(decision)}${sent} by rule "${decision.ruleId}", for ${facts.eventType}, ${known}`
+  return `${describeResult(decision)}${sent} by rule "${decision.ruleId}", for ${facts.eventType}, ${known}`
 }
 
 /** The situation in words, with the change that made the preferences what they were. */

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
-import type { CountWindow, LogCounts } from '../../core/log/log-counts.ts'
+import type { CountWindow } from '../../core/log/count-windows.ts'
+import type { LogCounts } from '../../core/log/log-counts.ts'
 import { requireAccess } from '../auth/access.ts'
 import { requireTokens, type Tokens } from '../auth/tokens.ts'
 import { type LogEntries, logRoutes } from '../routes/log.ts'

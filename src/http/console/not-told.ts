@@ -1,7 +1,11 @@
 import { z } from 'zod'
-import { CHANNELS } from '../../core/decision/channel.ts'
-import type { LogPageRequest } from '../../core/log/log-entry.ts'
-import type { ExplainedNotTold, NotToldFilter, NotToldPage } from '../../core/log/not-told.ts'
+import type { LogPageRequest } from '../../core/log/log-page.ts'
+import {
+  type ExplainedNotTold,
+  explainedNotTold,
+  type NotToldFilter,
+  type NotToldPage,
+} from '../../core/log/not-told.ts'
 import { problemBody } from '../problems/problem.ts'
 import { cursors } from '../request/cursor.ts'
 import { identifier, instant, limit, time } from '../request/fields.ts'
@@ -15,20 +19,7 @@ export type ListNotTold = (
 
 const cursor = cursors('not-told', position)
 
-const item = z.object({
-  locator: z.string(),
-  eventId: z.string(),
-  partyLocator: z.string().nullable(),
-  eventType: z.string(),
-  channel: z.enum(CHANNELS),
-  status: z.enum(['SKIPPED', 'FAILED']),
-  failureReason: z.string().nullable(),
-  attemptCount: z.int(),
-  createdAt: time,
-  ruleId: z.string().nullable(),
-  ruleTableRevision: z.string().nullable(),
-  because: z.string().nullable(),
-}) satisfies z.ZodType<ExplainedNotTold>
+const item = explainedNotTold.extend({ createdAt: time })
 
 /** Members who were not told, newest first. A short or empty page need not be the last one. */
 export function notToldRoute(app: App, listNotTold: ListNotTold): void {

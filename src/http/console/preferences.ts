@@ -1,8 +1,13 @@
 import { z } from 'zod'
-import type { PreferenceChange, StoredPreferences } from '../../core/party/preferences.ts'
+import {
+  type PreferenceChange,
+  preferenceChange,
+  preferenceHistory,
+  type StoredPreferences,
+} from '../../core/party/preferences.ts'
 import { problemBody } from '../problems/problem.ts'
 import { time } from '../request/fields.ts'
-import { copy, params, shown } from '../routes/preferences.ts'
+import { params } from '../routes/preferences.ts'
 import type { App } from '../server/base.ts'
 
 /** Reads a party's preferences and their history. */
@@ -14,18 +19,7 @@ export interface PreferenceReader {
 
 const CHANGE_COUNT_MAX = 100
 
-const history = z.object({
-  preferences: shown.nullable(),
-  changes: z.array(
-    z.object({
-      changedAt: time,
-      changedBy: z.string().nullable(),
-      before: shown.nullable(),
-      after: shown,
-    }),
-  ),
-  isMore: z.boolean(),
-})
+const history = preferenceHistory.extend({ changes: z.array(preferenceChange.extend({ changedAt: time })) })
 
 /** A party's preferences and their history. A party without preferences is not an error here. */
 export function preferencesRoute(app: App, { get, changes }: PreferenceReader): void {
@@ -34,12 +28,8 @@ export function preferencesRoute(app: App, { get, changes }: PreferenceReader): 
     const { partyLocator } = request.params
     const [now, all] = await Promise.all([get(partyLocator), changes(partyLocator, CHANGE_COUNT_MAX + 1)])
     return {
-      preferences: now && copy(now),
-      changes: all.slice(0, CHANGE_COUNT_MAX).map((change) => ({
-        ...change,
-        before: change.before && copy(change.before),
-        after: copy(change.after),
-      })),
+      preferences: now,
+      changes: all.slice(0, CHANGE_COUNT_MAX),
       isMore: all.length > CHANGE_COUNT_MAX,
     }
   })

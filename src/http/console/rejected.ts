@@ -1,7 +1,11 @@
 import { z } from 'zod'
-import type { ShownRejected } from '../../core/console/shown.ts'
 import { REJECTIONS } from '../../core/event/event.ts'
-import type { RejectedHead, RejectedPage } from '../../core/event/rejected-message.ts'
+import {
+  type RejectedHead,
+  type RejectedPage,
+  type ShownRejectedMessage,
+  shownRejectedMessage,
+} from '../../core/event/rejected-message.ts'
 import { problemBody } from '../problems/problem.ts'
 import { cursors } from '../request/cursor.ts'
 import { identifier, limit, time } from '../request/fields.ts'
@@ -18,31 +22,15 @@ export type ListRejected = (
   page: { readonly limit: number; readonly after: bigint | null },
 ) => Promise<RejectedPage>
 
-const digits = z.string().regex(/^[1-9]\d{0,17}$/)
-const cursor = cursors('rejected', digits)
+const cursor = cursors('rejected', shownRejectedMessage.shape.id)
 const codes = Object.keys(REJECTIONS)
 
-const item = z.object({
-  id: digits,
-  topic: z.string(),
-  partition: z.int(),
-  offset: z.string(),
-  code: z.string(),
-  error: z.string(),
+const { redriven } = shownRejectedMessage.shape
+const item = shownRejectedMessage.extend({
   rejectedAt: time,
   erasedAt: time.nullable(),
-  byteCount: z.int().nullable(),
-  /** Base64. */
-  begin: z.string().nullable(),
-  redriven: z
-    .object({
-      at: time,
-      by: z.string(),
-      result: z.enum(['logged', 'duplicate', 'rejected']),
-      locator: z.string().nullable(),
-    })
-    .nullable(),
-}) satisfies z.ZodType<ShownRejected>
+  redriven: redriven.unwrap().extend({ at: time }).nullable(),
+})
 
 /** Rejected messages, newest first, each with the first bytes of its value. */
 export function rejectedRoute(app: App, listRejected: ListRejected): void {
@@ -70,7 +58,7 @@ export function rejectedRoute(app: App, listRejected: ListRejected): void {
   })
 }
 
-function itemOf({ id, offset, begin, redriven, ...rest }: RejectedHead): ShownRejected {
+function itemOf({ id, offset, begin, redriven, ...rest }: RejectedHead): ShownRejectedMessage {
   return {
     ...rest,
     id: String(id),

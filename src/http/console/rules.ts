@@ -1,10 +1,8 @@
 import { z } from 'zod'
-import type { ShownRules } from '../../core/console/shown.ts'
-import { CHANNELS } from '../../core/decision/channel.ts'
-import { PARTY_STATES } from '../../core/decision/facts.ts'
-import { OUTCOMES } from '../../core/decision/verdict.ts'
-import type { RuleHits } from '../../core/rules/hits.ts'
+
+import { type CurrentRules, currentRules } from '../../core/rules/current-rules.ts'
 import type { Rule } from '../../core/rules/rule.ts'
+import type { RuleMatches } from '../../core/rules/rule-matches.ts'
 import { problemBody } from '../problems/problem.ts'
 import { time } from '../request/fields.ts'
 import type { App } from '../server/base.ts'
@@ -15,43 +13,24 @@ export interface RulesInForce {
   readonly revision: string
   readonly rules: readonly Rule[]
   /** When a table of this revision last came into force; null if that was not recorded. */
-  readonly activation: (revision: string) => Promise<{
-    readonly activatedAt: string
-    readonly gitCommit: string | null
-  } | null>
-  readonly hits: (revision: string) => Promise<RuleHits>
+  readonly activation: (revision: string) => Promise<CurrentRules['activation']>
+  readonly matches: (revision: string) => Promise<RuleMatches>
 }
 
-const rule = z.object({
-  ruleId: z.string(),
-  eventType: z.string().nullable(),
-  party: z.enum(PARTY_STATES).nullable(),
-  optedOut: z.boolean().nullable(),
-  preferredChannel: z.enum(CHANNELS).nullable(),
-  emailOnFile: z.boolean().nullable(),
-  phoneOnFile: z.boolean().nullable(),
-  outcome: z.enum(OUTCOMES),
-  sendBy: z.enum(CHANNELS).nullable(),
-  reason: z.string().nullable(),
-  because: z.string(),
-  count: z.int(),
-  lastAt: time.nullable(),
+const { shape } = currentRules
+const shown = currentRules.extend({
+  activation: shape.activation.unwrap().extend({ activatedAt: time }).nullable(),
+  counted: shape.counted.extend({ since: time.nullable() }),
+  rules: z.array(shape.rules.element.extend({ lastAt: time.nullable() })),
 })
 
-const shown = z.object({
-  revision: z.string(),
-  activation: z.object({ activatedAt: time, gitCommit: z.string().nullable() }).nullable(),
-  counted: z.object({ lookedAt: z.int(), since: time.nullable(), complete: z.boolean() }),
-  rules: z.array(rule),
-}) satisfies z.ZodType<ShownRules>
-
 /** The rule table in force and how often each rule decided. No personal data. */
-export function rulesRoute(app: App, { revision, rules, activation, hits }: RulesInForce): void {
-  const counted = share(hits, () => performance.now())
+export function rulesRoute(app: App, { revision, rules, activation, matches }: RulesInForce): void {
+  const counted = share(matches, () => performance.now())
   const schema = { querystring: z.strictObject({}), response: { 200: shown, 503: problemBody } }
   app.get('/rules', { config: { access: 'admin' }, schema }, async () => {
-    const [since, { hits, ...counts }] = await Promise.all([activation(revision), counted(revision)])
-    const hitOf = new Map(hits.map((hit) => [hit.ruleId, hit]))
+    const [since, { matches, ...counts }] = await Promise.all([activation(revision), counted(revision)])
+    const matchesOf = new Map(matches.map((match) => [match.ruleId, match]))
     return {
       revision,
       activation: since,
@@ -64,8 +43,8 @@ export function rulesRoute(app: App, { revision, rules, activation, hits }: Rule
         sendBy,
         reason,
         because,
-        count: hitOf.get(id)?.count ?? 0,
-        lastAt: hitOf.get(id)?.lastAt ?? null,
+        count: matchesOf.get(id)?.count ?? 0,
+        lastAt: matchesOf.get(id)?.lastAt ?? null,
       })),
     }
   })

@@ -1,15 +1,10 @@
 import { z } from 'zod'
 import { CHANNELS } from '../../core/decision/channel.ts'
-import { PARTY_STATES } from '../../core/decision/facts.ts'
-import { OUTCOMES } from '../../core/decision/verdict.ts'
-import { STATUSES } from '../../core/log/entry.ts'
-import {
-  type ExplainedLogEntry,
-  isLogLocator,
-  type LogFilter,
-  type LogPage,
-  type LogPageRequest,
-} from '../../core/log/log-entry.ts'
+import { explainedDecision, followedChange } from '../../core/decision/recorded-decision.ts'
+import { type ExplainedLogEntry, explainedLogEntry, logEntry } from '../../core/log/log-entry.ts'
+import { isLogLocator } from '../../core/log/log-locator.ts'
+import type { LogFilter, LogPage, LogPageRequest } from '../../core/log/log-page.ts'
+import { STATUSES } from '../../core/log/status.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
 import { cursors } from '../request/cursor.ts'
 import { identifier, instant, limit, time } from '../request/fields.ts'
@@ -21,51 +16,17 @@ export interface LogEntries {
   get: (locator: string) => Promise<ExplainedLogEntry | null>
 }
 
-const logEntry = z.object({
-  locator: z.string(),
-  eventId: z.string(),
-  partyLocator: z.string().nullable(),
-  eventType: z.string(),
-  channel: z.enum(CHANNELS),
-  status: z.enum(STATUSES),
-  subject: z.string().nullable(),
-  body: z.string().nullable(),
-  failureReason: z.string().nullable(),
-  attemptCount: z.int(),
-  sentAt: time.nullable(),
-  createdAt: time,
-})
-
-const decision = z.object({
-  attempt: z.int(),
-  outcome: z.enum(OUTCOMES),
-  channel: z.enum(CHANNELS),
-  ruleId: z.string(),
-  reason: z.string().nullable(),
-  facts: z.object({
-    eventType: z.string(),
-    party: z.enum(PARTY_STATES),
-    optedOut: z.boolean(),
-    preferredChannel: z.enum(CHANNELS),
-    emailOnFile: z.boolean().nullable(),
-    phoneOnFile: z.boolean().nullable(),
-  }),
-  templateRevision: z.string().nullable(),
-  ruleTableRevision: z.string(),
-  receipt: z.string().nullable(),
-  sendError: z.string().nullable(),
-  decidedAt: time,
-  erasedAt: time.nullable(),
-  topic: z.string(),
-  partition: z.int(),
-  offset: z.string(),
-  traceId: z.string().nullable(),
-  preferenceChange: z
-    .object({ changedAt: time, changedBy: z.string().nullable(), optedOutAt: time.nullable() })
-    .nullable(),
-  why: z.string(),
-  because: z.string().nullable(),
-  rulesAbove: z.array(z.object({ ruleId: z.string(), mismatch: z.string() })),
+const entryTimes = { sentAt: time.nullable(), createdAt: time }
+const listedEntry = logEntry.extend(entryTimes)
+const wholeEntry = explainedLogEntry.extend({
+  ...entryTimes,
+  decisions: z.array(
+    explainedDecision.extend({
+      decidedAt: time,
+      erasedAt: time.nullable(),
+      preferenceChange: followedChange.extend({ changedAt: time, optedOutAt: time.nullable() }).nullable(),
+    }),
+  ),
 })
 
 /** PostgreSQL has no year 0. */
@@ -94,11 +55,11 @@ const PATHS = ['/log', '/notifications']
 
 /** The notification log under its names: newest first, filtered, in pages; and one entry with its decisions. */
 export function logRoutes(app: App, logEntries: LogEntries, paths: readonly string[] = PATHS): void {
-  const list = z.object({ items: z.array(logEntry), nextCursor: z.string().nullable() })
+  const list = z.object({ items: z.array(listedEntry), nextCursor: z.string().nullable() })
   const listSchema = { querystring: query, response: { 200: list, 400: problemBody, 503: problemBody } }
   const oneSchema = {
     params: z.object({ locator: z.string() }),
-    response: { 200: logEntry.extend({ decisions: z.array(decision) }), 404: problemBody, 503: problemBody },
+    response: { 200: wholeEntry, 404: problemBody, 503: problemBody },
   }
 
   for (const path of paths) {
@@ -112,10 +73,7 @@ export function logRoutes(app: App, logEntries: LogEntries, paths: readonly stri
       const { locator } = request.params
       const entry = isLogLocator(locator) ? await logEntries.get(locator) : null
       if (entry === null) throw new ProblemError('not-found', { detail: 'No log entry has this locator.' })
-      return {
-        ...entry,
-        decisions: entry.decisions.map((made) => ({ ...made, rulesAbove: [...made.rulesAbove] })),
-      }
+      return entry
     })
   }
 }

@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import { CHANNELS, DEFAULT_CHANNEL } from '../../core/decision/channel.ts'
 import { IDENTIFIER_LENGTH_MAX, isPartyLocator } from '../../core/event/event.ts'
-import type {
-  PreferencesPage,
-  PreferencesPageRequest,
-  StoredPreferences,
+import {
+  type PreferencesPage,
+  type PreferencesPageRequest,
+  partyPreferences,
+  type StoredPreferences,
+  storedPreferences,
 } from '../../core/party/preferences.ts'
 import { subjectOf } from '../auth/tokens.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
@@ -41,7 +43,7 @@ export const params = z.object({
 })
 
 const channel = z.enum(CHANNELS, `must be one of ${CHANNELS.join(', ')}`)
-const wanted = z.strictObject(
+const body = z.strictObject(
   {
     email: text(EMAIL_LENGTH_MAX, 'must be a string or null').nullable().default(null),
     phone: text(PHONE_LENGTH_MAX, 'must be a string or null').nullable().default(null),
@@ -53,14 +55,6 @@ const wanted = z.strictObject(
   },
   { error: ({ code }) => (code === 'invalid_type' ? 'must be an object' : undefined) },
 )
-
-/** Preferences as they are shown. */
-export const shown = z.object({
-  email: z.string().nullable(),
-  phone: z.string().nullable(),
-  preferredChannel: z.enum(CHANNELS),
-  optedOutEvents: z.array(z.string()),
-})
 
 /** PostgreSQL refuses NUL. */
 const cursor = cursors('preferences', z.string().regex(/^[^\0]*$/))
@@ -78,7 +72,7 @@ export async function preferencesRoutes(app: App, preferences: PreferencesStore)
   )
 
   const list = z.object({
-    items: z.array(shown.extend({ partyLocator: z.string() })),
+    items: z.array(partyPreferences),
     nextCursor: z.string().nullable(),
   })
   const listSchema = {
@@ -88,27 +82,22 @@ export async function preferencesRoutes(app: App, preferences: PreferencesStore)
   app.get('/preferences/list', { config: { access: 'admin' }, schema: listSchema }, async (request) => {
     const { limit, cursor: after = null } = request.query
     const { items, next } = await preferences.list({ limit, after })
-    return { items: items.map(copy), nextCursor: next === null ? null : cursor.encode(next) }
+    return { items: [...items], nextCursor: next === null ? null : cursor.encode(next) }
   })
 
-  const getSchema = { params, response: { 200: shown, 404: problemBody, 503: problemBody } }
+  const getSchema = { params, response: { 200: storedPreferences, 404: problemBody, 503: problemBody } }
   app.get(
     '/preferences/:partyLocator',
     { config: { access: 'token' }, schema: getSchema },
     async (request) => {
       const found = await preferences.get(request.params.partyLocator)
       if (found === null) throw new ProblemError('not-found', { detail: 'This party has no preferences.' })
-      return copy(found)
+      return found
     },
   )
 
-  const putSchema = { params, body: wanted, response: { 200: shown, 503: problemBody } }
+  const putSchema = { params, body, response: { 200: storedPreferences, 503: problemBody } }
   app.put('/preferences/:partyLocator', { config: { access: 'token' }, schema: putSchema }, async (request) =>
-    copy(await preferences.put(request.params.partyLocator, request.body, subjectOf(request))),
+    preferences.put(request.params.partyLocator, request.body, subjectOf(request)),
   )
-}
-
-/** The serializer's types do not accept readonly arrays. */
-export function copy<Preferences extends StoredPreferences>(preferences: Preferences) {
-  return { ...preferences, optedOutEvents: [...preferences.optedOutEvents] }
 }

@@ -1,28 +1,16 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { CHANNELS } from '../../core/decision/channel.ts'
-import { STATUSES } from '../../core/log/entry.ts'
-import { COUNT_WINDOWS, type CountWindow, type LogCounts, OTHER } from '../../core/log/log-counts.ts'
+import { COUNT_WINDOWS, type CountWindow, OTHER } from '../../core/log/count-windows.ts'
+import { type LogCounts, logCounts } from '../../core/log/log-counts.ts'
+import { STATUSES } from '../../core/log/status.ts'
 
 /** Bounds the cost: on a larger log only the newest entries are counted, and the answer says since when. */
 const ROW_COUNT_MAX = 100_000
 /** Event types and reasons come from outside, in any number. */
 const KIND_COUNT_MAX = 12
 
-const countsRow = z.object({
-  fromS: z.number(),
-  toS: z.number(),
-  cutAtS: z.number().nullable(),
-  counts: z.array(
-    z.object({
-      startS: z.number(),
-      status: z.enum(STATUSES),
-      reason: z.string().nullable(),
-      eventType: z.string(),
-      count: z.number(),
-    }),
-  ),
-})
+const countsRow = logCounts.omit({ stepS: true, complete: true }).extend({ cutAtS: z.number().nullable() })
 
 /** Counts the entries of a window that ends now, by the database's clock: the newest 100,000 of them at most. */
 export async function countLogEntries(

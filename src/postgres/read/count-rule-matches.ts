@@ -1,30 +1,25 @@
 import { type DatabasePool, sql } from 'slonik'
-import { z } from 'zod'
-import type { RuleHits } from '../../core/rules/hits.ts'
+import { type RuleMatches, ruleMatches } from '../../core/rules/rule-matches.ts'
 import { isoTime } from './get-log-entry.ts'
 
 /** Bounds the cost. */
 const DECISION_COUNT_MAX = 100_000
 
-const hitsRow = z.object({
-  lookedAt: z.number(),
-  since: z.string().nullable(),
-  hits: z.array(z.object({ ruleId: z.string(), count: z.number(), lastAt: z.string() })),
-})
+const matchesRow = ruleMatches.omit({ complete: true })
 
 /** How often each rule of a table decided, among the newest 100,000 decisions: those of the newest log entries. */
-export async function countRuleHits(
+export async function countRuleMatches(
   pool: DatabasePool,
   revision: string,
   decisionCountMax = DECISION_COUNT_MAX,
-): Promise<RuleHits> {
-  const found = await pool.one(ruleHitsQuery(revision, decisionCountMax))
+): Promise<RuleMatches> {
+  const found = await pool.one(ruleMatchesQuery(revision, decisionCountMax))
   return { ...found, complete: found.lookedAt < decisionCountMax }
 }
 
 /** The query: walks the primary key backwards, which is the order of time but for clocks that differ. */
-export function ruleHitsQuery(revision: string, decisionCountMax: number) {
-  return sql.type(hitsRow)`
+export function ruleMatchesQuery(revision: string, decisionCountMax: number) {
+  return sql.type(matchesRow)`
     WITH walked AS MATERIALIZED (
       SELECT rule_id, decided_at, rule_table_revision = ${revision} AS is_ours
       FROM notifications.decision ORDER BY locator DESC, attempt DESC LIMIT ${decisionCountMax}
@@ -35,6 +30,6 @@ export function ruleHitsQuery(revision: string, decisionCountMax: number) {
     SELECT count(*)::integer AS "lookedAt", min(decided_at) AS since, ARRAY(
       SELECT json_build_object('ruleId', rule_id, 'count', count, 'lastAt', ${isoTime(sql.fragment`last_at`)})
       FROM hit ORDER BY rule_id
-    ) AS hits
+    ) AS matches
     FROM walked`
 }

@@ -1,34 +1,13 @@
 import { type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
-import { CHANNELS } from '../../core/decision/channel.ts'
-import type { Facts } from '../../core/decision/facts.ts'
-import { OUTCOMES } from '../../core/decision/verdict.ts'
-import type { RecordedDecision, RecordedLogEntry } from '../../core/log/log-entry.ts'
-import { LOG_COLUMNS, logRow } from './log-columns.ts'
+import { recordedDecision } from '../../core/decision/recorded-decision.ts'
+import { logEntry, type RecordedLogEntry } from '../../core/log/log-entry.ts'
+import { factsColumn } from './facts-column.ts'
+import { LOG_COLUMNS } from './log-columns.ts'
 
-const decision = z.object({
-  attempt: z.number(),
-  outcome: z.enum(OUTCOMES),
-  channel: z.enum(CHANNELS),
-  ruleId: z.string(),
-  reason: z.string().nullable(),
-  facts: z.custom<Facts>((facts) => typeof facts === 'object' && facts !== null),
-  templateRevision: z.string().nullable(),
-  ruleTableRevision: z.string(),
-  receipt: z.string().nullable(),
-  sendError: z.string().nullable(),
-  decidedAt: z.string(),
-  erasedAt: z.string().nullable(),
-  topic: z.string(),
-  partition: z.number(),
-  offset: z.string(),
-  traceId: z.string().nullable(),
-  preferenceChange: z
-    .object({ changedAt: z.string(), changedBy: z.string().nullable(), optedOutAt: z.string().nullable() })
-    .nullable(),
-}) satisfies z.ZodType<RecordedDecision>
-
-const recordedRow = logRow.extend({ decisions: z.array(decision) })
+const recordedRow = logEntry.extend({
+  decisions: z.array(recordedDecision.extend({ facts: factsColumn })),
+})
 
 /** One log entry with the decisions behind it, or null. */
 export function getLogEntry(pool: DatabasePool, locator: string): Promise<RecordedLogEntry | null> {

@@ -1,28 +1,15 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { CHANNELS } from '../../core/decision/channel.ts'
 import { INVALID_PARTY } from '../../core/decision/decide.ts'
-import type { Facts } from '../../core/decision/facts.ts'
-import { OUTCOMES } from '../../core/decision/verdict.ts'
-import type { DecisionGroup } from '../../core/rules/backtest.ts'
+import { type DecisionGroup, decisionGroup } from '../../core/rules/decision-group.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
+import { factsColumn } from './facts-column.ts'
 
 const page = z.object({
   end: z.string().nullable(),
   events: z.number(),
-  groups: z.array(
-    z.object({
-      facts: z.custom<Facts>((facts) => typeof facts === 'object' && facts !== null),
-      ruleId: z.string(),
-      outcome: z.enum(OUTCOMES),
-      channel: z.enum(CHANNELS),
-      ruleTableRevision: z.string(),
-      invalidParty: z.boolean(),
-      count: z.number(),
-      sample: z.string(),
-    }),
-  ),
-}) satisfies z.ZodType<{ groups: DecisionGroup[] }>
+  groups: z.array(decisionGroup.extend({ facts: factsColumn })),
+})
 
 /** Locators begin with the time, in milliseconds, of a clock that is not the database's: by so much they may differ. */
 export const CLOCKS_APART_MAX_MS = 86_400_000

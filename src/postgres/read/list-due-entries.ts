@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type { DueEntry } from '../../core/log/retry.ts'
+import type { DueEntry } from '../../core/log/decide-retry.ts'
 
 /** Which failed rows are retried; the specification's limits. */
 export interface RetryLimits {

@@ -1,8 +1,9 @@
 import { type DatabasePool, sql } from 'slonik'
 import { CHANNELS } from '../../core/decision/channel.ts'
-import { STATUSES, type Status } from '../../core/log/entry.ts'
-import type { LogFilter, LogPage, LogPageRequest, LogPosition } from '../../core/log/log-entry.ts'
-import { LOG_COLUMNS, logRow } from './log-columns.ts'
+import { logEntry } from '../../core/log/log-entry.ts'
+import type { LogFilter, LogPage, LogPageRequest, LogPosition } from '../../core/log/log-page.ts'
+import { STATUSES, type Status } from '../../core/log/status.ts'
+import { LOG_COLUMNS } from './log-columns.ts'
 
 /** One page of the log, newest first. */
 export async function listLogEntries(
@@ -24,7 +25,7 @@ export async function listLogEntries(
  */
 export function logPageQuery(filter: LogFilter, { limit, after }: LogPageRequest) {
   const walk: Walk = { bounds: boundsOf(filter, after), rowCount: limit + 1 }
-  return sql.type(logRow)`
+  return sql.type(logEntry)`
     SELECT ${LOG_COLUMNS}
     FROM (
       SELECT * FROM (${positionsOf(filter, walk)}) AS walks

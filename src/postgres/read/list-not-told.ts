@@ -1,30 +1,21 @@
 import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
-import { z } from 'zod'
-import { CHANNELS } from '../../core/decision/channel.ts'
-import type { LogPageRequest, LogPosition } from '../../core/log/log-entry.ts'
-import type { NotTold, NotToldFilter, NotToldPage } from '../../core/log/not-told.ts'
+import { logEntry } from '../../core/log/log-entry.ts'
+import type { LogPageRequest, LogPosition } from '../../core/log/log-page.ts'
+import {
+  NOT_TOLD_STATUSES,
+  type NotTold,
+  type NotToldFilter,
+  type NotToldPage,
+  notTold,
+} from '../../core/log/not-told.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
 import type { RetryLimits } from './list-due-entries.ts'
 import { newestPositions } from './list-log-entries.ts'
 
 /** How many rows one page looks at: of those that wait for a retry, or were decided by another rule, there may be very many. */
 const CANDIDATE_COUNT_MAX = 2_000
-const STATUSES = ['SKIPPED', 'FAILED'] as const
 
-const position = z.object({ createdAt: z.string(), locator: z.string() }) satisfies z.ZodType<LogPosition>
-const notTold = z.object({
-  locator: z.string(),
-  eventId: z.string(),
-  partyLocator: z.string().nullable(),
-  eventType: z.string(),
-  channel: z.enum(CHANNELS),
-  status: z.enum(STATUSES),
-  failureReason: z.string().nullable(),
-  attemptCount: z.number(),
-  createdAt: z.string(),
-  ruleId: z.string().nullable(),
-  ruleTableRevision: z.string().nullable(),
-}) satisfies z.ZodType<NotTold>
+const position = logEntry.pick({ createdAt: true, locator: true })
 
 /**
  * One page of the entries whose members were not told, newest first: SKIPPED, or FAILED and, by `limits`, past the last
@@ -43,9 +34,9 @@ export async function listNotTold(
     return { end, items: await tx.any(notToldQuery(limits, filter, { limit: limit + 1, after, end })) }
   })
   if (items.length <= limit) return { items, next: end }
-  const shown = items.slice(0, limit)
-  const last = shown.at(-1) as NotTold
-  return { items: shown, next: { createdAt: last.createdAt, locator: last.locator } }
+  const page = items.slice(0, limit)
+  const last = page.at(-1) as NotTold
+  return { items: page, next: { createdAt: last.createdAt, locator: last.locator } }
 }
 
 /** Where a page has looked at all the rows that it may; null where the rest are fewer. */
@@ -54,7 +45,12 @@ function lastCandidate(
   { since, eventType }: NotToldFilter,
   after: LogPosition | null,
 ): Promise<LogPosition | null> {
-  const candidates = newestPositions(STATUSES, { eventType, from: since }, after, CANDIDATE_COUNT_MAX)
+  const candidates = newestPositions(
+    NOT_TOLD_STATUSES,
+    { eventType, from: since },
+    after,
+    CANDIDATE_COUNT_MAX,
+  )
   return pool.maybeOne(sql.type(position)`
     SELECT created_at AS "createdAt", locator FROM (${candidates}) AS candidate
     ORDER BY created_at DESC, locator DESC OFFSET ${CANDIDATE_COUNT_MAX - 1} LIMIT 1`)
@@ -66,7 +62,12 @@ export function notToldQuery(
   { since, eventType, rule }: NotToldFilter,
   { limit, after, end }: LogPageRequest & { readonly end: LogPosition | null },
 ) {
-  const candidates = newestPositions(STATUSES, { eventType, from: since }, after, CANDIDATE_COUNT_MAX)
+  const candidates = newestPositions(
+    NOT_TOLD_STATUSES,
+    { eventType, from: since },
+    after,
+    CANDIDATE_COUNT_MAX,
+  )
   const upToEnd =
     end === null
       ? sql.fragment`true`

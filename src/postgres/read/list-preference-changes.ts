@@ -1,14 +1,8 @@
 import { type DatabasePool, sql } from 'slonik'
-import { z } from 'zod'
-import type { PreferenceChange } from '../../core/party/preferences.ts'
+import { type PreferenceChange, preferenceChange } from '../../core/party/preferences.ts'
 import { preferencesRow } from './preferences-row.ts'
 
-const changeRow = z.object({
-  changedAt: z.string(),
-  changedBy: z.string().nullable(),
-  before: preferencesRow.nullable(),
-  after: preferencesRow,
-})
+const changeRow = preferenceChange.extend({ before: preferencesRow.nullable(), after: preferencesRow })
 
 /** The newest changes of a party's preferences, newest first. */
 export function listPreferenceChanges(

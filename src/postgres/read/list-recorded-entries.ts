@@ -1,34 +1,24 @@
 import { type CommonQueryMethods, type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
-import { CHANNELS } from '../../core/decision/channel.ts'
-import type { Facts } from '../../core/decision/facts.ts'
-import { OUTCOMES } from '../../core/decision/verdict.ts'
+import { decisionRecord } from '../../core/decision/recorded-decision.ts'
+import { logRow } from '../../core/log/log-entry.ts'
 import type { ReplayedDecision } from '../../core/replay/rebuild.ts'
 import type { Recorded } from '../../core/replay/verify.ts'
 import type { Variables } from '../../core/templates/template.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
-import { LOG_COLUMNS, logRow } from './log-columns.ts'
+import { factsColumn } from './facts-column.ts'
+import { LOG_COLUMNS } from './log-columns.ts'
 
-const wholeRow = logRow.extend({ lastAttemptAt: z.string().nullable() })
-
-const decisionRow = z.object({
-  locator: z.string(),
-  attempt: z.number(),
-  eventId: z.string(),
-  partyLocator: z.string().nullable(),
-  eventType: z.string(),
-  outcome: z.enum(OUTCOMES),
-  channel: z.enum(CHANNELS),
-  ruleId: z.string(),
-  reason: z.string().nullable(),
-  facts: z.custom<Facts>((facts) => typeof facts === 'object' && facts !== null),
-  variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
-  templateRevision: z.string().nullable(),
-  ruleTableRevision: z.string(),
-  sendError: z.string().nullable(),
-  decidedAt: z.string(),
-  erasedAt: z.string().nullable(),
-})
+const decisionRow = decisionRecord
+  .omit({ receipt: true, topic: true, partition: true, offset: true, traceId: true })
+  .extend({
+    locator: z.string(),
+    eventId: z.string(),
+    partyLocator: z.string().nullable(),
+    eventType: z.string(),
+    facts: factsColumn,
+    variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
+  })
 
 /**
  * All that is recorded, in the order of the locators: pages of at most `countMax` log rows and the decisions of at most
@@ -73,7 +63,7 @@ export async function listRecordedEntries(
   tx: CommonQueryMethods,
   condition: FragmentSqlToken,
 ): Promise<readonly Recorded[]> {
-  const rows = await tx.any(sql.type(wholeRow)`
+  const rows = await tx.any(sql.type(logRow)`
     SELECT ${LOG_COLUMNS}, last_attempt_at AS "lastAttemptAt"
     FROM notifications.notification_log WHERE ${condition} ORDER BY locator`)
   const decisions = await tx.any(sql.type(decisionRow)`

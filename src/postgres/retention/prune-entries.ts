@@ -1,7 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { CHANNELS } from '../../core/decision/channel.ts'
-import { STATUSES } from '../../core/log/entry.ts'
+import { STATUSES } from '../../core/log/status.ts'
 import type { RetryLimits } from '../read/list-due-entries.ts'
 
 /** What is pruned: all that is older than `before`, but for failed rows that are still to be retried. */

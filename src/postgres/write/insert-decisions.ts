@@ -1,7 +1,7 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import type { DecidedBatch } from '../../core/batch/batch.ts'
+import type { Entry } from '../../core/log/compose-entry.ts'
 import type { Delivery } from '../../core/log/delivery.ts'
-import type { Entry } from '../../core/log/entry.ts'
 import { columnOf } from '../sql/columns.ts'
 import { noRow } from '../sql/no-row.ts'
 

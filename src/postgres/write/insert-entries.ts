@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
-import type { Entry } from '../../core/log/entry.ts'
+import type { Entry } from '../../core/log/compose-entry.ts'
 import { arrayOf, columnOf } from '../sql/columns.ts'
 import { noRow } from '../sql/no-row.ts'
 

@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
+import type { RetriedEntry } from '../../core/log/decide-retry.ts'
 import type { Delivery } from '../../core/log/delivery.ts'
-import type { RetriedEntry } from '../../core/log/retry.ts'
 import { columnOf } from '../sql/columns.ts'
 
 /** Appends the decisions of retries. What does not change between attempts (variables, template, where the event came from) is the first decision's. */

@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
-import type { RetriedEntry } from '../../core/log/retry.ts'
+import type { RetriedEntry } from '../../core/log/decide-retry.ts'
 import { columnOf } from '../sql/columns.ts'
 
 /**

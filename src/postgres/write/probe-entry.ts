@@ -1,4 +1,4 @@
-import type { Entry } from '../../core/log/entry.ts'
+import type { Entry } from '../../core/log/compose-entry.ts'
 
 /** A failed row that holds nothing from any message: where it is refused, the schema is at fault. */
 export function probeEntry(): Entry {

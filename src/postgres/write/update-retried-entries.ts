@@ -1,5 +1,5 @@
 import { type CommonQueryMethods, sql } from 'slonik'
-import type { RetriedEntry } from '../../core/log/retry.ts'
+import type { RetriedEntry } from '../../core/log/decide-retry.ts'
 import { columnOf } from '../sql/columns.ts'
 
 /** Sets log rows to what their retries come to. A row that is skipped keeps no text. */

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { createBacktest, type DecisionGroup, describeBacktest } from '../../../src/core/rules/backtest.ts'
+import { createBacktest, describeBacktest } from '../../../src/core/rules/backtest.ts'
+import type { DecisionGroup } from '../../../src/core/rules/decision-group.ts'
 import { diffRuleTables } from '../../../src/core/rules/diff.ts'
 import { SITUATIONS } from '../../../src/core/rules/situations.ts'
 import { above, DEFAULT_ROWS, tableOf } from './default-table.ts'

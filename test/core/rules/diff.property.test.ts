@@ -84,11 +84,11 @@ type Said = Change['before'] | ReturnType<typeof interpret>
 /** A situation, whatever the event type, and what two tables say of it. */
 function keyOf(one: Omit<Case, 'eventType'>, before: Said, after: Said): string {
   const { party, optedOut, preferredChannel, emailOnFile, phoneOnFile } = one
-  const said = [before, after].map((verdict) => [
-    verdict?.ruleId,
-    verdict?.outcome,
-    verdict?.channel,
-    verdict?.reason,
+  const said = [before, after].map((result) => [
+    result?.ruleId,
+    result?.outcome,
+    result?.channel,
+    result?.reason,
   ])
   return JSON.stringify([party, optedOut, preferredChannel, emailOnFile, phoneOnFile, said])
 }

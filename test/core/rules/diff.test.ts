@@ -10,7 +10,7 @@ function changed(ruleId: string, from: string, to: string): string[] {
   return DEFAULT_ROWS.map((row) => (row.startsWith(`${ruleId},`) ? row.replace(from, to) : row))
 }
 
-t.test('a situation that another rule decides otherwise is a change, with both verdicts', async (t) => {
+t.test('a situation that another rule decides otherwise is a change, with both results', async (t) => {
   const { changes } = diffRuleTables(before, await tableOf(above('opted-out', MUTED)))
   t.equal(changes.length, 24, 'all of a found party')
   const sms = changes.find(

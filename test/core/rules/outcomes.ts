@@ -1,7 +1,7 @@
-import { describeVerdict } from '../../../src/core/decision/verdict.ts'
+import { describeResult } from '../../../src/core/decision/rule-result.ts'
 import type { EventClass } from '../../../src/core/rules/classes.ts'
 import { type Answer, enumerate } from '../../../src/core/rules/enumerate.ts'
-import { verdictOf } from '../../../src/core/rules/rule.ts'
+import { resultOf } from '../../../src/core/rules/rule.ts'
 import { describeSituation } from '../../../src/core/rules/situations.ts'
 import { tableOf } from './default-table.ts'
 
@@ -22,8 +22,8 @@ function linesOf(answers: readonly Answer[], eventClass: EventClass): string[] {
   return answers
     .filter((answer) => answer.eventClass === eventClass)
     .map(({ rule, situation }) => {
-      const verdict = rule === null ? null : verdictOf(rule, situation)
-      const outcome = verdict === null ? 'undecided' : `${describeVerdict(verdict)}, rule "${verdict.ruleId}"`
+      const result = rule === null ? null : resultOf(rule, situation)
+      const outcome = result === null ? 'undecided' : `${describeResult(result)}, rule "${result.ruleId}"`
       return `${describeSituation(situation)}: ${outcome}`
     })
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { CHANNELS } from '../../../src/core/decision/channel.ts'
-import { PARTY_STATES } from '../../../src/core/decision/facts.ts'
+import { PARTY_STATES } from '../../../src/core/decision/party-state.ts'
 
 /** A row as a person would write it. */
 export type Row = Record<

@@ -3,7 +3,7 @@ import t from 'tap'
 import { loadRuleTable } from '../../../src/core/rules/load.ts'
 import { firstMismatch } from '../../../src/core/rules/mismatch.ts'
 import { reviewRules } from '../../../src/core/rules/review.ts'
-import { verdictOf } from '../../../src/core/rules/rule.ts'
+import { resultOf } from '../../../src/core/rules/rule.ts'
 import { describeSituation, SITUATIONS } from '../../../src/core/rules/situations.ts'
 import { EVENT_TYPES } from '../../../src/core/templates/event-types.ts'
 import { above, DEFAULT_ROWS, HEADINGS } from './default-table.ts'
@@ -33,7 +33,7 @@ function outcomes(rows: readonly string[]): (string | null)[] {
   return SITUATIONS.map((situation) => {
     const rule = rules.find((one) => firstMismatch(one, { eventType: 'any.type', ...situation }) === null)
     if (rule === undefined) return null
-    const { outcome, channel, reason } = verdictOf(rule, situation)
+    const { outcome, channel, reason } = resultOf(rule, situation)
     return [outcome, channel, reason].join()
   })
 }

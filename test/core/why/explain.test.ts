@@ -1,5 +1,6 @@
 import t from 'tap'
-import type { RecordedDecision, RecordedLogEntry } from '../../../src/core/log/log-entry.ts'
+import type { RecordedDecision } from '../../../src/core/decision/recorded-decision.ts'
+import type { RecordedLogEntry } from '../../../src/core/log/log-entry.ts'
 import { describeEntry, explain } from '../../../src/core/why/explain.ts'
 import { rememberRules } from '../../../src/core/why/rules.ts'
 import { ENTRY } from '../../http/fixture.ts'

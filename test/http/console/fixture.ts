@@ -1,4 +1,4 @@
-import { COUNT_WINDOWS } from '../../../src/core/log/log-counts.ts'
+import { COUNT_WINDOWS } from '../../../src/core/log/count-windows.ts'
 import type { ExplainedNotTold } from '../../../src/core/log/not-told.ts'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
 import { loadRuleTable } from '../../../src/core/rules/load.ts'
@@ -79,11 +79,11 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       revision: 'b'.repeat(64),
       rules: loadRuleTable(TABLE).rules,
       activation: async () => ({ activatedAt: TIME, gitCommit: null }),
-      hits: async () => ({
+      matches: async () => ({
         lookedAt: 3,
         since: TIME,
         complete: true,
-        hits: [{ ruleId: 'sms', count: 3, lastAt: TIME }],
+        matches: [{ ruleId: 'sms', count: 3, lastAt: TIME }],
       }),
     },
     ...overrides,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { OTHER } from '../../../src/core/log/log-counts.ts'
+import { OTHER } from '../../../src/core/log/count-windows.ts'
 import { countLogEntries } from '../../../src/postgres/read/count-log-entries.ts'
 import { openDatabase } from '../fixtures.ts'
 import { record, UNRESOLVED } from '../record.ts'

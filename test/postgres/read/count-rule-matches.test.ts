@@ -1,5 +1,5 @@
 import t from 'tap'
-import { countRuleHits } from '../../../src/postgres/read/count-rule-matches.ts'
+import { countRuleMatches } from '../../../src/postgres/read/count-rule-matches.ts'
 import { openDatabase } from '../fixtures.ts'
 import { DEFAULT_TABLE, record, ruleTable } from '../record.ts'
 
@@ -14,8 +14,8 @@ t.test('the rules of the table in force are counted, each with its last time', a
     { eventId: 'sent-2' },
     { eventId: 'unknown', contact: { state: 'not found' } },
   ])
-  const { hits, lookedAt, since, complete } = await countRuleHits(pool, table.revision)
-  t.match(hits, [
+  const { matches, lookedAt, since, complete } = await countRuleMatches(pool, table.revision)
+  t.match(matches, [
     { ruleId: 'email', count: 2 },
     { ruleId: 'party-not-found', count: 1 },
   ])
@@ -25,8 +25,8 @@ t.test('the rules of the table in force are counted, each with its last time', a
     'SELECT min(decided_at) AS first, max(decided_at) AS last FROM notifications.decision',
   )
   t.equal(Date.parse(since ?? ''), Number(rows[0].first))
-  t.equal(Date.parse(hits[0]?.lastAt ?? ''), Number(rows[0].last))
-  t.match(hits[0]?.lastAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
+  t.equal(Date.parse(matches[0]?.lastAt ?? ''), Number(rows[0].last))
+  t.match(matches[0]?.lastAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
 })
 
 t.test('only the newest decisions are looked at, and it says so', async (t) => {
@@ -36,12 +36,17 @@ t.test('only the newest decisions are looked at, and it says so', async (t) => {
     pool,
     Array.from({ length: 5 }, (_, i) => ({ eventId: `event-${i}` })),
   )
-  const found = await countRuleHits(pool, table.revision, 5)
-  t.match(found, { lookedAt: 5, complete: false, hits: [{ ruleId: 'email', count: 5 }] })
-  t.equal(found.hits.length, 1)
+  const found = await countRuleMatches(pool, table.revision, 5)
+  t.match(found, { lookedAt: 5, complete: false, matches: [{ ruleId: 'email', count: 5 }] })
+  t.equal(found.matches.length, 1)
 })
 
-t.test('without decisions there are no hits', async (t) => {
+t.test('without decisions there are no matches', async (t) => {
   const { pool } = await openDatabase(t)
-  t.same(await countRuleHits(pool, table.revision), { lookedAt: 0, since: null, complete: true, hits: [] })
+  t.same(await countRuleMatches(pool, table.revision), {
+    lookedAt: 0,
+    since: null,
+    complete: true,
+    matches: [],
+  })
 })

@@ -1,6 +1,7 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { z } from 'zod'
+import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
 import { getLogEntry } from '../../../src/postgres/read/get-log-entry.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
@@ -66,7 +67,12 @@ t.test('an entry comes with its decisions, the first one first', async (t) => {
 })
 
 t.test('a decision comes with the change of preferences that it followed', async (t) => {
-  const preferences = { email: null, phone: null, preferredChannel: 'EMAIL', optedOutEvents: [] } as const
+  const preferences: StoredPreferences = {
+    email: null,
+    phone: null,
+    preferredChannel: 'EMAIL',
+    optedOutEvents: [],
+  }
   const optedOut = { ...preferences, optedOutEvents: ['claim.paid'] }
   for (const [i, stored] of [optedOut, preferences, optedOut, optedOut].entries()) {
     await putPreferences(pool, 'party-1', stored, `subject ${i}`)

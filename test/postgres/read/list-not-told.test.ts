@@ -1,6 +1,6 @@
 import type { CommonQueryMethods } from 'slonik'
 import t from 'tap'
-import type { LogPosition } from '../../../src/core/log/log-entry.ts'
+import type { LogPosition } from '../../../src/core/log/log-page.ts'
 import type { NotToldFilter } from '../../../src/core/log/not-told.ts'
 import { listNotTold } from '../../../src/postgres/read/list-not-told.ts'
 import { openDatabase } from '../fixtures.ts'

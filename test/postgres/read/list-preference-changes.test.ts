@@ -1,10 +1,21 @@
 import t from 'tap'
+import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
 import { listPreferenceChanges } from '../../../src/postgres/read/list-preference-changes.ts'
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { openDatabase } from '../fixtures.ts'
 
-const BEFORE = { email: null, phone: '1', preferredChannel: 'SMS', optedOutEvents: ['claim.paid'] } as const
-const AFTER = { email: 'a@example.org', phone: null, preferredChannel: 'EMAIL', optedOutEvents: [] } as const
+const BEFORE: StoredPreferences = {
+  email: null,
+  phone: '1',
+  preferredChannel: 'SMS',
+  optedOutEvents: ['claim.paid'],
+}
+const AFTER: StoredPreferences = {
+  email: 'a@example.org',
+  phone: null,
+  preferredChannel: 'EMAIL',
+  optedOutEvents: [],
+}
 
 t.test("the changes of a party's preferences are listed newest first, and nobody else's", async (t) => {
   const { pool } = await openDatabase(t)

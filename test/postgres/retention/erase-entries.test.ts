@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
 import { createArchive } from '../../../src/core/replay/archive.ts'
 import type { Finding } from '../../../src/core/replay/finding.ts'
 import { replay } from '../../../src/pipeline/replay.ts'
@@ -195,12 +196,12 @@ t.test('a row that no decision explains is blanked too', async (t) => {
 })
 
 t.test('contacts are blanked with their history, opt-outs stay in force', async (t) => {
-  const stored = {
+  const stored: StoredPreferences = {
     email: 'a@example.com',
     phone: '+44',
     preferredChannel: 'SMS',
     optedOutEvents: ['claim.paid'],
-  } as const
+  }
   await putPreferences(pool, 'party-1', { ...stored, email: 'old@example.com' }, 'subject')
   await putPreferences(pool, 'party-1', stored, 'subject')
   await putPreferences(pool, 'party-10', stored, 'subject')

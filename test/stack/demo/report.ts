@@ -25,11 +25,11 @@ export function reportText(publication: Publication, outcome: Outcome, places: P
 
 function balance({ messages, eventIds }: Publication, { rowCount, rejectedCount }: Outcome): string {
   const absorbed = messages.length - rowCount - rejectedCount
-  const verdict =
+  const result =
     rowCount === eventIds.length
       ? 'each event has exactly one row'
       : `WRONG: there are ${eventIds.length} events, each of which should have one row`
-  return `What became of ${messages.length} messages: ${rowCount} log rows, ${absorbed} duplicates absorbed, ${rejectedCount} rejected; ${verdict}.`
+  return `What became of ${messages.length} messages: ${rowCount} log rows, ${absorbed} duplicates absorbed, ${rejectedCount} rejected; ${result}.`
 }
 
 function table(rows: Outcome['rows']): string {

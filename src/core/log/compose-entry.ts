@@ -1,20 +1,10 @@
 import type { Channel } from '../decision/channel.ts'
 import type { Decision } from '../decision/decide.ts'
-import type { Outcome } from '../decision/verdict.ts'
 import type { Event } from '../event/event.ts'
 import type { Contact } from '../party/contact.ts'
 import { render } from '../templates/render.ts'
 import type { Template, Templates, Variables } from '../templates/template.ts'
-
-/** The specification's NotificationStatus. */
-export const STATUSES = ['SENT', 'FAILED', 'SKIPPED'] as const
-export type Status = (typeof STATUSES)[number]
-
-/** The status of a row whose decision was carried out. */
-export const STATUS_OF = { SEND: 'SENT', FAIL: 'FAILED', SKIP: 'SKIPPED' } as const satisfies Record<
-  Outcome,
-  Status
->
+import { STATUS_OF, type Status } from './status.ts'
 
 /** One log row about to be written, with the decision behind it. */
 export interface Entry {
@@ -75,9 +65,4 @@ export function addressFor(channel: Channel, contact: Contact | undefined): stri
     default:
       return channel satisfies never
   }
-}
-
-/** The key by which a transport can recognise a message that it has had before. */
-export function idempotencyKey(eventId: string, attempt: number): string {
-  return `${eventId}/${attempt}`
 }

@@ -1,9 +1,10 @@
 import { type Decision, decide } from '../decision/decide.ts'
 import type { Facts } from '../decision/facts.ts'
-import type { Verdict } from '../decision/verdict.ts'
+import type { RuleResult } from '../decision/rule-result.ts'
 import type { Contact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
-import { addressFor, STATUS_OF, type Status } from './entry.ts'
+import { addressFor } from './compose-entry.ts'
+import { STATUS_OF, type Status } from './status.ts'
 
 /** A failed row whose time has come. */
 export interface DueEntry {
@@ -30,13 +31,13 @@ export interface RetriedEntry {
 
 /** Decides a failed row anew, by the same table, from what is known of its party now. */
 export function decideRetry(
-  verdictOf: (facts: Facts) => Verdict,
+  decideByRules: (facts: Facts) => RuleResult,
   due: DueEntry,
   contact: Contact | undefined,
   preferences: Preferences | undefined,
 ): RetriedEntry {
   const recipient = { partyLocator: due.partyLocator, invalid: false }
-  const decision = decide(verdictOf, due.eventType, recipient, contact, preferences)
+  const decision = decide(decideByRules, due.eventType, recipient, contact, preferences)
   return {
     due,
     decision,

@@ -1,11 +1,8 @@
 import type { Channel } from './channel.ts'
-
-/** What a rule does with an event. */
-export const OUTCOMES = ['SEND', 'SKIP', 'FAIL'] as const
-export type Outcome = (typeof OUTCOMES)[number]
+import type { Outcome } from './outcome.ts'
 
 /** What the rule table says of one situation. `channel` is the rule's "send by", else the preferred one. */
-export interface Verdict {
+export interface RuleResult {
   readonly ruleId: string
   readonly outcome: Outcome
   readonly channel: Channel
@@ -14,7 +11,7 @@ export interface Verdict {
 }
 
 /** What is done, in words: "SEND by EMAIL", "SKIP (party not found)". */
-export function describeVerdict({ outcome, channel, reason }: Verdict): string {
+export function describeResult({ outcome, channel, reason }: RuleResult): string {
   if (outcome === 'SEND') return `SEND by ${channel}`
   return reason === null ? outcome : `${outcome} (${reason})`
 }

@@ -1,11 +1,14 @@
+import { z } from 'zod'
+
 /** How often the rules of one table decided, among the newest decisions of all. Times are ISO 8601. */
-export interface RuleHits {
+export const ruleMatches = z.object({
   /** Decisions that were looked at. */
-  readonly lookedAt: number
+  lookedAt: z.int(),
   /** The oldest of them; null where there is none. */
-  readonly since: string | null
+  since: z.string().nullable(),
   /** False: there are older ones that were not looked at. */
-  readonly complete: boolean
+  complete: z.boolean(),
   /** Of each rule that made any of them. */
-  readonly hits: readonly { readonly ruleId: string; readonly count: number; readonly lastAt: string }[]
-}
+  matches: z.array(z.object({ ruleId: z.string(), count: z.int(), lastAt: z.string() })),
+})
+export type RuleMatches = Readonly<z.infer<typeof ruleMatches>>

@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { CHANNELS } from './channel.ts'
+import { facts } from './facts.ts'
+import { OUTCOMES } from './outcome.ts'
+
+/** One decision behind a log entry: what was decided, why, and where the event came from. */
+export const decisionRecord = z.object({
+  /** The entry's `attemptCount` after this decision. */
+  attempt: z.int(),
+  outcome: z.enum(OUTCOMES),
+  channel: z.enum(CHANNELS),
+  ruleId: z.string(),
+  reason: z.string().nullable(),
+  facts,
+  templateRevision: z.string().nullable(),
+  ruleTableRevision: z.string(),
+  receipt: z.string().nullable(),
+  /** Why the sender refused a message that the rule said to send. */
+  sendError: z.string().nullable(),
+  decidedAt: z.string(),
+  /** When its variables and send error were erased; null where they were not. */
+  erasedAt: z.string().nullable(),
+  topic: z.string(),
+  partition: z.int(),
+  /** In decimal digits: offsets outgrow a JSON number. */
+  offset: z.string(),
+  traceId: z.string().nullable(),
+})
+export type DecisionRecord = Readonly<z.infer<typeof decisionRecord>>
+
+/** A change of preferences that a decision followed. */
+export const followedChange = z.object({
+  changedAt: z.string(),
+  /** Subject of the token; null where there was none. */
+  changedBy: z.string().nullable(),
+  /** Since when the party had been opted out of the event's type without a break; null where it was not. */
+  optedOutAt: z.string().nullable(),
+})
+export type FollowedChange = Readonly<z.infer<typeof followedChange>>
+
+/** A decision with the change of preferences that it followed; null where the party had none on record. */
+export const recordedDecision = decisionRecord.extend({ preferenceChange: followedChange.nullable() })
+export type RecordedDecision = Readonly<z.infer<typeof recordedDecision>>
+
+/** A decision in words, by the rule table of its time. */
+export const explainedDecision = recordedDecision.extend({
+  /** One sentence: what was done, by which rule, for which facts, and why the rule is as it is. */
+  why: z.string(),
+  /** The rule's sentence for people; null where the table of its time cannot be read. */
+  because: z.string().nullable(),
+  /** The rules above it, from top to bottom, each with the first of its cells that did not match. */
+  rulesAbove: z.array(z.object({ ruleId: z.string(), mismatch: z.string() })),
+})
+export type ExplainedDecision = Readonly<z.infer<typeof explainedDecision>>

@@ -1,0 +1,14 @@
+/** How far back one can count, and by which steps: at most 60 of them. In seconds. */
+export const COUNT_WINDOWS = {
+  '15m': { lengthS: 900, stepS: 15 },
+  '1h': { lengthS: 3_600, stepS: 60 },
+  '6h': { lengthS: 21_600, stepS: 360 },
+  '24h': { lengthS: 86_400, stepS: 1_800 },
+  '7d': { lengthS: 604_800, stepS: 10_800 },
+  '30d': { lengthS: 2_592_000, stepS: 43_200 },
+} as const
+export type CountWindow = keyof typeof COUNT_WINDOWS
+export const COUNT_WINDOW_NAMES = Object.keys(COUNT_WINDOWS) as CountWindow[]
+
+/** What stands for all but the most frequent reasons or event types: no event type can be empty. */
+export const OTHER = ''

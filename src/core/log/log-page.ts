@@ -1,0 +1,31 @@
+import type { Channel } from '../decision/channel.ts'
+import type { LogEntry } from './log-entry.ts'
+import type { Status } from './status.ts'
+
+/** Which log entries to list: those that every value given holds for. Times are as in an entry. */
+export interface LogFilter {
+  readonly partyLocator?: string | undefined
+  readonly eventType?: string | undefined
+  readonly status?: Status | undefined
+  readonly channel?: Channel | undefined
+  readonly eventId?: string | undefined
+  /** `createdAt` is this time or later. */
+  readonly from?: string | undefined
+  /** `createdAt` is earlier than this time. */
+  readonly to?: string | undefined
+}
+
+/** The position of an entry in the order of the log: newest first by creation time, then by locator. It never changes. */
+export type LogPosition = Pick<LogEntry, 'createdAt' | 'locator'>
+
+/** Which part of a list: at most `limit` entries, those that follow the position `after`, else the first. */
+export interface LogPageRequest {
+  readonly limit: number
+  readonly after: LogPosition | null
+}
+
+/** Entries newest first. `next` is the `after` of the next page; null on the last one. */
+export interface LogPage {
+  readonly items: readonly LogEntry[]
+  readonly next: LogPosition | null
+}

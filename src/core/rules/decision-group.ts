@@ -1,0 +1,19 @@
+import { z } from 'zod'
+import { CHANNELS } from '../decision/channel.ts'
+import { facts } from '../decision/facts.ts'
+import { OUTCOMES } from '../decision/outcome.ts'
+
+/** Events that were decided alike from the same facts. */
+export const decisionGroup = z.object({
+  facts,
+  ruleId: z.string(),
+  outcome: z.enum(OUTCOMES),
+  channel: z.enum(CHANNELS),
+  ruleTableRevision: z.string(),
+  /** The event named a party that nobody can be: the log has a reason for it that is no table's. */
+  invalidParty: z.boolean(),
+  count: z.int(),
+  /** The locator of one of them. */
+  sample: z.string(),
+})
+export type DecisionGroup = Readonly<z.infer<typeof decisionGroup>>
