@@ -15,8 +15,8 @@ import { serveCommand } from './commands/serve.ts'
 import { UsageError } from './commands/terminal/usage-error.ts'
 import { whyCommand } from './commands/why.ts'
 import { ConfigError } from './config/config.ts'
-import { EnvelopeMapError } from './core/event/envelope.ts'
-import { PromisesError, RuleTableError } from './core/rules/faults.ts'
+import { EnvelopeMapError } from './core/event/envelope-map.ts'
+import { PromisesError, RuleTableError } from './core/rules/errors.ts'
 import { UnusableDatabaseError } from './postgres/connection/with-database.ts'
 
 /** Errors that the user can correct: only their message is printed. Anything else is a bug, printed with its stack. */

@@ -1,4 +1,4 @@
-import { parseEvent } from '../core/event/event.ts'
+import { parseEvent } from '../core/event/parse-event.ts'
 import { templates } from '../generated/templates.ts'
 import type { PartyClient } from '../party/client.ts'
 import type { DispatchNeeds } from '../pipeline/dispatch.ts'

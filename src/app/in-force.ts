@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { diffRuleTables } from '../core/rules/diff.ts'
 import { describeDiff } from '../core/rules/diff-text.ts'
-import { RuleTableError } from '../core/rules/faults.ts'
+import { RuleTableError } from '../core/rules/errors.ts'
 import type { RuleTable } from '../core/rules/table.ts'
 import { templates } from '../generated/templates.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'

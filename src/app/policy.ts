@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { type EnvelopeMap, loadEnvelopeMap } from '../core/event/envelope.ts'
-import { PromisesError, RuleTableError } from '../core/rules/faults.ts'
-import { keepPromises } from '../core/rules/keep-promises.ts'
-import { loadPromises } from '../core/rules/promises.ts'
+import { type EnvelopeMap, loadEnvelopeMap } from '../core/event/envelope-map.ts'
+import { checkPromises } from '../core/rules/check-promises.ts'
+import { PromisesError, RuleTableError } from '../core/rules/errors.ts'
+import { loadPromises } from '../core/rules/load-promises.ts'
 import { createRuleTable, type RuleTable } from '../core/rules/table.ts'
-import { findUnknownEventTypes } from '../core/rules/warnings.ts'
+import { findUnknownEventTypes } from '../core/rules/unknown-event-types.ts'
 import { templates } from '../generated/templates.ts'
 
 /** The rule table that is served. */
@@ -38,7 +38,7 @@ export async function readPolicy(): Promise<Policy> {
   const { rules, decide } = ruleTable
   const promises = loadPromises(await readText(PROMISES), rules)
   const ruleOfId = new Map(rules.map((rule) => [rule.id, rule]))
-  const { faults } = keepPromises(promises, rules, (facts) => ruleOfId.get(decide(facts).ruleId) ?? null)
+  const { faults } = checkPromises(promises, rules, (facts) => ruleOfId.get(decide(facts).ruleId) ?? null)
   if (faults.length > 0) throw new PromisesError(faults)
   return {
     ruleTable,

@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.ts'
 import type { RuleTable } from '../core/rules/table.ts'
+import { createRuleCache } from '../core/why/archived-rules.ts'
 import { explain } from '../core/why/explain.ts'
 import { explainNotTold, revisionsOf } from '../core/why/explain-not-told.ts'
-import { rememberRules } from '../core/why/rules.ts'
 import type { ConsoleData } from '../http/console/data.ts'
 import type { LogEntries } from '../http/routes/log.ts'
 import { countLogEntries } from '../postgres/read/count-log-entries.ts'
@@ -23,7 +23,7 @@ export function createReads(
   { revision, rules }: RuleTable,
   { pool }: Database,
 ): { readonly logEntries: LogEntries; readonly consoleData: ConsoleData } {
-  const rulesOf = rememberRules((revision) => readArchivedRuleTable(pool(), revision))
+  const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool(), revision))
   const logEntries: LogEntries = {
     list: async (filter, page) => listLogEntries(pool(), filter, page),
     get: async (locator) => {

@@ -25,7 +25,7 @@ type Env = Readonly<Record<string, string | undefined>>
 
 interface Result {
   readonly name: string
-  /** `skipped`: nothing can be said until something else is mended, or it is not used. */
+  /** `skipped`: not checked until something else is fixed, or not configured. */
   readonly status: 'ok' | 'failed' | 'skipped'
   readonly detail: string
   readonly remedy: string | null

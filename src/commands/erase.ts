@@ -1,16 +1,18 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { ENVELOPE_MAP, readText } from '../app/policy.ts'
 import { loadDatabaseUrl } from '../config/config.ts'
-import { loadEnvelopeMap } from '../core/event/envelope.ts'
-import { isPartyLocator } from '../core/event/event.ts'
-import { type ErasureCounts, isUnreadable, mentionOf } from '../core/log/erasure.ts'
+import { loadEnvelopeMap } from '../core/event/envelope-map.ts'
+import { isPartyLocator } from '../core/event/parse-event.ts'
+import { findMention, isUnreadable } from '../core/event/party-mention.ts'
+import type { ErasureCounts } from '../core/log/erasure.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { entriesToErase, eraseEntries } from '../postgres/retention/erase-entries.ts'
 import { countPreferencesToErase, erasePreferences } from '../postgres/retention/erase-preferences.ts'
 import { eraseRejected, rejectedToSearch } from '../postgres/retention/erase-rejected-messages.ts'
 import { beginErasure, finishErasure } from '../postgres/retention/erasure-record.ts'
-import { accountName, agreed } from './terminal/operator.ts'
+import { accountName } from './terminal/account-name.ts'
+import { confirm } from './terminal/confirm.ts'
 import { createProgress, type Progress } from './terminal/progress.ts'
 
 export const eraseCommand = new Command('erase')
@@ -57,7 +59,7 @@ async function erase({ party, dryRun, yes, by, json }: Options): Promise<void> {
     progress.clear()
     const isNothing =
       found.logEntries + found.preferences + found.preferenceChanges + found.rejectedMessages === 0
-    const isDone = !dryRun && !isNothing && (yes || (await agreed(questionOf(party, found))))
+    const isDone = !dryRun && !isNothing && (yes || (await confirm(questionOf(party, found))))
     const counts = isDone ? await eraseAll(search, by ?? accountName()) : found
     if (json) process.stdout.write(`${JSON.stringify({ party, erased: isDone, ...counts })}\n`)
     else for (const line of linesOf(party, counts, { isDone, isNothing })) process.stdout.write(`${line}\n`)
@@ -97,7 +99,9 @@ async function run({ pool, party, envelopeMap, progress }: Search, erasure: bigi
     progress.show(`${sum.logEntries} log entries`)
   }
   for await (const page of rejectedToSearch(pool)) {
-    const ids = page.filter((message) => mentionOf(message, party, envelopeMap) !== null).map(({ id }) => id)
+    const ids = page
+      .filter((message) => findMention(message, party, envelopeMap) !== null)
+      .map(({ id }) => id)
     sum.rejectedMessages += erasure === null ? ids.length : await eraseRejected(pool, erasure, ids)
     sum.searchedAsBytes += page.filter(({ value }) => isUnreadable(value)).length
     progress.show(`${sum.rejectedMessages} rejected messages`)

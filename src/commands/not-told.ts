@@ -4,9 +4,9 @@ import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import type { ExplainedNotTold } from '../core/log/not-told.ts'
 import { NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../core/log/not-told-csv.ts'
-import { printable } from '../core/text/text.ts'
+import { printable } from '../core/text/sanitize.ts'
+import { createRuleCache } from '../core/why/archived-rules.ts'
 import { explainNotTold, revisionsOf } from '../core/why/explain-not-told.ts'
-import { rememberRules } from '../core/why/rules.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { listNotTold } from '../postgres/read/list-not-told.ts'
 import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
@@ -49,7 +49,7 @@ async function notTold({ since, eventType, rule, csv, json }: Options): Promise<
   const { maxAgeMs, attemptCountMax } = loadRetryLimits(process.env)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
-    const rulesOf = rememberRules((revision) => readArchivedRuleTable(pool, revision))
+    const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision))
     const start = await timeOf(pool, since)
     const shown = csv ? notToldCsvLine : json ? JSON.stringify : lineOf
     if (csv) process.stdout.write(NOT_TOLD_CSV_HEAD)

@@ -12,7 +12,8 @@ import {
 import { orphansToPrune, pruneOrphans } from '../postgres/retention/prune-orphaned-decisions.ts'
 import { pruneRejected, rejectedToPrune } from '../postgres/retention/prune-rejected-messages.ts'
 import { beginPruning, finishPruning } from '../postgres/retention/pruning-record.ts'
-import { accountName, agreed } from './terminal/operator.ts'
+import { accountName } from './terminal/account-name.ts'
+import { confirm } from './terminal/confirm.ts'
 import { createProgress, type Progress } from './terminal/progress.ts'
 import { parseSince, type Since, timeOf } from './terminal/since.ts'
 import { UsageError } from './terminal/usage-error.ts'
@@ -63,7 +64,7 @@ async function prune({ olderThan, dryRun, yes, by, json }: Options): Promise<voi
     const found = await run(pool, limits, null, progress)
     progress.clear()
     const isNothing = Object.values(found).every((count) => count === 0)
-    const isDone = !dryRun && !isNothing && (yes || (await agreed(questionOf(before, found))))
+    const isDone = !dryRun && !isNothing && (yes || (await confirm(questionOf(before, found))))
     const counts = isDone ? await pruneAll(pool, limits, by ?? accountName(), progress) : found
     process.stdout.write(
       json

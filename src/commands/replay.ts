@@ -22,8 +22,8 @@ interface Options {
 
 export const replayCommand = new Command('replay')
   .description('make the log anew from its decisions, and compare it with the one that is stored')
-  .option('--verify', 'say what differs; write nothing')
-  .option('--rebuild', 'say what differs, and put back every row that its decisions explain')
+  .option('--verify', 'report what differs; write nothing')
+  .option('--rebuild', 'report what differs, and put back every row that its decisions explain')
   .option('--json', 'one JSON object a line: each finding, and the summary last')
   .addHelpText(
     'after',
@@ -50,8 +50,8 @@ async function runReplay(options: Options, command: Command): Promise<void> {
         readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
         sha256: (text) => createHash('sha256').update(text).digest('hex'),
       }),
-      restore: options.rebuild ? (locators, mended) => restoreEntries(pool, locators, mended) : null,
-      say: async (finding) => {
+      restore: options.rebuild ? (locators, repair) => restoreEntries(pool, locators, repair) : null,
+      report: async (finding) => {
         progress.clear()
         const line = options.json ? JSON.stringify(finding) : describeFinding(finding)
         if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { loadDatabaseUrl } from '../config/config.ts'
+import { createRuleCache } from '../core/why/archived-rules.ts'
 import { describeEntry, explain } from '../core/why/explain.ts'
-import { rememberRules } from '../core/why/rules.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { getLogEntry } from '../postgres/read/get-log-entry.ts'
 import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
@@ -24,7 +24,7 @@ async function why(locator: string, { json }: { readonly json?: true }): Promise
       process.exitCode = 1
       return
     }
-    const rulesOf = rememberRules((revision) => readArchivedRuleTable(pool, revision))
+    const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision))
     const explained = explain(entry, await rulesOf(entry.decisions))
     process.stdout.write(`${json ? JSON.stringify(explained) : describeEntry(explained).join('\n')}\n`)
   })

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Batch, CommitResult } from '../core/batch/batch.ts'
-import { REJECTIONS } from '../core/event/event.ts'
+import { REJECTIONS } from '../core/event/rejection.ts'
 import type { RetriedEntry } from '../core/log/decide-retry.ts'
 import type { Contact } from '../core/party/contact.ts'
 import { EVENT_TYPES } from '../core/templates/event-types.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { CommitResult, DecidedBatch } from '../../src/core/batch/batch.ts'
-import type { Event } from '../../src/core/event/event.ts'
 import type { Message } from '../../src/core/event/message.ts'
+import type { Event } from '../../src/core/event/parse-event.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import type { Preferences } from '../../src/core/party/preferences.ts'
 import { type DispatchNeeds, dispatch } from '../../src/pipeline/dispatch.ts'

@@ -20,8 +20,8 @@ async function run({ rebuild, page = 5 }: { rebuild: boolean; page?: number }) {
       readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
       sha256,
     }),
-    restore: rebuild ? (locators, mended) => restoreEntries(pool, locators, mended) : null,
-    say: async (finding) => void findings.push(finding),
+    restore: rebuild ? (locators, repairedRow) => restoreEntries(pool, locators, repairedRow) : null,
+    report: async (finding) => void findings.push(finding),
     onProgress: () => {},
   })
   const { kind: _, ...summary } = findings.pop() as Finding & { kind: 'summary' }

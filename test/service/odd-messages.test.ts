@@ -1,7 +1,7 @@
 import type { IHeaders } from 'kafkajs'
 import type { QueryResultRow } from 'pg'
 import t, { type Test } from 'tap'
-import { IDENTIFIER_LENGTH_MAX } from '../../src/core/event/event.ts'
+import { IDENTIFIER_LENGTH_MAX } from '../../src/core/event/parse-event.ts'
 import type { TestMessage } from '../stack/topics.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'

@@ -36,7 +36,7 @@ async function keep(topic: string, offset: number, code: string, value: Buffer |
 }
 
 const event = anEvent()
-const mended = await keep('claims', 5, 'refused-by-database', event.value)
+const fixed = await keep('claims', 5, 'refused-by-database', event.value)
 const broken = await keep('billing', 7, 'not-json', '{"secret": ')
 const binary = await keep('billing', 8, 'not-utf8', Buffer.from([0xff, 0x1b]))
 
@@ -45,7 +45,7 @@ t.test('list names what was rejected, oldest first, and nothing of what it holds
   t.equal(code, 0)
   t.same(
     linesOf(stdout).map((line) => line.split(' ')[0]),
-    [mended, broken, binary],
+    [fixed, broken, binary],
   )
   t.match(stdout, /billing\/3@7 {2}11 bytes {2}because/)
   t.notMatch(stdout, /secret/)
@@ -71,14 +71,14 @@ t.test('redrive does nothing before it is told what, and that it may', async (t)
   t.match(await rejected('redrive', '--all'), { code: 2, stderr: /say --yes/ })
   const dry = await rejected('redrive', '--all', '--dry-run')
   t.match(linesOf(dry.stdout), [
-    `${mended}  logged  event ${event.eventId}: SEND by EMAIL`,
+    `${fixed}  logged  event ${event.eventId}: SEND by EMAIL`,
     `${broken}  still rejected: the value is not valid JSON`,
     `${binary}  still rejected: the value is not valid UTF-8`,
   ])
   t.same(await counts(), { rows: 0, decisions: 0, redrives: 0 })
 })
 
-t.test('what is mended is logged through the same pipeline, and all is recorded', async (t) => {
+t.test('what is fixed is logged through the same pipeline, and all is recorded', async (t) => {
   const { code, stdout, stderr } = await rejected('redrive', '--all', '--yes', '--by', 'alice')
   t.equal(code, 0)
   t.match(stdout, /^\d+ {2}logged {2}NTF-/)
@@ -95,7 +95,7 @@ t.test('what is mended is logged through the same pipeline, and all is recorded'
     },
   ])
   t.match(await rowsOf('SELECT * FROM notifications.redrive ORDER BY id'), [
-    { rejected_message_id: mended, redriven_by: 'alice', result: 'logged', locator: row.locator },
+    { rejected_message_id: fixed, redriven_by: 'alice', result: 'logged', locator: row.locator },
     { rejected_message_id: broken, result: 'rejected', code: 'not-json', locator: null },
     { rejected_message_id: binary, result: 'rejected', code: 'not-utf8' },
   ])
@@ -104,8 +104,8 @@ t.test('what is mended is logged through the same pipeline, and all is recorded'
 })
 
 t.test('redriven twice, or logged meanwhile, an event gets no second row and no second send', async (t) => {
-  const again = await rejected('redrive', mended, '--yes', '--json')
-  t.match(JSON.parse(again.stdout), { id: mended, result: 'duplicate' })
+  const again = await rejected('redrive', fixed, '--yes', '--json')
+  t.match(JSON.parse(again.stdout), { id: fixed, result: 'duplicate' })
   t.same(await counts(), { rows: 1, decisions: 1, redrives: 4 })
   const open = await rejected('redrive', '--topic', 'claims', '--yes')
   t.equal(open.stdout, '', 'a filter leaves out what is settled')

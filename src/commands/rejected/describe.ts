@@ -1,5 +1,5 @@
 import type { RedriveResult, Rejected } from '../../core/event/rejected-message.ts'
-import { printable } from '../../core/text/text.ts'
+import { printable } from '../../core/text/sanitize.ts'
 
 interface Refused {
   readonly result: 'refused'

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { REJECTIONS } from '../../core/event/event.ts'
 import type { Rejected } from '../../core/event/rejected-message.ts'
+import { REJECTIONS } from '../../core/event/rejection.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { type RejectedFilter, readRejected } from '../../postgres/read/list-rejected-messages.ts'
 import { parseSince, type Since, timeOf } from '../terminal/since.ts'

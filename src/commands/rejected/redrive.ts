@@ -2,12 +2,13 @@ import { Command } from 'commander'
 import { createRedriver, type Redriver } from '../../app/redriver.ts'
 import { loadConfig } from '../../config/config.ts'
 import type { DecidedBatch } from '../../core/batch/batch.ts'
-import type { RejectionCode } from '../../core/event/event.ts'
 import type { Rejected } from '../../core/event/rejected-message.ts'
+import type { RejectionCode } from '../../core/event/rejection.ts'
 import { limitSilence } from '../../postgres/connection/pool.ts'
 import { countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
 import { createLog } from '../../telemetry/log.ts'
-import { accountName, agreed } from '../terminal/operator.ts'
+import { accountName } from '../terminal/account-name.ts'
+import { confirm } from '../terminal/confirm.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 import { type RedriveOutcome, sentenceOf } from './describe.ts'
 import { type FilterOptions, filterOf, helpOf, parseId, rejectedMessages, withFilter } from './filter.ts'
@@ -63,7 +64,7 @@ async function redriveAll(redriver: Redriver, ids: readonly bigint[], options: O
   const count = await countRejectedMessages(redriver.pool, filter)
   const missingCount = isById ? new Set(ids).size - count : 0
   if (missingCount > 0) throw new UsageError(`${missingCount} of these ids are of no rejected message`)
-  if (count > 0 && !dryRun && !yes && !(await agreed(`Redrive ${count} messages?`))) {
+  if (count > 0 && !dryRun && !yes && !(await confirm(`Redrive ${count} messages?`))) {
     process.stderr.write('nothing was done\n')
     return
   }

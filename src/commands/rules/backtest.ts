@@ -3,7 +3,7 @@ import { RULE_TABLE, readText, ruleTableOf } from '../../app/policy.ts'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { createBacktest, describeBacktest } from '../../core/rules/backtest.ts'
 import type { Rule } from '../../core/rules/rule.ts'
-import { type RulesOfOld, rememberRules } from '../../core/why/rules.ts'
+import { createRuleCache, type RulesByRevision } from '../../core/why/archived-rules.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { decisionGroups } from '../../postgres/read/group-decisions.ts'
 import { readArchivedRuleTable } from '../../postgres/read/read-archive.ts'
@@ -42,8 +42,8 @@ async function backtest({ table, since, json }: Options): Promise<void> {
   const candidate = await ruleTableOf(await readText(table), table)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
-    const rulesOf = rememberRules((revision) => readArchivedRuleTable(pool, revision))
-    let rules: RulesOfOld = new Map()
+    const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision))
+    let rules: RulesByRevision = new Map()
     const test = createBacktest(candidate, (revision, ruleId) => reasonOf(rules.get(revision), ruleId))
     const start = await timeOf(pool, since)
     let seen = 0

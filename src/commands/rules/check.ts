@@ -1,9 +1,9 @@
 import { relative } from 'node:path'
 import { Command } from 'commander'
 import { ENVELOPE_MAP, PROMISES, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../app/policy.ts'
-import { EnvelopeMapError, loadEnvelopeMap } from '../../core/event/envelope.ts'
-import { listFaults } from '../../core/rules/faults.ts'
-import { type FileReview, reviewRules } from '../../core/rules/review.ts'
+import { EnvelopeMapError, loadEnvelopeMap } from '../../core/event/envelope-map.ts'
+import { checkRuleFiles, type FileReport } from '../../core/rules/check-files.ts'
+import { listFaults } from '../../core/rules/errors.ts'
 
 export const checkCommand = new Command('check')
   .description('check the rule table, its promises and the envelope map; name every fault at once')
@@ -34,7 +34,7 @@ async function check(options: Options): Promise<void> {
     readText(options.promises),
     readText(options.envelope),
   ])
-  const { table, promises } = await reviewRules(texts[0], texts[1], TEMPLATE_EVENT_TYPES)
+  const { table, promises } = await checkRuleFiles(texts[0], texts[1], TEMPLATE_EVENT_TYPES)
   const reviews = [
     { file: relative('', options.table), ...table },
     { file: relative('', options.promises), ...promises },
@@ -46,13 +46,13 @@ async function check(options: Options): Promise<void> {
 }
 
 /** Says what is to be said of a file. */
-function report({ file: name, faults, warnings, summary }: FileReview & { file: string }): void {
+function report({ file: name, faults, warnings, summary }: FileReport & { file: string }): void {
   for (const warning of warnings) process.stderr.write(`${name}: warning: ${warning}\n`)
   if (faults.length > 0) process.stderr.write(`${name} has ${listFaults(faults)}\n`)
   if (summary !== null) process.stdout.write(`${name}: ${summary}\n`)
 }
 
-function reviewEnvelope(jsonText: string): FileReview {
+function reviewEnvelope(jsonText: string): FileReport {
   try {
     const map = loadEnvelopeMap(jsonText)
     return { faults: [], warnings: [], summary: `says where to find ${Object.keys(map).join(', ')}` }

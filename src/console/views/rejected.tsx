@@ -1,5 +1,5 @@
-import { REJECTIONS } from '../../core/event/event.ts'
 import type { ShownRejectedMessage } from '../../core/event/rejected-message.ts'
+import { REJECTIONS } from '../../core/event/rejection.ts'
 import {
   Choice,
   Field,

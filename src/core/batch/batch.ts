@@ -1,5 +1,5 @@
-import type { Rejection } from '../event/event.ts'
 import type { Message } from '../event/message.ts'
+import type { Rejection } from '../event/rejection.ts'
 import type { Entry } from '../log/compose-entry.ts'
 import type { Fingerprint } from './checkpoint.ts'
 

@@ -25,7 +25,7 @@ export interface Rejected {
 }
 
 /** A rejected message without all of what it holds. */
-export interface RejectedHead extends Omit<Rejected, 'message'> {
+export interface RejectedMessageSummary extends Omit<Rejected, 'message'> {
   readonly offset: bigint
   /** Of the value; null where the message has none. */
   readonly byteCount: number | null
@@ -34,8 +34,8 @@ export interface RejectedHead extends Omit<Rejected, 'message'> {
 }
 
 /** Newest first. `next` is the `after` of the next page, if there is one. */
-export interface RejectedPage {
-  readonly items: readonly RejectedHead[]
+export interface RejectedMessagePage {
+  readonly items: readonly RejectedMessageSummary[]
   readonly next: bigint | null
 }
 

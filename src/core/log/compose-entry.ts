@@ -1,6 +1,6 @@
 import type { Channel } from '../decision/channel.ts'
 import type { Decision } from '../decision/decide.ts'
-import type { Event } from '../event/event.ts'
+import type { Event } from '../event/parse-event.ts'
 import type { Contact } from '../party/contact.ts'
 import { render } from '../templates/render.ts'
 import type { Template, Templates, Variables } from '../templates/template.ts'

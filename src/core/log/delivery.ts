@@ -1,4 +1,4 @@
-import { storable } from '../text/text.ts'
+import { storable } from '../text/sanitize.ts'
 
 /** What became of handing a row to its sender; both null where the channel has no sender. */
 export interface Delivery {

@@ -1,6 +1,6 @@
-import { RuleTableError } from '../rules/faults.ts'
+import { RuleTableError } from '../rules/errors.ts'
 import { createRuleTable, type RuleTable } from '../rules/table.ts'
-import type { Archive, Recorded } from './verify.ts'
+import type { Archive, Recorded } from './verify-entry.ts'
 
 export interface ArchiveNeeds {
   /** By revision; all templates that were ever in force. */

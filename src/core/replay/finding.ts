@@ -1,4 +1,4 @@
-import { printable } from '../text/text.ts'
+import { printable } from '../text/sanitize.ts'
 
 /** One thing that is not as the decisions say. */
 export type Difference =

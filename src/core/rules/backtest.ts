@@ -1,6 +1,6 @@
 import type { Facts } from '../decision/facts.ts'
 import { describeResult, type RuleResult } from '../decision/rule-result.ts'
-import { printable } from '../text/text.ts'
+import { printable } from '../text/sanitize.ts'
 import type { DecisionGroup } from './decision-group.ts'
 import { decidedAlike } from './diff.ts'
 import { describeSituation, situationIndex } from './situations.ts'

@@ -1,6 +1,6 @@
 import { describeResult } from '../decision/rule-result.ts'
-import { describeClasses } from './classes.ts'
 import type { Change, RuleTableDiff } from './diff.ts'
+import { describeClasses } from './event-classes.ts'
 import { describeSituation } from './situations.ts'
 
 /** Changes that one sentence tells of: same results before and after, same event types. */

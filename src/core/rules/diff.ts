@@ -1,5 +1,5 @@
 import type { RuleResult } from '../decision/rule-result.ts'
-import { type EventClass, foldEventTypes } from './classes.ts'
+import { type EventClass, foldEventTypes } from './event-classes.ts'
 import type { Rule } from './rule.ts'
 import { SITUATIONS, type Situation } from './situations.ts'
 import type { RuleTable } from './table.ts'

@@ -1,6 +1,6 @@
 import { Engine, type RuleProperties } from 'json-rules-engine'
 import type { Facts } from '../decision/facts.ts'
-import { type EventTypeCell, matchesEventType } from './event-types.ts'
+import { type EventTypeCell, matchesEventType } from './event-type-cell.ts'
 import type { Rule } from './rule.ts'
 
 type Condition = { fact: string; path?: string; operator: string; value: unknown }

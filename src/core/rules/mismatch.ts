@@ -1,5 +1,5 @@
 import type { Facts } from '../decision/facts.ts'
-import { matchesEventType } from './event-types.ts'
+import { matchesEventType } from './event-type-cell.ts'
 import type { Column } from './rule.ts'
 import type { When } from './when.ts'
 

@@ -1,9 +1,9 @@
 import type { Facts } from '../decision/facts.ts'
 import type { RuleResult } from '../decision/rule-result.ts'
-import { findFaults } from './check.ts'
-import { type Answer, enumerate } from './enumerate.ts'
-import { RuleTableError } from './faults.ts'
-import { loadRuleTable } from './load.ts'
+import { type Answer, enumerate } from './enumerate-situations.ts'
+import { RuleTableError } from './errors.ts'
+import { findFaults } from './find-faults.ts'
+import { loadRuleTable } from './load-table.ts'
 import { type Rule, resultOf } from './rule.ts'
 import { describeSituation } from './situations.ts'
 

@@ -1,8 +1,8 @@
 import { CHANNELS, type Channel } from '../decision/channel.ts'
 import { PARTY_STATES, type PartyState } from '../decision/party-state.ts'
-import { oneOf, orAny, parseYesNo } from './cells.ts'
-import type { EventTypeCell } from './event-types.ts'
-import type { SheetRow } from './sheet.ts'
+import type { EventTypeCell } from './event-type-cell.ts'
+import { oneOf, orAny, parseYesNo } from './parse-cells.ts'
+import type { SheetRow } from './read-sheet.ts'
 
 /** The columns that say which situations a row is about, for people, in their usual order. */
 export const WHEN_COLUMNS = [

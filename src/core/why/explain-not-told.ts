@@ -1,5 +1,5 @@
 import type { ExplainedNotTold, NotTold } from '../log/not-told.ts'
-import type { RulesOfOld } from './rules.ts'
+import type { RulesByRevision } from './archived-rules.ts'
 
 /** The rule tables that decided entries. */
 export function revisionsOf(items: readonly NotTold[]): { readonly ruleTableRevision: string }[] {
@@ -7,7 +7,7 @@ export function revisionsOf(items: readonly NotTold[]): { readonly ruleTableRevi
 }
 
 /** Adds to entries what their rules say for people; `rulesOf` holds the rules of all their revisions. */
-export function explainNotTold(items: readonly NotTold[], rulesOf: RulesOfOld): ExplainedNotTold[] {
+export function explainNotTold(items: readonly NotTold[], rulesOf: RulesByRevision): ExplainedNotTold[] {
   return items.map((item) => {
     const rules = item.ruleTableRevision === null ? undefined : rulesOf.get(item.ruleTableRevision)
     const rule = typeof rules === 'object' ? rules.find(({ id }) => id === item.ruleId) : undefined

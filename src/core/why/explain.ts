@@ -4,11 +4,11 @@ import type { ExplainedLogEntry, RecordedLogEntry } from '../log/log-entry.ts'
 import { firstMismatch } from '../rules/mismatch.ts'
 import type { Rule } from '../rules/rule.ts'
 import { describeSituation } from '../rules/situations.ts'
-import { printable } from '../text/text.ts'
-import type { RulesOfOld } from './rules.ts'
+import { printable } from '../text/sanitize.ts'
+import type { RulesByRevision } from './archived-rules.ts'
 
 /** Says why a log entry is as it is, by the rules that were in force when each of its decisions was made. */
-export function explain(entry: RecordedLogEntry, rulesOf: RulesOfOld): ExplainedLogEntry {
+export function explain(entry: RecordedLogEntry, rulesOf: RulesByRevision): ExplainedLogEntry {
   return {
     ...entry,
     decisions: entry.decisions.map((decision) =>

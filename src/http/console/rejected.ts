@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { REJECTIONS } from '../../core/event/event.ts'
 import {
-  type RejectedHead,
-  type RejectedPage,
+  type RejectedMessagePage,
+  type RejectedMessageSummary,
   type ShownRejectedMessage,
   shownRejectedMessage,
 } from '../../core/event/rejected-message.ts'
+import { REJECTIONS } from '../../core/event/rejection.ts'
 import { problemBody } from '../problems/problem.ts'
 import { cursors } from '../request/cursor.ts'
 import { identifier, limit, time } from '../request/fields.ts'
@@ -20,7 +20,7 @@ export interface RejectedQuery {
 export type ListRejected = (
   query: RejectedQuery,
   page: { readonly limit: number; readonly after: bigint | null },
-) => Promise<RejectedPage>
+) => Promise<RejectedMessagePage>
 
 const cursor = cursors('rejected', shownRejectedMessage.shape.id)
 const codes = Object.keys(REJECTIONS)
@@ -58,7 +58,7 @@ export function rejectedRoute(app: App, listRejected: ListRejected): void {
   })
 }
 
-function itemOf({ id, offset, begin, redriven, ...rest }: RejectedHead): ShownRejectedMessage {
+function itemOf({ id, offset, begin, redriven, ...rest }: RejectedMessageSummary): ShownRejectedMessage {
   return {
     ...rest,
     id: String(id),

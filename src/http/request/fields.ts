@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { IDENTIFIER_LENGTH_MAX } from '../../core/event/event.ts'
+import { IDENTIFIER_LENGTH_MAX } from '../../core/event/parse-event.ts'
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: written so that other languages read it in the API document
 const WITHOUT_NUL = /^[^\u0000]*$/

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { CHANNELS, DEFAULT_CHANNEL } from '../../core/decision/channel.ts'
-import { IDENTIFIER_LENGTH_MAX, isPartyLocator } from '../../core/event/event.ts'
+import { IDENTIFIER_LENGTH_MAX, isPartyLocator } from '../../core/event/parse-event.ts'
 import {
   type PreferencesPage,
   type PreferencesPageRequest,

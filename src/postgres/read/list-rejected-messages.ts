@@ -3,8 +3,8 @@ import { z } from 'zod'
 import type {
   RedriveResult,
   Rejected,
-  RejectedHead,
-  RejectedPage,
+  RejectedMessagePage,
+  RejectedMessageSummary,
 } from '../../core/event/rejected-message.ts'
 
 /** What is asked for; null asks for all. */
@@ -23,7 +23,7 @@ export const base64 = z
   .string()
   .nullable()
   .transform((text) => (text === null ? null : Buffer.from(text, 'base64')))
-const aroundRow = z.object({
+const commonRow = z.object({
   id: z.bigint(),
   topic: z.string(),
   partition_id: z.number(),
@@ -39,28 +39,28 @@ const aroundRow = z.object({
   redrive_code: z.string().nullable(),
   redrive_error: z.string().nullable(),
 })
-type AroundRow = z.infer<typeof aroundRow>
+type CommonRow = z.infer<typeof commonRow>
 
-const rejectedRow = aroundRow
+const rejectedRow = commonRow
   .extend({ key: base64, value: base64, headers: z.record(z.string(), z.array(base64)) })
   .transform(
     (row): Rejected => ({
-      ...aroundOf(row),
+      ...commonOf(row),
       message: { offset: row.offset, key: row.key, value: row.value, headers: row.headers },
     }),
   )
 
-const headRow = aroundRow.extend({ byte_count: z.number().nullable(), begin: base64 }).transform(
-  (row): RejectedHead => ({
-    ...aroundOf(row),
+const headRow = commonRow.extend({ byte_count: z.number().nullable(), begin: base64 }).transform(
+  (row): RejectedMessageSummary => ({
+    ...commonOf(row),
     offset: row.offset,
     byteCount: row.byte_count,
     begin: row.begin,
   }),
 )
 
-/** What both have: all around the message. */
-function aroundOf(row: AroundRow): Omit<Rejected, 'message'> {
+/** What both have: everything but the message. */
+function commonOf(row: CommonRow): Omit<Rejected, 'message'> {
   return {
     id: row.id,
     topic: row.topic,
@@ -76,7 +76,7 @@ function aroundOf(row: AroundRow): Omit<Rejected, 'message'> {
   }
 }
 
-function resultOf(row: AroundRow): RedriveResult {
+function resultOf(row: CommonRow): RedriveResult {
   if (row.result === 'logged' && row.locator !== null) return { result: 'logged', locator: row.locator }
   if (row.result !== 'rejected') return { result: 'duplicate' }
   return { result: 'rejected', code: row.redrive_code ?? '', error: row.redrive_error ?? '' }
@@ -90,7 +90,7 @@ export function readRejected(
   countMax: number,
 ): Promise<readonly Rejected[]> {
   return pool.any(sql.type(rejectedRow)`
-    SELECT ${AROUND}, encode(key, 'base64') AS key, encode(value, 'base64') AS value, headers
+    SELECT ${COMMON_COLUMNS}, encode(key, 'base64') AS key, encode(value, 'base64') AS value, headers
     FROM ${WITH_LAST_REDRIVE}
     WHERE rejected_message.id > ${after} AND ${conditions(filter)}
     ORDER BY rejected_message.id
@@ -105,10 +105,10 @@ export async function listRejected(
   pool: DatabasePool,
   filter: RejectedFilter,
   { limit, after }: { readonly limit: number; readonly after: bigint | null },
-): Promise<RejectedPage> {
+): Promise<RejectedMessagePage> {
   const rows = await pool.any(sql.type(headRow)`
     SELECT
-      ${AROUND}, octet_length(value) AS byte_count, encode(substring(value FOR ${BEGIN_BYTES}), 'base64') AS begin
+      ${COMMON_COLUMNS}, octet_length(value) AS byte_count, encode(substring(value FOR ${BEGIN_BYTES}), 'base64') AS begin
     FROM ${WITH_LAST_REDRIVE}
     WHERE ${conditions(filter)} ${after === null ? sql.fragment`` : sql.fragment`AND rejected_message.id < ${after}`}
     ORDER BY rejected_message.id DESC
@@ -117,7 +117,7 @@ export async function listRejected(
   return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
 }
 
-const AROUND = sql.fragment`
+const COMMON_COLUMNS = sql.fragment`
   rejected_message.id, topic, partition_id, "offset", rejected_message.code, rejected_message.error, rejected_at,
   erased_at, redriven_at, redriven_by, result, locator, last.code AS redrive_code, last.error AS redrive_error`
 const WITH_LAST_REDRIVE = sql.fragment`

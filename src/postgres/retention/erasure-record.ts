@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { storable } from '../../core/text/text.ts'
+import { storable } from '../../core/text/sanitize.ts'
 
 /** Any fixed number: what erases rows and what puts rows back take turns, so that no text comes back. */
 const ERASURE_LOCK = 4_006_004

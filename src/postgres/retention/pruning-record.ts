@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { storable } from '../../core/text/text.ts'
+import { storable } from '../../core/text/sanitize.ts'
 
 /** Records that a pruning begins, and by whom it was asked for. Returns its id. */
 export function beginPruning(pool: DatabasePool, before: string, by: string): Promise<bigint> {

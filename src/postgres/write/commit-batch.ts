@@ -1,6 +1,6 @@
 import type { CommonQueryMethods, DatabasePool, DatabaseTransactionConnection } from 'slonik'
 import type { CommitResult, DecidedBatch } from '../../core/batch/batch.ts'
-import { REJECTIONS } from '../../core/event/event.ts'
+import { REJECTIONS } from '../../core/event/rejection.ts'
 import type { Entry } from '../../core/log/compose-entry.ts'
 import type { Delivery } from '../../core/log/delivery.ts'
 import { databaseMessage, refusesData } from '../connection/errors.ts'

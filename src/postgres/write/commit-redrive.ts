@@ -1,7 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import type { DecidedBatch } from '../../core/batch/batch.ts'
 import type { RedriveResult } from '../../core/event/rejected-message.ts'
-import { storable } from '../../core/text/text.ts'
+import { storable } from '../../core/text/sanitize.ts'
 import { commitAccepted, type Deliver, writeRows } from './commit-batch.ts'
 
 /**

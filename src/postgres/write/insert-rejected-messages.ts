@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { type CommonQueryMethods, sql } from 'slonik'
 import type { RejectedMessage } from '../../core/batch/batch.ts'
-import { VALUE_BYTES_MAX } from '../../core/event/event.ts'
 import type { Message } from '../../core/event/message.ts'
-import { storable } from '../../core/text/text.ts'
+import { VALUE_BYTES_MAX } from '../../core/event/parse-event.ts'
+import { storable } from '../../core/text/sanitize.ts'
 import { columnOf } from '../sql/columns.ts'
 
 /** Of a value too large to be kept whole, so much is kept. */

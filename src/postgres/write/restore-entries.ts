@@ -2,27 +2,27 @@ import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { LogRow } from '../../core/log/log-entry.ts'
 import type { Blocked, Restored } from '../../core/replay/finding.ts'
-import type { Recorded } from '../../core/replay/verify.ts'
+import type { Recorded } from '../../core/replay/verify-entry.ts'
 import { listRecordedEntries } from '../read/list-recorded-entries.ts'
 import { lockErasure } from '../retention/erasure-record.ts'
 import { columnOf } from '../sql/columns.ts'
 
 /**
  * Puts log rows back as their decisions make them, in one transaction. What is recorded under the locators is read
- * again under the rows' locks, since a retry may have changed it: `mended` says what is to be stored, null where
+ * again under the rows' locks, since a retry may have changed it: `repair` says what is to be stored, null where
  * nothing is wrong any more. Never touches a decision.
  */
 export function restoreEntries(
   pool: DatabasePool,
   locators: readonly string[],
-  mended: (recorded: Recorded) => LogRow | null,
+  repair: (recorded: Recorded) => LogRow | null,
 ): Promise<Restored> {
   return pool.transaction(async (tx) => {
     await lockErasure(tx)
     const these = sql.fragment`locator = ANY(${sql.array(locators, 'text')})`
     await tx.query(sql.unsafe`
       SELECT FROM notifications.notification_log WHERE ${these} ORDER BY locator FOR UPDATE`)
-    const rows = (await listRecordedEntries(tx, these)).map(mended).filter((row) => row !== null)
+    const rows = (await listRecordedEntries(tx, these)).map(repair).filter((row) => row !== null)
     const { free, blocked } = partByHolder(rows, await readHolders(tx, rows))
     await replace(tx, free)
     return { locators: free.map(({ locator }) => locator), blocked }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
-import { loadEnvelopeMap } from '../../../src/core/event/envelope.ts'
-import { parseEvent, VALUE_BYTES_MAX } from '../../../src/core/event/event.ts'
+import { loadEnvelopeMap } from '../../../src/core/event/envelope-map.ts'
+import { parseEvent, VALUE_BYTES_MAX } from '../../../src/core/event/parse-event.ts'
 import { MALFORMED } from './malformed.ts'
 
 const envelopeMap = loadEnvelopeMap(

@@ -1,4 +1,4 @@
-import type { RejectionCode } from '../../../src/core/event/event.ts'
+import type { RejectionCode } from '../../../src/core/event/rejection.ts'
 
 export interface Malformed {
   readonly title: string

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Facts } from '../../../src/core/decision/facts.ts'
-import { loadRuleTable } from '../../../src/core/rules/load.ts'
+import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { firstMismatch } from '../../../src/core/rules/mismatch.ts'
 import type { Rule } from '../../../src/core/rules/rule.ts'
 import { SITUATIONS } from '../../../src/core/rules/situations.ts'

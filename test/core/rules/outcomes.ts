@@ -1,6 +1,6 @@
 import { describeResult } from '../../../src/core/decision/rule-result.ts'
-import type { EventClass } from '../../../src/core/rules/classes.ts'
-import { type Answer, enumerate } from '../../../src/core/rules/enumerate.ts'
+import { type Answer, enumerate } from '../../../src/core/rules/enumerate-situations.ts'
+import type { EventClass } from '../../../src/core/rules/event-classes.ts'
 import { resultOf } from '../../../src/core/rules/rule.ts'
 import { describeSituation } from '../../../src/core/rules/situations.ts'
 import { tableOf } from './default-table.ts'

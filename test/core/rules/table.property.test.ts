@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { RuleTableError } from '../../../src/core/rules/faults.ts'
+import { RuleTableError } from '../../../src/core/rules/errors.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
 import { ALL_CASES, applying, csvOf, interpret, isSafe, type Row, tables } from './random-tables.ts'
 

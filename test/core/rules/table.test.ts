@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Facts } from '../../../src/core/decision/facts.ts'
-import { RuleTableError } from '../../../src/core/rules/faults.ts'
+import { RuleTableError } from '../../../src/core/rules/errors.ts'
 import { above, DEFAULT_ROWS, tableOf } from './default-table.ts'
 
 async function faultsOf(...rows: string[]): Promise<readonly string[]> {

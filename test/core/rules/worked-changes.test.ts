@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Facts } from '../../../src/core/decision/facts.ts'
+import { checkRuleFiles } from '../../../src/core/rules/check-files.ts'
 import { diffRuleTables } from '../../../src/core/rules/diff.ts'
 import { describeDiff } from '../../../src/core/rules/diff-text.ts'
-import { reviewRules } from '../../../src/core/rules/review.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
 
 const EVENT_TYPES = ['invoice.paid', 'claim.rejected']
@@ -52,7 +52,7 @@ for (const [index, { file, title, says }] of changes.entries()) {
     t.not(rows.length, 0)
     for (const row of rows) t.ok(after.includes(row), row)
 
-    const { table, promises } = await reviewRules(read(file), read(`${file}.promises`), EVENT_TYPES)
+    const { table, promises } = await checkRuleFiles(read(file), read(`${file}.promises`), EVENT_TYPES)
     t.strictSame([...table.faults, ...table.warnings, ...promises.faults, ...promises.warnings], [])
 
     const diff = diffRuleTables(before, await tableOf(file))
@@ -79,7 +79,7 @@ t.test('a critical type ignores the opt-out, and breaks the promise of it in the
   const { decide } = await tableOf('critical-type')
   t.equal(decide(decision({ optedOut: true })).outcome, 'SEND')
   t.equal(decide(decision({ optedOut: true, eventType: 'invoice.paid' })).outcome, 'SKIP')
-  const { promises } = await reviewRules(read('critical-type'), read('before.promises'), EVENT_TYPES)
+  const { promises } = await checkRuleFiles(read('critical-type'), read('before.promises'), EVENT_TYPES)
   t.equal(promises.faults.length, 1)
   t.match(
     promises.faults[0],

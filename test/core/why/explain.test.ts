@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { RecordedDecision } from '../../../src/core/decision/recorded-decision.ts'
 import type { RecordedLogEntry } from '../../../src/core/log/log-entry.ts'
+import { createRuleCache } from '../../../src/core/why/archived-rules.ts'
 import { describeEntry, explain } from '../../../src/core/why/explain.ts'
-import { rememberRules } from '../../../src/core/why/rules.ts'
 import { ENTRY } from '../../http/fixture.ts'
 import { above, DEFAULT_ROWS, HEADINGS } from '../rules/default-table.ts'
 
@@ -16,7 +16,7 @@ const SOURCES = new Map([
   ['today', TABLE_OF_TODAY],
   ['odd', 'not a table'],
 ])
-const rulesOf = rememberRules(async (revision) => SOURCES.get(revision) ?? null)
+const rulesOf = createRuleCache(async (revision) => SOURCES.get(revision) ?? null)
 
 const FACTS = {
   eventType: 'claim.paid',
@@ -130,7 +130,7 @@ t.test('what cannot be told is said', async (t) => {
 
 t.test('a rule table is read once, and the first ones are forgotten where there are very many', async (t) => {
   const read: string[] = []
-  const remember = rememberRules(async (revision) => {
+  const remember = createRuleCache(async (revision) => {
     read.push(revision)
     return TABLE_OF_OLD
   })

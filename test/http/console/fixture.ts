@@ -1,7 +1,7 @@
 import { COUNT_WINDOWS } from '../../../src/core/log/count-windows.ts'
 import type { ExplainedNotTold } from '../../../src/core/log/not-told.ts'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
-import { loadRuleTable } from '../../../src/core/rules/load.ts'
+import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import type { ConsoleData } from '../../../src/http/console/data.ts'
 import { buildManagement, type ManagementDependencies } from '../../../src/http/management.ts'
 import { createLog } from '../../../src/telemetry/log.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { isPartyLocator } from '../../../src/core/event/event.ts'
+import { isPartyLocator } from '../../../src/core/event/parse-event.ts'
 import { documentedApp } from '../documented.ts'
 import { dependencies, OUTAGE } from '../fixture.ts'
 

@@ -43,8 +43,8 @@ async function verify(rebuild = false) {
       readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
       sha256,
     }),
-    restore: rebuild ? (locators, mended) => restoreEntries(pool, locators, mended) : null,
-    say: async (finding) => void findings.push(finding),
+    restore: rebuild ? (locators, repair) => restoreEntries(pool, locators, repair) : null,
+    report: async (finding) => void findings.push(finding),
     onProgress: () => {},
   })
   return findings

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { VALUE_BYTES_MAX } from '../../../src/core/event/event.ts'
+import { VALUE_BYTES_MAX } from '../../../src/core/event/parse-event.ts'
 import type { Entry } from '../../../src/core/log/compose-entry.ts'
 import type { Delivery } from '../../../src/core/log/delivery.ts'
 import { loadCheckpoint, resetCheckpoint } from '../../../src/postgres/write/checkpoints.ts'

@@ -1,7 +1,7 @@
 import type { Facts } from '../decision/facts.ts'
-import { type EventClass, foldEventTypes } from './classes.ts'
 import { compileRules } from './engine.ts'
-import { matchesEventType } from './event-types.ts'
+import { type EventClass, foldEventTypes } from './event-classes.ts'
+import { matchesEventType } from './event-type-cell.ts'
 import type { Rule } from './rule.ts'
 import { SITUATIONS, type Situation, situationIndex } from './situations.ts'
 

@@ -1,9 +1,9 @@
-import { RuleTableError } from '../rules/faults.ts'
-import { loadRuleTable } from '../rules/load.ts'
+import { RuleTableError } from '../rules/errors.ts'
+import { loadRuleTable } from '../rules/load-table.ts'
 import type { Rule } from '../rules/rule.ts'
 
 /** The rules of each revision that decisions were made by, or why they cannot be told. */
-export type RulesOfOld = ReadonlyMap<string, readonly Rule[] | string>
+export type RulesByRevision = ReadonlyMap<string, readonly Rule[] | string>
 
 /** Some hundred kilobytes of rules at most; a few revisions made nearly all decisions that anyone asks about. */
 const REVISION_COUNT_MAX = 16
@@ -12,7 +12,7 @@ const REVISION_COUNT_MAX = 16
  * Reads the rules of the past by revision, and remembers those that were read first: what stands under a hash never
  * changes. `readSource` returns a rule table from the archive, null where there is none.
  */
-export function rememberRules(readSource: (revision: string) => Promise<string | null>) {
+export function createRuleCache(readSource: (revision: string) => Promise<string | null>) {
   const known = new Map<string, readonly Rule[] | string>()
 
   async function rulesOf(revision: string): Promise<readonly Rule[] | string> {
@@ -27,7 +27,7 @@ export function rememberRules(readSource: (revision: string) => Promise<string |
     return rules
   }
 
-  return async (decisions: readonly { ruleTableRevision: string }[]): Promise<RulesOfOld> => {
+  return async (decisions: readonly { ruleTableRevision: string }[]): Promise<RulesByRevision> => {
     const rules = new Map<string, readonly Rule[] | string>()
     for (const { ruleTableRevision } of decisions) {
       if (!rules.has(ruleTableRevision)) rules.set(ruleTableRevision, await rulesOf(ruleTableRevision))

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { loadRuleTable } from '../../../src/core/rules/load.ts'
-import { findUnknownEventTypes } from '../../../src/core/rules/warnings.ts'
+import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
+import { findUnknownEventTypes } from '../../../src/core/rules/unknown-event-types.ts'
 import { EVENT_TYPES } from '../../../src/core/templates/event-types.ts'
 import { HEADINGS } from './default-table.ts'
 

@@ -1,6 +1,7 @@
-import { storable } from '../text/text.ts'
-import type { EnvelopeMap } from './envelope.ts'
+import { storable } from '../text/sanitize.ts'
+import type { EnvelopeMap } from './envelope-map.ts'
 import type { Message } from './message.ts'
+import { REJECTIONS, type Rejection, type RejectionCode } from './rejection.ts'
 import { traceParentOf } from './trace-parent.ts'
 
 /** Longest `eventId`, `eventType` and party locator, in UTF-16 code units: well within a B-tree key. */
@@ -21,25 +22,6 @@ export interface Event {
   readonly reason: string | null
   /** From the `traceparent` header: 32 hexadecimal digits. */
   readonly traceId: string | null
-}
-
-/** Why a message is no event. The code is also the metric label. */
-export const REJECTIONS = {
-  empty: 'the message has no value',
-  'too-large': 'the value has',
-  'not-utf8': 'the value is not valid UTF-8',
-  'not-json': 'the value is not valid JSON',
-  'not-object': 'the value is JSON, but not an object',
-  'event-id': 'eventId',
-  'event-type': 'eventType',
-  'refused-by-database': 'the database refuses the row',
-} as const
-export type RejectionCode = keyof typeof REJECTIONS
-
-export interface Rejection {
-  readonly code: RejectionCode
-  /** For people; may quote nothing of the message but the kind of what was found. */
-  readonly error: string
 }
 
 export type Parsed =

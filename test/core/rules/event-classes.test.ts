@@ -1,6 +1,6 @@
 import t from 'tap'
-import { foldEventTypes } from '../../../src/core/rules/classes.ts'
-import { matchesEventType, parseEventTypeCell } from '../../../src/core/rules/event-types.ts'
+import { foldEventTypes } from '../../../src/core/rules/event-classes.ts'
+import { matchesEventType, parseEventTypeCell } from '../../../src/core/rules/event-type-cell.ts'
 
 function fold(cells: string[], knownEventTypes: string[] = []) {
   return foldEventTypes(cells.map(parseEventTypeCell), knownEventTypes)

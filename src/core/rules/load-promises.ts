@@ -1,10 +1,10 @@
 import { CHANNELS, type Channel } from '../decision/channel.ts'
 import { OUTCOMES } from '../decision/outcome.ts'
-import { oneOf, orAny, parsePromiseName, parseReason } from './cells.ts'
-import { type EventTypeCell, otherThan, parseEventTypeCell } from './event-types.ts'
-import { PromisesError } from './faults.ts'
+import { PromisesError } from './errors.ts'
+import { type EventTypeCell, otherThan, parseEventTypeCell } from './event-type-cell.ts'
+import { oneOf, orAny, parsePromiseName, parseReason } from './parse-cells.ts'
+import { readSheet, type SheetRow } from './read-sheet.ts'
 import type { Rule } from './rule.ts'
-import { readSheet, type SheetRow } from './sheet.ts'
 import { readWhen, WHEN_COLUMNS, type When } from './when.ts'
 
 const COLUMNS = ['promise', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason'] as const

@@ -1,10 +1,10 @@
 import { CHANNELS } from '../decision/channel.ts'
 import { OUTCOMES } from '../decision/outcome.ts'
-import { oneOf, orAny, parseBecause, parseReason, parseRuleId } from './cells.ts'
-import { parseEventTypeCell } from './event-types.ts'
-import { RuleTableError } from './faults.ts'
+import { RuleTableError } from './errors.ts'
+import { parseEventTypeCell } from './event-type-cell.ts'
+import { oneOf, orAny, parseBecause, parseReason, parseRuleId } from './parse-cells.ts'
+import { readSheet, type SheetRow } from './read-sheet.ts'
 import { COLUMNS, type Column, type Rule } from './rule.ts'
-import { readSheet, type SheetRow } from './sheet.ts'
 import { readWhen } from './when.ts'
 
 /**

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { PromisesError } from '../../../src/core/rules/faults.ts'
-import { loadPromises } from '../../../src/core/rules/promises.ts'
+import { PromisesError } from '../../../src/core/rules/errors.ts'
+import { loadPromises } from '../../../src/core/rules/load-promises.ts'
 
 const HEADINGS =
   'promise,event type,party,opted out,preferred channel,email on file,phone on file,outcome,send by,reason'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { RuleTableError } from '../../../src/core/rules/faults.ts'
-import { loadRuleTable } from '../../../src/core/rules/load.ts'
+import { RuleTableError } from '../../../src/core/rules/errors.ts'
+import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import type { Rule } from '../../../src/core/rules/rule.ts'
 
 const HEADINGS =

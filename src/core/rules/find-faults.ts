@@ -1,6 +1,6 @@
 import type { Facts } from '../decision/facts.ts'
-import { describeClasses, type EventClass } from './classes.ts'
-import type { Answer, Enumeration } from './enumerate.ts'
+import type { Answer, Enumeration } from './enumerate-situations.ts'
+import { describeClasses, type EventClass } from './event-classes.ts'
 import { firstMismatch } from './mismatch.ts'
 import type { Rule } from './rule.ts'
 import { describeSituation, type Situation } from './situations.ts'

@@ -1,5 +1,5 @@
 import { didYouMean, nearest } from '../text/nearest.ts'
-import { CellFault } from './faults.ts'
+import { CellFault } from './errors.ts'
 
 /** An "event type" cell: a list of names and `claim.*` wildcards, or (`negated`) all but these. */
 export interface EventTypeCell {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { percentage } from '../../../src/core/rules/keep-promises.ts'
+import { percentage } from '../../../src/core/rules/check-promises.ts'
 
 t.test('coverage is never rounded up', async (t) => {
   t.equal(percentage(37, 37), '100 %')

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
-import { loadEnvelopeMap } from '../../../src/core/event/envelope.ts'
-import { isUnreadable, mentionOf } from '../../../src/core/log/erasure.ts'
+import { loadEnvelopeMap } from '../../../src/core/event/envelope-map.ts'
+import { findMention, isUnreadable } from '../../../src/core/event/party-mention.ts'
 
 const envelopeMap = loadEnvelopeMap(
   await readFile(new URL('../../../rules/envelope.json', import.meta.url), 'utf8'),
 )
 const mention = (value: Buffer | string | null, key: string | null = null, party = 'party-1') =>
-  mentionOf(
+  findMention(
     { key: key === null ? null : Buffer.from(key), value: value === null ? null : Buffer.from(value) },
     party,
     envelopeMap,

@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync'
 import { didYouMean, nearest } from '../text/nearest.ts'
-import { CellFault } from './faults.ts'
+import { CellFault } from './errors.ts'
 
 /** What spreadsheets put between cells, depending on their language. The first is what we ship. */
 const SEPARATORS = [',', ';', '\t']

@@ -1,15 +1,15 @@
-import { findFaults } from './check.ts'
-import { type Enumeration, enumerate } from './enumerate.ts'
-import { PromisesError, RuleTableError } from './faults.ts'
-import { keepPromises, type PromiseReport, percentage } from './keep-promises.ts'
-import { loadRuleTable } from './load.ts'
-import { loadPromises, type RulePromise } from './promises.ts'
+import { checkPromises, type PromiseReport, percentage } from './check-promises.ts'
+import { type Enumeration, enumerate } from './enumerate-situations.ts'
+import { PromisesError, RuleTableError } from './errors.ts'
+import { findFaults } from './find-faults.ts'
+import { loadPromises, type RulePromise } from './load-promises.ts'
+import { loadRuleTable } from './load-table.ts'
 import type { Rule } from './rule.ts'
 import { SITUATIONS } from './situations.ts'
-import { findUnknownEventTypes } from './warnings.ts'
+import { findUnknownEventTypes } from './unknown-event-types.ts'
 
 /** All that there is to say of one file. `summary` is null where its faults leave nothing to sum up. */
-export interface FileReview {
+export interface FileReport {
   readonly faults: readonly string[]
   readonly warnings: readonly string[]
   readonly summary: string | null
@@ -19,11 +19,11 @@ export interface FileReview {
  * Reviews a rule table and its promises in one go: the faults of either file do not hide those of the other. Promises
  * are held against the rules as soon as both can be read, even where the rules leave gaps.
  */
-export async function reviewRules(
+export async function checkRuleFiles(
   tableText: string,
   promisesText: string,
   knownEventTypes: readonly string[],
-): Promise<{ readonly table: FileReview; readonly promises: FileReview }> {
+): Promise<{ readonly table: FileReport; readonly promises: FileReport }> {
   const { value: rules, faults: ruleFaults } = attempt(() => loadRuleTable(tableText).rules)
   const { value: promises, faults: promiseFaults } = attempt(() => loadPromises(promisesText, rules ?? []))
   if (rules === null) {
@@ -31,12 +31,12 @@ export async function reviewRules(
   }
   const enumeration = await enumerate(rules, knownEventTypes)
   return {
-    table: reviewTable(enumeration, knownEventTypes),
-    promises: promises === null ? faulty(promiseFaults) : reviewPromises(promises, enumeration),
+    table: reportTable(enumeration, knownEventTypes),
+    promises: promises === null ? faulty(promiseFaults) : reportPromises(promises, enumeration),
   }
 }
 
-function reviewTable(enumeration: Enumeration, knownEventTypes: readonly string[]): FileReview {
+function reportTable(enumeration: Enumeration, knownEventTypes: readonly string[]): FileReport {
   const { rules, classes } = enumeration
   const eventTypes =
     classes.length === 1 ? 'any event type' : `each of ${classes.length} classes of event types`
@@ -47,15 +47,15 @@ function reviewTable(enumeration: Enumeration, knownEventTypes: readonly string[
   }
 }
 
-function reviewPromises(
+function reportPromises(
   promises: readonly RulePromise[],
   { rules, answers, positionOf }: Enumeration,
-): FileReview {
+): FileReport {
   const ruleFor = (facts: Parameters<typeof positionOf>[0]) => answers[positionOf(facts)]?.rule ?? null
-  const report = keepPromises(promises, rules, ruleFor)
+  const report = checkPromises(promises, rules, ruleFor)
   return {
     faults: report.faults,
-    warnings: report.untouched.map(
+    warnings: report.uncoveredRules.map(
       ({ id, row }) =>
         `no promise touches rule "${id}" (row ${row} of the rule table): add one that says what it is for`,
     ),
@@ -66,14 +66,14 @@ function reviewPromises(
 function summarise(
   promises: readonly RulePromise[],
   rules: readonly Rule[],
-  { untouched, coveredCount, situationCount }: PromiseReport,
+  { uncoveredRules, coveredCount, situationCount }: PromiseReport,
 ): string {
   const count = promises.length === 1 ? '1 promise' : `${promises.length} promises`
   const situations = `${coveredCount} of ${situationCount} situations (${percentage(coveredCount, situationCount)})`
-  return `covered by ${count}: ${situations}, ${rules.length - untouched.length} of ${rules.length} rules`
+  return `covered by ${count}: ${situations}, ${rules.length - uncoveredRules.length} of ${rules.length} rules`
 }
 
-function faulty(faults: readonly string[]): FileReview {
+function faulty(faults: readonly string[]): FileReport {
   return { faults, warnings: [], summary: null }
 }
 

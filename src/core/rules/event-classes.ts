@@ -1,4 +1,4 @@
-import { type EventTypeCell, matchesEventType } from './event-types.ts'
+import { type EventTypeCell, matchesEventType } from './event-type-cell.ts'
 
 /** All event types that stand in no cell, not even under a wildcard. */
 const UNNAMED = 'any other event type'

@@ -2,7 +2,7 @@ import { INVALID_PARTY } from '../decision/decide.ts'
 import { describeResult, type RuleResult } from '../decision/rule-result.ts'
 import type { LogRow } from '../log/log-entry.ts'
 import type { Difference } from './finding.ts'
-import { type Decisions, type Rebuilt, type ReplayedDecision, rebuild } from './rebuild.ts'
+import { type Decisions, type Rebuilt, type ReplayedDecision, rebuild } from './rebuild-entry.ts'
 
 /** A locator with what there is of it: a log row, decisions, or both. */
 export interface Recorded {
@@ -25,8 +25,8 @@ interface Decider {
 
 export interface Verified {
   readonly differences: readonly Difference[]
-  /** What cannot be told, and why: texts that are the same for all that has the same cause. */
-  readonly untold: readonly string[]
+  /** What could not be verified, and why: the same text for every entry with the same cause. */
+  readonly unverifiable: readonly string[]
 }
 
 /** The columns of the log by their names here. */
@@ -51,33 +51,33 @@ const FIELDS = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
  * table of its time makes of the recorded facts.
  */
 export function verify({ locator, row, decisions }: Recorded, archive: Archive): Verified {
-  if (!areSome(decisions)) {
+  if (!hasDecisions(decisions)) {
     const differences: Difference[] =
       row === null ? [] : [{ kind: 'unexplained', locator, eventId: row.eventId }]
-    return { differences, untold: [] }
+    return { differences, unverifiable: [] }
   }
   const rebuilt = rebuild(locator, decisions, archive.templateOf)
   const differences = compare(locator, row, rebuilt)
-  const untold = rebuilt.textFault === null ? [] : [rebuilt.textFault]
+  const unverifiable = rebuilt.textFault === null ? [] : [rebuilt.textFault]
   for (const decision of decisions) {
     const table = archive.tableOf(decision.ruleTableRevision)
-    if (typeof table === 'string') untold.push(table)
-    else differences.push(...remake(locator, decision, table))
+    if (typeof table === 'string') unverifiable.push(table)
+    else differences.push(...checkDecision(locator, decision, table))
   }
-  return { differences, untold }
+  return { differences, unverifiable }
 }
 
 /** The row to be stored in place of the one that is there, or of none: null where nothing is wrong or can be done. */
-export function mended(
+export function repairedRow(
   { locator, row, decisions }: Recorded,
   { templateOf }: Pick<Archive, 'templateOf'>,
 ): LogRow | null {
-  if (!areSome(decisions)) return null
+  if (!hasDecisions(decisions)) return null
   const rebuilt = rebuild(locator, decisions, templateOf)
   return rebuilt.textFault === null && compare(locator, row, rebuilt).length > 0 ? rebuilt.row : null
 }
 
-function areSome(decisions: readonly ReplayedDecision[]): decisions is Decisions {
+function hasDecisions(decisions: readonly ReplayedDecision[]): decisions is Decisions {
   return decisions.length > 0
 }
 
@@ -91,7 +91,7 @@ function compare(locator: string, stored: LogRow | null, { row, textFault }: Reb
 }
 
 /** How a decision differs from what the table of its time says of its facts. */
-function remake(locator: string, decision: ReplayedDecision, table: Decider): Difference[] {
+function checkDecision(locator: string, decision: ReplayedDecision, table: Decider): Difference[] {
   const result = table.decide(decision.facts)
   if (result !== undefined && isSame(decision, result)) return []
   const right = result === undefined ? 'knows no such facts' : `says ${words(result)}`

@@ -1,9 +1,9 @@
 import type { Facts } from '../decision/facts.ts'
 import { describeResult, type RuleResult } from '../decision/rule-result.ts'
-import { byWords } from './check.ts'
-import { foldEventTypes } from './classes.ts'
+import { foldEventTypes } from './event-classes.ts'
+import { byWords } from './find-faults.ts'
+import type { RulePromise } from './load-promises.ts'
 import { firstMismatch } from './mismatch.ts'
-import type { RulePromise } from './promises.ts'
 import { type Rule, resultOf } from './rule.ts'
 import { describeSituation, SITUATIONS, type Situation } from './situations.ts'
 
@@ -11,7 +11,7 @@ export interface PromiseReport {
   /** Promises that are broken, with every situation they are broken in, and those that cover no situation at all. */
   readonly faults: readonly string[]
   /** Rules that decide nothing that a promise covers. */
-  readonly untouched: readonly Rule[]
+  readonly uncoveredRules: readonly Rule[]
   /** Situations, counted once for each class of event types that rules and promises together distinguish. */
   readonly situationCount: number
   readonly coveredCount: number
@@ -21,7 +21,7 @@ export interface PromiseReport {
  * Holds rules to promises. `ruleFor` names the rule that decides, null where none does: such a situation breaks no
  * promise, for it is a fault of its own.
  */
-export function keepPromises(
+export function checkPromises(
   promises: readonly RulePromise[],
   rules: readonly Rule[],
   ruleFor: (facts: Facts) => Rule | null,
@@ -41,7 +41,7 @@ export function keepPromises(
     const name = `row ${promise.row}: "${promise.name}"`
     if (own.length === 0) return [`${name} covers no situation: such a party cannot be`]
     const broken = own.flatMap(({ eventClass, situation, rule }) => {
-      const words = rule === null ? null : breach(promise, rule, situation)
+      const words = rule === null ? null : violationOf(promise, rule, situation)
       return words === null ? [] : [{ words, eventClass }]
     })
     const lines = byWords(broken, classes).map((line) => `\n  ${line}`)
@@ -49,17 +49,17 @@ export function keepPromises(
       ? []
       : [`${name} promises ${describeExpected(promise)}, but it is${lines.join('')}`]
   })
-  const touched = new Set([...covered].map(({ rule }) => rule))
+  const coveredRules = new Set([...covered].map(({ rule }) => rule))
   return {
     faults,
-    untouched: rules.filter((rule) => !touched.has(rule)),
+    uncoveredRules: rules.filter((rule) => !coveredRules.has(rule)),
     situationCount: cases.length,
     coveredCount: covered.size,
   }
 }
 
 /** What a rule makes of a situation where that is not as promised, in words; else null. */
-function breach(promise: RulePromise, rule: Rule, situation: Situation): string | null {
+function violationOf(promise: RulePromise, rule: Rule, situation: Situation): string | null {
   const result = resultOf(rule, situation)
   if (isKept(promise, result)) return null
   return `${describeResult(result)} by rule "${rule.id}" (row ${rule.row}): ${describeSituation(situation)}`

@@ -1,18 +1,8 @@
-import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
 import { UsageError } from './usage-error.ts'
 
-/** Who is recorded to have run a command, unless told otherwise: in a container the account often has no name. */
-export function accountName(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return `uid ${process.getuid?.()}`
-  }
-}
-
 /** Asks whoever runs a command on a terminal. Throws UsageError where nobody can be asked. */
-export async function agreed(question: string): Promise<boolean> {
+export async function confirm(question: string): Promise<boolean> {
   if (!process.stdin.isTTY) throw new UsageError('say --yes where nobody can be asked')
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   const answer = await terminal.question(`${question} [y/N] `)

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { loadEnvelopeMap } from '../../../src/core/event/envelope.ts'
-import { parseEvent } from '../../../src/core/event/event.ts'
+import { loadEnvelopeMap } from '../../../src/core/event/envelope-map.ts'
+import { parseEvent } from '../../../src/core/event/parse-event.ts'
 
 const map = loadEnvelopeMap(
   JSON.stringify({ partyLocator: '/partyLocator', locator: '/payload/locator', reason: '/payload/reason' }),

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { loadRuleTable } from '../../../src/core/rules/load.ts'
+import { checkRuleFiles } from '../../../src/core/rules/check-files.ts'
+import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { firstMismatch } from '../../../src/core/rules/mismatch.ts'
-import { reviewRules } from '../../../src/core/rules/review.ts'
 import { resultOf } from '../../../src/core/rules/rule.ts'
 import { describeSituation, SITUATIONS } from '../../../src/core/rules/situations.ts'
 import { EVENT_TYPES } from '../../../src/core/templates/event-types.ts'
@@ -13,7 +13,7 @@ const [PROMISE_HEADINGS] = PROMISES.split('\n')
 
 function review(rows: readonly string[], promises: readonly string[] | null = null) {
   const promisesText = promises === null ? PROMISES : [PROMISE_HEADINGS, ...promises].join('\n')
-  return reviewRules([HEADINGS, ...rows].join('\n'), promisesText, EVENT_TYPES)
+  return checkRuleFiles([HEADINGS, ...rows].join('\n'), promisesText, EVENT_TYPES)
 }
 
 t.test('the shipped table keeps the shipped promises, which cover and touch everything', async (t) => {

@@ -1,5 +1,5 @@
 import { didYouMean, nearest } from '../text/nearest.ts'
-import { CellFault } from './faults.ts'
+import { CellFault } from './errors.ts'
 
 const RULE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 /** PostgreSQL refuses NUL, and the others would spoil a log line. */

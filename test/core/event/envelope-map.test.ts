@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { EnvelopeMapError, loadEnvelopeMap } from '../../../src/core/event/envelope.ts'
+import { EnvelopeMapError, loadEnvelopeMap } from '../../../src/core/event/envelope-map.ts'
 
 const defaults = readFileSync(new URL('../../../rules/envelope.json', import.meta.url), 'utf8')
 
