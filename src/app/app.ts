@@ -110,7 +110,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       putInForce(reached, policy.ruleTable, config.gitCommit, log),
     )
     if (stopping.signal.aborted) return
-    worker = createWorker(config, policy, parties, pool, metrics, tracing, log)
+    worker = createWorker({ config, policy, parties, pool, metrics, tracing, log })
     opened.defer(worker.stop)
     await worker.run()
   }

@@ -5,11 +5,11 @@ import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
 import { dispatch } from '../pipeline/dispatch.ts'
 import { type DatabasePool, openPool } from '../postgres/connection/pool.ts'
 import { commitRedrive } from '../postgres/write/commit-redrive.ts'
-import { createDelivery, messageOfEntry, messagesOf } from './delivery.ts'
 import { createDispatchSteps } from './dispatch-steps.ts'
 import { archivePolicy } from './in-force.ts'
 import { createParties } from './parties.ts'
 import { readPolicy } from './policy.ts'
+import { createSenders } from './senders.ts'
 
 /** One message is worked on at a time. */
 const REDRIVE_CONNECTIONS = 2
@@ -30,19 +30,15 @@ export async function createRedriver(config: Config, log: Logger): Promise<Redri
   const pool = await openPool({ databaseUrl: config.database.url, connectionCountMax: REDRIVE_CONNECTIONS })
   await archivePolicy(pool, policy.ruleTable)
   const parties = createParties(config, log)
-  const deliver = createDelivery(config, log)
+  const send = createSenders(config, log)
   const steps = createDispatchSteps(policy, parties, pool)
-  const send = <Result>(rejected: Rejected, commit: (batch: DecidedBatch) => Promise<Result>) =>
+  const run = <Result>(rejected: Rejected, commit: (batch: DecidedBatch) => Promise<Result>) =>
     dispatch({ ...steps, commit }, batchOf(rejected), async () => {})
   return {
     pool,
     redrive: (rejected, by) =>
-      send(rejected, (batch) =>
-        commitRedrive(pool, { rejectedId: rejected.id, by }, batch, (inserted) =>
-          deliver(messagesOf(inserted, messageOfEntry)),
-        ),
-      ),
-    tryOut: (rejected) => send(rejected, async (batch) => batch),
+      run(rejected, (batch) => commitRedrive(pool, { rejectedId: rejected.id, by }, batch, send)),
+    tryOut: (rejected) => run(rejected, async (batch) => batch),
     close: async () => {
       await parties.close()
       await pool.end()

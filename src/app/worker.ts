@@ -2,12 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { createBatchLimit } from '../core/batch/batch-limit.ts'
-import type { Delivery } from '../core/log/delivery.ts'
+import type { Send } from '../core/log/delivery.ts'
 import { createConsumer } from '../kafka/consumer.ts'
 import type { PartyClient } from '../party/client.ts'
 import type { Assignment } from '../pipeline/backlog.ts'
-import { type DispatchNeeds, dispatch } from '../pipeline/dispatch.ts'
-import { createRetry, RETRY_MIN_PAUSE_MS } from '../pipeline/retry.ts'
+import { type Dispatch, type DispatchNeeds, dispatch } from '../pipeline/dispatch.ts'
+import { createContactLookUp, type LookUpContacts } from '../pipeline/look-up-contacts.ts'
+import { createRetry, RETRY_MIN_PAUSE_MS, type RetryNeeds } from '../pipeline/retry.ts'
 import { isConflict } from '../postgres/connection/errors.ts'
 import { observedPool } from '../postgres/connection/observed-pool.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
@@ -17,10 +18,10 @@ import { loadCheckpoint, resetCheckpoint } from '../postgres/write/checkpoints.t
 import { commitBatch } from '../postgres/write/commit-batch.ts'
 import { commitRetries } from '../postgres/write/commit-retries.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { Trace, Tracing } from '../telemetry/tracing.ts'
-import { createDelivery, messageOfEntry, messageOfRetry, messagesOf } from './delivery.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 import { createDispatchSteps } from './dispatch-steps.ts'
 import type { Policy } from './policy.ts'
+import { createSenders } from './senders.ts'
 
 export interface Worker {
   /** The partitions consumed here, by topic; null while this process is not in the consumer group. */
@@ -29,103 +30,33 @@ export interface Worker {
   stop(): Promise<void>
 }
 
+export interface WorkerParts {
+  readonly config: Config
+  readonly policy: Policy
+  readonly parties: PartyClient
+  readonly pool: DatabasePool
+  readonly metrics: Metrics
+  readonly tracing: Tracing | null
+  readonly log: Logger
+}
+
 /** The consumer and the retry over a database that is ready. */
-export function createWorker(
-  config: Config,
-  policy: Policy,
-  parties: PartyClient,
-  pool: DatabasePool,
-  metrics: Metrics,
-  tracing: Tracing | null,
-  log: Logger,
-): Worker {
-  const { ruleTable } = policy
-  const { broker } = config
-  const deliver = metrics.timed('send', createDelivery(config, log))
+export function createWorker(parts: WorkerParts): Worker {
+  const { config, parties, pool, metrics, log } = parts
+  const send = metrics.timed('send', createSenders(config, log))
   const batchLimit = createBatchLimit(config.batchMax, config.policyAdministration.deadlineMs)
-  const contactsOf: PartyClient['lookUp'] = async (partyLocators, onAnswer) => {
-    const startMs = performance.now()
-    const contacts = await parties.lookUp(partyLocators, onAnswer)
-    if (!parties.isDown()) batchLimit.note(contacts, performance.now() - startMs)
-    metrics.resolved(contacts)
-    return contacts
-  }
-  const steps = createDispatchSteps(policy, parties, pool)
-  const needsOf = (database: DatabasePool, contactsOf: PartyClient['lookUp']): DispatchNeeds => ({
-    ...steps,
-    lookUp: metrics.timed('look_up', (eventIds, partyLocators) => lookUp(database, eventIds, partyLocators)),
-    contactsOf: metrics.timed('contacts', contactsOf),
-    commit: metrics.timed('commit', async (batch) => {
-      const refused = new Set<string>()
-      const result = await commitBatch(database, batch, (inserted) =>
-        noting(refused, deliver(messagesOf(inserted, messageOfEntry))),
-      )
-      metrics.committed(result, refused)
-      return result
-    }),
-    isConflict: (error) => {
-      const conflict = isConflict(error)
-      if (conflict) metrics.conflict()
-      return conflict
-    },
-  })
-  const needs = needsOf(pool, contactsOf)
-  const needsWithin = (trace: Trace): DispatchNeeds =>
-    needsOf(observedPool(pool, trace.statement), (partyLocators, onAnswer) =>
-      trace.contacts(partyLocators.length, () => contactsOf(partyLocators, onAnswer)),
-    )
+  const contactsOf = metrics.countContacts(createContactLookUp(parties, batchLimit, () => performance.now()))
+  const { partitionsAtOnce: partitionCountMax, ...broker } = config.broker
   const consumer = createConsumer(
-    {
-      connection: broker.connection,
-      groupId: broker.groupId,
-      topics: broker.topics,
-      sessionTimeoutMs: broker.sessionTimeoutMs,
-      partitionCountMax: broker.partitionsAtOnce,
-      batchCountMax: batchLimit.count,
-    },
+    { ...broker, partitionCountMax, batchCountMax: batchLimit.count },
     {
       loadCheckpoint: (topic, partition) => loadCheckpoint(pool, topic, partition),
-      resetCheckpoint: (topic, partition, held, offset) =>
-        resetCheckpoint(pool, topic, partition, held, offset),
-      dispatch: (batch, heartbeat) =>
-        metrics.dispatched(batch, () =>
-          tracing === null
-            ? dispatch(needs, batch, heartbeat)
-            : tracing.batch(batch, (trace) => dispatch(needsWithin(trace), batch, heartbeat)),
-        ),
+      resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),
+      dispatch: metrics.countBatches(createDispatch(parts, contactsOf, send)),
     },
     log,
   )
-  const dueLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
-  const retry = createRetry<DueCursor>({
-    listDueEntries: (after, countMax) => listDueEntries(pool, dueLimits, after, countMax),
-    preferencesOf: async (partyLocators) => (await lookUp(pool, [], partyLocators)).preferences,
-    contactsOf: (partyLocators) => contactsOf(partyLocators),
-    isDown: parties.isDown,
-    decide: ruleTable.decide,
-    commit: async (retried) => {
-      const refused = new Set<string>()
-      const commitIn = (database: DatabasePool) =>
-        commitRetries(
-          database,
-          ruleTable.revision,
-          retried,
-          (locked) => noting(refused, deliver(messagesOf(locked, messageOfRetry))),
-          log,
-        )
-      const made =
-        tracing === null
-          ? await commitIn(pool)
-          : await tracing.retry(retried.length, (trace) => commitIn(observedPool(pool, trace.statement)))
-      metrics.retried(made, refused)
-      return made
-    },
-    clock: {
-      nowMs: () => performance.now(),
-      sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),
-    },
-    log,
-  })
+  const retry = createRetry<DueCursor>(retryNeeds(parts, contactsOf, send))
   return {
     assignment: consumer.assignment,
     run: async () => {
@@ -138,15 +69,56 @@ export function createWorker(
   }
 }
 
-/** Keeps the locators of the rows whose sender failed, as of the last time that they were sent. */
-async function noting(
-  refused: Set<string>,
-  sending: Promise<ReadonlyMap<string, Delivery>>,
-): Promise<ReadonlyMap<string, Delivery>> {
-  const deliveries = await sending
-  deliveries.forEach(({ error }, locator) => {
-    if (error === null) refused.delete(locator)
-    else refused.add(locator)
+/** The pipeline of a batch: timed and counted stage by stage, and within a trace where tracing is on. */
+function createDispatch(
+  { policy, parties, pool, metrics, tracing }: WorkerParts,
+  contactsOf: LookUpContacts,
+  send: Send,
+): Dispatch {
+  const steps = createDispatchSteps(policy, parties, pool)
+  const needsOf = (database: DatabasePool, contactsOf: LookUpContacts): DispatchNeeds => ({
+    ...steps,
+    lookUp: metrics.timed('look_up', (...ids) => lookUp(database, ...ids)),
+    contactsOf: metrics.timed('contacts', contactsOf),
+    commit: metrics.timed(
+      'commit',
+      metrics.countCommits((batch) => commitBatch(database, batch, send)),
+    ),
+    isConflict: metrics.countConflicts(isConflict),
   })
-  return deliveries
+  if (tracing === null) {
+    const needs = needsOf(pool, contactsOf)
+    return (batch, heartbeat) => dispatch(needs, batch, heartbeat)
+  }
+  return (batch, heartbeat) =>
+    tracing.batch(batch, (trace) =>
+      dispatch(needsOf(observedPool(pool, trace.statement), trace.contacts(contactsOf)), batch, heartbeat),
+    )
+}
+
+function retryNeeds(
+  { config, policy: { ruleTable }, parties, pool, metrics, tracing, log }: WorkerParts,
+  contactsOf: LookUpContacts,
+  send: Send,
+): RetryNeeds<DueCursor> {
+  const dueLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
+  return {
+    listDueEntries: (after, countMax) => listDueEntries(pool, dueLimits, after, countMax),
+    preferencesOf: async (partyLocators) => (await lookUp(pool, [], partyLocators)).preferences,
+    contactsOf,
+    isDown: parties.isDown,
+    decide: ruleTable.decide,
+    commit: metrics.countRetries((retried) => {
+      const commitIn = (database: DatabasePool) =>
+        commitRetries(database, ruleTable.revision, retried, send, log)
+      return tracing === null
+        ? commitIn(pool)
+        : tracing.retry(retried.length, (trace) => commitIn(observedPool(pool, trace.statement)))
+    }),
+    clock: {
+      nowMs: () => performance.now(),
+      sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),
+    },
+    log,
+  }
 }

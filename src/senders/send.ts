@@ -1,53 +1,43 @@
 import type { Channel } from '../core/decision/channel.ts'
+import { type Delivery, deliveryOf, type Send } from '../core/log/delivery.ts'
 import type { Message, Sender, SendResult } from './sender.ts'
 
 /** IN_APP has none: the log row is the message. */
 export type Senders = Readonly<Record<Exclude<Channel, 'IN_APP'>, Sender>>
 
-/** A message on its way to the sender of its channel; `to` is null where none is needed. */
-export interface Outgoing extends Omit<Message, 'to'> {
-  readonly channel: Channel
-  readonly to: string | null
-}
-
 /**
- * Hands messages to the senders of their channels, each sender called once with all of its own. Resolves to one
- * result for each message, in the order of the input, null for IN_APP. Never rejects: a sender that throws, or
- * does not answer for each message, fails its whole batch.
+ * Hands messages to the senders of their channels, each sender called once with all of its own. Never rejects: a sender
+ * that throws, or does not answer for each message, fails its whole group.
  */
-export function sendByChannel(
-  senders: Senders,
-): (outgoing: readonly Outgoing[]) => Promise<(SendResult | null)[]> {
+export function sendByChannel(senders: Senders): Send {
   return async (outgoing) => {
-    const results = new Array<SendResult | null>(outgoing.length).fill(null)
-    const batches = { EMAIL: new Batch(), SMS: new Batch() }
-    outgoing.forEach(({ channel, idempotencyKey, to, subject, body }, position) => {
-      if (channel === 'IN_APP') return
-      if (to === null) results[position] = { error: `no address for ${channel}` }
-      else batches[channel].add({ idempotencyKey, to, subject, body }, position)
-    })
-    await Promise.all([sendAll('EMAIL'), sendAll('SMS')])
-    return results
+    const deliveries = new Map<string, Delivery>()
+    const groups = { EMAIL: new Group(), SMS: new Group() }
+    for (const { locator, channel, idempotencyKey, to, subject, body } of outgoing) {
+      if (channel === 'IN_APP') deliveries.set(locator, deliveryOf(null))
+      else if (to === null) deliveries.set(locator, deliveryOf({ error: `no address for ${channel}` }))
+      else groups[channel].add(locator, { idempotencyKey, to, subject, body })
+    }
+    await Promise.all([sendGroup('EMAIL'), sendGroup('SMS')])
+    return deliveries
 
-    async function sendAll(channel: keyof Senders): Promise<void> {
-      const { messages, positions } = batches[channel]
+    async function sendGroup(channel: keyof Senders): Promise<void> {
+      const { messages, locators } = groups[channel]
       if (messages.length === 0) return
-      const sent = await resultsOf(channel, senders[channel], messages)
-      positions.forEach((position, index) => {
-        results[position] = sent[index] ?? null
-      })
+      const results = await resultsOf(channel, senders[channel], messages)
+      locators.forEach((locator, i) => void deliveries.set(locator, deliveryOf(results[i] ?? null)))
     }
   }
 }
 
-/** What one sender gets, and where in the input each message stands. */
-class Batch {
+/** What one sender gets, and the locator of each message's row, which the sender does not see. */
+class Group {
   readonly messages: Message[] = []
-  readonly positions: number[] = []
+  readonly locators: string[] = []
 
-  add(message: Message, position: number): void {
+  add(locator: string, message: Message): void {
     this.messages.push(message)
-    this.positions.push(position)
+    this.locators.push(locator)
   }
 }
 

@@ -64,3 +64,5 @@ export function createInstruments(registers: Registry[]) {
     ),
   }
 }
+
+export type Instruments = ReturnType<typeof createInstruments>

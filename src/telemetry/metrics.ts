@@ -5,29 +5,38 @@ import type { RetriedEntry } from '../core/log/decide-retry.ts'
 import type { Contact } from '../core/party/contact.ts'
 import { EVENT_TYPES } from '../core/templates/event-types.ts'
 import { createGauges, type Sources } from './gauges.ts'
-import { createInstruments, STAGES, type Stage } from './instruments.ts'
+import { createInstruments, type Instruments, STAGES, type Stage } from './instruments.ts'
 import { Tally } from './tally.ts'
 
 /** `moved`: another consumer had taken over; `failed`: nothing was written, and the batch is retried. */
 const BATCH_RESULTS = ['committed', 'moved', 'failed'] as const
 
-/** What the service counts about itself, in Prometheus's terms. Counting costs per batch, not per event. */
+type Contacts = ReadonlyMap<string, Contact>
+type Dispatch = (batch: Batch, heartbeat: () => Promise<void>) => Promise<CommitResult>
+type LookUpContacts = (parties: readonly string[], onAnswer?: () => Promise<void>) => Promise<Contacts>
+
+/**
+ * What the service counts about itself, in Prometheus's terms: each of these returns the same function, observed.
+ * Counting costs per batch, not per event.
+ */
 export interface Metrics {
-  /** The same function with its duration observed, also when it rejects. */
+  /** Its duration, also when it rejects. */
   timed<Args extends unknown[], Result>(
     stage: Stage,
     run: (...args: Args) => Promise<Result>,
   ): (...args: Args) => Promise<Result>
-  /** Observes one batch as a whole. */
-  dispatched(batch: Batch, run: () => Promise<CommitResult>): Promise<CommitResult>
-  /** Counts what a commit wrote; `refused` holds the locators of rows whose sender failed. */
-  committed(result: CommitResult, refused: ReadonlySet<string>): void
-  /** Counts the retries that were made. */
-  retried(retried: readonly RetriedEntry[], refused: ReadonlySet<string>): void
-  /** Counts how parties were resolved. */
-  resolved(contacts: ReadonlyMap<string, Contact>): void
-  /** A conflict with another transaction: the batch restarts from its look-ups. */
-  conflict(): void
+  /** Each batch as a whole. */
+  countBatches(dispatch: Dispatch): Dispatch
+  /** What a commit wrote, by rule and event type. */
+  countCommits<B>(commit: (batch: B) => Promise<CommitResult>): (batch: B) => Promise<CommitResult>
+  /** The retries that were made, by rule. */
+  countRetries<R extends readonly RetriedEntry[]>(
+    commit: (retried: R) => Promise<R>,
+  ): (retried: R) => Promise<R>
+  /** How parties were resolved. */
+  countContacts(lookUp: LookUpContacts): LookUpContacts
+  /** Conflicts with other transactions, after which a batch restarts from its look-ups. */
+  countConflicts(isConflict: (error: unknown) => boolean): (error: unknown) => boolean
   /** The exposition text and its content type. */
   expose(): Promise<{ contentType: string; text: string }>
 }
@@ -46,20 +55,8 @@ export function createMetrics(sources: Sources): Metrics {
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS })
   for (const name of MISNAMED) register.removeSingleMetric(name)
   const readGauges = createGauges(sources, registers)
-
-  const {
-    outcomes,
-    events,
-    duplicates,
-    rejected,
-    batches,
-    conflicts,
-    batchMessages,
-    batchSeconds,
-    stageSeconds,
-    lookUps,
-    retries,
-  } = createInstruments(registers)
+  const instruments = createInstruments(registers)
+  const { stageSeconds, batchSeconds, batchMessages, batches, duplicates, conflicts, rejected } = instruments
   // Starting at 0, so that the first increase counts as one.
   for (const result of BATCH_RESULTS) batches.inc({ result }, 0)
   for (const code of Object.keys(REJECTIONS)) rejected.inc({ code }, 0)
@@ -76,12 +73,11 @@ export function createMetrics(sources: Sources): Metrics {
           end()
         }
       },
-
-    dispatched: async (batch, run) => {
+    countBatches: (dispatch) => async (batch, heartbeat) => {
       const end = batchSeconds.startTimer()
       let result: (typeof BATCH_RESULTS)[number] = 'failed'
       try {
-        const committed = await run()
+        const committed = await dispatch(batch, heartbeat)
         result = committed.kind
         if (committed.kind === 'committed') {
           batchMessages.observe(batch.messages.length)
@@ -93,45 +89,52 @@ export function createMetrics(sources: Sources): Metrics {
         end()
       }
     },
-
-    committed: (result, refused) => {
-      if (result.kind !== 'committed') return
-      const byRule = new Tally()
-      const byEventType = new Tally()
-      for (const { locator, status, decision, event } of result.inserted) {
-        const final = refused.has(locator) ? 'FAILED' : status
-        byRule.add(decision.ruleId, final, decision.channel)
-        const eventType = KNOWN_EVENT_TYPES.has(event.eventType) ? event.eventType : 'other'
-        byEventType.add(eventType, final, decision.channel)
-      }
-      for (const { word, status, channel, count } of byRule) {
-        outcomes.inc({ status, channel, rule: word }, count)
-      }
-      for (const { word, status, count } of byEventType) events.inc({ event_type: word, status }, count)
-      for (const { rejection } of result.rejected) rejected.inc({ code: rejection.code })
+    countCommits: (commit) => async (batch) => counted(await commit(batch), countCommit),
+    countRetries: (commit) => async (retried) => counted(await commit(retried), countRetries),
+    countContacts: (lookUp) => async (partyLocators, onAnswer) =>
+      counted(await lookUp(partyLocators, onAnswer), countContacts),
+    countConflicts: (isConflict) => (error) => {
+      const found = isConflict(error)
+      if (found) conflicts.inc()
+      return found
     },
-
-    retried: (retried, refused) => {
-      const byRule = new Tally()
-      for (const { due, status, decision } of retried) {
-        byRule.add(decision.ruleId, refused.has(due.locator) ? 'FAILED' : status, decision.channel)
-      }
-      for (const { word, status, channel, count } of byRule) {
-        retries.inc({ status, channel, rule: word }, count)
-      }
-    },
-
-    resolved: (contacts) => {
-      const counts = { found: 0, 'not found': 0, unresolved: 0 }
-      for (const { state } of contacts.values()) counts[state]++
-      for (const [state, count] of Object.entries(counts)) lookUps.inc({ state }, count)
-    },
-
-    conflict: () => conflicts.inc(),
-
     expose: async () => {
       await readGauges()
       return { contentType: register.contentType, text: await register.metrics() }
     },
   }
+
+  function counted<Result>(
+    result: Result,
+    count: (instruments: Instruments, result: Result) => void,
+  ): Result {
+    count(instruments, result)
+    return result
+  }
+}
+
+function countCommit({ outcomes, events, rejected }: Instruments, result: CommitResult): void {
+  if (result.kind !== 'committed') return
+  const byRule = new Tally()
+  const byEventType = new Tally()
+  for (const { status, decision, event } of result.inserted) {
+    byRule.add(decision.ruleId, status, decision.channel)
+    const eventType = KNOWN_EVENT_TYPES.has(event.eventType) ? event.eventType : 'other'
+    byEventType.add(eventType, status, decision.channel)
+  }
+  for (const { word, status, channel, count } of byRule) outcomes.inc({ status, channel, rule: word }, count)
+  for (const { word, status, count } of byEventType) events.inc({ event_type: word, status }, count)
+  for (const { rejection } of result.rejected) rejected.inc({ code: rejection.code })
+}
+
+function countRetries({ retries }: Instruments, retried: readonly RetriedEntry[]): void {
+  const byRule = new Tally()
+  for (const { status, decision } of retried) byRule.add(decision.ruleId, status, decision.channel)
+  for (const { word, status, channel, count } of byRule) retries.inc({ status, channel, rule: word }, count)
+}
+
+function countContacts({ lookUps }: Instruments, contacts: Contacts): void {
+  const counts = { found: 0, 'not found': 0, unresolved: 0 }
+  for (const { state } of contacts.values()) counts[state]++
+  for (const [state, count] of Object.entries(counts)) lookUps.inc({ state }, count)
 }

@@ -7,13 +7,14 @@ import { markTrace } from './trace-of.ts'
 import { createTracerProvider, type TracingOptions } from './tracer-provider.ts'
 
 type Contacts = ReadonlyMap<string, Contact>
+type LookUpContacts = (parties: readonly string[], onAnswer?: () => Promise<void>) => Promise<Contacts>
 
 /** A span under which further spans can be started. */
 export interface Trace {
   /** Runs a statement in a span of its own; `statement` holds no values. */
   statement<Result>(statement: string, run: () => Promise<Result>): Promise<Result>
-  /** Runs the contact look-ups of a batch in one span, with their results counted. */
-  contacts<Result extends Contacts>(partyCount: number, run: () => Promise<Result>): Promise<Result>
+  /** The same function, its contact look-ups in one span, with their results counted. */
+  contacts(lookUp: LookUpContacts): LookUpContacts
 }
 
 export interface Tracing {
@@ -50,11 +51,11 @@ export function createTracing(options: TracingOptions, log: Logger): Tracing {
         span.setAttributes({ 'db.system.name': 'postgresql', 'db.query.text': statement })
         return within(span, run)
       },
-      contacts: (partyCount, run) => {
+      contacts: (lookUp) => (partyLocators, onAnswer) => {
         const span = start('look up contacts', SpanKind.CLIENT, parent)
-        span.setAttribute('notifications.parties', partyCount)
+        span.setAttribute('notifications.parties', partyLocators.length)
         return within(span, async () => {
-          const contacts = await run()
+          const contacts = await lookUp(partyLocators, onAnswer)
           span.setAttributes(countsOf(contacts))
           return contacts
         })

@@ -3,6 +3,7 @@ import pg from 'pg'
 import type { DecidedBatch } from '../../src/core/batch/batch.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import type { Entry } from '../../src/core/log/compose-entry.ts'
+import type { Delivery, Send } from '../../src/core/log/delivery.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 
@@ -97,4 +98,19 @@ export function aBatch(entries: readonly Entry[], overrides: Partial<DecidedBatc
 
 export function aMessage(offset = 0n, value: string | null = 'not an event'): Message {
   return { offset, key: null, value: value === null ? null : Buffer.from(value), headers: {} }
+}
+
+/** Senders that remember the event ids of the messages that they were handed. */
+export function recordingSend(answer: (eventId: string) => Delivery = () => ({ receipt: 'r', error: null })) {
+  const sent: string[] = []
+  const send: Send = async (messages) => {
+    const deliveries = new Map<string, Delivery>()
+    for (const { locator, idempotencyKey } of messages) {
+      const eventId = idempotencyKey.replace(/\/\d+$/, '')
+      sent.push(eventId)
+      deliveries.set(locator, answer(eventId))
+    }
+    return deliveries
+  }
+  return { sent, send }
 }

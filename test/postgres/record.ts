@@ -14,7 +14,7 @@ import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { commitBatch } from '../../src/postgres/write/commit-batch.ts'
 import { commitRetries } from '../../src/postgres/write/commit-retries.ts'
-import { aBatch, anEntry } from './fixtures.ts'
+import { aBatch, anEntry, recordingSend } from './fixtures.ts'
 
 export const DEFAULT_TABLE = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
 
@@ -77,15 +77,10 @@ export async function record(
       nextOffset: heldOffset + BigInt(all.length),
       ruleTableRevision: inForce.revision,
     }),
-    async (inserted) =>
-      new Map(
-        inserted
-          .filter(({ status }) => status === 'SENT')
-          .map(({ locator, event }) => {
-            const error = errorOf.get(event.eventId) ?? null
-            return [locator, { receipt: error === null ? 'recorded' : null, error }]
-          }),
-      ),
+    recordingSend((eventId) => {
+      const error = errorOf.get(eventId) ?? null
+      return { receipt: error === null ? 'recorded' : null, error }
+    }).send,
   )
   if (kind !== 'committed') throw new Error('another test of this database moved the checkpoint')
   return entries.map(({ locator }) => locator)
@@ -102,17 +97,8 @@ export async function retryAll(
   const limits = { maxAgeMs: 3_600_000, attemptCountMax: 100, minPauseMs: -3_600_000 }
   const { due } = await listDueEntries(pool, limits, null, 1_000)
   const retried = due.map((entry) => decideRetry(inForce.decide, entry, contact, preferences))
-  const deliver = async () =>
-    new Map(due.map(({ locator }) => [locator, { receipt: 'recorded', error: null }]))
-  await commitRetries(
-    pool,
-    inForce.revision,
-    retried.filter(({ decision }) => decision.outcome === 'SEND'),
-    deliver,
-    QUIET,
-  )
-  const others = retried.filter(({ decision }) => decision.outcome !== 'SEND')
-  await commitRetries(pool, inForce.revision, others, async () => new Map(), QUIET)
+  const { send } = recordingSend(() => ({ receipt: 'recorded', error: null }))
+  await commitRetries(pool, inForce.revision, retried, send, QUIET)
 }
 
 const QUIET = { error: () => {} }

@@ -1,15 +1,27 @@
 import t from 'tap'
 import type { Channel } from '../../src/core/decision/channel.ts'
-import { type Outgoing, sendByChannel } from '../../src/senders/send.ts'
+import type { OutgoingMessage } from '../../src/core/log/delivery.ts'
+import { type Senders, sendByChannel } from '../../src/senders/send.ts'
 import type { Message, Sender } from '../../src/senders/sender.ts'
 
-function outgoing(channel: Channel, key: string): Outgoing {
+function outgoing(channel: Channel, key: string): OutgoingMessage {
   return {
+    locator: `NTF-${key}`,
     channel,
     idempotencyKey: key,
     to: channel === 'IN_APP' ? null : `to-${key}`,
     subject: 's',
     body: 'b',
+  }
+}
+
+/** What becomes of the messages, in their order. */
+function sendVia(senders: Senders) {
+  const send = sendByChannel(senders)
+  return async (messages: readonly OutgoingMessage[]) => {
+    const deliveries = await send(messages)
+    t.equal(deliveries.size, messages.length)
+    return messages.map(({ locator }) => deliveries.get(locator))
   }
 }
 
@@ -30,10 +42,10 @@ const throwing: Sender = {
   },
 }
 
-t.test('each sender is called once with its own, and results keep the order of the input', async (t) => {
+t.test('each sender is called once with its own messages, and each row has its delivery', async (t) => {
   const email = senderOf('email:')
   const sms = senderOf('sms:')
-  const send = sendByChannel({ EMAIL: email.sender, SMS: sms.sender })
+  const send = sendVia({ EMAIL: email.sender, SMS: sms.sender })
   const results = await send([
     outgoing('SMS', 'a'),
     outgoing('EMAIL', 'b'),
@@ -42,11 +54,11 @@ t.test('each sender is called once with its own, and results keep the order of t
     outgoing('EMAIL', 'e'),
   ])
   t.strictSame(results, [
-    { receipt: 'sms:a' },
-    { receipt: 'email:b' },
-    null,
-    { receipt: 'sms:d' },
-    { receipt: 'email:e' },
+    { receipt: 'sms:a', error: null },
+    { receipt: 'email:b', error: null },
+    { receipt: null, error: null },
+    { receipt: 'sms:d', error: null },
+    { receipt: 'email:e', error: null },
   ])
   t.strictSame(
     sms.batches,
@@ -63,24 +75,24 @@ t.test('each sender is called once with its own, and results keep the order of t
 
 t.test('a channel without messages is not called', async (t) => {
   const { sender, batches } = senderOf('')
-  const send = sendByChannel({ EMAIL: sender, SMS: sender })
-  t.strictSame(await send([outgoing('IN_APP', 'a')]), [null])
+  const send = sendVia({ EMAIL: sender, SMS: sender })
+  t.strictSame(await send([outgoing('IN_APP', 'a')]), [{ receipt: null, error: null }])
   t.strictSame(await send([]), [])
   t.equal(batches.length, 0)
 })
 
 t.test('a sender that throws fails its own batch, and its words are not repeated', async (t) => {
-  const send = sendByChannel({ EMAIL: throwing, SMS: senderOf('sms:').sender })
+  const send = sendVia({ EMAIL: throwing, SMS: senderOf('sms:').sender })
   const error = 'the EMAIL sender failed (EENVELOPE)'
   t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b'), outgoing('EMAIL', 'c')]), [
-    { error },
-    { receipt: 'sms:b' },
-    { error },
+    { receipt: null, error },
+    { receipt: 'sms:b', error: null },
+    { receipt: null, error },
   ])
 })
 
 t.test('a sender that throws at once, or something that is no error, fails its batch too', async (t) => {
-  const send = sendByChannel({
+  const send = sendVia({
     EMAIL: {
       send() {
         throw new TypeError('x')
@@ -89,17 +101,20 @@ t.test('a sender that throws at once, or something that is no error, fails its b
     SMS: { send: () => Promise.reject('x') },
   })
   t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b')]), [
-    { error: 'the EMAIL sender failed (TypeError)' },
-    { error: 'the SMS sender failed (string)' },
+    { receipt: null, error: 'the EMAIL sender failed (TypeError)' },
+    { receipt: null, error: 'the SMS sender failed (string)' },
   ])
 })
 
 for (const count of [0, 1, 3]) {
   t.test(`a sender that gives ${count} results for 2 messages fails its batch`, async (t) => {
     const sender: Sender = { send: async () => Array.from({ length: count }, () => ({ receipt: 'x' })) }
-    const send = sendByChannel({ EMAIL: sender, SMS: throwing })
+    const send = sendVia({ EMAIL: sender, SMS: throwing })
     const error = `the EMAIL sender answered for ${count} of 2 messages`
-    t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('EMAIL', 'b')]), [{ error }, { error }])
+    t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('EMAIL', 'b')]), [
+      { receipt: null, error },
+      { receipt: null, error },
+    ])
   })
 }
 
@@ -108,17 +123,20 @@ t.test('one message that a sender refuses leaves the others alone', async (t) =>
     send: async (messages) =>
       messages.map(({ idempotencyKey }) => (idempotencyKey === 'b' ? { error: 'full' } : { receipt: 'x' })),
   }
-  const send = sendByChannel({ EMAIL: sender, SMS: throwing })
+  const send = sendVia({ EMAIL: sender, SMS: throwing })
   t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('EMAIL', 'b')]), [
-    { receipt: 'x' },
-    { error: 'full' },
+    { receipt: 'x', error: null },
+    { receipt: null, error: 'full' },
   ])
 })
 
 t.test('a message without the address that its channel needs never reaches the sender', async (t) => {
   const email = senderOf('email:')
-  const send = sendByChannel({ EMAIL: email.sender, SMS: throwing })
+  const send = sendVia({ EMAIL: email.sender, SMS: throwing })
   const results = await send([{ ...outgoing('EMAIL', 'a'), to: null }, outgoing('EMAIL', 'b')])
-  t.strictSame(results, [{ error: 'no address for EMAIL' }, { receipt: 'email:b' }])
+  t.strictSame(results, [
+    { receipt: null, error: 'no address for EMAIL' },
+    { receipt: 'email:b', error: null },
+  ])
   t.equal(email.batches[0]?.length, 1)
 })

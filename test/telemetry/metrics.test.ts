@@ -5,6 +5,8 @@ import t from 'tap'
 import { parse } from 'yaml'
 import type { CommitResult, RejectedMessage } from '../../src/core/batch/batch.ts'
 import type { Entry } from '../../src/core/log/compose-entry.ts'
+import type { RetriedEntry } from '../../src/core/log/decide-retry.ts'
+import type { Contact } from '../../src/core/party/contact.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { aFailedEntry, aMessage, anEntry } from '../postgres/fixtures.ts'
 import { readExposition } from './exposition.ts'
@@ -42,7 +44,7 @@ const batchOf = (count: number) => ({
 
 t.test('rows are counted by status, channel and rule, and by event type', async (t) => {
   const { metrics, read } = theMetrics()
-  metrics.committed(committed([anEntry('a'), anEntry('b'), aFailedEntry('c')]), new Set())
+  await metrics.countCommits(async () => committed([anEntry('a'), anEntry('b'), aFailedEntry('c')]))(null)
   const { value } = await read()
   t.equal(value('notifications_outcomes_total', { status: 'SENT', channel: 'EMAIL', rule: 'send-email' }), 2)
   t.equal(
@@ -54,11 +56,11 @@ t.test('rows are counted by status, channel and rule, and by event type', async 
 
 t.test('a row whose sender failed is counted as the FAILED row that it is', async (t) => {
   const { metrics, read } = theMetrics()
-  const entry = anEntry('a')
+  const entry = { ...anEntry('a'), status: 'FAILED' as const }
   const { event: due } = entry
   const retry = { ...entry, due: { ...due, locator: entry.locator, subject: '', body: '', attemptCount: 1 } }
-  metrics.committed(committed([entry]), new Set([entry.locator]))
-  metrics.retried([retry], new Set([entry.locator]))
+  await metrics.countCommits(async () => committed([entry]))(null)
+  await metrics.countRetries(async (retried: readonly RetriedEntry[]) => retried)([retry])
   const { value } = await read()
   const labels = { status: 'FAILED', channel: 'EMAIL', rule: 'send-email' }
   t.equal(value('notifications_outcomes_total', labels), 1)
@@ -71,7 +73,7 @@ t.test('event types that producers invent make no new series', async (t) => {
     const entry = anEntry(eventType)
     return { ...entry, event: { ...entry.event, eventType } }
   })
-  metrics.committed(committed(entries), new Set())
+  await metrics.countCommits(async () => committed(entries))(null)
   const { families, value } = await read()
   t.equal(families.get('notifications_events_total')?.metrics.length, 1)
   t.equal(value('notifications_events_total', { event_type: 'other', status: 'SENT' }), 4)
@@ -83,11 +85,12 @@ t.test('what a batch came to is counted: rows, duplicates, rejected messages, re
     { message: aMessage(), rejection: { code: 'not-json' as const, error: 'the value is not valid JSON' } },
   ]
   const done = committed([anEntry('a')], rejected)
-  await metrics.dispatched(batchOf(5), async () => done)
-  metrics.committed(done, new Set())
-  await metrics.dispatched(batchOf(9), async () => ({ kind: 'moved', checkpoint: 1n }))
-  await t.rejects(metrics.dispatched(batchOf(9), () => Promise.reject(new Error('no database'))))
-  metrics.committed({ kind: 'moved', checkpoint: 1n }, new Set())
+  const beat = async () => {}
+  await metrics.countBatches(metrics.countCommits(async () => done))(batchOf(5), beat)
+  const moved = metrics.countCommits(async () => ({ kind: 'moved', checkpoint: 1n }))
+  await metrics.countBatches(moved)(batchOf(9), beat)
+  const failing = metrics.countBatches(() => Promise.reject(new Error('no database')))
+  await t.rejects(failing(batchOf(9), beat))
   const { value, observed } = await read()
   t.equal(value('notifications_duplicates_total'), 3)
   t.equal(value('notifications_rejected_messages_total', { code: 'not-json' }), 1)
@@ -112,14 +115,13 @@ t.test('a stage is timed whether it succeeds or fails, and passes on what it is 
 
 t.test('contacts are counted by what came of the look-up', async (t) => {
   const { metrics, read } = theMetrics()
-  metrics.resolved(
-    new Map([
-      ['a', { state: 'found', email: null, phone: null }],
-      ['b', { state: 'not found' }],
-      ['c', { state: 'not found' }],
-      ['d', { state: 'unresolved', error: 'x', unasked: false }],
-    ]),
-  )
+  const contacts = new Map<string, Contact>([
+    ['a', { state: 'found', email: null, phone: null }],
+    ['b', { state: 'not found' }],
+    ['c', { state: 'not found' }],
+    ['d', { state: 'unresolved', error: 'x', unasked: false }],
+  ])
+  t.equal(await metrics.countContacts(async () => contacts)(['a', 'b', 'c', 'd']), contacts)
   const { value } = await read()
   t.same(
     ['found', 'not found', 'unresolved'].map((state) =>
@@ -147,7 +149,7 @@ const file = (name: string) => readFile(new URL(`../../src/telemetry/${name}`, i
 
 t.test('the text is valid, and is what promtool takes where it is installed', async (t) => {
   const { metrics, read } = theMetrics()
-  metrics.committed(committed([anEntry('a')]), new Set())
+  await metrics.countCommits(async () => committed([anEntry('a')]))(null)
   const { families } = await read()
   t.ok(families.size > 30)
   for (const { name, help, type } of families.values()) {

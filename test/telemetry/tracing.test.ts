@@ -48,7 +48,7 @@ t.test('a batch is one span, with what it does below it', async (t) => {
     ['c', { state: 'unresolved', error: 'HTTP 500', unasked: false }],
   ])
   await tracing.batch(aBatch(['']), async (trace) => {
-    t.equal(await trace.contacts(3, async () => contacts), contacts)
+    t.equal(await trace.contacts(async () => contacts)(['a', 'b', 'c']), contacts)
     t.equal(await trace.statement('  UPDATE notifications.notification_log SET x', async () => 7), 7)
     return COMMITTED
   })

@@ -1,9 +1,52 @@
+import type { Channel } from '../decision/channel.ts'
 import { storable } from '../text/sanitize.ts'
+import type { Entry } from './compose-entry.ts'
+import type { RetriedEntry } from './decide-retry.ts'
+import type { Status } from './status.ts'
 
-/** What became of handing a row to its sender; both null where the channel has no sender. */
+/** The message of a log row, on its way to the sender of its channel; `to` is null for IN_APP. */
+export interface OutgoingMessage {
+  /** Of the log row. */
+  readonly locator: string
+  readonly channel: Channel
+  /** `eventId/attempt`, by which a transport can recognise a message that it has had before. */
+  readonly idempotencyKey: string
+  readonly to: string | null
+  readonly subject: string
+  readonly body: string
+}
+
+/** The result of handing a row to its sender; both null where the channel has no sender. */
 export interface Delivery {
   readonly receipt: string | null
   readonly error: string | null
+}
+
+/** By the locators of the rows. */
+export type Deliveries = ReadonlyMap<string, Delivery>
+
+/** Hands messages to their senders. Must not reject. */
+export type Send = (messages: readonly OutgoingMessage[]) => Promise<Deliveries>
+
+/** The messages of rows of new events, of those that are to be sent. */
+export function messagesOfEntries(entries: readonly Entry[]): OutgoingMessage[] {
+  const messages: OutgoingMessage[] = []
+  for (const { locator, event, decision, text, address, attemptCount } of entries) {
+    if (decision.outcome !== 'SEND' || text === null) continue
+    const { subject, body } = text
+    const idempotencyKey = `${event.eventId}/${attemptCount}`
+    messages.push({ locator, channel: decision.channel, idempotencyKey, to: address, subject, body })
+  }
+  return messages
+}
+
+/** The messages of retried rows, of those that are to be sent, from their stored text. */
+export function messagesOfRetries(retried: readonly RetriedEntry[]): OutgoingMessage[] {
+  return retried.flatMap(({ due: { locator, eventId, subject, body }, decision, address, attemptCount }) => {
+    if (decision.outcome !== 'SEND') return []
+    const idempotencyKey = `${eventId}/${attemptCount}`
+    return [{ locator, channel: decision.channel, idempotencyKey, to: address, subject, body }]
+  })
 }
 
 /** A sender's answer as it can be stored. */
@@ -11,4 +54,16 @@ export function deliveryOf(result: { receipt: string } | { error: string } | nul
   if (result === null) return { receipt: null, error: null }
   if ('error' in result) return { receipt: null, error: storable(result.error) }
   return { receipt: storable(result.receipt), error: null }
+}
+
+/** The rows as they are stored once sent: FAILED where the sender failed. */
+export function afterDelivery<Row extends { readonly status: Status }>(
+  rows: readonly Row[],
+  deliveries: Deliveries,
+  locatorOf: (row: Row) => string,
+): readonly Row[] {
+  const failed = new Set<string>()
+  for (const [locator, { error }] of deliveries) if (error !== null) failed.add(locator)
+  if (failed.size === 0) return rows
+  return rows.map((row) => (failed.has(locatorOf(row)) ? { ...row, status: 'FAILED' } : row))
 }

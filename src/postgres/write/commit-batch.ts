@@ -2,7 +2,7 @@ import type { CommonQueryMethods, DatabasePool, DatabaseTransactionConnection } 
 import type { CommitResult, DecidedBatch } from '../../core/batch/batch.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import type { Entry } from '../../core/log/compose-entry.ts'
-import type { Delivery } from '../../core/log/delivery.ts'
+import { afterDelivery, messagesOfEntries, type Send } from '../../core/log/delivery.ts'
 import { databaseMessage, refusesData } from '../connection/errors.ts'
 import { lockCheckpoint, moveCheckpoint } from './checkpoints.ts'
 import { findRefused } from './find-refused.ts'
@@ -12,9 +12,6 @@ import { insertRejectedMessages } from './insert-rejected-messages.ts'
 import { markSendFailures } from './mark-send-failures.ts'
 import { probeEntry } from './probe-entry.ts'
 
-/** Hands rows to the senders; resolves to what became of each, by locator. Must not reject. */
-export type Deliver = (inserted: readonly Entry[]) => Promise<ReadonlyMap<string, Delivery>>
-
 /**
  * Writes one batch in one transaction: fence, log rows, rejected messages, sends, decisions, checkpoint. Only rows that
  * were really inserted are sent. Where PostgreSQL itself refuses a row, all messages of the batch that are its event
@@ -23,13 +20,13 @@ export type Deliver = (inserted: readonly Entry[]) => Promise<ReadonlyMap<string
 export async function commitBatch(
   pool: DatabasePool,
   batch: DecidedBatch,
-  deliver: Deliver,
+  send: Send,
 ): Promise<CommitResult> {
   return commitAccepted(pool, batch, async (tx, accepted): Promise<CommitResult> => {
     const { topic, partition } = accepted
     const checkpoint = await lockCheckpoint(tx, topic, partition)
     if (checkpoint !== accepted.heldOffset) return { kind: 'moved', checkpoint }
-    const inserted = await writeRows(tx, accepted, deliver)
+    const inserted = await writeRows(tx, accepted, send)
     await moveCheckpoint(tx, topic, partition, accepted.nextOffset, accepted.lastMessage)
     return { kind: 'committed', inserted, rejected: accepted.rejected }
   })
@@ -62,18 +59,18 @@ function findRefusedEntries(
   return findRefused(tx, batch.entries, write, (savepoint) => write(savepoint, [probeEntry()]))
 }
 
-/** Log rows, rejected messages, sends and decisions, in this order. Returns the rows that were really inserted. */
+/** Log rows, rejected messages, sends and decisions, in this order. Returns the inserted rows as they are stored. */
 export async function writeRows(
   tx: CommonQueryMethods,
   batch: DecidedBatch,
-  deliver: Deliver,
+  send: Send,
 ): Promise<readonly Entry[]> {
   const inserted = await insertEntries(tx, batch.entries)
   await insertRejectedMessages(tx, batch.topic, batch.partition, batch.rejected)
-  const deliveries = await deliver(inserted)
+  const deliveries = await send(messagesOfEntries(inserted))
   await markSendFailures(tx, deliveries)
   await insertDecisions(tx, inserted, deliveries, batch)
-  return inserted
+  return afterDelivery(inserted, deliveries, ({ locator }) => locator)
 }
 
 function withoutRefused(batch: DecidedBatch, refused: ReadonlyMap<Entry, Error>): DecidedBatch {

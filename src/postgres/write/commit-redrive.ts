@@ -1,8 +1,9 @@
 import { type DatabasePool, sql } from 'slonik'
 import type { DecidedBatch } from '../../core/batch/batch.ts'
 import type { RedriveResult } from '../../core/event/rejected-message.ts'
+import type { Send } from '../../core/log/delivery.ts'
 import { storable } from '../../core/text/sanitize.ts'
-import { commitAccepted, type Deliver, writeRows } from './commit-batch.ts'
+import { commitAccepted, writeRows } from './commit-batch.ts'
 
 /**
  * Writes what was decided of one rejected message, and records the redrive, in one transaction. No checkpoint is
@@ -12,10 +13,10 @@ export function commitRedrive(
   pool: DatabasePool,
   { rejectedId, by }: { rejectedId: bigint; by: string },
   batch: DecidedBatch,
-  deliver: Deliver,
+  send: Send,
 ): Promise<RedriveResult> {
   return commitAccepted(pool, batch, async (tx, accepted) => {
-    const [inserted] = await writeRows(tx, accepted, deliver)
+    const [inserted] = await writeRows(tx, accepted, send)
     const result = resultOf(inserted?.locator, accepted)
     const { locator = null, code = null, error = null } = result as Partial<Record<string, string>>
     await tx.query(sql.unsafe`

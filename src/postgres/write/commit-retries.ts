@@ -1,7 +1,7 @@
 import type { DatabasePool, DatabaseTransactionConnection } from 'slonik'
 import type { Entry } from '../../core/log/compose-entry.ts'
 import type { RetriedEntry } from '../../core/log/decide-retry.ts'
-import type { Delivery } from '../../core/log/delivery.ts'
+import { afterDelivery, messagesOfRetries, type Send } from '../../core/log/delivery.ts'
 import { databaseMessage } from '../connection/errors.ts'
 import { findRefused, tryWrite, writeUnlessRefused } from './find-refused.ts'
 import { insertDecisions } from './insert-decisions.ts'
@@ -12,9 +12,6 @@ import { markSendFailures } from './mark-send-failures.ts'
 import { probeEntry } from './probe-entry.ts'
 import { updateRetriedEntries } from './update-retried-entries.ts'
 
-/** Hands rows to the senders; resolves to what became of each, by locator. Must not reject. */
-export type DeliverRetries = (retried: readonly RetriedEntry[]) => Promise<ReadonlyMap<string, Delivery>>
-
 /** Where a row that PostgreSQL refuses is reported. */
 interface RefusalLog {
   error(fields: { locator: string; error: string }, message: string): void
@@ -23,14 +20,14 @@ interface RefusalLog {
 /**
  * Carries out decided retries in one transaction: lock, update, send, append the decisions. A row that another replica
  * holds, that has changed since it was read, or that no decision explains is left alone and not sent. Rows that
- * PostgreSQL refuses are found before anything is sent: they stay as they are and are logged. Returns the retries that
- * were made. Rejects on every other error, and where the schema refuses any row: then none was made.
+ * PostgreSQL refuses are found before anything is sent: they stay as they are and are logged. Returns the retries
+ * that were made, as they are stored. Rejects on every other error, and where the schema refuses any row: then none was made.
  */
 export function commitRetries(
   pool: DatabasePool,
   ruleTableRevision: string,
   retried: readonly RetriedEntry[],
-  deliver: DeliverRetries,
+  send: Send,
   log: RefusalLog,
 ): Promise<readonly RetriedEntry[]> {
   return pool.transaction(async (tx) => {
@@ -38,10 +35,10 @@ export function commitRetries(
     const mine = retried.filter(({ due }) => locked.has(due.locator))
     const accepted = await updateAccepted(tx, mine, ruleTableRevision, log)
     if (accepted.length === 0) return []
-    const deliveries = await deliver(accepted)
+    const deliveries = await send(messagesOfRetries(accepted))
     await markSendFailures(tx, deliveries)
     await insertRetryDecisions(tx, accepted, deliveries, ruleTableRevision)
-    return accepted
+    return afterDelivery(accepted, deliveries, ({ due }) => due.locator)
   })
 }
 

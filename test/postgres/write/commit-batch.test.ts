@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { VALUE_BYTES_MAX } from '../../../src/core/event/parse-event.ts'
-import type { Entry } from '../../../src/core/log/compose-entry.ts'
-import type { Delivery } from '../../../src/core/log/delivery.ts'
 import { loadCheckpoint, resetCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { commitBatch } from '../../../src/postgres/write/commit-batch.ts'
-import { aBatch, aMessage, anEntry, openDatabase } from '../fixtures.ts'
+import { aBatch, aMessage, anEntry, openDatabase, recordingSend } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)
 t.beforeEach(async () => {
@@ -20,21 +18,9 @@ const log = () => rowsOf('SELECT * FROM notifications.notification_log ORDER BY 
 const decisions = () => rowsOf('SELECT * FROM notifications.decision ORDER BY event_id')
 const checkpoint = async () => (await loadCheckpoint(pool, 'claims', 0)).offset
 
-/** A sender that remembers what it was handed. */
-function recording(answer: (entry: Entry) => Delivery = () => ({ receipt: 'r', error: null })) {
-  const sent: string[] = []
-  return {
-    sent,
-    deliver: async (entries: readonly Entry[]) => {
-      sent.push(...entries.map((entry) => entry.event.eventId))
-      return new Map(entries.map((entry) => [entry.locator, answer(entry)]))
-    },
-  }
-}
-
 t.test('a batch writes rows, decisions and the checkpoint together', async (t) => {
-  const { sent, deliver } = recording()
-  const result = await commitBatch(pool, aBatch([anEntry('b'), anEntry('a')]), deliver)
+  const { sent, send } = recordingSend()
+  const result = await commitBatch(pool, aBatch([anEntry('b'), anEntry('a')]), send)
   t.equal(result.kind, 'committed')
   t.same(sent, ['a', 'b'])
   t.match(await log(), [
@@ -57,13 +43,13 @@ t.test('a batch writes rows, decisions and the checkpoint together', async (t) =
 
 t.test('a checkpoint remembers its last message until something else moves it', async (t) => {
   const lastMessage = { offset: 1n, sha256: 'abc' }
-  await commitBatch(pool, aBatch([anEntry('a')], { nextOffset: 2n, lastMessage }), recording().deliver)
+  await commitBatch(pool, aBatch([anEntry('a')], { nextOffset: 2n, lastMessage }), recordingSend().send)
   t.same(await loadCheckpoint(pool, 'claims', 0), { offset: 2n, lastMessage })
   const next = { offset: 3n, sha256: 'def' }
   await commitBatch(
     pool,
     aBatch([], { heldOffset: 2n, nextOffset: 3n, lastMessage: next }),
-    recording().deliver,
+    recordingSend().send,
   )
   t.same(await loadCheckpoint(pool, 'claims', 0), { offset: 3n, lastMessage: next })
   await resetCheckpoint(pool, 'claims', 0, 3n, 1n)
@@ -71,10 +57,10 @@ t.test('a checkpoint remembers its last message until something else moves it', 
 })
 
 t.test('an event that is logged already is neither written nor sent again', async (t) => {
-  await commitBatch(pool, aBatch([anEntry('a')]), recording().deliver)
-  const { sent, deliver } = recording()
+  await commitBatch(pool, aBatch([anEntry('a')]), recordingSend().send)
+  const { sent, send } = recordingSend()
   const again = aBatch([anEntry('a'), anEntry('b')], { heldOffset: 0n, nextOffset: 2n })
-  const result = await commitBatch(pool, again, deliver)
+  const result = await commitBatch(pool, again, send)
   t.same(sent, ['b'])
   t.match(result, { kind: 'committed', inserted: [{ event: { eventId: 'b' } }] })
   t.equal((await log()).length, 2)
@@ -83,18 +69,19 @@ t.test('an event that is logged already is neither written nor sent again', asyn
 
 t.test('a checkpoint that another consumer moved writes and sends nothing', async (t) => {
   await client.query(`UPDATE notifications.projection_checkpoints SET "offset" = 7`)
-  const { sent, deliver } = recording()
-  t.same(await commitBatch(pool, aBatch([anEntry('a')]), deliver), { kind: 'moved', checkpoint: 7n })
+  const { sent, send } = recordingSend()
+  t.same(await commitBatch(pool, aBatch([anEntry('a')]), send), { kind: 'moved', checkpoint: 7n })
   t.same(sent, [])
   t.same(await log(), [])
   t.equal(await checkpoint(), 7n)
 })
 
 t.test('a row whose sender fails is FAILED with the sender’s reason and one attempt', async (t) => {
-  const { deliver } = recording((entry) =>
-    entry.event.eventId === 'a' ? { receipt: null, error: 'mailbox on fire' } : { receipt: 'r', error: null },
+  const { send } = recordingSend((eventId) =>
+    eventId === 'a' ? { receipt: null, error: 'mailbox on fire' } : { receipt: 'r', error: null },
   )
-  await commitBatch(pool, aBatch([anEntry('a'), anEntry('b')]), deliver)
+  const result = await commitBatch(pool, aBatch([anEntry('a'), anEntry('b')]), send)
+  t.match(result, { inserted: [{ status: 'FAILED' }, { status: 'SENT' }] }, 'as it is stored')
   t.match(await log(), [
     { status: 'FAILED', failure_reason: 'mailbox on fire', attempt_count: 1, sent_at: null, body: String },
     { status: 'SENT', failure_reason: null },
@@ -117,9 +104,9 @@ t.test('a message that is no event is kept whole, once', async (t) => {
     { message, rejection },
     { message: aMessage(1n, null), rejection },
   ]
-  await commitBatch(pool, aBatch([], { rejected, nextOffset: 1n }), recording().deliver)
+  await commitBatch(pool, aBatch([], { rejected, nextOffset: 1n }), recordingSend().send)
   await client.query(`UPDATE notifications.projection_checkpoints SET "offset" = -1`)
-  await commitBatch(pool, aBatch([], { rejected, nextOffset: 1n }), recording().deliver)
+  await commitBatch(pool, aBatch([], { rejected, nextOffset: 1n }), recordingSend().send)
   t.match(await rowsOf('SELECT * FROM notifications.rejected_message ORDER BY "offset"'), [
     {
       key: Buffer.from([0, 255]),
@@ -135,7 +122,7 @@ t.test('of a value too large to be kept whole, its begin is kept, its size and i
   const value = Buffer.alloc(VALUE_BYTES_MAX + 1, 'x')
   const rejection = { code: 'too-large', error: 'too large' } as const
   const rejected = [{ message: { ...aMessage(0n), value }, rejection }]
-  await commitBatch(pool, aBatch([], { rejected, nextOffset: 0n }), recording().deliver)
+  await commitBatch(pool, aBatch([], { rejected, nextOffset: 0n }), recordingSend().send)
   const [row] = await rowsOf('SELECT * FROM notifications.rejected_message')
   t.equal(row.value.length, 65_536)
   const hash = createHash('sha256').update(value).digest('hex')
@@ -147,11 +134,11 @@ t.test('a row that PostgreSQL refuses is rejected alone, before anything is sent
     `ALTER TABLE notifications.notification_log ADD CONSTRAINT trap CHECK (event_id <> 'bad')`,
   )
   t.teardown(() => client.query('ALTER TABLE notifications.notification_log DROP CONSTRAINT trap'))
-  const { sent, deliver } = recording()
+  const { sent, send } = recordingSend()
   const entries = Array.from({ length: 9 }, (_, i) =>
     anEntry(i === 4 ? 'bad' : `good-${i}`, { offset: BigInt(i) }),
   )
-  const result = await commitBatch(pool, aBatch(entries), deliver)
+  const result = await commitBatch(pool, aBatch(entries), send)
   t.equal(sent.length, 8)
   t.notOk(sent.includes('bad'))
   t.equal((await log()).length, 8)
@@ -171,7 +158,7 @@ t.test('every message of a batch that is a refused event is kept', async (t) => 
   await commitBatch(
     pool,
     aBatch([anEntry('bad'), anEntry('good', { offset: 1n })], { messagesOf }),
-    recording().deliver,
+    recordingSend().send,
   )
   t.match(await rowsOf('SELECT * FROM notifications.rejected_message ORDER BY "offset"'), [
     { offset: '0', value: Buffer.from('first') },
@@ -183,7 +170,7 @@ t.test('every message of a batch that is a refused event is kept', async (t) => 
 t.test('a schema that refuses every row rejects no message', async (t) => {
   await client.query('ALTER TABLE notifications.notification_log ADD CONSTRAINT trap CHECK (false) NOT VALID')
   t.teardown(() => client.query('ALTER TABLE notifications.notification_log DROP CONSTRAINT trap'))
-  await t.rejects(commitBatch(pool, aBatch([anEntry('a')]), recording().deliver))
+  await t.rejects(commitBatch(pool, aBatch([anEntry('a')]), recordingSend().send))
   t.same(await rowsOf('SELECT * FROM notifications.rejected_message'), [])
   t.equal(await checkpoint(), -1n)
 })
@@ -191,16 +178,16 @@ t.test('a schema that refuses every row rejects no message', async (t) => {
 t.test('the same ids in two partitions at once give one row and one send each', async (t) => {
   const ids = Array.from({ length: 500 }, (_, i) => `event-${i}`)
   await loadCheckpoint(pool, 'claims', 1)
-  const { sent, deliver } = recording()
+  const { sent, send } = recordingSend()
   await Promise.all([
-    commitBatch(pool, aBatch(ids.map((id) => anEntry(id))), deliver),
+    commitBatch(pool, aBatch(ids.map((id) => anEntry(id))), send),
     commitBatch(
       pool,
       aBatch(
         ids.toReversed().map((id) => anEntry(id)),
         { partition: 1 },
       ),
-      deliver,
+      send,
     ),
   ])
   t.equal((await log()).length, 500)

@@ -4,7 +4,7 @@ import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { commitBatch } from '../../../src/postgres/write/commit-batch.ts'
 import { commitRetries } from '../../../src/postgres/write/commit-retries.ts'
-import { aBatch, aFailedEntry, anEntry, openDatabase } from '../fixtures.ts'
+import { aBatch, aFailedEntry, anEntry, openDatabase, recordingSend } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)
 
@@ -71,17 +71,8 @@ t.test('due rows are paged, each once', async (t) => {
 t.test('a retry is sent once, counted, and explained by a decision of its own', async (t) => {
   const [entry] = await due()
   if (entry === undefined) throw new Error('nothing is due')
-  const sent: string[] = []
-  const made = await commitRetries(
-    pool,
-    'table-2',
-    [sending(entry)],
-    async (retried) => {
-      sent.push(...retried.map(({ due }) => due.eventId))
-      return new Map([[entry.locator, { receipt: 'r', error: null }]])
-    },
-    quiet,
-  )
+  const { sent, send } = recordingSend()
+  const made = await commitRetries(pool, 'table-2', [sending(entry)], send, quiet)
   t.equal(made.length, 1)
   t.same(sent, [entry.eventId])
   const { rows } = await client.query('SELECT * FROM notifications.notification_log WHERE locator = $1', [
@@ -149,14 +140,10 @@ t.test(
 
 t.test('two replicas that retry the same rows at once send each once', async (t) => {
   const entries = await due()
-  const sent: string[] = []
-  const deliver = async (retried: readonly RetriedEntry[]) => {
-    sent.push(...retried.map(({ due }) => due.eventId))
-    return new Map(retried.map(({ due }) => [due.locator, { receipt: 'r', error: null }]))
-  }
+  const { sent, send } = recordingSend()
   const made = await Promise.all([
-    commitRetries(pool, 'def', entries.map(sending), deliver, quiet),
-    commitRetries(pool, 'def', entries.map(sending), deliver, quiet),
+    commitRetries(pool, 'def', entries.map(sending), send, quiet),
+    commitRetries(pool, 'def', entries.map(sending), send, quiet),
   ])
   t.equal(made.flat().length, 3)
   t.same(sent.sort(), ['a', 'b', 'c'])
@@ -171,12 +158,8 @@ t.test('a row that changed since it was read is left alone', async (t) => {
 t.test('a row that no decision explains is left alone, and the others are retried', async (t) => {
   const entries = await due()
   await client.query(`DELETE FROM notifications.decision WHERE event_id = 'b'`)
-  const sent: string[] = []
-  const deliver = async (retried: readonly RetriedEntry[]) => {
-    sent.push(...retried.map(({ due }) => due.eventId))
-    return new Map()
-  }
-  const made = await commitRetries(pool, 'def', entries.map(sending), deliver, quiet)
+  const { sent, send } = recordingSend()
+  const made = await commitRetries(pool, 'def', entries.map(sending), send, quiet)
   t.same(ids(made.map(({ due }) => due)), ['a', 'c'])
   t.same(sent.sort(), ['a', 'c'])
   const { rows } = await client.query(
@@ -199,13 +182,9 @@ t.test('a row that the database refuses stays as it is, is reported, and holds n
   const entries = await due()
   const refused = entries.find(({ eventId }) => eventId === 'b')
   const reports: { fields: object; message: string }[] = []
-  const sent: string[] = []
-  const deliver = async (retried: readonly RetriedEntry[]) => {
-    sent.push(...retried.map(({ due }) => due.eventId))
-    return new Map(retried.map(({ due }) => [due.locator, { receipt: 'r', error: null }]))
-  }
+  const { sent, send } = recordingSend()
   const log = { error: (fields: object, message: string) => reports.push({ fields, message }) }
-  const made = await commitRetries(pool, 'def', entries.map(sending), deliver, log)
+  const made = await commitRetries(pool, 'def', entries.map(sending), send, log)
 
   t.same(ids(made.map(({ due }) => due)), ['a', 'c'])
   t.same(sent.sort(), ['a', 'c'], 'the others are sent, each once')
@@ -226,13 +205,13 @@ t.test('a row that the database refuses stays as it is, is reported, and holds n
 t.test('where the database refuses every row, nothing is sent', async (t) => {
   const entries = await due()
   for (const { eventId } of entries) await refuseRetryOf(eventId)
-  const deliver = async () => {
+  const send = async () => {
     t.fail('the senders were called')
     return new Map()
   }
   const locators: string[] = []
   const log = { error: ({ locator }: { locator: string }) => locators.push(locator) }
-  t.same(await commitRetries(pool, 'def', entries.map(sending), deliver, log), [])
+  t.same(await commitRetries(pool, 'def', entries.map(sending), send, log), [])
   t.same(locators.sort(), entries.map(({ locator }) => locator).sort())
   t.same(ids(await due()), ['a', 'b', 'c'])
 })
@@ -241,25 +220,22 @@ t.test('a schema that refuses every retry is found before anything is sent, and 
   await client.query('ALTER TABLE notifications.decision ADD CONSTRAINT trap CHECK (attempt = 0)')
   t.teardown(() => client.query('ALTER TABLE notifications.decision DROP CONSTRAINT trap'))
   let callCount = 0
-  const deliver = async () => {
+  const send = async () => {
     callCount++
     return new Map()
   }
-  await t.rejects(
-    commitRetries(pool, 'def', (await due()).map(sending), deliver, quiet),
-    /integrity constraint/,
-  )
+  await t.rejects(commitRetries(pool, 'def', (await due()).map(sending), send, quiet), /integrity constraint/)
   t.equal(callCount, 0)
   t.same(ids(await due()), ['a', 'b', 'c'])
 })
 
 t.test('every other error is thrown, and nothing is tried again', async (t) => {
   let callCount = 0
-  const deliver = async () => {
+  const send = async () => {
     callCount++
     throw new Error('out of order')
   }
-  await t.rejects(commitRetries(pool, 'def', (await due()).map(sending), deliver, quiet), /out of order/)
+  await t.rejects(commitRetries(pool, 'def', (await due()).map(sending), send, quiet), /out of order/)
   t.equal(callCount, 1)
   t.same(ids(await due()), ['a', 'b', 'c'])
 })

@@ -1,0 +1,13 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/config.ts'
+import type { Send } from '../core/log/delivery.ts'
+import { createEmailSender } from '../senders/email.ts'
+import { sendByChannel } from '../senders/send.ts'
+import { createSmsSender } from '../senders/sms.ts'
+
+export function createSenders({ smtp }: Config, log: Logger): Send {
+  return sendByChannel({
+    EMAIL: createEmailSender({ smtpHost: smtp.host, smtpPort: smtp.port, log }),
+    SMS: createSmsSender({ log }),
+  })
+}

@@ -1,0 +1,27 @@
+import type { BatchLimit } from '../core/batch/batch-limit.ts'
+import type { Contact } from '../core/party/contact.ts'
+
+export type LookUpContacts = (
+  partyLocators: readonly string[],
+  onAnswer?: () => Promise<void>,
+) => Promise<ReadonlyMap<string, Contact>>
+
+interface Parties {
+  readonly lookUp: LookUpContacts
+  /** While policy administration is known to be down, look-ups say nothing about how fast it is. */
+  readonly isDown: () => boolean
+}
+
+/** Looks contacts up, and adapts the size of batches to how long that takes. */
+export function createContactLookUp(
+  parties: Parties,
+  batchLimit: BatchLimit,
+  nowMs: () => number,
+): LookUpContacts {
+  return async (partyLocators, onAnswer) => {
+    const startMs = nowMs()
+    const contacts = await parties.lookUp(partyLocators, onAnswer)
+    if (!parties.isDown()) batchLimit.note(contacts, nowMs() - startMs)
+    return contacts
+  }
+}
