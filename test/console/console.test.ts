@@ -93,7 +93,10 @@ async function testConsole(): Promise<void> {
           await tab.screenshot(`${name}-${colorScheme}`)
         }
         await tab.page.setViewportSize({ width: 375, height: 740 })
-        t.equal(await tab.page.evaluate('Math.max(document.documentElement.scrollWidth, 375)'), 375)
+        // The chart follows the window a moment later.
+        await until(async () => (await tab.page.evaluate('document.documentElement.scrollWidth')) === 375, {
+          what: 'the page to be no wider than the telephone',
+        })
         await tab.screenshot(`${name}-telephone`)
         t.same(tab.complaints, [])
       },
@@ -133,7 +136,9 @@ async function testConsole(): Promise<void> {
     await tabTo(/^A \d{4}-/)
     await page.keyboard.press('Enter')
     await title(page, /^Entry/)
-    t.match(await focused(), /^H1 Entry NTF-/)
+    await until(async () => /^H1 Entry NTF-/.test(String(await focused())), {
+      what: 'the title to have the focus',
+    })
     t.match(await page.title(), /^Entry NTF-.* – Notifications console$/)
     await page.goBack()
     await title(page, 'Not told')
