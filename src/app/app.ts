@@ -1,19 +1,15 @@
 import type { Logger } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
-import { readConsolePage } from '../http/console/page.ts'
-import { createHttp, createManagement } from '../http/server/server.ts'
 import { createEndsReader } from '../kafka/ends.ts'
 import { createBacklog } from '../pipeline/backlog.ts'
 import { countFailedEntries } from '../postgres/read/count-failed-entries.ts'
-import { getPreferences } from '../postgres/read/get-preferences.ts'
-import { listPreferences } from '../postgres/read/list-preferences.ts'
 import { listCheckpoints } from '../postgres/write/checkpoints.ts'
-import { putPreferences } from '../postgres/write/put-preferences.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { createDatabase } from './database.ts'
 import { putInForce } from './in-force.ts'
+import { createListeners } from './listeners.ts'
 import { createParties } from './parties.ts'
 import { readPolicy } from './policy.ts'
 import { createReads } from './reads.ts'
@@ -65,44 +61,18 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     isPolicyAdministrationDown: parties.isDown,
   })
 
-  const { logEntries, consoleData } = createReads(config.retry, policy.ruleTable, database)
-  const { tokens } = config
-  const { isUnavailable } = database
-  const http = createHttp({
-    ...config.http,
-    log,
+  const listeners = createListeners({
+    config,
+    database,
+    reads: createReads(config.retry, policy.ruleTable, database),
+    metrics,
     readiness: async () => {
       const reason = stopping.signal.aborted ? 'the service is stopping' : await database.fault()
       return reason === null ? { ready: true } : { ready: false, reason }
     },
-    logEntries,
-    preferences: {
-      list: (page) => listPreferences(database.pool(), page),
-      get: (partyLocator) => getPreferences(database.pool(), partyLocator),
-      put: (...change) => putPreferences(database.pool(), ...change),
-    },
-    tokens,
-    isUnavailable,
+    log,
   })
-  opened.defer(() => http.close())
-
-  async function listen(): Promise<string> {
-    const { url } = await http.listen()
-    if (config.management === null) return url
-    const management = createManagement({
-      ...config.management,
-      log,
-      document: await http.document(),
-      exposeMetrics: metrics.expose,
-      consolePage: readConsolePage(),
-      consoleData,
-      tokens,
-      isUnavailable,
-    })
-    opened.defer(() => management.close())
-    log.info(await management.listen(), 'the management listener is up')
-    return url
-  }
+  opened.defer(listeners.close)
 
   /** Waits for the database and its schema, then consumes and retries until stopped. */
   async function work(): Promise<void> {
@@ -118,7 +88,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   return {
     failed: failed.promise,
     start: async () => {
-      const url = await listen()
+      const url = await listeners.listen()
       work().catch((error) => {
         if (!stopping.signal.aborted) failed.reject(error)
       })

@@ -17,12 +17,17 @@ import { listRejected } from '../postgres/read/list-rejected-messages.ts'
 import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
 import type { Database } from './database.ts'
 
+export interface Reads {
+  readonly logEntries: LogEntries
+  readonly consoleData: ConsoleData
+}
+
 /** What is read over HTTP: log entries with their reasons, and all that the console shows. */
 export function createReads(
   retryLimits: Config['retry'],
   { revision, rules }: RuleTable,
   { pool }: Database,
-): { readonly logEntries: LogEntries; readonly consoleData: ConsoleData } {
+): Reads {
   const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool(), revision))
   const logEntries: LogEntries = {
     list: async (filter, page) => listLogEntries(pool(), filter, page),

@@ -60,12 +60,12 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
    */
   async function pass(): Promise<void> {
     const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0 }
-    let page: DecidedPage<Cursor> | null = await decidePage(null)
+    let page: DecidedPage<Cursor> | null = await decidePage(needs, null)
     while (page !== null) {
       const next: Cursor | null = page.next
       counts.postponed += page.postponedCount
       const isLast: boolean = next === null || stopping.signal.aborted || needs.isDown()
-      const following: Promise<DecidedPage<Cursor>> | null = isLast ? null : decidePage(next)
+      const following: Promise<DecidedPage<Cursor>> | null = isLast ? null : decidePage(needs, next)
       const [made] = await Promise.all([commit(page.decided), following])
       for (const { status } of made) counts[status]++
       page = stopping.signal.aborted ? null : await following
@@ -79,28 +79,6 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
     return decided.length === 0 ? [] : needs.commit(decided)
   }
 
-  async function decidePage(after: Cursor | null): Promise<DecidedPage<Cursor>> {
-    const { due, next } = await needs.listDueEntries(after, PAGE_COUNT_MAX)
-    const decided = await decideAll(due)
-    return { decided, postponedCount: due.length - decided.length, next }
-  }
-
-  /** Decides rows, but those whose party was not asked for: no attempt is burned. */
-  async function decideAll(due: readonly DueEntry[]): Promise<RetriedEntry[]> {
-    if (due.length === 0) return []
-    const parties = [...new Set(due.flatMap(({ partyLocator }) => partyLocator ?? []))]
-    const [contacts, preferences] = await Promise.all([
-      needs.contactsOf(parties),
-      needs.preferencesOf(parties),
-    ])
-    return due.flatMap((entry) => {
-      const party = entry.partyLocator
-      const contact = party === null ? undefined : contacts.get(party)
-      if (contact?.state === 'unresolved' && contact.unasked) return []
-      return [decideRetry(needs.decide, entry, contact, party === null ? undefined : preferences.get(party))]
-    })
-  }
-
   return {
     pass,
     start: (): void => {
@@ -112,4 +90,29 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
       await running
     },
   }
+}
+
+async function decidePage<Cursor>(
+  needs: RetryNeeds<Cursor>,
+  after: Cursor | null,
+): Promise<DecidedPage<Cursor>> {
+  const { due, next } = await needs.listDueEntries(after, PAGE_COUNT_MAX)
+  const decided = await decideAll(needs, due)
+  return { decided, postponedCount: due.length - decided.length, next }
+}
+
+/** Decides rows, but not those whose party could not be asked for: they use up no attempt. */
+async function decideAll(
+  needs: Omit<RetryNeeds<never>, 'listDueEntries'>,
+  due: readonly DueEntry[],
+): Promise<RetriedEntry[]> {
+  if (due.length === 0) return []
+  const parties = [...new Set(due.flatMap(({ partyLocator }) => partyLocator ?? []))]
+  const [contacts, preferences] = await Promise.all([needs.contactsOf(parties), needs.preferencesOf(parties)])
+  return due.flatMap((entry) => {
+    const party = entry.partyLocator
+    const contact = party === null ? undefined : contacts.get(party)
+    if (contact?.state === 'unresolved' && contact.unasked) return []
+    return [decideRetry(needs.decide, entry, contact, party === null ? undefined : preferences.get(party))]
+  })
 }

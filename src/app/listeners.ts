@@ -1,0 +1,68 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/config.ts'
+import { readConsolePage } from '../http/console/page.ts'
+import type { Readiness } from '../http/routes/health.ts'
+import { createHttp, createManagement, type Http } from '../http/server/server.ts'
+import { getPreferences } from '../postgres/read/get-preferences.ts'
+import { listPreferences } from '../postgres/read/list-preferences.ts'
+import { putPreferences } from '../postgres/write/put-preferences.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { Database } from './database.ts'
+import type { Reads } from './reads.ts'
+
+interface ListenerParts {
+  readonly config: Config
+  readonly database: Database
+  readonly reads: Reads
+  readonly metrics: Metrics
+  readonly readiness: () => Promise<Readiness>
+  readonly log: Logger
+}
+
+export interface Listeners {
+  /** Resolves to the URL of the public one. */
+  listen(): Promise<string>
+  close(): Promise<void>
+}
+
+/** The public listener and, where it is configured, the management listener. */
+export function createListeners(parts: ListenerParts): Listeners {
+  const { config, database, reads, metrics, readiness, log } = parts
+  const { tokens } = config
+  const { pool, isUnavailable } = database
+  const http = createHttp({
+    ...config.http,
+    log,
+    readiness,
+    logEntries: reads.logEntries,
+    preferences: {
+      list: async (page) => listPreferences(pool(), page),
+      get: async (partyLocator) => getPreferences(pool(), partyLocator),
+      put: async (...change) => putPreferences(pool(), ...change),
+    },
+    tokens,
+    isUnavailable,
+  })
+  let management: Http | null = null
+  return {
+    listen: async () => {
+      const { url } = await http.listen()
+      if (config.management === null) return url
+      management = createManagement({
+        ...config.management,
+        log,
+        document: await http.document(),
+        exposeMetrics: metrics.expose,
+        consolePage: readConsolePage(),
+        consoleData: reads.consoleData,
+        tokens,
+        isUnavailable,
+      })
+      log.info(await management.listen(), 'the management listener is up')
+      return url
+    },
+    close: async () => {
+      await Promise.all([http.close(), management?.close()])
+    },
+  }
+}
