@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { Agent } from 'undici'
 import { type Config, ConfigError, loadConfig } from '../config/config.ts'
 import { variables } from '../config/variables.ts'
+import { counted } from '../core/text/count.ts'
 import { loadKeys } from '../http/auth/load-keys.ts'
 import { countBrokers, listTopics } from '../kafka/inspect.ts'
 import { createPartyClient } from '../party/client.ts'
@@ -56,7 +57,7 @@ const CHECKS: readonly Check[] = [
     prefix: 'MQ_',
     run: async ({ broker }) => {
       const count = await countBrokers(broker.connection, CLIENT_ID, log)
-      return `${count === 1 ? '1 broker' : `${count} brokers`}, ${broker.connection.ssl ? 'TLS' : 'plain text'}`
+      return `${counted(count, 'broker')}, ${broker.connection.ssl ? 'TLS' : 'plain text'}`
     },
     remedies: [
       [/authentication|SASL/i, 'check MQ_SASL_MECHANISM, MQ_SASL_USERNAME and MQ_SASL_PASSWORD'],
@@ -149,7 +150,7 @@ const CHECKS: readonly Check[] = [
     run: async ({ tokens }) => {
       if (tokens === null) return null
       const keys = await loadKeys(tokens.keySetUrl, new Agent())
-      return `${keys.length} ${keys.length === 1 ? 'key' : 'keys'} for signatures`
+      return `${counted(keys.length, 'key')} for signatures`
     },
     remedies: [[/./, 'check IDP_JWKS_URI: it must answer 200 with a JSON Web Key Set, without redirects']],
   },

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
 import type { Facts } from '../core/decision/facts.ts'
 import type { RuleResult } from '../core/decision/rule-result.ts'
-import { type DueEntry, decideRetry, type RetriedEntry } from '../core/log/decide-retry.ts'
+import { decideRetry, type RetriedEntry } from '../core/log/decide-retry.ts'
+import type { DueEntry } from '../core/log/due-entry.ts'
 import type { Contact } from '../core/party/contact.ts'
 import type { Preferences } from '../core/party/preferences.ts'
 

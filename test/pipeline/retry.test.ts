@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import t from 'tap'
-import type { DueEntry, RetriedEntry } from '../../src/core/log/decide-retry.ts'
+import type { RetriedEntry } from '../../src/core/log/decide-retry.ts'
+import type { DueEntry } from '../../src/core/log/due-entry.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createRetry, RETRY_INTERVAL_MS } from '../../src/pipeline/retry.ts'
 import { clientOf, json, serve } from '../party/server.ts'

@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { ENVELOPE_MAP, PROMISES, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../app/policy.ts'
 import { EnvelopeMapError, loadEnvelopeMap } from '../../core/event/envelope-map.ts'
 import { checkRuleFiles, type FileReport } from '../../core/rules/check-files.ts'
-import { listFaults } from '../../core/rules/errors.ts'
+import { listFaults } from '../../core/text/faults.ts'
 
 export const checkCommand = new Command('check')
   .description('check the rule table, its promises and the envelope map; name every fault at once')

@@ -1,3 +1,4 @@
+import { FaultsError } from '../text/faults.ts'
 import { didYouMean, nearest } from '../text/nearest.ts'
 
 /** What producers may put elsewhere in the envelope; all must be mapped. */
@@ -10,15 +11,10 @@ type Field = (typeof FIELDS)[number]
  */
 export type EnvelopeMap = Readonly<Record<Field, (envelope: object) => unknown>>
 
-/** An envelope map that cannot be used. Carries all its faults. */
-export class EnvelopeMapError extends Error {
-  readonly faults: readonly string[]
-
+/** An envelope map that cannot be used. */
+export class EnvelopeMapError extends FaultsError {
   constructor(faults: readonly string[]) {
-    const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`
-    super(`the envelope map has ${count}:\n${faults.map((fault) => `  ${fault}`).join('\n')}`)
-    this.name = 'EnvelopeMapError'
-    this.faults = faults
+    super('the envelope map has', faults)
   }
 }
 

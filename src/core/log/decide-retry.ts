@@ -4,19 +4,8 @@ import type { RuleResult } from '../decision/rule-result.ts'
 import type { Contact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
 import { addressFor } from './compose-entry.ts'
+import type { DueEntry } from './due-entry.ts'
 import { STATUS_OF, type Status } from './status.ts'
-
-/** A failed row whose time has come. */
-export interface DueEntry {
-  readonly locator: string
-  readonly eventId: string
-  readonly eventType: string
-  readonly partyLocator: string | null
-  /** As rendered when the event was dispatched: a retry sends the stored text. */
-  readonly subject: string
-  readonly body: string
-  readonly attemptCount: number
-}
 
 /** What a retry makes of a row. */
 export interface RetriedEntry {

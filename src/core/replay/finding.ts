@@ -1,3 +1,4 @@
+import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'
 
 /** One thing that is not as the decisions say. */
@@ -75,12 +76,8 @@ export function describeFinding(finding: Finding): string {
 
 function describeSummary({ entries, erased, differences, restored, left }: Summary): string {
   const without = erased === 0 ? '' : `, ${erased} of them erased`
-  const found = `${entries === 1 ? '1 entry' : `${entries} entries`} compared${without}: ${differences === 0 ? 'no difference' : counted(differences, 'difference')}`
+  const found = `${counted(entries, 'entry', 'entries')} compared${without}: ${differences === 0 ? 'no difference' : counted(differences, 'difference')}`
   return restored === 0 ? found : `${found}, ${counted(restored, 'row')} put back, ${left} left`
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 function describeValues(stored: Value, rebuilt: Value): string {

@@ -1,9 +1,9 @@
-import mustache from 'mustache'
 import type { DecisionRecord } from '../decision/recorded-decision.ts'
 import { ERASED_UNSENT } from '../log/erasure.ts'
 import type { LogRow } from '../log/log-entry.ts'
 import { STATUS_OF } from '../log/status.ts'
 import { finish, type Text } from '../templates/finish.ts'
+import { renderByMustache } from '../templates/render-by-mustache.ts'
 import { splitSource } from '../templates/split.ts'
 import type { Variables } from '../templates/template.ts'
 
@@ -83,8 +83,4 @@ function textOf(
     return `the text cannot be rebuilt: template revision ${templateRevision} is not in the archive`
   const { subject, body } = splitSource(source)
   return finish({ subject: renderByMustache(subject, variables), body: renderByMustache(body, variables) })
-}
-
-function renderByMustache(template: string, variables: Variables): string {
-  return mustache.render(template, variables, {}, { escape: String })
 }

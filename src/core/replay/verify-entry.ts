@@ -1,6 +1,6 @@
 import { INVALID_PARTY } from '../decision/decide.ts'
 import { describeResult, type RuleResult } from '../decision/rule-result.ts'
-import type { LogRow } from '../log/log-entry.ts'
+import { type LogRow, logRow } from '../log/log-entry.ts'
 import type { Difference } from './finding.ts'
 import { type Decisions, type Rebuilt, type ReplayedDecision, rebuild } from './rebuild-entry.ts'
 
@@ -29,22 +29,8 @@ export interface Verified {
   readonly unverifiable: readonly string[]
 }
 
-/** The columns of the log by their names here. */
-const COLUMNS = {
-  eventId: 'event_id',
-  partyLocator: 'party_locator',
-  eventType: 'event_type',
-  channel: 'channel',
-  status: 'status',
-  subject: 'subject',
-  body: 'body',
-  failureReason: 'failure_reason',
-  attemptCount: 'attempt_count',
-  sentAt: 'sent_at',
-  createdAt: 'created_at',
-  lastAttemptAt: 'last_attempt_at',
-} as const satisfies Record<Exclude<keyof LogRow, 'locator'>, string>
-const FIELDS = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
+type Field = Exclude<keyof LogRow, 'locator'>
+const FIELDS = Object.keys(logRow.omit({ locator: true }).shape) as Field[]
 
 /**
  * Compares what is stored under one locator with what its decisions make of it, and each decision with what the rule
@@ -86,8 +72,13 @@ function compare(locator: string, stored: LogRow | null, { row, textFault }: Reb
   return FIELDS.flatMap((field): Difference[] => {
     if (stored[field] === row[field]) return []
     if (textFault !== null && (field === 'subject' || field === 'body')) return []
-    return [{ kind: 'column', locator, column: COLUMNS[field], stored: stored[field], rebuilt: row[field] }]
+    return [{ kind: 'column', locator, column: columnOf(field), stored: stored[field], rebuilt: row[field] }]
   })
+}
+
+/** `sent_at` for `sentAt`. */
+function columnOf(field: Field): string {
+  return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
 /** How a decision differs from what the table of its time says of its facts. */

@@ -1,5 +1,6 @@
 import type { Facts } from '../decision/facts.ts'
 import { describeResult, type RuleResult } from '../decision/rule-result.ts'
+import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'
 import type { DecisionGroup } from './decision-group.ts'
 import { decidedAlike } from './diff.ts'
@@ -134,15 +135,17 @@ export function describeBacktest(result: BacktestResult): string[] {
     return `from ${describeResult(before)} to ${describeResult(after)} for ${eventType} ${rules}`
   })
   return [
-    `${counted(events)}: ${changed} ${changed === 1 ? 'changes' : 'change'}, ${unchanged} ${unchanged === 1 ? 'does' : 'do'} not`,
-    ...(byAnotherRule === 0 ? [] : [`${counted(byAnotherRule)} decided alike by another rule`]),
+    `${counted(events, 'event')}: ${changed} ${changed === 1 ? 'changes' : 'change'}, ${unchanged} ${unchanged === 1 ? 'does' : 'do'} not`,
+    ...(byAnotherRule === 0 ? [] : [`${counted(byAnotherRule, 'event')} decided alike by another rule`]),
     ...(invalidParties === 0
       ? []
-      : [`${counted(invalidParties)} with a party locator that nobody can have, whose reason no table sets`]),
+      : [
+          `${counted(invalidParties, 'event')} with a party locator that nobody can have, whose reason no table sets`,
+        ]),
     ...[...kinds].flatMap(([words, group]) => {
       const count = group.reduce((sum, change) => sum + change.count, 0)
       return [
-        `${counted(count)} ${count === 1 ? 'changes' : 'change'} ${words}:`,
+        `${counted(count, 'event')} ${count === 1 ? 'changes' : 'change'} ${words}:`,
         ...group.map(
           (change) =>
             `    ${change.count}: ${describeSituation(change.facts)}, such as ${change.samples.join(', ')}`,
@@ -154,8 +157,4 @@ export function describeBacktest(result: BacktestResult): string[] {
       (line) => `    ${line.eventType}, rule "${line.ruleId}": ${line.unchanged}, ${line.changed}`,
     ),
   ].map(printable)
-}
-
-function counted(eventCount: number): string {
-  return eventCount === 1 ? '1 event' : `${eventCount} events`
 }

@@ -1,3 +1,4 @@
+import { counted } from '../text/count.ts'
 import { checkPromises, type PromiseReport, percentage } from './check-promises.ts'
 import { type Enumeration, enumerate } from './enumerate-situations.ts'
 import { PromisesError, RuleTableError } from './errors.ts'
@@ -68,7 +69,7 @@ function summarise(
   rules: readonly Rule[],
   { uncoveredRules, coveredCount, situationCount }: PromiseReport,
 ): string {
-  const count = promises.length === 1 ? '1 promise' : `${promises.length} promises`
+  const count = counted(promises.length, 'promise')
   const situations = `${coveredCount} of ${situationCount} situations (${percentage(coveredCount, situationCount)})`
   return `covered by ${count}: ${situations}, ${rules.length - uncoveredRules.length} of ${rules.length} rules`
 }

@@ -1,4 +1,5 @@
 import { describeResult } from '../decision/rule-result.ts'
+import { counted } from '../text/count.ts'
 import type { Change, RuleTableDiff } from './diff.ts'
 import { describeClasses } from './event-classes.ts'
 import { describeSituation } from './situations.ts'
@@ -25,7 +26,7 @@ export function describeDiff(diff: RuleTableDiff): string[] {
 
 /** "0 situations change", "3 situations change". */
 export function summariseDiff({ changes }: RuleTableDiff): string {
-  return `${count(changes.length)} ${changes.length === 1 ? 'changes' : 'change'}`
+  return `${counted(changes.length, 'situation')} ${changes.length === 1 ? 'changes' : 'change'}`
 }
 
 /** What changes, gathered into as few sentences as there are kinds of change. */
@@ -33,7 +34,7 @@ export function groupChanges({ changes, classes }: RuleTableDiff): ChangeGroup[]
   return [
     ...Map.groupBy(changes, (change) => wordsOf(change, describeClasses(change.eventClasses, classes))),
   ].map(([words, group]) => ({
-    sentence: `${count(group.length)} ${group.length === 1 ? 'changes' : 'change'} ${words}`,
+    sentence: `${counted(group.length, 'situation')} ${group.length === 1 ? 'changes' : 'change'} ${words}`,
     situations: group.map(({ situation }) => describeSituation(situation)),
   }))
 }
@@ -46,7 +47,7 @@ export function describeRest({ moved, reworded }: RuleTableDiff): string[] {
   )
   return [
     ...[...byRules].map(
-      ([rules, group]) => `${count(group.length)} decided alike by another rule (${rules})`,
+      ([rules, group]) => `${counted(group.length, 'situation')} decided alike by another rule (${rules})`,
     ),
     ...reworded.map(
       ({ before, after }) =>
@@ -61,8 +62,4 @@ function wordsOf({ before, after }: Change, eventTypes: string): string {
       ? `rule "${before.ruleId}" as before`
       : `rule "${before.ruleId}" before, rule "${after.ruleId}" now`
   return `from ${describeResult(before)} to ${describeResult(after)} for ${eventTypes} (${rules})`
-}
-
-function count(situationCount: number): string {
-  return situationCount === 1 ? '1 situation' : `${situationCount} situations`
 }

@@ -1,12 +1,11 @@
-import mustache from 'mustache'
-import { nearest } from '../text/nearest.ts'
+import { didYouMean, nearest } from '../text/nearest.ts'
 import { EVENT_TYPES } from './event-types.ts'
 import { TemplateError, type TemplateFault } from './faults.ts'
 import { finish } from './finish.ts'
 import { EXPRESSIONS, generateModule, isVariable, type SoundTemplate } from './generate.ts'
 import { type Note, type Piece, parseTemplate } from './parse.ts'
+import { renderByMustache } from './render-by-mustache.ts'
 import { splitSource } from './split.ts'
-import type { Variables } from './template.ts'
 
 /** A file of `templates/`: its name without the folder, and its text as it is, BOM and line breaks included. */
 export interface TemplateFile {
@@ -107,7 +106,7 @@ function checkPieces(pieces: readonly Piece[], note: Note): void {
 }
 
 function unknownVariable(name: string): string {
-  return `${quote(name)} is not a variable: the variables are ${VARIABLES.join(', ')}${hint(name, VARIABLES)}`
+  return `${quote(name)} is not a variable: the variables are ${VARIABLES.join(', ')}${didYouMean(nearest(name, VARIABLES))}`
 }
 
 function surplus(file: string): TemplateFault {
@@ -115,17 +114,16 @@ function surplus(file: string): TemplateFault {
     return { file, line: null, text: `is not a template: name it <event type>${EXTENSION}, or take it out` }
   }
   const name = file.slice(0, -EXTENSION.length)
-  return { file, line: null, text: `${quote(name)} is not a known event type${hint(name, NAMES)}` }
+  return {
+    file,
+    line: null,
+    text: `${quote(name)} is not a known event type${didYouMean(nearest(name, NAMES))}`,
+  }
 }
 
 function missing(name: string): TemplateFault {
   const what = name === GENERIC ? 'the template for every other event type' : `the template of ${name}`
   return { file: name + EXTENSION, line: null, text: `${what} is missing: add this file` }
-}
-
-function hint(value: string, choices: readonly string[]): string {
-  const choice = nearest(value, choices)
-  return choice === null ? '' : `; did you mean "${choice}"?`
 }
 
 const REASONS = [null, 'r'] as const
@@ -144,10 +142,6 @@ function insertsLocator(body: string): boolean {
     )
     return text !== other
   })
-}
-
-function renderByMustache(template: string, variables: Variables): string {
-  return mustache.render(template, variables, {}, { escape: String })
 }
 
 /** The line, counted from 1, of an offset. */

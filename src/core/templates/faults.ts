@@ -1,3 +1,5 @@
+import { listFaults } from '../text/faults.ts'
+
 /** What is wrong with one file. `line` counts from 1; null where it is the file itself that is missing or surplus. */
 export interface TemplateFault {
   readonly file: string
@@ -5,13 +7,12 @@ export interface TemplateFault {
   readonly text: string
 }
 
-/** Templates that are not fit to be compiled. Carries all their faults, by file and line. */
+/** Templates that cannot be compiled. Carries all their faults, by file and line. */
 export class TemplateError extends Error {
   readonly faults: readonly TemplateFault[]
 
   constructor(faults: readonly TemplateFault[]) {
-    const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`
-    super(`the templates have ${count}:\n${faults.map((fault) => `  ${sentence(fault)}`).join('\n')}`)
+    super(`the templates have ${listFaults(faults.map(sentence))}`)
     this.name = 'TemplateError'
     this.faults = faults
   }

@@ -1,6 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type { DueEntry } from '../../core/log/decide-retry.ts'
+import { type DueEntry, dueEntry } from '../../core/log/due-entry.ts'
+import type { LogPosition } from '../../core/log/log-page.ts'
 
 /** Which failed rows are retried; the specification's limits. */
 export interface RetryLimits {
@@ -13,34 +14,9 @@ export interface RetryLimits {
 }
 
 /** Where a page of due rows ends; the next one starts behind it. */
-export interface DueCursor {
-  readonly createdAt: string
-  readonly locator: string
-}
+export type DueCursor = LogPosition
 
-const dueRow = z
-  .object({
-    locator: z.string(),
-    event_id: z.string(),
-    event_type: z.string(),
-    party_locator: z.string().nullable(),
-    subject: z.string(),
-    body: z.string(),
-    attempt_count: z.number(),
-    created_at: z.string(),
-  })
-  .transform((row) => ({
-    createdAt: row.created_at,
-    due: {
-      locator: row.locator,
-      eventId: row.event_id,
-      eventType: row.event_type,
-      partyLocator: row.party_locator,
-      subject: row.subject,
-      body: row.body,
-      attemptCount: row.attempt_count,
-    } satisfies DueEntry,
-  }))
+const dueRow = dueEntry.extend({ createdAt: z.string() })
 
 /** The next page of rows that are due for a retry, oldest first, by the database's clock. Locks nothing. */
 export async function listDueEntries(
@@ -50,7 +26,9 @@ export async function listDueEntries(
   countMax: number,
 ): Promise<{ due: readonly DueEntry[]; next: DueCursor | null }> {
   const rows = await pool.any(sql.type(dueRow)`
-    SELECT locator, event_id, event_type, party_locator, subject, body, attempt_count, created_at
+    SELECT
+      locator, event_id AS "eventId", event_type AS "eventType", party_locator AS "partyLocator", subject, body,
+      attempt_count AS "attemptCount", created_at AS "createdAt"
     FROM notifications.notification_log
     WHERE status = 'FAILED'
       -- What FAILED means by the table's checks, said so that the index of due rows is used.
@@ -61,12 +39,6 @@ export async function listDueEntries(
       AND (last_attempt_at IS NULL OR last_attempt_at <= now() - ${limits.minPauseMs}::float8 * interval '1 millisecond')
     ORDER BY created_at, locator
     LIMIT ${countMax}`)
-  const last = rows.at(-1)
-  return {
-    due: rows.map((row) => row.due),
-    next:
-      last !== undefined && rows.length === countMax
-        ? { createdAt: last.createdAt, locator: last.due.locator }
-        : null,
-  }
+  const last = rows.length === countMax ? rows.at(-1) : undefined
+  return { due: rows, next: last === undefined ? null : { createdAt: last.createdAt, locator: last.locator } }
 }

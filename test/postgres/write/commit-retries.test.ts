@@ -1,5 +1,6 @@
 import t from 'tap'
-import type { DueEntry, RetriedEntry } from '../../../src/core/log/decide-retry.ts'
+import type { RetriedEntry } from '../../../src/core/log/decide-retry.ts'
+import type { DueEntry } from '../../../src/core/log/due-entry.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { commitBatch } from '../../../src/postgres/write/commit-batch.ts'
