@@ -1,17 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
-import { Agent } from 'undici'
 import { type Config, ConfigError, loadConfig } from '../config/config.ts'
 import { variables } from '../config/variables.ts'
-import { counted } from '../core/text/count.ts'
-import { loadKeys } from '../http/auth/load-keys.ts'
-import { countBrokers, listTopics } from '../kafka/inspect.ts'
-import { createPartyClient } from '../party/client.ts'
-import { describeServer } from '../postgres/connection/describe-server.ts'
-import { openPool } from '../postgres/connection/pool.ts'
-import { knownMigrations } from '../postgres/schema/migrate.ts'
-import { missingMigrations } from '../postgres/schema/missing-migrations.ts'
-import { createLog } from '../telemetry/log.ts'
+import { CHECKS, type Check } from './doctor/checks.ts'
 
 export const doctorCommand = new Command('doctor')
   .description('check, one by one, all that the service needs, and name the remedy of what is wrong')
@@ -32,130 +23,8 @@ interface Result {
   readonly remedy: string | null
 }
 
-interface Check {
-  readonly name: string
-  /** What the names of the variables begin with that it goes by: where one of them is wrong, it is skipped. */
-  readonly prefix: string
-  /** The check without which this one is in vain. */
-  readonly after?: string
-  /** Resolves to what was found, null where it is not used; rejects with what is wrong. */
-  readonly run: (config: Config) => Promise<string | null>
-  /** What to do, by the words of the error; the first that matches. */
-  readonly remedies: readonly (readonly [RegExp, string])[]
-}
-
 /** Longer than a whole look-up of contacts may take, and than the Kafka client takes to give up. */
 const CHECK_MAX_MS = 15_000
-const log = createLog('silent')
-const CLIENT_ID = 'notifications-doctor'
-/** Nobody has it: 404 is as good an answer as 200. */
-const PARTY_LOCATOR = 'notifications-doctor'
-
-const CHECKS: readonly Check[] = [
-  {
-    name: 'broker',
-    prefix: 'MQ_',
-    run: async ({ broker }) => {
-      const count = await countBrokers(broker.connection, CLIENT_ID, log)
-      return `${counted(count, 'broker')}, ${broker.connection.ssl ? 'TLS' : 'plain text'}`
-    },
-    remedies: [
-      [/authentication|SASL/i, 'check MQ_SASL_MECHANISM, MQ_SASL_USERNAME and MQ_SASL_PASSWORD'],
-      [/certificate|self-signed|altnames|issuer/i, 'set MQ_SSL_CA_FILE to the authority of the brokers'],
-      [
-        /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH/,
-        'check MQ_BROKERS, and that this machine may reach them',
-      ],
-      [/./, 'check MQ_SSL: plain text is hung up on by a listener with TLS, and TLS by one without'],
-    ],
-  },
-  {
-    name: 'topics',
-    prefix: 'MQ_',
-    after: 'broker',
-    run: async ({ broker }) => {
-      const existing = await listTopics(broker.connection, CLIENT_ID, log)
-      const missing = broker.topics.filter((topic) => !existing.includes(topic))
-      if (missing.length > 0) throw new Error(`not there, or not to be seen: ${missing.join(', ')}`)
-      return broker.topics.join(', ')
-    },
-    remedies: [[/./, 'create them, let this user read them, or correct MQ_TOPICS']],
-  },
-  {
-    name: 'database',
-    prefix: 'DATABASE_',
-    run: (config) =>
-      withPool(config, async (pool) => {
-        const { version, tls } = await describeServer(pool)
-        return `PostgreSQL ${version}, ${tls ? 'TLS' : 'plain text'}`
-      }),
-    remedies: [
-      [
-        /no encryption|SSL off|does not support SSL/i,
-        'add sslmode to DATABASE_URL, or take it out: see the README',
-      ],
-      [
-        /certificate|self-signed|altnames|issuer/i,
-        'set sslrootcert in DATABASE_URL to the authority of the server',
-      ],
-      [/password|authentication|role .* does not exist/i, 'check user and password in DATABASE_URL'],
-      [/database .* does not exist/i, 'create the database, or correct its name in DATABASE_URL'],
-      [
-        /too many|remaining connection slots/i,
-        'lower DATABASE_POOL_MAX, or raise max_connections of the server',
-      ],
-      [/./, 'check host and port in DATABASE_URL, and that this machine may reach them'],
-    ],
-  },
-  {
-    name: 'schema',
-    prefix: 'DATABASE_',
-    after: 'database',
-    run: (config) =>
-      withPool(config, async (pool) => {
-        const migrations = await knownMigrations()
-        const missing = await missingMigrations(pool, migrations)
-        if (missing !== null) throw new Error(missing)
-        return `${migrations.length} migrations are applied`
-      }),
-    remedies: [
-      [/permission denied/i, 'grant the user of DATABASE_URL its rights on the schema notifications'],
-      [/./, 'run the command `migrate` with the same DATABASE_URL'],
-    ],
-  },
-  {
-    name: 'policy administration',
-    prefix: 'POLICY_ADMIN_',
-    run: async ({ policyAdministration: { url, deadlineMs } }) => {
-      const parties = createPartyClient({
-        baseUrl: url,
-        connectionCountMax: 1,
-        pipeliningMax: 1,
-        deadlineMs,
-        log,
-      })
-      try {
-        const contact = (await parties.lookUp([PARTY_LOCATOR])).get(PARTY_LOCATOR)
-        if (contact?.state === 'unresolved') throw new Error(contact.error)
-        return 'it answers'
-      } finally {
-        await parties.close()
-      }
-    },
-    remedies: [[/./, 'check POLICY_ADMIN_URL, with its path, and whether that service is up']],
-  },
-  {
-    name: 'identity provider',
-    prefix: 'IDP_',
-    run: async ({ tokens }) => {
-      if (tokens === null) return null
-      const keys = await loadKeys(tokens.keySetUrl, new Agent())
-      return `${counted(keys.length, 'key')} for signatures`
-    },
-    remedies: [[/./, 'check IDP_JWKS_URI: it must answer 200 with a JSON Web Key Set, without redirects']],
-  },
-]
-
 async function doctor({ json = false }: { json?: boolean }): Promise<void> {
   const results: Result[] = []
   for await (const result of diagnose(process.env)) {
@@ -251,16 +120,4 @@ function textOf({ name, status, detail, remedy }: Result): string {
   const indent = ' '.repeat(33)
   const lines = [detail.replaceAll('\n', `\n${indent}`), ...(remedy === null ? [] : [`${indent}→ ${remedy}`])]
   return `${status.padEnd(9)}${name.padEnd(24)}${lines.join('\n')}\n`
-}
-
-async function withPool<T>(
-  { database }: Config,
-  use: (pool: Awaited<ReturnType<typeof openPool>>) => Promise<T>,
-): Promise<T> {
-  const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
-  try {
-    return await use(pool)
-  } finally {
-    await pool.end()
-  }
 }

@@ -93,6 +93,7 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   }
 }
 
+/** Reads and decides one page. */
 async function decidePage<Cursor>(
   needs: RetryNeeds<Cursor>,
   after: Cursor | null,
@@ -102,9 +103,9 @@ async function decidePage<Cursor>(
   return { decided, postponedCount: due.length - decided.length, next }
 }
 
-/** Decides rows, but not those whose party could not be asked for: they use up no attempt. */
+/** Decides rows, except those whose party was not looked up: they lose no attempt. */
 async function decideAll(
-  needs: Omit<RetryNeeds<never>, 'listDueEntries'>,
+  needs: Pick<RetryNeeds<unknown>, 'contactsOf' | 'preferencesOf' | 'decide'>,
   due: readonly DueEntry[],
 ): Promise<RetriedEntry[]> {
   if (due.length === 0) return []

@@ -1,14 +1,17 @@
 import { z } from 'zod'
 import type { Message } from './message.ts'
 
-/** What became of a rejected message that was taken through the pipeline again. */
-export type RedriveResult =
-  | { readonly result: 'logged'; readonly locator: string }
-  /** Its event has a log row already. */
-  | { readonly result: 'duplicate' }
-  | { readonly result: 'rejected'; readonly code: string; readonly error: string }
+/** What became of a rejected message that was taken through the pipeline again; `duplicate`: its event had a log row. */
+const redriveResult = z.discriminatedUnion('result', [
+  z.object({ result: z.literal('logged'), locator: z.string() }),
+  z.object({ result: z.literal('duplicate') }),
+  z.object({ result: z.literal('rejected'), code: z.string(), error: z.string() }),
+])
+export type RedriveResult = Readonly<z.infer<typeof redriveResult>>
 
-/** A message that is no event, as it is kept. */
+export const redrive = z.object({ at: z.string(), by: z.string(), result: redriveResult })
+
+/** A rejected message, as it is stored. */
 export interface Rejected {
   readonly id: bigint
   readonly topic: string
@@ -21,7 +24,7 @@ export interface Rejected {
   /** When key, value and headers were erased, ISO 8601; null where they were not. */
   readonly erasedAt: string | null
   /** The last time it was redriven; null if it never was. */
-  readonly redriven: { readonly at: string; readonly by: string; readonly result: RedriveResult } | null
+  readonly redriven: Readonly<z.infer<typeof redrive>> | null
 }
 
 /** A rejected message without all of what it holds. */

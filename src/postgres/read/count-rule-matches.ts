@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { type RuleMatches, ruleMatches } from '../../core/rules/rule-matches.ts'
-import { isoTime } from './get-log-entry.ts'
+import { isoTime } from '../sql/iso-time.ts'
 
 /** Bounds the cost. */
 const DECISION_COUNT_MAX = 100_000

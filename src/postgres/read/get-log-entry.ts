@@ -1,7 +1,8 @@
-import { type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
+import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { recordedDecision } from '../../core/decision/recorded-decision.ts'
 import { logEntry, type RecordedLogEntry } from '../../core/log/log-entry.ts'
+import { isoTime } from '../sql/iso-time.ts'
 import { factsColumn } from './facts-column.ts'
 import { LOG_COLUMNS } from './log-columns.ts'
 
@@ -41,9 +42,4 @@ export function logEntryQuery(locator: string) {
       FROM notifications.decision WHERE decision.locator = notification_log.locator ORDER BY attempt
     ) AS decisions
     FROM notifications.notification_log WHERE locator = ${locator}`
-}
-
-/** A time as the driver's parser writes it (see pool.ts). */
-export function isoTime(time: FragmentSqlToken) {
-  return sql.fragment`to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 }

@@ -1,11 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type {
-  RedriveResult,
-  Rejected,
-  RejectedMessagePage,
-  RejectedMessageSummary,
-} from '../../core/event/rejected-message.ts'
+import { type Rejected, type RejectedMessagePage, redrive } from '../../core/event/rejected-message.ts'
+import { isoTime } from '../sql/iso-time.ts'
 
 /** What is asked for; null asks for all. */
 export interface RejectedFilter {
@@ -26,61 +22,25 @@ export const base64 = z
 const commonRow = z.object({
   id: z.bigint(),
   topic: z.string(),
-  partition_id: z.number(),
+  partition: z.number(),
   offset: z.bigint(),
   code: z.string(),
   error: z.string(),
-  rejected_at: z.string(),
-  erased_at: z.string().nullable(),
-  redriven_at: z.string().nullable(),
-  redriven_by: z.string().nullable(),
-  result: z.enum(['logged', 'duplicate', 'rejected']).nullable(),
-  locator: z.string().nullable(),
-  redrive_code: z.string().nullable(),
-  redrive_error: z.string().nullable(),
+  rejectedAt: z.string(),
+  erasedAt: z.string().nullable(),
+  redriven: redrive.nullable(),
 })
-type CommonRow = z.infer<typeof commonRow>
 
 const rejectedRow = commonRow
   .extend({ key: base64, value: base64, headers: z.record(z.string(), z.array(base64)) })
   .transform(
-    (row): Rejected => ({
-      ...commonOf(row),
-      message: { offset: row.offset, key: row.key, value: row.value, headers: row.headers },
+    ({ offset, key, value, headers, ...rest }): Rejected => ({
+      ...rest,
+      message: { offset, key, value, headers },
     }),
   )
 
-const headRow = commonRow.extend({ byte_count: z.number().nullable(), begin: base64 }).transform(
-  (row): RejectedMessageSummary => ({
-    ...commonOf(row),
-    offset: row.offset,
-    byteCount: row.byte_count,
-    begin: row.begin,
-  }),
-)
-
-/** What both have: everything but the message. */
-function commonOf(row: CommonRow): Omit<Rejected, 'message'> {
-  return {
-    id: row.id,
-    topic: row.topic,
-    partition: row.partition_id,
-    code: row.code,
-    error: row.error,
-    rejectedAt: row.rejected_at,
-    erasedAt: row.erased_at,
-    redriven:
-      row.redriven_at === null || row.redriven_by === null
-        ? null
-        : { at: row.redriven_at, by: row.redriven_by, result: resultOf(row) },
-  }
-}
-
-function resultOf(row: CommonRow): RedriveResult {
-  if (row.result === 'logged' && row.locator !== null) return { result: 'logged', locator: row.locator }
-  if (row.result !== 'rejected') return { result: 'duplicate' }
-  return { result: 'rejected', code: row.redrive_code ?? '', error: row.redrive_error ?? '' }
-}
+const summaryRow = commonRow.extend({ byteCount: z.number().nullable(), begin: base64 })
 
 /** Rejected messages after `after` by id, oldest first, each with its last redrive. Messages are read whole. */
 export function readRejected(
@@ -106,9 +66,9 @@ export async function listRejected(
   filter: RejectedFilter,
   { limit, after }: { readonly limit: number; readonly after: bigint | null },
 ): Promise<RejectedMessagePage> {
-  const rows = await pool.any(sql.type(headRow)`
+  const rows = await pool.any(sql.type(summaryRow)`
     SELECT
-      ${COMMON_COLUMNS}, octet_length(value) AS byte_count, encode(substring(value FOR ${BEGIN_BYTES}), 'base64') AS begin
+      ${COMMON_COLUMNS}, octet_length(value) AS "byteCount", encode(substring(value FOR ${BEGIN_BYTES}), 'base64') AS begin
     FROM ${WITH_LAST_REDRIVE}
     WHERE ${conditions(filter)} ${after === null ? sql.fragment`` : sql.fragment`AND rejected_message.id < ${after}`}
     ORDER BY rejected_message.id DESC
@@ -118,8 +78,13 @@ export async function listRejected(
 }
 
 const COMMON_COLUMNS = sql.fragment`
-  rejected_message.id, topic, partition_id, "offset", rejected_message.code, rejected_message.error, rejected_at,
-  erased_at, redriven_at, redriven_by, result, locator, last.code AS redrive_code, last.error AS redrive_error`
+  rejected_message.id, topic, partition_id AS partition, "offset", rejected_message.code, rejected_message.error,
+  rejected_at AS "rejectedAt", erased_at AS "erasedAt",
+  CASE WHEN last.id IS NOT NULL THEN json_build_object(
+    'at', ${isoTime(sql.fragment`redriven_at`)}, 'by', redriven_by, 'result', json_strip_nulls(json_build_object(
+      'result', result, 'locator', locator, 'code', last.code, 'error', last.error
+    ))
+  ) END AS redriven`
 const WITH_LAST_REDRIVE = sql.fragment`
   notifications.rejected_message
   LEFT JOIN LATERAL (
