@@ -31,7 +31,7 @@ const EXPECTED = [
 ]
 
 const program = new Command('notifications-service')
-  .description('Turns domain events from Kafka into member messages and writes one log row for each.')
+  .description('Turns domain events from Kafka into member messages and writes one log row for each event.')
   .showHelpAfterError()
   .addHelpText(
     'after',

@@ -5,11 +5,11 @@ import { variables } from '../config/variables.ts'
 import { CHECKS, type Check } from './doctor/checks.ts'
 
 export const doctorCommand = new Command('doctor')
-  .description('check, one by one, all that the service needs, and name the remedy of what is wrong')
+  .description('check everything that the service needs, and name a remedy for each problem')
   .option('--json', 'print one JSON object instead of text')
   .addHelpText(
     'after',
-    '\nIt changes nothing.\nExit codes: 0 all is well, 1 something is wrong, 2 wrong usage.\n\nExample:\n  $ notifications-service doctor --json | jq .checks',
+    '\nIt changes nothing.\nExit codes: 0 all checks passed, 1 a check failed, 2 wrong usage.\n\nExample:\n  $ notifications-service doctor --json | jq .checks',
   )
   .action(doctor)
 
@@ -31,10 +31,11 @@ async function doctor({ json = false }: { json?: boolean }): Promise<void> {
     results.push(result)
     if (!json) process.stdout.write(textOf(result))
   }
-  const ok = results.every(({ status }) => status !== 'failed')
+  const failedCount = results.filter(({ status }) => status === 'failed').length
+  const ok = failedCount === 0
   const summary = json
     ? `${JSON.stringify({ ok, checks: results }, null, 2)}\n`
-    : `${ok ? 'Nothing is wrong.' : 'Not everything is well.'}\n`
+    : `${ok ? 'All checks passed.' : failedCount === 1 ? '1 check failed.' : `${failedCount} checks failed.`}\n`
   // What ran out of time may still hold connections: it is not waited for.
   process.stdout.write(summary, () => process.exit(ok ? 0 : 1))
 }
@@ -46,9 +47,14 @@ async function* diagnose(env: Env): AsyncGenerator<Result> {
   for (const check of CHECKS) {
     const { name, prefix, after } = check
     if (faulty.some((variable) => variable.startsWith(prefix))) {
-      yield { name, status: 'skipped', detail: `until the ${prefix}… variables are correct`, remedy: null }
+      yield {
+        name,
+        status: 'skipped',
+        detail: `not checked until the ${prefix}… variables are correct`,
+        remedy: null,
+      }
     } else if (after !== undefined && failed.has(after)) {
-      yield { name, status: 'skipped', detail: `until the ${after} can be used`, remedy: null }
+      yield { name, status: 'skipped', detail: `not checked until the ${after} check passes`, remedy: null }
     } else {
       const checked = await resultOf(check, config)
       if (checked.status === 'failed') failed.add(name)
@@ -62,7 +68,7 @@ function configurationOf(env: Env): { config: Config; result: Result; faulty: re
   const name = 'configuration'
   try {
     const config = loadConfig(env)
-    const detail = ['it can be used', ...config.warnings].join('; ')
+    const detail = ['valid', ...config.warnings].join('; ')
     return { config, faulty: [], result: { name, status: 'ok', detail, remedy: null } }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
@@ -90,7 +96,7 @@ async function resultOf({ name, run, remedies }: Check, config: Config): Promise
   const finished = new AbortController()
   try {
     const late = sleep(CHECK_MAX_MS, undefined, { signal: finished.signal }).then(() => {
-      throw new Error(`no answer within ${CHECK_MAX_MS / 1_000} s`)
+      throw new Error(`no response within ${CHECK_MAX_MS / 1_000} s`)
     })
     const detail = await Promise.race([run(config), late])
     if (detail === null) return { name, status: 'skipped', detail: 'not configured', remedy: null }

@@ -16,21 +16,19 @@ import { confirm } from './terminal/confirm.ts'
 import { createProgress, type Progress } from './terminal/progress.ts'
 
 export const eraseCommand = new Command('erase')
-  .description(
-    'blank what is stored of a person: texts, what was inserted in them, contacts, rejected messages',
-  )
-  .requiredOption('--party <locator>', 'whose', parseParty)
-  .option('--dry-run', 'write nothing, only say what would be blanked')
-  .option('--yes', 'do not ask first')
-  .option('--by <name>', 'who is recorded to have done it; unset, the name of the account')
-  .option('--json', 'what was blanked as one JSON object')
+  .description('erase the personal data of a party: texts, inserted values, contacts, rejected messages')
+  .requiredOption('--party <locator>', 'locator of the party', parseParty)
+  .option('--dry-run', 'write nothing; show what would be erased')
+  .option('--yes', 'do not ask for confirmation')
+  .option('--by <name>', 'name to record; by default that of the account')
+  .option('--json', 'print the result as one JSON object')
   .addHelpText(
     'after',
     `
-The rows, their event ids and the fact of the erasure stay, so that nothing is sent again; opt-outs stay in force. A
-failed row that waits for a retry becomes SKIPPED. What comes in later is new: run it again. Interrupted, it can be run
-again. Backups, and the messages that the broker still has, are not touched. DATABASE_URL says which database.
-Exit codes: 0 all is blank (or was), 1 it could not be done, 2 wrong usage.
+Rows, event ids and the fact of the erasure stay, so that nothing is sent again; opt-outs stay in force. A
+failed row that waits for a retry becomes SKIPPED. Events that arrive later are new: run the command again. It can be
+interrupted and run again. Backups and messages in the broker are not touched. DATABASE_URL names the database.
+Exit codes: 0 done, 1 failed, 2 wrong usage.
 
 Example:
   $ notifications-service erase --party PTY-000042 --dry-run`,
@@ -62,7 +60,9 @@ async function erase({ party, dryRun, yes, by, json }: Options): Promise<void> {
     const isDone = !dryRun && !isNothing && (yes || (await confirm(questionOf(party, found))))
     const counts = isDone ? await eraseAll(search, by ?? accountName()) : found
     if (json) process.stdout.write(`${JSON.stringify({ party, erased: isDone, ...counts })}\n`)
-    else for (const line of linesOf(party, counts, { isDone, isNothing })) process.stdout.write(`${line}\n`)
+    else
+      for (const line of linesOf(party, counts, { isDone, isNothing, isDryRun: dryRun === true }))
+        process.stdout.write(`${line}\n`)
   })
 }
 
@@ -88,7 +88,7 @@ async function run({ pool, party, envelopeMap, progress }: Search, erasure: bigi
     erasure === null
       ? await countPreferencesToErase(pool, party)
       : await erasePreferences(pool, erasure, party)
-  const onDecisions = (decisions: number) => progress.show(`${decisions} decisions looked at`)
+  const onDecisions = (decisions: number) => progress.show(`${decisions} decisions read`)
   for await (const { locators, retries } of entriesToErase(pool, party, onDecisions)) {
     const counts =
       erasure === null
@@ -110,13 +110,13 @@ async function run({ pool, party, envelopeMap, progress }: Search, erasure: bigi
 }
 
 function questionOf(party: string, found: Found): string {
-  return `Blank of ${party}, for good: ${wordsOf(found)}?`
+  return `Permanently erase ${wordsOf(found)} of ${party}?`
 }
 
 function wordsOf({ logEntries, retries, preferences, preferenceChanges, rejectedMessages }: Found): string {
   return [
-    `${logEntries} log entries (${retries} that failed, and will not be retried)`,
-    `the contact in ${preferences} preferences and ${preferenceChanges} changes of them`,
+    `${logEntries} log entries (${retries} of them failed and will not be retried)`,
+    `contacts in ${preferences} preferences and ${preferenceChanges} preference changes`,
     `${rejectedMessages} rejected messages`,
   ].join(', ')
 }
@@ -124,20 +124,21 @@ function wordsOf({ logEntries, retries, preferences, preferenceChanges, rejected
 function linesOf(
   party: string,
   counts: Found,
-  { isDone, isNothing }: { isDone: boolean; isNothing: boolean },
+  { isDone, isNothing, isDryRun }: { isDone: boolean; isNothing: boolean; isDryRun: boolean },
 ): string[] {
   const unread =
     counts.searchedAsBytes === 0
       ? []
       : [
-          `${counts.searchedAsBytes} rejected messages have no envelope that can be read: the locator was looked for in their ` +
-            'bytes, as UTF-8 and UTF-16; where it is compressed or encrypted it is not found (`rejected list`, `rejected show`)',
+          `${counts.searchedAsBytes} rejected messages have no readable envelope: their bytes were searched for the locator ` +
+            'as UTF-8 and UTF-16, which does not find compressed or encrypted text (see `rejected list`, `rejected show`)',
         ]
-  if (isNothing) return [`nothing is stored of ${party} that is not erased`, ...unread]
-  return [`${isDone ? 'blanked' : 'not done, would be blanked'} of ${party}: ${wordsOf(counts)}`, ...unread]
+  if (isNothing) return [`Nothing left to erase of ${party}`, ...unread]
+  const did = isDone ? 'Erased' : isDryRun ? 'Dry run: would erase' : 'Not confirmed: would erase'
+  return [`${did} ${wordsOf(counts)} of ${party}`, ...unread]
 }
 
 function parseParty(text: string): string {
-  if (!isPartyLocator(text)) throw new InvalidArgumentError('No party can have this locator.')
+  if (!isPartyLocator(text)) throw new InvalidArgumentError('This is not a valid party locator.')
   return text
 }

@@ -7,7 +7,7 @@ export const migrateCommand = new Command('migrate')
   .description('bring the database schema up to date')
   .addHelpText(
     'after',
-    '\nExit codes: 0 the schema is up to date, 1 it could not be brought there, 2 wrong usage.\n\nExample:\n  $ DATABASE_URL=… notifications-service migrate',
+    '\nExit codes: 0 the schema is up to date, 1 the migration failed, 2 wrong usage.\n\nExample:\n  $ DATABASE_URL=… notifications-service migrate',
   )
   .action(runMigrations)
 

@@ -23,14 +23,14 @@ export const notToldCommand = new Command('not-told')
       .default(parseSince('7d'), '7d'),
   )
   .option('--event-type <type>', 'only events of this type')
-  .option('--rule <id>', 'only those that this rule decided')
+  .option('--rule <id>', 'only events that this rule decided')
   .addOption(new Option('--csv', 'as CSV, with a header').conflicts('json'))
-  .option('--json', 'one JSON object a line')
+  .option('--json', 'one JSON object per line')
   .addHelpText(
     'after',
     `
-DATABASE_URL says which database. RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS say which failed rows are given up: set them as
-for \`serve\`. Exit codes: 0 the list was made, 1 it could not be, 2 wrong usage.
+DATABASE_URL names the database. RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS define the last retry of a failed row: set them as
+for \`serve\`. Exit codes: 0 listed, 1 failed, 2 wrong usage.
 
 Example:
   $ notifications-service not-told --since 30d --event-type claim.rejected --csv > not-told.csv`,
@@ -65,11 +65,11 @@ async function notTold({ since, eventType, rule, csv, json }: Options): Promise<
       progress.clear()
       for (const item of explainNotTold(items, rules)) await print(`${shown(item)}${csv ? '' : '\n'}`)
       count += items.length
-      progress.show(`${count} members who were not told`)
+      progress.show(`${count} entries`)
       after = next
     }
     progress.clear()
-    if (!csv && !json) process.stderr.write(`${count} in all since ${start}\n`)
+    if (!csv && !json) process.stderr.write(`${count} entries since ${start}\n`)
   })
 }
 

@@ -21,24 +21,24 @@ import { UsageError } from './terminal/usage-error.ts'
 const DAY_MS = 86_400_000
 
 export const pruneCommand = new Command('prune')
-  .description('delete what is older than an age: log entries with their decisions, rejected messages')
+  .description('delete log entries with their decisions, and rejected messages, that are older than an age')
   .requiredOption(
     '--older-than <age>',
     'a duration such as 400d, a date, or a time: a day ago at least',
     parseSince,
   )
-  .option('--dry-run', 'delete nothing, only count what would be deleted')
-  .option('--yes', 'do not ask first')
-  .option('--by <name>', 'who is recorded to have done it; unset, the name of the account')
-  .option('--json', 'what was deleted as one JSON object')
+  .option('--dry-run', 'delete nothing; count what would be deleted')
+  .option('--yes', 'do not ask for confirmation')
+  .option('--by <name>', 'name to record; by default that of the account')
+  .option('--json', 'print the result as one JSON object')
   .addHelpText(
     'after',
     `
-Events from before that time count as new if they are published or replayed again: their members would be told twice.
-Failed rows that are still to be retried (RETRY_MAX_AGE, RETRY_MAX_ATTEMPTS: set as for \`serve\`) stay, and so do
+Events older than that count as new if they are published or read again: their members would be told twice.
+Failed rows still due for a retry stay (set RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS as for \`serve\`), and so do
 preferences with their history, the archive of rules and templates, and the records of redrives, erasures and prunings.
-Works in small transactions, beside \`serve\`; interrupted, it can be run again. DATABASE_URL says which database.
-Exit codes: 0 all of it is gone, 1 it could not be done, 2 wrong usage.
+Works in small transactions beside \`serve\`, and can be interrupted and run again. DATABASE_URL names the database.
+Exit codes: 0 done, 1 failed, 2 wrong usage.
 
 Example:
   $ notifications-service prune --older-than 400d --dry-run`,
@@ -69,7 +69,7 @@ async function prune({ olderThan, dryRun, yes, by, json }: Options): Promise<voi
     process.stdout.write(
       json
         ? `${JSON.stringify({ before, pruned: isDone, ...counts })}\n`
-        : `${isDone ? 'deleted' : isNothing ? 'nothing to delete' : 'not done, would be deleted'}: ${wordsOf(before, counts)}\n`,
+        : `${isDone ? 'Deleted' : isNothing ? 'Nothing to delete' : dryRun ? 'Dry run: would delete' : 'Not confirmed: would delete'}: ${wordsOf(before, counts)}\n`,
     )
   })
 }
@@ -121,11 +121,11 @@ async function run(
 
 function questionOf(before: string, found: PruneCounts): string {
   return (
-    `Delete for good: ${wordsOf(before, found)}. Events from before that time, if they come again, will count as new, ` +
-    'and their members be told again. Delete?'
+    `Permanently delete ${wordsOf(before, found)}? If older events come again, they count as new ` +
+    'and their members are told again. Delete?'
   )
 }
 
 function wordsOf(before: string, { logEntries, decisions, rejectedMessages }: PruneCounts): string {
-  return `${logEntries} log entries with ${decisions} decisions, ${rejectedMessages} rejected messages, all from before ${before}`
+  return `${logEntries} log entries with ${decisions} decisions, ${rejectedMessages} rejected messages, all older than ${before}`
 }

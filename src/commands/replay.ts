@@ -21,16 +21,16 @@ interface Options {
 }
 
 export const replayCommand = new Command('replay')
-  .description('make the log anew from its decisions, and compare it with the one that is stored')
+  .description('rebuild the log from its decisions, and compare it with the stored one')
   .option('--verify', 'report what differs; write nothing')
   .option('--rebuild', 'report what differs, and put back every row that its decisions explain')
-  .option('--json', 'one JSON object a line: each finding, and the summary last')
+  .option('--json', 'one JSON object per line: each finding, then the summary')
   .addHelpText(
     'after',
     `
-Each row is made from its decisions and the templates of their time, and each decision is made again by the rule table
+Each row is rebuilt from its decisions and the templates of their time, and each decision is made again by the rule table
 of its time. Decisions are never changed, and a row that no decision explains is left alone.
-Exit codes: 0 nothing differs (any more), 1 something does, 2 wrong usage.
+Exit codes: 0 no differences are left, 1 differences or failed, 2 wrong usage.
 
 Example:
   $ notifications-service replay --verify`,
@@ -39,7 +39,7 @@ Example:
 
 async function runReplay(options: Options, command: Command): Promise<void> {
   if (options.verify === options.rebuild) {
-    command.error('error: say either --verify or --rebuild', { exitCode: 2 })
+    command.error('error: give either --verify or --rebuild', { exitCode: 2 })
   }
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)

@@ -5,7 +5,7 @@ import { diffCommand } from './rules/diff.ts'
 import { historyCommand } from './rules/history.ts'
 
 export const rulesCommand = new Command('rules')
-  .description('check the rule table, say what a change to it means, and what was in force')
+  .description('check, compare and back-test rule tables, and show which were in force')
   .addHelpText('after', '\nExample:\n  $ notifications-service rules check')
   .addCommand(backtestCommand)
   .addCommand(checkCommand)

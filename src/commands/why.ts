@@ -7,12 +7,12 @@ import { getLogEntry } from '../postgres/read/get-log-entry.ts'
 import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
 
 export const whyCommand = new Command('why')
-  .description('say why a log entry is as it is, by the rules that were in force at its time')
+  .description('explain a log entry by the rules that were in force at its time')
   .argument('<locator>', 'the locator of the log entry, NTF-…')
-  .option('--json', 'as GET /log/{locator} shows it')
+  .option('--json', 'as one JSON object, like that of GET /log/{locator}')
   .addHelpText(
     'after',
-    '\nDATABASE_URL says which database.\nExit codes: 0 it was said, 1 there is no such entry, or it could not be read, 2 wrong usage.\n\nExample:\n  $ notifications-service why NTF-0196f3a2-7c1e-7b3a-9d55-3f6f0c2b8a11',
+    '\nDATABASE_URL names the database.\nExit codes: 0 explained, 1 no such entry or failed, 2 wrong usage.\n\nExample:\n  $ notifications-service why NTF-0196f3a2-7c1e-7b3a-9d55-3f6f0c2b8a11',
   )
   .action(why)
 

@@ -107,7 +107,7 @@ export const variables = z.object({
   }),
   SMTP_HOST: host()
     .prefault('localhost')
-    .meta({ description: 'Mail server; read by the email sender and never contacted', example: 'localhost' }),
+    .meta({ description: 'Mail server; read by the email sender but never contacted', example: 'localhost' }),
   SMTP_PORT: port(1).prefault('25').meta({
     description: 'Port of the mail server; never contacted',
     example: '25',

@@ -121,10 +121,10 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
         checkpoints: offsets && behind(offsets.last),
         retryInMs,
       },
-      'a record batch cannot be unpacked: until it can be, or is gone, nothing is consumed from its broker. ' +
+      'a record batch cannot be decompressed: consumption from its broker waits until it can be, or is deleted. ' +
         'Find its partition among those in "checkpoints" by reading firstOffset with another client; save what ' +
         'lies between the checkpoint and it; then delete the records of that partition up to lastOffset ' +
-        '(kafka-delete-records) and have its events published anew',
+        '(kafka-delete-records) and have its events published again',
     )
   }
 
@@ -132,10 +132,10 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   function sayUnreadable(err: unknown, retryInMs: number): void {
     log.error(
       { err, checkpoints: behind(OFFSET_MAX), retryInMs },
-      'what a broker sent cannot be read, as if a record batch were damaged: until it can be, or is gone, nothing is ' +
+      'the response of a broker cannot be read, probably because of a damaged record batch: until that is gone, nothing is ' +
         'consumed from that broker. Find the batch by reading each partition in "checkpoints" from there with another ' +
         'client; save what lies before it; then delete the records of that partition up to its end ' +
-        '(kafka-delete-records) and have its events published anew',
+        '(kafka-delete-records) and have its events published again',
     )
   }
 
@@ -144,7 +144,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     const topics = await existing(admin)
     const missing = options.topics.filter((topic) => !topics.includes(topic))
     if (missing.length > 0)
-      log.warn({ missing }, 'waiting for topics that do not exist yet; the others go on')
+      log.warn({ missing }, 'waiting for topics that do not exist yet; consuming the others')
     if (topics.length === 0) {
       await pause(TOPIC_POLL_MS)
       return { kind: 'topics' }
@@ -322,6 +322,6 @@ async function offsetsOf(
 ): Promise<{ earliest: bigint; end: bigint }> {
   const offsets = await admin.fetchTopicOffsets(topic)
   const found = offsets.find((candidate) => candidate.partition === partition)
-  if (found === undefined) throw new Error(`the broker knows no partition ${partition} of topic ${topic}`)
+  if (found === undefined) throw new Error(`the broker has no partition ${partition} of topic ${topic}`)
   return { earliest: BigInt(found.low), end: BigInt(found.high) }
 }

@@ -22,7 +22,7 @@ export function createOffsetReports(commit: (offsets: TopicPartitionOffset[]) =>
     if (offsets.length > 0) {
       committed = committed
         .then(() => commit(offsets))
-        .catch((error) => log.debug({ err: error, offsets }, 'offsets could not be committed to Kafka too'))
+        .catch((error) => log.debug({ err: error, offsets }, 'could not commit the offsets to Kafka'))
     }
     return committed
   }

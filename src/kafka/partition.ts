@@ -10,7 +10,7 @@ import { fingerprintOf } from './fingerprint.ts'
 export interface PartitionNeeds {
   /** The checkpoint in force, from the database. */
   readonly loadCheckpoint: (topic: string, partition: number) => Promise<Checkpoint>
-  /** Sets the checkpoint back after the topic was created anew; returns the one then in force. */
+  /** Sets the checkpoint back after the topic was recreated; returns the one then in force. */
   readonly resetCheckpoint: (
     topic: string,
     partition: number,
@@ -86,7 +86,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   /**
    * The group was joined: others may have moved the checkpoints, so what we knew of them is forgotten. Each partition
    * is then fetched from its last processed message on, whatever offset Kafka keeps for the group: what a restored
-   * database has lost comes again even where no new message does, and a topic that was created anew is noticed. Waits
+   * database has lost comes again even where no new message does, and a recreated topic is noticed. Waits
    * for the database as long as the membership lasts.
    */
   async function onJoin(assignment: Readonly<Record<string, readonly number[]>>): Promise<void> {
@@ -188,7 +188,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
       join === joinCount && payload.isRunning() && !payload.isStale() && !needs.stopping.aborted
     const heartbeat = () =>
       unlessStopping(payload.heartbeat()).catch((cause) => {
-        throw new MembershipLost('the membership in the consumer group is lost', { cause })
+        throw new MembershipLost('lost membership in the consumer group', { cause })
       })
     try {
       await untilDone(positions.get(keyOf(fetched))?.trailing, heartbeat)
@@ -241,7 +241,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
             offset: held === undefined ? fetched.firstOffset() : String(held + 1n),
             retryInMs: durationMs,
           },
-          'a batch could not be committed; nothing of it is lost, it is tried again',
+          'a batch could not be committed; nothing is lost, retrying with back-off',
         )
         await backOff(durationMs, membership)
       }
@@ -327,7 +327,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     }
     needs.log.warn(
       { topic, partition, held: String(heldOffset), checkpoint: String(result.checkpoint) },
-      'another consumer moved the checkpoint: going on from it',
+      'another consumer moved the checkpoint: continuing from there',
     )
     position.held = result.checkpoint
     position.lastMessage = null
@@ -367,7 +367,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
           earliest: String(earliest),
           gone: String(earliest - expected),
         },
-        `${earliest - expected} messages are gone: the broker's retention overtook the checkpoint`,
+        `${earliest - expected} messages are lost: the broker's retention deleted them before they were processed`,
       )
     }
     return true
@@ -414,7 +414,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
   ): Promise<void> {
     needs.log.error(
       { topic, partition, checkpoint: String(position.held), earliest: String(earliest), end: String(end) },
-      `${why}: the topic was created anew; starting from its earliest offset`,
+      `${why}: the topic was recreated; starting from its earliest offset`,
     )
     position.held = await needs.resetCheckpoint(topic, partition, position.held, earliest - 1n)
     position.lastMessage = null

@@ -16,7 +16,7 @@ export class UndecodableBatch extends Error {
   /** @param packed its records, as a part of what was fetched */
   constructor(codec: string, packed: Buffer, cause: unknown) {
     const said = cause instanceof Error ? cause.message : String(cause)
-    super(`${packed.length} bytes of ${codec} cannot be unpacked: ${said}`)
+    super(`${packed.length} bytes of ${codec} cannot be decompressed: ${said}`)
     this.name = 'UndecodableBatch'
     this.codec = codec
     this.offsets = offsetsOf(packed)

@@ -38,7 +38,7 @@ export function createCircuit(probe: (earlierCount: number) => Promise<Answer>, 
     if (down === null) {
       log.warn(
         { error, outageCount: OUTAGE_COUNT_MAX },
-        'policy administration is down: look-ups make no request until a probe succeeds',
+        'policy administration is down: no look-ups until a probe succeeds',
       )
       openingCount++
       probeCount = 0
@@ -54,7 +54,7 @@ export function createCircuit(probe: (earlierCount: number) => Promise<Answer>, 
   })
   breaker.onReset(() => {
     down = null
-    log.info('policy administration is back: look-ups go on')
+    log.info('policy administration is back: look-ups resume')
   })
 
   function scheduleProbe(delayMs: number): void {

@@ -60,7 +60,7 @@ export function createGauges(sources: Sources, registers: Registry[]): () => Pro
     'policy_administration_down',
     '1 while policy administration is known to be down, so that no look-up is made',
   )
-  gauge('build_info', 'Always 1: the version that runs, and its rule table', [
+  gauge('build_info', 'Always 1; its labels hold the running version and rule table', [
     'version',
     'rule_table_revision',
   ]).set({ version: sources.version, rule_table_revision: sources.ruleTableRevision }, 1)

@@ -31,7 +31,7 @@ export function createInstruments(registers: Registry[]) {
       'Log rows written for consumed events, by event type; types without a template are "other"',
       ['event_type', 'status'],
     ),
-    duplicates: counter('duplicates_total', 'Messages whose event id was logged already'),
+    duplicates: counter('duplicates_total', 'Messages whose event id was already logged'),
     rejected: counter(
       'rejected_messages_total',
       'Messages that are not valid events, kept in rejected_message',
@@ -43,25 +43,21 @@ export function createInstruments(registers: Registry[]) {
       'Batches that conflicted with another transaction and were restarted',
     ),
     batchMessages: histogram('batch_messages', 'Messages in a batch', BATCH_MESSAGES),
-    batchSeconds: histogram(
-      'batch_duration_seconds',
-      'Time from the messages of a batch to its commit',
-      SECONDS,
-    ),
+    batchSeconds: histogram('batch_duration_seconds', 'Time from receiving a batch to its commit', SECONDS),
     stageSeconds: histogram(
       'stage_duration_seconds',
-      'Time of one stage of a batch; send is a part of commit',
+      'Duration of one stage of a batch; send is part of commit',
       SECONDS,
       ['stage'],
     ),
     lookUps: counter('contact_lookups_total', 'Parties looked up in policy administration, by result', [
       'state',
     ]),
-    retries: counter(
-      'retries_total',
-      'Retries of failed rows, by the status after it and the rule that decided',
-      ['status', 'channel', 'rule'],
-    ),
+    retries: counter('retries_total', 'Retries of failed rows, by resulting status and deciding rule', [
+      'status',
+      'channel',
+      'rule',
+    ]),
   }
 }
 

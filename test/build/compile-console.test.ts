@@ -11,10 +11,8 @@ const compile = async () => (await promisify(execFile)(process.execPath, [script
 t.test('the console is bundled into files whose names change with what they hold', async (t) => {
   t.match(await compile(), /^console: \d+ kB, written\n$/)
   const names = await readdir(folder)
-  t.match(
-    names.sort().join(),
-    /^icon-[A-Z0-9]{8}\.svg,index\.html,main-[A-Z0-9]{8}\.css,main-[A-Z0-9]{8}\.js$/,
-  )
+  const kinds = names.map((name) => name.replace(/-[A-Z0-9]{8}\./, '-HASH.'))
+  t.strictSame(kinds.sort(), ['icon-HASH.svg', 'index.html', 'main-HASH.css', 'main-HASH.js'])
 })
 
 t.test('its page loads these files, and has nothing inline', async (t) => {

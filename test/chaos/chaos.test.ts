@@ -37,7 +37,7 @@ const FLAWS: Readonly<Record<InvariantName, Readonly<Record<string, (world: Chec
   },
   'each rejected message once, with its place': {
     'a lost message': withSnapshot(({ rejected }) => ({ rejected: rejected.slice(1) })),
-    'a message that is there twice': withSnapshot(({ rejected }) => ({
+    'a message that appears twice': withSnapshot(({ rejected }) => ({
       rejected: [...rejected, ...rejected.slice(0, 1)],
     })),
   },

@@ -21,7 +21,7 @@ for (const type of [
     t.match(error, {
       name: 'UndecodableBatch',
       offsets: null,
-      message: /^15 bytes of \w+ cannot be unpacked: /,
+      message: /^15 bytes of \w+ cannot be decompressed: /,
     })
     t.equal(undecodableIn(new Error('given up', { cause: error })), error)
   })

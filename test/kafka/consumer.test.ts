@@ -16,7 +16,7 @@ const FAULTS = {
     decompress: () => Promise.reject(new Error('incorrect data check')),
     said: {
       msg: /^a record batch cannot be unpacked.*kafka-delete-records/,
-      err: { message: /^\d+ bytes of gzip cannot be unpacked: incorrect data check$/ },
+      err: { message: /^\d+ bytes of gzip cannot be decompressed: incorrect data check$/ },
       firstOffset: '1',
       lastOffset: '3',
     },

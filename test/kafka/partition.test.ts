@@ -285,7 +285,12 @@ t.test('messages that retention removed before they were processed are counted i
   await deliver([8, 9])
   t.same(offsetsOf(batches), [[8, 9]])
   t.match(lines, [
-    { msg: '3 messages are gone: the broker’s retention overtook the checkpoint'.replace('’', "'") },
+    {
+      msg: '3 messages are lost: the broker’s retention deleted them before they were processed'.replace(
+        '’',
+        "'",
+      ),
+    },
   ])
 })
 
@@ -299,7 +304,7 @@ t.test(
     await deliver([0, 1], { highWatermark: 2 })
     t.same(resets, [-1n])
     t.same(offsetsOf(batches), [[0, 1]])
-    t.match(lines, [{ msg: /the topic was created anew/ }])
+    t.match(lines, [{ msg: /the topic was recreated/ }])
   },
 )
 
@@ -477,7 +482,7 @@ t.test('another message in its place is a topic that was created anew and has ou
   await deliver([4, 5])
   t.same([resets, seeks, batches], [[1n], [4n, 2n], []])
   t.match(lines, [
-    { msg: /^the message at offset 4 is not the one that was processed: the topic was created anew/ },
+    { msg: /^the message at offset 4 is not the one that was processed: the topic was recreated/ },
   ])
   await deliver([2, 3, 4, 5])
   t.same(offsetsOf(batches), [[2, 3, 4, 5]])

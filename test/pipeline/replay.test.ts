@@ -108,8 +108,11 @@ t.test('rows deleted and changed by hand are named, and put back byte for byte',
   t.same(verified.summary, { entries: 12, erased: 0, differences: 10, restored: 0, left: 10 })
   const said = verified.said.join('\n')
   t.match(said, `${await locatorOf('sent')}: the row is missing (event "sent")\n`)
-  t.match(said, new RegExp(`${await locatorOf('refused')}: body is .*CLM-2.*, its decisions make it .*CLM-1`))
-  t.match(said, `${await locatorOf('retried-sent')}: attempt_count is 7, its decisions make it 2\n`)
+  t.match(
+    said,
+    new RegExp(`${await locatorOf('refused')}: body is .*CLM-2.*, but its decisions give .*CLM-1`),
+  )
+  t.match(said, `${await locatorOf('retried-sent')}: attempt_count is 7, but its decisions give 2\n`)
   t.match(said, `${await locatorOf('retried-sent')}: created_at is `)
   t.same(await everything(), damaged)
 
@@ -149,7 +152,7 @@ t.test('a row is not put back where another one has its event id', async (t) => 
   t.equal(isSound, false)
   t.same(said, [
     `${gone}: the row is missing (event "sent")`,
-    `${gone}: cannot be put back: ${again} has its event id "sent"`,
+    `${gone}: cannot be restored: ${again} has its event id "sent"`,
   ])
   t.same(await everything(), before)
 })

@@ -27,7 +27,7 @@ t.test('not-told says who was not told, by which rule and why', async (t) => {
     stdout,
     /^\S+Z {2}NTF-\S+ {2}SKIPPED \(party not found\): claim\.paid for @party, "1", by rule "party-not-found": .+\n$/,
   )
-  t.match(stderr, /^1 in all since \S+Z\n$/)
+  t.match(stderr, /^1 entries since \S+Z\n$/)
 })
 
 t.test('what is given up is as the environment says', async (t) => {

@@ -74,7 +74,7 @@ t.test('prune deletes what is old, with its decisions, and records it', async (t
   t.match(dry, {
     code: 0,
     stdout:
-      /^not done, would be deleted: 4 log entries with 6 decisions, 1 rejected messages, all from before \S+Z\n$/,
+      /^not done, would be deleted: 4 log entries with 6 decisions, 1 rejected messages, all older than \S+Z\n$/,
   })
   t.match(await prune('--older-than', '400d'), { code: 2, stderr: /^say --yes/ })
   t.same(await eventIds('decision'), before)

@@ -63,11 +63,11 @@ t.test('show shows one whole, as text only what a terminal would just show', asy
   t.match((await rejected('show', binary)).stdout, /value {6}2 bytes, base64: \/xs=\n$/)
   const { code, stderr } = await rejected('show', '99')
   t.equal(code, 1)
-  t.equal(stderr, 'there is no rejected message 99\n')
+  t.equal(stderr, 'no rejected message has the id 99\n')
 })
 
 t.test('redrive does nothing before it is told what, and that it may', async (t) => {
-  t.match(await rejected('redrive', '--yes'), { code: 2, stderr: /name ids or a filter, or say --all/ })
+  t.match(await rejected('redrive', '--yes'), { code: 2, stderr: /give ids, a filter or --all/ })
   t.match(await rejected('redrive', '--all'), { code: 2, stderr: /say --yes/ })
   const dry = await rejected('redrive', '--all', '--dry-run')
   t.match(linesOf(dry.stdout), [

@@ -29,7 +29,7 @@ t.test('replay names what differs with exit code 1, and puts it back on demand',
       '{"kind":"summary","entries":1,"erased":0,"differences":1,"restored":0,"left":1}\n',
     stderr: '',
   })
-  t.match(await replay('--rebuild'), { code: 0, stdout: /: 1 difference, 1 row put back, 0 left\n$/ })
+  t.match(await replay('--rebuild'), { code: 0, stdout: /: 1 difference, 1 row restored, 0 left\n$/ })
   t.same(await replay('--verify'), { code: 0, stdout: '1 entry compared: no difference\n', stderr: '' })
 })
 

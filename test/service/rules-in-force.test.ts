@@ -88,7 +88,7 @@ t.test('rules history tells what was in force since when, and shows the table of
   t.match(await run('rules', 'history', '--at', '2020-01-31'), {
     code: 1,
     stdout: '',
-    stderr: /^no rule table was in force at 2020-01-31T23:59:59.999999Z: the first on record is of /,
+    stderr: /^no rule table was in force at 2020-01-31T23:59:59.999999Z: the first recorded one is from /,
   })
   for (const at of ['yesterday', '2026-02-30', '2026-02-30T12:00:00Z', '2026-13-01']) {
     t.match(await run('rules', 'history', '--at', at), { code: 2, stderr: /such as 2026-01-31/ }, at)

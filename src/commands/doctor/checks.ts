@@ -41,9 +41,9 @@ export const CHECKS: readonly Check[] = [
       [/certificate|self-signed|altnames|issuer/i, 'set MQ_SSL_CA_FILE to the authority of the brokers'],
       [
         /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH/,
-        'check MQ_BROKERS, and that this machine may reach them',
+        'check MQ_BROKERS, and that this machine can reach them',
       ],
-      [/./, 'check MQ_SSL: plain text is hung up on by a listener with TLS, and TLS by one without'],
+      [/./, 'check MQ_SSL: a TLS listener drops plain-text connections, and a plain-text listener drops TLS'],
     ],
   },
   {
@@ -53,10 +53,10 @@ export const CHECKS: readonly Check[] = [
     run: async ({ broker }) => {
       const existing = await listTopics(broker.connection, CLIENT_ID, log)
       const missing = broker.topics.filter((topic) => !existing.includes(topic))
-      if (missing.length > 0) throw new Error(`not there, or not to be seen: ${missing.join(', ')}`)
+      if (missing.length > 0) throw new Error(`missing or not readable: ${missing.join(', ')}`)
       return broker.topics.join(', ')
     },
-    remedies: [[/./, 'create them, let this user read them, or correct MQ_TOPICS']],
+    remedies: [[/./, 'create them, grant this user read access, or correct MQ_TOPICS']],
   },
   {
     name: 'database',
@@ -69,7 +69,7 @@ export const CHECKS: readonly Check[] = [
     remedies: [
       [
         /no encryption|SSL off|does not support SSL/i,
-        'add sslmode to DATABASE_URL, or take it out: see the README',
+        'add sslmode to DATABASE_URL, or remove it: see db/README.md',
       ],
       [
         /certificate|self-signed|altnames|issuer/i,
@@ -81,7 +81,7 @@ export const CHECKS: readonly Check[] = [
         /too many|remaining connection slots/i,
         'lower DATABASE_POOL_MAX, or raise max_connections of the server',
       ],
-      [/./, 'check host and port in DATABASE_URL, and that this machine may reach them'],
+      [/./, 'check host and port in DATABASE_URL, and that this machine can reach them'],
     ],
   },
   {
@@ -96,7 +96,7 @@ export const CHECKS: readonly Check[] = [
         return `${migrations.length} migrations are applied`
       }),
     remedies: [
-      [/permission denied/i, 'grant the user of DATABASE_URL its rights on the schema notifications'],
+      [/permission denied/i, 'grant the user of DATABASE_URL access to the schema notifications'],
       [/./, 'run the command `migrate` with the same DATABASE_URL'],
     ],
   },
@@ -114,7 +114,7 @@ export const CHECKS: readonly Check[] = [
       try {
         const contact = (await parties.lookUp([PARTY_LOCATOR])).get(PARTY_LOCATOR)
         if (contact?.state === 'unresolved') throw new Error(contact.error)
-        return 'it answers'
+        return 'it responds'
       } finally {
         await parties.close()
       }

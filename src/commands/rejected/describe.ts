@@ -12,7 +12,7 @@ export function sentenceOf(outcome: RedriveOutcome): string {
   const said = outcome.note === '' ? '' : `  ${printable(outcome.note)}`
   if (outcome.result === 'refused') return `not redriven: ${outcome.error}`
   if (outcome.result === 'rejected') return `still rejected: ${printable(outcome.error)}`
-  if (outcome.result === 'duplicate') return 'its event is logged already'
+  if (outcome.result === 'duplicate') return 'its event is already logged'
   return `logged${'locator' in outcome ? `  ${outcome.locator}` : ''}${said}`
 }
 

@@ -17,8 +17,10 @@ export interface FilterOptions {
 /** Adds the options that choose among rejected messages. */
 export function withFilter(command: Command): Command {
   return command
-    .option('--topic <name>', 'only those of this topic')
-    .addOption(new Option('--code <code>', 'only those rejected so').choices(Object.keys(REJECTIONS)))
+    .option('--topic <name>', 'only those from this topic')
+    .addOption(
+      new Option('--code <code>', 'only those with this error code').choices(Object.keys(REJECTIONS)),
+    )
     .option(
       '--since <when>',
       'only those rejected since then: a duration such as 7d, a date, or a time (ISO 8601)',

@@ -7,9 +7,9 @@ import { type FilterOptions, filterOf, helpOf, rejectedMessages, withFilter } fr
 
 export const listCommand = withFilter(new Command('list'))
   .description('list rejected messages, oldest first, without their contents')
-  .option('--all', 'also those that a redrive has settled')
-  .option('--limit <count>', 'how many at most', parseCount, 100)
-  .option('--json', 'one JSON object a line')
+  .option('--all', 'include those settled by a redrive')
+  .option('--limit <count>', 'maximum number to list', parseCount, 100)
+  .option('--json', 'one JSON object per line')
   .addHelpText(
     'after',
     helpOf('0 listed, 1 they could not be read, 2 wrong usage', 'list --topic claims --since 2026-01-31'),

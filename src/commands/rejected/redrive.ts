@@ -16,11 +16,11 @@ import { type FilterOptions, filterOf, helpOf, parseId, rejectedMessages, withFi
 export const redriveCommand = withFilter(new Command('redrive'))
   .description('process rejected messages again, once the cause of the rejection is fixed')
   .argument('[id...]', 'ids, as listed; else all that match the filter and no redrive has settled', addId, [])
-  .option('--all', 'without ids and without a filter: all that no redrive has settled')
+  .option('--all', 'without ids and filter: all that no redrive has settled')
   .option('--dry-run', 'write nothing, only say what would happen')
-  .option('--yes', 'do not ask first')
-  .option('--by <name>', 'who is recorded to have done it; unset, the name of the account')
-  .option('--json', 'one JSON object a line')
+  .option('--yes', 'do not ask for confirmation')
+  .option('--by <name>', 'name to record; by default that of the account')
+  .option('--json', 'one JSON object per line')
   .addHelpText(
     'after',
     helpOf(
@@ -52,8 +52,8 @@ async function redrive(ids: readonly bigint[], options: Options): Promise<void> 
 
 function checkUsage(ids: readonly bigint[], { topic, code, since, all }: Options): void {
   const byFilter = [topic, code, since].some((value) => value !== undefined)
-  if (ids.length > 0 && (byFilter || all)) throw new UsageError('name ids or a filter, not both')
-  if (ids.length === 0 && !byFilter && !all) throw new UsageError('name ids or a filter, or say --all')
+  if (ids.length > 0 && (byFilter || all)) throw new UsageError('give ids or a filter, not both')
+  if (ids.length === 0 && !byFilter && !all) throw new UsageError('give ids, a filter or --all')
 }
 
 async function redriveAll(redriver: Redriver, ids: readonly bigint[], options: Options): Promise<void> {
@@ -63,7 +63,7 @@ async function redriveAll(redriver: Redriver, ids: readonly bigint[], options: O
   const filter = await filterOf(redriver.pool, options, { ids: isById ? ids : null, open: !isById })
   const count = await countRejectedMessages(redriver.pool, filter)
   const missingCount = isById ? new Set(ids).size - count : 0
-  if (missingCount > 0) throw new UsageError(`${missingCount} of these ids are of no rejected message`)
+  if (missingCount > 0) throw new UsageError(`${missingCount} of these ids belong to no rejected message`)
   if (count > 0 && !dryRun && !yes && !(await confirm(`Redrive ${count} messages?`))) {
     process.stderr.write('nothing was done\n')
     return
@@ -83,7 +83,7 @@ async function redriveAll(redriver: Redriver, ids: readonly bigint[], options: O
   }
   const sum = `logged ${counts.logged}, logged already ${counts.duplicate}, still rejected ${counts.rejected}, not redriven ${counts.refused}`
   if (isById && counts.refused > 0) process.exitCode = 1
-  process.stderr.write(`${dryRun ? `dry run, nothing was written: ${sum}` : sum}\n`)
+  process.stderr.write(`${dryRun ? `Dry run: would be ${sum}` : sum}\n`)
 }
 
 /** Why a message cannot be redriven at all. Of one that was too large, only the first bytes are kept. */

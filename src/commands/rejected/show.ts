@@ -6,9 +6,9 @@ import { textOf, wholeOf } from './describe.ts'
 import { filterOf, helpOf, parseId } from './filter.ts'
 
 export const showCommand = new Command('show')
-  .description('show one rejected message whole: it may hold personal data')
-  .argument('<id>', 'its id, as listed', parseId)
-  .option('--json', 'as JSON: bytes as base64, and as text where they are text')
+  .description('show one rejected message in full; it may hold personal data')
+  .argument('<id>', 'the id, as listed', parseId)
+  .option('--json', 'as JSON: bytes in base64, and as text if they are text')
   .addHelpText(
     'after',
     helpOf('0 shown, 1 no message has this id, or it could not be read, 2 wrong usage', 'show 42'),
@@ -21,7 +21,7 @@ async function show(id: bigint, { json }: { readonly json?: true }): Promise<voi
     const [rejected] = await readRejected(pool, filter, 0n, 1)
     if (rejected === undefined) {
       process.exitCode = 1
-      process.stderr.write(`there is no rejected message ${id}\n`)
+      process.stderr.write(`no rejected message has the id ${id}\n`)
     } else process.stdout.write(`${json ? JSON.stringify(wholeOf(rejected)) : textOf(rejected)}\n`)
   })
 }

@@ -13,8 +13,8 @@ import { parseSince, type Since, timeOf } from '../terminal/since.ts'
 const PAGE_COUNT_MAX = 50_000
 
 export const backtestCommand = new Command('backtest')
-  .description('decide anew what really happened, by a candidate rule table: sends nothing, writes nothing')
-  .option('--table <file>', 'the candidate', RULE_TABLE)
+  .description('decide past events again by a candidate rule table; send and write nothing')
+  .option('--table <file>', 'the candidate table', RULE_TABLE)
   .addOption(
     new Option('--since <when>', 'how far to go back: a duration such as 7d, a date, or a time (ISO 8601)')
       .argParser(parseSince)
@@ -24,8 +24,8 @@ export const backtestCommand = new Command('backtest')
   .addHelpText(
     'after',
     `
-An event counts once, by its first decision: retries follow from it. DATABASE_URL says which database.
-Exit codes: 0 decided anew, 1 the table is at fault or nothing could be read, 2 wrong usage.
+An event counts once, by its first decision: retries follow from it. DATABASE_URL names the database.
+Exit codes: 0 compared, 1 the table has faults or the command failed, 2 wrong usage.
 
 Example:
   $ notifications-service rules backtest --table candidate.csv --since 7d`,
@@ -51,7 +51,7 @@ async function backtest({ table, since, json }: Options): Promise<void> {
       rules = await rulesOf(groups)
       for (const group of groups) test.add(group)
       seen += events
-      progress.show(`${seen} events decided anew`)
+      progress.show(`${seen} events decided again`)
     }
     progress.clear()
     const result = { since: start, ...test.result() }

@@ -6,7 +6,7 @@ import { checkRuleFiles, type FileReport } from '../../core/rules/check-files.ts
 import { listFaults } from '../../core/text/faults.ts'
 
 export const checkCommand = new Command('check')
-  .description('check the rule table, its promises and the envelope map; name every fault at once')
+  .description('check the rule table, its promises and the envelope map; report all faults at once')
   .option('--table <file>', 'the rule table', RULE_TABLE)
   .option('--promises <file>', 'what the rule table promises', PROMISES)
   .option('--envelope <file>', 'the envelope map', ENVELOPE_MAP)
@@ -55,7 +55,7 @@ function report({ file: name, faults, warnings, summary }: FileReport & { file: 
 function reviewEnvelope(jsonText: string): FileReport {
   try {
     const map = loadEnvelopeMap(jsonText)
-    return { faults: [], warnings: [], summary: `says where to find ${Object.keys(map).join(', ')}` }
+    return { faults: [], warnings: [], summary: `maps ${Object.keys(map).join(', ')}` }
   } catch (error) {
     if (!(error instanceof EnvelopeMapError)) throw error
     return { faults: error.faults, warnings: [], summary: null }

@@ -15,13 +15,16 @@ const DIRECTIONS = {
 } as const
 
 export const diffCommand = new Command('diff')
-  .description('say in sentences what the rule table decides otherwise than another one, the one before')
-  .requiredOption('--against <git revision or file>', 'the rule table before; a file that is there wins')
-  .option('--table <file>', 'the rule table now', RULE_TABLE)
+  .description('describe in sentences which decisions differ from those of an earlier rule table')
+  .requiredOption(
+    '--against <git revision or file>',
+    'the earlier rule table; an existing file takes precedence',
+  )
+  .option('--table <file>', 'the current rule table', RULE_TABLE)
   .addOption(
     new Option(
       '--fail-on <direction>',
-      'exit with 1 if anything becomes a SEND, or is one no longer',
+      'exit with 1 if any situation becomes a SEND, or stops being one',
     ).choices(Object.keys(DIRECTIONS)),
   )
   .addOption(new Option('--markdown', 'as Markdown, for a pull request').conflicts('json'))
@@ -29,7 +32,7 @@ export const diffCommand = new Command('diff')
   .addHelpText(
     'after',
     `
-Exit codes: 0 compared, 1 a table is at fault, cannot be read, or --fail-on found a change, 2 wrong usage.
+Exit codes: 0 compared, 1 a table has faults or is not readable, or --fail-on found a change, 2 wrong usage.
 
 Examples:
   $ notifications-service rules diff --against main
@@ -55,7 +58,7 @@ async function diff({ against, table, failOn, markdown, json }: Options): Promis
   if (failOn === undefined) return
   const failing = difference.changes.filter(DIRECTIONS[failOn])
   if (failing.length > 0) {
-    diffCommand.error(`${failOn}: ${failing.length} of the situations that change must not`)
+    diffCommand.error(`--fail-on ${failOn} forbids ${failing.length} of the changes`)
   }
 }
 

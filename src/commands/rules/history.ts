@@ -7,7 +7,7 @@ import { readArchivedRuleTable } from '../../postgres/read/read-archive.ts'
 import { parseAt, type Since, timeOf } from '../terminal/since.ts'
 
 export const historyCommand = new Command('history')
-  .description('say which rule tables were in force and since when, or show the one of a date')
+  .description('list which rule tables were in force since when, or show the one of a date')
   .option(
     '--at <when>',
     'show the table in force then: a date (its end, in UTC), a time (ISO 8601), or a duration ago, such as 7d',
@@ -16,7 +16,7 @@ export const historyCommand = new Command('history')
   .option('--json', 'as one JSON value')
   .addHelpText(
     'after',
-    '\nDATABASE_URL says which database.\nExit codes: 0 it was said, 1 none was in force, or it could not be read, 2 wrong usage.\n\nExample:\n  $ notifications-service rules history --at 2026-01-31',
+    '\nDATABASE_URL names the database.\nExit codes: 0 shown, 1 none was in force or failed, 2 wrong usage.\n\nExample:\n  $ notifications-service rules history --at 2026-01-31',
   )
   .action(history)
 
@@ -54,5 +54,5 @@ function line({ activatedAt, revision, gitCommit }: Activation): string {
 }
 
 function firstOf([first]: readonly Activation[]): string {
-  return first === undefined ? ': none is on record' : `: the first on record is of ${first.activatedAt}`
+  return first === undefined ? ': none is recorded' : `: the first recorded one is from ${first.activatedAt}`
 }

@@ -3,7 +3,7 @@ import { UsageError } from './usage-error.ts'
 
 /** Asks whoever runs a command on a terminal. Throws UsageError where nobody can be asked. */
 export async function confirm(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY) throw new UsageError('say --yes where nobody can be asked')
+  if (!process.stdin.isTTY) throw new UsageError('there is no terminal to ask for confirmation: use --yes')
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   const answer = await terminal.question(`${question} [y/N] `)
   terminal.close()

@@ -67,7 +67,7 @@ function keyFaults(json: Record<string, unknown>, jsonText: string): string[] {
       ),
     ...fields
       .filter((field) => keys.filter((key) => key === field).length > 1)
-      .map((field) => `"${field}" is there twice`),
+      .map((field) => `"${field}" appears twice`),
     ...fields.filter((field) => !(field in json)).map((field) => `"${field}" is missing`),
   ]
 }

@@ -30,7 +30,7 @@ export function createArchive({ templates, readRuleTable, sha256 }: ArchiveNeeds
       return await createRuleTable(source, [], sha256)
     } catch (error) {
       if (!(error instanceof RuleTableError)) throw error
-      return `${name} is none that this version can load: ${error.faults[0]}`
+      return `${name} cannot be loaded by this version: ${error.faults[0]}`
     }
   }
 

@@ -64,7 +64,7 @@ export function describeFinding(finding: Finding): string {
     case 'decision':
       return `${finding.locator}: attempt ${finding.attempt}: ${finding.fault}`
     case 'blocked':
-      return `${finding.locator}: cannot be put back: ${finding.holder} has its event id ${quote(finding.eventId)}`
+      return `${finding.locator}: cannot be restored: ${finding.holder} has its event id ${quote(finding.eventId)}`
     case 'untold':
       return `${finding.fault}: ${finding.entries === 1 ? 'entry' : `${finding.entries} entries, the first`} ${finding.locator}`
     case 'summary':
@@ -77,12 +77,12 @@ export function describeFinding(finding: Finding): string {
 function describeSummary({ entries, erased, differences, restored, left }: Summary): string {
   const without = erased === 0 ? '' : `, ${erased} of them erased`
   const found = `${counted(entries, 'entry', 'entries')} compared${without}: ${differences === 0 ? 'no difference' : counted(differences, 'difference')}`
-  return restored === 0 ? found : `${found}, ${counted(restored, 'row')} put back, ${left} left`
+  return restored === 0 ? found : `${found}, ${counted(restored, 'row')} restored, ${left} left`
 }
 
 function describeValues(stored: Value, rebuilt: Value): string {
   const start = typeof stored === 'string' && typeof rebuilt === 'string' ? startOf(stored, rebuilt) : 0
-  return `is ${quote(stored, start)}, its decisions make it ${quote(rebuilt, start)}`
+  return `is ${quote(stored, start)}, but its decisions give ${quote(rebuilt, start)}`
 }
 
 const QUOTED_LENGTH_MAX = 120

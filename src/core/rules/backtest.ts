@@ -136,12 +136,12 @@ export function describeBacktest(result: BacktestResult): string[] {
   })
   return [
     `${counted(events, 'event')}: ${changed} ${changed === 1 ? 'changes' : 'change'}, ${unchanged} ${unchanged === 1 ? 'does' : 'do'} not`,
-    ...(byAnotherRule === 0 ? [] : [`${counted(byAnotherRule, 'event')} decided alike by another rule`]),
+    ...(byAnotherRule === 0
+      ? []
+      : [`${counted(byAnotherRule, 'event')} decided the same way by another rule`]),
     ...(invalidParties === 0
       ? []
-      : [
-          `${counted(invalidParties, 'event')} with a party locator that nobody can have, whose reason no table sets`,
-        ]),
+      : [`${counted(invalidParties, 'event')} with an invalid party locator, whose reason no table sets`]),
     ...[...kinds].flatMap(([words, group]) => {
       const count = group.reduce((sum, change) => sum + change.count, 0)
       return [

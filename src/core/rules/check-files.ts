@@ -58,7 +58,7 @@ function reportPromises(
     faults: report.faults,
     warnings: report.uncoveredRules.map(
       ({ id, row }) =>
-        `no promise touches rule "${id}" (row ${row} of the rule table): add one that says what it is for`,
+        `no promise covers rule "${id}" (row ${row} of the rule table): add one that says what it is for`,
     ),
     summary: summarise(promises, rules, report),
   }

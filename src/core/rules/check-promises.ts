@@ -39,7 +39,7 @@ export function checkPromises(
     const own = cases.filter(({ facts }) => firstMismatch(promise, facts) === null)
     for (const one of own) covered.add(one)
     const name = `row ${promise.row}: "${promise.name}"`
-    if (own.length === 0) return [`${name} covers no situation: such a party cannot be`]
+    if (own.length === 0) return [`${name} covers no situation: no party can be like that`]
     const broken = own.flatMap(({ eventClass, situation, rule }) => {
       const words = rule === null ? null : violationOf(promise, rule, situation)
       return words === null ? [] : [{ words, eventClass }]

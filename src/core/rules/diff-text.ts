@@ -39,7 +39,7 @@ export function groupChanges({ changes, classes }: RuleTableDiff): ChangeGroup[]
   }))
 }
 
-/** What changes without changing any situation: situations decided alike by another rule, and reworded explanations. */
+/** What changes without changing any situation: situations decided the same way by another rule, and reworded explanations. */
 export function describeRest({ moved, reworded }: RuleTableDiff): string[] {
   const byRules = Map.groupBy(
     moved,
@@ -47,11 +47,12 @@ export function describeRest({ moved, reworded }: RuleTableDiff): string[] {
   )
   return [
     ...[...byRules].map(
-      ([rules, group]) => `${counted(group.length, 'situation')} decided alike by another rule (${rules})`,
+      ([rules, group]) =>
+        `${counted(group.length, 'situation')} decided the same way by another rule (${rules})`,
     ),
     ...reworded.map(
       ({ before, after }) =>
-        `rule "${after.id}" gives another reason why: "${after.because}", not "${before.because}"`,
+        `rule "${after.id}" has a new explanation: "${after.because}", previously "${before.because}"`,
     ),
   ]
 }

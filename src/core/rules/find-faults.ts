@@ -49,7 +49,7 @@ function neverApplying({ rules, classes, answers }: Enumeration): string[] {
 /** A rule that nothing can match asks for something that its party cannot have. */
 function contradictionIn({ when }: Rule): string {
   return when.emailOnFile !== null || when.phoneOnFile !== null
-    ? `only of a party that is found is it known what is on file, and this one is "${when.party}"`
+    ? `what is on file is known only for a party that is found, and this one is "${when.party}"`
     : 'an event without a party has no preferences: it counts as not opted out, and as preferring EMAIL'
 }
 

@@ -40,7 +40,7 @@ export function parseYesNo(text: string): boolean {
 
 /** An id that no row above has; `rowOfId` remembers it. Throws CellFault. */
 export function parseRuleId(text: string, row: number, rowOfId: Map<string, number>): string {
-  if (text === '') throw new CellFault('is blank: give the rule an id that it keeps for ever')
+  if (text === '') throw new CellFault('is blank: give the rule a permanent id')
   if (!RULE_ID.test(text)) {
     throw new CellFault(
       `"${text}" is not a rule id: use at most 64 letters, digits, ".", "_" and "-", a letter or digit first`,

@@ -52,7 +52,7 @@ export function readSheet<Column extends string, T>(
   const faults: Fault[] = []
   const columns = readHeadings(headings, columnsKnown, faults)
   if (body.length === 0) {
-    faults.push({ row: headings.row, text: ` is all there is: add at least one ${what} below the headings` })
+    faults.push({ row: headings.row, text: ` is the only line: add at least one ${what} below the headings` })
   }
   const rows = body.flatMap((line) => {
     if (line.cells === null) {
@@ -117,7 +117,7 @@ function readHeadings<Column extends string>(
       return null
     }
     if (headings.indexOf(heading) === position) return column
-    faults.push({ row, text: `: column "${heading}" is there twice` })
+    faults.push({ row, text: `: column "${heading}" appears twice` })
     return null
   })
   for (const column of columnsKnown) {
@@ -174,7 +174,7 @@ function misfitOf(
   const other = SEPARATORS.find((one) => one !== separator && text.split(one).length >= columnCount)
   return other === undefined
     ? {
-        text: ` has ${cells.length} cells for ${columnCount} columns: put in ${nameOf(separator)} for each blank cell too`,
+        text: ` has ${cells.length} cells for ${columnCount} columns: write ${nameOf(separator)} for each blank cell too`,
         unreadable: false,
       }
     : {

@@ -10,7 +10,7 @@ export function findUnknownEventTypes(rules: readonly Rule[], knownEventTypes: r
   return rules.flatMap(({ row, when }) => {
     const { names, prefixes } = when.eventType ?? { names: [], prefixes: [] }
     const warn = (value: string, choices: readonly string[]) =>
-      `row ${row}, column "event type": no template is for "${value}"${didYouMean(nearest(value, choices))}`
+      `row ${row}, column "event type": there is no template for "${value}"${didYouMean(nearest(value, choices))}`
     return [
       ...names.filter((name) => !knownEventTypes.includes(name)).map((name) => warn(name, knownEventTypes)),
       ...prefixes

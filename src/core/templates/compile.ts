@@ -72,7 +72,7 @@ function compileFile(
   const body = compilePart(parts.body, parts.bodyLine, note)
   // What follows renders the parts, which takes sound ones.
   if (faults.length > faultCountBefore) return undefined
-  if (canBeBlank(parts.subject)) note(1, 'the subject is empty, or can be: give it words of its own')
+  if (canBeBlank(parts.subject)) note(1, 'the subject is or can be empty: give it fixed words')
   if (name === GENERIC) {
     if (finish(parts).body !== GENERIC_BODY)
       note(parts.bodyLine, `the body must be exactly "${GENERIC_BODY}"`)
@@ -111,7 +111,7 @@ function unknownVariable(name: string): string {
 
 function surplus(file: string): TemplateFault {
   if (!file.endsWith(EXTENSION)) {
-    return { file, line: null, text: `is not a template: name it <event type>${EXTENSION}, or take it out` }
+    return { file, line: null, text: `is not a template: name it <event type>${EXTENSION}, or remove it` }
   }
   const name = file.slice(0, -EXTENSION.length)
   return {

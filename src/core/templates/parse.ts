@@ -34,7 +34,7 @@ export function parseTemplate(template: string, note: Note): readonly Piece[] {
 /** Makes comments of them: all offsets stay, and the rest can be read as it was probably meant. */
 function withoutDelimiterTags(template: string, note: Note): string {
   return template.replace(/(\{\{\s*)=/g, (_, opening: string, offset: number) => {
-    note(offset, 'the delimiters cannot be changed: take this tag out and write {{…}} throughout')
+    note(offset, 'the delimiters cannot be changed: remove this tag and write {{…}} throughout')
     return `${opening}!`
   })
 }
@@ -51,7 +51,7 @@ function soundLength(template: string, note: Note): number {
       return start
     }
     case 'Unopened section':
-      note(fault.offset, `no section "${fault.name}" is open here: take the closing tag out`)
+      note(fault.offset, `no section "${fault.name}" is open here: remove the closing tag`)
       return fault.offset
     case 'Unclosed section':
       noteUnclosed(template, fault, note)

@@ -41,6 +41,6 @@ function readRules(source: string): readonly Rule[] | string {
     return loadRuleTable(source).rules
   } catch (error) {
     if (!(error instanceof RuleTableError)) throw error
-    return 'the rule table of its time is none that this version can read'
+    return 'this version cannot read the rule table of its time'
   }
 }

@@ -65,7 +65,7 @@ export function describeEntry(entry: ExplainedLogEntry): string[] {
   return [
     `${entry.locator} is ${entry.status}${reason}: ${entry.eventType} for ${party}, event ${entry.eventId}`,
     ...entry.decisions.flatMap(describeDecision),
-    ...(entry.decisions.length === 0 ? ['No decision explains it.'] : []),
+    ...(entry.decisions.length === 0 ? ['No recorded decision explains this entry.'] : []),
   ].map(printable)
 }
 

@@ -70,7 +70,7 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
     },
     keyOf: async ({ kid, alg }) => {
       if (!newest?.ids.has(kid)) await refresh()
-      if (newest === null) throw new NoKeysError('no key set could be loaded yet')
+      if (newest === null) throw new NoKeysError('no key set has been loaded yet')
       return await pemOf(newest, { kid, alg })
     },
     stop: () => {

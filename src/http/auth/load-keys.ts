@@ -33,11 +33,11 @@ export async function loadKeys(url: string, dispatcher: Dispatcher): Promise<Pub
   })
   if (statusCode !== 200) {
     await body.dump()
-    throw new Error(`the identity provider answered with status ${statusCode}`)
+    throw new Error(`the identity provider responded with status ${statusCode}`)
   }
   const { keys: found } = keySet.parse(await body.json())
   const keys = found.slice(0, KEY_COUNT_MAX).flatMap(publicKeyOf)
-  if (keys.length === 0) throw new Error('the identity provider has no public key for signatures')
+  if (keys.length === 0) throw new Error('the identity provider has no public signing key')
   return keys
 }
 

@@ -34,7 +34,7 @@ export function readConsolePage(folder = FOLDER): ConsolePage {
       ),
     }
   } catch (cause) {
-    throw new Error('the console cannot be read: run `make build`', { cause })
+    throw new Error('the console is missing or not readable: run `make build`', { cause })
   }
 }
 

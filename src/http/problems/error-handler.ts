@@ -28,7 +28,7 @@ export function errorHandler(isUnavailable: (error: unknown) => boolean) {
 
 /** Answers what the router itself refuses, before any route is matched. */
 export function routerErrorHandler(_error: FastifyError, _request: unknown, reply: unknown): void {
-  const detail = 'The path is not a valid percent-encoded text.'
+  const detail = 'The path is not valid percent-encoded text.'
   sendProblem(reply as FastifyReply, new ProblemError('invalid-request', { detail }))
 }
 
@@ -48,7 +48,7 @@ function problemOf(error: FastifyError, isUnavailable: (error: unknown) => boole
     return new ProblemError('invalid-request', { errors: faultsOf(error) })
   }
   if (isUnavailable(error) || error.code === 'FST_ERR_HANDLER_TIMEOUT') {
-    return unavailable('The database does not answer. Try again.', error)
+    return unavailable('The database did not respond. Try again later.', error)
   }
   // The status of any other error comes from another service.
   const status = error.code?.startsWith('FST_') ? error.statusCode : undefined

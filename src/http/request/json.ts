@@ -10,6 +10,6 @@ export function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(utf8.decode(body))
   } catch (cause) {
-    throw new ProblemError('invalid-request', { detail: 'The body is not JSON in UTF-8.', cause })
+    throw new ProblemError('invalid-request', { detail: 'The body is not valid JSON in UTF-8.', cause })
   }
 }

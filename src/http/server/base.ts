@@ -83,7 +83,7 @@ export function createBase(log: Logger, isUnavailable: (error: unknown) => boole
   // The query parser keeps what it cannot decode: that would filter by a value that nobody meant.
   app.addHook('preValidation', async ({ originalUrl, routeOptions }) => {
     if (routeOptions.schema?.querystring !== undefined && !isPercentEncoded(originalUrl)) {
-      throw new ProblemError('invalid-request', { detail: 'The query is not a valid percent-encoded text.' })
+      throw new ProblemError('invalid-request', { detail: 'The query is not valid percent-encoded text.' })
     }
   })
   // The route's pattern only: paths and queries identify people.

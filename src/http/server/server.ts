@@ -69,10 +69,10 @@ function serverOf(app: App, { host, port }: Address, prefix: string): Http {
 }
 
 const REMEDIES: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'the port is in use: stop the process that has it, or set PORT to a free one',
-  EACCES: 'this user may not use the port: set PORT to one above 1023',
-  EADDRNOTAVAIL: 'this machine has no such address: set HOST to one that it has, or to 0.0.0.0 for all',
-  ENOTFOUND: 'the name is unknown: set HOST to an address of this machine, or to 0.0.0.0 for all',
+  EADDRINUSE: 'the port is in use: stop the process that uses it, or set PORT to a free one',
+  EACCES: 'this user is not permitted to use the port: set PORT to one above 1023',
+  EADDRNOTAVAIL: 'this machine does not have that address: set HOST to one of its own, or to 0.0.0.0 for all',
+  ENOTFOUND: 'the host name is unknown: set HOST to an address of this machine, or to 0.0.0.0 for all',
 }
 
 function listenError(error: unknown, { host, port }: Address, prefix: string): Error {

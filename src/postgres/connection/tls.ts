@@ -40,6 +40,6 @@ function contentOf(name: string, path: string | null): string | undefined {
     return readFileSync(path, 'utf8')
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    throw new Error(`the file of ${name} in DATABASE_URL cannot be read (${code}): ${path}`, { cause })
+    throw new Error(`the file of ${name} in DATABASE_URL is not readable (${code}): ${path}`, { cause })
   }
 }

@@ -19,7 +19,7 @@ export async function withDatabase(
   } catch (error) {
     if (!(error instanceof Error && lacksSchema(error))) throw error
     throw new UnusableDatabaseError(
-      `the schema is not that of this version (${databaseMessage(error)}): run the command \`migrate\``,
+      `the schema does not match this version (${databaseMessage(error)}): run the command \`migrate\``,
       { cause: error },
     )
   } finally {
@@ -33,7 +33,7 @@ async function open(databaseUrl: string): Promise<DatabasePool> {
   } catch (error) {
     if (!(error instanceof Error)) throw error
     throw new UnusableDatabaseError(
-      `the database of DATABASE_URL cannot be used (${databaseMessage(error)}): the command \`doctor\` looks into it`,
+      `the database of DATABASE_URL cannot be used (${databaseMessage(error)}): run the command \`doctor\` to find out why`,
       { cause: error },
     )
   }

@@ -16,7 +16,7 @@ export interface EntriesToErase {
 }
 
 /**
- * The locators under which something of a party is stored that is not erased yet, in pages: first those of its log
+ * The locators under which something of a party is stored yet, in pages: first those of its log
  * entries, then those of decisions whose row is not there, which a rebuild would bring back. The decisions have no
  * index by party: all of them are looked at, page by page, and `onProgress` is told how many so far.
  */

@@ -69,7 +69,7 @@ async function updateAccepted(
   for (const [{ due }, error] of refused) {
     log.error(
       { locator: due.locator, error: databaseMessage(error) },
-      'the database refuses the retry of a row, which stays as it is; the next pass tries it again',
+      'the database refused the retry of a row; the row stays unchanged, and the next pass retries it',
     )
   }
   const accepted = retried.filter((retry) => !refused.has(retry))

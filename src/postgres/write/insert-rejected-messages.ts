@@ -46,7 +46,7 @@ function keptOf(value: Uint8Array | null): Uint8Array | null {
 function notKept(value: Uint8Array | null): string {
   if (!isTooLarge(value)) return ''
   const hash = createHash('sha256').update(value).digest('hex')
-  return `; kept are its first ${KEPT_BYTES}, and of all of it the SHA-256 ${hash}`
+  return `; stored: its first ${KEPT_BYTES} bytes and its SHA-256 ${hash}`
 }
 
 // As base64 text: an array parameter of bytea cannot hold a null.

@@ -124,7 +124,7 @@ t.test('"any other" event type is one that no rule names', async (t) => {
 
 t.test('a promise that covers no situation is a fault', async (t) => {
   const { promises } = await review(DEFAULT_ROWS, ['a,,not found,,,no,,SKIP,,'])
-  t.strictSame(promises.faults, ['row 2: "a" covers no situation: such a party cannot be'])
+  t.strictSame(promises.faults, ['row 2: "a" covers no situation: no party can be like that'])
 })
 
 t.test('rules that no promise touches are named', async (t) => {
@@ -144,7 +144,7 @@ t.test('rules that no promise touches are named', async (t) => {
       ['in-app', 10],
     ].map(
       ([id, row]) =>
-        `no promise touches rule "${id}" (row ${row} of the rule table): add one that says what it is for`,
+        `no promise covers rule "${id}" (row ${row} of the rule table): add one that says what it is for`,
     ),
   )
 })

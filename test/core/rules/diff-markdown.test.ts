@@ -22,7 +22,7 @@ t.test('a short diff is a list under each sentence', async (t) => {
 - party found, not opted out, prefers SMS, no email on file, no phone on file
 - party found, not opted out, prefers SMS, email on file, no phone on file
 
-- 2 situations decided alike by another rule (rule "sms" before, rule "text" now)
+- 2 situations decided the same way by another rule (rule "sms" before, rule "text" now)
 `,
   )
 })

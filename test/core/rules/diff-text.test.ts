@@ -48,10 +48,10 @@ t.test('without a change the number is 0', async (t) => {
 t.test('another id or explanation is told in a line of its own', async (t) => {
   t.strictSame(await said('sms,', 'text,'), [
     '0 situations change',
-    '2 situations decided alike by another rule (rule "sms" before, rule "text" now)',
+    '2 situations decided the same way by another rule (rule "sms" before, rule "text" now)',
   ])
   t.strictSame(await said('The party asked not to be told of events of this type.', 'It asked.'), [
     '0 situations change',
-    'rule "opted-out" gives another reason why: "It asked.", not "The party asked not to be told of events of this type."',
+    'rule "opted-out" has a new explanation: "It asked.", previously "The party asked not to be told of events of this type."',
   ])
 })

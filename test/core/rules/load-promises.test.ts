@@ -56,7 +56,7 @@ t.test('every outcome can be promised, and that it is not', async (t) => {
 })
 
 t.test('promises are necessary', async (t) => {
-  t.strictSame(faultsOf(), ['row 1 is all there is: add at least one promise below the headings'])
+  t.strictSame(faultsOf(), ['row 1 is the only line: add at least one promise below the headings'])
   t.throws(() => loadPromises('', []), {
     name: 'PromisesError',
     message:

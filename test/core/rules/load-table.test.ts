@@ -110,7 +110,7 @@ t.test('an empty file is refused', async (t) => {
   const empty = ['the file is empty: it needs a line of headings and at least one rule']
   for (const csvText of ['', '\uFEFF', '\n\r\n', ',,,\n']) t.strictSame(faultsOfFile(csvText), empty)
   t.strictSame(faultsOfFile(`${HEADINGS}\n\n`), [
-    'row 1 is all there is: add at least one rule below the headings',
+    'row 1 is the only line: add at least one rule below the headings',
   ])
 })
 
@@ -126,7 +126,7 @@ t.test('faults of the headings name the columns', async (t) => {
     ),
     [
       `row 1: "Event type" is not a column: the columns are ${COLUMNS}; did you mean "event type"?`,
-      'row 1: column "party" is there twice',
+      'row 1: column "party" appears twice',
       `row 1: "notes" is not a column: the columns are ${COLUMNS}`,
       'row 1: column "event type" is missing',
       'row 1: column "phone on file" is missing',
@@ -137,7 +137,7 @@ t.test('faults of the headings name the columns', async (t) => {
 
 /** Each: a row, and the only fault that it has. */
 const rowFaults: [string, string][] = [
-  [',,,,,,,SKIP,,x,Y.', ', column "rule": is blank: give the rule an id that it keeps for ever'],
+  [',,,,,,,SKIP,,x,Y.', ', column "rule": is blank: give the rule a permanent id'],
   [
     'no good,,,,,,,SKIP,,x,Y.',
     ', column "rule": "no good" is not a rule id: use at most 64 letters, digits, ".", "_" and "-", a letter or digit first',
@@ -197,7 +197,7 @@ const rowFaults: [string, string][] = [
     'a,,,,,,,SKIP,,x,Because, you see.',
     ' has 12 cells for 11 columns, "you see." being too many: put quotes around a text with a comma in it',
   ],
-  ['a,,,,,,,SKIP,,x', ' has 10 cells for 11 columns: put in a comma for each blank cell too'],
+  ['a,,,,,,,SKIP,,x', ' has 10 cells for 11 columns: write a comma for each blank cell too'],
   ['a,,,,,,,SKIP,,x,"Open', `: ${QUOTES}`],
   ['a,,,,,,,SKIP,,x,say "so"', `: ${QUOTES}`],
   [

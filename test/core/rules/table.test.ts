@@ -101,7 +101,7 @@ t.test('a rule that those above it hide is refused, with the ones that hide it',
 
 t.test('a rule that nothing can match is refused, with the reason', async (t) => {
   const onFile =
-    'can never apply: only of a party that is found is it known what is on file, and this one is "not found"'
+    'can never apply: what is on file is known only for a party that is found, and this one is "not found"'
   const preferences =
     'can never apply: an event without a party has no preferences: it counts as not opted out, and as preferring EMAIL'
   t.strictSame(await faultsOf('a,,not found,,,no,,SKIP,,x,Y.', ...DEFAULT_ROWS), [

@@ -11,11 +11,11 @@ function warningsOf(eventTypes: string): string[] {
 
 t.test('an event type without a template is warned of, with the nearest that has one', async (t) => {
   t.strictSame(warningsOf('claim.rejcted'), [
-    'row 2, column "event type": no template is for "claim.rejcted"; did you mean "claim.rejected"?',
+    'row 2, column "event type": there is no template for "claim.rejcted"; did you mean "claim.rejected"?',
   ])
   t.strictSame(warningsOf('not claims.* or consent.given or invoice.paid'), [
-    'row 2, column "event type": no template is for "consent.given"',
-    'row 2, column "event type": no template is for "claims.*"; did you mean "claim.*"?',
+    'row 2, column "event type": there is no template for "consent.given"',
+    'row 2, column "event type": there is no template for "claims.*"; did you mean "claim.*"?',
   ])
 })
 

@@ -73,7 +73,7 @@ const FAULTY: readonly { what: string; text: string; faults: readonly string[]; 
     text: 'Subject: {{#reason}}s\n\n{{/reason}}{{locator}}',
     faults: [
       'claim.paid.mustache:1: section "reason" is never closed: put {{/reason}} where it ends',
-      'claim.paid.mustache:3: no section "reason" is open here: take the closing tag out',
+      'claim.paid.mustache:3: no section "reason" is open here: remove the closing tag',
     ],
   },
   {
@@ -89,7 +89,7 @@ const FAULTY: readonly { what: string; text: string; faults: readonly string[]; 
   {
     what: 'a closing tag without a section',
     text: 'Subject: s\n\n{{locator}}\n{{/reason}}',
-    faults: ['claim.paid.mustache:4: no section "reason" is open here: take the closing tag out'],
+    faults: ['claim.paid.mustache:4: no section "reason" is open here: remove the closing tag'],
   },
   {
     what: 'a tag that is never closed',
@@ -124,7 +124,7 @@ const FAULTY: readonly { what: string; text: string; faults: readonly string[]; 
     (subject) => ({
       what: `the subject "${subject}", which is or can be empty`,
       text: `Subject:${subject}\n\n{{locator}}`,
-      faults: ['claim.paid.mustache:1: the subject is empty, or can be: give it words of its own'],
+      faults: ['claim.paid.mustache:1: the subject is or can be empty: give it fixed words'],
     }),
   ),
   {
@@ -155,8 +155,8 @@ const FAULTY: readonly { what: string; text: string; faults: readonly string[]; 
     what: 'changed delimiters',
     text: 'Subject: s\n\n{{locator}}\n{{=<% %>=}}\n<% reason %>{{ = }}\n{{x}}',
     faults: [
-      'claim.paid.mustache:4: the delimiters cannot be changed: take this tag out and write {{…}} throughout',
-      'claim.paid.mustache:5: the delimiters cannot be changed: take this tag out and write {{…}} throughout',
+      'claim.paid.mustache:4: the delimiters cannot be changed: remove this tag and write {{…}} throughout',
+      'claim.paid.mustache:5: the delimiters cannot be changed: remove this tag and write {{…}} throughout',
       `claim.paid.mustache:6: "x" is not a variable: ${VARIABLES}`,
     ],
   },
@@ -222,7 +222,7 @@ t.test('the build refuses a file for no known event type', async (t) => {
   )
   t.equal(
     faultsOf({ 'notes.txt': '' }),
-    'the templates have 1 fault:\n  notes.txt: is not a template: name it <event type>.mustache, or take it out',
+    'the templates have 1 fault:\n  notes.txt: is not a template: name it <event type>.mustache, or remove it',
   )
 })
 
@@ -251,7 +251,7 @@ t.test('the build reports the faults of all files at once, by file and line', as
       'nonsense.mustache': '',
     }),
     `the templates have 5 faults:
-  claim.paid.mustache:1: the subject is empty, or can be: give it words of its own
+  claim.paid.mustache:1: the subject is or can be empty: give it fixed words
   invoice.paid.mustache: the template of invoice.paid is missing: add this file
   nonsense.mustache: "nonsense" is not a known event type
   policy.issued.mustache:4: "x" is not a variable: ${VARIABLES}

@@ -118,7 +118,7 @@ t.test('what cannot be told is said', async (t) => {
       { ruleTableRevision: 'unknown' },
       /phone on file \(the rule table of its time is not in the archive\)\.$/,
     ],
-    [{ ruleTableRevision: 'odd' }, /\(the rule table of its time is none that this version can read\)\.$/],
+    [{ ruleTableRevision: 'odd' }, /\(this version cannot read the rule table of its time\)\.$/],
     [{ ruleId: 'gone' }, /\(the rule table of its time has no such rule\)\.$/],
   ] as const
   for (const [decision, words] of cases) {
@@ -165,7 +165,7 @@ t.test('for a terminal an entry is told attempt by attempt', async (t) => {
   t.ok(lines.includes('  rule table old'))
   t.ok(lines.includes('  receipt: recorded'))
   t.equal(lines.at(-1), '  from claims, partition 2, offset 9007199254740993')
-  t.same(describeEntry({ ...ENTRY, decisions: [] }).at(-1), 'No decision explains it.')
+  t.same(describeEntry({ ...ENTRY, decisions: [] }).at(-1), 'No recorded decision explains this entry.')
   t.match(
     describeEntry({ ...ENTRY, eventType: 'a\u001b[2J\nb' })[0],
     ': a\uFFFD[2J\uFFFDb for PTY-1',

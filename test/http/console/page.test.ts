@@ -24,5 +24,7 @@ t.test('the page and what it loads are read into memory, each with its type', as
 
 t.test('where it was not built, the remedy is named', async (t) => {
   const folder = pathToFileURL(`${t.testdir({})}/`)
-  t.throws(() => readConsolePage(folder), { message: 'the console cannot be read: run `make build`' })
+  t.throws(() => readConsolePage(folder), {
+    message: 'the console is missing or not readable: run `make build`',
+  })
 })

@@ -45,7 +45,7 @@ t.test('a port in use is an error that names it and the remedy', async (t) => {
   const { port } = other.address() as { port: number }
   const http = createHttp({ ...dependencies().all, host: '127.0.0.1', port })
   await t.rejects(http.listen(), {
-    message: `cannot listen on 127.0.0.1 port ${port}: the port is in use: stop the process that has it, or set PORT to a free one`,
+    message: `cannot listen on 127.0.0.1 port ${port}: the port is in use: stop the process that uses it, or set PORT to a free one`,
   })
   await http.close()
 })
@@ -54,7 +54,7 @@ t.test('an address of another machine is an error that names the remedy', async 
   const http = createHttp({ ...dependencies().all, host: '192.0.2.1', port: 0 })
   await t.rejects(
     http.listen(),
-    /cannot listen on 192\.0\.2\.1 port 0: this machine has no such address: set HOST/,
+    /cannot listen on 192\.0\.2\.1 port 0: this machine does not have that address: set HOST/,
   )
   await http.close()
 })

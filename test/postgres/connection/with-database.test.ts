@@ -20,7 +20,7 @@ t.test('a command says what to do where the database is not migrated', async (t)
         code: 1,
         stdout: '',
         stderr:
-          /^the schema is not that of this version \(relation "notifications\.\w+" does not exist\): run the command `migrate`\n$/,
+          /^the schema does not match this version \(relation "notifications\.\w+" does not exist\): run the command `migrate`\n$/,
       },
       args.join(' '),
     )
@@ -33,6 +33,6 @@ t.test('a command says what to do where the database cannot be reached', async (
     code: 1,
     stdout: '',
     stderr:
-      'the database of DATABASE_URL cannot be used (connect ECONNREFUSED 127.0.0.1:1): the command `doctor` looks into it\n',
+      'the database of DATABASE_URL cannot be used (connect ECONNREFUSED 127.0.0.1:1): the command `doctor` to find out why\n',
   })
 })

@@ -126,7 +126,7 @@ t.test('of a value too large to be kept whole, its begin is kept, its size and i
   const [row] = await rowsOf('SELECT * FROM notifications.rejected_message')
   t.equal(row.value.length, 65_536)
   const hash = createHash('sha256').update(value).digest('hex')
-  t.equal(row.error, `too large; kept are its first 65536, and of all of it the SHA-256 ${hash}`)
+  t.equal(row.error, `too large; stored: its first 65536 bytes and its SHA-256 ${hash}`)
 })
 
 t.test('a row that PostgreSQL refuses is rejected alone, before anything is sent', async (t) => {

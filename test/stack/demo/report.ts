@@ -46,7 +46,7 @@ function table(rows: Outcome['rows']): string {
 
 function rejections({ rejected }: Outcome): string {
   return [
-    'Messages that are no event, kept whole in notifications.rejected_message:',
+    'Messages that are not valid events, stored whole in notifications.rejected_message:',
     ...rejected.map(({ error, count }) => `  ${count}  ${error}`),
   ].join('\n')
 }
