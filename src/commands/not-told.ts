@@ -73,7 +73,7 @@ async function notTold({ since, eventType, rule, csv, json }: Options): Promise<
   })
 }
 
-/** Why a row failed its reason says; the rule's sentence is of a retry, and there is none any more. */
+/** The rule's sentence is left out for a FAILED row: it announces a retry, and there will be none. */
 function lineOf(item: ExplainedNotTold): string {
   const { createdAt, locator, eventType, status, failureReason, ruleId, because } = item
   const rule =

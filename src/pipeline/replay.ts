@@ -9,8 +9,8 @@ export interface ReplayNeeds {
   readonly pages: AsyncIterable<readonly Recorded[]>
   readonly archive: LoadableArchive
   /**
-   * Puts rows back, in one transaction: what is recorded is read again under locks, and `repair` says what is to be
-   * stored. Null: nothing is to be written.
+   * Puts rows back, in one transaction: what is recorded is read again under locks, and `repair` returns the row to store.
+   * Null: nothing may be written.
    */
   readonly restore:
     | ((locators: readonly string[], repair: (recorded: Recorded) => LogRow | null) => Promise<Restored>)
@@ -21,8 +21,8 @@ export interface ReplayNeeds {
 }
 
 /**
- * Makes the log anew from its decisions, compares it with the stored one page by page, and says what it finds, the
- * summary last. Resolves to whether in the end all is as it should be. Memory does not grow with the log.
+ * Rebuilds the log from its decisions, compares it with the stored one page by page, and reports each finding, the summary
+ * last. Resolves to whether in the end nothing differs. Memory does not grow with the log.
  */
 export async function replay({ pages, archive, restore, report, onProgress }: ReplayNeeds): Promise<boolean> {
   let summary: Summary = { entries: 0, erased: 0, differences: 0, restored: 0, left: 0 }

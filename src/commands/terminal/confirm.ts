@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { UsageError } from './usage-error.ts'
 
-/** Asks whoever runs a command on a terminal. Throws UsageError where nobody can be asked. */
+/** Asks on the terminal. Throws UsageError where there is none. */
 export async function confirm(question: string): Promise<boolean> {
   if (!process.stdin.isTTY) throw new UsageError('there is no terminal to ask for confirmation: use --yes')
   const terminal = createInterface({ input: process.stdin, output: process.stderr })

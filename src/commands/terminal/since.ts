@@ -39,9 +39,9 @@ export async function timeOf(pool: DatabasePool, since: Since): Promise<string> 
 const TIME_OF_DAY = { start: 'T00:00:00Z', end: 'T23:59:59.999999Z' } as const
 
 /**
- * An instant as people write it: ISO 8601 with `Z` or an offset and up to six decimals, or a day alone, which stands for
- * its start or its end in UTC. Returns it in UTC with microseconds, so that as text it compares like a time of the
- * database; null for what is none, such as the 30th of February.
+ * Parses a time in ISO 8601 with `Z` or an offset and up to six decimals, or a day, which stands for its start or end in
+ * UTC. Returns it in UTC with microseconds, so that it compares as text with the times of the database; null where it is
+ * not valid, such as the 30th of February.
  */
 function parseInstant(text: string, day: keyof typeof TIME_OF_DAY): string | null {
   const whole = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}${TIME_OF_DAY[day]}` : text

@@ -4,17 +4,17 @@ const START_COUNT = 100
 const COUNT_MIN = 25
 
 export interface BatchLimit {
-  /** Messages that a batch may have at present. */
+  /** How many messages a batch may have now. */
   count(): number
-  /** Notes what a look-up came to, made while policy administration was not known to be down, and how long it took. */
+  /** Records a look-up made while policy administration was not known to be down, and how long it took. */
   note(contacts: ReadonlyMap<string, Contact>, tookMs: number): void
 }
 
 /**
- * Keeps batches as large as policy administration is quick: the parties of all partitions queue for the same connections,
- * and whoever is not asked within the deadline fails. Starts small, grows while look-ups take little of the deadline, and
- * shrinks where not all could be asked. A look-up that took all of it with everyone asked waited for a party that hangs:
- * smaller batches would only wait the more often.
+ * Adapts the batch size to the speed of policy administration: the parties of all partitions queue for the same
+ * connections, and a party that is not asked within the deadline fails. Starts small, grows while look-ups take little of
+ * the deadline, and shrinks where some parties were not asked. A look-up that took the whole deadline but asked for every
+ * party waited for one that hangs: smaller batches would only wait more often.
  */
 export function createBatchLimit(countMax: number, deadlineMs: number): BatchLimit {
   let limit = Math.min(START_COUNT, countMax)

@@ -19,7 +19,7 @@ interface BatchRange {
   readonly lastMessage: Fingerprint | null
 }
 
-/** A message that is no event, and why. */
+/** A message that is not a valid event, and why. */
 export interface RejectedMessage {
   readonly message: Message
   readonly rejection: Rejection

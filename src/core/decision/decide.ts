@@ -4,16 +4,16 @@ import { DEFAULT_CHANNEL } from './channel.ts'
 import type { Facts } from './facts.ts'
 import type { RuleResult } from './rule-result.ts'
 
-/** Who an event or a log entry is for. A null locator names nobody; `invalid` says that it named an impossible one. */
+/** The party of an event or a log entry. `partyLocator` is null where there is none or, if `invalid`, no valid one. */
 export interface Recipient {
   readonly partyLocator: string | null
   readonly invalid: boolean
 }
 
-/** The failure reason of an event that names an impossible party; the rule table knows only that there is none. */
+/** The failure reason of an event with an invalid party locator; to the rule table it has no party. */
 export const INVALID_PARTY = 'invalid party locator'
 
-/** What is to be done with an event and why. Everything in it may be stored. */
+/** What to do with an event, and why. Holds nothing that must not be stored. */
 export interface Decision extends RuleResult {
   readonly facts: Facts
   /** The text for `failure_reason`; null on SEND. */
@@ -22,7 +22,7 @@ export interface Decision extends RuleResult {
 }
 
 /**
- * Decides one event. `contact` is undefined where nobody was looked up because the event names no party;
+ * Decides one event. `contact` is undefined where the event names no party;
  * `preferences` is undefined where the party has none.
  */
 export function decide(
@@ -79,7 +79,7 @@ function failureReason(
     case 'SEND':
       return null
     case 'SKIP':
-      // The table knows one situation for both ways of naming nobody; the log tells them apart.
+      // To the table both are one situation; the log tells them apart.
       return recipient.invalid ? INVALID_PARTY : (result.reason ?? result.ruleId)
     case 'FAIL': {
       const reason = result.reason ?? result.ruleId

@@ -10,7 +10,7 @@ export const IDENTIFIER_LENGTH_MAX = 255
 /** Largest value of an event, in bytes: what a compressed batch of 1 MB unpacks to must still fit into one statement. */
 export const VALUE_BYTES_MAX = 16 * 1024 * 1024
 
-/** A message that is an event, however odd the rest of it is. */
+/** A valid event, however odd the rest of its message is. */
 export interface Event {
   readonly eventId: string
   readonly eventType: string
@@ -31,8 +31,8 @@ export type Parsed =
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Turns a message into an event, or into the reason why it is none. Never throws: only a missing or invalid
- * `eventId` or `eventType` (or a value that is no JSON object) makes a message no event.
+ * Parses a message into an event or a rejection. Never throws. Only a value that is not a JSON object, or a missing or
+ * invalid `eventId` or `eventType`, makes it a rejection.
  */
 export function parseEvent(message: Message, envelopeMap: EnvelopeMap): Parsed {
   if (message.value === null || message.value.length === 0) return rejected('empty')

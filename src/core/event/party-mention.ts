@@ -1,6 +1,6 @@
 import type { EnvelopeMap } from './envelope-map.ts'
 
-/** How a rejected message is of a party: by its envelope or its key, or only as some of its bytes. */
+/** How a rejected message mentions a party: by its envelope or key, or only somewhere in its bytes. */
 export type Mention = 'named' | 'bytes'
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
@@ -9,9 +9,9 @@ const BYTES = new TextDecoder('latin1')
 const ENCODER = new TextEncoder()
 
 /**
- * Whether a rejected message is of a party: its key is the locator, its envelope names the party, or, where it names
- * nobody, has the locator for some other value. Where there is no envelope that can be read: the locator stands in it as
- * a word, in UTF-8 or UTF-16. Null: not as far as can be told.
+ * How a rejected message mentions a party; null where it does not. `named`: its key is the locator, its envelope names
+ * the party or, naming no party, holds the locator as another value. `bytes`: its envelope is not readable, and the
+ * locator stands in it as a word, in UTF-8 or UTF-16.
  */
 export function findMention(
   { key, value }: { readonly key: Uint8Array | null; readonly value: Uint8Array | null },
@@ -27,7 +27,7 @@ export function findMention(
   return typeof named !== 'object' && String(named) === partyLocator ? 'named' : null
 }
 
-/** Whether a text is somewhere among the values of an envelope: of one that is wrapped once more, say. */
+/** Whether any value in an envelope, however deep, is this text: it may be wrapped in another envelope. */
 function holdsText(envelope: object, text: string): boolean {
   // JSON can be deeper than the stack.
   const open: unknown[] = [envelope]
@@ -40,7 +40,7 @@ function holdsText(envelope: object, text: string): boolean {
   return false
 }
 
-/** Whether there is no envelope to be read in a message, so that only its bytes can be searched. */
+/** Whether a message has no readable envelope, so that only its bytes can be searched. */
 export function isUnreadable(value: Uint8Array | null): boolean {
   return value !== null && value.length > 0 && readEnvelope(value) === null
 }
@@ -65,7 +65,7 @@ function holdsWord(bytes: string, word: string): boolean {
   )
 }
 
-/** Whether `found` stands in `bytes` with no letter or digit at these places before its begin and behind its end. */
+/** Whether `found` is in `bytes` with no letter or digit at these distances before its start and after its end. */
 function holds(bytes: string, found: string, before: number, behind: number): boolean {
   for (let start = bytes.indexOf(found); start !== -1; start = bytes.indexOf(found, start + 1)) {
     const isPart = [start + before, start + found.length + behind].some((index) =>

@@ -1,4 +1,4 @@
-/** Why a message is no event. The code is also the metric label. */
+/** Why a message is rejected. The code is also the metric label. */
 export const REJECTIONS = {
   empty: 'the message has no value',
   'too-large': 'the value has',
@@ -13,6 +13,6 @@ export type RejectionCode = keyof typeof REJECTIONS
 
 export interface Rejection {
   readonly code: RejectionCode
-  /** For people; may quote nothing of the message but the kind of what was found. */
+  /** For people; quotes nothing from the message except the type of a value. */
   readonly error: string
 }

@@ -10,5 +10,5 @@ export const COUNT_WINDOWS = {
 export type CountWindow = keyof typeof COUNT_WINDOWS
 export const COUNT_WINDOW_NAMES = Object.keys(COUNT_WINDOWS) as CountWindow[]
 
-/** What stands for all but the most frequent reasons or event types: no event type can be empty. */
+/** Stands for all but the most frequent reasons or event types. No real event type is empty. */
 export const OTHER = ''

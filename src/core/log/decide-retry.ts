@@ -7,7 +7,7 @@ import { addressFor } from './compose-entry.ts'
 import type { DueEntry } from './due-entry.ts'
 import { STATUS_OF, type Status } from './status.ts'
 
-/** What a retry makes of a row. */
+/** A due row and the result of its retry. */
 export interface RetriedEntry {
   readonly due: DueEntry
   readonly decision: Decision
@@ -18,7 +18,7 @@ export interface RetriedEntry {
   readonly address: string | null
 }
 
-/** Decides a failed row anew, by the same table, from what is known of its party now. */
+/** Decides a failed row again, by the rule table, from what is known of its party now. */
 export function decideRetry(
   decideByRules: (facts: Facts) => RuleResult,
   due: DueEntry,

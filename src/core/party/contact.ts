@@ -1,7 +1,7 @@
 /**
- * What policy administration said of one party. An address that is null is not on file.
+ * What policy administration answered about one party. A null address is not on file.
  * `error` is a reason that an operator can act on; it carries no contact data. `unasked`: no request was made for
- * this party that might be made later, so that its failure says nothing of the party.
+ * this party, so that the failure says nothing about it.
  */
 export type Contact =
   | { state: 'found'; email: string | null; phone: string | null }

@@ -1,7 +1,7 @@
 import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'
 
-/** One thing that is not as the decisions say. */
+/** One difference between what is stored and what the decisions make of it. */
 export type Difference =
   | { readonly kind: 'missing'; readonly locator: string; readonly eventId: string }
   | { readonly kind: 'unexplained'; readonly locator: string; readonly eventId: string }
@@ -40,7 +40,7 @@ export interface Summary {
   readonly left: number
 }
 
-/** What a replay says. What cannot be told is said once for all entries that it concerns, `locator` being the first. */
+/** What a replay reports. `untold`: what could not be verified, once for all entries concerned; `locator` is the first. */
 export type Finding =
   | Difference
   | ({ readonly kind: 'blocked' } & Blocked)

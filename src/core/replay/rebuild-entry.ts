@@ -20,7 +20,7 @@ export interface ReplayedDecision
 /** The decisions of one row, by attempt: at least one. */
 export type Decisions = readonly [ReplayedDecision, ...ReplayedDecision[]]
 
-/** A row made anew. Where `textFault` is not null, that is why subject and body could not be, and they mean nothing. */
+/** A rebuilt row. `textFault` is why subject and body could not be rebuilt, and must be ignored; null where they were. */
 export interface Rebuilt {
   readonly row: LogRow
   readonly textFault: string | null

@@ -4,7 +4,7 @@ import { type LogRow, logRow } from '../log/log-entry.ts'
 import type { Difference } from './finding.ts'
 import { type Decisions, type Rebuilt, type ReplayedDecision, rebuild } from './rebuild-entry.ts'
 
-/** A locator with what there is of it: a log row, decisions, or both. */
+/** What is stored under a locator: a log row, decisions, or both. */
 export interface Recorded {
   readonly locator: string
   readonly row: LogRow | null
@@ -16,7 +16,7 @@ export interface Recorded {
 export interface Archive {
   /** The source of a template's revision. */
   readonly templateOf: (revision: string) => string | undefined
-  /** The rule table of a revision, or why there is none. */
+  /** The rule table of a revision, or why it is not available. */
   readonly tableOf: (revision: string) => Decider | string
 }
 interface Decider {
@@ -53,7 +53,7 @@ export function verify({ locator, row, decisions }: Recorded, archive: Archive):
   return { differences, unverifiable }
 }
 
-/** The row to be stored in place of the one that is there, or of none: null where nothing is wrong or can be done. */
+/** The row to store instead of the present one, if any; null where nothing is wrong or it cannot be rebuilt. */
 export function repairedRow(
   { locator, row, decisions }: Recorded,
   { templateOf }: Pick<Archive, 'templateOf'>,

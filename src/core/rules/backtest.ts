@@ -32,7 +32,7 @@ export interface BacktestResult {
   readonly unchanged: number
   /** Of those unchanged, the ones that another rule now decides. */
   readonly byAnotherRule: number
-  /** Of all, the ones whose event names a party that nobody can be: while they are skipped, their reason is fixed. */
+  /** Of all, those with an invalid party locator: as long as they are skipped, their reason is always the same. */
   readonly invalidParties: number
   readonly changes: readonly BacktestChange[]
   readonly lines: readonly BacktestLine[]
@@ -48,7 +48,7 @@ const OTHER_EVENT_TYPES = '(other event types)'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Decides recorded groups anew by a candidate table, and counts what would be different. */
+/** Decides recorded groups again by a candidate table, and counts what would change. */
 export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: ReasonOf) {
   const counts = { events: 0, changed: 0, byAnotherRule: 0, invalidParties: 0 }
   const changes = new Map<string, Mutable<BacktestChange> & { samples: string[] }>()

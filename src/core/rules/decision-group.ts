@@ -10,7 +10,7 @@ export const decisionGroup = z.object({
   outcome: z.enum(OUTCOMES),
   channel: z.enum(CHANNELS),
   ruleTableRevision: z.string(),
-  /** The event named a party that nobody can be: the log has a reason for it that is no table's. */
+  /** The event's party locator is invalid: its reason in the log does not come from the rule table. */
   invalidParty: z.boolean(),
   count: z.int(),
   /** The locator of one of them. */

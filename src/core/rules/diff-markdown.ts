@@ -22,7 +22,7 @@ export function diffToMarkdown(diff: RuleTableDiff): string {
   return `${parts.join('\n\n')}\n`
 }
 
-/** Text out of the table must be no markup, neither of Markdown nor of HTML, and must call nobody by @name. */
+/** Escapes text from the table, so that it is neither Markdown nor HTML and mentions nobody by @name. */
 function literal(text: string): string {
   return text.replace(/[\\`*[\]<>&|~@#]/g, (character) => `&#${character.charCodeAt(0)};`)
 }

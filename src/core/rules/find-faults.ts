@@ -57,7 +57,7 @@ function factsOf({ eventClass, situation }: Answer): Facts {
   return { eventType: eventClass.representative, ...situation }
 }
 
-/** One line for all that is said in the same words, with the event types that it is said of. */
+/** One line for each distinct text, with the event types that it applies to. */
 export function byWords(
   said: readonly { readonly words: string; readonly eventClass: EventClass }[],
   classes: readonly EventClass[],

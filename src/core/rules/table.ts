@@ -13,7 +13,7 @@ export interface RuleTable {
   readonly revision: string
   readonly source: string
   readonly rules: readonly Rule[]
-  /** A look-up in what the rules engine said of every situation that there is. */
+  /** Looks up what the rules engine decided for the situation. */
   readonly decide: (facts: Facts) => RuleResult
 }
 

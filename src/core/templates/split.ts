@@ -8,7 +8,7 @@ export interface SourceParts {
 
 /**
  * Splits a file's text: `Subject: …`, a blank line, the body. A BOM is passed over and every kind of line break
- * becomes `\n`. Never throws: whoever cares looks at `bodyLine`. Archived sources are split by this rule too, so
+ * becomes `\n`. Never throws: `bodyLine` says what is missing. Archived sources are split by this rule too, so
  * a change to it changes what they render to.
  */
 export function splitSource(source: string): SourceParts {

@@ -2,7 +2,7 @@ import { RuleTableError } from '../rules/errors.ts'
 import { loadRuleTable } from '../rules/load-table.ts'
 import type { Rule } from '../rules/rule.ts'
 
-/** The rules of each revision that decisions were made by, or why they cannot be told. */
+/** The rules of each revision that made a decision, or why they are not available. */
 export type RulesByRevision = ReadonlyMap<string, readonly Rule[] | string>
 
 /** Some hundred kilobytes of rules at most; a few revisions made nearly all decisions that anyone asks about. */

@@ -36,7 +36,7 @@ export function databaseMessage(error: Error): string {
 export function isUnreachable(error: unknown): boolean {
   if (error instanceof ConnectionError || error instanceof BackendTerminatedError) return true
   if (error instanceof StatementTimeoutError) return true
-  // Connection exceptions, insufficient resources, operator intervention; a lock that was not to be had in time.
+  // Connection exceptions, insufficient resources, operator intervention; a lock that could not be had in time.
   return /^(08|53|57|55P03)/.test(sqlState(error) ?? '') || hasSystemCode(error)
 }
 

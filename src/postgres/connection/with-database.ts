@@ -1,7 +1,7 @@
 import { databaseMessage, lacksSchema } from './errors.ts'
 import { type DatabasePool, limitSilence, openPool } from './pool.ts'
 
-/** A fault of the database that whoever runs a command can fix; its message says how. */
+/** The database cannot be used; the message says how to fix it. */
 export class UnusableDatabaseError extends Error {}
 
 /**

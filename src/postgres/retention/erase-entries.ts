@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ERASED_UNSENT, type ErasureCounts } from '../../core/log/erasure.ts'
 import { lockErasure } from './erasure-record.ts'
 
-/** A transaction takes some milliseconds: nobody waits for it. */
+/** Keeps transactions to some milliseconds, so that they hold up nothing else. */
 const ENTRY_COUNT_MAX = 500
 const DECISION_COUNT_MAX = 20_000
 

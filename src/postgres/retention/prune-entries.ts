@@ -21,7 +21,7 @@ export interface PruneCounts {
   readonly rejectedMessages: number
 }
 
-/** A transaction takes some milliseconds: nobody waits for it. */
+/** Keeps transactions to some milliseconds, so that they hold up nothing else. */
 const ROW_COUNT_MAX = 1_000
 
 const row = z.object({ createdAt: z.string(), locator: z.string(), decisions: z.number() })
@@ -70,8 +70,8 @@ function isDue({ maxAgeMs, attemptCountMax }: PruneLimits) {
 }
 
 /**
- * Deletes entries with the decisions behind them, in one transaction, and counts it in the record of the pruning. What
- * another session holds, or is to be retried by now, stays.
+ * Deletes entries with their decisions, in one transaction, and adds their number to the record of the pruning. Rows that
+ * another session has locked, or that are due for a retry by now, stay.
  */
 export function pruneEntries(
   pool: DatabasePool,

@@ -2,7 +2,7 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { PruneLimits } from './prune-entries.ts'
 
-/** A transaction takes some milliseconds: nobody waits for it. */
+/** Keeps transactions to some milliseconds, so that they hold up nothing else. */
 const ROW_COUNT_MAX = 1_000
 
 /** The ids of old rejected messages, in pages. Ids follow the time of rejection: the first young one ends it. */

@@ -6,12 +6,12 @@ import { VALUE_BYTES_MAX } from '../../core/event/parse-event.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { columnOf } from '../sql/columns.ts'
 
-/** Of a value too large to be kept whole, so much is kept. */
+/** How much is kept of a value that is too large to be kept whole. */
 const KEPT_BYTES = 64 * 1024
 
 /**
- * Keeps messages that are no event, in one statement: whole, but of a value above `VALUE_BYTES_MAX` only its begin, and
- * its hash in the error. One that is kept already is left as it is.
+ * Stores rejected messages in one statement. Of a value above `VALUE_BYTES_MAX` only the first bytes are kept, and its
+ * hash is added to the error. A message that is stored already is left as it is.
  */
 export async function insertRejectedMessages(
   tx: CommonQueryMethods,
