@@ -68,12 +68,13 @@ t.test('each fault is told with its remedy, and the other checks go on', async (
       {},
     ],
   ]
-  for (const [env, name, detail, remedy, others] of cases) {
+  const all = cases.map(async ([env, name, detail, remedy, others]) => {
     const found = await doctor(env)
     t.match(found, { code: 1, ok: false, statuses: { ...ALL_WELL, ...others, [name]: 'failed' } }, name)
     t.match(found.find(name), { detail, remedy }, name)
     t.notMatch(found.stdout + found.stderr, 'pa55word')
-  }
+  })
+  await Promise.all(all)
 })
 
 t.test('a variable at fault skips what goes by it, and nothing else', async (t) => {

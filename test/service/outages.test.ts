@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { startKafka } from '../stack/kafka.ts'
 import { startPostgres } from '../stack/postgres.ts'
 import type { Service } from '../stack/service.ts'
@@ -7,145 +7,135 @@ import { until } from '../stack/until.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
 import { eachOnce, manyEvents, type Published, rowCount, watchCheckpoints } from './exactly-once.ts'
 
-// A broker and a database of its own: both are stopped and started again.
 const PARTITION_COUNT = 2
 const BACKLOG_COUNT = 5_000
 /** In a batch of records, format 2. */
 const RECORD_COUNT_POSITION = 57
 
 const kafkaLines: string[] = []
+// Of this file alone: they are stopped and started again.
 const [kafka, postgres] = await Promise.all([
   startKafka({ log: (line) => kafkaLines.push(line) }),
   startPostgres(),
 ])
 t.teardown(() => Promise.all([kafka.close(), postgres.close()]))
-process.env.MQ_BROKERS = kafka.brokers
-process.env.DATABASE_URL = postgres.url
 const skip = kafka.kind === 'mock' && 'the mock broker cannot be stopped and started again with its data'
 
-const world = await createWorld({ partitionCount: PARTITION_COUNT })
-t.teardown(() => world.close())
-await watchCheckpoints(world)
-const published: Published[] = []
-let service: Service
-
-async function publish(count: number): Promise<void> {
-  const events = manyEvents(count, PARTITION_COUNT)
-  published.push(...events)
-  await world.publish(events)
-}
-const readiness = async () => (await fetch(`${service.url}/readyz`)).status
-const isLive = async () => (await fetch(`${service.url}/healthz`)).status === 200
-const isReady = async () => (await readiness()) === 200
-
-/** Publishes a backlog and waits until some of it is done. */
-async function inTheMiddle(): Promise<void> {
-  const before = await rowCount(world)
-  await publish(BACKLOG_COUNT)
-  await until(async () => (await rowCount(world)) > before, {
-    what: 'the work to be under way',
-    intervalMs: 10,
-  })
-  t.ok((await rowCount(world)) < published.length, 'it is in the middle of its work')
+const OUTAGES = {
+  broker: { server: kafka, where: { brokers: kafka.brokers }, readinessWithout: 200 },
+  database: { server: postgres, where: { serverUrl: postgres.url }, readinessWithout: 503 },
 }
 
-t.test(
-  'a service that starts before its database and its broker works once they come',
-  { skip },
-  async (t) => {
-    await Promise.all([kafka.stop(), postgres.stop()])
-    service = await world.serve({ BATCH_MAX: '50' })
-    t.match(await service.logged(/^waiting for the database$/), { level: 'warn', reason: /ECONNREFUSED/ })
-    t.ok(await isLive())
-    t.equal(await readiness(), 503)
-    t.match(await (await fetch(`${service.url}/readyz`)).json(), { status: 503, detail: /database/ })
+// The one is down while the other is not.
+t.jobs = 2
 
-    await postgres.start()
-    t.match(await service.logged(/^waiting for the broker$/), { level: 'warn', err: { message: String } })
-    t.ok(await isReady(), 'readiness follows the database, not the broker')
-    await kafka.start()
-    await publish(300)
-    await world.caughtUp()
-    await eachOnce(t, world, published)
-  },
-)
+for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES)) {
+  t.test(`a ${name} that is not there`, { skip, buffered: true }, async (t) => {
+    const world = await createWorld({ partitionCount: PARTITION_COUNT, ...where })
+    t.teardown(() => world.close())
+    await watchCheckpoints(world)
+    const published: Published[] = []
+    let service: Service
 
-for (const [way, stop] of [
-  ['is shut down', () => kafka.stop()],
-  ['is killed', () => kafka.kill()],
-] as const) {
-  t.test(`a broker that ${way} in the middle of the work is waited for`, { skip }, async (t) => {
-    await inTheMiddle()
-    await stop()
-    t.ok(await isReady())
-    await kafka.start()
-    await publish(300)
-    await world.caughtUp()
-    await eachOnce(t, world, published)
-  })
-}
+    async function publish(count: number): Promise<void> {
+      const events = manyEvents(count, PARTITION_COUNT)
+      published.push(...events)
+      await world.publish(events)
+    }
+    const readinessIs = (status: number) =>
+      until(async () => (await fetch(`${service.url}/readyz`)).status === status, {
+        what: `readiness to be answered ${status}`,
+      })
+    const isLive = async () => (await fetch(`${service.url}/healthz`)).status === 200
 
-for (const [way, stop] of [
-  ['is shut down', () => postgres.stop()],
-  ['is killed', () => postgres.kill()],
-] as const) {
-  t.test(`a database that ${way} in the middle of the work is waited for`, { skip }, async (t) => {
-    await inTheMiddle()
-    await stop()
-    await until(async () => (await readiness()) === 503, { what: 'the service to be not ready' })
-    t.ok(await isLive())
-    t.match(await service.logged(/nothing of it is lost, it is tried again/), { level: 'error' })
-    await postgres.start()
-    await until(isReady, { what: 'the service to be ready' })
-    await world.caughtUp()
-    await eachOnce(t, world, published)
-  })
-}
+    /** Publishes a backlog and waits until some of it is done. */
+    async function inTheMiddle(t: Test): Promise<void> {
+      const before = await rowCount(world)
+      await publish(BACKLOG_COUNT)
+      await until(async () => (await rowCount(world)) > before, {
+        what: 'the work to be under way',
+        intervalMs: 10,
+      })
+      t.ok((await rowCount(world)) < published.length, 'it is in the middle of its work')
+    }
+    async function goesOn(t: Test): Promise<void> {
+      await publish(300)
+      await world.caughtUp()
+      await eachOnce(t, world, published)
+    }
 
-t.test('connections that are cut in the middle of the work cost nothing but time', { skip }, async (t) => {
-  await inTheMiddle()
-  for (let cutCount = 0; cutCount < 10; cutCount++) {
-    await world.sql(`
-      SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'notifications-service'`)
-    const before = await rowCount(world)
-    await until(async () => (await rowCount(world)) > before || before === published.length, {
-      what: 'the work to go on',
+    await t.test('a service that starts before it works once it comes', async (t) => {
+      await server.stop()
+      service = await world.serve({ BATCH_MAX: '50' })
+      t.match(await service.logged(new RegExp(`^waiting for the ${name}$`)), { level: 'warn' })
+      t.ok(await isLive())
+      await readinessIs(readinessWithout)
+      await server.start()
+      await goesOn(t)
+      await readinessIs(200)
     })
-  }
-  await world.caughtUp()
-  await eachOnce(t, world, published)
-})
 
-t.test('all this time it was the same process', { skip }, async (t) => {
-  t.equal(await service.stop(), 0)
-})
+    for (const [way, stop] of [
+      ['shut down', () => server.stop()],
+      ['killed', () => server.kill()],
+    ] as const) {
+      await t.test(`one that is ${way} in the middle of the work is waited for`, async (t) => {
+        await inTheMiddle(t)
+        await stop()
+        await readinessIs(readinessWithout)
+        t.ok(await isLive())
+        await server.start()
+        await readinessIs(200)
+        await goesOn(t)
+      })
+    }
 
-t.test(
-  'a batch that no consumer can read is told of; the process stays, and goes on once it can be',
-  { skip },
-  async (t) => {
-    await world.publish([{ ...anEvent(), partition: 0 }])
-    const before = await rowCount(world)
-    await kafka.stop()
-    const wasCount = await promiseRecords(`${world.topics.claims}-0`, 1_000)
-    await kafka.start()
-    service = await world.serve()
-    const told = await service.logged(
-      /cannot be read, as if a record batch were damaged.*kafka-delete-records/,
-    )
-    t.match(told, { level: 'error', err: { message: /outside buffer bounds/ } })
-    t.type((told.checkpoints as Record<string, string>)[`${world.topics.claims}/0`], 'string')
-    t.ok(await isReady())
-    t.equal(await rowCount(world), before)
+    if (name === 'database') {
+      await t.test('connections that are cut in the middle of the work cost nothing but time', async (t) => {
+        t.match(await service.logged(/nothing of it is lost, it is tried again/), { level: 'error' })
+        await inTheMiddle(t)
+        for (let cutCount = 0; cutCount < 10; cutCount++) {
+          await world.sql(`
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'notifications-service'`)
+          const before = await rowCount(world)
+          await until(async () => (await rowCount(world)) > before || before === published.length, {
+            what: 'the work to go on',
+          })
+        }
+        await goesOn(t)
+      })
+    } else {
+      await t.test('a batch that no consumer can read is told of, and read once it can be', async (t) => {
+        await world.publish([{ ...anEvent(), partition: 0 }])
+        await world.caughtUp()
+        const before = await rowCount(world)
+        t.equal(await service.stop(), 0)
+        await world.publish([{ ...anEvent(), partition: 0 }])
+        await kafka.stop()
+        const wasCount = await promiseRecords(`${world.topics.claims}-0`, 1_000)
+        await kafka.start()
+        service = await world.serve()
+        const told = await service.logged(
+          /cannot be read, as if a record batch were damaged.*kafka-delete-records/,
+        )
+        t.match(told, { level: 'error', err: { message: /outside buffer bounds/ } })
+        t.type((told.checkpoints as Record<string, string>)[`${world.topics.claims}/0`], 'string')
+        await readinessIs(200)
+        t.equal(await rowCount(world), before)
 
-    await kafka.stop()
-    await promiseRecords(`${world.topics.claims}-0`, wasCount)
-    await kafka.start()
-    await world.caughtUp()
-    t.equal(await rowCount(world), before + 1)
-    t.equal(await service.stop(), 0)
-  },
-)
+        await kafka.stop()
+        await promiseRecords(`${world.topics.claims}-0`, wasCount)
+        await kafka.start()
+        await world.caughtUp()
+        t.equal(await rowCount(world), before + 1)
+      })
+    }
+
+    await t.test('it has outlived all this', async (t) => {
+      t.equal(await service.stop(), 0)
+    })
+  })
+}
 
 /**
  * Makes the last batch of a partition say that it holds so many records, on the disk of the broker, which never looks.

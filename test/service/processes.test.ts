@@ -7,6 +7,9 @@ import { eachOnce, manyEvents, repeated, rowCount, watchCheckpoints } from './ex
 const PARTITION_COUNT = 4
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker does not rebalance like a real one'
 
+// They mostly wait for a session to end.
+t.jobs = 2
+
 /** The partitions that a process was last given, by the names of their topics. */
 function assignmentOf(service: Service): Record<string, number[]> {
   const joins = service.lines.filter(({ msg }) => msg === 'joined the consumer group')
@@ -25,23 +28,23 @@ async function aPair(world: World, env: Record<string, string>): Promise<[Servic
 
 t.test(
   'a process that is killed in the middle and started again loses and doubles nothing',
-  { skip: SKIP_MOCK },
+  { skip: SKIP_MOCK, buffered: true },
   async (t) => {
     const world = await createWorld({ partitionCount: PARTITION_COUNT })
     t.teardown(() => world.close())
     await watchCheckpoints(world)
-    const events = manyEvents(20_000, PARTITION_COUNT)
+    const events = manyEvents(10_000, PARTITION_COUNT)
     const all = [...events, ...repeated(events, 10, PARTITION_COUNT)]
-    const [victim] = await aPair(world, { BATCH_MAX: '100' })
+    const [victim] = await aPair(world, { BATCH_MAX: '50' })
     await world.publish(all)
-    await until(async () => (await rowCount(world)) > 2_000, {
+    await until(async () => (await rowCount(world)) > 1_000, {
       what: 'the work to be under way',
       intervalMs: 10,
     })
     victim.kill('SIGKILL')
     t.match(await victim.exited, { signal: 'SIGKILL' })
-    t.ok((await rowCount(world)) < 18_000, 'it was killed in the middle')
-    await world.serve({ BATCH_MAX: '100' })
+    t.ok((await rowCount(world)) < 9_900, 'it was killed in the middle')
+    await world.serve({ BATCH_MAX: '50' })
     await world.caughtUp()
     await eachOnce(t, world, all)
   },
@@ -49,7 +52,7 @@ t.test(
 
 t.test(
   'a process that sleeps past its session wakes up as a stranger and harms nothing',
-  { skip: SKIP_MOCK },
+  { skip: SKIP_MOCK, buffered: true },
   async (t) => {
     const world = await createWorld({ partitionCount: PARTITION_COUNT })
     t.teardown(() => world.close())

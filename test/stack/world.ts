@@ -30,13 +30,20 @@ export interface World {
   close(): Promise<void>
 }
 
-/** A world on the stack that runs (`DATABASE_URL`, `MQ_BROKERS`). */
-export async function createWorld({ partitionCount = 2 }: { partitionCount?: number } = {}): Promise<World> {
-  const brokers = process.env.MQ_BROKERS
+/** A world on the stack that runs (`DATABASE_URL`, `MQ_BROKERS`), or on another broker or server. */
+export async function createWorld({
+  partitionCount = 2,
+  brokers = process.env.MQ_BROKERS,
+  serverUrl,
+}: {
+  partitionCount?: number
+  brokers?: string | undefined
+  serverUrl?: string
+} = {}): Promise<World> {
   if (!brokers)
     throw new Error('MQ_BROKERS is not set: run the tests by `make test`, or under test/stack/with-stack.ts')
   const [database, topics, policyAdministration] = await Promise.all([
-    createMigratedDatabase(),
+    createMigratedDatabase(serverUrl),
     createTopics(brokers, { claims: partitionCount, billing: partitionCount, enrollment: partitionCount }),
     startPolicyAdministration(),
   ])
