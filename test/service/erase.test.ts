@@ -147,9 +147,3 @@ t.test('erasures run beside a service that consumes events of the same person', 
   t.equal(code, 0)
   t.match(stdout, /entries compared, 15\d\d of them erased: no difference/)
 })
-
-t.test('wrong usage ends with 2', async (t) => {
-  for (const args of [[], ['--party', '..'], ['--party', ''], ['--party', 'x', '--what']]) {
-    t.match(await erase(...args), { code: 2, stdout: '' }, args.join(' '))
-  }
-})

@@ -4,6 +4,8 @@ import { command } from './command.ts'
 /** Print nothing but their log, which is JSON. */
 const WITHOUT_DATA = ['serve', 'migrate']
 
+const NOWHERE = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' }
+
 /** All that `--help` names, from the top down. */
 async function helpTexts(path: readonly string[] = []): Promise<[string[], string][]> {
   const { code, stdout, stderr } = await command([...path, '--help'], {})
@@ -34,8 +36,38 @@ for (const [path, help] of all) {
   })
 }
 
-t.test('an unknown command and an unknown option are wrong usage', async (t) => {
-  for (const args of [['rule'], ['rules', 'chek'], ['not-told', '--jsno']]) {
-    t.match(await command(args, {}), { code: 2, stdout: '', stderr: /^error: /m }, args.join(' '))
+/** Each line a command line that no command can be made of. */
+const WRONG = `
+rule
+rules
+rules chek
+rules diff
+rules check --tabel x
+rules diff --against x --fail-on y
+not-told --jsno
+not-told --since 2026-02-30
+not-told --since soon
+not-told --csv --json
+not-told --rules x
+erase
+erase --party ..
+erase --party=
+erase --party x --what
+prune
+prune --older-than 1h
+prune --older-than 400
+prune --older-than ever
+prune --older-than 99999d
+prune --older-than 9999-12-31
+replay
+replay --verify --rebuild
+replay --verfy
+`
+
+t.test('wrong usage ends with 2, and prints nothing but why', async (t) => {
+  for (const line of WRONG.trim().split('\n')) {
+    const { code, stdout, stderr } = await command(line.split(' '), NOWHERE)
+    t.match({ code, stdout }, { code: 2, stdout: '' }, line)
+    t.not(stderr, '')
   }
 })

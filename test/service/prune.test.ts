@@ -155,11 +155,3 @@ t.test('killed in the middle, it has counted what it did, and is run again', asy
   }
   t.same(await eventIds(), ['young'])
 })
-
-t.test('wrong usage ends with 2', async (t) => {
-  for (const age of ['1h', '400', 'ever', '99999d']) {
-    t.match(await prune('--older-than', age), { code: 2, stdout: '' }, age)
-  }
-  for (const args of [[], ['--older-than', '9999-12-31']])
-    t.match(await prune(...args), { code: 2, stdout: '' })
-})

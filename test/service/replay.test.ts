@@ -42,9 +42,3 @@ t.test('a reader that stops reading ends it quietly', async (t) => {
   const [[code], stderr] = await Promise.all([once(child, 'close'), text(child.stderr)])
   t.same({ code, stderr }, { code: 1, stderr: '' })
 })
-
-t.test('wrong usage ends with 2', async (t) => {
-  for (const args of [[], ['--verify', '--rebuild'], ['--verfy']]) {
-    t.match(await replay(...args), { code: 2, stdout: '' }, args.join(' '))
-  }
-})

@@ -155,22 +155,3 @@ t.test('a table that cannot be compared is named, with its faults', async (t) =>
     stderr: /nowhere\.csv cannot be read: /,
   })
 })
-
-t.test('wrong usage exits with 2, help with 0 and an example', async (t) => {
-  for (const args of [
-    [],
-    ['dance'],
-    ['diff'],
-    ['check', '--tabel', 'x'],
-    ['diff', '--against', 'x', '--fail-on', 'y'],
-  ]) {
-    t.match(await rules(...args), { code: 2, stdout: '' }, args.join(' '))
-  }
-  for (const name of ['check', 'diff']) {
-    t.match(await rules(name, '--help'), {
-      code: 0,
-      stderr: '',
-      stdout: /\nExamples?:\n {2}\$ notifications-service rules /,
-    })
-  }
-})
