@@ -18,7 +18,7 @@ export async function openDatabase(t: { teardown: (cleanUp: () => Promise<void>)
     await pool.end()
     await database.drop()
   })
-  return { pool, client }
+  return { url: database.url, pool, client }
 }
 
 /** A row to be sent by EMAIL, but for what the test says. */

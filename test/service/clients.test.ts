@@ -2,14 +2,13 @@ import kafkajs from 'kafkajs'
 import t from 'tap'
 import { committedOffsets, endOffsets } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { NO_KCAT, NO_PSQL, NO_REAL_BROKER, psql, publishByKcat } from './kcat.ts'
 import { rowsOf } from './rows.ts'
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
 
-const world = await createWorld({ partitionCount: 1 })
-t.teardown(() => world.close())
+const world = await aWorld(t, { partitionCount: 1 })
 await world.serve()
 
 t.test('what kcat publishes, psql shows with every column right', { skip: NO_KCAT || NO_PSQL }, async (t) => {

@@ -1,6 +1,6 @@
 import kafkajs from 'kafkajs'
 import t, { type Test } from 'tap'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { NO_KCAT, publishByKcat } from './kcat.ts'
 import { rowsOf } from './rows.ts'
 
@@ -9,8 +9,7 @@ const CODECS = { none: None, gzip: GZIP, snappy: Snappy, lz4: LZ4, zstd: ZSTD }
 type Codec = keyof typeof CODECS
 const COUNT = 100
 
-const world = await createWorld({ partitionCount: 1 })
-t.teardown(() => world.close())
+const world = await aWorld(t, { partitionCount: 1 })
 await world.serve()
 
 /** Events that are worth compressing, each told apart by its reason. */

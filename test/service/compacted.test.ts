@@ -1,14 +1,13 @@
 import t from 'tap'
 import { compact, keptOffsets } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { eachOnce } from './exactly-once.ts'
 
 const skip = process.env.KAFKA_KIND === 'mock' && 'the mock broker has no topic administration'
 
 t.test('a compacted topic is read without gaps, doubles or false alarms', { skip }, async (t) => {
-  const world = await createWorld({ partitionCount: 1 })
-  t.teardown(() => world.close())
+  const world = await aWorld(t, { partitionCount: 1 })
   await compact(world.brokers, world.topics.claims)
   const events: { eventId: string; value: string }[] = []
   /** One event for each key, in one record batch. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { QueryResultRow } from 'pg'
 import t, { type Test } from 'tap'
-import { anEvent, createWorld, type TopicName } from '../stack/world.ts'
+import { anEvent, aWorld, type TopicName } from '../stack/world.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -99,8 +99,7 @@ const events = {
 }
 const traced = of('party-traced')
 
-const world = await createWorld()
-t.teardown(() => world.close())
+const world = await aWorld(t)
 await world.sql(`
   INSERT INTO notifications.notification_preferences (party_locator, email, phone, preferred_channel, opted_out_events)
   SELECT party, 'preferred@example.net', '+1 555 0100', channel, opted_out FROM (VALUES

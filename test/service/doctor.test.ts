@@ -3,11 +3,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { createDatabase } from '../stack/databases.ts'
-import { createWorld } from '../stack/world.ts'
+import { aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 
-const world = await createWorld({ partitionCount: 1 })
-t.teardown(() => world.close())
+const world = await aWorld(t, { partitionCount: 1 })
 
 interface Report {
   readonly ok: boolean

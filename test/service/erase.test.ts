@@ -1,10 +1,9 @@
 import t from 'tap'
 import { until } from '../stack/until.ts'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 
-const world = await createWorld()
-t.teardown(() => world.close())
+const world = await aWorld(t)
 const erase = (...args: string[]) => command(['erase', ...args], { DATABASE_URL: world.databaseUrl })
 const CONTACT = { email: 'member@example.com', phone: '+44 20 7946 0000' }
 

@@ -1,13 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { createDocumentCheck } from '../http/documented.ts'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { exchange, type Request } from './exchange.ts'
 
 const RUN_COUNT = Number(process.env.FUZZ_RUNS ?? 1_000)
 
-const world = await createWorld()
-t.teardown(() => world.close())
+const world = await aWorld(t)
 const service = await world.serve({ MANAGEMENT_PORT: '0', LOG_LEVEL: 'info' })
 await world.publish(
   ['party-1', 'ä/1 %', 'party-2'].map((partyLocator) =>

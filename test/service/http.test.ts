@@ -1,13 +1,12 @@
 import t from 'tap'
 import type { ExplainedLogEntry, LogEntry } from '../../src/core/log/log-entry.ts'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
 
 const COUNT = 120
 const PATHS = ['/log', '/notifications']
 
-const world = await createWorld({ partitionCount: 1 })
-t.teardown(() => world.close())
+const world = await aWorld(t, { partitionCount: 1 })
 const { url } = await world.serve({ BATCH_MAX: '50' })
 const events = Array.from({ length: COUNT }, (_, i) =>
   anEvent({

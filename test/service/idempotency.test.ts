@@ -2,14 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import { committedOffsets, endOffsets } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
-import { anEvent, createWorld, type TopicName } from '../stack/world.ts'
+import { anEvent, aWorld, type TopicName } from '../stack/world.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
 
 const TOPICS: TopicName[] = ['claims', 'billing', 'enrollment']
 const PARTITION_COUNT = 4
 
-const world = await createWorld({ partitionCount: PARTITION_COUNT })
-t.teardown(() => world.close())
+const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
 await world.serve({ BATCH_MAX: '100' })
 
 /** An event with the id of another, that says something else. */

@@ -1,11 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { MALFORMED } from '../core/event/malformed.ts'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { rowsOf } from './rows.ts'
 
-const world = await createWorld({ partitionCount: 1 })
-t.teardown(() => world.close())
+const world = await aWorld(t, { partitionCount: 1 })
 await world.serve()
 
 const keyOf = (i: number) => (i % 2 === 0 ? null : Buffer.from([0, 0xff, i % 256]))

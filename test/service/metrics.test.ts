@@ -3,12 +3,11 @@ import pg from 'pg'
 import t from 'tap'
 import type { Service } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { type Exposition, readExposition } from '../telemetry/exposition.ts'
 
 const PARTITION_COUNT = 2
-const world = await createWorld({ partitionCount: PARTITION_COUNT })
-t.teardown(() => world.close())
+const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
 const service = await world.serve({ MANAGEMENT_PORT: '0' })
 const managementUrl = await urlOf(service)
 

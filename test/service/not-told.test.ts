@@ -3,11 +3,10 @@ import pg from 'pg'
 import t from 'tap'
 import { openPool } from '../../src/postgres/connection/pool.ts'
 import { record, UNRESOLVED } from '../postgres/record.ts'
-import { createMigratedDatabase } from '../stack/databases.ts'
+import { aDatabase } from '../stack/databases.ts'
 import { command } from './command.ts'
 
-const database = await createMigratedDatabase()
-t.teardown(() => database.drop())
+const database = await aDatabase(t)
 const notTold = (args: string[], env = {}) =>
   command(['not-told', ...args], { DATABASE_URL: database.url, ...env })
 

@@ -3,14 +3,13 @@ import type { QueryResultRow } from 'pg'
 import t, { type Test } from 'tap'
 import { IDENTIFIER_LENGTH_MAX } from '../../src/core/event/parse-event.ts'
 import type { TestMessage } from '../stack/topics.ts'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
 
 /** Just under what the broker takes in one message. */
 const BYTES_MAX = 1_000_000
 
-const world = await createWorld({ partitionCount: 1 })
-t.teardown(() => world.close())
+const world = await aWorld(t, { partitionCount: 1 })
 await world.serve()
 
 /** Publishes messages that are events, and hands back their rows in the same order. */

@@ -4,7 +4,7 @@ import { startKafka } from '../stack/kafka.ts'
 import { startPostgres } from '../stack/postgres.ts'
 import type { Service } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { eachOnce, manyEvents, type Published, rowCount, watchCheckpoints } from './exactly-once.ts'
 
 const PARTITION_COUNT = 2
@@ -31,8 +31,7 @@ t.jobs = 2
 
 for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES)) {
   t.test(`a ${name} that is not there`, { skip, buffered: true }, async (t) => {
-    const world = await createWorld({ partitionCount: PARTITION_COUNT, ...where })
-    t.teardown(() => world.close())
+    const world = await aWorld(t, { partitionCount: PARTITION_COUNT, ...where })
     await watchCheckpoints(world)
     const published: Published[] = []
     let service: Service

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
 
 const ADDRESS = { email: 'someone@example.com', phone: null }
@@ -25,8 +25,7 @@ const ASKED: [partyLocator: string, segment: string][] = [
 /** No URL can carry these as a segment of its path. */
 const NEVER_ASKED = ['.', '..', '']
 
-const world = await createWorld({ partitionCount: 1 })
-t.teardown(() => world.close())
+const world = await aWorld(t, { partitionCount: 1 })
 for (const [partyLocator] of ASKED) world.policyAdministration.set(partyLocator, ADDRESS)
 await world.serve()
 const asked = ASKED.map(([partyLocator]) => anEvent({ partyLocator }))

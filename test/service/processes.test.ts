@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Service } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
-import { anEvent, createWorld, type TopicName, type World } from '../stack/world.ts'
+import { anEvent, aWorld, type TopicName, type World } from '../stack/world.ts'
 import { eachOnce, manyEvents, repeated, rowCount, watchCheckpoints } from './exactly-once.ts'
 
 const PARTITION_COUNT = 4
@@ -30,8 +30,7 @@ t.test(
   'a process that is killed in the middle and started again loses and doubles nothing',
   { skip: SKIP_MOCK, buffered: true },
   async (t) => {
-    const world = await createWorld({ partitionCount: PARTITION_COUNT })
-    t.teardown(() => world.close())
+    const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
     await watchCheckpoints(world)
     const events = manyEvents(10_000, PARTITION_COUNT)
     const all = [...events, ...repeated(events, 10, PARTITION_COUNT)]
@@ -54,8 +53,7 @@ t.test(
   'a process that sleeps past its session wakes up as a stranger and harms nothing',
   { skip: SKIP_MOCK, buffered: true },
   async (t) => {
-    const world = await createWorld({ partitionCount: PARTITION_COUNT })
-    t.teardown(() => world.close())
+    const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
     await watchCheckpoints(world)
     const [zombie, heir] = await aPair(world, { POLICY_ADMIN_DEADLINE: '8s' })
     const [topicName = '', [partition = 0] = []] = Object.entries(assignmentOf(zombie))[0] ?? []

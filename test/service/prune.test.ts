@@ -2,23 +2,14 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import pg from 'pg'
 import t from 'tap'
-import { openPool } from '../../src/postgres/connection/pool.ts'
+import { openDatabase } from '../postgres/fixtures.ts'
 import { record, retryAll, UNRESOLVED } from '../postgres/record.ts'
-import { createMigratedDatabase } from '../stack/databases.ts'
 import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { until } from '../stack/until.ts'
 import { command } from './command.ts'
 
-const database = await createMigratedDatabase()
-const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 2 })
-const client = new pg.Client(database.url)
-await client.connect()
-t.teardown(async () => {
-  await client.end()
-  await pool.end()
-  await database.drop()
-})
-const env = { DATABASE_URL: database.url }
+const { url, pool, client } = await openDatabase(t)
+const env = { DATABASE_URL: url }
 const prune = (...args: string[]) => command(['prune', ...args], env)
 const rowsOf = async (query: string, values?: unknown[]) => (await client.query(query, values)).rows
 const eventIds = async (table = 'notification_log') =>
@@ -116,7 +107,7 @@ t.test('killed in the middle, it has counted what it did, and is run again', asy
       attempt_count, created_at)
     SELECT 'NTF-' || n, 'bulk-' || n, 'claim.paid', 'EMAIL', 'SKIPPED', 'of old', 0, now() - interval '500 days'
     FROM generate_series(1, 2500) AS n`)
-  const locker = new pg.Client(database.url)
+  const locker = new pg.Client(url)
   await locker.connect()
   await locker.query('BEGIN')
   const child = spawn(process.execPath, [MAIN, 'prune', '--older-than', '400d', '--yes'], {

@@ -1,19 +1,12 @@
-import pg from 'pg'
 import t from 'tap'
-import { createMigratedDatabase } from '../stack/databases.ts'
+import { openDatabase } from '../postgres/fixtures.ts'
 import { startPolicyAdministration } from '../stack/policy-administration.ts'
 import { anEvent } from '../stack/world.ts'
 import { command } from './command.ts'
 
-const [database, parties] = await Promise.all([createMigratedDatabase(), startPolicyAdministration()])
-const client = new pg.Client(database.url)
-await client.connect()
-t.teardown(async () => {
-  await client.end()
-  await parties.stop()
-  await database.drop()
-})
-const env = { DATABASE_URL: database.url, MQ_BROKERS: '127.0.0.1:1', POLICY_ADMIN_URL: parties.url }
+const [{ url, client }, parties] = await Promise.all([openDatabase(t), startPolicyAdministration()])
+t.teardown(() => parties.stop())
+const env = { DATABASE_URL: url, MQ_BROKERS: '127.0.0.1:1', POLICY_ADMIN_URL: parties.url }
 const rejected = (...args: string[]) => command(['rejected', ...args], env)
 const rowsOf = async (sql: string) => (await client.query(sql)).rows
 const counts = async () =>

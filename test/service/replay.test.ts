@@ -5,12 +5,11 @@ import pg from 'pg'
 import t from 'tap'
 import { openPool } from '../../src/postgres/connection/pool.ts'
 import { record } from '../postgres/record.ts'
-import { createMigratedDatabase } from '../stack/databases.ts'
+import { aDatabase } from '../stack/databases.ts'
 import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { command } from './command.ts'
 
-const database = await createMigratedDatabase()
-t.teardown(() => database.drop())
+const database = await aDatabase(t)
 const replay = (...args: string[]) => command(['replay', ...args], { DATABASE_URL: database.url })
 
 t.test('replay names what differs with exit code 1, and puts it back on demand', async (t) => {

@@ -1,8 +1,7 @@
 import t from 'tap'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 
-const world = await createWorld()
-t.teardown(() => world.close())
+const world = await aWorld(t)
 
 const rowCount = async () =>
   (await world.sql('SELECT count(*)::integer AS count FROM notifications.notification_log'))[0]?.count

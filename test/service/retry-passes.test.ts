@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { LogLine, Service } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
-import { anEvent, createWorld, type World } from '../stack/world.ts'
+import { anEvent, aWorld, type World } from '../stack/world.ts'
 
 /** Sleeps of a minute take 3 s. */
 const SHORT_MINUTE = { NODE_OPTIONS: `--import=${new URL('./short-minute.ts', import.meta.url).href}` }
@@ -28,8 +28,7 @@ t.test(
   'failed rows are retried every minute, on two processes each row once, whatever RETRY_INTERVAL says',
   { buffered: true },
   async (t) => {
-    const world = await createWorld()
-    t.teardown(() => world.close())
+    const world = await aWorld(t)
     for (const party of ['party-late', 'party-broken']) world.policyAdministration.set(party, 'error')
     // With an interval of an hour no pass but the first would come.
     const env = { ...SHORT_MINUTE, RETRY_INTERVAL: '1h' }
@@ -72,8 +71,7 @@ t.test(
   'while policy administration is known to be down no attempt is made; once it is back rows are sent',
   { buffered: true },
   async (t) => {
-    const world = await createWorld()
-    t.teardown(() => world.close())
+    const world = await aWorld(t)
     world.policyAdministration.mode('down')
     const service = await world.serve(SHORT_MINUTE)
     await world.publish(eventsOf('early', 60, (i) => `party-${i}`))

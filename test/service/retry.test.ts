@@ -2,7 +2,7 @@ import type { QueryResultRow } from 'pg'
 import t from 'tap'
 import type { Service } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
-import { anEvent, createWorld, type World } from '../stack/world.ts'
+import { anEvent, aWorld, type World } from '../stack/world.ts'
 
 const RETRIED = 'retried failed notifications'
 const REACHABLE = { email: 'a@example.com', phone: '+44 20 7946 0000' }
@@ -65,8 +65,7 @@ function sentBy(services: readonly Service[]): number {
 }
 
 t.test('a failed row is retried as its party, its age and its attempts say', async (t) => {
-  const world = await createWorld()
-  t.teardown(() => world.close())
+  const world = await aWorld(t)
   const names = [
     'recovered',
     'recovered-sms',
@@ -191,8 +190,7 @@ t.test('a failed row is retried as its party, its age and its attempts say', asy
 })
 
 t.test('two processes that find the same rows due retry each once', async (t) => {
-  const world = await createWorld()
-  t.teardown(() => world.close())
+  const world = await aWorld(t)
   const names = Array.from({ length: 3_000 }, (_, i) => `row-${i}`)
   world.policyAdministration.set('party-late', 'error')
   const first = await world.serve()

@@ -1,25 +1,17 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
 import t from 'tap'
-import { openPool } from '../../src/postgres/connection/pool.ts'
+import { openDatabase } from '../postgres/fixtures.ts'
 import { DEFAULT_TABLE, record, ruleTable, sha256 } from '../postgres/record.ts'
-import { createMigratedDatabase } from '../stack/databases.ts'
 import { startService } from '../stack/service.ts'
 import { command } from './command.ts'
 
-const database = await createMigratedDatabase()
-const client = new pg.Client(database.url)
-await client.connect()
+const { url, pool, client } = await openDatabase(t)
 const folder = await mkdtemp(join(tmpdir(), 'rules-'))
-t.teardown(async () => {
-  await rm(folder, { recursive: true })
-  await client.end()
-  await database.drop()
-})
+t.teardown(() => rm(folder, { recursive: true }))
 
-const run = (...args: string[]) => command(args, { DATABASE_URL: database.url })
+const run = (...args: string[]) => command(args, { DATABASE_URL: url })
 const MUTED = 'muted,claim.paid,found,no,,,,SKIP,,muted,"We are silent."'
 const OLD_TABLE = DEFAULT_TABLE.replace(/^opted-out/m, `${MUTED}\nopted-out`)
 const OLD = sha256(OLD_TABLE)
@@ -28,7 +20,7 @@ const SHIPPED = sha256(DEFAULT_TABLE)
 /** Starts the service without a broker: what is in force is written down before one is needed. */
 async function start(gitCommit: string, message: RegExp) {
   const service = await startService({
-    DATABASE_URL: database.url,
+    DATABASE_URL: url,
     MQ_BROKERS: '127.0.0.1:1',
     POLICY_ADMIN_URL: 'http://127.0.0.1:1',
     GIT_COMMIT: gitCommit,
@@ -96,13 +88,11 @@ t.test('rules history tells what was in force since when, and shows the table of
 })
 
 t.test('why and backtest go by the table of the time and by the candidate', async (t) => {
-  const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
   const [muted] = await record(
     pool,
     [{ eventId: 'a' }, { eventId: 'b', eventType: 'invoice.paid' }],
     await ruleTable(OLD_TABLE),
   )
-  await pool.end()
 
   const why = await run('why', muted as string)
   t.equal(why.code, 0)

@@ -3,7 +3,7 @@ import { makeCertificates } from '../stack/certificates.ts'
 import { freePort } from '../stack/free-port.ts'
 import { startKafka } from '../stack/kafka.ts'
 import { startPostgres } from '../stack/postgres.ts'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
 
@@ -20,8 +20,7 @@ process.env.MQ_BROKERS = kafka.brokers
 process.env.DATABASE_URL = postgres.url
 const skip = kafka.kind === 'mock' && 'the mock broker has no TLS'
 
-const world = await createWorld({ partitionCount: 1 })
-t.teardown(() => world.close())
+const world = await aWorld(t, { partitionCount: 1 })
 await world.sql(`CREATE ROLE secure SUPERUSER LOGIN PASSWORD '${PASSWORD}'`)
 
 /** The world's database for a user who may not come without TLS. */

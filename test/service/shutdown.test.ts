@@ -7,14 +7,13 @@ import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { freePort } from '../stack/free-port.ts'
 import type { Service } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { consistent, eachOnce, manyEvents, rowCount } from './exactly-once.ts'
 
 const PARTITION_COUNT = 4
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker does not rebalance like a real one'
 
-const world = await createWorld({ partitionCount: PARTITION_COUNT })
-t.teardown(() => world.close())
+const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
 // They mostly wait.
 t.jobs = 3
 
@@ -56,8 +55,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     `${signal} in a large backlog ends it with 0, nothing half done; a restart does the rest once`,
     { buffered: true },
     async (t) => {
-      const world = await createWorld({ partitionCount: PARTITION_COUNT })
-      t.teardown(() => world.close())
+      const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
       const events = manyEvents(10_000, PARTITION_COUNT)
       await world.publish(events)
       const service = await world.serve({ BATCH_MAX: '100' })
@@ -138,8 +136,7 @@ t.test(
 )
 
 t.test('a look-up that hangs', { buffered: true }, async (t) => {
-  const world = await createWorld()
-  t.teardown(() => world.close())
+  const world = await aWorld(t)
   const { requests } = world.policyAdministration
   /** In a group of its own, so that it need not wait for the last one's session to end. */
   const hanging = async (grace: string) => {
@@ -180,8 +177,7 @@ t.test(
   'a process that is ended in the middle of a retry pass ends promptly with 0',
   { buffered: true },
   async (t) => {
-    const world = await createWorld({ partitionCount: PARTITION_COUNT })
-    t.teardown(() => world.close())
+    const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
     const rowCountOf = async (status: string) => {
       const [row] = await world.sql(
         'SELECT count(*)::int FROM notifications.notification_log WHERE status = $1',

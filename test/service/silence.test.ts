@@ -1,9 +1,8 @@
 import { connect, createServer, type Socket } from 'node:net'
 import t from 'tap'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 
-const world = await createWorld({ partitionCount: 1 })
-t.teardown(() => world.close())
+const world = await aWorld(t, { partitionCount: 1 })
 
 /** A way to the database whose connections can go dead: open, and nothing comes through any more. */
 async function pathToDatabase() {

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import t from 'tap'
 import { until } from '../stack/until.ts'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { rowsOf } from './rows.ts'
 
 t.test('a listener in place of the mail server sees no connection', async (t) => {
@@ -15,8 +15,7 @@ t.test('a listener in place of the mail server sees no connection', async (t) =>
   await once(mailServer, 'listening')
   const { port } = mailServer.address() as AddressInfo
   t.teardown(() => mailServer.close())
-  const world = await createWorld()
-  t.teardown(() => world.close())
+  const world = await aWorld(t)
   await world.sql(`
     INSERT INTO notifications.notification_preferences (party_locator, preferred_channel) VALUES ('party-sms', 'SMS')`)
   const service = await world.serve({ SMTP_HOST: '127.0.0.1', SMTP_PORT: String(port) })

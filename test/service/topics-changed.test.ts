@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { deleteGroup, recreateTopic, removeBefore } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
-import { anEvent, createWorld, type World } from '../stack/world.ts'
+import { anEvent, aWorld, type World } from '../stack/world.ts'
 import { rowCount } from './exactly-once.ts'
 
 const skip = process.env.KAFKA_KIND === 'mock' && 'the mock broker has no topic administration'
@@ -13,8 +13,7 @@ const publish = (world: World, count: number) =>
 
 /** A world whose service has processed 10 messages of one partition, and was stopped. */
 async function withTenDone(t: Test): Promise<World> {
-  const world = await createWorld({ partitionCount: 1 })
-  t.teardown(() => world.close())
+  const world = await aWorld(t, { partitionCount: 1 })
   await publish(world, 10)
   const service = await world.serve()
   await world.caughtUp()

@@ -4,7 +4,7 @@ import { createDatabase } from '../stack/databases.ts'
 import type { Service } from '../stack/service.ts'
 import { ensureTopics, produce } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
-import { anEvent, createWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 import { eachOnce, rowCount } from './exactly-once.ts'
 
@@ -33,8 +33,7 @@ t.test(
   'a service on a schema that is not migrated waits, says so, and works once it is',
   { buffered: true },
   async (t) => {
-    const world = await createWorld()
-    t.teardown(() => world.close())
+    const world = await aWorld(t)
     const database = await createDatabase()
     t.teardown(() => database.drop())
     const service = await world.serve({ DATABASE_URL: database.url })
@@ -60,8 +59,7 @@ t.test(
   'a topic that does not exist yet is waited for while the others go on',
   { skip: SKIP_MOCK, buffered: true },
   async (t) => {
-    const world = await createWorld()
-    t.teardown(() => world.close())
+    const world = await aWorld(t)
     const late = `late-${world.groupId}`
     const service = await world.serve({ MQ_TOPICS: `${world.env.MQ_TOPICS},${late}` })
     t.match(await service.logged(/waiting for topics that do not exist yet; consuming the others/), {
@@ -93,8 +91,7 @@ t.test(
   'a topic that is deleted while it is consumed, and made anew, is consumed from its start; the others go on',
   { skip: SKIP_MOCK, buffered: true },
   async (t) => {
-    const world = await createWorld()
-    t.teardown(() => world.close())
+    const world = await aWorld(t)
     const { billing } = world.topics
     const service = await world.serve()
     await world.publish(Array.from({ length: 3 }, () => ({ ...anEvent(), topic: 'billing', partition: 0 })))
@@ -121,8 +118,7 @@ t.test(
   'while policy administration is down events are logged as failed, and are sent again once it is up',
   { buffered: true },
   async (t) => {
-    const world = await createWorld()
-    t.teardown(() => world.close())
+    const world = await aWorld(t)
     const { policyAdministration } = world
     policyAdministration.mode('down')
     const service = await world.serve()

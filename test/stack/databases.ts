@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import pg from 'pg'
+import type { Test } from 'tap'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
 import { until } from './until.ts'
 
@@ -56,6 +57,13 @@ export async function createMigratedDatabase(serverUrl = serverFromEnvironment()
     if (rowCount === 0) await makeTemplate(client, serverUrl, template)
   })
   return createDatabase(serverUrl, { template })
+}
+
+/** One that is dropped with its test. */
+export async function aDatabase(t: Test): Promise<Database> {
+  const database = await createMigratedDatabase()
+  t.teardown(() => database.drop())
+  return database
 }
 
 /** It gets its name when it is complete, so that a failed migration leaves no half-made template behind. */

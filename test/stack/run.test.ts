@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { createMigratedDatabase } from './databases.ts'
+import { aDatabase } from './databases.ts'
 import { descendants, isRunning } from './processes.ts'
 import { until } from './until.ts'
 
@@ -102,8 +102,7 @@ t.test('shows what became of a few hundred events, and leaves nothing at Ctrl-C'
 })
 
 t.test('servers named in the environment win; the end of a part is told, and ends the rest', async (t) => {
-  const database = await createMigratedDatabase()
-  t.teardown(() => database.drop())
+  const database = await aDatabase(t)
   const { child, text, pids } = await started(t, { DATABASE_URL: database.url })
   t.match(text(), '✓ PostgreSQL as DATABASE_URL says\n')
   t.match(text(), '✓ Kafka as MQ_BROKERS says\n')

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import type { Test } from 'tap'
 import { backlog } from './backlog.ts'
 import { createMigratedDatabase } from './databases.ts'
 import { type PolicyAdministration, startPolicyAdministration } from './policy-administration.ts'
@@ -95,6 +96,13 @@ export async function createWorld({
       await database.drop()
     },
   }
+}
+
+/** One that is closed with its test. */
+export async function aWorld(t: Test, options?: Parameters<typeof createWorld>[0]): Promise<World> {
+  const world = await createWorld(options)
+  t.teardown(() => world.close())
+  return world
 }
 
 let eventCount = 0

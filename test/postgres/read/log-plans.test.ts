@@ -1,28 +1,18 @@
-import pg from 'pg'
 import { type QuerySqlToken, sql } from 'slonik'
 import t from 'tap'
 import { z } from 'zod'
 import { CHANNELS } from '../../../src/core/decision/channel.ts'
 import type { LogFilter, LogPosition } from '../../../src/core/log/log-page.ts'
 import { STATUSES } from '../../../src/core/log/status.ts'
-import { openPool } from '../../../src/postgres/connection/pool.ts'
 import { logCountsQuery } from '../../../src/postgres/read/count-log-entries.ts'
 import { logPageQuery } from '../../../src/postgres/read/list-log-entries.ts'
 import { notToldQuery } from '../../../src/postgres/read/list-not-told.ts'
-import { createMigratedDatabase } from '../../stack/databases.ts'
 import { fillLog, QUIET } from '../fill-log.ts'
+import { openDatabase } from '../fixtures.ts'
 
 const ROW_COUNT = 200_000
-const database = await createMigratedDatabase()
-const client = new pg.Client(database.url)
-await client.connect()
+const { pool, client } = await openDatabase(t)
 await fillLog(client, ROW_COUNT, ROW_COUNT / 2_000)
-await client.end()
-const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
-t.teardown(async () => {
-  await pool.end()
-  await database.drop()
-})
 
 /** One node of a plan, as far as we look at it. */
 interface Node {
