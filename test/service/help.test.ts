@@ -54,11 +54,8 @@ erase --party ..
 erase --party=
 erase --party x --what
 prune
-prune --older-than 1h
-prune --older-than 400
 prune --older-than ever
 prune --older-than 99999d
-prune --older-than 9999-12-31
 replay
 replay --verify --rebuild
 replay --verfy

@@ -146,3 +146,9 @@ t.test('killed in the middle, it has counted what it did, and is run again', asy
   }
   t.same(await eventIds(), ['young'])
 })
+
+t.test('prune of what is younger than a day is wrong usage', async (t) => {
+  for (const since of ['1h', '400', '9999-12-31']) {
+    t.match(await prune('--older-than', since), { code: 2, stdout: '' }, since)
+  }
+})
