@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
-import { createEndsReader } from '../kafka/ends.ts'
+import { createEndsReader } from '../kafka/list-offsets.ts'
 import { createBacklog } from '../pipeline/backlog.ts'
 import { countFailedEntries } from '../postgres/read/count-failed-entries.ts'
 import { listCheckpoints } from '../postgres/write/checkpoints.ts'

@@ -1,9 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { backOffMs } from '../core/time/back-off.ts'
 import { isUnreachable } from '../postgres/connection/errors.ts'
 import { type DatabasePool, openPool, type PoolOptions } from '../postgres/connection/pool.ts'
 import { knownMigrations } from '../postgres/schema/migrate.ts'
 import { missingMigrations } from '../postgres/schema/missing-migrations.ts'
-import { retryWithBackOff } from './retry-with-back-off.ts'
 
 /** A database that may not have been reached yet. */
 export interface Database {
@@ -53,4 +54,27 @@ const NOT_REACHED = 'the database has not been reached yet'
 
 class DatabaseNotReached extends Error {
   override readonly message = NOT_REACHED
+}
+
+/**
+ * Retries until it succeeds, with a pause that doubles up to 10 s, and logs what it waits for and why. Rejects only
+ * when the signal is aborted.
+ */
+async function retryWithBackOff<T>(
+  what: string,
+  log: Logger,
+  signal: AbortSignal,
+  attempt: () => Promise<T>,
+): Promise<T> {
+  for (let failureCount = 0; ; failureCount++) {
+    signal.throwIfAborted()
+    try {
+      return await attempt()
+    } catch (error) {
+      const retryInMs = backOffMs(failureCount)
+      const reason = error instanceof Error ? error.message || error.name : String(error)
+      log.warn({ reason, retryInMs }, `waiting for ${what}`)
+      await sleep(retryInMs, undefined, { signal })
+    }
+  }
 }

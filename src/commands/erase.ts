@@ -2,9 +2,10 @@ import { Command, InvalidArgumentError } from 'commander'
 import { ENVELOPE_MAP, readText } from '../app/policy.ts'
 import { loadDatabaseUrl } from '../config/config.ts'
 import { loadEnvelopeMap } from '../core/event/envelope-map.ts'
+import { findMention, isUnreadable } from '../core/event/is-about-party.ts'
 import { isPartyLocator } from '../core/event/parse-event.ts'
-import { findMention, isUnreadable } from '../core/event/party-mention.ts'
 import type { ErasureCounts } from '../core/log/erasure.ts'
+import { counted } from '../core/text/count.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { entriesToErase, eraseEntries } from '../postgres/retention/erase-entries.ts'
@@ -115,9 +116,9 @@ function questionOf(party: string, found: Found): string {
 
 function wordsOf({ logEntries, retries, preferences, preferenceChanges, rejectedMessages }: Found): string {
   return [
-    `${logEntries} log entries (${retries} of them failed and will not be retried)`,
-    `contacts in ${preferences} preferences and ${preferenceChanges} preference changes`,
-    `${rejectedMessages} rejected messages`,
+    `${counted(logEntries, 'log entry', 'log entries')} (${retries} of them failed and will not be retried)`,
+    `contacts in ${preferences} preferences and ${counted(preferenceChanges, 'preference change')}`,
+    counted(rejectedMessages, 'rejected message'),
   ].join(', ')
 }
 
@@ -130,7 +131,7 @@ function linesOf(
     counts.searchedAsBytes === 0
       ? []
       : [
-          `${counts.searchedAsBytes} rejected messages have no readable envelope: their bytes were searched for the locator ` +
+          `${counted(counts.searchedAsBytes, 'rejected message')} without a readable envelope: the bytes were searched for the locator ` +
             'as UTF-8 and UTF-16, which does not find compressed or encrypted text (see `rejected list`, `rejected show`)',
         ]
   if (isNothing) return [`Nothing left to erase of ${party}`, ...unread]

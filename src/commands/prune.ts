@@ -1,5 +1,6 @@
-import { Command } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
+import { counted } from '../core/text/count.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { timeAgo } from '../postgres/read/time-ago.ts'
@@ -20,12 +21,14 @@ import { UsageError } from './terminal/usage-error.ts'
 
 const DAY_MS = 86_400_000
 
+const TOO_YOUNG = '--older-than must be at least a day ago: write 1d or more'
+
 export const pruneCommand = new Command('prune')
   .description('delete log entries with their decisions, and rejected messages, that are older than an age')
   .requiredOption(
     '--older-than <age>',
     'a duration such as 400d, a date, or a time: a day ago at least',
-    parseSince,
+    parseOlderThan,
   )
   .option('--dry-run', 'delete nothing; count what would be deleted')
   .option('--yes', 'do not ask for confirmation')
@@ -45,6 +48,13 @@ Example:
   )
   .action(prune)
 
+/** A duration is judged at once, a date only by the database's clock. */
+function parseOlderThan(text: string): Since {
+  const since = parseSince(text)
+  if (typeof since === 'number' && since < DAY_MS) throw new InvalidArgumentError(TOO_YOUNG)
+  return since
+}
+
 interface Options {
   readonly olderThan: Since
   readonly dryRun?: true
@@ -58,8 +68,7 @@ async function prune({ olderThan, dryRun, yes, by, json }: Options): Promise<voi
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
     const before = await timeOf(pool, olderThan)
-    if (before > (await timeAgo(pool, DAY_MS)))
-      throw new UsageError('--older-than must be a day ago at least: write 1d or more')
+    if (before > (await timeAgo(pool, DAY_MS))) throw new UsageError(TOO_YOUNG)
     const limits = { before, maxAgeMs, attemptCountMax }
     const found = await run(pool, limits, null, progress)
     progress.clear()
@@ -127,5 +136,7 @@ function questionOf(before: string, found: PruneCounts): string {
 }
 
 function wordsOf(before: string, { logEntries, decisions, rejectedMessages }: PruneCounts): string {
-  return `${logEntries} log entries with ${decisions} decisions, ${rejectedMessages} rejected messages, all older than ${before}`
+  const entries = counted(logEntries, 'log entry', 'log entries')
+  const messages = counted(rejectedMessages, 'rejected message')
+  return `${entries} with ${counted(decisions, 'decision')}, ${messages}, all older than ${before}`
 }

@@ -4,6 +4,7 @@ import { type App, createApp } from '../app/app.ts'
 import { loadConfig } from '../config/config.ts'
 import { limitSilence } from '../postgres/connection/pool.ts'
 import { createLog } from '../telemetry/log.ts'
+import { stopOnSignals, stopWithin } from './terminal/stop-on-signals.ts'
 
 export const serveCommand = new Command('serve')
   .description('consume events, retry failed notifications and serve HTTP until stopped')
@@ -46,36 +47,4 @@ function logWarnings(log: Logger): void {
   process.on('warning', (warning) => {
     log.warn({ err: warning }, `warning: ${warning.message}`)
   })
-}
-
-/**
- * The first signal stops in order (exit code 0), the second ends the process at once. Installed first of all: PID 1 of a
- * container ignores a signal that it does not handle yet, and nobody sends it twice.
- */
-function stopOnSignals(appOf: () => App | null, graceMs: number, log: Logger): void {
-  let stopping = false
-  const onSignal = async (signal: NodeJS.Signals): Promise<void> => {
-    if (stopping) process.exit(1)
-    stopping = true
-    log.info({ signal }, 'stopping')
-    const app = appOf()
-    process.exit(app === null || (await stopWithin(app, graceMs, log)) ? 0 : 1)
-  }
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
-}
-
-/** False if it took longer than the grace period. Nothing is lost then either: what is not committed is redelivered. */
-async function stopWithin(app: App, graceMs: number, log: Logger): Promise<boolean> {
-  const late = new Promise<boolean>((resolve) => setTimeout(resolve, graceMs, false))
-  const stopped = app.stop().then(
-    () => true,
-    (err: unknown) => {
-      log.error({ err }, 'stopping failed')
-      return false
-    },
-  )
-  const inTime = await Promise.race([stopped, late])
-  log.info(inTime ? 'stopped' : 'not stopped within the grace period: exiting')
-  return inTime
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { BrokerConnection } from './broker-connection.ts'
-import type { SamplerName } from './sampler.ts'
+import type { SamplerName } from './variables.ts'
 import { type LogLevel, type Values, type Variable, variables } from './variables.ts'
 import { type Environment, warningsOf } from './warnings.ts'
 

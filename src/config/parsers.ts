@@ -1,6 +1,13 @@
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { SSL_FILES, SSL_MODES } from './ssl-mode.ts'
+
+/** What `sslmode` of a database URL can be here, as libpq means it; without it there is no TLS. */
+export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
+export type SslMode = (typeof SSL_MODES)[number]
+
+/** The parameters of a database URL that name a file. */
+export const SSL_FILES = ['sslrootcert', 'sslcert', 'sslkey'] as const
+export type SslFile = (typeof SSL_FILES)[number]
 
 const PORT_MAX = 65_535
 const HTTP = /^https?$/

@@ -16,7 +16,17 @@ import {
   topics,
   trueOrFalse,
 } from './parsers.ts'
-import { SAMPLERS } from './sampler.ts'
+
+/** The values of `OTEL_TRACES_SAMPLER` that the OpenTelemetry specification names and this service knows. */
+export const SAMPLERS = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const
+export type SamplerName = (typeof SAMPLERS)[number]
 
 const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const

@@ -103,7 +103,7 @@ async function decidePage<Cursor>(
   return { decided, postponedCount: due.length - decided.length, next }
 }
 
-/** Decides rows, except those whose party was not looked up: they lose no attempt. */
+/** Decides rows; those that are postponed are left out. */
 async function decideAll(
   needs: Pick<RetryNeeds<unknown>, 'contactsOf' | 'preferencesOf' | 'decide'>,
   due: readonly DueEntry[],
@@ -114,7 +114,12 @@ async function decideAll(
   return due.flatMap((entry) => {
     const party = entry.partyLocator
     const contact = party === null ? undefined : contacts.get(party)
-    if (contact?.state === 'unresolved' && contact.unasked) return []
-    return [decideRetry(needs.decide, entry, contact, party === null ? undefined : preferences.get(party))]
+    const retried = decideRetry(
+      needs.decide,
+      entry,
+      contact,
+      party === null ? undefined : preferences.get(party),
+    )
+    return retried ?? []
   })
 }

@@ -18,7 +18,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { Logger } from 'pino'
-import type { SamplerName } from '../config/sampler.ts'
+import type { SamplerName } from '../config/variables.ts'
 
 export interface TracingOptions {
   /** The collector's base address; traces go to `/v1/traces` below it. */

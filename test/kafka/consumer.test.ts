@@ -15,7 +15,7 @@ const FAULTS = {
   'cannot be unpacked': {
     decompress: () => Promise.reject(new Error('incorrect data check')),
     said: {
-      msg: /^a record batch cannot be unpacked.*kafka-delete-records/,
+      msg: /^a record batch cannot be decompressed.*kafka-delete-records/,
       err: { message: /^\d+ bytes of gzip cannot be decompressed: incorrect data check$/ },
       firstOffset: '1',
       lastOffset: '3',
@@ -24,7 +24,10 @@ const FAULTS = {
   'makes no sense': {
     // A record of one byte.
     decompress: async () => Buffer.of(2, 0),
-    said: { msg: /^what a broker sent cannot be read.*kafka-delete-records/, err: { message: /bounds/ } },
+    said: {
+      msg: /^the response of a broker cannot be read.*kafka-delete-records/,
+      err: { message: /bounds/ },
+    },
   },
 }
 

@@ -96,7 +96,7 @@ export async function retryAll(
   const inForce = table ?? (await ruleTable())
   const limits = { maxAgeMs: 3_600_000, attemptCountMax: 100, minPauseMs: -3_600_000 }
   const { due } = await listDueEntries(pool, limits, null, 1_000)
-  const retried = due.map((entry) => decideRetry(inForce.decide, entry, contact, preferences))
+  const retried = due.flatMap((entry) => decideRetry(inForce.decide, entry, contact, preferences) ?? [])
   const { send } = recordingSend(() => ({ receipt: 'recorded', error: null }))
   await commitRetries(pool, inForce.revision, retried, send, QUIET)
 }

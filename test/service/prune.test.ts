@@ -65,9 +65,9 @@ t.test('prune deletes what is old, with its decisions, and records it', async (t
   t.match(dry, {
     code: 0,
     stdout:
-      /^not done, would be deleted: 4 log entries with 6 decisions, 1 rejected messages, all older than \S+Z\n$/,
+      /^Dry run: would delete: 4 log entries with 6 decisions, 1 rejected message, all older than \S+Z\n$/,
   })
-  t.match(await prune('--older-than', '400d'), { code: 2, stderr: /^say --yes/ })
+  t.match(await prune('--older-than', '400d'), { code: 2, stderr: /use --yes$/m })
   t.same(await eventIds('decision'), before)
 
   const { code, stdout } = await prune('--older-than', '400d', '--yes', '--by', 'alice', '--json')
@@ -79,7 +79,7 @@ t.test('prune deletes what is old, with its decisions, and records it', async (t
   t.match(await rowsOf('SELECT * FROM notifications.pruning'), [
     { pruned_by: 'alice', log_entries: '4', decisions: '6', rejected_messages: '1', finished_at: Date },
   ])
-  t.match(await prune('--older-than', '400d', '--yes'), { code: 0, stdout: /^nothing to delete/ })
+  t.match(await prune('--older-than', '400d', '--yes'), { code: 0, stdout: /^Nothing to delete/ })
   t.equal((await rowsOf('SELECT FROM notifications.pruning')).length, 1)
   t.match(await command(['replay', '--rebuild'], env), {
     code: 0,
@@ -96,7 +96,7 @@ t.test('a failed row that is still to be retried is never pruned', async (t) => 
     await command(['prune', '--older-than', '400d', '--yes'], { ...patient, RETRY_MAX_ATTEMPTS: '0' }),
     {
       code: 0,
-      stdout: /deleted: 1 log entries/,
+      stdout: /Deleted: 1 log entry with/,
     },
   )
 })

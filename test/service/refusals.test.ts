@@ -38,7 +38,7 @@ t.test(
     t.equal(code, 1)
     t.equal(stdout, '')
     const lines = stderr.trimEnd().split('\n')
-    t.match(lines[0], /The configuration cannot be used/)
+    t.match(lines[0], /The configuration is not valid/)
     t.same(
       lines
         .slice(1)

@@ -61,7 +61,7 @@ t.test('show shows one whole, as text only what a terminal would just show', asy
 
 t.test('redrive does nothing before it is told what, and that it may', async (t) => {
   t.match(await rejected('redrive', '--yes'), { code: 2, stderr: /give ids, a filter or --all/ })
-  t.match(await rejected('redrive', '--all'), { code: 2, stderr: /say --yes/ })
+  t.match(await rejected('redrive', '--all'), { code: 2, stderr: /use --yes/ })
   const dry = await rejected('redrive', '--all', '--dry-run')
   t.match(linesOf(dry.stdout), [
     `${fixed}  logged  event ${event.eventId}: SEND by EMAIL`,

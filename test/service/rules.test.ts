@@ -137,7 +137,7 @@ t.test('rules diff fails on the direction that it was told to', async (t) => {
   t.match(await diff(shipped, table, 'new-send'), {
     code: 1,
     stdout: /^12 situations change\n/,
-    stderr: 'new-send: 8 of the changes\n',
+    stderr: '--fail-on new-send forbids 8 of the changes\n',
   })
   t.match(await diff(shipped, table, 'lost-send'), { code: 0, stderr: '' })
   t.match(await diff(table, shipped, 'lost-send'), { code: 1 })

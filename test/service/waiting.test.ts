@@ -106,7 +106,7 @@ t.test(
     await until(async () => (await rowCount(world)) === 5, {
       what: 'the new topic to be consumed',
     })
-    t.match(await service.logged(/the topic was created anew/), {
+    t.match(await service.logged(/the topic was recreated/), {
       level: 'error',
       topic: billing,
       checkpoint: '2',

@@ -2,6 +2,7 @@ import type { Contact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
 import { DEFAULT_CHANNEL } from './channel.ts'
 import type { Facts } from './facts.ts'
+import { failureReason } from './failure-reason.ts'
 import type { RuleResult } from './rule-result.ts'
 
 /** The party of an event or a log entry. `partyLocator` is null where there is none or, if `invalid`, no valid one. */
@@ -9,9 +10,6 @@ export interface Recipient {
   readonly partyLocator: string | null
   readonly invalid: boolean
 }
-
-/** The failure reason of an event with an invalid party locator; to the rule table it has no party. */
-export const INVALID_PARTY = 'invalid party locator'
 
 /** What to do with an event, and why. Holds nothing that must not be stored. */
 export interface Decision extends RuleResult {
@@ -37,7 +35,7 @@ export function decide(
   return {
     ...result,
     facts,
-    failureReason: failureReason(result, recipient, contact),
+    failureReason: failureReason(result, recipient.invalid, contact),
     preferenceChangeId: preferences?.changeId ?? null,
   }
 }
@@ -67,25 +65,5 @@ function factsOf(
     preferredChannel: preferences?.preferredChannel ?? DEFAULT_CHANNEL,
     emailOnFile: found ? contact.email !== null : null,
     phoneOnFile: found ? contact.phone !== null : null,
-  }
-}
-
-function failureReason(
-  result: RuleResult,
-  recipient: Recipient,
-  contact: Contact | undefined,
-): string | null {
-  switch (result.outcome) {
-    case 'SEND':
-      return null
-    case 'SKIP':
-      // To the table both are one situation; the log tells them apart.
-      return recipient.invalid ? INVALID_PARTY : (result.reason ?? result.ruleId)
-    case 'FAIL': {
-      const reason = result.reason ?? result.ruleId
-      return contact?.state === 'unresolved' ? `${reason}: ${contact.error}` : reason
-    }
-    default:
-      return result.outcome satisfies never
   }
 }

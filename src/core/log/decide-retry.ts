@@ -18,13 +18,17 @@ export interface RetriedEntry {
   readonly address: string | null
 }
 
-/** Decides a failed row again, by the rule table, from what is known of its party now. */
+/**
+ * Decides a failed row again, by the same table, from what is known of its party now. Null if the party could not be
+ * asked, as while policy administration is down: the row is postponed and uses up no attempt.
+ */
 export function decideRetry(
   decideByRules: (facts: Facts) => RuleResult,
   due: DueEntry,
   contact: Contact | undefined,
   preferences: Preferences | undefined,
-): RetriedEntry {
+): RetriedEntry | null {
+  if (contact?.state === 'unresolved' && contact.unasked) return null
   const recipient = { partyLocator: due.partyLocator, invalid: false }
   const decision = decide(decideByRules, due.eventType, recipient, contact, preferences)
   return {

@@ -1,4 +1,4 @@
-import { INVALID_PARTY } from '../decision/decide.ts'
+import { INVALID_PARTY } from '../decision/failure-reason.ts'
 import { describeResult, type RuleResult } from '../decision/rule-result.ts'
 import { type LogRow, logRow } from '../log/log-entry.ts'
 import type { Difference } from './finding.ts'

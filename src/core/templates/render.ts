@@ -1,4 +1,4 @@
-import { finish, type Text } from './finish.ts'
+import { finish, type Text } from './one-line-subject.ts'
 import type { Template, Templates, Variables } from './template.ts'
 
 /** A message's text and the revision of the template that it was made from. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { ConnectionOptions } from 'node:tls'
-import type { SslFile, SslMode } from '../../config/ssl-mode.ts'
+import type { SslFile, SslMode } from '../../config/parsers.ts'
 
 /** In the order in which they are read below. */
 const FILES = ['sslrootcert', 'sslcert', 'sslkey'] as const satisfies readonly SslFile[]

@@ -5,6 +5,7 @@ import { logEntry, type RecordedLogEntry } from '../../core/log/log-entry.ts'
 import { isoTime } from '../sql/iso-time.ts'
 import { factsColumn } from './facts-column.ts'
 import { LOG_COLUMNS } from './log-columns.ts'
+import { OPTED_OUT_SINCE } from './opted-out-since.ts'
 
 const recordedRow = logEntry.extend({
   decisions: z.array(recordedDecision.extend({ facts: factsColumn })),
@@ -28,13 +29,7 @@ export function logEntryQuery(locator: string) {
         'preferenceChange', (
           SELECT json_build_object(
             'changedAt', ${isoTime(sql.fragment`change.changed_at`)}, 'changedBy', change.changed_by,
-            'optedOutAt', CASE WHEN change.after -> 'optedOutEvents' ? decision.event_type THEN (
-              SELECT ${isoTime(sql.fragment`opt_out.changed_at`)}
-              FROM notifications.preference_change AS opt_out
-              WHERE opt_out.party_locator = change.party_locator AND opt_out.id <= change.id
-                AND opt_out.before -> 'optedOutEvents' ? decision.event_type IS NOT TRUE
-              ORDER BY opt_out.id DESC LIMIT 1
-            ) END
+            'optedOutAt', ${OPTED_OUT_SINCE}
           )
           FROM notifications.preference_change AS change WHERE change.id = decision.preference_change_id
         )

@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { INVALID_PARTY } from '../../core/decision/decide.ts'
+import { INVALID_PARTY } from '../../core/decision/failure-reason.ts'
 import { type DecisionGroup, decisionGroup } from '../../core/rules/decision-group.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
 import { factsColumn } from './facts-column.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { finish } from '../../../src/core/templates/finish.ts'
+import { finish } from '../../../src/core/templates/one-line-subject.ts'
 import { render } from '../../../src/core/templates/render.ts'
 import { compile, filesWith, load, renderByMustache } from './generated.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { EVENT_TYPES } from '../../../src/core/templates/event-types.ts'
-import { finish } from '../../../src/core/templates/finish.ts'
+import { finish } from '../../../src/core/templates/one-line-subject.ts'
 import { render } from '../../../src/core/templates/render.ts'
 import { compile, files, load, renderByMustache, sha256, variableSets } from './generated.ts'
 

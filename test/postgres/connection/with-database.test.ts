@@ -33,6 +33,6 @@ t.test('a command says what to do where the database cannot be reached', async (
     code: 1,
     stdout: '',
     stderr:
-      'the database of DATABASE_URL cannot be used (connect ECONNREFUSED 127.0.0.1:1): the command `doctor` to find out why\n',
+      'the database of DATABASE_URL cannot be used (connect ECONNREFUSED 127.0.0.1:1): run the command `doctor` to find out why\n',
   })
 })

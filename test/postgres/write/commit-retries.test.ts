@@ -198,7 +198,7 @@ t.test('a row that the database refuses stays as it is, is reported, and holds n
     { event_id: 'c', status: 'SENT', attempt_count: 1 },
   ])
   t.match(reports, [
-    { fields: { locator: refused?.locator, error: /unique/ }, message: /^the database refuses the retry/ },
+    { fields: { locator: refused?.locator, error: /unique/ }, message: /^the database refused the retry/ },
   ])
   t.equal(reports.length, 1)
 })

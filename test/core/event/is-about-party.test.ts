@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { loadEnvelopeMap } from '../../../src/core/event/envelope-map.ts'
-import { findMention, isUnreadable } from '../../../src/core/event/party-mention.ts'
+import { findMention, isUnreadable } from '../../../src/core/event/is-about-party.ts'
 
 const envelopeMap = loadEnvelopeMap(
   await readFile(new URL('../../../rules/envelope.json', import.meta.url), 'utf8'),

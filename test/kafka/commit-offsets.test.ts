@@ -1,7 +1,7 @@
 import type { TopicPartitionOffset } from 'kafkajs'
 import { pino } from 'pino'
 import t from 'tap'
-import { createOffsetReports } from '../../src/kafka/offset-reports.ts'
+import { createOffsetReports } from '../../src/kafka/commit-offsets.ts'
 
 const silent = pino({ level: 'silent' })
 
