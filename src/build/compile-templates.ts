@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { compileTemplates, type TemplateFile } from '../core/templates/compile.ts'
-import { TemplateError } from '../core/templates/faults.ts'
+import { TemplateError } from '../core/templates/errors.ts'
 
 /*
  * A step of `make build`: node src/build/compile-templates.ts [folder of templates] [module to write]

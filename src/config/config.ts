@@ -1,8 +1,20 @@
-import type { z } from 'zod'
-import type { BrokerConnection } from './broker-connection.ts'
+import { type Fault, incompleteSettings } from './incomplete-settings.ts'
 import type { SamplerName } from './variables.ts'
 import { type LogLevel, type Values, type Variable, variables } from './variables.ts'
 import { type Environment, warningsOf } from './warnings.ts'
+
+/** How brokers are reached. */
+export interface BrokerConnection {
+  /** Each `host:port`. */
+  readonly brokers: readonly string[]
+  /** TLS, PEM texts in it; without `ca` the authorities that Node knows are good. Null: plain text. */
+  readonly ssl: { readonly ca?: string; readonly cert?: string; readonly key?: string } | null
+  readonly sasl: {
+    readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'
+    readonly username: string
+    readonly password: string
+  } | null
+}
 
 /** The configuration, read from the environment. Frozen; times are in milliseconds. */
 export interface Config {
@@ -64,8 +76,6 @@ export class ConfigError extends Error {
   }
 }
 
-type Fault = Pick<z.core.$ZodIssue, 'path' | 'message'>
-
 /**
  * Reads the configuration from environment variables; an empty one counts as unset. Throws a `ConfigError` that lists
  * all faults at once.
@@ -73,7 +83,7 @@ type Fault = Pick<z.core.$ZodIssue, 'path' | 'message'>
 export function loadConfig(env: Environment): Config {
   const set = setOf(env)
   const result = variables.safeParse(set)
-  const faults = [...(result.error?.issues ?? []), ...incomplete(set)]
+  const faults = [...(result.error?.issues ?? []), ...incompleteSettings(set)]
   if (!result.success || faults.length > 0) throw new ConfigError(faults)
   const value = result.data
   return deepFreeze({
@@ -147,19 +157,6 @@ function saslOf({
   MQ_SASL_PASSWORD: password,
 }: Values) {
   return mechanism && username && password ? { mechanism, username, password } : null
-}
-
-/** Variables that are useless without each other. */
-function incomplete(set: Environment): Fault[] {
-  const needed: [Variable, Variable][] = [
-    ['MQ_SASL_MECHANISM', 'MQ_SASL_USERNAME'],
-    ['MQ_SASL_MECHANISM', 'MQ_SASL_PASSWORD'],
-    ['MQ_SSL_CERT_FILE', 'MQ_SSL_KEY_FILE'],
-    ['MQ_SSL_KEY_FILE', 'MQ_SSL_CERT_FILE'],
-  ]
-  return needed
-    .filter(([given, other]) => set[given] !== undefined && set[other] === undefined)
-    .map(([given, other]) => ({ path: [other], message: `is required with ${given}` }))
 }
 
 function setOf(env: Environment): Record<string, string | undefined> {

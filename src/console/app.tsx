@@ -2,7 +2,6 @@ import { useCallback, useEffect, useState } from 'preact/hooks'
 import { type RequestError, token } from './api.ts'
 import { Title } from './parts.tsx'
 import { hrefOf, routeOf } from './route.ts'
-import { Refused, type Visit } from './session.ts'
 import { EntryView } from './views/entry.tsx'
 import { LogView } from './views/log.tsx'
 import { NotToldView } from './views/not-told.tsx'
@@ -11,6 +10,7 @@ import { PartyView } from './views/party.tsx'
 import { RejectedView } from './views/rejected.tsx'
 import { RulesView } from './views/rules.tsx'
 import { TokenForm } from './views/token.tsx'
+import { Refused, type Visit } from './visit.ts'
 
 const VIEWS = [
   { path: [], name: 'Overview' },

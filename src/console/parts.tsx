@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { hrefOf } from './route.ts'
-import { go } from './session.ts'
 import { counted, formTimeOf, localTime, visible } from './text.ts'
 import type { Loaded, Pages } from './use-data.ts'
+import { go } from './visit.ts'
 
 /** Text from outside: invisible characters are shown, and its direction does not leak into the page. */
 export function Value({ of, mono }: { of: string | null | undefined; mono?: boolean }) {

@@ -1,7 +1,7 @@
 import { useCallback, useContext, useEffect, useRef, useState } from 'preact/hooks'
 import type { Page } from '../core/list/page.ts'
 import { type Query, RequestError, read } from './api.ts'
-import { Refused } from './session.ts'
+import { Refused } from './visit.ts'
 
 /** What a view has loaded so far. */
 export interface Loaded<Data> {

@@ -1,6 +1,6 @@
 import kafkajs, { type Kafka, type LogEntry, type SASLOptions } from 'kafkajs'
 import type { Logger } from 'pino'
-import type { BrokerConnection } from '../config/broker-connection.ts'
+import type { BrokerConnection } from '../config/config.ts'
 import { registerCodecs } from './codecs.ts'
 import { mendRequestQueue } from './request-queue.ts'
 

@@ -1,6 +1,6 @@
 import type { Admin } from 'kafkajs'
 import type { Logger } from 'pino'
-import type { BrokerConnection } from '../config/broker-connection.ts'
+import type { BrokerConnection } from '../config/config.ts'
 import { createClient } from './client.ts'
 
 export interface EndsReader {

@@ -1,9 +1,10 @@
-import type { Batch, CommitResult, DecidedBatch, RejectedMessage } from '../core/batch/batch.ts'
+import type { Batch, CommitResult, DecidedBatch } from '../core/batch/batch.ts'
+import { type LocatedEvent, parseBatch } from '../core/batch/parse-batch.ts'
 import { decide } from '../core/decision/decide.ts'
 import type { Facts } from '../core/decision/facts.ts'
 import type { RuleResult } from '../core/decision/rule-result.ts'
 import type { Message } from '../core/event/message.ts'
-import type { Event, Parsed } from '../core/event/parse-event.ts'
+import type { Parsed } from '../core/event/parse-event.ts'
 import { composeEntry, type Entry } from '../core/log/compose-entry.ts'
 import type { Contact } from '../core/party/contact.ts'
 import type { Preferences } from '../core/party/preferences.ts'
@@ -33,12 +34,6 @@ export interface DispatchNeeds<Result = CommitResult> {
 
 const CONFLICT_COUNT_MAX = 5
 
-/** An event and the offset it came from. */
-interface Located {
-  readonly event: Event
-  readonly offset: bigint
-}
-
 /**
  * Takes one batch through the pipeline: parse, look up, decide, render, commit. `heartbeat` is called as work
  * progresses; if it rejects, the batch is given up with that error and nothing is written. Rejects on infrastructure
@@ -49,7 +44,7 @@ export async function dispatch<Result>(
   batch: Batch,
   heartbeat: () => Promise<void>,
 ): Promise<Result> {
-  const { events, rejected } = parseAll(needs, batch.messages)
+  const { events, rejected } = parseBatch(needs.parse, batch.messages)
   for (let conflictCount = 1; ; conflictCount++) {
     try {
       const entries = await decideAll(needs, events, heartbeat)
@@ -68,24 +63,10 @@ export async function dispatch<Result>(
   }
 }
 
-/** Splits messages into events, the first of each event id only, and rejected messages. */
-function parseAll({ parse }: Pick<DispatchNeeds, 'parse'>, messages: readonly Message[]) {
-  const events = new Map<string, Located>()
-  const rejected: RejectedMessage[] = []
-  for (const message of messages) {
-    const parsed = parse(message)
-    if (parsed.kind === 'rejection') rejected.push({ message, rejection: parsed.rejection })
-    else if (!events.has(parsed.event.eventId)) {
-      events.set(parsed.event.eventId, { event: parsed.event, offset: message.offset })
-    }
-  }
-  return { events: [...events.values()], rejected }
-}
-
 /** The rows of those events that are not logged yet, ordered by event id. */
 async function decideAll(
   needs: Omit<DispatchNeeds, 'commit'>,
-  events: readonly Located[],
+  events: readonly LocatedEvent[],
   heartbeat: () => Promise<void>,
 ): Promise<Entry[]> {
   if (events.length === 0) return []
@@ -112,7 +93,7 @@ async function decideAll(
   return entries.sort(byEventId)
 }
 
-function partiesOf(events: readonly Located[]): string[] {
+function partiesOf(events: readonly LocatedEvent[]): string[] {
   const parties = new Set<string>()
   for (const { event } of events) {
     if (event.partyLocator !== null) parties.add(event.partyLocator)

@@ -5,14 +5,9 @@ import { promisify } from 'node:util'
 import { Command, Option } from 'commander'
 import { RULE_TABLE, readText, ruleTableOf } from '../../app/policy.ts'
 import { type Change, diffRuleTables, type RuleTableDiff } from '../../core/rules/diff.ts'
+import { DIRECTIONS } from '../../core/rules/diff-directions.ts'
 import { diffToMarkdown } from '../../core/rules/diff-markdown.ts'
 import { describeDiff } from '../../core/rules/diff-text.ts'
-
-/** Changes that may be asked to fail. */
-const DIRECTIONS = {
-  'new-send': ({ before, after }: Change) => before.outcome !== 'SEND' && after.outcome === 'SEND',
-  'lost-send': ({ before, after }: Change) => before.outcome === 'SEND' && after.outcome !== 'SEND',
-} as const
 
 export const diffCommand = new Command('diff')
   .description('describe in sentences which decisions differ from those of an earlier rule table')

@@ -17,9 +17,9 @@ import {
   Value,
 } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
-import type { Visit } from '../session.ts'
 import { instantOf } from '../text.ts'
 import { usePages } from '../use-data.ts'
+import type { Visit } from '../visit.ts'
 
 const FILTERS = ['partyLocator', 'eventType', 'status', 'channel', 'eventId', 'from', 'to']
 

@@ -1,8 +1,6 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { Page } from '../../core/list/page.ts'
+import { useMemo } from 'preact/hooks'
 import type { ExplainedNotTold } from '../../core/log/not-told.ts'
-import { NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../../core/log/not-told-csv.ts'
-import type { Query } from '../api.ts'
+import { DownloadNotTold } from '../download-not-told.tsx'
 import {
   Badge,
   Choice,
@@ -17,9 +15,8 @@ import {
   Value,
 } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
-import type { Visit } from '../session.ts'
-import { counted } from '../text.ts'
-import { useLoad, usePages } from '../use-data.ts'
+import { usePages } from '../use-data.ts'
+import type { Visit } from '../visit.ts'
 
 const DAYS = [
   ['1', 'Last 24 hours'],
@@ -83,64 +80,7 @@ export function NotToldView({ query: { days: wanted, eventType, rule }, visit }:
         ))}
       </Table>
       <More pages={pages} one="entry" many="entries" />
-      <Download query={asked} key={JSON.stringify(asked)} />
+      <DownloadNotTold query={asked} key={JSON.stringify(asked)} />
     </>
   )
-}
-
-const PAGE_ITEMS = '200'
-/** Spreadsheet programs still open a file of this size with ease. */
-const DOWNLOAD_ITEMS_MAX = 50_000
-
-/** Saves the whole list as a file. */
-function Download({ query }: { query: Query }) {
-  const load = useLoad<Page<ExplainedNotTold>>(['not-told'], { ...query, limit: PAGE_ITEMS })
-  const [state, setState] = useState<{ words: string; problem: string | null; isBusy: boolean } | null>(null)
-
-  const stop = useRef(new AbortController())
-  useEffect(() => () => stop.current.abort(), [])
-
-  async function download(): Promise<void> {
-    const lines = [NOT_TOLD_CSV_HEAD]
-    const found = () => counted(lines.length - 1, 'entry', 'entries')
-    for (let cursor: string | null | undefined; cursor !== null && lines.length <= DOWNLOAD_ITEMS_MAX; ) {
-      setState({ words: `Loaded ${found()}…`, problem: null, isBusy: true })
-      const told = await load({ cursor }, stop.current.signal)
-      if (told === null) return
-      if (told.data === undefined)
-        return setState({ words: '', problem: `Could not save the file. ${told.problem}`, isBusy: false })
-      lines.push(...told.data.items.map(notToldCsvLine))
-      cursor = told.data.nextCursor
-      if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
-        const problem = `The file holds only the newest ${found()}. Narrow the filters, or use the command not-told.`
-        save(lines)
-        return setState({ words: '', problem, isBusy: false })
-      }
-    }
-    save(lines)
-    setState({ words: `Saved ${found()}.`, problem: null, isBusy: false })
-  }
-
-  return (
-    <>
-      <p class="download">
-        <button type="button" onClick={download} disabled={state?.isBusy}>
-          Download as CSV
-        </button>
-        <span role="status" class="faint">
-          {state?.words}
-        </span>
-      </p>
-      <Problem of={state?.problem ?? null} />
-    </>
-  )
-}
-
-function save(lines: readonly string[]): void {
-  const url = URL.createObjectURL(new Blob([...lines], { type: 'text/csv' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = 'not-told.csv'
-  link.click()
-  URL.revokeObjectURL(url)
 }

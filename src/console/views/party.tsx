@@ -1,8 +1,8 @@
 import type { PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
 import { Fact, Field, filledIn, State, Table, Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
-import { go, type Visit } from '../session.ts'
 import { useData } from '../use-data.ts'
+import { go, type Visit } from '../visit.ts'
 
 /** The preferences of a member, with the history of changes. */
 export function PartyView({ path: [, partyLocator], visit }: Visit) {

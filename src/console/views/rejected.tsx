@@ -14,9 +14,9 @@ import {
   Value,
 } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
-import type { Visit } from '../session.ts'
 import { beginOf, counted } from '../text.ts'
 import { usePages } from '../use-data.ts'
+import type { Visit } from '../visit.ts'
 
 /** Rejected messages, newest first. */
 export function RejectedView({ query: { topic, code, open }, visit }: Visit) {

@@ -1,6 +1,6 @@
 import { didYouMean, nearest } from '../text/nearest.ts'
+import { TemplateError, type TemplateFault } from './errors.ts'
 import { EVENT_TYPES } from './event-types.ts'
-import { TemplateError, type TemplateFault } from './faults.ts'
 import { EXPRESSIONS, generateModule, isVariable, type SoundTemplate } from './generate.ts'
 import { finish } from './one-line-subject.ts'
 import { type Note, type Piece, parseTemplate } from './parse.ts'

@@ -1,4 +1,8 @@
 import type { RouteOptions } from 'fastify'
+import { ProblemError } from '../problems/problem.ts'
+
+/** Of every refusal, in `WWW-Authenticate`. */
+export const CHALLENGE = 'Bearer realm="notifications-service"'
 
 /**
  * Who may use a route where tokens are validated: `open` needs no token, `token` any valid one, `admin` one with the
@@ -17,4 +21,13 @@ export function requireAccess({ method, url, config }: RouteOptions): void {
   if (config?.access === undefined) {
     throw new Error(`${method} ${url} does not declare its access: add \`config: { access: … }\``)
   }
+}
+
+/** Throws a 403 that names the scope, unless a token has the scope of the administrative views; null asks for none. */
+export function requireScope({ scope = '' }: { scope?: string | undefined }, wanted: string | null): void {
+  if (wanted === null || scope.split(' ').includes(wanted)) return
+  throw new ProblemError('forbidden', {
+    detail: `The token needs the scope ${wanted}.`,
+    headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${wanted}"` },
+  })
 }

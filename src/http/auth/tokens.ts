@@ -6,6 +6,7 @@ import { IDENTIFIER_LENGTH_MAX } from '../../core/event/parse-event.ts'
 import { unavailable } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { App } from '../server/base.ts'
+import { CHALLENGE, requireScope } from './access.ts'
 import { ALGORITHMS, createKeySet, NoKeysError } from './key-set.ts'
 
 /** What tokens are validated against; null means not checked. */
@@ -20,7 +21,6 @@ export interface Tokens {
 /** Clocks differ. */
 const CLOCK_TOLERANCE_MS = 5_000
 const TOKEN_BYTES_MAX = 16 * 1024
-const CHALLENGE = 'Bearer realm="notifications-service"'
 
 /** The claims used, once signature and times are verified. The database refuses NUL. */
 const claims = z.object({
@@ -86,9 +86,7 @@ export function requireTokens(
     } catch (error) {
       throw problemOf(error)
     }
-    if (access === 'admin' && adminScope !== null && !hasScope(request.user, adminScope)) {
-      throw insufficientScope(adminScope)
-    }
+    if (access === 'admin') requireScope(request.user, adminScope)
   })
 }
 
@@ -133,15 +131,4 @@ function invalidRequest(detail: string): ProblemError {
 function unauthorized(error: string, detail: string, cause?: unknown): ProblemError {
   const challenge = `${CHALLENGE}, error="${error}", error_description="${detail.replaceAll('"', "'")}"`
   return new ProblemError('unauthorized', { detail, cause, headers: { 'www-authenticate': challenge } })
-}
-
-function hasScope({ scope = '' }: z.infer<typeof claims>, wanted: string): boolean {
-  return scope.split(' ').includes(wanted)
-}
-
-function insufficientScope(scope: string): ProblemError {
-  return new ProblemError('forbidden', {
-    detail: `The token needs the scope ${scope}.`,
-    headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
-  })
 }

@@ -7,8 +7,8 @@ import {
   type NotToldPage,
 } from '../../core/log/not-told.ts'
 import { problemBody } from '../problems/problem.ts'
-import { cursors } from '../request/cursor.ts'
-import { identifier, instant, limit, time } from '../request/fields.ts'
+import { identifier, instant, time } from '../request/fields.ts'
+import { cursors, limit } from '../request/paging.ts'
 import { position } from '../routes/log.ts'
 import type { App } from '../server/base.ts'
 

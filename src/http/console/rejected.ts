@@ -7,8 +7,8 @@ import {
 } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import { problemBody } from '../problems/problem.ts'
-import { cursors } from '../request/cursor.ts'
-import { identifier, limit, time } from '../request/fields.ts'
+import { identifier, time } from '../request/fields.ts'
+import { cursors, limit } from '../request/paging.ts'
 import type { App } from '../server/base.ts'
 
 export interface RejectedQuery {

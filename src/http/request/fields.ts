@@ -15,21 +15,10 @@ export function text(lengthMax: number, wrongType = 'must be a string') {
 }
 
 /** A query parameter that is given twice arrives as a list. */
-const NOT_ONCE = 'must be given once'
+export const NOT_ONCE = 'must be given once'
 
 /** A query parameter that holds an event id, an event type or a party locator. */
 export const identifier = text(IDENTIFIER_LENGTH_MAX, NOT_ONCE)
-
-const LIMIT_DEFAULT = 50
-const LIMIT_MAX = 200
-
-/** The query parameter for the size of a page. */
-export const limit = z
-  .string(NOT_ONCE)
-  .transform((digits) => (/^\d{1,3}$/.test(digits) ? Number(digits) : 0))
-  .refine((count) => count >= 1 && count <= LIMIT_MAX, `must be a whole number from 1 to ${LIMIT_MAX}`)
-  .default(LIMIT_DEFAULT)
-  .meta({ type: 'integer', minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT })
 
 /** A time as it is stored and shown: in UTC with microseconds, so that times compare as texts. */
 export const time = z.iso.datetime({ precision: 6 })

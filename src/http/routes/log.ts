@@ -6,8 +6,8 @@ import { isLogLocator } from '../../core/log/log-locator.ts'
 import type { LogFilter, LogPage, LogPageRequest } from '../../core/log/log-page.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
-import { cursors } from '../request/cursor.ts'
-import { identifier, instant, limit, time } from '../request/fields.ts'
+import { identifier, instant, time } from '../request/fields.ts'
+import { cursors, limit } from '../request/paging.ts'
 import type { App } from '../server/base.ts'
 
 /** Reads the notification log. Both reject where the database fails. */

@@ -10,9 +10,9 @@ import {
 } from '../../core/party/preferences.ts'
 import { subjectOf } from '../auth/tokens.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
-import { cursors } from '../request/cursor.ts'
-import { limit, text } from '../request/fields.ts'
+import { text } from '../request/fields.ts'
 import { parseJson } from '../request/json.ts'
+import { cursors, limit } from '../request/paging.ts'
 import type { App } from '../server/base.ts'
 
 /** Reads and writes preferences. All reject where the database fails. */

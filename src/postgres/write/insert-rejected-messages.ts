@@ -1,13 +1,9 @@
-import { createHash } from 'node:crypto'
 import { type CommonQueryMethods, sql } from 'slonik'
 import type { RejectedMessage } from '../../core/batch/batch.ts'
 import type { Message } from '../../core/event/message.ts'
-import { VALUE_BYTES_MAX } from '../../core/event/parse-event.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { columnOf } from '../sql/columns.ts'
-
-/** How much is kept of a value that is too large to be kept whole. */
-const KEPT_BYTES = 64 * 1024
+import { keptOf, notKept } from './cut-large-value.ts'
 
 /**
  * Stores rejected messages in one statement. Of a value above `VALUE_BYTES_MAX` only the first bytes are kept, and its
@@ -33,20 +29,6 @@ export async function insertRejectedMessages(
       ${column('text', ({ message, rejection }) => storable(rejection.error + notKept(message.value)))}
     ) AS rejected ("offset", key, value, headers, code, error)
     ON CONFLICT (topic, partition_id, "offset", value_sha256) DO NOTHING`)
-}
-
-function isTooLarge(value: Uint8Array | null): value is Uint8Array {
-  return value !== null && value.length > VALUE_BYTES_MAX
-}
-
-function keptOf(value: Uint8Array | null): Uint8Array | null {
-  return isTooLarge(value) ? value.subarray(0, KEPT_BYTES) : value
-}
-
-function notKept(value: Uint8Array | null): string {
-  if (!isTooLarge(value)) return ''
-  const hash = createHash('sha256').update(value).digest('hex')
-  return `; stored: its first ${KEPT_BYTES} bytes and its SHA-256 ${hash}`
 }
 
 // As base64 text: an array parameter of bytea cannot hold a null.

@@ -1,4 +1,16 @@
 import { z } from 'zod'
+import { NOT_ONCE } from './fields.ts'
+
+const LIMIT_DEFAULT = 50
+const LIMIT_MAX = 200
+
+/** The query parameter for the size of a page. */
+export const limit = z
+  .string(NOT_ONCE)
+  .transform((digits) => (/^\d{1,3}$/.test(digits) ? Number(digits) : 0))
+  .refine((count) => count >= 1 && count <= LIMIT_MAX, `must be a whole number from 1 to ${LIMIT_MAX}`)
+  .default(LIMIT_DEFAULT)
+  .meta({ type: 'integer', minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT })
 
 /** We make none longer: a position has at most 255 characters, each at most six as JSON. */
 const CURSOR_LENGTH_MAX = 4_096
@@ -19,7 +31,7 @@ export function cursors<Position>(kind: string, position: z.ZodType<Position>) {
     encode,
     /** The query parameter. */
     parameter: z
-      .string('must be given once')
+      .string(NOT_ONCE)
       .transform(decode)
       .refine((value) => value !== null, 'must be the nextCursor of an earlier response')
       .meta({

@@ -1,0 +1,65 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Page } from '../core/list/page.ts'
+import type { ExplainedNotTold } from '../core/log/not-told.ts'
+import { NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../core/log/not-told-csv.ts'
+import type { Query } from './api.ts'
+import { Problem } from './parts.tsx'
+import { counted } from './text.ts'
+import { useLoad } from './use-data.ts'
+
+const PAGE_ITEMS = '200'
+/** Spreadsheet programs still open a file of this size with ease. */
+const DOWNLOAD_ITEMS_MAX = 50_000
+
+/** Saves the whole list as a file. */
+export function DownloadNotTold({ query }: { query: Query }) {
+  const load = useLoad<Page<ExplainedNotTold>>(['not-told'], { ...query, limit: PAGE_ITEMS })
+  const [state, setState] = useState<{ words: string; problem: string | null; isBusy: boolean } | null>(null)
+
+  const stop = useRef(new AbortController())
+  useEffect(() => () => stop.current.abort(), [])
+
+  async function download(): Promise<void> {
+    const lines = [NOT_TOLD_CSV_HEAD]
+    const found = () => counted(lines.length - 1, 'entry', 'entries')
+    for (let cursor: string | null | undefined; cursor !== null && lines.length <= DOWNLOAD_ITEMS_MAX; ) {
+      setState({ words: `Loaded ${found()}…`, problem: null, isBusy: true })
+      const told = await load({ cursor }, stop.current.signal)
+      if (told === null) return
+      if (told.data === undefined)
+        return setState({ words: '', problem: `Could not save the file. ${told.problem}`, isBusy: false })
+      lines.push(...told.data.items.map(notToldCsvLine))
+      cursor = told.data.nextCursor
+      if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
+        const problem = `The file holds only the newest ${found()}. Narrow the filters, or use the command not-told.`
+        save(lines)
+        return setState({ words: '', problem, isBusy: false })
+      }
+    }
+    save(lines)
+    setState({ words: `Saved ${found()}.`, problem: null, isBusy: false })
+  }
+
+  return (
+    <>
+      <p class="download">
+        <button type="button" onClick={download} disabled={state?.isBusy}>
+          Download as CSV
+        </button>
+        <span role="status" class="faint">
+          {state?.words}
+        </span>
+      </p>
+      <Problem of={state?.problem ?? null} />
+    </>
+  )
+}
+
+function save(lines: readonly string[]): void {
+  const url = URL.createObjectURL(new Blob([...lines], { type: 'text/csv' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = 'not-told.csv'
+  link.click()
+  URL.revokeObjectURL(url)
+}
