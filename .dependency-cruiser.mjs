@@ -1,5 +1,6 @@
 /** Imports run one way: main → commands → app → pipeline, rooms and config → core. */
-const rooms = '^src/(kafka|postgres|party|senders|http|telemetry|console)/'
+/** Every folder of src is a room unless it is named here: a new one is apart from the start. */
+const notRooms = '^src/(app|build|commands|config|core|generated|pipeline)/'
 
 export default {
   forbidden: [
@@ -27,13 +28,13 @@ export default {
       name: 'rooms-know-core-and-types-of-config',
       comment: 'Rooms never import each other: what two share belongs to the core, what joins them to app/.',
       severity: 'error',
-      from: { path: rooms },
+      from: { path: '^src/([^/]+)/', pathNot: notRooms },
       to: { path: '^src/', pathNot: '^src/($1|core|generated|config)/' },
     },
     {
       name: 'of-config-rooms-know-types-only',
       severity: 'error',
-      from: { path: rooms },
+      from: { path: '^src/([^/]+)/', pathNot: notRooms },
       to: { path: '^src/config/', dependencyTypesNot: ['type-only'] },
     },
     {
@@ -48,6 +49,18 @@ export default {
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/(main\\.ts$|commands/|app/)' },
       to: { path: '^src/(app|commands|build)/' },
+    },
+    {
+      name: 'build-knows-core-and-config-only',
+      severity: 'error',
+      from: { path: '^src/build/' },
+      to: { path: '^src/', pathNot: '^src/(build|core|config|generated)/' },
+    },
+    {
+      name: 'only-main-at-the-root',
+      severity: 'error',
+      from: {},
+      to: { path: '^src/(?!main\\.ts$)[^/]+\\.tsx?$' },
     },
     {
       name: 'app-imports-no-command',

@@ -32,6 +32,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   const failed = Promise.withResolvers<never>()
   failed.promise.catch(() => {})
   let worker: Worker | null = null
+  let stopped: Promise<void> | null = null
 
   const policy = await readPolicy()
   for (const warning of policy.warnings) log.warn(warning)
@@ -85,6 +86,12 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     await worker.run()
   }
 
+  /** A second call must wait for the first, which `disposeAsync` by itself does not. */
+  async function stop(): Promise<void> {
+    stopping.abort()
+    await opened.disposeAsync()
+  }
+
   return {
     failed: failed.promise,
     start: async () => {
@@ -94,10 +101,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       })
       return url
     },
-    stop: async () => {
-      stopping.abort()
-      await opened.disposeAsync()
-    },
+    stop: () => (stopped ??= stop()),
   }
 }
 

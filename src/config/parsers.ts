@@ -145,9 +145,12 @@ function isDecodable(found: string): boolean {
 /** The content of the named file, read once, at start. */
 export function pemFile() {
   const { error, text } = must('a file in PEM format that this process can read')
-  return text
-    .refine((path) => readPem(path) !== undefined, { error })
-    .transform((path) => readPem(path) ?? '')
+  return text.transform((path, context): string => {
+    const content = readPem(path)
+    if (content !== undefined) return content
+    context.addIssue({ code: 'custom', message: error({ input: path }) })
+    return z.NEVER
+  })
 }
 
 function readPem(path: string): string | undefined {

@@ -40,7 +40,7 @@ export function tableOf({ fromS, toS, stepS, counts }: LogCounts, dimension: Dim
   return { startsS, series, total: sum(series.map(({ total }) => total)) }
 }
 
-export const REST = 'other'
+export const REST = '(other)'
 
 /** The name of the CSS variable that holds the colour of the series at this index. */
 export function colourOf(dimension: Dimension, name: string, index: number): string {

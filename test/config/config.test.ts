@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { z } from 'zod'
 import { ConfigError, loadConfig, loadDatabaseUrl } from '../../src/config/config.ts'
@@ -336,4 +338,27 @@ t.test('every variable is described, and its example and default are good values
     }
     if (value !== undefined) t.same(loadConfig({ ...REQUIRED, [name]: value }), loadConfig(REQUIRED), name)
   }
+})
+
+t.test('a file is read once: a pipe, or one that is replaced meanwhile, is taken as it is', async (t) => {
+  const program = `
+    const [, config, MQ_SSL_CA_FILE] = process.argv
+    const { loadConfig } = await import(config)
+    console.log(loadConfig({ ...process.env, MQ_SSL_CA_FILE }).broker.connection.ssl.ca)`
+  const config = new URL('../../src/config/config.ts', import.meta.url).href
+  const { stdout } = await promisify(execFile)(
+    'bash',
+    [
+      '-c',
+      'exec "$@" <(echo "-----BEGIN ONE-----")',
+      'bash',
+      process.execPath,
+      '--input-type=module',
+      '--eval',
+      program,
+      config,
+    ],
+    { env: { ...process.env, ...REQUIRED, MQ_SSL: 'true' } },
+  )
+  t.equal(stdout, '-----BEGIN ONE-----\n\n')
 })

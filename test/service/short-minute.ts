@@ -4,7 +4,7 @@ import timers from 'node:timers/promises'
 
 const sleep = timers.setTimeout
 const isAMinute = (durationMs: number | undefined) =>
-  durationMs !== undefined && durationMs > 40_000 && durationMs <= 60_000
+  durationMs !== undefined && durationMs > 50_000 && durationMs <= 60_000
 
 Object.assign(timers, {
   setTimeout: (durationMs: number | undefined, ...rest: [unknown, object]) =>

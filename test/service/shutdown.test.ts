@@ -79,10 +79,13 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   )
 }
 
+/** Promptly is well within this: exit code 0 proves it. */
+const SHUTDOWN_GRACE = '10s'
+
 t.test('a process that waits for the broker ends promptly with 0', { buffered: true }, async (t) => {
-  const unreachable = await world.serve({ MQ_BROKERS: `127.0.0.1:${await freePort()}` })
+  const unreachable = await world.serve({ SHUTDOWN_GRACE, MQ_BROKERS: `127.0.0.1:${await freePort()}` })
   await unreachable.logged(/waiting for the broker/)
-  const silent = await world.serve({ MQ_BROKERS: await silentServer(t) })
+  const silent = await world.serve({ SHUTDOWN_GRACE, MQ_BROKERS: await silentServer(t) })
   // The last word before it asks the broker.
   await silent.logged(/SMS is recorded only/)
   await Promise.all([endsBy(t, unreachable, 'SIGTERM', 0), endsBy(t, silent, 'SIGTERM', 0)])
@@ -90,22 +93,25 @@ t.test('a process that waits for the broker ends promptly with 0', { buffered: t
 
 t.test('a process that waits for the database ends promptly with 0', { buffered: true }, async (t) => {
   const urlOf = (address: string) => `postgres://postgres@${address}/postgres`
-  const unreachable = await world.serve({ DATABASE_URL: urlOf(`127.0.0.1:${await freePort()}`) })
+  const unreachable = await world.serve({
+    SHUTDOWN_GRACE,
+    DATABASE_URL: urlOf(`127.0.0.1:${await freePort()}`),
+  })
   await unreachable.logged(/waiting for the database/)
-  const silent = await world.serve({ DATABASE_URL: urlOf(await silentServer(t)) })
+  const silent = await world.serve({ SHUTDOWN_GRACE, DATABASE_URL: urlOf(await silentServer(t)) })
   await Promise.all([endsBy(t, unreachable, 'SIGTERM', 0), endsBy(t, silent, 'SIGTERM', 0)])
 })
 
 t.test('a process that waits for the schema ends promptly with 0', { buffered: true }, async (t) => {
   const database = await createDatabase()
   t.teardown(() => database.drop())
-  const service = await world.serve({ DATABASE_URL: database.url })
+  const service = await world.serve({ SHUTDOWN_GRACE, DATABASE_URL: database.url })
   await service.logged(/waiting for the schema/)
   await endsBy(t, service, 'SIGTERM', 0)
 })
 
 t.test('a process that waits for all of its topics ends promptly with 0', { buffered: true }, async (t) => {
-  const service = await world.serve({ MQ_TOPICS: 'there-is-no-such-topic' })
+  const service = await world.serve({ SHUTDOWN_GRACE, MQ_TOPICS: 'there-is-no-such-topic' })
   await service.logged(/waiting for topics that do not exist yet/)
   await endsBy(t, service, 'SIGTERM', 0)
 })

@@ -20,7 +20,8 @@ export function parseAt(text: string): Since {
 }
 
 function parse(text: string, day: keyof typeof TIME_OF_DAY): Since {
-  const agoMs = milliseconds(text)
+  // Without a unit it is more likely a year or a date than milliseconds.
+  const agoMs = /^\d+$/.test(text) ? undefined : milliseconds(text)
   const since = agoMs !== undefined && agoMs <= AGO_MAX_MS ? agoMs : parseInstant(text, day)
   if (since === null) {
     throw new InvalidArgumentError(

@@ -15,9 +15,10 @@ export interface PublicKey {
 }
 
 const keySet = z.object({ keys: z.array(z.unknown()) })
+const wellFormed = z.string().refine((text) => text.isWellFormed())
 const jwk = z.looseObject({
-  kid: z.string().optional(),
-  alg: z.string().nullish(),
+  kid: wellFormed.optional(),
+  alg: wellFormed.nullish(),
   use: z.literal('sig').optional(),
 })
 

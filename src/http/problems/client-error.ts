@@ -1,4 +1,4 @@
-import { type ServerResponse, STATUS_CODES } from 'node:http'
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { bodyOf, PROBLEMS, type ProblemCode } from './problem.ts'
 
@@ -7,11 +7,19 @@ const CODES: Readonly<Record<string, ProblemCode>> = {
   HPE_HEADER_OVERFLOW: 'headers-too-large',
 }
 
+const answered = new WeakMap<Socket, IncomingMessage>()
+
+/** Remembers the request of a connection that was answered last: the rest of its body may still be arriving. */
+export function noteAnswered(request: IncomingMessage): void {
+  answered.set(request.socket, request)
+}
+
 /** Answers what is not an HTTP request, or arrives too slowly, with a problem, and closes the connection. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  // A response that has begun cannot be followed by another.
+  // A response that has begun, or is complete before its request is, cannot be followed by another.
   const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null }
-  if (socket.writable && error.code !== 'ECONNRESET' && !answer?.headersSent) {
+  const isAnswered = answer?.headersSent || answered.get(socket)?.complete === false
+  if (socket.writable && error.code !== 'ECONNRESET' && !isAnswered) {
     const code = CODES[error.code ?? ''] ?? 'invalid-request'
     const { status } = PROBLEMS[code]
     const body = JSON.stringify(bodyOf({ code, detail: undefined, errors: undefined }))

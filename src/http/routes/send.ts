@@ -2,15 +2,23 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { App } from '../server/base.ts'
 
+/** How long the rest of a body is read and thrown away: a client that still writes would lose the answer to a reset. */
+const DRAIN_MS = 2_000
+
 const accepted = z.object({ status: z.literal('accepted') })
 
 /**
  * `POST /send`: accepts anything and does nothing (specification). It answers before a body would be parsed, so that
- * none can be refused; Node.js throws away what still comes of it, until the time for a request is up.
+ * none can be refused; Node.js throws away what still comes of it, for 2 s.
  */
 export async function sendRoute(app: App): Promise<void> {
-  const accept = async (_request: FastifyRequest, reply: FastifyReply) =>
-    reply.code(202).send({ status: 'accepted' })
+  const accept = async ({ raw }: FastifyRequest, reply: FastifyReply) => {
+    if (!raw.complete) {
+      const timer = setTimeout(() => raw.socket.destroy(), DRAIN_MS)
+      raw.once('close', () => clearTimeout(timer))
+    }
+    return reply.code(202).send({ status: 'accepted' })
+  }
   app.post(
     '/send',
     { config: { access: 'open' }, schema: { response: { 202: accepted } }, onRequest: accept },

@@ -10,7 +10,7 @@ import {
 } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { Logger } from 'pino'
-import { answerClientError } from '../problems/client-error.ts'
+import { answerClientError, noteAnswered } from '../problems/client-error.ts'
 import { errorHandler, routerErrorHandler } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
 
@@ -89,6 +89,7 @@ export function createBase(log: Logger, isUnavailable: (error: unknown) => boole
   // The route's pattern only: paths and queries identify people.
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions } = request
+    noteAnswered(request.raw)
     request.log.debug(
       { method, route: routeOptions.url, status: reply.statusCode, elapsedMs: Math.round(reply.elapsedTime) },
       'request answered',

@@ -21,7 +21,8 @@ interface RefusalLog {
  * Carries out decided retries in one transaction: lock, update, send, append the decisions. A row that another replica
  * holds, that has changed since it was read, or that no decision explains is left alone and not sent. Rows that
  * PostgreSQL refuses are found before anything is sent: they stay as they are and are logged. Returns the retries
- * that were made, as they are stored. Rejects on every other error, and where the schema refuses any row: then none was made.
+ * that were made, as they are stored. Rejects on every other error,
+ * and where the schema refuses any row, or what a sender said: then none was made.
  */
 export function commitRetries(
   pool: DatabasePool,

@@ -2,7 +2,8 @@ import type { Entry } from '../../core/log/compose-entry.ts'
 
 /** A failed row that holds nothing from any message: where it is refused, the schema is at fault. */
 export function probeEntry(): Entry {
-  const locator = 'NTF-probe'
+  // Unique, so that two transactions that probe do not wait for each other.
+  const locator = `NTF-probe-${crypto.randomUUID()}`
   const eventType = 'probe'
   return {
     locator,

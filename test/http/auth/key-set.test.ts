@@ -182,7 +182,21 @@ t.test('a redirect is not followed', async (t) => {
 t.test('a broken key does not spoil the others', async (t) => {
   const { idp, known } = await world(t)
   const { d: _, p, q, dp, dq, qi, ...jwk } = idp.key().privateJwk
-  idp.be(answer(200, JSON.stringify({ keys: [null, { kty: 'RSA', kid: 1 }, { kty: 'XYZ' }, jwk] })))
+  idp.be(
+    answer(
+      200,
+      JSON.stringify({
+        keys: [
+          null,
+          { kty: 'RSA', kid: 1 },
+          { kty: 'XYZ' },
+          { ...jwk, kid: '\ud800' },
+          { ...jwk, alg: '\ud800' },
+          jwk,
+        ],
+      }),
+    ),
+  )
   t.not(await known(), null)
 })
 

@@ -66,3 +66,27 @@ t.test('a client that goes away in the middle harms nobody', async (t) => {
   await once(socket, 'close')
   t.equal((await fetch(`${url}/send`, { method: 'POST' })).status, 202)
 })
+
+t.test('a body that breaks its framing after the answer gets no second one', async (t) => {
+  const socket = open()
+  let answers = ''
+  socket.setEncoding('latin1').on('data', (data: string) => {
+    answers += data
+  })
+  socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n20000\r\n`)
+  await once(socket, 'data')
+  socket.write(`${'x'.repeat(0x20000)}not a chunk`)
+  await once(socket, 'close')
+  t.equal(answers.match(/HTTP\/1\.1/g)?.length, 1)
+})
+
+t.test('a body that never ends is cut off', async (t) => {
+  const socket = open()
+  socket.on('error', () => {})
+  socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`)
+  const writing = setInterval(() => socket.write('1\r\nx\r\n'), 50)
+  t.teardown(() => clearInterval(writing))
+  const [answer] = await once(socket, 'data')
+  t.match(String(answer), /^HTTP\/1\.1 202 /)
+  await once(socket, 'close')
+})

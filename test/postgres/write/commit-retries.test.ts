@@ -139,6 +139,23 @@ t.test(
   },
 )
 
+t.test('a retry whose sender fails stays FAILED, with the sender’s reason', async (t) => {
+  const [entry] = await due()
+  if (entry === undefined) throw new Error('nothing is due')
+  const { send } = recordingSend(() => ({ receipt: null, error: 'mailbox on fire' }))
+  t.match(await commitRetries(pool, 'def', [sending(entry)], send, quiet), [{ status: 'FAILED' }])
+  const { rows } = await client.query(
+    `SELECT status, failure_reason, attempt_count, sent_at, send_error
+     FROM notifications.notification_log JOIN notifications.decision USING (locator)
+     WHERE locator = $1 AND attempt = 1`,
+    [entry.locator],
+  )
+  const error = 'mailbox on fire'
+  t.same(rows, [
+    { status: 'FAILED', failure_reason: error, attempt_count: 1, sent_at: null, send_error: error },
+  ])
+})
+
 t.test('two replicas that retry the same rows at once send each once', async (t) => {
   const entries = await due()
   const { sent, send } = recordingSend()
