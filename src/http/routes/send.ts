@@ -13,8 +13,8 @@ const accepted = z.object({ status: z.literal('accepted') })
  */
 export async function sendRoute(app: App): Promise<void> {
   const accept = async ({ raw }: FastifyRequest, reply: FastifyReply) => {
-    if (!raw.complete) {
-      const timer = setTimeout(() => raw.socket.destroy(), DRAIN_MS)
+    if (raw.complete === false) {
+      const timer = setTimeout(() => raw.destroy(), DRAIN_MS)
       raw.once('close', () => clearTimeout(timer))
     }
     return reply.code(202).send({ status: 'accepted' })
