@@ -74,7 +74,7 @@ rules-accept: build ## Accept the outcomes of the rule table and show what chang
 rules-summary: build ## Summarise the changes of a pull request to the rule table as Markdown
 	@$(NODE) src/main.ts rules diff --against '$(AGAINST)' --markdown
 	@echo; echo '### Outcomes that `make rules-accept` would record'; echo
-	@cp $(SNAPSHOT) .cache/outcomes.kept && TAP_SNAPSHOT=1 $(BIN)/tap --reporter=silent test/core/rules/outcomes.test.ts >.cache/outcomes.log
+	@mkdir -p .cache; cp $(SNAPSHOT) .cache/outcomes.kept && TAP_SNAPSHOT=1 $(BIN)/tap --reporter=silent test/core/rules/outcomes.test.ts >.cache/outcomes.log
 	@echo '```diff'; git --no-pager diff '$(AGAINST)' -- $(SNAPSHOT); echo '```'; mv .cache/outcomes.kept $(SNAPSHOT)
 
 rules-commit: ## Commit the outcomes recorded by rules-accept, if they changed

@@ -38,8 +38,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
  */
 export const variables = z.object({
   DATABASE_URL: postgresUrl().meta({
-    description:
-      'PostgreSQL database with the schema `notifications`; `sslmode` and `sslrootcert` in the URL turn TLS on',
+    description: 'PostgreSQL database with the schema `notifications`; `sslmode` in the URL turns TLS on',
     example: 'postgres://notifications:secret@localhost:5432/notifications',
   }),
   DATABASE_POOL_MAX: integer(1, 1_000).prefault('10').meta({

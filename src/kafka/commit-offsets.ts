@@ -13,7 +13,7 @@ export function createOffsetReports(commit: (offsets: TopicPartitionOffset[]) =>
   let timer: NodeJS.Timeout | undefined
   let committed: Promise<void> = Promise.resolve()
 
-  /** Resolves when nothing is left to be told of, or it could not be told. */
+  /** Resolves once all reported offsets are committed or their commit has failed. */
   function flush(): Promise<void> {
     clearTimeout(timer)
     timer = undefined
@@ -29,7 +29,7 @@ export function createOffsetReports(commit: (offsets: TopicPartitionOffset[]) =>
 
   return {
     flush,
-    /** Forgets what was not told of yet. */
+    /** Drops offsets that are not committed yet. */
     clear: () => waiting.clear(),
     /** `next` is the offset at which the group goes on. Nobody waits for it to be told. */
     report(topic: string, partition: number, next: bigint): void {

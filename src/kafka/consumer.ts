@@ -32,7 +32,7 @@ const TOPIC_POLL_MS = 5_000
 const FETCH_BYTES = 6 * 1024 * 1024
 /** Of one partition: about as many events as make a whole batch. */
 const PARTITION_FETCH_BYTES = 512 * 1024
-/** Those of kafkajs mostly wait for the batch before theirs: more than partitions that anyone consumes here. */
+/** kafkajs workers mostly wait for the previous batch of their partition: more than anyone has partitions here. */
 const WORKER_COUNT = 100
 /** How long a stop waits for a join under way, so that it can leave the group again. */
 const JOIN_WAIT_MS = 2_000
@@ -109,7 +109,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     await work.finally(() => underWay.delete(work))
   }
 
-  /** kafkajs does not say which partition it fetched: those that the batch can be of are named. */
+  /** kafkajs does not say which partition it fetched: the log lists those it may belong to. */
   function sayUndecodable(batch: UndecodableBatch, retryInMs: number): void {
     const { codec, offsets } = batch
     log.error(
@@ -167,7 +167,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     behind = partitions.behind
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       assignment = payload.memberAssignment
-      // Others may own now what these are of.
+      // Other members may own these partitions now.
       reports.clear()
       void partitions.onJoin(payload.memberAssignment)
       log.info(

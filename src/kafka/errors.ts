@@ -1,4 +1,4 @@
-/** kafkajs takes these for final, yet they mean a broker that went away or did not answer in time. */
+/** kafkajs treats these as final, yet they mean a broker that went away or did not answer in time. */
 const PASSING_ERRORS = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout', 'KafkaJSLockTimeout']
 
 /** Whether an error of kafkajs, or what caused it, passes by itself although kafkajs says that it does not. */

@@ -13,7 +13,7 @@ export interface EndsReader {
 
 /** Asks the broker how far its partitions reach, on a connection of its own, opened by the first question. */
 export function createEndsReader(connection: BrokerConnection, clientId: string, log: Logger): EndsReader {
-  // What keeps it from an answer keeps the consumer from its work, which says so.
+  // Whatever prevents an answer also stops the consumer, which logs it.
   const kafka = createClient(connection, clientId, log.child({}, { level: 'error' }))
   let connecting: Promise<Admin> | null = null
 

@@ -26,7 +26,7 @@ export interface PartitionNeeds {
   /** Tells Kafka where the group goes on, some time soon. */
   readonly reportToKafka: (topic: string, partition: number, next: bigint) => void
   readonly sleep: (durationMs: number) => Promise<void>
-  /** Told of work that goes on after `eachBatch` has resolved, and never rejects: a stop waits for it. */
+  /** Receives work that continues after `eachBatch` has resolved, and never rejects: a stop waits for it. */
   readonly track: (work: Promise<void>) => void
   readonly stopping: AbortSignal
   /** Messages that the next batch may have. */
@@ -141,7 +141,7 @@ export function createPartitionConsumer(needs: PartitionNeeds) {
     // Two that load at the same time must not go on from two positions.
     const first = positions.get(keyOf(topicPartition)) ?? position
     positions.set(keyOf(topicPartition), first)
-    // What was committed last may not have been told of: the membership ended before, or the broker did not answer.
+    // Kafka may not know the last commit: the membership ended before, or the broker did not answer.
     if (first === position && offset >= 0n) needs.reportToKafka(topic, partition, offset + 1n)
     return first
   }

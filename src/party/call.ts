@@ -40,7 +40,7 @@ export class Call {
     this.#finish()
   }
 
-  /** The deadline has passed: what is settled from here on is no answer, and no heartbeat is waited for. */
+  /** The deadline has passed: results from here on are not answers, and no heartbeat is waited for. */
   expire(): void {
     this.#late = true
   }

@@ -23,7 +23,7 @@ export class Connection {
     this.#options = options
   }
 
-  /** Sends GETs in one write where that can be done; each handler is told of its answer or its error. */
+  /** Sends GETs in one write where that can be done; each handler receives its answer or error. */
   send(requests: readonly { readonly path: string; readonly handler: Dispatcher.DispatchHandler }[]): void {
     this.#client ??= this.#open()
     const socket = requests.length > 1 ? this.#socket : null
@@ -35,7 +35,7 @@ export class Connection {
     if (socket !== null) setImmediate(() => socket.uncork())
   }
 
-  /** Breaks off what is under way; its handlers are told of it later. Resolves when the connection is closed. */
+  /** Breaks off what is under way; its handlers are notified later. Resolves when the connection is closed. */
   async breakOff(): Promise<void> {
     const client = this.#client
     this.#client = null

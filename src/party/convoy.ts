@@ -3,7 +3,7 @@ import { type Answer, judgeAnswer, judgeFailure } from './answer.ts'
 import type { Connection } from './connection.ts'
 
 /**
- * What came of a convoy: the answers in the order of its paths, and whether the server keeps the connection; or that it
+ * The result of a convoy: the answers in the order of its paths, and whether the server keeps the connection; or that it
  * broke, `clean` where the server closed it by HTTP's rules.
  */
 export type ConvoyEnd =

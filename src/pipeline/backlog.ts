@@ -48,7 +48,7 @@ export interface Backlog {
   readonly databaseReachable: boolean
   /** Of the partitions that this process owns; none where the broker does not answer. */
   readonly partitions: readonly PartitionLag[]
-  /** A minute old at most; null where the database has not told it. */
+  /** A minute old at most; null if the database did not answer. */
   readonly failedRows: FailedRows | null
 }
 
@@ -64,7 +64,7 @@ const AGE_COUNT = 196
 /**
  * Compares the database's checkpoints with the ends of the partitions. Asks both anew each time, whether or not
  * anything is being consumed, and waits for neither longer than 3 s. While the database does not answer, nothing can be
- * processed: the checkpoints that it last told stay right.
+ * processed: the last known checkpoints remain valid.
  */
 export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
   const held = new Map<string, bigint>()

@@ -10,7 +10,7 @@ import type { Preferences } from '../core/party/preferences.ts'
 export const RETRY_INTERVAL_MS = 60_000
 /**
  * A row is due again this long after its last attempt: a little less than the interval, so that a pass that starts a
- * moment early misses nothing, and far more than a pass of another replica is apart.
+ * moment early misses nothing, and far longer than the gap between the passes of two replicas.
  */
 export const RETRY_MIN_PAUSE_MS = 55_000
 const PAGE_COUNT_MAX = 500

@@ -7,7 +7,7 @@ import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { until } from '../stack/until.ts'
 import { command } from './command.ts'
 
-/** Of src/postgres/migrate.ts: fixed for ever, since replicas of different versions meet at it. */
+/** Of src/postgres/schema/migrate.ts: fixed for ever, since replicas of different versions meet at it. */
 const MIGRATION_LOCK = 4_006_001
 
 async function anEmptyDatabase(t: Test) {

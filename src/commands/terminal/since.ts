@@ -3,7 +3,7 @@ import { milliseconds } from '../../config/parsers.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { timeAgo } from '../../postgres/read/time-ago.ts'
 
-/** A point in time as a command is given it: so many milliseconds ago, or a time in UTC with microseconds. */
+/** A point in time as given to a command: a number of milliseconds ago, or a time in UTC with microseconds. */
 export type Since = number | string
 
 /** A hundred years: much further back there are no dates for PostgreSQL. */

@@ -1,2 +1,2 @@
-/** A command was not told what it needs to know. Said in words, without a stack; exit code 2. */
+/** Wrong usage of a command. Only the message is printed, without a stack; exit code 2. */
 export class UsageError extends Error {}

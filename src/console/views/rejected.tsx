@@ -25,7 +25,7 @@ export function RejectedView({ query: { topic, code, open }, visit }: Visit) {
     <>
       <Title name="Rejected messages" />
       <p class="lead">
-        Messages that are not valid events, or whose row the database refused. They are stored whole:{' '}
+        Messages that are not valid events, or whose row the database refused. They are stored:{' '}
         <code>rejected show</code> prints one, and <code>rejected redrive</code> processes it again.
       </p>
       <Filters view="rejected" values={{ topic, code, open }}>

@@ -19,7 +19,7 @@ export interface RetriedEntry {
 }
 
 /**
- * Decides a failed row again, by the same table, from what is known of its party now. Null if the party could not be
+ * Decides a failed row again, by the rule table in force, from what is known of its party now. Null if the party could not be
  * asked, as while policy administration is down: the row is postponed and uses up no attempt.
  */
 export function decideRetry(

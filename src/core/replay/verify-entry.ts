@@ -103,7 +103,7 @@ function words(result: RuleResult): string {
   return `${describeResult(result)} by rule "${result.ruleId}"`
 }
 
-/** See `failureReason` in decide.ts. */
+/** See `failureReason` in failure-reason.ts. */
 function isReasonOf({ outcome, reason, partyLocator }: ReplayedDecision, result: RuleResult): boolean {
   if (outcome === 'SEND') return reason === null
   const given = result.reason ?? result.ruleId

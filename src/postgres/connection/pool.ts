@@ -15,7 +15,7 @@ const SILENCE_MAX_MS = 18_000
 
 /**
  * Gives up on a statement whose answer does not come, for all connections that this process opens from now on: a
- * server or a network path that is gone without a word cancels nothing. Slonik has no such option of its own.
+ * server or a network path that fails silently cancels nothing. Slonik has no such option of its own.
  */
 export function limitSilence(): void {
   pg.defaults.query_timeout = SILENCE_MAX_MS

@@ -57,7 +57,7 @@ export function readRejected(
     LIMIT ${countMax}`)
 }
 
-/** Of a value so much is shown where it is not read whole. */
+/** How much of a value a list shows. */
 const BEGIN_BYTES = 256
 
 /** One page of rejected messages before `after` by id (null: from the newest on), newest first. */
