@@ -10,9 +10,6 @@ import type { Contact } from '../core/party/contact.ts'
 import type { Preferences } from '../core/party/preferences.ts'
 import type { Templates } from '../core/templates/template.ts'
 
-/** Takes one batch through the pipeline. */
-export type Dispatch = (batch: Batch, heartbeat: () => Promise<void>) => Promise<CommitResult>
-
 export interface DispatchNeeds<Result = CommitResult> {
   readonly parse: (message: Message) => Parsed
   readonly lookUp: (

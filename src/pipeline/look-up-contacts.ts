@@ -1,10 +1,5 @@
 import type { BatchLimit } from '../core/batch/batch-limit.ts'
-import type { Contact } from '../core/party/contact.ts'
-
-export type LookUpContacts = (
-  partyLocators: readonly string[],
-  onAnswer?: () => Promise<void>,
-) => Promise<ReadonlyMap<string, Contact>>
+import type { LookUpContacts } from '../core/party/contact.ts'
 
 interface Parties {
   readonly lookUp: LookUpContacts

@@ -1,8 +1,8 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import type { Batch, CommitResult } from '../core/batch/batch.ts'
+import type { CommitResult, Dispatch } from '../core/batch/batch.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
 import type { RetriedEntry } from '../core/log/decide-retry.ts'
-import type { Contact } from '../core/party/contact.ts'
+import { type Contacts, countByState, type LookUpContacts } from '../core/party/contact.ts'
 import { EVENT_TYPES } from '../core/templates/event-types.ts'
 import { createGauges, type Sources } from './gauges.ts'
 import { createInstruments, type Instruments, STAGES, type Stage } from './instruments.ts'
@@ -10,10 +10,6 @@ import { Tally } from './tally.ts'
 
 /** `moved`: another consumer had taken over; `failed`: nothing was written, and the batch is retried. */
 const BATCH_RESULTS = ['committed', 'moved', 'failed'] as const
-
-type Contacts = ReadonlyMap<string, Contact>
-type Dispatch = (batch: Batch, heartbeat: () => Promise<void>) => Promise<CommitResult>
-type LookUpContacts = (parties: readonly string[], onAnswer?: () => Promise<void>) => Promise<Contacts>
 
 /**
  * What the service counts about itself, in Prometheus's terms: each of these returns the same function, observed.
@@ -134,7 +130,5 @@ function countRetries({ retries }: Instruments, retried: readonly RetriedEntry[]
 }
 
 function countContacts({ lookUps }: Instruments, contacts: Contacts): void {
-  const counts = { found: 0, 'not found': 0, unresolved: 0 }
-  for (const { state } of contacts.values()) counts[state]++
-  for (const [state, count] of Object.entries(counts)) lookUps.inc({ state }, count)
+  for (const [state, count] of Object.entries(countByState(contacts))) lookUps.inc({ state }, count)
 }

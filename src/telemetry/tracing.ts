@@ -2,12 +2,9 @@ import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opent
 import type { Logger } from 'pino'
 import type { Batch, CommitResult } from '../core/batch/batch.ts'
 import { type TraceParent, traceParentOf } from '../core/event/trace-parent.ts'
-import type { Contact } from '../core/party/contact.ts'
+import { type Contacts, countByState, type LookUpContacts } from '../core/party/contact.ts'
 import { markTrace } from './trace-of.ts'
 import { createTracerProvider, type TracingOptions } from './tracer-provider.ts'
-
-type Contacts = ReadonlyMap<string, Contact>
-type LookUpContacts = (parties: readonly string[], onAnswer?: () => Promise<void>) => Promise<Contacts>
 
 /** A span under which further spans can be started. */
 export interface Trace {
@@ -135,8 +132,7 @@ function producersOf({ messages }: Batch) {
 }
 
 function countsOf(contacts: Contacts): Record<string, number> {
-  const counts = { found: 0, 'not found': 0, unresolved: 0 }
-  for (const { state } of contacts.values()) counts[state]++
+  const counts = countByState(contacts)
   return {
     'notifications.parties.found': counts.found,
     'notifications.parties.not_found': counts['not found'],

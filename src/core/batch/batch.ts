@@ -43,3 +43,6 @@ export type CommitResult =
     }
   /** Another consumer moved the checkpoint: nothing was written, nothing sent. */
   | { readonly kind: 'moved'; readonly checkpoint: bigint }
+
+/** Takes one batch through the pipeline. */
+export type Dispatch = (batch: Batch, heartbeat: () => Promise<void>) => Promise<CommitResult>

@@ -7,3 +7,19 @@ export type Contact =
   | { state: 'found'; email: string | null; phone: string | null }
   | { state: 'not found' }
   | { state: 'unresolved'; error: string; unasked: boolean }
+
+/** Contacts by party locator. */
+export type Contacts = ReadonlyMap<string, Contact>
+
+/** Looks parties up; `onAnswer` (a heartbeat) is awaited now and then while answers come in. */
+export type LookUpContacts = (
+  partyLocators: readonly string[],
+  onAnswer?: () => Promise<void>,
+) => Promise<Contacts>
+
+/** How many contacts are in each state. */
+export function countByState(contacts: Contacts): Record<Contact['state'], number> {
+  const counts = { found: 0, 'not found': 0, unresolved: 0 }
+  for (const { state } of contacts.values()) counts[state]++
+  return counts
+}
