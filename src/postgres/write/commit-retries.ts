@@ -3,13 +3,14 @@ import type { Entry } from '../../core/log/compose-entry.ts'
 import type { RetriedEntry } from '../../core/log/decide-retry.ts'
 import { afterDelivery, messagesOfRetries, type Send } from '../../core/log/delivery.ts'
 import { databaseMessage } from '../connection/errors.ts'
-import { findRefused, tryWrite, writeUnlessRefused } from './find-refused.ts'
+import { findRefused, writeUnlessRefused } from './find-refused.ts'
 import { insertDecisions } from './insert-decisions.ts'
 import { insertEntries } from './insert-entries.ts'
 import { insertRetryDecisions } from './insert-retry-decisions.ts'
 import { lockDueEntries } from './lock-due-entries.ts'
 import { markSendFailures } from './mark-send-failures.ts'
 import { probeEntry } from './probe-entry.ts'
+import { recordDeliveries } from './record-deliveries.ts'
 import { updateRetriedEntries } from './update-retried-entries.ts'
 
 /** Where a row that PostgreSQL refuses is reported. */
@@ -18,11 +19,11 @@ interface RefusalLog {
 }
 
 /**
- * Carries out decided retries in one transaction: lock, update, send, append the decisions. A row that another replica
+ * Carries out decided retries in one transaction: lock, update, append the decisions, send, note the receipts. A row that another replica
  * holds, that has changed since it was read, or that no decision explains is left alone and not sent. Rows that
  * PostgreSQL refuses are found before anything is sent: they stay as they are and are logged. Returns the retries
- * that were made, as they are stored. Rejects on every other error,
- * and where the schema refuses any row, or what a sender said: then none was made.
+ * that were made, as they are stored. Rejects on every other error, and where the schema refuses any row, or what a
+ * sender said: then none was made.
  */
 export function commitRetries(
   pool: DatabasePool,
@@ -32,36 +33,39 @@ export function commitRetries(
   log: RefusalLog,
 ): Promise<readonly RetriedEntry[]> {
   return pool.transaction(async (tx) => {
-    const locked = await lockDueEntries(tx, retried)
-    const mine = retried.filter(({ due }) => locked.has(due.locator))
-    const accepted = await updateAccepted(tx, mine, ruleTableRevision, log)
+    const accepted = await writeAccepted(tx, retried, ruleTableRevision, log)
     if (accepted.length === 0) return []
     const deliveries = await send(messagesOfRetries(accepted))
     await markSendFailures(tx, deliveries)
-    await insertRetryDecisions(tx, accepted, deliveries, ruleTableRevision)
+    await recordDeliveries(tx, accepted, deliveries)
     return afterDelivery(accepted, deliveries, ({ due }) => due.locator)
   })
 }
 
-/** Updates the rows that PostgreSQL takes with their decisions, logs the others, and returns those updated. */
-async function updateAccepted(
+/** Locks and writes the rows that PostgreSQL takes, with their decisions, logs those it refuses, and returns those written. */
+async function writeAccepted(
   tx: DatabaseTransactionConnection,
   retried: readonly RetriedEntry[],
   ruleTableRevision: string,
   log: RefusalLog,
 ): Promise<readonly RetriedEntry[]> {
-  if (retried.length === 0) return []
-  // The decisions can be written only with the senders' receipts: until then they are only tried.
+  const lock = async (savepoint: DatabaseTransactionConnection) => {
+    const locked = await lockDueEntries(savepoint, retried)
+    return retried.filter(({ due }) => locked.has(due.locator))
+  }
   const write = async (savepoint: DatabaseTransactionConnection, part: readonly RetriedEntry[]) => {
     await updateRetriedEntries(savepoint, part)
-    const error = await tryWrite(savepoint, (inner) =>
-      insertRetryDecisions(inner, part, new Map(), ruleTableRevision),
-    )
-    if (error !== null) throw error
+    await insertRetryDecisions(savepoint, part, ruleTableRevision)
   }
-  const isTaken = (await writeUnlessRefused(tx, (savepoint) => write(savepoint, retried))) === null
-  if (isTaken) return retried
-  const refused = await findRefused(tx, retried, write, async (savepoint) => {
+  let mine: readonly RetriedEntry[] = []
+  // Locked in the savepoint too: a row locked outside it would cost PostgreSQL a MultiXact when it is updated.
+  const error = await writeUnlessRefused(tx, async (savepoint) => {
+    mine = await lock(savepoint)
+    await write(savepoint, mine)
+  })
+  if (error === null) return mine
+  mine = await lock(tx)
+  const refused = await findRefused(tx, mine, write, async (savepoint) => {
     const probe = probeEntry()
     await insertEntries(savepoint, [probe])
     await insertDecisions(savepoint, [probe], new Map(), { topic: 'probe', partition: 0, ruleTableRevision })
@@ -73,8 +77,8 @@ async function updateAccepted(
       'the database refused the retry of a row; the row stays unchanged, and the next pass retries it',
     )
   }
-  const accepted = retried.filter((retry) => !refused.has(retry))
-  await updateRetriedEntries(tx, accepted)
+  const accepted = mine.filter((retry) => !refused.has(retry))
+  await write(tx, accepted)
   return accepted
 }
 

@@ -1,19 +1,20 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import type { RetriedEntry } from '../../core/log/decide-retry.ts'
-import type { Delivery } from '../../core/log/delivery.ts'
 import { columnOf } from '../sql/columns.ts'
 
-/** Appends the decisions of retries. What does not change between attempts (variables, template, where the event came from) is the first decision's. */
+/**
+ * Appends the decisions of retries, before anything is sent: `recordDeliveries` adds what the senders say. What does not
+ * change between attempts (variables, template, where the event came from) is the first decision's.
+ */
 export async function insertRetryDecisions(
   tx: CommonQueryMethods,
   retried: readonly RetriedEntry[],
-  deliveries: ReadonlyMap<string, Delivery>,
   ruleTableRevision: string,
 ): Promise<void> {
   const column = columnOf(retried)
   await tx.query(sql.unsafe`
     INSERT INTO notifications.decision (
-      locator, attempt, outcome, channel, rule_id, reason, facts, receipt, send_error, preference_change_id,
+      locator, attempt, outcome, channel, rule_id, reason, facts, preference_change_id,
       rule_table_revision, event_id, party_locator, event_type, variables, template_revision,
       topic, partition_id, "offset", trace_id
     )
@@ -28,11 +29,9 @@ export async function insertRetryDecisions(
       ${column('text', ({ decision }) => decision.ruleId)},
       ${column('text', ({ decision }) => decision.failureReason)},
       ${column('jsonb', ({ decision }) => JSON.stringify(decision.facts))},
-      ${column('text', ({ due }) => deliveries.get(due.locator)?.receipt ?? null)},
-      ${column('text', ({ due }) => deliveries.get(due.locator)?.error ?? null)},
       ${column('int8', ({ decision }) => decision.preferenceChangeId)}
     ) AS retried (
-      locator, attempt, outcome, channel, rule_id, reason, facts, receipt, send_error, preference_change_id
+      locator, attempt, outcome, channel, rule_id, reason, facts, preference_change_id
     )
     JOIN LATERAL (
       SELECT * FROM notifications.decision

@@ -1,0 +1,24 @@
+import { type CommonQueryMethods, sql } from 'slonik'
+import type { RetriedEntry } from '../../core/log/decide-retry.ts'
+import type { Deliveries } from '../../core/log/delivery.ts'
+import { columnOf } from '../sql/columns.ts'
+
+/** Adds to the decisions of retries what their senders said, within the transaction that inserted them. */
+export async function recordDeliveries(
+  tx: CommonQueryMethods,
+  retried: readonly RetriedEntry[],
+  deliveries: Deliveries,
+): Promise<void> {
+  if (deliveries.size === 0) return
+  const column = columnOf(retried.filter(({ due }) => deliveries.has(due.locator)))
+  await tx.query(sql.unsafe`
+    UPDATE notifications.decision
+    SET receipt = delivery.receipt, send_error = delivery.error
+    FROM unnest(
+      ${column('text', ({ due }) => due.locator)},
+      ${column('int4', ({ attemptCount }) => attemptCount)},
+      ${column('text', ({ due }) => deliveries.get(due.locator)?.receipt ?? null)},
+      ${column('text', ({ due }) => deliveries.get(due.locator)?.error ?? null)}
+    ) AS delivery (locator, attempt, receipt, error)
+    WHERE decision.locator = delivery.locator AND decision.attempt = delivery.attempt`)
+}
