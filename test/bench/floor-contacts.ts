@@ -56,9 +56,9 @@ export function createFloorContacts(baseUrl: string, connectionCountMax: number)
   function startWaiting(): void {
     while (waiting.length > 0) {
       const connection = idle.pop() ?? (connections.length < connectionCountMax ? open() : null)
-      const enquiry = connection === null ? undefined : waiting.pop()
-      if (enquiry === undefined) return
-      connection?.ask(enquiry.path, enquiry.settle)
+      const request = connection === null ? undefined : waiting.pop()
+      if (request === undefined) return
+      connection?.ask(request.path, request.settle)
     }
   }
 

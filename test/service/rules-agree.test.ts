@@ -98,7 +98,7 @@ function changesOfDiff(stdout: string): { readonly summary: string; readonly cha
 }
 
 /** What a snapshot says of each situation of one event type: the lines of its own, else those of any other type. */
-function verdictsOfSnapshot(snapshot: string, eventType: string): ReadonlyMap<string, string> {
+function resultsOfSnapshot(snapshot: string, eventType: string): ReadonlyMap<string, string> {
   const results = new Map<string, string>()
   let concerns = true
   for (const line of snapshot.split('\n')) {
@@ -114,9 +114,9 @@ function verdictsOfSnapshot(snapshot: string, eventType: string): ReadonlyMap<st
 async function changesOfSnapshot(before: readonly string[], after: readonly string[]): Promise<string[]> {
   const [snapshotBefore, snapshotAfter] = [await outcomesOf(before), await outcomesOf(after)]
   return EVENT_TYPES.flatMap((eventType) => {
-    const verdictsAfter = verdictsOfSnapshot(snapshotAfter, eventType)
-    return [...verdictsOfSnapshot(snapshotBefore, eventType)].flatMap(([situation, result]) => {
-      const now = verdictsAfter.get(situation) ?? 'nothing'
+    const resultsAfter = resultsOfSnapshot(snapshotAfter, eventType)
+    return [...resultsOfSnapshot(snapshotBefore, eventType)].flatMap(([situation, result]) => {
+      const now = resultsAfter.get(situation) ?? 'nothing'
       return now === result ? [] : [change(eventType, situation, result, now)]
     })
   }).sort()
