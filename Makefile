@@ -16,7 +16,7 @@ AGAINST := main
 SNAPSHOT := test/core/rules/outcomes.snapshot.cjs
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage rules-check rules-diff rules-accept rules-summary rules-commit chaos
+.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage rules-check rules-diff rules-accept rules-summary rules-commit chaos
 
 ## Daily work
 
@@ -110,6 +110,9 @@ bench-queries: build ## Each filter of the log and each pair, with 10 million ro
 
 bench-retries: build ## Retries of 100,000 failed rows (ROWS) against dispatch
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/retries.ts
+
+bench-flood: build ## Dispatch beside 2,000 requests/s for the log (RATE)
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/flood.ts
 
 ## Long runs
 

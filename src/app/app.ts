@@ -38,8 +38,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   for (const warning of policy.warnings) log.warn(warning)
   const tracing = await openTracing(config, log)
   opened.defer(async () => tracing?.stop())
-  const { url: databaseUrl, poolMax: connectionCountMax } = config.database
-  const database = await createDatabase({ databaseUrl, connectionCountMax }, log)
+  const database = await createDatabase(config.database, log)
   opened.defer(database.close)
   const parties = createParties(config, log)
   opened.defer(parties.close)
@@ -58,7 +57,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       failedRows: async () => countFailedEntries(database.pool(), config.retry),
       nowMs: Date.now,
     }),
-    pool: database.connections,
+    connections: database.connections,
     isPolicyAdministrationDown: parties.isDown,
   })
 

@@ -1,18 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { Config } from '../config/config.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import { isUnreachable } from '../postgres/connection/errors.ts'
-import { type DatabasePool, openPool, type PoolOptions } from '../postgres/connection/pool.ts'
+import { type DatabasePool, openPool } from '../postgres/connection/pool.ts'
 import { knownMigrations } from '../postgres/schema/migrate.ts'
 import { missingMigrations } from '../postgres/schema/missing-migrations.ts'
+import { onceASecond } from './once-a-second.ts'
 
 /** A database that may not have been reached yet. */
 export interface Database {
-  /** Throws if the database has not been reached yet. */
+  /** For dispatch and retries. Throws if the database has not been reached yet. */
   pool(): DatabasePool
-  /** Connections by state; null if the database has not been reached yet. */
-  connections(): { acquired: number; idle: number; waiters: number } | null
-  /** Why it cannot be used now, with the remedy, or null; rejects if it does not answer. */
+  /** For HTTP, so that readers never wait for dispatch, nor dispatch for them. Throws like `pool`. */
+  httpPool(): DatabasePool
+  /** Connections of each pool by state; none if the database has not been reached yet. */
+  connections(): readonly PoolConnections[]
+  /** Why it cannot be used now, with the remedy, or null; rejects if it does not answer. Asks it once a second at most. */
   fault(): Promise<string | null>
   /** Whether an error is an outage rather than a bug. */
   isUnavailable(error: unknown): boolean
@@ -21,33 +25,54 @@ export interface Database {
   close(): Promise<void>
 }
 
-export async function createDatabase(options: PoolOptions, log: Logger): Promise<Database> {
+export async function createDatabase(
+  { url: databaseUrl, poolMax, httpPoolMax }: Config['database'],
+  log: Logger,
+): Promise<Database> {
   const migrations = await knownMigrations()
-  let reached: DatabasePool | null = null
+  let reached: { readonly dispatch: DatabasePool; readonly http: DatabasePool } | null = null
+  const pools = () => {
+    if (reached === null) throw new DatabaseNotReached()
+    return reached
+  }
+  const open = async () => ({
+    dispatch: await openPool({ databaseUrl, connectionCountMax: poolMax }),
+    http: await openPool({ databaseUrl, connectionCountMax: httpPoolMax, endWithClient: true }),
+  })
   return {
-    pool: () => {
-      if (reached === null) throw new DatabaseNotReached()
-      return reached
-    },
-    connections: () => {
-      if (reached === null) return null
-      const { acquiredConnections, idleConnections, waitingClients } = reached.state()
-      return { acquired: acquiredConnections, idle: idleConnections, waiters: waitingClients }
-    },
-    fault: async () => (reached === null ? NOT_REACHED : missingMigrations(reached, migrations)),
+    pool: () => pools().dispatch,
+    httpPool: () => pools().http,
+    connections: () =>
+      Object.entries(reached ?? {}).map(([pool, of]) => {
+        const { acquiredConnections, idleConnections, waitingClients } = of.state()
+        return { pool, acquired: acquiredConnections, idle: idleConnections, waiters: waitingClients }
+      }),
+    fault: onceASecond(
+      async () => (reached === null ? NOT_REACHED : missingMigrations(reached.http, migrations)),
+      () => performance.now(),
+    ),
     isUnavailable: (error) => error instanceof DatabaseNotReached || isUnreachable(error),
     reach: async (signal, prepare) => {
-      const pool = await retryWithBackOff('the database', log, signal, () => openPool(options))
-      reached = pool
+      const opened = await retryWithBackOff('the database', log, signal, open)
+      reached = opened
       await retryWithBackOff('the schema', log, signal, async () => {
-        const missing = await missingMigrations(pool, migrations)
+        const missing = await missingMigrations(opened.dispatch, migrations)
         if (missing !== null) throw new Error(missing)
-        await prepare(pool)
+        await prepare(opened.dispatch)
       })
-      return pool
+      return opened.dispatch
     },
-    close: async () => reached?.end(),
+    close: async () => {
+      await Promise.all([reached?.dispatch.end(), reached?.http.end()])
+    },
   }
+}
+
+export interface PoolConnections {
+  readonly pool: string
+  readonly acquired: number
+  readonly idle: number
+  readonly waiters: number
 }
 
 const NOT_REACHED = 'the database has not been reached yet'

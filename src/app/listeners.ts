@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts'
 import { readConsolePage } from '../http/console/page.ts'
 import type { Readiness } from '../http/routes/health.ts'
 import { createHttp, createManagement, type Http } from '../http/server/server.ts'
+import { readUntil } from '../postgres/connection/read-until.ts'
 import { getPreferences } from '../postgres/read/get-preferences.ts'
 import { listPreferences } from '../postgres/read/list-preferences.ts'
 import { putPreferences } from '../postgres/write/put-preferences.ts'
@@ -29,16 +30,17 @@ export interface Listeners {
 export function createListeners(parts: ListenerParts): Listeners {
   const { config, database, reads, metrics, readiness, log } = parts
   const { tokens } = config
-  const { pool, isUnavailable } = database
+  const { httpPool, isUnavailable } = database
   const http = createHttp({
     ...config.http,
     log,
     readiness,
     logEntries: reads.logEntries,
     preferences: {
-      list: async (page) => listPreferences(pool(), page),
-      get: async (partyLocator) => getPreferences(pool(), partyLocator),
-      put: async (...change) => putPreferences(pool(), ...change),
+      list: async (page, signal) =>
+        readUntil(signal, httpPool(), (connection) => listPreferences(connection, page)),
+      get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
+      put: async (...change) => putPreferences(httpPool(), ...change),
     },
     tokens,
     isUnavailable,
@@ -50,6 +52,7 @@ export function createListeners(parts: ListenerParts): Listeners {
       if (config.management === null) return url
       management = createManagement({
         ...config.management,
+        requestCountMax: config.http.requestCountMax,
         log,
         document: await http.document(),
         exposeMetrics: metrics.expose,

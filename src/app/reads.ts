@@ -5,6 +5,7 @@ import { explain } from '../core/why/explain.ts'
 import { explainNotTold, revisionsOf } from '../core/why/explain-not-told.ts'
 import type { ConsoleData } from '../http/console/data.ts'
 import type { LogEntries } from '../http/routes/log.ts'
+import { readUntil } from '../postgres/connection/read-until.ts'
 import { countLogEntries } from '../postgres/read/count-log-entries.ts'
 import { countRuleMatches } from '../postgres/read/count-rule-matches.ts'
 import { getLogEntry } from '../postgres/read/get-log-entry.ts'
@@ -26,34 +27,41 @@ export interface Reads {
 export function createReads(
   retryLimits: Config['retry'],
   { revision, rules }: RuleTable,
-  { pool }: Database,
+  { httpPool }: Database,
 ): Reads {
-  const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool(), revision))
+  const rulesOf = createRuleCache((revision) => readArchivedRuleTable(httpPool(), revision))
   const logEntries: LogEntries = {
-    list: async (filter, page) => listLogEntries(pool(), filter, page),
+    list: async (filter, page, signal) =>
+      readUntil(signal, httpPool(), (connection) => listLogEntries(connection, filter, page)),
     get: async (locator) => {
-      const entry = await getLogEntry(pool(), locator)
+      const entry = await getLogEntry(httpPool(), locator)
       return entry && explain(entry, await rulesOf(entry.decisions))
     },
   }
   const consoleData: ConsoleData = {
     logEntries,
-    countEntries: async (window) => countLogEntries(pool(), window),
+    countEntries: async (window) => countLogEntries(httpPool(), window),
     preferences: {
-      get: async (partyLocator) => getPreferences(pool(), partyLocator),
-      changes: async (partyLocator, countMax) => listPreferenceChanges(pool(), partyLocator, countMax),
+      get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
+      changes: async (partyLocator, countMax) => listPreferenceChanges(httpPool(), partyLocator, countMax),
     },
-    listNotTold: async (filter, page) => {
-      const { items, next } = await listNotTold(pool(), retryLimits, filter, page)
+    listNotTold: async (filter, page, signal) => {
+      const { items, next } = await readUntil(signal, httpPool(), (connection) =>
+        listNotTold(connection, retryLimits, filter, page),
+      )
       return { items: explainNotTold(items, await rulesOf(revisionsOf(items))), next }
     },
-    listRejected: async (query, page) => listRejected(pool(), { ...query, ids: null, since: null }, page),
+    listRejected: async (query, page, signal) =>
+      readUntil(signal, httpPool(), (connection) =>
+        listRejected(connection, { ...query, ids: null, since: null }, page),
+      ),
     rulesInForce: {
       revision,
       rules,
       activation: async () =>
-        (await listActivations(pool())).findLast((activation) => activation.revision === revision) ?? null,
-      matches: async () => countRuleMatches(pool(), revision),
+        (await listActivations(httpPool())).findLast((activation) => activation.revision === revision) ??
+        null,
+      matches: async () => countRuleMatches(httpPool(), revision),
     },
   }
   return { logEntries, consoleData }

@@ -18,7 +18,7 @@ export interface BrokerConnection {
 
 /** The configuration, read from the environment. Frozen; times are in milliseconds. */
 export interface Config {
-  readonly database: { readonly url: string; readonly poolMax: number }
+  readonly database: { readonly url: string; readonly poolMax: number; readonly httpPoolMax: number }
   readonly broker: {
     readonly connection: BrokerConnection
     readonly topics: readonly string[]
@@ -34,7 +34,7 @@ export interface Config {
     readonly deadlineMs: number
   }
   readonly smtp: { readonly host: string; readonly port: number }
-  readonly http: { readonly host: string; readonly port: number }
+  readonly http: { readonly host: string; readonly port: number; readonly requestCountMax: number }
   /** Null: no second listener. */
   readonly management: { readonly host: string; readonly port: number } | null
   /** What tokens are validated against; null: all routes are open. */
@@ -87,7 +87,11 @@ export function loadConfig(env: Environment): Config {
   if (!result.success || faults.length > 0) throw new ConfigError(faults)
   const value = result.data
   return deepFreeze({
-    database: { url: value.DATABASE_URL, poolMax: value.DATABASE_POOL_MAX },
+    database: {
+      url: value.DATABASE_URL,
+      poolMax: value.DATABASE_POOL_MAX,
+      httpPoolMax: value.DATABASE_HTTP_POOL_MAX,
+    },
     broker: {
       connection: { brokers: value.MQ_BROKERS, ssl: sslOf(value), sasl: saslOf(value) },
       topics: value.MQ_TOPICS,
@@ -102,7 +106,7 @@ export function loadConfig(env: Environment): Config {
       deadlineMs: value.POLICY_ADMIN_DEADLINE,
     },
     smtp: { host: value.SMTP_HOST, port: value.SMTP_PORT },
-    http: { host: value.HOST, port: value.PORT },
+    http: { host: value.HOST, port: value.PORT, requestCountMax: value.HTTP_REQUESTS_MAX },
     management:
       value.MANAGEMENT_PORT === undefined
         ? null

@@ -42,8 +42,12 @@ export const variables = z.object({
     example: 'postgres://notifications:secret@localhost:5432/notifications',
   }),
   DATABASE_POOL_MAX: integer(1, 1_000).prefault('10').meta({
-    description: 'Maximum number of database connections',
+    description: 'Maximum number of database connections for dispatch and retries',
     example: '10',
+  }),
+  DATABASE_HTTP_POOL_MAX: integer(1, 1_000).prefault('4').meta({
+    description: 'Maximum number of database connections for HTTP requests',
+    example: '4',
   }),
   MQ_BROKERS: brokers().meta({
     description: 'Kafka bootstrap brokers',
@@ -176,6 +180,11 @@ export const variables = z.object({
   MANAGEMENT_HOST: host()
     .prefault('127.0.0.1')
     .meta({ description: 'Address of the management listener', example: '127.0.0.1' }),
+  HTTP_REQUESTS_MAX: integer(1, 10_000).prefault('32').meta({
+    description:
+      'Requests that may be under way behind a token, on each listener; more are answered with 503',
+    example: '32',
+  }),
   MANAGEMENT_PORT: port(0).optional().meta({
     description:
       'Port of the management listener (`/console`, `/metrics`, `/openapi.json`, `/docs`); 0 picks a free port; unset: no listener',

@@ -60,11 +60,11 @@ function brokerWarnings(set: Environment, value: Values): readonly string[] {
   return all
 }
 
-/** A partition holds a connection while it commits; the retry and HTTP need one each. */
+/** A partition holds a connection while it commits; the retry needs one, and so do metrics. */
 function poolWarnings(value: Values): readonly string[] {
   if (value.DATABASE_POOL_MAX >= value.MQ_PARTITIONS_AT_ONCE + 2) return []
   return [
-    'DATABASE_POOL_MAX is too small: HTTP or the retry must wait for the partitions. ' +
+    'DATABASE_POOL_MAX is too small: metrics or the retry must wait for the partitions. ' +
       'Set it to at least MQ_PARTITIONS_AT_ONCE + 2, or lower MQ_PARTITIONS_AT_ONCE',
   ]
 }

@@ -1,10 +1,10 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
-import type { Logger } from 'pino'
 import type { Tokens } from './auth/tokens.ts'
 import { type ConsoleData, consoleData } from './console/data.ts'
 import { type ConsolePage, consolePage } from './console/page.ts'
-import { type App, createBase } from './server/base.ts'
+import { type App, type BaseOptions, createBase } from './server/base.ts'
+import { limitRequests } from './server/limit-requests.ts'
 
 export type ApiDocument = ReturnType<App['swagger']>
 
@@ -13,8 +13,9 @@ const CONTENT_SECURITY_POLICY =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'"
 
-export interface ManagementDependencies {
-  readonly log: Logger
+export interface ManagementDependencies extends BaseOptions {
+  /** Requests that may be under way behind a token. */
+  readonly requestCountMax: number
   readonly document: ApiDocument
   /** All metrics as text, and the content type of that. */
   readonly exposeMetrics: () => Promise<{ contentType: string; text: string }>
@@ -22,8 +23,6 @@ export interface ManagementDependencies {
   readonly consoleData: ConsoleData
   /** What tokens for the console's data are validated against; null: it is open. */
   readonly tokens: Tokens | null
-  /** Whether an error of `consoleData` is an outage (503) rather than a bug (500). */
-  readonly isUnavailable: (error: unknown) => boolean
 }
 
 /**
@@ -32,7 +31,8 @@ export interface ManagementDependencies {
  */
 export function buildManagement(dependencies: ManagementDependencies): App {
   const { log, document, exposeMetrics, tokens } = dependencies
-  const app = createBase(log, dependencies.isUnavailable)
+  const app = createBase(dependencies)
+  limitRequests(app, dependencies.requestCountMax)
   app.get('/metrics', async (_, reply) => {
     const { contentType, text } = await exposeMetrics()
     return reply.type(contentType).send(text as never)

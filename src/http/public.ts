@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { requireAccess } from './auth/access.ts'
 import { requireTokens, type Tokens } from './auth/tokens.ts'
 import { documentRoutes } from './openapi.ts'
@@ -7,25 +6,26 @@ import { type LogEntries, logRoutes } from './routes/log.ts'
 import { type PreferencesStore, preferencesRoutes } from './routes/preferences.ts'
 import { preferencesPlaceholderRoutes } from './routes/preferences-placeholder.ts'
 import { sendRoute } from './routes/send.ts'
-import { type App, createBase } from './server/base.ts'
+import { type App, type BaseOptions, createBase } from './server/base.ts'
+import { limitRequests } from './server/limit-requests.ts'
 import { logReads } from './server/log-reads.ts'
 import { otherMethods } from './server/methods.ts'
 
-export interface AppDependencies {
-  readonly log: Logger
+export interface AppDependencies extends BaseOptions {
+  /** Requests that may be under way behind a token. */
+  readonly requestCountMax: number
   readonly readiness: () => Promise<Readiness>
   readonly logEntries: LogEntries
   readonly preferences: PreferencesStore
-  /** Whether an error of `logEntries` or `preferences` is an outage (503) rather than a bug (500). */
-  readonly isUnavailable: (error: unknown) => boolean
   /** What tokens are validated against; null: all routes are open. */
   readonly tokens: Tokens | null
 }
 
 /** All routes, with everything that they need passed in; listens to nothing yet. */
 export function buildApp(dependencies: AppDependencies): App {
-  const { log, readiness, logEntries, preferences, isUnavailable, tokens } = dependencies
-  const app = createBase(log, isUnavailable)
+  const { log, readiness, logEntries, preferences, tokens } = dependencies
+  const app = createBase(dependencies)
+  limitRequests(app, dependencies.requestCountMax)
   app.addHook('onRoute', requireAccess)
   if (tokens !== null) requireTokens(app, tokens, log)
   logReads(app)

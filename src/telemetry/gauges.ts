@@ -5,8 +5,8 @@ export interface Sources {
   readonly version: string
   readonly ruleTableRevision: string
   readonly backlog: () => Promise<Backlog>
-  /** Null: the database has not been reached yet. */
-  readonly pool: () => Pool | null
+  /** None if the database has not been reached yet. */
+  readonly connections: () => readonly PoolConnections[]
   readonly isPolicyAdministrationDown: () => boolean
 }
 
@@ -24,7 +24,8 @@ interface Backlog {
   readonly failedRows: { readonly waiting: number; readonly givenUp: number } | null
 }
 
-interface Pool {
+interface PoolConnections {
+  readonly pool: string
   readonly acquired: number
   readonly idle: number
   readonly waiters: number
@@ -54,8 +55,8 @@ export function createGauges(sources: Sources, registers: Registry[]): () => Pro
     'Failed rows among the newest 100,000: waiting for a retry, or given up; the same in every replica',
     ['state'],
   )
-  const connections = gauge('database_pool_connections', 'Connections to the database', ['state'])
-  const waiters = gauge('database_pool_waiters', 'Operations that wait for a database connection')
+  const connections = gauge('database_pool_connections', 'Connections to the database', ['pool', 'state'])
+  const waiters = gauge('database_pool_waiters', 'Operations that wait for a database connection', ['pool'])
   const down = gauge(
     'policy_administration_down',
     '1 while policy administration is known to be down, so that no look-up is made',
@@ -86,10 +87,11 @@ export function createGauges(sources: Sources, registers: Registry[]): () => Pro
       failedRows.set({ state: 'waiting' }, backlog.failedRows.waiting)
       failedRows.set({ state: 'given_up' }, backlog.failedRows.givenUp)
     }
-    const pool = sources.pool()
-    connections.set({ state: 'acquired' }, pool?.acquired ?? 0)
-    connections.set({ state: 'idle' }, pool?.idle ?? 0)
-    waiters.set(pool?.waiters ?? 0)
+    for (const { pool, acquired, idle, waiters: waiting } of sources.connections()) {
+      connections.set({ pool, state: 'acquired' }, acquired)
+      connections.set({ pool, state: 'idle' }, idle)
+      waiters.set({ pool }, waiting)
+    }
     down.set(sources.isPolicyAdministrationDown() ? 1 : 0)
   }
 }

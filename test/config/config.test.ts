@@ -23,7 +23,7 @@ function faultsOf(env: Record<string, string | undefined>): string {
 
 t.test('the required variables alone give every default of the specification', async (t) => {
   t.same(loadConfig(REQUIRED), {
-    database: { url: REQUIRED.DATABASE_URL, poolMax: 10 },
+    database: { url: REQUIRED.DATABASE_URL, poolMax: 10, httpPoolMax: 4 },
     broker: {
       connection: { brokers: ['kafka-1:9092', 'kafka-2:9092'], ssl: null, sasl: null },
       topics: ['claims', 'billing', 'enrollment'],
@@ -38,7 +38,7 @@ t.test('the required variables alone give every default of the specification', a
       deadlineMs: 5_000,
     },
     smtp: { host: 'localhost', port: 25 },
-    http: { host: '0.0.0.0', port: 4006 },
+    http: { host: '0.0.0.0', port: 4006, requestCountMax: 32 },
     management: null,
     tokens: null,
     tracing: null,

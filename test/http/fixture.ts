@@ -101,6 +101,7 @@ export function dependencies(overrides: Partial<AppDependencies> = {}) {
       },
     },
     isUnavailable: (error) => error === OUTAGE,
+    requestCountMax: 100,
     tokens: null,
     ...overrides,
   }

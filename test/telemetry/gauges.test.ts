@@ -25,7 +25,7 @@ function setUp() {
       version: '1',
       ruleTableRevision: 'abc',
       backlog: async () => backlog,
-      pool: () => null,
+      connections: () => [],
       isPolicyAdministrationDown: () => isDown,
     },
     [register],

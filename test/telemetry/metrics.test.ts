@@ -22,7 +22,7 @@ function theMetrics() {
       partitions: [{ topic: 'claims', partition: 3, messageCount: 7, oldestAgeS: 12.5 }],
       failedRows: { waiting: 4, givenUp: 5 },
     }),
-    pool: () => ({ acquired: 1, idle: 2, waiters: 3 }),
+    connections: () => [{ pool: 'http', acquired: 1, idle: 2, waiters: 3 }],
     isPolicyAdministrationDown: () => true,
   })
   return { metrics, read: async () => readExposition((await metrics.expose()).text) }
@@ -138,7 +138,7 @@ t.test('what waits is read when it is asked for', async (t) => {
   t.equal(value('notifications_oldest_unprocessed_event_age_seconds', place), 12.5)
   t.equal(value('notifications_failed_rows', { state: 'waiting' }), 4)
   t.equal(value('notifications_failed_rows', { state: 'given_up' }), 5)
-  t.equal(value('notifications_database_pool_waiters'), 3)
+  t.equal(value('notifications_database_pool_waiters', { pool: 'http' }), 3)
   t.equal(value('notifications_consumer_joined'), 1)
   t.equal(value('notifications_assigned_partitions'), 2)
   t.equal(value('notifications_policy_administration_down'), 1)

@@ -15,6 +15,7 @@ import type { App } from '../server/base.ts'
 export type ListNotTold = (
   filter: NotToldFilter,
   page: LogPageRequest,
+  signal: AbortSignal,
 ) => Promise<NotToldPage<ExplainedNotTold>>
 
 const cursor = cursors('not-told', position)
@@ -37,9 +38,9 @@ export function notToldRoute(app: App, listNotTold: ListNotTold): void {
       503: problemBody,
     },
   }
-  app.get('/not-told', { config: { access: 'admin' }, schema }, async ({ query }) => {
+  app.get('/not-told', { config: { access: 'admin' }, schema }, async ({ query, signal }) => {
     const { limit, cursor: after = null, ...filter } = query
-    const { items, next } = await listNotTold(filter, { limit, after })
+    const { items, next } = await listNotTold(filter, { limit, after }, signal)
     return { items: [...items], nextCursor: next && cursor.encode(next) }
   })
 }

@@ -20,6 +20,7 @@ export interface RejectedQuery {
 export type ListRejected = (
   query: RejectedQuery,
   page: { readonly limit: number; readonly after: bigint | null },
+  signal: AbortSignal,
 ) => Promise<RejectedMessagePage>
 
 const cursor = cursors('rejected', shownRejectedMessage.shape.id)
@@ -48,11 +49,12 @@ export function rejectedRoute(app: App, listRejected: ListRejected): void {
       503: problemBody,
     },
   }
-  app.get('/rejected', { config: { access: 'admin' }, schema }, async ({ query }) => {
+  app.get('/rejected', { config: { access: 'admin' }, schema }, async ({ query, signal }) => {
     const { topic = null, code = null, open, limit, cursor: after } = query
     const { items, next } = await listRejected(
       { topic, code, open: open === 'true' },
       { limit, after: after == null ? null : BigInt(after) },
+      signal,
     )
     return { items: items.map(itemOf), nextCursor: next === null ? null : cursor.encode(String(next)) }
   })

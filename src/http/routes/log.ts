@@ -10,9 +10,9 @@ import { identifier, instant, time } from '../request/fields.ts'
 import { cursors, limit } from '../request/paging.ts'
 import type { App } from '../server/base.ts'
 
-/** Reads the notification log. Both reject where the database fails. */
+/** Reads the notification log. Both reject where the database fails. A list ends with its signal: its client is gone. */
 export interface LogEntries {
-  list: (filter: LogFilter, page: LogPageRequest) => Promise<LogPage>
+  list: (filter: LogFilter, page: LogPageRequest, signal: AbortSignal) => Promise<LogPage>
   get: (locator: string) => Promise<ExplainedLogEntry | null>
 }
 
@@ -65,7 +65,7 @@ export function logRoutes(app: App, logEntries: LogEntries, paths: readonly stri
   for (const path of paths) {
     app.get(`${path}/list`, { config: { access: 'admin' }, schema: listSchema }, async (request) => {
       const { limit, cursor: after = null, ...filter } = request.query
-      const { items, next } = await logEntries.list(filter, { limit, after })
+      const { items, next } = await logEntries.list(filter, { limit, after }, request.signal)
       return { items: [...items], nextCursor: next && cursor.encode(next) }
     })
 

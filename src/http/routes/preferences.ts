@@ -17,7 +17,7 @@ import type { App } from '../server/base.ts'
 
 /** Reads and writes preferences. All reject where the database fails. */
 export interface PreferencesStore {
-  list: (page: PreferencesPageRequest) => Promise<PreferencesPage>
+  list: (page: PreferencesPageRequest, signal: AbortSignal) => Promise<PreferencesPage>
   get: (partyLocator: string) => Promise<StoredPreferences | null>
   /** Creates or replaces; `changedBy` goes into the history. Resolves to what was stored. */
   put: (
@@ -81,7 +81,7 @@ export async function preferencesRoutes(app: App, preferences: PreferencesStore)
   }
   app.get('/preferences/list', { config: { access: 'admin' }, schema: listSchema }, async (request) => {
     const { limit, cursor: after = null } = request.query
-    const { items, next } = await preferences.list({ limit, after })
+    const { items, next } = await preferences.list({ limit, after }, request.signal)
     return { items: [...items], nextCursor: next === null ? null : cursor.encode(next) }
   })
 

@@ -22,6 +22,12 @@ export type App = FastifyInstance<
   ZodTypeProvider
 >
 
+export interface BaseOptions {
+  readonly log: Logger
+  /** Whether an error of what the routes call is an outage (503) rather than a bug (500). */
+  readonly isUnavailable: (error: unknown) => boolean
+}
+
 const HEADER_BYTES_MAX = 16 * 1024
 /** Node's own limit. A token that is too long stays below it, so that authentication can answer. */
 const RAW_HEADER_BYTES_MAX = 128 * 1024
@@ -39,7 +45,7 @@ const HANDLER_TIMEOUT_MS = 10_000
  * An app without routes, with what both listeners share: limits on the size and duration of a request, problems for
  * errors, and one log line for each request. `isUnavailable`: see `errorHandler`.
  */
-export function createBase(log: Logger, isUnavailable: (error: unknown) => boolean): App {
+export function createBase({ log, isUnavailable }: BaseOptions): App {
   const app: App = fastify({
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),

@@ -8,6 +8,8 @@ export interface PoolOptions {
   readonly databaseUrl: string
   /** Connections at most; further work waits for one. */
   readonly connectionCountMax: number
+  /** Whether the server looks each second if the client of a long query is still there. */
+  readonly endWithClient?: boolean
 }
 
 /** A little longer than the server's own limit, so that this one speaks only where the server cannot. */
@@ -27,9 +29,13 @@ export function limitSilence(): void {
  *
  * Values come back as: int8 → bigint, timestamptz → ISO 8601 text in UTC, always with microseconds.
  */
-export async function openPool({ databaseUrl, connectionCountMax }: PoolOptions): Promise<DatabasePool> {
+export async function openPool({
+  databaseUrl,
+  connectionCountMax,
+  endWithClient = false,
+}: PoolOptions): Promise<DatabasePool> {
   const { url, ssl } = connectionOf(databaseUrl)
-  return createPool(withSessionSettings(url), {
+  return createPool(withSessionSettings(url, endWithClient ? '-c client_connection_check_interval=1s' : ''), {
     ...(ssl && { ssl }),
     maxPoolSize: connectionCountMax,
     connectionTimeout: 5_000,
@@ -52,12 +58,12 @@ export async function openPool({ databaseUrl, connectionCountMax }: PoolOptions)
   })
 }
 
-function withSessionSettings(databaseUrl: string): string {
+function withSessionSettings(databaseUrl: string, more: string): string {
   const url = new URL(databaseUrl)
   const given = url.searchParams.get('options')
   // Every query of ours finds its rows by key or walks an index in its order. A bitmap scan reads all that matches
   // before the first row comes out, and the planner, which believes columns to be independent, takes it for few.
-  const ours = '-c lock_timeout=5000 -c timezone=UTC -c enable_bitmapscan=off'
+  const ours = `-c lock_timeout=5000 -c timezone=UTC -c enable_bitmapscan=off ${more}`
   url.searchParams.set('options', given === null ? ours : `${given} ${ours}`)
   if (!url.searchParams.has('application_name'))
     url.searchParams.set('application_name', 'notifications-service')

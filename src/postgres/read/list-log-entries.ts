@@ -1,4 +1,4 @@
-import { type DatabasePool, sql } from 'slonik'
+import { type CommonQueryMethods, sql } from 'slonik'
 import { CHANNELS } from '../../core/decision/channel.ts'
 import { logEntry } from '../../core/log/log-entry.ts'
 import type { LogFilter, LogPage, LogPageRequest, LogPosition } from '../../core/log/log-page.ts'
@@ -7,7 +7,7 @@ import { LOG_COLUMNS } from './log-columns.ts'
 
 /** One page of the log, newest first. */
 export async function listLogEntries(
-  pool: DatabasePool,
+  pool: CommonQueryMethods,
   filter: LogFilter,
   page: LogPageRequest,
 ): Promise<LogPage> {

@@ -1,4 +1,4 @@
-import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
+import { type CommonQueryMethods, sql } from 'slonik'
 import { logEntry } from '../../core/log/log-entry.ts'
 import type { LogPageRequest, LogPosition } from '../../core/log/log-page.ts'
 import {
@@ -23,7 +23,7 @@ const position = logEntry.pick({ createdAt: true, locator: true })
  * have a `next` to go on from.
  */
 export async function listNotTold(
-  pool: DatabasePool,
+  pool: CommonQueryMethods,
   limits: Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>,
   filter: NotToldFilter,
   { limit, after }: LogPageRequest,

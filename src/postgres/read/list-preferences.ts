@@ -1,4 +1,4 @@
-import { type DatabasePool, sql } from 'slonik'
+import { type CommonQueryMethods, sql } from 'slonik'
 import {
   type PreferencesPage,
   type PreferencesPageRequest,
@@ -8,7 +8,7 @@ import { PREFERENCES_COLUMNS, preferencesRow } from './preferences-row.ts'
 
 /** One page of all preferences, by party locator: when they were first stored is not known. */
 export async function listPreferences(
-  pool: DatabasePool,
+  pool: CommonQueryMethods,
   { limit, after }: PreferencesPageRequest,
 ): Promise<PreferencesPage> {
   const where = after === null ? sql.fragment`` : sql.fragment`WHERE party_locator > ${after}`

@@ -1,4 +1,4 @@
-import { type DatabasePool, sql } from 'slonik'
+import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import { type Rejected, type RejectedMessagePage, redrive } from '../../core/event/rejected-message.ts'
 import { isoTime } from '../sql/iso-time.ts'
@@ -44,7 +44,7 @@ const summaryRow = commonRow.extend({ byteCount: z.number().nullable(), begin: b
 
 /** Rejected messages after `after` by id, oldest first, each with its last redrive. Messages are read whole. */
 export function readRejected(
-  pool: DatabasePool,
+  pool: CommonQueryMethods,
   filter: RejectedFilter,
   after: bigint,
   countMax: number,
@@ -62,7 +62,7 @@ const BEGIN_BYTES = 256
 
 /** One page of rejected messages before `after` by id (null: from the newest on), newest first. */
 export async function listRejected(
-  pool: DatabasePool,
+  pool: CommonQueryMethods,
   filter: RejectedFilter,
   { limit, after }: { readonly limit: number; readonly after: bigint | null },
 ): Promise<RejectedMessagePage> {
@@ -93,7 +93,7 @@ const WITH_LAST_REDRIVE = sql.fragment`
   ) AS last ON true`
 
 /** How many there are. */
-export function countRejectedMessages(pool: DatabasePool, filter: RejectedFilter): Promise<number> {
+export function countRejectedMessages(pool: CommonQueryMethods, filter: RejectedFilter): Promise<number> {
   return pool.oneFirst(sql.type(z.object({ count: z.number() }))`
     SELECT count(*)::integer AS count FROM notifications.rejected_message WHERE ${conditions(filter)}`)
 }

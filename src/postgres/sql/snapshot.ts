@@ -1,8 +1,8 @@
-import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
+import { type CommonQueryMethods, sql } from 'slonik'
 
 /** Runs reads that all see the database as it was at the first of them. PostgreSQL refuses every write among them. */
 export function inSnapshot<Result>(
-  pool: DatabasePool,
+  pool: CommonQueryMethods,
   read: (tx: CommonQueryMethods) => Promise<Result>,
 ): Promise<Result> {
   return pool.transaction(async (tx) => {

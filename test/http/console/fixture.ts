@@ -104,6 +104,7 @@ export function aManagement(overrides: Partial<ManagementDependencies> = {}) {
     consoleData: aConsole(),
     tokens: null,
     isUnavailable: (error) => error === OUTAGE,
+    requestCountMax: 100,
     ...overrides,
   }
   return { all, app: buildManagement(all), logged }

@@ -1,0 +1,27 @@
+import type { CommonQueryMethods, DatabasePool } from 'slonik'
+
+/**
+ * Reads until the signal is aborted: then the connection is closed, which ends a query under way within a second
+ * (`client_connection_check_interval`), and the result rejects. A read that has not had a connection yet never begins.
+ */
+export async function readUntil<Result>(
+  signal: AbortSignal,
+  pool: DatabasePool,
+  read: (connection: CommonQueryMethods) => Promise<Result>,
+): Promise<Result> {
+  const gone = aborted(signal)
+  const result = await pool.connect(async (connection) =>
+    // A handler that throws costs the connection: this one was not used.
+    signal.aborted ? null : { of: await Promise.race([read(connection), gone]) },
+  )
+  return result === null ? gone : result.of
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal.reason)
+  if (signal.aborted) onAbort()
+  signal.addEventListener('abort', onAbort, { once: true })
+  promise.catch(() => {})
+  return promise
+}

@@ -1,0 +1,65 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import t from 'tap'
+import { createHttp } from '../../../src/http/server/server.ts'
+import { until } from '../../stack/until.ts'
+import { dependencies } from '../fixture.ts'
+
+/** A server for two requests at a time, whose lists wait until they are let go. */
+async function started(close: (end: () => Promise<void>) => void) {
+  const under = { way: 0, gone: 0 }
+  const go = Promise.withResolvers<void>()
+  const { all } = dependencies()
+  const http = createHttp({
+    ...all,
+    requestCountMax: 2,
+    logEntries: {
+      ...all.logEntries,
+      list: async (filter, page, signal) => {
+        under.way++
+        signal.addEventListener('abort', () => under.gone++)
+        await go.promise
+        return all.logEntries.list(filter, page, signal)
+      },
+    },
+    host: '127.0.0.1',
+    port: 0,
+  })
+  close(() => http.close(0))
+  const { url } = await http.listen()
+  return { url, under, go: go.resolve }
+}
+
+t.test('a request too many is answered at once, and probes always are', async (t) => {
+  const { url, under, go } = await started(t.teardown)
+  const lists = [fetch(`${url}/log/list`), fetch(`${url}/log/list`)]
+  await until(() => under.way === 2, { what: 'two lists to be under way' })
+
+  const refused = await fetch(`${url}/log/list`)
+  t.equal(refused.status, 503)
+  t.equal(refused.headers.get('retry-after'), '1')
+  t.match(await refused.json(), { detail: 'More than 2 requests are under way. Try again later.' })
+  for (const path of ['/healthz', '/readyz']) t.equal((await fetch(`${url}${path}`)).status, 200, path)
+
+  go()
+  for (const list of lists) t.equal((await list).status, 200)
+  t.equal((await fetch(`${url}/log/list`)).status, 200, 'those before it are done')
+})
+
+t.test('a list ends with its client, and makes room', async (t) => {
+  const { url, under, go } = await started(t.teardown)
+  const { hostname, port } = new URL(url)
+  const clients = [1, 2].map(() => {
+    const socket = connect(Number(port), hostname)
+    socket.write('GET /log/list HTTP/1.1\r\nHost: x\r\n\r\n')
+    return socket
+  })
+  await until(() => under.way === 2, { what: 'two lists to be under way' })
+  for (const client of clients) {
+    client.destroy()
+    await once(client, 'close')
+  }
+  await until(() => under.gone === 2, { what: 'the lists to be told' })
+  go()
+  t.equal((await fetch(`${url}/log/list`)).status, 200)
+})
