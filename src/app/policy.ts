@@ -36,6 +36,8 @@ export interface Policy {
 export async function readPolicy(): Promise<Policy> {
   const ruleTable = await ruleTableOf(await readText(RULE_TABLE))
   const { rules, decide } = ruleTable
+  const unknown = findUnknownEventTypes(rules, TEMPLATE_EVENT_TYPES)
+  if (unknown.faults.length > 0) throw new RuleTableError(unknown.faults)
   const promises = loadPromises(await readText(PROMISES), rules)
   const ruleOfId = new Map(rules.map((rule) => [rule.id, rule]))
   const { faults } = checkPromises(promises, rules, (facts) => ruleOfId.get(decide(facts).ruleId) ?? null)
@@ -43,7 +45,7 @@ export async function readPolicy(): Promise<Policy> {
   return {
     ruleTable,
     envelopeMap: loadEnvelopeMap(await readText(ENVELOPE_MAP)),
-    warnings: findUnknownEventTypes(rules, TEMPLATE_EVENT_TYPES).map((warning) => `rule table, ${warning}`),
+    warnings: unknown.warnings.map((warning) => `rule table, ${warning}`),
   }
 }
 

@@ -137,12 +137,15 @@ const inRow = (id: string, from: string, to: string) =>
 
 const CANDIDATES = {
   'a SKIP becomes a SEND': [
-    '12 situations change',
+    '12 situations change: 0 no longer sent, 12 newly sent',
     inRow('opted-out', ',SKIP,,event type opted out,', ',SEND,IN_APP,,'),
   ],
-  'a FAIL becomes a SKIP': ['6 situations change', inRow('unresolved', ',FAIL,', ',SKIP,')],
+  'a FAIL becomes a SKIP': [
+    '6 situations change: 0 no longer sent, 0 newly sent, 6 skipped or retried otherwise',
+    inRow('unresolved', ',FAIL,', ',SKIP,'),
+  ],
   'one type is muted': [
-    '4 situations change',
+    '4 situations change: 2 no longer sent, 0 newly sent, 2 with another reason only',
     above('opted-out', 'muted,invoice.paid,found,no,SMS,,,SKIP,,muted,We are silent.'),
   ],
 } as const

@@ -45,7 +45,7 @@ t.test(
     const next = await start('c0ffee1', IN_FORCE)
     t.match(next.line, {
       level: 'info',
-      msg: 'a new rule table is in force: 12 situations change',
+      msg: /^a new rule table is in force: 12 situations change: /,
       revision: SHIPPED,
       revisionBefore: OLD,
       gitCommit: 'c0ffee1',

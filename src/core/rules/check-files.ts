@@ -5,6 +5,7 @@ import { PromisesError, RuleTableError } from './errors.ts'
 import { findFaults } from './find-faults.ts'
 import { loadPromises, type RulePromise } from './load-promises.ts'
 import { loadRuleTable } from './load-table.ts'
+import { findUnnoticedMistakes } from './mistakes.ts'
 import type { Rule } from './rule.ts'
 import { SITUATIONS } from './situations.ts'
 import { findUnknownEventTypes } from './unknown-event-types.ts'
@@ -31,19 +32,24 @@ export async function checkRuleFiles(
     return { table: faulty(ruleFaults), promises: faulty(promiseFaults) }
   }
   const enumeration = await enumerate(rules, knownEventTypes)
+  const table = reportTable(enumeration, knownEventTypes)
   return {
-    table: reportTable(enumeration, knownEventTypes),
-    promises: promises === null ? faulty(promiseFaults) : reportPromises(promises, enumeration),
+    table,
+    promises:
+      promises === null
+        ? faulty(promiseFaults)
+        : withMistakes(reportPromises(promises, enumeration), table, rules, promisesText),
   }
 }
 
 function reportTable(enumeration: Enumeration, knownEventTypes: readonly string[]): FileReport {
   const { rules, classes } = enumeration
+  const unknown = findUnknownEventTypes(rules, knownEventTypes)
   const eventTypes =
     classes.length === 1 ? 'any event type' : `each of ${classes.length} classes of event types`
   return {
-    faults: findFaults(enumeration),
-    warnings: findUnknownEventTypes(rules, knownEventTypes),
+    faults: [...findFaults(enumeration), ...unknown.faults],
+    warnings: unknown.warnings,
     summary: `${rules.length} rules for the ${SITUATIONS.length} situations of ${eventTypes}`,
   }
 }
@@ -61,6 +67,23 @@ function reportPromises(
         `no promise covers rule "${id}" (row ${row} of the rule table): add one that says what it is for`,
     ),
     summary: summarise(promises, rules, report),
+  }
+}
+
+/** What the promises would not notice can be told only where nothing is wrong. */
+function withMistakes(
+  report: FileReport,
+  table: FileReport,
+  rules: readonly Rule[],
+  promisesText: string,
+): FileReport {
+  if (table.faults.length > 0 || report.faults.length > 0) return report
+  const { possibleCount, unnoticed } = findUnnoticedMistakes(rules, promisesText)
+  const noticedCount = possibleCount - unnoticed.length
+  return {
+    ...report,
+    warnings: [...report.warnings, ...unnoticed.map(({ words }) => `no promise would notice that ${words}`)],
+    summary: `${report.summary}; promises notice ${noticedCount} of ${counted(possibleCount, 'possible mistake')}`,
   }
 }
 

@@ -1,7 +1,8 @@
 import type { Change } from './diff.ts'
+import { kindOf } from './diff-kinds.ts'
 
 /** Changes that `rules diff --fail-on` can forbid. */
 export const DIRECTIONS = {
-  'new-send': ({ before, after }: Change) => before.outcome !== 'SEND' && after.outcome === 'SEND',
-  'lost-send': ({ before, after }: Change) => before.outcome === 'SEND' && after.outcome !== 'SEND',
+  'new-send': (change: Change) => kindOf(change) === 'newly sent',
+  'lost-send': (change: Change) => kindOf(change) === 'no longer sent',
 } as const

@@ -1,6 +1,7 @@
 import { describeResult } from '../decision/rule-result.ts'
 import { counted } from '../text/count.ts'
 import type { Change, RuleTableDiff } from './diff.ts'
+import { CHANGE_KINDS, kindOf } from './diff-kinds.ts'
 import { describeClasses } from './event-classes.ts'
 import { describeSituation } from './situations.ts'
 
@@ -24,15 +25,25 @@ export function describeDiff(diff: RuleTableDiff): string[] {
   ]
 }
 
-/** "0 situations change", "3 situations change". */
+/**
+ * "0 situations change", "24 situations change: 8 no longer sent, 0 newly sent, 16 with another reason only". The first two
+ * kinds always have their number: that nothing is newly sent is what a reader wants to know.
+ */
 export function summariseDiff({ changes }: RuleTableDiff): string {
-  return `${counted(changes.length, 'situation')} ${changes.length === 1 ? 'changes' : 'change'}`
+  const summary = `${counted(changes.length, 'situation')} ${changes.length === 1 ? 'changes' : 'change'}`
+  if (changes.length === 0) return summary
+  const kinds = changes.map(kindOf)
+  const counts = CHANGE_KINDS.map((kind) => ({ kind, count: kinds.filter((one) => one === kind).length }))
+  const told = counts.filter(({ count }, index) => count > 0 || index < 2)
+  return `${summary}: ${told.map(({ kind, count }) => `${count} ${kind}`).join(', ')}`
 }
 
-/** What changes, gathered into as few sentences as there are kinds of change. */
+/** What changes, the most harmful first, gathered into as few sentences as there are kinds of change. */
 export function groupChanges({ changes, classes }: RuleTableDiff): ChangeGroup[] {
+  const rank = (change: Change) => CHANGE_KINDS.indexOf(kindOf(change))
+  const ordered = changes.toSorted((one, other) => rank(one) - rank(other))
   return [
-    ...Map.groupBy(changes, (change) => wordsOf(change, describeClasses(change.eventClasses, classes))),
+    ...Map.groupBy(ordered, (change) => wordsOf(change, describeClasses(change.eventClasses, classes))),
   ].map(([words, group]) => ({
     sentence: `${counted(group.length, 'situation')} ${group.length === 1 ? 'changes' : 'change'} ${words}`,
     situations: group.map(({ situation }) => describeSituation(situation)),

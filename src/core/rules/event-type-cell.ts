@@ -9,6 +9,8 @@ export interface EventTypeCell {
   readonly names: readonly string[]
   /** What comes before the `*` of each wildcard, the dot included. */
   readonly prefixes: readonly string[]
+  /** Names and wildcards that are meant so, however near they are to known ones. */
+  readonly exactly: readonly string[]
 }
 
 const NAME = /^[\p{L}\p{N}._:/-]+$/u
@@ -16,12 +18,16 @@ const WILDCARD = /^[\p{L}\p{N}._:/-]+\.\*$/u
 
 /**
  * Parses `claim.paid`, `claim.*`, `claim.paid or invoice.*`, or one of these after `not`, which negates the whole
- * list. Names are compared exactly. Throws CellFault.
+ * list. Names are compared exactly; `exactly` before one says that it is no slip. Throws CellFault.
  */
 export function parseEventTypeCell(text: string): EventTypeCell {
   const words = text.split(/\s+/)
   const negated = words[0] === 'not'
-  const list = negated ? words.slice(1) : words
+  const exactly: string[] = []
+  const list = words.slice(negated ? 1 : 0).filter((word, position, all) => {
+    if (all[position - 1] === 'exactly') exactly.push(word)
+    return word !== 'exactly'
+  })
   if (list.length === 0) throw new CellFault(`"${text}" names no event type after "not"`)
   const items = list.filter((_, position) => position % 2 === 0)
   const separators = list.filter((_, position) => position % 2 === 1)
@@ -41,6 +47,7 @@ export function parseEventTypeCell(text: string): EventTypeCell {
     negated,
     names: items.filter((item) => !item.endsWith('*')),
     prefixes: items.filter((item) => item.endsWith('*')).map((item) => item.slice(0, -1)),
+    exactly,
   }
 }
 
@@ -58,6 +65,7 @@ export function otherThan(cells: readonly EventTypeCell[], text: string): EventT
     negated: true,
     names: cells.flatMap(({ names }) => names),
     prefixes: cells.flatMap(({ prefixes }) => prefixes),
+    exactly: [],
   }
 }
 

@@ -9,7 +9,7 @@ import { describeSituation, type Situation } from './situations.ts'
  * Why these rules must not be served: situations that no rule covers, those in which a rule sends to nobody, and rules
  * that can never apply. One fault each, with the event types that it is wrong for.
  */
-export function findFaults(enumeration: Enumeration): string[] {
+export function findFaults(enumeration: Omit<Enumeration, 'positionOf'>): string[] {
   const { classes, answers } = enumeration
   const wrong = answers.flatMap(({ eventClass, situation, rule }) => {
     const fault = faultOf(rule, situation)
@@ -29,7 +29,7 @@ function faultOf(rule: Rule | null, situation: Situation): string | null {
   return null
 }
 
-function neverApplying({ rules, classes, answers }: Enumeration): string[] {
+function neverApplying({ rules, classes, answers }: Omit<Enumeration, 'positionOf'>): string[] {
   const applying = new Set(answers.map(({ rule }) => rule))
   return rules
     .filter((rule) => !applying.has(rule))

@@ -1,21 +1,41 @@
-import { didYouMean, nearest } from '../text/nearest.ts'
+import { didYouMean, isSlip, nearest } from '../text/nearest.ts'
 import type { Rule } from './rule.ts'
 
+/** One sentence each, with row, column, value and the nearest one that there is a template for. */
+export interface UnknownEventTypes {
+  /** A character or two from a known one: most likely slips, which would mute or send what nobody meant. */
+  readonly faults: readonly string[]
+  readonly warnings: readonly string[]
+}
+
 /**
- * Event types that rules name and that no template is for: each may well be meant so, or be misspelt. One sentence
- * each, with row, column, value and the nearest one that there is a template for.
+ * Event types that rules name and that no template is for. One that is very near to a known one is a fault, unless
+ * `exactly` says that it is meant so.
  */
-export function findUnknownEventTypes(rules: readonly Rule[], knownEventTypes: readonly string[]): string[] {
+export function findUnknownEventTypes(
+  rules: readonly Rule[],
+  knownEventTypes: readonly string[],
+): UnknownEventTypes {
   const families = [...new Set(knownEventTypes.map((name) => `${name.slice(0, name.indexOf('.'))}.*`))]
-  return rules.flatMap(({ row, when }) => {
-    const { names, prefixes } = when.eventType ?? { names: [], prefixes: [] }
-    const warn = (value: string, choices: readonly string[]) =>
-      `row ${row}, column "event type": there is no template for "${value}"${didYouMean(nearest(value, choices))}`
+  const unknown = rules.flatMap(({ row, when }) => {
+    if (when.eventType === null) return []
+    const { names, prefixes, exactly } = when.eventType
+    const tell = (value: string, choices: readonly string[]) => {
+      const isMeant = exactly.includes(value)
+      const meant = isMeant ? null : nearest(value, choices)
+      const text = `row ${row}, column "event type": there is no template for "${value}"${didYouMean(meant)}`
+      if (meant === null || !isSlip(value, meant)) return { isFault: false, text }
+      return { isFault: true, text: `${text} If not, write "exactly ${value}".` }
+    }
     return [
-      ...names.filter((name) => !knownEventTypes.includes(name)).map((name) => warn(name, knownEventTypes)),
+      ...names.filter((name) => !knownEventTypes.includes(name)).map((name) => tell(name, knownEventTypes)),
       ...prefixes
         .filter((prefix) => !knownEventTypes.some((name) => name.startsWith(prefix)))
-        .map((prefix) => warn(`${prefix}*`, families)),
+        .map((prefix) => tell(`${prefix}*`, families)),
     ]
   })
+  return {
+    faults: unknown.filter(({ isFault }) => isFault).map(({ text }) => text),
+    warnings: unknown.filter(({ isFault }) => !isFault).map(({ text }) => text),
+  }
 }

@@ -21,6 +21,13 @@ export function nearest(value: string, choices: readonly string[]): string | nul
   return best
 }
 
+/** Whether someone who wrote `value` most likely meant `choice`: one or two characters differ. */
+export function isSlip(value: string, choice: string): boolean {
+  return editDistance(value.toLowerCase(), choice.toLowerCase()) <= SLIP_DISTANCE_MAX
+}
+
+const SLIP_DISTANCE_MAX = 2
+
 /** Levenshtein distance; keeps one row of the matrix. */
 function editDistance(a: string, b: string): number {
   let above = Array.from({ length: b.length + 1 }, (_, column) => column)

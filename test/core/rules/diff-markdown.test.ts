@@ -15,7 +15,7 @@ t.test('a short diff is a list under each sentence', async (t) => {
   )
   t.equal(
     await markdownOf(rows),
-    `### Rule table: 2 situations change
+    `### Rule table: 2 situations change: 0 no longer sent, 0 newly sent, 2 with another reason only
 
 2 situations change from SKIP (no phone on file) to SKIP (no number) for every event type (rule "no-phone" as before):
 
@@ -29,7 +29,10 @@ t.test('a short diff is a list under each sentence', async (t) => {
 
 t.test('a long diff is folded away, sentence by sentence', async (t) => {
   const markdown = await markdownOf(above('opted-out', 'muted,invoice.paid,,,,,,SKIP,,muted,Y.'))
-  t.match(markdown, /^### Rule table: 24 situations change\n\n<details><summary>2 situations change from /)
+  t.match(
+    markdown,
+    /^### Rule table: 24 situations change: 8 no longer sent, 0 newly sent, 16 with another reason only\n\n<details><summary>2 situations change from /,
+  )
   t.equal(
     markdown.match(/<details><summary>[^<\n]+<\/summary>\n\n(?:- [^\n]+\n)+\n<\/details>\n/g)?.length,
     6,

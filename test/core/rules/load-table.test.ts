@@ -38,6 +38,7 @@ t.test('a row becomes a rule', async (t) => {
           negated: true,
           names: ['policy.issued'],
           prefixes: ['claim.'],
+          exactly: [],
         },
         party: 'found',
         optedOut: false,

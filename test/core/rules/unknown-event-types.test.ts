@@ -4,26 +4,41 @@ import { findUnknownEventTypes } from '../../../src/core/rules/unknown-event-typ
 import { EVENT_TYPES } from '../../../src/core/templates/event-types.ts'
 import { HEADINGS } from './default-table.ts'
 
-function warningsOf(eventTypes: string): string[] {
+function foundIn(eventTypes: string) {
   const { rules } = loadRuleTable(`${HEADINGS}\na,${eventTypes},,,,,,SKIP,,x,Y.`)
   return findUnknownEventTypes(rules, EVENT_TYPES)
 }
 
 t.test('an event type without a template is warned of, with the nearest that has one', async (t) => {
-  t.strictSame(warningsOf('claim.rejcted'), [
-    'row 2, column "event type": there is no template for "claim.rejcted"; did you mean "claim.rejected"?',
-  ])
-  t.strictSame(warningsOf('not claims.* or consent.given or invoice.paid'), [
-    'row 2, column "event type": there is no template for "consent.given"',
-    'row 2, column "event type": there is no template for "claims.*"; did you mean "claim.*"?',
-  ])
+  t.strictSame(foundIn('not clams.x.* or consent.given or invoice.paid'), {
+    faults: [],
+    warnings: [
+      'row 2, column "event type": there is no template for "consent.given"',
+      'row 2, column "event type": there is no template for "clams.x.*"; did you mean "claim.*"?',
+    ],
+  })
+})
+
+t.test('an event type that is a slip away from a known one is a fault, unless it is meant so', async (t) => {
+  t.strictSame(foundIn('invoice.payed'), {
+    faults: [
+      'row 2, column "event type": there is no template for "invoice.payed"; did you mean "invoice.paid"? ' +
+        'If not, write "exactly invoice.payed".',
+    ],
+    warnings: [],
+  })
+  t.match(foundIn('claims.*').faults, [/did you mean "claim\.\*"\? If not, write "exactly claims\.\*"\.$/])
+  t.strictSame(foundIn('claim.paid or exactly invoice.payed'), {
+    faults: [],
+    warnings: ['row 2, column "event type": there is no template for "invoice.payed"'],
+  })
 })
 
 t.test(
   'event types with a template, wildcards over them and blank cells are no reason to warn',
   async (t) => {
     for (const eventTypes of [...EVENT_TYPES, 'claim.*', 'policy.* or invoice.paid', '']) {
-      t.strictSame(warningsOf(eventTypes), [], eventTypes)
+      t.strictSame(foundIn(eventTypes), { faults: [], warnings: [] }, eventTypes)
     }
   },
 )
