@@ -11,7 +11,7 @@ import { createDatabase } from './database.ts'
 import { putInForce } from './in-force.ts'
 import { createListeners } from './listeners.ts'
 import { createParties } from './parties.ts'
-import { readPolicy } from './policy.ts'
+import { readPolicy, TEMPLATE_EVENT_TYPES } from './policy.ts'
 import { createReads } from './reads.ts'
 import { createWorker, type Worker } from './worker.ts'
 
@@ -49,6 +49,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   const metrics = createMetrics({
     version: packageJson.version,
     ruleTableRevision: policy.ruleTable.revision,
+    eventTypes: new Set(TEMPLATE_EVENT_TYPES),
     backlog: createBacklog({
       assignment: () => worker?.assignment() ?? null,
       endsOf: ends.endsOf,

@@ -4,6 +4,8 @@ import { Gauge, type Registry } from 'prom-client'
 export interface Sources {
   readonly version: string
   readonly ruleTableRevision: string
+  /** Those with a template: the others are counted together. */
+  readonly eventTypes: ReadonlySet<string>
   readonly backlog: () => Promise<Backlog>
   /** None if the database has not been reached yet. */
   readonly connections: () => readonly PoolConnections[]

@@ -3,7 +3,6 @@ import type { CommitResult, Dispatch } from '../core/batch/batch.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
 import type { RetriedEntry } from '../core/log/decide-retry.ts'
 import { type Contacts, countByState, type LookUpContacts } from '../core/party/contact.ts'
-import { EVENT_TYPES } from '../core/templates/event-types.ts'
 import { createGauges, type Sources } from './gauges.ts'
 import { createInstruments, type Instruments, STAGES, type Stage } from './instruments.ts'
 import { Tally } from './tally.ts'
@@ -42,8 +41,6 @@ const EVENT_LOOP_PRECISION_MS = 50
 
 /** Gauges of the library that are named like counters; it has the same ones without `_total`. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`)
-
-const KNOWN_EVENT_TYPES: ReadonlySet<string> = new Set(EVENT_TYPES)
 
 export function createMetrics(sources: Sources): Metrics {
   const register = new Registry()
@@ -85,7 +82,8 @@ export function createMetrics(sources: Sources): Metrics {
         end()
       }
     },
-    countCommits: (commit) => async (batch) => counted(await commit(batch), countCommit),
+    countCommits: (commit) => async (batch) =>
+      counted(await commit(batch), (of, result) => countCommit(of, sources.eventTypes, result)),
     countRetries: (commit) => async (retried) => counted(await commit(retried), countRetries),
     countContacts: (lookUp) => async (partyLocators, onAnswer) =>
       counted(await lookUp(partyLocators, onAnswer), countContacts),
@@ -109,13 +107,17 @@ export function createMetrics(sources: Sources): Metrics {
   }
 }
 
-function countCommit({ outcomes, events, rejected }: Instruments, result: CommitResult): void {
+function countCommit(
+  { outcomes, events, rejected }: Instruments,
+  eventTypes: ReadonlySet<string>,
+  result: CommitResult,
+): void {
   if (result.kind !== 'committed') return
   const byRule = new Tally()
   const byEventType = new Tally()
   for (const { status, decision, event } of result.inserted) {
     byRule.add(decision.ruleId, status, decision.channel)
-    const eventType = KNOWN_EVENT_TYPES.has(event.eventType) ? event.eventType : 'other'
+    const eventType = eventTypes.has(event.eventType) ? event.eventType : 'other'
     byEventType.add(eventType, status, decision.channel)
   }
   for (const { word, status, channel, count } of byRule) outcomes.inc({ status, channel, rule: word }, count)

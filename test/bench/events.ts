@@ -1,4 +1,4 @@
-import { EVENT_TYPES } from '../../src/core/templates/event-types.ts'
+import { EVENT_TYPES } from '../core/templates/specified-event-types.ts'
 import { partyLocatorOf } from './parties.ts'
 import { createRandom, type Random } from './random.ts'
 

@@ -24,6 +24,7 @@ function setUp() {
     {
       version: '1',
       ruleTableRevision: 'abc',
+      eventTypes: new Set(['claim.paid']),
       backlog: async () => backlog,
       connections: () => [],
       isPolicyAdministrationDown: () => isDown,

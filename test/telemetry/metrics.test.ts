@@ -15,6 +15,7 @@ function theMetrics() {
   const metrics = createMetrics({
     version: '1.2.3',
     ruleTableRevision: 'abc',
+    eventTypes: new Set(['claim.paid']),
     backlog: async () => ({
       assignedCount: 2,
       brokerReachable: true,

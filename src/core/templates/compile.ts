@@ -1,6 +1,5 @@
-import { didYouMean, nearest } from '../text/nearest.ts'
+import { didYouMean, isSlip, nearest } from '../text/nearest.ts'
 import { TemplateError, type TemplateFault } from './errors.ts'
-import { EVENT_TYPES } from './event-types.ts'
 import { EXPRESSIONS, generateModule, isVariable, type SoundTemplate } from './generate.ts'
 import { finish } from './one-line-subject.ts'
 import { type Note, type Piece, parseTemplate } from './parse.ts'
@@ -22,11 +21,10 @@ const EXTENSION = '.mustache'
 const GENERIC = 'generic'
 /** Fixed by the specification. */
 const GENERIC_BODY = 'A {{eventType}} event has occurred'
-const NAMES: readonly string[] = [...EVENT_TYPES, GENERIC]
 const VARIABLES = Object.keys(EXPRESSIONS)
 
 /**
- * Compiles the templates of all event types and the generic one into the text of a TypeScript module. What it
+ * Compiles the templates, one for each event type that has a file and the generic one, into the text of a TypeScript module. What it
  * renders is what mustache renders without escaping. The files may come in any order.
  * Throws TemplateError with every fault of every file.
  */
@@ -35,17 +33,27 @@ export function compileTemplates(
   options: CompileOptions,
 ): { readonly module: string } {
   const faults: TemplateFault[] = []
-  for (const { name } of files) {
-    if (!NAMES.some((known) => name === known + EXTENSION)) faults.push(surplus(name))
+  const compiled = files
+    .toSorted((one, other) => (one.name < other.name ? -1 : 1))
+    .map((file) => {
+      const fault = nameFault(file.name)
+      if (fault === null) return compileFile(eventTypeOf(file), file, options, faults)
+      faults.push({ file: file.name, line: null, text: fault })
+      return undefined
+    })
+  if (!files.some((file) => eventTypeOf(file) === GENERIC)) {
+    const text = 'the template for every other event type is missing: add this file'
+    faults.push({ file: GENERIC + EXTENSION, line: null, text })
   }
-  const [generic, ...byEventType] = [GENERIC, ...EVENT_TYPES].map((name) => {
-    const file = files.find((candidate) => candidate.name === name + EXTENSION)
-    if (file !== undefined) return compileFile(name, file, options, faults)
-    faults.push(missing(name))
-    return undefined
-  })
   if (faults.length > 0) throw new TemplateError(faults.sort(byFileAndLine))
-  return { module: generateModule(byEventType as SoundTemplate[], generic as SoundTemplate) }
+  const sound = compiled as SoundTemplate[]
+  const generic = sound.find(({ name }) => name === GENERIC) as SoundTemplate
+  return {
+    module: generateModule(
+      sound.filter((template) => template !== generic),
+      generic,
+    ),
+  }
 }
 
 /** The template of one file, not to be used if a fault was found. */
@@ -109,21 +117,18 @@ function unknownVariable(name: string): string {
   return `${quote(name)} is not a variable: the variables are ${VARIABLES.join(', ')}${didYouMean(nearest(name, VARIABLES))}`
 }
 
-function surplus(file: string): TemplateFault {
-  if (!file.endsWith(EXTENSION)) {
-    return { file, line: null, text: `is not a template: name it <event type>${EXTENSION}, or remove it` }
-  }
-  const name = file.slice(0, -EXTENSION.length)
-  return {
-    file,
-    line: null,
-    text: `${quote(name)} is not a known event type${didYouMean(nearest(name, NAMES))}`,
-  }
+function eventTypeOf({ name }: TemplateFile): string {
+  return name.slice(0, -EXTENSION.length)
 }
 
-function missing(name: string): TemplateFault {
-  const what = name === GENERIC ? 'the template for every other event type' : `the template of ${name}`
-  return { file: name + EXTENSION, line: null, text: `${what} is missing: add this file` }
+/** Whatever event type a file is named after is known by it: only what can be none is refused. */
+function nameFault(file: string): string | null {
+  const name = file.slice(0, -EXTENSION.length)
+  if (!file.endsWith(EXTENSION) || name === '')
+    return `is not a template: name it <event type>${EXTENSION}, or remove it`
+  return name !== GENERIC && isSlip(name, GENERIC)
+    ? `${quote(name)} is no event type${didYouMean(GENERIC)}`
+    : null
 }
 
 const REASONS = [null, 'r'] as const

@@ -5,7 +5,7 @@ import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { firstMismatch } from '../../../src/core/rules/mismatch.ts'
 import { resultOf } from '../../../src/core/rules/rule.ts'
 import { describeSituation, SITUATIONS } from '../../../src/core/rules/situations.ts'
-import { EVENT_TYPES } from '../../../src/core/templates/event-types.ts'
+import { EVENT_TYPES } from '../templates/specified-event-types.ts'
 import { above, DEFAULT_ROWS, HEADINGS } from './default-table.ts'
 
 const PROMISES = readFileSync(new URL('worked-changes/before.promises.csv', import.meta.url), 'utf8')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { findUnknownEventTypes } from '../../../src/core/rules/unknown-event-types.ts'
-import { EVENT_TYPES } from '../../../src/core/templates/event-types.ts'
+import { EVENT_TYPES } from '../templates/specified-event-types.ts'
 import { HEADINGS } from './default-table.ts'
 
 function foundIn(eventTypes: string) {

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { compileTemplates } from '../../../src/core/templates/compile.ts'
 import { TemplateError } from '../../../src/core/templates/errors.ts'
-import { EVENT_TYPES } from '../../../src/core/templates/event-types.ts'
+import type { Variables } from '../../../src/core/templates/template.ts'
 import { compile, files, filesWith, load, renderByMustache, sha256, variableSets } from './generated.ts'
 
 function faultsOf(changes: Readonly<Record<string, string | null>>): string {
@@ -211,28 +211,31 @@ for (const { what, text, faults, file } of FAULTY) {
   })
 }
 
-t.test('the build refuses a file for no known event type', async (t) => {
-  const text = 'Subject: s\n\n{{locator}}'
-  t.equal(
-    faultsOf({ 'pet.adopted.mustache': text, 'claim.payed.mustache': text, 'Generic.mustache': text }),
-    `the templates have 3 faults:
-  Generic.mustache: "Generic" is not a known event type; did you mean "generic"?
-  claim.payed.mustache: "claim.payed" is not a known event type; did you mean "claim.paid"?
-  pet.adopted.mustache: "pet.adopted" is not a known event type`,
+t.test('an event type is known by its file alone', async (t) => {
+  const added = await load(
+    compile(
+      filesWith({
+        'policy.transferred.mustache': 'Subject: Moved\n\n{{locator}}',
+        'claim.paid.mustache': null,
+      }),
+    ),
   )
-  t.equal(
-    faultsOf({ 'notes.txt': '' }),
-    'the templates have 1 fault:\n  notes.txt: is not a template: name it <event type>.mustache, or remove it',
-  )
+  t.equal(added.byEventType.get('policy.transferred')?.subject(variableSets[0] as Variables), 'Moved')
+  t.notOk(added.byEventType.has('claim.paid'))
 })
 
-t.test('the build refuses a known event type without a file', async (t) => {
-  for (const eventType of EVENT_TYPES) {
-    t.equal(
-      faultsOf({ [`${eventType}.mustache`]: null }),
-      `the templates have 1 fault:\n  ${eventType}.mustache: the template of ${eventType} is missing: add this file`,
-    )
-  }
+t.test('the build refuses a file that is no template', async (t) => {
+  const text = 'Subject: s\n\n{{locator}}'
+  t.equal(
+    faultsOf({ 'Generic.mustache': text }),
+    'the templates have 1 fault:\n  Generic.mustache: "Generic" is no event type; did you mean "generic"?',
+  )
+  t.equal(
+    faultsOf({ 'notes.txt': '', '.mustache': text }),
+    `the templates have 2 faults:
+  .mustache: is not a template: name it <event type>.mustache, or remove it
+  notes.txt: is not a template: name it <event type>.mustache, or remove it`,
+  )
 })
 
 t.test('the build refuses to do without the generic template', async (t) => {
@@ -247,13 +250,11 @@ t.test('the build reports the faults of all files at once, by file and line', as
     faultsOf({
       'policy.issued.mustache': 'Subject: s\n\n{{locator}}\n{{x}}\n{{#reason}}',
       'claim.paid.mustache': 'Subject: \n\n{{locator}}',
-      'invoice.paid.mustache': null,
-      'nonsense.mustache': '',
+      'nonsense.txt': '',
     }),
-    `the templates have 5 faults:
+    `the templates have 4 faults:
   claim.paid.mustache:1: the subject is or can be empty: give it fixed words
-  invoice.paid.mustache: the template of invoice.paid is missing: add this file
-  nonsense.mustache: "nonsense" is not a known event type
+  nonsense.txt: is not a template: name it <event type>.mustache, or remove it
   policy.issued.mustache:4: "x" is not a variable: ${VARIABLES}
   policy.issued.mustache:5: section "reason" is never closed: put {{/reason}} where it ends`,
   )

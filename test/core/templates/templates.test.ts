@@ -1,16 +1,16 @@
 import t from 'tap'
-import { EVENT_TYPES } from '../../../src/core/templates/event-types.ts'
 import { finish } from '../../../src/core/templates/one-line-subject.ts'
 import { render } from '../../../src/core/templates/render.ts'
 import { compile, files, load, renderByMustache, sha256, variableSets } from './generated.ts'
+import { EVENT_TYPES } from './specified-event-types.ts'
 
 const templates = await load(compile(files))
 const all = [...templates.byEventType.values(), templates.generic]
 
 t.test('each event type of the specification has a template that inserts the locator', async (t) => {
-  t.strictSame([...templates.byEventType.keys()], [...EVENT_TYPES])
   t.equal(EVENT_TYPES.length, 20)
   for (const eventType of EVENT_TYPES) {
+    t.ok(templates.byEventType.has(eventType), eventType)
     const { subject, body } = render(templates, { eventType, locator: 'LOC-4711', reason: null })
     t.match(body, 'LOC-4711', eventType)
     t.match(subject, /^\S.*\S$/, eventType)

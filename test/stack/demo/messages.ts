@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { EVENT_TYPES } from '../../../src/core/templates/event-types.ts'
+import { EVENT_TYPES } from '../../core/templates/specified-event-types.ts'
 import type { TestMessage } from '../topics.ts'
 import { PARTIES } from './parties.ts'
 

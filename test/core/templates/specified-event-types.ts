@@ -1,4 +1,4 @@
-/** The event types that have a template of their own (specification, "Events", "Consumed"). */
+/** The event types that the specification names ("Events", "Consumed"): each is to have a template of its own. */
 export const EVENT_TYPES = [
   'policy.issued',
   'policy.cancelled',
