@@ -47,7 +47,7 @@ export default {
     {
       name: 'nothing-below-imports-app-or-commands',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(main\\.ts$|commands/|app/)' },
+      from: { path: '^src/', pathNot: '^src/(main\\.ts$|commands/|app/|build/)' },
       to: { path: '^src/(app|commands|build)/' },
     },
     {

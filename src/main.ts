@@ -17,6 +17,7 @@ import { whyCommand } from './commands/why.ts'
 import { ConfigError } from './config/config.ts'
 import { EnvelopeMapError } from './core/event/envelope-map.ts'
 import { PromisesError, RuleTableError } from './core/rules/errors.ts'
+import { TemplateError } from './core/templates/errors.ts'
 import { UnusableDatabaseError } from './postgres/connection/with-database.ts'
 
 /** Errors that the user can correct: only their message is printed. Anything else is a bug, printed with its stack. */
@@ -28,6 +29,7 @@ const EXPECTED = [
   UnreadableFileError,
   UnusableDatabaseError,
   UsageError,
+  TemplateError,
 ]
 
 const program = new Command('notifications-service')

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { compileTemplates, type TemplateFile } from '../core/templates/compile.ts'
+import { compileTemplates } from '../core/templates/compile.ts'
 import { TemplateError } from '../core/templates/errors.ts'
+import { readTemplateFiles } from './template-files.ts'
 
 /*
  * A step of `make build`: node src/build/compile-templates.ts [folder of templates] [module to write]
@@ -13,7 +14,7 @@ const [folder = join(root, 'templates'), target = join(root, 'src/generated/temp
   process.argv.slice(2)
 
 try {
-  const files = readFiles(folder)
+  const files = readTemplateFiles(folder)
   const { module } = compileTemplates(files, { sha256 })
   const written = writeIfChanged(target, module)
   process.stdout.write(`templates: ${files.length} compiled, ${written ? 'module written' : 'no change'}\n`)
@@ -21,12 +22,6 @@ try {
   if (!(error instanceof TemplateError)) throw error
   process.stderr.write(`${error.message}\n`)
   process.exitCode = 1
-}
-
-function readFiles(folder: string): TemplateFile[] {
-  return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isFile() && !entry.name.startsWith('.') && entry.name !== 'README.md')
-    .map(({ name }) => ({ name, text: readFileSync(join(folder, name), 'utf8') }))
 }
 
 function sha256(text: string): string {

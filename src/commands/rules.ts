@@ -3,11 +3,13 @@ import { backtestCommand } from './rules/backtest.ts'
 import { checkCommand } from './rules/check.ts'
 import { diffCommand } from './rules/diff.ts'
 import { historyCommand } from './rules/history.ts'
+import { tryCommand } from './rules/try.ts'
 
 export const rulesCommand = new Command('rules')
-  .description('check, compare and back-test rule tables, and show which were in force')
+  .description('check, try, compare and back-test rule tables, and show which were in force')
   .addHelpText('after', '\nExample:\n  $ notifications-service rules check')
   .addCommand(backtestCommand)
   .addCommand(checkCommand)
   .addCommand(diffCommand)
   .addCommand(historyCommand)
+  .addCommand(tryCommand)

@@ -156,3 +156,51 @@ t.test('a table that cannot be compared is named, with its faults', async (t) =>
     stderr: /nowhere\.csv cannot be read: /,
   })
 })
+
+t.test('rules try decides by flags, by the JSON of an event, and by candidates', async (t) => {
+  const skipped = await rules('try', '--event-type', 'claim.paid', '--prefers', 'SMS', '--no-phone')
+  t.match(skipped, {
+    code: 0,
+    stderr: '',
+    stdout: /^SKIP \(no phone on file\) by rule "no-phone", for claim\.paid, /,
+  })
+
+  const { dir, table } = aCopy(t, (text) => text.replace('sms,,found', 'text,,found'))
+  const event = join(dir, 'event.json')
+  writeFileSync(
+    event,
+    '{"eventId":"e","eventType":"claim.rejected","partyLocator":"PTY-1","payload":{"locator":"CLM-9","reason":"too late"}}',
+  )
+  const templates = join(dir, 'templates')
+  cpSync(join(RULES, '../templates'), templates, { recursive: true })
+  writeFileSync(join(templates, 'claim.rejected.mustache'), 'Subject: No\n\n{{locator}}: {{reason}}\n')
+  const candidates = ['--table', table, '--templates', templates]
+  const { code, stdout } = await rules('try', '--event', event, '--prefers', 'SMS', ...candidates, '--json')
+  t.equal(code, 0)
+  t.match(JSON.parse(stdout), {
+    ruleId: 'text',
+    outcome: 'SEND',
+    channel: 'SMS',
+    facts: { eventType: 'claim.rejected', party: 'found' },
+    text: { subject: 'No', body: 'CLM-9: too late' },
+    sms: { encoding: 'GSM-7', segments: 1 },
+  })
+})
+
+t.test('rules try names what is missing or wrong', async (t) => {
+  t.match(await rules('try'), {
+    code: 2,
+    stderr: /name an event type by --event-type, or an event by --event/,
+  })
+  const { dir } = aCopy(t)
+  const event = join(dir, 'event.json')
+  writeFileSync(event, '{"eventType":"claim.paid"}')
+  t.match(await rules('try', '--event', event), {
+    code: 2,
+    stderr: /this message would be rejected: it is no event, since eventId is missing/,
+  })
+  t.match(await rules('try', '--event-type', 'x', '--templates', dir), {
+    code: 1,
+    stderr: /is not a template: name it/,
+  })
+})

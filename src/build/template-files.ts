@@ -1,0 +1,10 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TemplateFile } from '../core/templates/compile.ts'
+
+/** The files of a folder of templates, its page and hidden files left out. */
+export function readTemplateFiles(folder: string): TemplateFile[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.name.startsWith('.') && entry.name !== 'README.md')
+    .map(({ name }) => ({ name, text: readFileSync(join(folder, name), 'utf8') }))
+}

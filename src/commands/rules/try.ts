@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto'
+import { text as textOf } from 'node:stream/consumers'
+import { Command, Option } from 'commander'
+import { ENVELOPE_MAP, RULE_TABLE, readText, ruleTableOf, UnreadableFileError } from '../../app/policy.ts'
+import { readTemplateFiles } from '../../build/template-files.ts'
+import { CHANNELS, type Channel, DEFAULT_CHANNEL } from '../../core/decision/channel.ts'
+import { PARTY_STATES, type PartyState } from '../../core/decision/party-state.ts'
+import { loadEnvelopeMap } from '../../core/event/envelope-map.ts'
+import { parseEvent } from '../../core/event/parse-event.ts'
+import { describeTried, type TriedEvent, tryEvent } from '../../core/rules/try-event.ts'
+import { TemplateError } from '../../core/templates/errors.ts'
+import { readTemplates } from '../../core/templates/read-templates.ts'
+import type { Templates } from '../../core/templates/template.ts'
+import { templates as shipped } from '../../generated/templates.ts'
+import { UsageError } from '../terminal/usage-error.ts'
+
+export const tryCommand = new Command('try')
+  .description('say what a party would be told of an event, and why; send and write nothing')
+  .option('--event-type <type>', 'the type of the event')
+  .option('--locator <text>', 'what the event is about', 'CLM-2026-00056')
+  .option('--reason <text>', 'the reason that the event gives')
+  .option(
+    '--event <file>',
+    'take event type, locator, reason and party from the JSON of an event; - reads it from standard input',
+  )
+  .addOption(
+    new Option('--party <state>', 'what policy administration says of the party')
+      .choices(PARTY_STATES)
+      .default('found'),
+  )
+  .addOption(
+    new Option('--prefers <channel>', 'the preferred channel').choices(CHANNELS).default(DEFAULT_CHANNEL),
+  )
+  .option('--opted-out', 'the party has opted out of events of this type')
+  .option('--no-email', 'there is no email address on file')
+  .option('--no-phone', 'there is no phone number on file')
+  .option('--table <file>', 'the rule table', RULE_TABLE)
+  .option('--templates <folder>', 'the templates; default: those that this version was built with')
+  .option('--json', 'as one JSON object')
+  .addHelpText(
+    'after',
+    `
+Exit codes: 0 decided, 1 a file has faults or cannot be read, 2 wrong usage.
+
+Examples:
+  $ notifications-service rules try --event-type claim.paid --prefers SMS --no-phone
+  $ notifications-service rules try --event event.json --table candidate.csv`,
+  )
+  .action(tryIt)
+
+interface Options {
+  readonly eventType?: string
+  readonly locator: string
+  readonly reason?: string
+  readonly event?: string
+  readonly party: PartyState
+  readonly prefers: Channel
+  readonly optedOut?: true
+  readonly email: boolean
+  readonly phone: boolean
+  readonly table: string
+  readonly templates?: string
+  readonly json?: true
+}
+
+async function tryIt(options: Options): Promise<void> {
+  const table = await ruleTableOf(await readText(options.table), options.table)
+  const templates = templatesOf(options.templates)
+  const tried = tryEvent(table, templates, await triedEventOf(options))
+  process.stdout.write(options.json ? `${JSON.stringify(tried)}\n` : `${describeTried(tried).join('\n')}\n`)
+}
+
+function templatesOf(folder: string | undefined): Templates {
+  if (folder === undefined) return shipped
+  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+  try {
+    return readTemplates(readTemplateFiles(folder), { sha256 })
+  } catch (error) {
+    if (error instanceof TemplateError) throw error
+    throw new UnreadableFileError(`${folder} cannot be read: name a folder of templates`, { cause: error })
+  }
+}
+
+async function triedEventOf(options: Options): Promise<TriedEvent> {
+  const { variables, partyLocator, partyLocatorInvalid } = await eventOf(options)
+  const isMissing = partyLocator === null || options.party === 'missing'
+  return {
+    event: variables,
+    recipient: { partyLocator: isMissing ? null : partyLocator, invalid: partyLocatorInvalid },
+    contact: isMissing ? undefined : contactOf(options),
+    preferences: isMissing
+      ? undefined
+      : {
+          preferredChannel: options.prefers,
+          optedOutEvents: new Set(options.optedOut ? [variables.eventType] : []),
+          changeId: null,
+        },
+  }
+}
+
+async function eventOf({ event: file, eventType, locator, reason }: Options) {
+  if (file === undefined) {
+    if (eventType === undefined)
+      throw new UsageError('name an event type by --event-type, or an event by --event')
+    const variables = { eventType, locator, reason: reason ?? null }
+    return { variables, partyLocator: 'party', partyLocatorInvalid: false }
+  }
+  const json = file === '-' ? await textOf(process.stdin) : await readText(file)
+  const message = { offset: 0n, key: null, value: Buffer.from(json), headers: {} }
+  const parsed = parseEvent(message, loadEnvelopeMap(await readText(ENVELOPE_MAP)))
+  if (parsed.kind === 'rejection')
+    throw new UsageError(`this message would be rejected: it is no event, since ${parsed.rejection.error}`)
+  const { event } = parsed
+  return { ...event, variables: { eventType: event.eventType, locator: event.locator, reason: event.reason } }
+}
+
+function contactOf({ party, email, phone }: Options): TriedEvent['contact'] {
+  switch (party) {
+    case 'found':
+      return { state: party, email: email ? 'on file' : null, phone: phone ? 'on file' : null }
+    case 'unresolved':
+      return { state: party, error: 'policy administration could not be asked', unasked: true }
+    case 'not found':
+      return { state: party }
+    case 'missing':
+      return undefined
+    default:
+      return party satisfies never
+  }
+}

@@ -1,0 +1,89 @@
+import { SegmentedMessage } from 'sms-segments-calculator'
+import { type Decision, decide, type Recipient } from '../decision/decide.ts'
+import { describeResult } from '../decision/rule-result.ts'
+import type { Contact } from '../party/contact.ts'
+import type { Preferences } from '../party/preferences.ts'
+import { render } from '../templates/render.ts'
+import type { Templates, Variables } from '../templates/template.ts'
+import { printable } from '../text/sanitize.ts'
+import { firstMismatch } from './mismatch.ts'
+import { describeSituation } from './situations.ts'
+import type { RuleTable } from './table.ts'
+
+/** What is decided on: the event, whom it is about, and what is known of them. */
+export interface TriedEvent {
+  readonly event: Variables
+  readonly recipient: Recipient
+  /** Undefined where the event names no party. */
+  readonly contact: Contact | undefined
+  /** Undefined where the party has none. */
+  readonly preferences: Preferences | undefined
+}
+
+export interface TriedDecision extends Omit<Decision, 'preferenceChangeId'> {
+  /** The rule's sentence for people. */
+  readonly because: string
+  /** The rules above it, from top to bottom, each with the first of its cells that did not match. */
+  readonly rulesAbove: readonly { readonly ruleId: string; readonly mismatch: string }[]
+  /** As it would be sent, or stored for a retry; null on SKIP. */
+  readonly text: { readonly subject: string; readonly body: string } | null
+  /** How the body goes by SMS; null unless it does. */
+  readonly sms: { readonly encoding: string; readonly segments: number } | null
+}
+
+/** Decides an event and renders its text by the code that serves, and writes nothing. */
+export function tryEvent(
+  { rules, decide: decideByRules }: RuleTable,
+  templates: Templates,
+  { event, recipient, contact, preferences }: TriedEvent,
+): TriedDecision {
+  const { preferenceChangeId: _, ...decision } = decide(
+    decideByRules,
+    event.eventType,
+    recipient,
+    contact,
+    preferences,
+  )
+  const index = rules.findIndex(({ id }) => id === decision.ruleId)
+  const rendered = decision.outcome === 'SKIP' ? null : render(templates, event)
+  const text = rendered && { subject: rendered.subject, body: rendered.body }
+  return {
+    ...decision,
+    because: rules[index]?.because ?? '',
+    rulesAbove: rules.slice(0, index).map((above) => ({
+      ruleId: above.id,
+      mismatch: firstMismatch(above, decision.facts)?.text ?? 'every cell matches',
+    })),
+    text,
+    sms: text !== null && decision.outcome === 'SEND' && decision.channel === 'SMS' ? smsOf(text.body) : null,
+  }
+}
+
+/** In segments of GSM 03.38's 7-bit alphabet (160 characters, 153 of several), or of UCS-2 (70, 67). */
+function smsOf(body: string): NonNullable<TriedDecision['sms']> {
+  const { encodingName, segmentsCount } = new SegmentedMessage(body)
+  return { encoding: encodingName, segments: segmentsCount }
+}
+
+/** In lines, for a terminal: the decision with its reasons, then the text. */
+export function describeTried({
+  facts,
+  because,
+  rulesAbove,
+  text,
+  sms,
+  ...decision
+}: TriedDecision): string[] {
+  const to = `${describeResult(decision)} by rule "${decision.ruleId}"`
+  return [
+    `${to}, for ${facts.eventType}, ${describeSituation(facts)}: ${because}`,
+    ...rulesAbove.map(({ ruleId, mismatch }) => `  not by rule "${ruleId}": ${mismatch}`),
+    ...(decision.outcome === 'FAIL' ? ['Nothing is sent now; a retry would send:'] : []),
+    ...(text === null
+      ? ['No message is sent.']
+      : ['', `Subject: ${text.subject}`, '', ...text.body.split('\n')]),
+    ...(sms === null
+      ? []
+      : ['', `By SMS: ${sms.segments} ${sms.segments === 1 ? 'segment' : 'segments'} (${sms.encoding})`]),
+  ].map(printable)
+}

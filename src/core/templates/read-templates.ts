@@ -1,0 +1,31 @@
+import { type CompileOptions, compileTemplates, type TemplateFile } from './compile.ts'
+import { renderByMustache } from './render-by-mustache.ts'
+import { splitSource } from './split.ts'
+import type { Template, Templates } from './template.ts'
+
+/**
+ * Templates straight from their files, for candidates that were never built: rendered by mustache itself, which compiled
+ * ones equal. Throws TemplateError with every fault of every file.
+ */
+export function readTemplates(files: readonly TemplateFile[], options: CompileOptions): Templates {
+  compileTemplates(files, options)
+  const byEventType = new Map(
+    files.map(({ name, text }): [string, Template] => {
+      const { subject, body } = splitSource(text)
+      const eventType = name.replace(/\.mustache$/, '')
+      return [
+        eventType,
+        {
+          name: eventType,
+          revision: options.sha256(text),
+          source: text,
+          subject: (variables) => renderByMustache(subject, variables),
+          body: (variables) => renderByMustache(body, variables),
+        },
+      ]
+    }),
+  )
+  const generic = byEventType.get('generic') as Template
+  byEventType.delete('generic')
+  return { byEventType, generic }
+}

@@ -1,0 +1,107 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { CHANNELS } from '../../../src/core/decision/channel.ts'
+import type { Facts } from '../../../src/core/decision/facts.ts'
+import { createRuleTable } from '../../../src/core/rules/table.ts'
+import { describeTried, type TriedEvent, tryEvent } from '../../../src/core/rules/try-event.ts'
+import { readTemplates } from '../../../src/core/templates/read-templates.ts'
+import { render } from '../../../src/core/templates/render.ts'
+import { compile, files, filesWith, load, sha256, variableSets } from '../templates/generated.ts'
+import { DEFAULT_ROWS, tableOf } from './default-table.ts'
+import { ALL_CASES, applying, csvOf, isSafe, tables } from './random-tables.ts'
+
+const templates = readTemplates(files, { sha256 })
+const table = await tableOf(DEFAULT_ROWS)
+
+/** What policy administration and the party's preferences would have to be for these facts. */
+function factual({ eventType, ...facts }: Facts): TriedEvent {
+  const isMissing = facts.party === 'missing'
+  const contact =
+    facts.party === 'found'
+      ? {
+          state: facts.party,
+          email: facts.emailOnFile ? 'a@b' : null,
+          phone: facts.phoneOnFile ? '+44' : null,
+        }
+      : facts.party === 'unresolved'
+        ? { state: facts.party, error: 'it was down', unasked: false }
+        : facts.party === 'not found'
+          ? { state: facts.party }
+          : undefined
+  return {
+    event: { eventType, locator: 'CLM-1', reason: null },
+    recipient: { partyLocator: isMissing ? null : 'party-1', invalid: false },
+    contact,
+    preferences: isMissing
+      ? undefined
+      : {
+          preferredChannel: facts.preferredChannel,
+          optedOutEvents: new Set(facts.optedOut ? [eventType] : []),
+          changeId: null,
+        },
+  }
+}
+
+t.test('of random tables, what is tried is what is decided', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(tables.filter(isSafe).map(applying), async (rows) => {
+      const random = await createRuleTable(csvOf(rows), [], () => '')
+      for (const facts of ALL_CASES) {
+        const { ruleId, outcome, channel, reason } = tryEvent(random, templates, factual(facts))
+        t.strictSame({ ruleId, outcome, channel, reason }, random.decide(facts))
+      }
+    }),
+    { numRuns: Number(process.env.TRY_RUNS ?? 5) },
+  )
+})
+
+const found: Facts = {
+  eventType: 'claim.rejected',
+  party: 'found',
+  optedOut: false,
+  preferredChannel: 'SMS',
+  emailOnFile: true,
+  phoneOnFile: true,
+}
+
+t.test('a message is shown as it would be sent, and by SMS with its length', async (t) => {
+  const tried = tryEvent(table, templates, factual(found))
+  t.strictSame(tried.sms, { encoding: 'GSM-7', segments: 2 })
+  t.match(describeTried(tried), [
+    /^SEND by SMS by rule "sms", for claim\.rejected, party found, .*: The party prefers text messages/,
+    '  not by rule "unresolved": "party" must be unresolved, but is found',
+  ])
+  t.match(
+    describeTried(tried).join('\n'),
+    /\n\nSubject: A decision on your claim\n\nHello,\n.*CLM-1.*By SMS: 2 segments \(GSM-7\)$/s,
+  )
+  const { sms } = tryEvent(table, templates, {
+    ...factual(found),
+    event: { eventType: 'claim.rejected', locator: '✓', reason: null },
+  })
+  t.equal(sms?.encoding, 'UCS-2')
+  for (const preferredChannel of CHANNELS.filter((channel) => channel !== 'SMS'))
+    t.equal(tryEvent(table, templates, factual({ ...found, preferredChannel })).sms, null)
+})
+
+t.test('where nothing is sent that is said, and what a retry would send', async (t) => {
+  const skipped = tryEvent(table, templates, factual({ ...found, phoneOnFile: false }))
+  t.equal(skipped.text, null)
+  t.equal(describeTried(skipped).at(-1), 'No message is sent.')
+  const unresolved = factual({ ...found, party: 'unresolved', emailOnFile: null, phoneOnFile: null })
+  t.match(
+    describeTried(tryEvent(table, templates, unresolved)).join('\n'),
+    'Nothing is sent now; a retry would send:',
+  )
+  t.equal(tryEvent(table, templates, unresolved).sms, null)
+})
+
+t.test('templates read from their files render what compiled ones do', async (t) => {
+  const compiled = await load(compile(files))
+  for (const variables of variableSets)
+    t.strictSame(render(templates, variables), render(compiled, variables))
+  t.throws(
+    () => readTemplates(filesWith({ 'claim.paid.mustache': '' }), { sha256 }),
+    /the templates have 2 faults/,
+  )
+})
