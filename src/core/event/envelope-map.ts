@@ -1,15 +1,13 @@
 import { FaultsError } from '../text/faults.ts'
 import { didYouMean, nearest } from '../text/nearest.ts'
+import { type Pointer, parsePointer } from './json-pointer.ts'
 
 /** What producers may put elsewhere in the envelope; all must be mapped. */
 const FIELDS = ['partyLocator', 'locator', 'reason'] as const
 type Field = (typeof FIELDS)[number]
 
-/**
- * Where the envelope carries what. Each function returns whatever value is there, undefined where nothing is, and
- * looks at own properties only. None throws, whatever the JSON.
- */
-export type EnvelopeMap = Readonly<Record<Field, (envelope: object) => unknown>>
+/** Where the envelope carries what. */
+export type EnvelopeMap = Readonly<Record<Field, Pointer>>
 
 /** An envelope map that cannot be used. */
 export class EnvelopeMapError extends FaultsError {
@@ -23,7 +21,7 @@ export function loadEnvelopeMap(jsonText: string): EnvelopeMap {
   const json = parseObject(jsonText)
   const faults = [...keyFaults(json, jsonText)]
   const fieldOfPointer = new Map<string, Field>()
-  const read = (field: Field): readonly string[] => {
+  const read = (field: Field): Pointer => {
     const pointer = json[field]
     const fault = pointer === undefined ? null : pointerFault(pointer)
     if (fault !== null) faults.push(`"${field}": ${fault}`)
@@ -33,13 +31,9 @@ export function loadEnvelopeMap(jsonText: string): EnvelopeMap {
     fieldOfPointer.set(pointer, field)
     return parsePointer(pointer)
   }
-  const tokens = { partyLocator: read('partyLocator'), locator: read('locator'), reason: read('reason') }
+  const map = { partyLocator: read('partyLocator'), locator: read('locator'), reason: read('reason') }
   if (faults.length > 0) throw new EnvelopeMapError(faults)
-  return {
-    partyLocator: (envelope) => valueAt(envelope, tokens.partyLocator),
-    locator: (envelope) => valueAt(envelope, tokens.locator),
-    reason: (envelope) => valueAt(envelope, tokens.reason),
-  }
+  return map
 }
 
 function parseObject(jsonText: string): Record<string, unknown> {
@@ -95,24 +89,4 @@ function asPointer(text: string): string | null {
   const path = text.replace(/^[#$][./]?/, '')
   const names = path.includes('/') ? path.split('/') : path.split('.')
   return names.every((name) => /^[\w-]+$/.test(name)) ? `/${names.join('/')}` : null
-}
-
-function parsePointer(pointer: string): string[] {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
-}
-
-/** `length` is an own property of an array, but no element. */
-const ARRAY_INDEX = /^(?:0|[1-9][0-9]*)$/
-
-function valueAt(envelope: object, tokens: readonly string[]): unknown {
-  let value: unknown = envelope
-  for (const token of tokens) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, token)) return undefined
-    if (Array.isArray(value) && !ARRAY_INDEX.test(token)) return undefined
-    value = (value as Record<string, unknown>)[token]
-  }
-  return value
 }

@@ -1,4 +1,5 @@
 import type { EnvelopeMap } from './envelope-map.ts'
+import { sourceAt, valueAt } from './json-pointer.ts'
 
 /** How a rejected message mentions a party: by its envelope or key, or only somewhere in its bytes. */
 export type Mention = 'named' | 'bytes'
@@ -20,11 +21,13 @@ export function findMention(
 ): Mention | null {
   if (key !== null && BYTES.decode(key) === BYTES.decode(ENCODER.encode(partyLocator))) return 'named'
   if (value === null) return null
-  const envelope = readEnvelope(value)
-  if (envelope === null) return holdsWord(BYTES.decode(value), partyLocator) ? 'bytes' : null
-  const named = envelopeMap.partyLocator(envelope) ?? null
-  if (named === null) return holdsText(envelope, partyLocator) ? 'named' : null
-  return typeof named !== 'object' && String(named) === partyLocator ? 'named' : null
+  const read = readEnvelope(value)
+  if (read === null) return holdsWord(BYTES.decode(value), partyLocator) ? 'bytes' : null
+  const named = valueAt(read.envelope, envelopeMap.partyLocator) ?? null
+  if (named === null) return holdsText(read.envelope, partyLocator) ? 'named' : null
+  // As it was sent: a number of 20 digits is not its nearest double.
+  const text = typeof named === 'number' ? sourceAt(read.text, envelopeMap.partyLocator) : named
+  return typeof text !== 'object' && String(text) === partyLocator ? 'named' : null
 }
 
 /** Whether any value in an envelope, however deep, is this text: it may be wrapped in another envelope. */
@@ -45,10 +48,13 @@ export function isUnreadable(value: Uint8Array | null): boolean {
   return value !== null && value.length > 0 && readEnvelope(value) === null
 }
 
-function readEnvelope(value: Uint8Array): object | null {
+function readEnvelope(value: Uint8Array): { readonly envelope: object; readonly text: string } | null {
   try {
-    const envelope: unknown = JSON.parse(UTF8.decode(value))
-    return typeof envelope === 'object' && !Array.isArray(envelope) ? envelope : null
+    const text = UTF8.decode(value)
+    const envelope: unknown = JSON.parse(text)
+    return typeof envelope === 'object' && envelope !== null && !Array.isArray(envelope)
+      ? { envelope, text }
+      : null
   } catch {
     return null
   }

@@ -1,5 +1,6 @@
 import { storable } from '../text/sanitize.ts'
 import type { EnvelopeMap } from './envelope-map.ts'
+import { type Pointer, sourceAt, valueAt } from './json-pointer.ts'
 import type { Message } from './message.ts'
 import { REJECTIONS, type Rejection, type RejectionCode } from './rejection.ts'
 import { traceParentOf } from './trace-parent.ts'
@@ -60,9 +61,10 @@ export function parseEvent(message: Message, envelopeMap: EnvelopeMap): Parsed {
   const eventTypeFault = identifierFault(eventType)
   if (eventTypeFault !== null) return rejected('event-type', eventTypeFault)
 
-  const named = envelopeMap.partyLocator(envelope)
+  const named = valueAt(envelope, envelopeMap.partyLocator)
   const absent = named === undefined || named === null
   const valid = !absent && isPartyLocator(named)
+  const scalarAt = (pointer: Pointer) => scalarOf(valueAt(envelope, pointer), () => sourceAt(text, pointer))
   return {
     kind: 'event',
     event: {
@@ -70,8 +72,8 @@ export function parseEvent(message: Message, envelopeMap: EnvelopeMap): Parsed {
       eventType: eventType as string,
       partyLocator: valid ? (named as string) : null,
       partyLocatorInvalid: !absent && !valid,
-      locator: scalar(envelopeMap.locator(envelope)) ?? (valid ? (named as string) : ''),
-      reason: scalar(envelopeMap.reason(envelope)),
+      locator: scalarAt(envelopeMap.locator) ?? (valid ? (named as string) : ''),
+      reason: scalarAt(envelopeMap.reason),
       traceId: traceParentOf(message)?.traceId ?? null,
     },
   }
@@ -104,9 +106,12 @@ export function isPartyLocator(value: unknown): value is string {
   return identifierFault(value) === null && value !== '.' && value !== '..'
 }
 
-/** Text to insert into a message. Producers also send numbers where one would expect text. */
-function scalar(value: unknown): string | null {
+/**
+ * Text to insert into a message. Producers also send numbers where one would expect text: a member is told the digits
+ * that were sent, not the nearest double.
+ */
+function scalarOf(value: unknown, source: () => string): string | null {
   if (typeof value === 'string') return value === '' ? null : storable(value)
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  return null
+  if (typeof value === 'number') return source()
+  return typeof value === 'boolean' ? String(value) : null
 }

@@ -17,6 +17,7 @@ t.test('a message is of the party that its envelope names, and of no other', asy
   t.equal(mention('{"partyLocator": "party-1"}'), 'named')
   t.equal(mention('{"partyLocator": "\\u0070arty-1"}'), 'named', 'however it is spelled')
   t.equal(mention('{"partyLocator": 42}', null, '42'), 'named', 'and whatever its type')
+  t.equal(mention('{"partyLocator": 12345678901234567890}', null, '12345678901234567890'), 'named', 'as sent')
   t.equal(mention('{"partyLocator": "party-10"}'), null)
   t.equal(mention('{"partyLocator": "party-2", "payload": {"reason": "see party-1"}}'), null)
   t.equal(mention('{"partyLocator": {"id": "party-1"}}'), null)

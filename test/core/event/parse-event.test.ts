@@ -89,6 +89,15 @@ t.test('the party locator stands in where the event has no locator', async (t) =
   t.equal(event({ partyLocator: 'p', payload: { locator: 4711 } }).locator, '4711')
 })
 
+t.test('a number is inserted with the digits that were sent', async (t) => {
+  for (const digits of ['12345678901234567890', '1.10', '1E400', '-0', '0.1e-7', '4711']) {
+    const parsed = parse(
+      `{"eventId":"a","eventType":"b","payload":{"locator":1,"locator" : ${digits} ,"reason":${digits}}}`,
+    )
+    t.match(parsed, { event: { locator: digits, reason: digits } }, digits)
+  }
+})
+
 t.test('an event without a party, or with one that nobody can be, is still an event', async (t) => {
   for (const partyLocator of [undefined, null]) {
     t.match(event({ partyLocator }), { partyLocator: null, partyLocatorInvalid: false })
@@ -112,6 +121,11 @@ t.test('NUL and lone surrogates in text to be inserted become U+FFFD', async (t)
 t.test('nesting of 100,000 levels beside the identifiers is an event', async (t) => {
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
   t.equal(parse(`{"eventId":"a","eventType":"b","payload":${deep}}`).kind, 'event')
+  t.match(
+    parse(`{"eventId":"a","eventType":"b","payload":{"x":${deep},"locator":1.10}}`),
+    { event: { locator: '1.10' } },
+    'beside a number to be inserted, too',
+  )
 })
 
 t.test('the trace id is taken from a valid traceparent header only', async (t) => {
