@@ -26,8 +26,7 @@ const TOKEN_BYTES_MAX = 16 * 1024
 const claims = z.object({
   sub: z
     .string()
-    .min(1)
-    .max(IDENTIFIER_LENGTH_MAX)
+    .refine((text) => text !== '' && text.length <= IDENTIFIER_LENGTH_MAX)
     .refine((text) => !text.includes('\0') && text.isWellFormed())
     .optional(),
   /** RFC 8693: names separated by spaces. Any other shape counts as none. */

@@ -6,12 +6,16 @@ const WITHOUT_NUL = /^[^\u0000]*$/
 
 /** Text that PostgreSQL and UTF-8 can represent, from 1 to `lengthMax` UTF-16 code units. */
 export function text(lengthMax: number, wrongType = 'must be a string') {
-  return z
-    .string(wrongType)
-    .min(1, 'must not be empty')
-    .max(lengthMax, `must have at most ${lengthMax} characters`)
-    .regex(WITHOUT_NUL, 'must not contain NUL')
-    .refine((value) => value.isWellFormed(), 'must not contain lone surrogates')
+  return (
+    z
+      .string(wrongType)
+      .min(1, 'must not be empty')
+      // Not zod's own limit: it counts code points, and an event type in an opt-out must be one that an event can have.
+      .refine((value) => value.length <= lengthMax, `must have at most ${lengthMax} characters`)
+      .regex(WITHOUT_NUL, 'must not contain NUL')
+      .refine((value) => value.isWellFormed(), 'must not contain lone surrogates')
+      .meta({ maxLength: lengthMax })
+  )
 }
 
 /** A query parameter that is given twice arrives as a list. */

@@ -117,6 +117,7 @@ const BAD_TOKENS: Record<string, () => string | Promise<string>> = {
     return `${input}.${signature}`
   },
   'a subject that no text can hold': () => idp.forge({ sub: 'a\0b' }),
+  'a subject longer than an identifier': () => idp.forge({ sub: '😀'.repeat(128) }),
   'a subject that is no text': () => idp.forge({ sub: 1 as never }),
   truncated: () => good.slice(0, -10),
   'truncated in the payload': () => good.slice(0, head.length + 10),

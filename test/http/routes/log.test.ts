@@ -135,6 +135,7 @@ const REFUSED: readonly (readonly [string, readonly string[]])[] = [
   ].map((text) => [`from=${text}`, ['from']] as const),
   ['partyLocator=%00', ['partyLocator']],
   [`eventType=${'x'.repeat(256)}`, ['eventType']],
+  [`eventType=${encodeURIComponent('😀'.repeat(128))}`, ['eventType']],
   ['partyLocators=x', ['partyLocators']],
   ['__proto__=x', ['__proto__']],
   ['constructor=x&toString=y', ['constructor', 'toString']],
