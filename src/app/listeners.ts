@@ -50,8 +50,11 @@ export function createListeners(parts: ListenerParts): Listeners {
     listen: async () => {
       const { url } = await http.listen()
       if (config.management === null) return url
+      const { host, port, allowedHosts } = config.management
       management = createManagement({
-        ...config.management,
+        host,
+        port,
+        hosts: [host, ...allowedHosts],
         requestCountMax: config.http.requestCountMax,
         log,
         document: await http.document(),

@@ -36,7 +36,12 @@ export interface Config {
   readonly smtp: { readonly host: string; readonly port: number }
   readonly http: { readonly host: string; readonly port: number; readonly requestCountMax: number }
   /** Null: no second listener. */
-  readonly management: { readonly host: string; readonly port: number } | null
+  readonly management: {
+    readonly host: string
+    readonly port: number
+    /** Names under which it is reached, besides its own. */
+    readonly allowedHosts: readonly string[]
+  } | null
   /** What tokens are validated against; null: all routes are open. */
   readonly tokens: Tokens | null
   /** Null: nothing is traced. */
@@ -62,6 +67,8 @@ interface Tokens {
   readonly issuer: string | null
   readonly audience: string | null
   readonly adminScope: string | null
+  /** Null: any token may read and write anyone's preferences. Never set without `adminScope`. */
+  readonly partyClaim: string | null
 }
 
 /** The environment is not usable; the message lists every fault on a line of its own and contains no secret. */
@@ -110,7 +117,11 @@ export function loadConfig(env: Environment): Config {
     management:
       value.MANAGEMENT_PORT === undefined
         ? null
-        : { host: value.MANAGEMENT_HOST, port: value.MANAGEMENT_PORT },
+        : {
+            host: value.MANAGEMENT_HOST,
+            port: value.MANAGEMENT_PORT,
+            allowedHosts: value.MANAGEMENT_ALLOWED_HOSTS ?? [],
+          },
     tokens:
       value.IDP_JWKS_URI === undefined
         ? null
@@ -119,6 +130,7 @@ export function loadConfig(env: Environment): Config {
             issuer: value.IDP_ISSUER ?? null,
             audience: value.IDP_AUDIENCE ?? null,
             adminScope: value.IDP_ADMIN_SCOPE ?? null,
+            partyClaim: value.IDP_PARTY_CLAIM ?? null,
           },
     tracing:
       value.OTEL_ENDPOINT === undefined

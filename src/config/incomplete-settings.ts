@@ -11,6 +11,8 @@ export function incompleteSettings(set: Environment): Fault[] {
     ['MQ_SASL_MECHANISM', 'MQ_SASL_PASSWORD'],
     ['MQ_SSL_CERT_FILE', 'MQ_SSL_KEY_FILE'],
     ['MQ_SSL_KEY_FILE', 'MQ_SSL_CERT_FILE'],
+    // Else nobody could read or write the preferences of another party.
+    ['IDP_PARTY_CLAIM', 'IDP_ADMIN_SCOPE'],
   ]
   return needed
     .filter(([given, other]) => set[given] !== undefined && set[other] === undefined)

@@ -106,6 +106,14 @@ function list(found: string): string[] {
   return found.split(',').map((item) => item.trim())
 }
 
+/** Without ports; names are compared in lower case. */
+export function hostNames() {
+  const { error, text } = must('a comma-separated list of host names without ports')
+  return text
+    .refine((found) => list(found).every((item) => /^[A-Za-z0-9._-]{1,253}$/.test(item)), { error })
+    .transform((found) => list(found).map((item) => item.toLowerCase()))
+}
+
 /** The database driver decodes the parts of the URL, and would throw only once it connects. */
 export function postgresUrl() {
   const { error, text } = must(

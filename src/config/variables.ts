@@ -4,6 +4,7 @@ import {
   brokers,
   duration,
   host,
+  hostNames,
   httpUrl,
   integer,
   keySetUrl,
@@ -150,6 +151,13 @@ export const variables = z.object({
       description: 'The scope that the administrative views require; unset: any valid token',
       example: 'notifications:admin',
     }),
+  IDP_PARTY_CLAIM: matching(/^[ -~]{1,255}$/, '1 to 255 printable characters')
+    .optional()
+    .meta({
+      description:
+        'The claim with the party of a token, which without the admin scope may use only its preferences; unset: any party',
+      example: 'party_locator',
+    }),
   OTEL_ENDPOINT: httpUrl().optional().meta({
     description: 'Tracing collector (OTLP over HTTP); traces are sent to its `/v1/traces`; unset: no tracing',
     example: 'http://localhost:4318',
@@ -189,6 +197,11 @@ export const variables = z.object({
     description:
       'Port of the management listener (`/console`, `/metrics`, `/openapi.json`, `/docs`); 0 picks a free port; unset: no listener',
     example: '4007',
+  }),
+  MANAGEMENT_ALLOWED_HOSTS: hostNames().optional().meta({
+    description:
+      'Host names under which the management listener may be reached, besides `MANAGEMENT_HOST` and `localhost`',
+    example: 'notifications.internal',
   }),
   LOG_LEVEL: oneOf(LOG_LEVELS)
     .prefault('info')

@@ -20,7 +20,12 @@ const OUR_PREFIXES = [
 
 /** What is set without effect, unprotected or misspelt. Names variables, never values. */
 export function warningsOf(set: Environment, values: Values): readonly string[] {
-  return [...namesWithoutEffect(set), ...brokerWarnings(set, values), ...poolWarnings(values)]
+  return [
+    ...namesWithoutEffect(set),
+    ...brokerWarnings(set, values),
+    ...tokenWarnings(values),
+    ...poolWarnings(values),
+  ]
 }
 
 function namesWithoutEffect(set: Environment): readonly string[] {
@@ -31,7 +36,7 @@ function namesWithoutEffect(set: Environment): readonly string[] {
     all.push('RETRY_INTERVAL has no effect: failed rows are retried every 60 seconds')
   }
   if (!names.includes('IDP_JWKS_URI')) {
-    for (const name of ['IDP_ISSUER', 'IDP_AUDIENCE', 'IDP_ADMIN_SCOPE']) {
+    for (const name of ['IDP_ISSUER', 'IDP_AUDIENCE', 'IDP_ADMIN_SCOPE', 'IDP_PARTY_CLAIM']) {
       if (names.includes(name)) all.push(`${name} has no effect: without IDP_JWKS_URI all routes are open`)
     }
   }
@@ -56,6 +61,24 @@ function brokerWarnings(set: Environment, value: Values): readonly string[] {
   }
   if (value.MQ_SASL_MECHANISM === 'plain' && !value.MQ_SSL) {
     all.push('MQ_SASL_MECHANISM=PLAIN without MQ_SSL=true sends the password in plain text over the network')
+  }
+  return all
+}
+
+/** Whom the routes are open to, beyond what an operator may believe. */
+function tokenWarnings({ IDP_JWKS_URI, IDP_AUDIENCE, IDP_ADMIN_SCOPE }: Values): readonly string[] {
+  if (IDP_JWKS_URI === undefined) return []
+  const all: string[] = []
+  if (IDP_JWKS_URI.startsWith('http:')) {
+    all.push('IDP_JWKS_URI is an http:// URL: whoever can change its responses can sign tokens. Use https://')
+  }
+  if (IDP_AUDIENCE === undefined) {
+    all.push(
+      'IDP_AUDIENCE is not set: tokens that the identity provider issued for other services are valid here',
+    )
+  }
+  if (IDP_ADMIN_SCOPE === undefined) {
+    all.push("IDP_ADMIN_SCOPE is not set: any valid token reads the whole log and everyone's preferences")
   }
   return all
 }

@@ -5,6 +5,7 @@ import { type ConsoleData, consoleData } from './console/data.ts'
 import { type ConsolePage, consolePage } from './console/page.ts'
 import { type App, type BaseOptions, createBase } from './server/base.ts'
 import { limitRequests } from './server/limit-requests.ts'
+import { requireHost } from './server/require-host.ts'
 
 export type ApiDocument = ReturnType<App['swagger']>
 
@@ -16,6 +17,8 @@ const CONTENT_SECURITY_POLICY =
 export interface ManagementDependencies extends BaseOptions {
   /** Requests that may be under way behind a token. */
   readonly requestCountMax: number
+  /** The names, besides `localhost` and addresses, under which it is reached. */
+  readonly hosts: readonly string[]
   readonly document: ApiDocument
   /** All metrics as text, and the content type of that. */
   readonly exposeMetrics: () => Promise<{ contentType: string; text: string }>
@@ -32,6 +35,7 @@ export interface ManagementDependencies extends BaseOptions {
 export function buildManagement(dependencies: ManagementDependencies): App {
   const { log, document, exposeMetrics, tokens } = dependencies
   const app = createBase(dependencies)
+  requireHost(app, dependencies.hosts)
   limitRequests(app, dependencies.requestCountMax)
   app.get('/metrics', async (_, reply) => {
     const { contentType, text } = await exposeMetrics()

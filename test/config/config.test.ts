@@ -221,19 +221,57 @@ t.test('a key set turns token validation on, and what is not set is not checked'
     issuer: null,
     audience: null,
     adminScope: null,
+    partyClaim: null,
   })
   const more = { IDP_ISSUER: 'https://idp', IDP_AUDIENCE: 'us', IDP_ADMIN_SCOPE: 'admin' }
   const { tokens, warnings } = loadConfig({ ...REQUIRED, IDP_JWKS_URI, ...more })
-  t.same(tokens, { keySetUrl: IDP_JWKS_URI, issuer: 'https://idp', audience: 'us', adminScope: 'admin' })
+  t.same(tokens, {
+    keySetUrl: IDP_JWKS_URI,
+    issuer: 'https://idp',
+    audience: 'us',
+    adminScope: 'admin',
+    partyClaim: null,
+  })
   t.same(warnings, [])
 })
 
+t.test('what opens routes to more than were meant is warned of', async (t) => {
+  const warningsOf = (env: object) => loadConfig({ ...REQUIRED, ...env }).warnings
+  const good = { IDP_JWKS_URI: 'https://idp/keys', IDP_AUDIENCE: 'us', IDP_ADMIN_SCOPE: 'admin' }
+  t.same(warningsOf(good), [])
+  t.match(warningsOf({ ...good, IDP_JWKS_URI: 'http://idp/keys' }), [/^IDP_JWKS_URI is an http:\/\/ URL/])
+  t.match(warningsOf({ ...good, IDP_AUDIENCE: '' }), [/^IDP_AUDIENCE is not set/])
+  t.match(warningsOf({ ...good, IDP_ADMIN_SCOPE: '' }), [/^IDP_ADMIN_SCOPE is not set/])
+  t.match(warningsOf({ ...good, IDP_JWKS_URI: '' }), [
+    /^IDP_AUDIENCE has no effect/,
+    /^IDP_ADMIN_SCOPE has no effect/,
+  ])
+})
+
+t.test('the claim with a party asks for the scope that stands above it', async (t) => {
+  const IDP_JWKS_URI = 'https://idp/keys'
+  const scoped = { IDP_JWKS_URI, IDP_PARTY_CLAIM: 'party', IDP_ADMIN_SCOPE: 'admin' }
+  t.match(loadConfig({ ...REQUIRED, ...scoped }).tokens, { partyClaim: 'party', adminScope: 'admin' })
+  t.match(
+    faultsOf({ IDP_JWKS_URI, IDP_PARTY_CLAIM: 'party' }),
+    /IDP_ADMIN_SCOPE is required with IDP_PARTY_CLAIM/,
+  )
+})
+
 t.test('the second listener is on loopback unless told otherwise', async (t) => {
-  t.same(loadConfig({ ...REQUIRED, MANAGEMENT_PORT: '0' }).management, { host: '127.0.0.1', port: 0 })
+  t.same(loadConfig({ ...REQUIRED, MANAGEMENT_PORT: '0' }).management, {
+    host: '127.0.0.1',
+    port: 0,
+    allowedHosts: [],
+  })
   t.same(loadConfig({ ...REQUIRED, MANAGEMENT_PORT: '4007', MANAGEMENT_HOST: '::' }).management, {
     host: '::',
     port: 4007,
+    allowedHosts: [],
   })
+  const named = { MANAGEMENT_PORT: '4007', MANAGEMENT_ALLOWED_HOSTS: 'Ops.internal, ops-2' }
+  t.same(loadConfig({ ...REQUIRED, ...named }).management?.allowedHosts, ['ops.internal', 'ops-2'])
+  t.match(faultsOf({ MANAGEMENT_ALLOWED_HOSTS: 'ops:4007' }), /must be a comma-separated list of host names/)
 })
 
 const DURATIONS: readonly (readonly [string, number])[] = [
@@ -324,8 +362,8 @@ t.test('the configuration is frozen all the way down', async (t) => {
   t.throws(() => Object.assign(config, { batchMax: 1 }), TypeError)
 })
 
-/** Needed with MQ_SASL_MECHANISM. */
-const LOGIN = { MQ_SASL_USERNAME: 'u', MQ_SASL_PASSWORD: 'p' }
+/** Needed with MQ_SASL_MECHANISM and IDP_PARTY_CLAIM. */
+const NEEDED = { MQ_SASL_USERNAME: 'u', MQ_SASL_PASSWORD: 'p', IDP_ADMIN_SCOPE: 'admin' }
 
 t.test('every variable is described, and its example and default are good values', async (t) => {
   const { properties = {} } = z.toJSONSchema(variables, { io: 'input', unrepresentable: 'any' })
@@ -334,7 +372,7 @@ t.test('every variable is described, and its example and default are good values
     const { example, default: value } = property as { example?: string; default?: string }
     // A file would have to be there.
     if (!name.endsWith('_FILE')) {
-      t.equal(faultsOf({ ...REQUIRED, ...LOGIN, [name]: example }), '', name)
+      t.equal(faultsOf({ ...REQUIRED, ...NEEDED, [name]: example }), '', name)
     }
     if (value !== undefined) t.same(loadConfig({ ...REQUIRED, [name]: value }), loadConfig(REQUIRED), name)
   }

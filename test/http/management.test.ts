@@ -1,3 +1,5 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t from 'tap'
@@ -5,7 +7,13 @@ import { createHttp, createManagement } from '../../src/http/server/server.ts'
 import { aManagement } from './console/fixture.ts'
 import { dependencies } from './fixture.ts'
 
-const TOKENS = { keySetUrl: 'http://127.0.0.1:9/keys', issuer: null, audience: null, adminScope: 'admin' }
+const TOKENS = {
+  keySetUrl: 'http://127.0.0.1:9/keys',
+  issuer: null,
+  audience: null,
+  adminScope: 'admin',
+  partyClaim: null,
+}
 
 async function documentOf(tokens: typeof TOKENS | null) {
   const http = createHttp({ ...dependencies({ tokens }).all, host: '127.0.0.1', port: 0 })
@@ -101,6 +109,53 @@ t.test('/metrics is what the service exposes, as the type that it says', async (
   const response = await fetch(`${url}/metrics`)
   t.equal(response.headers.get('content-type'), 'text/x')
   t.equal(await response.text(), 'up 1\n')
+})
+
+t.test('a host name that is not its own is refused, whatever is asked for', async (t) => {
+  const named = createManagement({ ...needs, hosts: ['ops.internal', 'Ops-2'], host: '127.0.0.1', port: 0 })
+  t.teardown(() => named.close())
+  const { port } = new URL((await named.listen()).url)
+  const statusOf = async (host: string, path = '/metrics') => {
+    const socket = connect(Number(port), '127.0.0.1')
+    socket.write(`GET ${path} HTTP/1.1\r\n${host}Connection: close\r\n\r\n`)
+    return Number((await text(socket)).split(' ')[1])
+  }
+  for (const host of [
+    'localhost',
+    'LOCALHOST:1',
+    'localhost.',
+    'ops.internal',
+    'ops-2:4007',
+    '10.1.2.3',
+    '[::1]:80',
+  ]) {
+    t.equal(await statusOf(`Host: ${host}\r\n`), 200, host)
+  }
+  const foreign = [
+    'evil.example',
+    'localhost.evil.example',
+    'evil.example:4007',
+    '127.0.0.1.evil.example',
+    'ops',
+    '',
+  ]
+  for (const host of [
+    ...foreign,
+    '2130706433',
+    '0x7f.1',
+    '[::1',
+    '[evil.example]',
+    'localhost, x',
+    'localhost@x',
+  ]) {
+    t.equal(await statusOf(`Host: ${host}\r\n`), 421, host)
+  }
+  for (const path of ['/console', '/console/data/log/list', '/docs', '/openapi.json']) {
+    t.equal(await statusOf('Host: evil.example\r\n', path), 421, path)
+  }
+  t.equal(await statusOf('Host: evil.example\r\nX-Forwarded-Host: localhost\r\n'), 421)
+  const response = await fetch(`${url}/metrics`)
+  t.equal(response.status, 200, 'which is asked for by its address')
 })
 
 t.test('it has the same manners as the public listener', async (t) => {

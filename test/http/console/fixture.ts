@@ -95,6 +95,7 @@ export function aManagement(overrides: Partial<ManagementDependencies> = {}) {
   const logged: string[] = []
   const all: ManagementDependencies = {
     log: createLog('info', { write: (line) => void logged.push(line) }),
+    hosts: [],
     document: { openapi: '3.1.1', info: { title: 'x', version: '1' }, paths: {} },
     exposeMetrics: async () => ({ contentType: 'text/x', text: 'up 1\n' }),
     consolePage: {
