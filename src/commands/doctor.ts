@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { type Config, ConfigError, loadConfig } from '../config/config.ts'
 import { variables } from '../config/variables.ts'
+import { counted } from '../core/text/count.ts'
 import { CHECKS, type Check } from './doctor/checks.ts'
 
 export const doctorCommand = new Command('doctor')
@@ -9,7 +10,7 @@ export const doctorCommand = new Command('doctor')
   .option('--json', 'print one JSON object instead of text')
   .addHelpText(
     'after',
-    '\nIt changes nothing.\nExit codes: 0 all checks passed, 1 a check failed, 2 wrong usage.\n\nExample:\n  $ notifications-service doctor --json | jq .checks',
+    '\nIt changes nothing.\nExit codes: 0 all checks passed (a warning is no failure), 1 a check failed, 2 wrong usage.\n\nExample:\n  $ notifications-service doctor --json | jq .checks',
   )
   .action(doctor)
 
@@ -18,7 +19,7 @@ type Env = Readonly<Record<string, string | undefined>>
 interface Result {
   readonly name: string
   /** `skipped`: not checked until something else is fixed, or not configured. */
-  readonly status: 'ok' | 'failed' | 'skipped'
+  readonly status: 'ok' | 'warning' | 'failed' | 'skipped'
   readonly detail: string
   readonly remedy: string | null
 }
@@ -31,11 +32,12 @@ async function doctor({ json = false }: { json?: boolean }): Promise<void> {
     results.push(result)
     if (!json) process.stdout.write(textOf(result))
   }
-  const failedCount = results.filter(({ status }) => status === 'failed').length
+  const countOf = (wanted: Result['status']) => results.filter(({ status }) => status === wanted).length
+  const [failedCount, warningCount] = [countOf('failed'), countOf('warning')]
   const ok = failedCount === 0
   const summary = json
     ? `${JSON.stringify({ ok, checks: results }, null, 2)}\n`
-    : `${ok ? 'All checks passed.' : failedCount === 1 ? '1 check failed.' : `${failedCount} checks failed.`}\n`
+    : `${ok ? 'All checks passed' : `${counted(failedCount, 'check')} failed`}${warningCount === 0 ? '' : ', with warnings'}.\n`
   // What ran out of time may still hold connections: it is not waited for.
   process.stdout.write(summary, () => process.exit(ok ? 0 : 1))
 }
@@ -68,8 +70,9 @@ function configurationOf(env: Env): { config: Config; result: Result; faulty: re
   const name = 'configuration'
   try {
     const config = loadConfig(env)
-    const detail = ['valid', ...config.warnings].join('; ')
-    return { config, faulty: [], result: { name, status: 'ok', detail, remedy: null } }
+    const detail = ['valid', ...config.warnings].join('\n')
+    const status = config.warnings.length === 0 ? 'ok' : 'warning'
+    return { config, faulty: [], result: { name, status, detail, remedy: null } }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const groups = error.variables.map((variable) => `${variable.split('_')[0]}_`)

@@ -56,7 +56,7 @@ function problemsOf({ config, schema = {} }: RouteOptions, withTokens: boolean):
     ...(['invalid-request', 'request-timeout', 'headers-too-large', 'internal'] as const),
     ...(schema.body === undefined ? [] : (['body-too-large', 'unsupported-media-type'] as const)),
     ...(access === 'open' ? [] : (['unauthorized', 'unavailable'] as const)),
-    ...(access === 'admin' ? (['forbidden'] as const) : []),
+    ...(access === 'admin' || access === 'party' ? (['forbidden'] as const) : []),
   ]
 }
 

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { createDatabase } from '../stack/databases.ts'
+import { startIdentityProvider } from '../stack/identity-provider.ts'
 import { aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 
@@ -38,6 +39,30 @@ t.test('where all is well it says so, with exit code 0', async (t) => {
   t.match(stdout, /^ok +database +PostgreSQL \d+.*plain text$/m)
 })
 
+t.test('what leaves routes more open than meant is a warning, and no failure', async (t) => {
+  const idp = await startIdentityProvider()
+  t.teardown(() => idp.stop())
+  const found = await doctor({ IDP_JWKS_URI: idp.keySetUrl })
+  t.match(found, { code: 0, ok: true, statuses: { configuration: 'warning', 'identity provider': 'ok' } })
+  const { detail } = found.find('configuration') ?? {}
+  for (const name of ['IDP_JWKS_URI', 'IDP_AUDIENCE', 'IDP_ADMIN_SCOPE']) t.match(detail, `${name} is `)
+  const { stdout } = await command(['doctor'], { ...world.env, IDP_JWKS_URI: idp.keySetUrl })
+  t.match(stdout, /^warning +configuration +valid$/m)
+  t.match(stdout, /^All checks passed, with warnings\.$/m)
+})
+
+t.test('a key set without a key that is fit for signatures is a fault', async (t) => {
+  const idp = await startIdentityProvider()
+  t.teardown(() => idp.stop())
+  idp.be((_request, response) => void response.end('{"keys":[{"kty":"oct","k":"AAAA"}]}'))
+  const found = await doctor({ IDP_JWKS_URI: idp.keySetUrl })
+  t.match(found.find('identity provider'), {
+    status: 'failed',
+    detail: 'none of 1 key is fit for signatures',
+    remedy: /publish a key for signatures/,
+  })
+})
+
 t.test('each fault is told with its remedy, and the other checks go on', async (t) => {
   const empty = await createDatabase()
   t.teardown(() => empty.drop())
@@ -64,7 +89,7 @@ t.test('each fault is told with its remedy, and the other checks go on', async (
       'identity provider',
       /ECONNREFUSED/,
       /check IDP_JWKS_URI/,
-      {},
+      { configuration: 'warning' },
     ],
   ]
   const all = cases.map(async ([env, name, detail, remedy, others]) => {
@@ -95,6 +120,11 @@ t.test('what does not answer is given up', async (t) => {
   const found = await doctor({ POLICY_ADMIN_URL: url, POLICY_ADMIN_DEADLINE: '200ms', IDP_JWKS_URI: url })
   t.match(found, {
     code: 1,
-    statuses: { ...ALL_WELL, 'policy administration': 'failed', 'identity provider': 'failed' },
+    statuses: {
+      ...ALL_WELL,
+      configuration: 'warning',
+      'policy administration': 'failed',
+      'identity provider': 'failed',
+    },
   })
 })

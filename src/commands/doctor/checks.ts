@@ -126,10 +126,17 @@ export const CHECKS: readonly Check[] = [
     prefix: 'IDP_',
     run: async ({ tokens }) => {
       if (tokens === null) return null
-      const keys = await loadKeys(tokens.keySetUrl, new Agent())
-      return `${counted(keys.length, 'key')} for signatures`
+      const { keys, foundCount } = await loadKeys(tokens.keySetUrl, new Agent())
+      if (keys.length === 0) throw new Error(`none of ${counted(foundCount, 'key')} is fit for signatures`)
+      return `${keys.length} of ${counted(foundCount, 'key')} fit for signatures`
     },
-    remedies: [[/./, 'check IDP_JWKS_URI: it must answer 200 with a JSON Web Key Set, without redirects']],
+    remedies: [
+      [
+        /fit for signatures/,
+        'publish a key for signatures there: see the requirements in src/http/README.md',
+      ],
+      [/./, 'check IDP_JWKS_URI: it must answer 200 with a JSON Web Key Set, without redirects'],
+    ],
   },
 ]
 

@@ -6,9 +6,10 @@ export const CHALLENGE = 'Bearer realm="notifications-service"'
 
 /**
  * Who may use a route where tokens are validated: `open` needs no token, `token` any valid one, `admin` one with the
- * scope for the administrative views (specification, "Authentication" and "Endpoints").
+ * scope for the administrative views (specification, "Authentication" and "Endpoints"). `party` is about the party of the
+ * path: where tokens name theirs, another one's needs the scope of the administrative views.
  */
-export type Access = 'open' | 'token' | 'admin'
+export type Access = 'open' | 'token' | 'party' | 'admin'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -24,10 +25,14 @@ export function requireAccess({ method, url, config }: RouteOptions): void {
 }
 
 /** Throws a 403 that names the scope, unless a token has the scope of the administrative views; null asks for none. */
-export function requireScope({ scope = '' }: { scope?: string | undefined }, wanted: string | null): void {
+export function requireScope(
+  { scope = '' }: { scope?: string | undefined },
+  wanted: string | null,
+  detail = `The token needs the scope ${wanted}.`,
+): void {
   if (wanted === null || scope.split(' ').includes(wanted)) return
   throw new ProblemError('forbidden', {
-    detail: `The token needs the scope ${wanted}.`,
+    detail,
     headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${wanted}"` },
   })
 }

@@ -1,59 +1,66 @@
 import buildGetJwks, { type GetJwks } from 'get-jwks'
 import type { Logger } from 'pino'
 import { Agent } from 'undici'
-import { KEY_COUNT_MAX, loadKeys, type PublicKey } from './load-keys.ts'
+import { type FoundKeys, KEY_COUNT_MAX, loadKeys } from './load-keys.ts'
+import { ALGORITHMS, type SigningKey } from './signing-key.ts'
 
 /** Minimum time between two requests caused by tokens: a flood of tokens causes at most 2 requests in 10 s. */
 const PAUSE_MS = 6_000
 /** A withdrawn key is trusted no longer than this, as long as the provider answers. */
-const REFRESH_INTERVAL_MS = 5 * 60_000
+const TRUST_MAX_MS = 5 * 60_000
+/** Early enough for the response to arrive within that time. */
+const REFRESH_INTERVAL_MS = TRUST_MAX_MS - 60_000
+/** How long known keys are used while the provider does not answer: a key withdrawn meanwhile would never be noticed. */
+const KEPT_MAX_MS = 24 * 60 * 60_000
 const SET_BYTES_MAX = 1024 * 1024
 /** Arbitrary: nothing is fetched from it. get-jwks would add a missing slash. */
 const DOMAIN = 'https://localhost/'
 /** Entries never expire: a set is replaced as a whole. */
 const FOREVER_MS = Number.MAX_SAFE_INTEGER
 
-/** Asymmetric algorithms only: with HMAC the public key would be the secret. */
-export const ALGORITHMS = [
-  ...(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const),
-  ...(['ES256', 'ES384', 'ES512', 'EdDSA'] as const),
-]
-
 export interface KeySet {
-  /** Loads the keys in the background, now and every 5 minutes. */
+  /** Loads the keys in the background, now and every 4 minutes. */
   start: () => void
   /**
    * The key for a token's header as SPKI in PEM, or null. An unknown key id causes one request to the provider, shared by
-   * all who wait and followed by a pause. Rejects with a `NoKeysError` if no keys were ever loaded.
+   * all who wait and followed by a pause. Rejects with a `NoKeysError` if no key set could be loaded in the last 24 hours.
    */
   keyOf: (header: { readonly kid?: unknown; readonly alg?: unknown }) => Promise<string | null>
   stop: () => void
 }
 
-/** No key set was ever loaded: no token can be validated. */
+/** There is no key set, or only one that is too old: no token can be validated. */
 export class NoKeysError extends Error {
   override readonly name = 'NoKeysError'
 }
 
-/** The public keys at `url`, and nowhere else. Known keys stay valid while the identity provider is down. */
+/**
+ * The public keys at `url`, and nowhere else. A key set replaces the one before it, even one without a usable key; while
+ * the identity provider does not respond with any, the known keys stay valid for up to 24 hours.
+ */
 export function createKeySet(url: string, log: Logger, nowMs = () => performance.now()): KeySet {
   // No keep-alive: the provider would have closed the connection by the next load.
   const agent = new Agent({ maxResponseSize: SET_BYTES_MAX, pipelining: 0 })
-  let newest: LoadedSet | null = null
+  let newest: (LoadedSet & { readonly keyCount: number; readonly loadedAtMs: number }) | null = null
   let timer: NodeJS.Timeout | undefined
   let askedAtMs = Number.NEGATIVE_INFINITY
   let loading: Promise<void> | null = null
   let isStopped = false
 
+  /** Null where there is no set, or too old a one. */
+  function usable(): LoadedSet | null {
+    return newest !== null && nowMs() - newest.loadedAtMs < KEPT_MAX_MS ? newest : null
+  }
   async function load(): Promise<void> {
     askedAtMs = nowMs()
     try {
-      const keys = await loadKeys(url, agent)
-      if (newest === null) log.info({ keyCount: keys.length }, 'the key set is loaded')
-      newest = loadedSet(keys)
+      const found = await loadKeys(url, agent)
+      logChange(found, newest?.keyCount ?? null, log)
+      newest = { ...loadedSet(found.keys), keyCount: found.keys.length, loadedAtMs: nowMs() }
     } catch (err) {
       if (isStopped) return
-      const meanwhile = newest === null ? 'requests that need a token get a 503' : 'the known keys stay valid'
+      const meanwhile =
+        usable() === null ? 'requests that need a token get a 503' : 'the known keys stay valid'
       log.warn({ err }, `the key set of IDP_JWKS_URI cannot be loaded: ${meanwhile}`)
     }
   }
@@ -69,9 +76,12 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
       timer = setInterval(refresh, REFRESH_INTERVAL_MS).unref()
     },
     keyOf: async ({ kid, alg }) => {
-      if (!newest?.ids.has(kid)) await refresh()
-      if (newest === null) throw new NoKeysError('no key set has been loaded yet')
-      return await pemOf(newest, { kid, alg })
+      // The timer comes first, unless the process was suspended: so a known key waits for nobody.
+      const isOverdue = nowMs() - askedAtMs >= TRUST_MAX_MS
+      if (isOverdue || !usable()?.ids.has(kid)) await refresh()
+      const keys = usable()
+      if (keys === null) throw new NoKeysError('no key set has been loaded in the last 24 hours')
+      return await pemOf(keys, { kid, alg })
     },
     stop: () => {
       isStopped = true
@@ -79,6 +89,17 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
       void agent.destroy()
     },
   }
+}
+
+/** Logs the first set, and each that begins or ceases to have usable keys. `keyCountBefore` is null before the first. */
+function logChange({ keys, foundCount }: FoundKeys, keyCountBefore: number | null, log: Logger): void {
+  const counts = { keyCount: keys.length, unfitCount: foundCount - keys.length }
+  if (keys.length === 0 && keyCountBefore !== 0) {
+    log.error(
+      counts,
+      'the key set of IDP_JWKS_URI has no key that is fit for signatures: all tokens are refused',
+    )
+  } else if (keys.length > 0 && (keyCountBefore ?? 0) === 0) log.info(counts, 'the key set is loaded')
 }
 
 /** The keys of one load. */
@@ -92,10 +113,10 @@ interface LoadedSet {
  * Left to itself, get-jwks requests the key set at every unknown key id, has no working time-out (`fetch` ignores its
  * option), accepts any key, and falls back to a withdrawn key when a request fails.
  */
-function loadedSet(keys: readonly PublicKey[]): LoadedSet {
+function loadedSet(keys: readonly SigningKey[]): LoadedSet {
   const getJwks = buildGetJwks({ max: KEY_COUNT_MAX * ALGORITHMS.length, ttl: FOREVER_MS })
   for (const key of keys) {
-    for (const alg of key.alg === undefined ? ALGORITHMS : [key.alg]) {
+    for (const alg of key.algorithms) {
       const cacheKey = getJwks.generateCacheKey(alg, key.kid as string, DOMAIN)
       // Of two keys with one id and algorithm the first counts. The cache holds promises, whatever its types say.
       if (!getJwks.cache.get(cacheKey)) getJwks.cache.set(cacheKey, Promise.resolve(key) as never)

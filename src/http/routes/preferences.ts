@@ -88,7 +88,7 @@ export async function preferencesRoutes(app: App, preferences: PreferencesStore)
   const getSchema = { params, response: { 200: storedPreferences, 404: problemBody, 503: problemBody } }
   app.get(
     '/preferences/:partyLocator',
-    { config: { access: 'token' }, schema: getSchema },
+    { config: { access: 'party' }, schema: getSchema },
     async (request) => {
       const found = await preferences.get(request.params.partyLocator)
       if (found === null) throw new ProblemError('not-found', { detail: 'This party has no preferences.' })
@@ -97,7 +97,7 @@ export async function preferencesRoutes(app: App, preferences: PreferencesStore)
   )
 
   const putSchema = { params, body, response: { 200: storedPreferences, 503: problemBody } }
-  app.put('/preferences/:partyLocator', { config: { access: 'token' }, schema: putSchema }, async (request) =>
+  app.put('/preferences/:partyLocator', { config: { access: 'party' }, schema: putSchema }, async (request) =>
     preferences.put(request.params.partyLocator, request.body, subjectOf(request)),
   )
 }

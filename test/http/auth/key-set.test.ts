@@ -27,6 +27,14 @@ const answer =
   (_request, response) =>
     void response.writeHead(status, headers).end(body)
 
+const BAD_SETS: Record<string, RequestListener> = {
+  'an error': answer(503, '{"keys":[]}'),
+  'no JSON': answer(200, '<html>'),
+  'a list': answer(200, '[]'),
+  'an object without keys': answer(200, '{}'),
+  'keys that are no list': answer(200, '{"keys":{}}'),
+}
+
 t.test('finds a key by id and algorithm', async (t) => {
   const { idp, keySet, known } = await world(t)
   t.match(await known(), /^-----BEGIN PUBLIC KEY-----/)
@@ -73,24 +81,71 @@ t.test('a flood of unknown ids does not keep a new key out', async (t) => {
   t.not(await known(), null, 'it came with the answer to one of them')
 })
 
-t.test(
-  'a key that was withdrawn is refused after 5 minutes, though nobody asks for another one',
-  async (t) => {
-    mock.timers.enable({ apis: ['setInterval'] })
-    t.teardown(() => mock.timers.reset())
-    const { idp, keySet, clock } = await world(t)
-    const { kid } = idp.key()
-    const withdrawn = () => keySet.keyOf({ kid, alg: 'RS256' })
-    keySet.start()
-    t.not(await withdrawn(), null)
-    await idp.rotate()
+t.test('a withdrawn key is refused within 5 minutes, though nobody asks for another one', async (t) => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  const { idp, keySet, clock } = await world(t)
+  const { kid } = idp.key()
+  const withdrawn = () => keySet.keyOf({ kid, alg: 'RS256' })
+  keySet.start()
+  t.not(await withdrawn(), null)
+  await idp.rotate()
+  clock.nowMs += 4 * 60_000
+  t.not(await withdrawn(), null)
+  mock.timers.tick(4 * 60_000)
+  await until(async () => (await withdrawn()) === null, { what: 'the key to be refused' })
+  t.equal(idp.keySetRequestCount(), 2)
+})
+
+t.test('a withdrawn key is refused after 5 minutes even where no timer ran', async (t) => {
+  const { idp, keySet, clock } = await world(t)
+  const { kid } = idp.key()
+  t.not(await keySet.keyOf({ kid, alg: 'RS256' }), null)
+  await idp.rotate()
+  clock.nowMs += 5 * 60_000 - 1
+  t.not(await keySet.keyOf({ kid, alg: 'RS256' }), null)
+  clock.nowMs += 1
+  t.equal(await keySet.keyOf({ kid, alg: 'RS256' }), null)
+})
+
+const WITHDRAWALS: Record<string, object[]> = {
+  'no keys': [],
+  'a key for encryption only': [{ use: 'enc' }],
+  'a key that does not verify only': [{ key_ops: ['encrypt', 'wrapKey'] }],
+  'what is no key only': [{ n: undefined }],
+}
+for (const [what, changes] of Object.entries(WITHDRAWALS)) {
+  t.test(`a key set with ${what} withdraws the only key within 5 minutes, and says so`, async (t) => {
+    const { idp, clock, logged, known } = await world(t)
+    t.not(await known(), null)
+    const { kty, n, e, kid } = idp.key().privateJwk
+    const keys = changes.map((change) => ({ kty, n, e, kid, ...change }))
+    idp.be(answer(200, JSON.stringify({ keys })))
     clock.nowMs += 5 * 60_000
-    t.not(await withdrawn(), null)
-    mock.timers.tick(5 * 60_000)
-    await until(async () => (await withdrawn()) === null, { what: 'the key to be refused' })
-    t.equal(idp.keySetRequestCount(), 2)
-  },
-)
+    t.equal(await known(), null)
+    t.match(logged.at(-1), /no key that is fit for signatures: all tokens are refused/)
+    idp.be('up')
+    clock.nowMs += 6_000
+    t.not(await known(), null, 'until there is one again')
+  })
+}
+
+t.test('what is no key set withdraws nothing, for 24 hours', async (t) => {
+  const { idp, clock, known } = await world(t)
+  t.not(await known(), null)
+  for (const listener of Object.values(BAD_SETS)) {
+    idp.be(listener)
+    clock.nowMs += 3_600_000
+    t.not(await known(), null)
+  }
+  clock.nowMs = 24 * 3_600_000 - 1
+  t.not(await known(), null)
+  clock.nowMs += 1
+  await t.rejects(known(), NoKeysError)
+  idp.be('up')
+  clock.nowMs += 6_000
+  t.not(await known(), null)
+})
 
 t.test('a known key waits for nobody, however many unknown ones do', async (t) => {
   const { idp, clock, known, unknown } = await world(t)
@@ -143,14 +198,6 @@ for (const status of [200, 500]) {
   })
 }
 
-const BAD_SETS: Record<string, RequestListener> = {
-  'an error': answer(503, '{"keys":[]}'),
-  'no JSON': answer(200, '<html>'),
-  'no set': answer(200, '[]'),
-  'no keys': answer(200, '{"keys":[]}'),
-  'a secret key only': answer(200, '{"keys":[{"kty":"oct","kid":"a","k":"AAAA"}]}'),
-  'a broken key only': answer(200, '{"keys":[{"kty":"RSA","kid":"a","n":"x"},null,1]}'),
-}
 for (const [what, listener] of Object.entries(BAD_SETS)) {
   t.test(`${what} is no key set`, async (t) => {
     const { idp, known } = await world(t)
@@ -200,13 +247,6 @@ t.test('a broken key does not spoil the others', async (t) => {
   t.not(await known(), null)
 })
 
-t.test('a key for encryption is not used', async (t) => {
-  const { idp, known } = await world(t)
-  const { kty, n, e, kid } = idp.key().privateJwk
-  idp.be(answer(200, JSON.stringify({ keys: [{ kty, n, e, kid, use: 'enc' }] })))
-  await t.rejects(known(), NoKeysError)
-})
-
 t.test('the keys are asked for at start, so that the first request need not wait', async (t) => {
   const { idp, keySet, logged } = await world(t)
   keySet.start()
@@ -218,7 +258,7 @@ t.test('requests are answered 503, and open routes as ever, while no key could b
   const { idp } = await world(t)
   idp.be('broken')
   const { all, logged } = dependencies({
-    tokens: { keySetUrl: idp.keySetUrl, issuer: null, audience: null, adminScope: null },
+    tokens: { keySetUrl: idp.keySetUrl, issuer: null, audience: null, adminScope: null, partyClaim: null },
   })
   const app = documentedApp(all)
   t.teardown(() => app.close())

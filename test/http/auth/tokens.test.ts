@@ -21,7 +21,7 @@ const idp = await startIdentityProvider()
 t.teardown(() => idp.stop())
 
 function tokensOf({ keySetUrl, issuer }: IdentityProvider): Tokens {
-  return { keySetUrl, issuer, audience: AUDIENCE, adminScope: ADMIN_SCOPE }
+  return { keySetUrl, issuer, audience: AUDIENCE, adminScope: ADMIN_SCOPE, partyClaim: null }
 }
 
 function appWith(tokens: Tokens) {
@@ -154,7 +154,13 @@ t.test('HMAC is refused also where the key set leaves the algorithm open', async
   t.teardown(() => own.stop())
   const { kty, n, e, kid } = own.key().privateJwk
   own.be((_request, response) => void response.end(JSON.stringify({ keys: [{ kty, n, e, kid }] })))
-  const { get } = appWith({ keySetUrl: own.keySetUrl, issuer: null, audience: null, adminScope: null })
+  const { get } = appWith({
+    keySetUrl: own.keySetUrl,
+    issuer: null,
+    audience: null,
+    adminScope: null,
+    partyClaim: null,
+  })
   t.equal((await get(`Bearer ${await own.forge()}`)).statusCode, 200)
   t.equal((await get(`Bearer ${await hmacWithPublicKey(own)}`)).statusCode, 401)
 })
@@ -215,10 +221,50 @@ t.test('an administrative view asks for its scope, as a whole word', async (t) =
 })
 
 t.test('a token without scope will do where none is configured', async (t) => {
-  const { get } = appWith({ keySetUrl: idp.keySetUrl, issuer: null, audience: null, adminScope: null })
+  const { get } = appWith({
+    keySetUrl: idp.keySetUrl,
+    issuer: null,
+    audience: null,
+    adminScope: null,
+    partyClaim: null,
+  })
   t.equal((await get(`Bearer ${await idp.token()}`)).statusCode, 200)
   t.equal((await get(`Bearer ${await idp.forge({ iss: 'x', aud: 'y' })}`)).statusCode, 200)
   t.equal((await get()).statusCode, 401)
+})
+
+t.test("a token reads and writes the preferences of its claim's party, and of no other", async (t) => {
+  const { app } = appWith({ ...tokensOf(idp), partyClaim: 'party' })
+  const statusOf = async (claims: object, party: string, method: 'GET' | 'PUT' | 'HEAD' = 'PUT') => {
+    const authorization = `Bearer ${await idp.forge({ scope: 'openid', ...claims })}`
+    const url = `/preferences/${encodeURIComponent(party)}`
+    const payload = method === 'PUT' ? { payload: {} } : {}
+    return (await app.inject({ method, url, headers: { authorization }, ...payload })).statusCode
+  }
+  const own = { party: 'PTY-1/ä' }
+  t.equal(await statusOf(own, 'PTY-1/ä'), 200)
+  t.equal(await statusOf(own, 'PTY-1/ä', 'GET'), 200)
+  for (const method of ['GET', 'PUT', 'HEAD'] as const) {
+    for (const other of ['PTY-2', 'pty-1/ä', 'PTY-1/ä ', 'PTY-1%2Fä', '*'])
+      t.equal(await statusOf(own, other, method), 403, other)
+  }
+  for (const claims of [
+    {},
+    { party: null },
+    { party: ['PTY-1'] },
+    { party: 1 },
+    { Party: 'PTY-1' },
+    { sub: 'PTY-1' },
+  ])
+    t.equal(await statusOf(claims, 'PTY-1'), 403, JSON.stringify(claims))
+  t.equal(await statusOf({ scope: ADMIN_SCOPE }, 'PTY-1'), 200, 'but with the scope of administrators')
+  t.equal(await statusOf({ ...own, scope: ADMIN_SCOPE }, 'PTY-2', 'GET'), 404)
+  const inherited = appWith({ ...tokensOf(idp), partyClaim: 'constructor' }).app
+  const authorization = `Bearer ${await idp.forge({ scope: 'openid' })}`
+  const refused = await inherited.inject({ url: '/preferences/PTY-1', headers: { authorization } })
+  t.equal(refused.statusCode, 403)
+  t.match(refused.json().detail, 'only the preferences of the party in its claim constructor')
+  t.match(refused.headers['www-authenticate'], /error="insufficient_scope", scope="notifications:admin"$/)
 })
 
 t.test('open routes ignore tokens, and unknown paths and methods are told without one', async (t) => {

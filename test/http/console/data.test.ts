@@ -10,6 +10,7 @@ const tokens = {
   issuer: idp.issuer,
   audience: AUDIENCE,
   adminScope: ADMIN_SCOPE,
+  partyClaim: null,
 }
 const ADMIN = `Bearer ${await idp.token(ADMIN_SCOPE)}`
 const MEMBER = `Bearer ${await idp.token()}`

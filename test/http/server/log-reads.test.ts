@@ -5,7 +5,13 @@ import { dependencies, ENTRY, locator, OUTAGE } from '../fixture.ts'
 
 const idp = await startIdentityProvider()
 t.teardown(() => idp.stop())
-const tokens = { keySetUrl: idp.keySetUrl, issuer: null, audience: null, adminScope: ADMIN_SCOPE }
+const tokens = {
+  keySetUrl: idp.keySetUrl,
+  issuer: null,
+  audience: null,
+  adminScope: ADMIN_SCOPE,
+  partyClaim: null,
+}
 
 /** The lines of the log about reads, after these requests. */
 async function readsAfter(urls: readonly string[], overrides: Parameters<typeof dependencies>[0] = {}) {

@@ -1,0 +1,77 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { z } from 'zod'
+
+const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const
+/** Asymmetric algorithms only: with HMAC the public key would be the secret. */
+export const ALGORITHMS = [...RSA_ALGORITHMS, 'ES256', 'ES384', 'ES512', 'EdDSA'] as const
+export type Algorithm = (typeof ALGORITHMS)[number]
+
+/** Of each curve the only algorithm (RFC 7518, 3.4; RFC 8037, 3.1). Node names curves as OpenSSL does. */
+const CURVE_ALGORITHMS: Readonly<Record<string, Algorithm>> = {
+  prime256v1: 'ES256',
+  secp384r1: 'ES384',
+  secp521r1: 'ES512',
+}
+
+/** RFC 7518, 3.3. */
+const MODULUS_BITS_MIN = 2_048
+/** FIPS 186-5, A.1.1: odd, above 2^16 and below 2^256. With exponent 1 any text is its own signature. */
+const EXPONENT_MIN = 65_537n
+const EXPONENT_END = 1n << 256n
+
+/** A public key that may verify signatures, and by which algorithms. */
+export interface SigningKey {
+  readonly kid: string | undefined
+  readonly algorithms: readonly Algorithm[]
+  /** SPKI. */
+  readonly pem: string
+}
+
+const wellFormed = z.string().refine((text) => text.isWellFormed())
+const jwk = z.looseObject({
+  kid: wellFormed.optional(),
+  alg: z.enum(ALGORITHMS).nullish(),
+  use: z.literal('sig').optional(),
+  key_ops: z
+    .array(z.string())
+    .refine((operations) => operations.includes('verify'))
+    .optional(),
+  // Whoever can read the set could sign with its private half.
+  d: z.undefined().optional(),
+})
+
+/**
+ * The key of a JSON Web Key (RFC 7517) if it is fit to verify signatures, else null: one meant for something else, a
+ * secret one (`oct`), one that Node does not support, and one that is too weak.
+ */
+export function signingKeyOf(found: unknown): SigningKey | null {
+  try {
+    const { kid, alg, use: _, key_ops: __, ...members } = jwk.parse(found)
+    const key = createPublicKey({ key: members, format: 'jwk' })
+    const algorithms = algorithmsOf(key).filter((algorithm) => alg == null || algorithm === alg)
+    const pem = key.export({ type: 'spki', format: 'pem' }).toString()
+    return algorithms.length === 0 ? null : { kid, algorithms, pem }
+  } catch {
+    return null
+  }
+}
+
+/** None where the key is too weak, or not one for signatures. */
+function algorithmsOf({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): readonly Algorithm[] {
+  const { modulusLength = 0, publicExponent = 0n, namedCurve = '' } = asymmetricKeyDetails
+  switch (asymmetricKeyType) {
+    case 'rsa':
+      return modulusLength >= MODULUS_BITS_MIN && isSane(publicExponent) ? RSA_ALGORITHMS : []
+    case 'ec':
+      return [CURVE_ALGORITHMS[namedCurve] ?? []].flat()
+    case 'ed25519':
+    case 'ed448':
+      return ['EdDSA']
+    default:
+      return []
+  }
+}
+
+function isSane(exponent: bigint): boolean {
+  return exponent % 2n === 1n && exponent >= EXPONENT_MIN && exponent < EXPONENT_END
+}

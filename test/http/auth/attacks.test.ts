@@ -1,0 +1,104 @@
+import { generateKeyPairSync } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { signingKeyOf } from '../../../src/http/auth/signing-key.ts'
+import { createLog } from '../../../src/telemetry/log.ts'
+import { startIdentityProvider } from '../../stack/identity-provider.ts'
+import { documentedApp } from '../documented.ts'
+import { dependencies } from '../fixture.ts'
+import { attacks, type Key, paddedHash, signedBy } from './attacks.ts'
+
+const claims = { sub: 'x', exp: Math.floor(Date.now() / 1000) + 600, scope: 'admin' }
+
+function rsaKey(kid: string, modulusLength = 2_048, publicExponent = 65_537): Key {
+  return { kid, ...generateKeyPairSync('rsa', { modulusLength, publicExponent }) }
+}
+
+function ellipticKey(kid: string, namedCurve = 'P-256'): Key {
+  return { kid, ...generateKeyPairSync('ec', { namedCurve }) }
+}
+
+const jwkOf = ({ kid, publicKey }: Key, more: object = {}) => ({
+  ...publicKey.export({ format: 'jwk' }),
+  kid,
+  ...more,
+})
+
+/** An app whose identity provider publishes these keys; returns the status of a token. */
+async function appTrusting(t: Test, keys: readonly object[]) {
+  const idp = await startIdentityProvider()
+  idp.be((_request, response) => void response.end(JSON.stringify({ keys })))
+  const { all } = dependencies({
+    log: createLog('silent'),
+    tokens: { keySetUrl: idp.keySetUrl, issuer: null, audience: null, adminScope: 'admin', partyClaim: null },
+  })
+  const app = documentedApp(all)
+  t.teardown(async () => {
+    await app.close()
+    await idp.stop()
+  })
+  return async (token: string) =>
+    (await app.inject({ url: '/log/list', headers: { authorization: `Bearer ${token}` } })).statusCode
+}
+
+const rsa = rsaKey('rsa')
+const elliptic = ellipticKey('elliptic')
+const foreign = rsaKey('foreign')
+
+t.test('every known attack on a signature is a 401', async (t) => {
+  const statusOf = await appTrusting(t, [jwkOf(rsa), jwkOf(elliptic)])
+  t.equal(await statusOf(signedBy(rsa, claims)), 200)
+  t.equal(await statusOf(signedBy(elliptic, claims)), 200)
+  const all = attacks({ claims, rsa, elliptic, foreign })
+  t.ok(all.size > 250, `${all.size} attacks`)
+  for (const [what, token] of all) t.equal(await statusOf(token), 401, what)
+})
+
+/** The key, and what is other in how it is published. */
+const UNFIT: Record<string, () => [Key, object?]> = {
+  'a key for encryption': () => [rsa, { use: 'enc' }],
+  'a key whose use is unknown': () => [rsa, { use: 'x' }],
+  'a key that encrypts': () => [rsa, { key_ops: ['encrypt'] }],
+  'a key that signs only': () => [rsa, { key_ops: ['sign'] }],
+  'a key for no operation': () => [rsa, { key_ops: [] }],
+  'a key whose operations are no list': () => [rsa, { key_ops: 'verify' }],
+  'a key for another algorithm of its kind': () => [rsa, { alg: 'RS384' }],
+  'a key for key encryption': () => [rsa, { alg: 'RSA-OAEP-256' }],
+  'an RSA key said to be for ES256': () => [rsa, { alg: 'ES256' }],
+  'an RSA key of 1,024 bits': () => [rsaKey('short', 1_024)],
+  'an RSA key of 2,047 bits': () => [rsaKey('short', 2_047)],
+  'an RSA key with exponent 3': () => [rsaKey('three', 2_048, 3)],
+  'a key with its private half published': () => [rsa, rsa.privateKey.export({ format: 'jwk' })],
+  'a key on P-256 for ES384': () => [elliptic, { alg: 'ES384' }],
+  'a key on P-384 for ES256': () => [ellipticKey('long', 'P-384'), { alg: 'ES256' }],
+  'a key on secp256k1': () => [ellipticKey('koblitz', 'secp256k1')],
+  'a key on secp256k1 for ES256': () => [ellipticKey('koblitz', 'secp256k1'), { alg: 'ES256' }],
+  'a point that is not on its curve': () => [elliptic, { y: Buffer.alloc(32, 1).toString('base64url') }],
+  'a key without its kind': () => [rsa, { kty: undefined }],
+}
+for (const [what, make] of Object.entries(UNFIT)) {
+  t.test(`${what} verifies no token, and spoils no other key`, async (t) => {
+    const [key, changes] = make()
+    const statusOf = await appTrusting(t, [jwkOf(key, changes), jwkOf(foreign)])
+    t.equal(await statusOf(signedBy(key, claims)), 401)
+    t.equal(await statusOf(signedBy(foreign, claims)), 200)
+  })
+}
+
+t.test('an RSA key with an even exponent is not used', async (t) => {
+  t.not(signingKeyOf(jwkOf(rsa)), null)
+  t.equal(signingKeyOf(jwkOf(rsa, { e: 'AQAC' })), null)
+})
+
+t.test('an RSA key with exponent 1, or a small one, verifies no token', async (t) => {
+  // With exponent 1 the padded hash is its own signature: anyone can make it.
+  for (const e of ['AQ', 'AQAA', 'Ag', 'AA']) {
+    const statusOf = await appTrusting(t, [jwkOf(rsa, { e })])
+    const [head = '', payload = ''] = signedBy(rsa, claims).split('.')
+    t.equal(
+      await statusOf(`${head}.${payload}.${paddedHash(`${head}.${payload}`).toString('base64url')}`),
+      401,
+      e,
+    )
+    t.equal(await statusOf(signedBy(rsa, claims)), 401, e)
+  }
+})
