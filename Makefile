@@ -16,7 +16,7 @@ AGAINST := main
 SNAPSHOT := test/core/rules/outcomes.snapshot.cjs
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage rules-check rules-diff rules-accept rules-summary rules-commit chaos
+.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs rules-check rules-diff rules-accept rules-summary rules-commit chaos
 
 ## Daily work
 
@@ -119,7 +119,7 @@ bench-flood: build ## Dispatch beside 2,000 requests/s for the log (RATE)
 chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS)
 	@$(NODE) test/chaos/main.ts
 
-soak: soak-requests soak-rules soak-decisions soak-backlog soak-outage ## Run all soak tests below
+soak: soak-requests soak-rules soak-decisions soak-opt-outs soak-backlog soak-outage ## Run all soak tests below
 
 soak-requests: build ## 10,000 malformed HTTP requests
 	@FUZZ_RUNS=10000 $(NODE) test/stack/with-stack.ts -- env $(TAP) test/service/fuzz.test.ts
@@ -129,6 +129,9 @@ soak-rules: build ## 1,000 random rule tables
 
 soak-decisions: build ## Back-test and verify 1,000,000 recorded decisions (DECISIONS)
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/decisions.ts
+
+soak-opt-outs: build ## 10,000 opt-outs while batches, retries and redrives are committed
+	@PUT_COUNT=10000 $(NODE) test/stack/with-stack.ts -- env $(TAP) --timeout=900 test/postgres/write/opt-out.test.ts
 
 soak-backlog: build ## Memory with a backlog (EVENTS) and a slow database
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/backlog.ts

@@ -5,7 +5,7 @@ import type { DispatchNeeds } from '../pipeline/dispatch.ts'
 import { createLocators } from '../pipeline/locators.ts'
 import { isConflict } from '../postgres/connection/errors.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { lookUp } from '../postgres/read/look-up-batch.ts'
+import { findLogged } from '../postgres/read/find-logged.ts'
 import type { Policy } from './policy.ts'
 
 /** All that a batch goes through before it is committed. */
@@ -16,7 +16,7 @@ export function createDispatchSteps(
 ): Omit<DispatchNeeds, 'commit'> {
   return {
     parse: (message) => parseEvent(message, envelopeMap),
-    lookUp: (eventIds, partyLocators) => lookUp(pool, eventIds, partyLocators),
+    findLogged: (eventIds) => findLogged(pool, eventIds),
     contactsOf: (partyLocators, onAnswer) => parties.lookUp(partyLocators, onAnswer),
     ruleTable,
     templates,

@@ -1,9 +1,11 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import type { Batch, DecidedBatch } from '../core/batch/batch.ts'
+import type { Batch, DecidedBatch, PreparedBatch } from '../core/batch/batch.ts'
+import { decideBatch } from '../core/batch/decide-batch.ts'
 import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
 import { dispatch } from '../pipeline/dispatch.ts'
 import { type DatabasePool, openPool } from '../postgres/connection/pool.ts'
+import { lookUpPreferences } from '../postgres/read/look-up-preferences.ts'
 import { commitRedrive } from '../postgres/write/commit-redrive.ts'
 import { createDispatchSteps } from './dispatch-steps.ts'
 import { archivePolicy } from './in-force.ts'
@@ -32,13 +34,14 @@ export async function createRedriver(config: Config, log: Logger): Promise<Redri
   const parties = createParties(config, log)
   const send = createSenders(config, log)
   const steps = createDispatchSteps(policy, parties, pool)
-  const run = <Result>(rejected: Rejected, commit: (batch: DecidedBatch) => Promise<Result>) =>
+  const run = <Result>(rejected: Rejected, commit: (batch: PreparedBatch) => Promise<Result>) =>
     dispatch({ ...steps, commit }, batchOf(rejected), async () => {})
   return {
     pool,
     redrive: (rejected, by) =>
       run(rejected, (batch) => commitRedrive(pool, { rejectedId: rejected.id, by }, batch, send)),
-    tryOut: (rejected) => run(rejected, async (batch) => batch),
+    tryOut: (rejected) =>
+      run(rejected, async (batch) => decideBatch(batch, await lookUpPreferences(pool, batch.partyLocators))),
     close: async () => {
       await parties.close()
       await pool.end()

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import type { Dispatch } from '../core/batch/batch.ts'
 import { createBatchLimit } from '../core/batch/batch-limit.ts'
+import { decideRetry, type PreparedRetries } from '../core/log/decide-retry.ts'
 import type { Send } from '../core/log/delivery.ts'
 import type { LookUpContacts } from '../core/party/contact.ts'
 import { createConsumer } from '../kafka/consumer.ts'
@@ -14,8 +15,8 @@ import { createRetry, RETRY_MIN_PAUSE_MS, type RetryNeeds } from '../pipeline/re
 import { isConflict } from '../postgres/connection/errors.ts'
 import { observedPool } from '../postgres/connection/observed-pool.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
+import { findLogged } from '../postgres/read/find-logged.ts'
 import { type DueCursor, listDueEntries } from '../postgres/read/list-due-entries.ts'
-import { lookUp } from '../postgres/read/look-up-batch.ts'
 import { loadCheckpoint, resetCheckpoint } from '../postgres/write/checkpoints.ts'
 import { commitBatch } from '../postgres/write/commit-batch.ts'
 import { commitRetries } from '../postgres/write/commit-retries.ts'
@@ -80,7 +81,7 @@ function createDispatch(
   const steps = createDispatchSteps(policy, parties, pool)
   const needsOf = (database: DatabasePool, contactsOf: LookUpContacts): DispatchNeeds => ({
     ...steps,
-    lookUp: metrics.timed('look_up', (...ids) => lookUp(database, ...ids)),
+    findLogged: metrics.timed('look_up', (eventIds) => findLogged(database, eventIds)),
     contactsOf: metrics.timed('contacts', contactsOf),
     commit: metrics.timed(
       'commit',
@@ -106,16 +107,15 @@ function retryNeeds(
   const dueLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
   return {
     listDueEntries: (after, countMax) => listDueEntries(pool, dueLimits, after, countMax),
-    preferencesOf: async (partyLocators) => (await lookUp(pool, [], partyLocators)).preferences,
     contactsOf,
     isDown: parties.isDown,
-    decide: ruleTable.decide,
-    commit: metrics.countRetries((retried) => {
-      const commitIn = (database: DatabasePool) =>
-        commitRetries(database, ruleTable.revision, retried, send, log)
+    commit: metrics.countRetries((asked) => {
+      const decide: PreparedRetries['decide'] = (...known) => decideRetry(ruleTable.decide, ...known)
+      const prepared = { ruleTableRevision: ruleTable.revision, asked, decide }
+      const commitIn = (database: DatabasePool) => commitRetries(database, prepared, send, log)
       return tracing === null
         ? commitIn(pool)
-        : tracing.retry(retried.length, (trace) => commitIn(observedPool(pool, trace.statement)))
+        : tracing.retry(asked.length, (trace) => commitIn(observedPool(pool, trace.statement)))
     }),
     clock: {
       nowMs: () => performance.now(),

@@ -1,4 +1,4 @@
-import type { Batch, CommitResult, DecidedBatch } from '../core/batch/batch.ts'
+import type { Batch, CommitResult, PreparedBatch } from '../core/batch/batch.ts'
 import { type LocatedEvent, parseBatch } from '../core/batch/parse-batch.ts'
 import { decide } from '../core/decision/decide.ts'
 import type { Facts } from '../core/decision/facts.ts'
@@ -6,53 +6,42 @@ import type { RuleResult } from '../core/decision/rule-result.ts'
 import type { Message } from '../core/event/message.ts'
 import type { Parsed } from '../core/event/parse-event.ts'
 import { composeEntry, type Entry } from '../core/log/compose-entry.ts'
-import type { Contact } from '../core/party/contact.ts'
-import type { Preferences } from '../core/party/preferences.ts'
+import type { Contacts } from '../core/party/contact.ts'
+import type { PreferencesByParty } from '../core/party/preferences.ts'
 import type { Templates } from '../core/templates/template.ts'
 
-export interface DispatchNeeds<Result = CommitResult> {
+export interface PrepareNeeds {
   readonly parse: (message: Message) => Parsed
-  readonly lookUp: (
-    eventIds: readonly string[],
-    partyLocators: readonly string[],
-  ) => Promise<{ logged: ReadonlySet<string>; preferences: ReadonlyMap<string, Preferences> }>
-  readonly contactsOf: (
-    partyLocators: readonly string[],
-    onAnswer: () => Promise<void>,
-  ) => Promise<ReadonlyMap<string, Contact>>
+  /** Those of the event ids that are logged already. */
+  readonly findLogged: (eventIds: readonly string[]) => Promise<ReadonlySet<string>>
+  readonly contactsOf: (partyLocators: readonly string[], onAnswer: () => Promise<void>) => Promise<Contacts>
   readonly ruleTable: { readonly revision: string; readonly decide: (facts: Facts) => RuleResult }
   readonly templates: Templates
-  /** Writes a decided batch in one transaction and sends what was really inserted. */
-  readonly commit: (batch: DecidedBatch) => Promise<Result>
+  readonly newLocator: () => string
+}
+
+export interface DispatchNeeds<Result = CommitResult> extends PrepareNeeds {
+  /** Reads preferences, decides and writes a batch in one transaction, and sends what was really inserted. */
+  readonly commit: (batch: PreparedBatch) => Promise<Result>
   /** Lost against another transaction: worth a new try from the look-ups on. */
   readonly isConflict: (error: unknown) => boolean
-  readonly newLocator: () => string
 }
 
 const CONFLICT_COUNT_MAX = 5
 
 /**
- * Takes one batch through the pipeline: parse, look up, decide, render, commit. `heartbeat` is called as work
- * progresses; if it rejects, the batch is given up with that error and nothing is written. Rejects on infrastructure
- * errors, never because of what a message holds.
+ * Takes one batch through the pipeline: parse, look up; then, in one transaction, decide, render, write, send.
+ * `heartbeat` is called as work progresses; if it rejects, the batch is given up with that error and nothing is written.
+ * Rejects on infrastructure errors, never because of what a message holds.
  */
 export async function dispatch<Result>(
   needs: DispatchNeeds<Result>,
   batch: Batch,
   heartbeat: () => Promise<void>,
 ): Promise<Result> {
-  const { events, rejected } = parseBatch(needs.parse, batch.messages)
   for (let conflictCount = 1; ; conflictCount++) {
     try {
-      const entries = await decideAll(needs, events, heartbeat)
-      const { messages, ...range } = batch
-      return await needs.commit({
-        ...range,
-        ruleTableRevision: needs.ruleTable.revision,
-        entries,
-        rejected,
-        messagesOf: (eventId) => messages.filter((message) => isEvent(needs.parse(message), eventId)),
-      })
+      return await needs.commit(await prepare(needs, batch, heartbeat))
     } catch (error) {
       if (!needs.isConflict(error) || conflictCount === CONFLICT_COUNT_MAX) throw error
       await heartbeat()
@@ -60,34 +49,41 @@ export async function dispatch<Result>(
   }
 }
 
-/** The rows of those events that are not logged yet, ordered by event id. */
-async function decideAll(
-  needs: Omit<DispatchNeeds, 'commit'>,
-  events: readonly LocatedEvent[],
+/** Everything that takes time: parses the messages, and looks up which events are logged and the contacts of the others. */
+export async function prepare(
+  needs: PrepareNeeds,
+  { messages, ...range }: Batch,
   heartbeat: () => Promise<void>,
-): Promise<Entry[]> {
-  if (events.length === 0) return []
-  const parties = partiesOf(events)
-  const { logged, preferences } = await needs.lookUp(
-    events.map(({ event }) => event.eventId),
-    parties,
-  )
+): Promise<PreparedBatch> {
+  const { events, rejected } = parseBatch(needs.parse, messages)
+  const logged: ReadonlySet<string> =
+    events.length === 0 ? new Set() : await needs.findLogged(events.map(({ event }) => event.eventId))
   const fresh = logged.size === 0 ? events : events.filter(({ event }) => !logged.has(event.eventId))
-  const contacts = await needs.contactsOf(fresh === events ? parties : partiesOf(fresh), heartbeat)
-  const entries = fresh.map(({ event, offset }) => {
-    const party = event.partyLocator
-    const contact = party === null ? undefined : contacts.get(party)
-    const recipient = { partyLocator: party, invalid: event.partyLocatorInvalid }
-    const decision = decide(
-      needs.ruleTable.decide,
-      event.eventType,
-      recipient,
-      contact,
-      party === null ? undefined : preferences.get(party),
-    )
-    return composeEntry(needs.newLocator(), event, offset, decision, contact, needs.templates)
-  })
-  return entries.sort(byEventId)
+  const partyLocators = partiesOf(fresh)
+  const contacts: Contacts =
+    events.length === 0 ? new Map() : await needs.contactsOf(partyLocators, heartbeat)
+  return {
+    ...range,
+    ruleTableRevision: needs.ruleTable.revision,
+    rejected,
+    messagesOf: (eventId) => messages.filter((message) => isEvent(needs.parse(message), eventId)),
+    partyLocators,
+    decide: (preferences) =>
+      fresh.map((located) => entryOf(needs, located, contacts, preferences)).sort(byEventId),
+  }
+}
+
+function entryOf(
+  { ruleTable, templates, newLocator }: PrepareNeeds,
+  { event, offset }: LocatedEvent,
+  contacts: Contacts,
+  preferences: PreferencesByParty,
+): Entry {
+  const { partyLocator, partyLocatorInvalid: invalid, eventType } = event
+  const contact = contacts.get(partyLocator ?? '')
+  const preferred = preferences.get(partyLocator ?? '')
+  const decision = decide(ruleTable.decide, eventType, { partyLocator, invalid }, contact, preferred)
+  return composeEntry(newLocator(), event, offset, decision, contact, templates)
 }
 
 function partiesOf(events: readonly LocatedEvent[]): string[] {

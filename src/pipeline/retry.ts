@@ -1,10 +1,7 @@
 import type { Logger } from 'pino'
-import type { Facts } from '../core/decision/facts.ts'
-import type { RuleResult } from '../core/decision/rule-result.ts'
-import { decideRetry, type RetriedEntry } from '../core/log/decide-retry.ts'
+import { type AskedEntry, isPostponed, type RetriedEntry } from '../core/log/decide-retry.ts'
 import type { DueEntry } from '../core/log/due-entry.ts'
 import type { Contact } from '../core/party/contact.ts'
-import type { Preferences } from '../core/party/preferences.ts'
 
 /** Fixed by the specification. */
 export const RETRY_INTERVAL_MS = 60_000
@@ -21,20 +18,18 @@ export interface RetryNeeds<Cursor> {
     after: Cursor | null,
     countMax: number,
   ) => Promise<{ due: readonly DueEntry[]; next: Cursor | null }>
-  readonly preferencesOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Preferences>>
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
   /** True while policy administration is known to be down: the rest of a pass would be in vain. */
   readonly isDown: () => boolean
-  readonly decide: (facts: Facts) => RuleResult
-  /** Carries out the retries of rows that nobody else took; returns those. */
-  readonly commit: (retried: readonly RetriedEntry[]) => Promise<readonly RetriedEntry[]>
+  /** Decides the rows that nobody else took, and carries out their retries; returns those. */
+  readonly commit: (asked: readonly AskedEntry[]) => Promise<readonly RetriedEntry[]>
   readonly clock: { nowMs: () => number; sleep: (durationMs: number, signal: AbortSignal) => Promise<void> }
   readonly log: Logger
 }
 
-/** `postponedCount`: rows that are due and not decided. */
-interface DecidedPage<Cursor> {
-  readonly decided: readonly RetriedEntry[]
+/** `postponedCount`: rows that are due and whose party was not asked. */
+interface AskedPage<Cursor> {
+  readonly asked: readonly AskedEntry[]
   readonly postponedCount: number
   readonly next: Cursor | null
 }
@@ -56,18 +51,18 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   }
 
   /**
-   * Retries all that is due, page by page, the next one read and decided while one is committed; stops early once policy
+   * Retries all that is due, page by page, the next one read and asked about while one is committed; stops early once policy
    * administration is known to be down.
    */
   async function pass(): Promise<void> {
     const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0 }
-    let page: DecidedPage<Cursor> | null = await decidePage(needs, null)
+    let page: AskedPage<Cursor> | null = await askPage(needs, null)
     while (page !== null) {
       const next: Cursor | null = page.next
       counts.postponed += page.postponedCount
       const isLast: boolean = next === null || stopping.signal.aborted || needs.isDown()
-      const following: Promise<DecidedPage<Cursor>> | null = isLast ? null : decidePage(needs, next)
-      const [made] = await Promise.all([commit(page.decided), following])
+      const following: Promise<AskedPage<Cursor>> | null = isLast ? null : askPage(needs, next)
+      const [made] = await Promise.all([commit(page.asked), following])
       for (const { status } of made) counts[status]++
       page = stopping.signal.aborted ? null : await following
     }
@@ -76,8 +71,8 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
     else needs.log.debug('no failed notification is due')
   }
 
-  async function commit(decided: readonly RetriedEntry[]): Promise<readonly RetriedEntry[]> {
-    return decided.length === 0 ? [] : needs.commit(decided)
+  async function commit(asked: readonly AskedEntry[]): Promise<readonly RetriedEntry[]> {
+    return asked.length === 0 ? [] : needs.commit(asked)
   }
 
   return {
@@ -93,33 +88,13 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   }
 }
 
-/** Reads and decides one page. */
-async function decidePage<Cursor>(
-  needs: RetryNeeds<Cursor>,
-  after: Cursor | null,
-): Promise<DecidedPage<Cursor>> {
+/** Reads one page, and looks up the contacts of its parties. */
+async function askPage<Cursor>(needs: RetryNeeds<Cursor>, after: Cursor | null): Promise<AskedPage<Cursor>> {
   const { due, next } = await needs.listDueEntries(after, PAGE_COUNT_MAX)
-  const decided = await decideAll(needs, due)
-  return { decided, postponedCount: due.length - decided.length, next }
-}
-
-/** Decides rows; those that are postponed are left out. */
-async function decideAll(
-  needs: Pick<RetryNeeds<unknown>, 'contactsOf' | 'preferencesOf' | 'decide'>,
-  due: readonly DueEntry[],
-): Promise<RetriedEntry[]> {
-  if (due.length === 0) return []
   const parties = [...new Set(due.flatMap(({ partyLocator }) => partyLocator ?? []))]
-  const [contacts, preferences] = await Promise.all([needs.contactsOf(parties), needs.preferencesOf(parties)])
-  return due.flatMap((entry) => {
-    const party = entry.partyLocator
-    const contact = party === null ? undefined : contacts.get(party)
-    const retried = decideRetry(
-      needs.decide,
-      entry,
-      contact,
-      party === null ? undefined : preferences.get(party),
-    )
-    return retried ?? []
-  })
+  const contacts = due.length === 0 ? new Map<string, Contact>() : await needs.contactsOf(parties)
+  const asked = due
+    .map((entry) => ({ due: entry, contact: contacts.get(entry.partyLocator ?? '') }))
+    .filter((entry) => !isPostponed(entry))
+  return { asked, postponedCount: due.length - asked.length, next }
 }

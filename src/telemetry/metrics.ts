@@ -25,9 +25,9 @@ export interface Metrics {
   /** What a commit wrote, by rule and event type. */
   countCommits<B>(commit: (batch: B) => Promise<CommitResult>): (batch: B) => Promise<CommitResult>
   /** The retries that were made, by rule. */
-  countRetries<R extends readonly RetriedEntry[]>(
-    commit: (retried: R) => Promise<R>,
-  ): (retried: R) => Promise<R>
+  countRetries<A>(
+    commit: (asked: A) => Promise<readonly RetriedEntry[]>,
+  ): (asked: A) => Promise<readonly RetriedEntry[]>
   /** How parties were resolved. */
   countContacts(lookUp: LookUpContacts): LookUpContacts
   /** Conflicts with other transactions, after which a batch restarts from its look-ups. */
@@ -84,7 +84,7 @@ export function createMetrics(sources: Sources): Metrics {
     },
     countCommits: (commit) => async (batch) =>
       counted(await commit(batch), (of, result) => countCommit(of, sources.eventTypes, result)),
-    countRetries: (commit) => async (retried) => counted(await commit(retried), countRetries),
+    countRetries: (commit) => async (asked) => counted(await commit(asked), countRetries),
     countContacts: (lookUp) => async (partyLocators, onAnswer) =>
       counted(await lookUp(partyLocators, onAnswer), countContacts),
     countConflicts: (isConflict) => (error) => {

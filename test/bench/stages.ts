@@ -11,7 +11,8 @@ import { templates } from '../../src/generated/templates.ts'
 import { createPartyClient } from '../../src/party/client.ts'
 import { createLocators } from '../../src/pipeline/locators.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
-import { lookUp } from '../../src/postgres/read/look-up-batch.ts'
+import { findLogged } from '../../src/postgres/read/find-logged.ts'
+import { lookUpPreferences } from '../../src/postgres/read/look-up-preferences.ts'
 import { loadCheckpoint, lockCheckpoint, moveCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { insertDecisions } from '../../src/postgres/write/insert-decisions.ts'
 import { insertEntries } from '../../src/postgres/write/insert-entries.ts'
@@ -62,14 +63,15 @@ export async function measureStages(contacts: Contacts, eventCount: number): Pro
     const events = [...new Map(parsed.map(({ event }) => [event.eventId, event])).values()]
     const partyLocators = [...new Set(events.flatMap(({ partyLocator }) => partyLocator ?? []))]
     const eventIds = events.map(({ eventId }) => eventId)
-    const known = await clock.time('ids and preferences', () => lookUp(pool, eventIds, partyLocators))
+    const logged = await clock.time('logged ids', () => findLogged(pool, eventIds))
     const found = await clock.time('contact look-up', () => parties.lookUp(partyLocators))
-    const fresh = events.filter(({ eventId }) => !known.logged.has(eventId))
+    const fresh = events.filter(({ eventId }) => !logged.has(eventId))
     const contactOf = (event: Event) => found.get(event.partyLocator ?? '')
+    const preferencesOf = await clock.time('preferences', () => lookUpPreferences(pool, partyLocators))
     const decisions = await clock.time('decide', () =>
       fresh.map((event) => {
         const recipient = { partyLocator: event.partyLocator, invalid: event.partyLocatorInvalid }
-        const preferences = known.preferences.get(event.partyLocator ?? '')
+        const preferences = preferencesOf.get(event.partyLocator ?? '')
         return decide(ruleTable.decide, event.eventType, recipient, contactOf(event), preferences)
       }),
     )

@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { CommitResult, DecidedBatch } from '../../src/core/batch/batch.ts'
+import { decideBatch } from '../../src/core/batch/decide-batch.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import type { Event } from '../../src/core/event/parse-event.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
@@ -35,7 +36,7 @@ function world(given: {
       }
       return { kind: 'event', event }
     },
-    lookUp: async () => ({ logged: new Set(given.logged), preferences: new Map(given.preferences) }),
+    findLogged: async () => new Set(given.logged),
     contactsOf: async (parties) => {
       asked.push([...parties])
       return new Map(parties.map((party) => [party, given.contact?.(party) ?? found]))
@@ -57,12 +58,12 @@ function world(given: {
       }),
     },
     templates: { byEventType: new Map(), generic: template },
-    commit:
-      given.commit ??
-      (async (batch) => {
-        committed.push(batch)
-        return { kind: 'committed', inserted: batch.entries, rejected: batch.rejected }
-      }),
+    commit: async (prepared) => {
+      const batch = decideBatch(prepared, new Map(given.preferences))
+      if (given.commit !== undefined) return given.commit(batch)
+      committed.push(batch)
+      return { kind: 'committed', inserted: batch.entries, rejected: batch.rejected }
+    },
     isConflict: (error) => error instanceof Error && error.message === 'conflict',
     newLocator: () => `NTF-${locatorCount++}`,
   }

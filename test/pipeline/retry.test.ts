@@ -1,6 +1,8 @@
 import { pino } from 'pino'
 import t from 'tap'
-import type { RetriedEntry } from '../../src/core/log/decide-retry.ts'
+import type { Facts } from '../../src/core/decision/facts.ts'
+import type { RuleResult } from '../../src/core/decision/rule-result.ts'
+import { decideRetry, type RetriedEntry } from '../../src/core/log/decide-retry.ts'
 import type { DueEntry } from '../../src/core/log/due-entry.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createRetry } from '../../src/pipeline/retry.ts'
@@ -14,6 +16,13 @@ const due = (eventId: string, partyLocator: string | null = 'party-1'): DueEntry
   subject: 'S',
   body: 'B',
   attemptCount: 1,
+})
+
+const decideByParty = ({ party }: Facts): RuleResult => ({
+  ruleId: 'r',
+  outcome: party === 'found' ? 'SEND' : party === 'unresolved' ? 'FAIL' : 'SKIP',
+  channel: 'EMAIL',
+  reason: party === 'found' ? null : party,
 })
 
 /** The retry over pages of due rows, with a clock that stands until the test moves it. */
@@ -36,20 +45,14 @@ function world(given: {
       nowMs += given.passMs ?? 0
       return { due: given.pages[page] ?? [], next: page + 1 < given.pages.length ? page + 1 : null }
     },
-    preferencesOf: async () => new Map(),
     contactsOf: async (parties) => {
       asked.push([...parties])
       const found: Contact = { state: 'found', email: 'a@example.com', phone: null }
       return new Map(parties.map((party) => [party, given.contact?.(party) ?? found]))
     },
     isDown: given.isDown ?? (() => false),
-    decide: (facts) => ({
-      ruleId: 'r',
-      outcome: facts.party === 'found' ? 'SEND' : facts.party === 'unresolved' ? 'FAIL' : 'SKIP',
-      channel: 'EMAIL',
-      reason: facts.party === 'found' ? null : facts.party,
-    }),
-    commit: async (entries) => {
+    commit: async (asked) => {
+      const entries = asked.map((entry) => decideRetry(decideByParty, entry, undefined))
       retried.push(...entries)
       await given.committed
       return entries
@@ -82,7 +85,7 @@ t.test('a pass takes every page that is due, with one look-up per distinct party
   t.match(retried[0], { status: 'SENT', attemptCount: 2, address: 'a@example.com' })
 })
 
-t.test('while a page is committed the next one is decided, and none after it', async (t) => {
+t.test('while a page is committed the next one is asked about, and none after it', async (t) => {
   const committed = Promise.withResolvers<void>()
   const { retry, retried, asked } = world({
     pages: [[due('a')], [due('b', 'party-2')], [due('c', 'party-3')]],
@@ -176,16 +179,10 @@ t.test(
     const done: RetriedEntry[] = []
     const retry = createRetry<number>({
       listDueEntries: async () => ({ due: rows, next: null }),
-      preferencesOf: async () => new Map(),
       contactsOf: (parties) => client.lookUp(parties),
       isDown: client.isDown,
-      decide: (facts) => ({
-        ruleId: 'r',
-        outcome: facts.party === 'found' ? 'SEND' : 'FAIL',
-        channel: 'EMAIL',
-        reason: facts.party === 'found' ? null : facts.party,
-      }),
-      commit: async (entries) => {
+      commit: async (asked) => {
+        const entries = asked.map((entry) => decideRetry(decideByParty, entry, undefined))
         const attemptCounts = new Map(entries.map((entry) => [entry.due.eventId, entry.attemptCount]))
         rows = rows.map((row) => ({
           ...row,

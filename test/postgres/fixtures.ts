@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import type { DecidedBatch } from '../../src/core/batch/batch.ts'
+import type { PreparedBatch } from '../../src/core/batch/batch.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import type { Entry } from '../../src/core/log/compose-entry.ts'
 import type { Delivery, Send } from '../../src/core/log/delivery.ts'
@@ -81,7 +81,7 @@ export function aFailedEntry(eventId: string): Entry {
 }
 
 /** A batch of partition 0 that holds these rows; the caller has made its checkpoint. */
-export function aBatch(entries: readonly Entry[], overrides: Partial<DecidedBatch> = {}): DecidedBatch {
+export function aBatch(entries: readonly Entry[], overrides: Partial<PreparedBatch> = {}): PreparedBatch {
   return {
     topic: 'claims',
     partition: 0,
@@ -89,7 +89,8 @@ export function aBatch(entries: readonly Entry[], overrides: Partial<DecidedBatc
     nextOffset: BigInt(entries.length) - 1n,
     lastMessage: null,
     ruleTableRevision: 'def',
-    entries: entries.toSorted((a, b) => (a.event.eventId < b.event.eventId ? -1 : 1)),
+    partyLocators: [],
+    decide: () => entries.toSorted((a, b) => (a.event.eventId < b.event.eventId ? -1 : 1)),
     rejected: [],
     messagesOf: (eventId) => [aMessage(entries.find(({ event }) => event.eventId === eventId)?.offset)],
     ...overrides,

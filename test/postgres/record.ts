@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { v7 as uuidv7 } from 'uuid'
 import { decide } from '../../src/core/decision/decide.ts'
 import { composeEntry } from '../../src/core/log/compose-entry.ts'
-import { decideRetry } from '../../src/core/log/decide-retry.ts'
+import { decideRetry, type PreparedRetries } from '../../src/core/log/decide-retry.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import type { Preferences } from '../../src/core/party/preferences.ts'
 import { createRuleTable, type RuleTable } from '../../src/core/rules/table.ts'
@@ -96,9 +96,10 @@ export async function retryAll(
   const inForce = table ?? (await ruleTable())
   const limits = { maxAgeMs: 3_600_000, attemptCountMax: 100, minPauseMs: -3_600_000 }
   const { due } = await listDueEntries(pool, limits, null, 1_000)
-  const retried = due.flatMap((entry) => decideRetry(inForce.decide, entry, contact, preferences) ?? [])
+  const asked = due.map((entry) => ({ due: entry, contact }))
+  const decide: PreparedRetries['decide'] = (entry) => decideRetry(inForce.decide, entry, preferences)
   const { send } = recordingSend(() => ({ receipt: 'recorded', error: null }))
-  await commitRetries(pool, inForce.revision, retried, send, QUIET)
+  await commitRetries(pool, { ruleTableRevision: inForce.revision, asked, decide }, send, QUIET)
 }
 
 const QUIET = { error: () => {} }

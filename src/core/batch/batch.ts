@@ -1,6 +1,7 @@
 import type { Message } from '../event/message.ts'
 import type { Rejection } from '../event/rejection.ts'
 import type { Entry } from '../log/compose-entry.ts'
+import type { PreferencesByParty } from '../party/preferences.ts'
 import type { Fingerprint } from './checkpoint.ts'
 
 /** A run of messages of one partition, in offset order, at most BATCH_MAX of them. */
@@ -25,14 +26,27 @@ export interface RejectedMessage {
   readonly rejection: Rejection
 }
 
-/** A batch whose events are decided, ready to be written. */
-export interface DecidedBatch extends BatchRange {
+interface BatchContent extends BatchRange {
   readonly ruleTableRevision: string
-  /** Ordered by event id, each event id once. */
-  readonly entries: readonly Entry[]
   readonly rejected: readonly RejectedMessage[]
   /** The messages of the batch that are this event, the one behind its entry first, in case the database refuses its row. */
   readonly messagesOf: (eventId: string) => readonly Message[]
+}
+
+/**
+ * A batch that lacks nothing but its parties' preferences. They are read in the transaction that writes it, so that an
+ * opt-out which was answered before is heeded, however long the look-ups took.
+ */
+export interface PreparedBatch extends BatchContent {
+  readonly partyLocators: readonly string[]
+  /** Pure. Returns the rows ordered by event id, each event id once. */
+  readonly decide: (preferences: PreferencesByParty) => readonly Entry[]
+}
+
+/** A batch whose events are decided, ready to be written. */
+export interface DecidedBatch extends BatchContent {
+  /** Ordered by event id, each event id once. */
+  readonly entries: readonly Entry[]
 }
 
 export type CommitResult =

@@ -7,6 +7,20 @@ import { addressFor } from './compose-entry.ts'
 import type { DueEntry } from './due-entry.ts'
 import { STATUS_OF, type Status } from './status.ts'
 
+/** A due row, and what was learned of its party; `contact` is undefined where the row has none. */
+export interface AskedEntry {
+  readonly due: DueEntry
+  readonly contact: Contact | undefined
+}
+
+/** Due rows that lack nothing but their parties' preferences, which the transaction reads that writes their retries. */
+export interface PreparedRetries {
+  readonly ruleTableRevision: string
+  readonly asked: readonly AskedEntry[]
+  /** Pure. */
+  readonly decide: (asked: AskedEntry, preferences: Preferences | undefined) => RetriedEntry
+}
+
 /** A due row and the result of its retry. */
 export interface RetriedEntry {
   readonly due: DueEntry
@@ -18,17 +32,17 @@ export interface RetriedEntry {
   readonly address: string | null
 }
 
-/**
- * Decides a failed row again, by the rule table in force, from what is known of its party now. Null if the party could not be
- * asked, as while policy administration is down: the row is postponed and uses up no attempt.
- */
+/** Whether the party could not be asked, as while policy administration is down: its row is postponed and uses up no attempt. */
+export function isPostponed({ contact }: AskedEntry): boolean {
+  return contact?.state === 'unresolved' && contact.unasked
+}
+
+/** Decides a failed row again, by the rule table in force, from what is known of its party now. */
 export function decideRetry(
   decideByRules: (facts: Facts) => RuleResult,
-  due: DueEntry,
-  contact: Contact | undefined,
+  { due, contact }: AskedEntry,
   preferences: Preferences | undefined,
-): RetriedEntry | null {
-  if (contact?.state === 'unresolved' && contact.unasked) return null
+): RetriedEntry {
   const recipient = { partyLocator: due.partyLocator, invalid: false }
   const decision = decide(decideByRules, due.eventType, recipient, contact, preferences)
   return {

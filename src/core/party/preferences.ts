@@ -9,6 +9,9 @@ export interface Preferences {
   readonly changeId: string | null
 }
 
+/** By party locator; a party without preferences is absent. */
+export type PreferencesByParty = ReadonlyMap<string, Preferences>
+
 /** What a party has asked for, as it is stored and shown. Absent addresses are null. */
 export const storedPreferences = z.object({
   /** Kept for the record: messages go to the addresses that policy administration has. */

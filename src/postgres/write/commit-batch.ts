@@ -1,9 +1,11 @@
 import type { CommonQueryMethods, DatabasePool, DatabaseTransactionConnection } from 'slonik'
-import type { CommitResult, DecidedBatch } from '../../core/batch/batch.ts'
+import type { CommitResult, DecidedBatch, PreparedBatch } from '../../core/batch/batch.ts'
+import { decideBatch } from '../../core/batch/decide-batch.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import type { Entry } from '../../core/log/compose-entry.ts'
 import { afterDelivery, messagesOfEntries, type Send } from '../../core/log/delivery.ts'
 import { databaseMessage, refusesData } from '../connection/errors.ts'
+import { lookUpPreferences } from '../read/look-up-preferences.ts'
 import { lockCheckpoint, moveCheckpoint } from './checkpoints.ts'
 import { findRefused } from './find-refused.ts'
 import { insertDecisions } from './insert-decisions.ts'
@@ -13,37 +15,46 @@ import { markSendFailures } from './mark-send-failures.ts'
 import { probeEntry } from './probe-entry.ts'
 
 /**
- * Writes one batch in one transaction: fence, log rows, rejected messages, sends, decisions, checkpoint. Only rows that
- * were really inserted are sent. Where PostgreSQL itself refuses a row, all messages of the batch that are its event
- * are rejected; every other error rejects and leaves nothing behind.
+ * Decides and writes one batch in one transaction: fence, preferences, decisions, log rows, rejected messages, sends,
+ * checkpoint. Only rows that were really inserted are sent. Where PostgreSQL itself refuses a row, all messages of the
+ * batch that are its event are rejected; every other error rejects and leaves nothing behind.
  */
 export async function commitBatch(
   pool: DatabasePool,
-  batch: DecidedBatch,
+  batch: PreparedBatch,
   send: Send,
 ): Promise<CommitResult> {
-  return commitAccepted(pool, batch, async (tx, accepted): Promise<CommitResult> => {
-    const { topic, partition } = accepted
+  const { topic, partition, heldOffset, nextOffset, lastMessage } = batch
+  return commitAccepted(pool, batch, async (tx, decide): Promise<CommitResult> => {
     const checkpoint = await lockCheckpoint(tx, topic, partition)
-    if (checkpoint !== accepted.heldOffset) return { kind: 'moved', checkpoint }
-    const inserted = await writeRows(tx, accepted, send)
-    await moveCheckpoint(tx, topic, partition, accepted.nextOffset, accepted.lastMessage)
-    return { kind: 'committed', inserted, rejected: accepted.rejected }
+    if (checkpoint !== heldOffset) return { kind: 'moved', checkpoint }
+    const decided = await decide()
+    const inserted = await writeRows(tx, decided, send)
+    await moveCheckpoint(tx, topic, partition, nextOffset, lastMessage)
+    return { kind: 'committed', inserted, rejected: decided.rejected }
   })
 }
 
-/** Writes a batch in one transaction; where PostgreSQL refuses rows of it, in another one that rejects their messages. */
+/**
+ * Runs `write` in a transaction, in which it calls `decide` once it holds its locks. Where PostgreSQL refuses rows, runs it
+ * in another transaction, in which `decide` rejects their messages.
+ */
 export async function commitAccepted<Result>(
   pool: DatabasePool,
-  batch: DecidedBatch,
-  write: (tx: CommonQueryMethods, batch: DecidedBatch) => Promise<Result>,
+  batch: PreparedBatch,
+  write: (tx: CommonQueryMethods, decide: () => Promise<DecidedBatch>) => Promise<Result>,
 ): Promise<Result> {
+  const decideIn = async (tx: CommonQueryMethods) =>
+    decideBatch(batch, await lookUpPreferences(tx, batch.partyLocators))
   try {
-    return await pool.transaction((tx) => write(tx, batch))
+    return await pool.transaction((tx) => write(tx, () => decideIn(tx)))
   } catch (error) {
     if (!refusesData(error)) throw error
-    return await pool.transaction(async (tx) =>
-      write(tx, withoutRefused(batch, await findRefusedEntries(tx, batch))),
+    return await pool.transaction((tx) =>
+      write(tx, async () => {
+        const decided = await decideIn(tx)
+        return withoutRefused(decided, await findRefusedEntries(tx, decided))
+      }),
     )
   }
 }

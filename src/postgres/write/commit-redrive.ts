@@ -1,21 +1,22 @@
 import { type DatabasePool, sql } from 'slonik'
-import type { DecidedBatch } from '../../core/batch/batch.ts'
+import type { DecidedBatch, PreparedBatch } from '../../core/batch/batch.ts'
 import type { RedriveResult } from '../../core/event/rejected-message.ts'
 import type { Send } from '../../core/log/delivery.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { commitAccepted, writeRows } from './commit-batch.ts'
 
 /**
- * Writes what was decided of one rejected message, and records the redrive, in one transaction. No checkpoint is
+ * Decides and writes one message that was rejected before, and records the redrive, in one transaction. No checkpoint is
  * compared or moved: an event that is logged meanwhile loses at the insert, and is not sent.
  */
 export function commitRedrive(
   pool: DatabasePool,
   { rejectedId, by }: { rejectedId: bigint; by: string },
-  batch: DecidedBatch,
+  batch: PreparedBatch,
   send: Send,
 ): Promise<RedriveResult> {
-  return commitAccepted(pool, batch, async (tx, accepted) => {
+  return commitAccepted(pool, batch, async (tx, decide) => {
+    const accepted = await decide()
     const [inserted] = await writeRows(tx, accepted, send)
     const result = resultOf(inserted?.locator, accepted)
     const { locator = null, code = null, error = null } = result as Partial<Record<string, string>>

@@ -1,8 +1,9 @@
 import type { DatabasePool, DatabaseTransactionConnection } from 'slonik'
 import type { Entry } from '../../core/log/compose-entry.ts'
-import type { RetriedEntry } from '../../core/log/decide-retry.ts'
+import type { PreparedRetries, RetriedEntry } from '../../core/log/decide-retry.ts'
 import { afterDelivery, messagesOfRetries, type Send } from '../../core/log/delivery.ts'
 import { databaseMessage } from '../connection/errors.ts'
+import { lookUpPreferences } from '../read/look-up-preferences.ts'
 import { findRefused, writeUnlessRefused } from './find-refused.ts'
 import { insertDecisions } from './insert-decisions.ts'
 import { insertEntries } from './insert-entries.ts'
@@ -19,21 +20,20 @@ interface RefusalLog {
 }
 
 /**
- * Carries out decided retries in one transaction: lock, update, append the decisions, send, note the receipts. A row that another replica
- * holds, that has changed since it was read, or that no decision explains is left alone and not sent. Rows that
+ * Carries out retries in one transaction: lock, read preferences, decide, update, append the decisions, send, note the
+ * receipts. A row that another replica holds, that has changed since it was read, or that no decision explains is left alone and not sent. Rows that
  * PostgreSQL refuses are found before anything is sent: they stay as they are and are logged. Returns the retries
  * that were made, as they are stored. Rejects on every other error, and where the schema refuses any row, or what a
  * sender said: then none was made.
  */
 export function commitRetries(
   pool: DatabasePool,
-  ruleTableRevision: string,
-  retried: readonly RetriedEntry[],
+  prepared: PreparedRetries,
   send: Send,
   log: RefusalLog,
 ): Promise<readonly RetriedEntry[]> {
   return pool.transaction(async (tx) => {
-    const accepted = await writeAccepted(tx, retried, ruleTableRevision, log)
+    const accepted = await writeAccepted(tx, prepared, log)
     if (accepted.length === 0) return []
     const deliveries = await send(messagesOfRetries(accepted))
     await markSendFailures(tx, deliveries)
@@ -42,16 +42,18 @@ export function commitRetries(
   })
 }
 
-/** Locks and writes the rows that PostgreSQL takes, with their decisions, logs those it refuses, and returns those written. */
+/** Locks, decides and writes the rows that PostgreSQL takes, with their decisions, logs those it refuses, and returns those written. */
 async function writeAccepted(
   tx: DatabaseTransactionConnection,
-  retried: readonly RetriedEntry[],
-  ruleTableRevision: string,
+  { ruleTableRevision, asked, decide }: PreparedRetries,
   log: RefusalLog,
 ): Promise<readonly RetriedEntry[]> {
-  const lock = async (savepoint: DatabaseTransactionConnection) => {
-    const locked = await lockDueEntries(savepoint, retried)
-    return retried.filter(({ due }) => locked.has(due.locator))
+  const lockAndDecide = async (savepoint: DatabaseTransactionConnection) => {
+    const locked = await lockDueEntries(savepoint, asked)
+    const mine = asked.filter(({ due }) => locked.has(due.locator))
+    const parties = [...new Set(mine.flatMap(({ due }) => due.partyLocator ?? []))]
+    const preferences = await lookUpPreferences(savepoint, parties)
+    return mine.map((entry) => decide(entry, preferences.get(entry.due.partyLocator ?? '')))
   }
   const write = async (savepoint: DatabaseTransactionConnection, part: readonly RetriedEntry[]) => {
     await updateRetriedEntries(savepoint, part)
@@ -60,11 +62,11 @@ async function writeAccepted(
   let mine: readonly RetriedEntry[] = []
   // Locked in the savepoint too: a row locked outside it would cost PostgreSQL a MultiXact when it is updated.
   const error = await writeUnlessRefused(tx, async (savepoint) => {
-    mine = await lock(savepoint)
+    mine = await lockAndDecide(savepoint)
     await write(savepoint, mine)
   })
   if (error === null) return mine
-  mine = await lock(tx)
+  mine = await lockAndDecide(tx)
   const refused = await findRefused(tx, mine, write, async (savepoint) => {
     const probe = probeEntry()
     await insertEntries(savepoint, [probe])

@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
-import type { RetriedEntry } from '../../core/log/decide-retry.ts'
+import type { AskedEntry } from '../../core/log/decide-retry.ts'
 import { columnOf } from '../sql/columns.ts'
 
 /**
@@ -9,9 +9,9 @@ import { columnOf } from '../sql/columns.ts'
  */
 export async function lockDueEntries(
   tx: CommonQueryMethods,
-  retried: readonly RetriedEntry[],
+  asked: readonly AskedEntry[],
 ): Promise<ReadonlySet<string>> {
-  const column = columnOf(retried)
+  const column = columnOf(asked)
   const locked = await tx.anyFirst(sql.type(z.object({ locator: z.string() }))`
     SELECT notification_log.locator
     FROM notifications.notification_log

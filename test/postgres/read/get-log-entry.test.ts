@@ -25,17 +25,13 @@ t.test('an entry comes with its decisions, the first one first', async (t) => {
     10,
   )
   const { decision } = anEntry('a')
-  const retried = due.map((entry) => ({
-    due: entry,
-    decision,
-    status: 'SENT' as const,
-    attemptCount: 1,
-    address: null,
-  }))
   await commitRetries(
     pool,
-    'next',
-    retried,
+    {
+      ruleTableRevision: 'next',
+      asked: due.map((entry) => ({ due: entry, contact: undefined })),
+      decide: ({ due }) => ({ due, decision, status: 'SENT', attemptCount: 1, address: null }),
+    },
     async () => new Map([[failed.locator, { receipt: 'r', error: null }]]),
     { error: () => {} },
   )

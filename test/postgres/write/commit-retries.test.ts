@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { RetriedEntry } from '../../../src/core/log/decide-retry.ts'
+import type { PreparedRetries, RetriedEntry } from '../../../src/core/log/decide-retry.ts'
 import type { DueEntry } from '../../../src/core/log/due-entry.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
@@ -34,6 +34,12 @@ function sending(entry: DueEntry): RetriedEntry {
     attemptCount: entry.attemptCount + 1,
     address: 'a@example.com',
   }
+}
+
+/** The retries of due rows, all sent by EMAIL whatever is known of their parties. */
+function retriesOf(entries: readonly DueEntry[], ruleTableRevision = 'def'): PreparedRetries {
+  const asked = entries.map((entry) => ({ due: entry, contact: undefined }))
+  return { ruleTableRevision, asked, decide: ({ due }) => sending(due) }
 }
 
 t.test(
@@ -73,7 +79,7 @@ t.test('a retry is sent once, counted, and explained by a decision of its own', 
   const [entry] = await due()
   if (entry === undefined) throw new Error('nothing is due')
   const { sent, send } = recordingSend()
-  const made = await commitRetries(pool, 'table-2', [sending(entry)], send, quiet)
+  const made = await commitRetries(pool, retriesOf([entry], 'table-2'), send, quiet)
   t.equal(made.length, 1)
   t.same(sent, [entry.eventId])
   const { rows } = await client.query('SELECT * FROM notifications.notification_log WHERE locator = $1', [
@@ -106,17 +112,19 @@ t.test(
     const { decision } = aFailedEntry('x')
     await commitRetries(
       pool,
-      'def',
-      [
-        {
-          due: first,
-          decision: { ...decision, outcome: 'SKIP', failureReason: 'event type opted out' },
-          status: 'SKIPPED',
-          attemptCount: 1,
-          address: null,
-        },
-        { due: second, decision, status: 'FAILED', attemptCount: 1, address: null },
-      ],
+      {
+        ...retriesOf([first, second]),
+        decide: ({ due }) =>
+          due === first
+            ? {
+                due,
+                decision: { ...decision, outcome: 'SKIP', failureReason: 'event type opted out' },
+                status: 'SKIPPED',
+                attemptCount: 1,
+                address: null,
+              }
+            : { due, decision, status: 'FAILED', attemptCount: 1, address: null },
+      },
       noDelivery,
       quiet,
     )
@@ -143,7 +151,7 @@ t.test('a retry whose sender fails stays FAILED, with the sender’s reason', as
   const [entry] = await due()
   if (entry === undefined) throw new Error('nothing is due')
   const { send } = recordingSend(() => ({ receipt: null, error: 'mailbox on fire' }))
-  t.match(await commitRetries(pool, 'def', [sending(entry)], send, quiet), [{ status: 'FAILED' }])
+  t.match(await commitRetries(pool, retriesOf([entry]), send, quiet), [{ status: 'FAILED' }])
   const { rows } = await client.query(
     `SELECT status, failure_reason, attempt_count, sent_at, send_error
      FROM notifications.notification_log JOIN notifications.decision USING (locator)
@@ -160,8 +168,8 @@ t.test('two replicas that retry the same rows at once send each once', async (t)
   const entries = await due()
   const { sent, send } = recordingSend()
   const made = await Promise.all([
-    commitRetries(pool, 'def', entries.map(sending), send, quiet),
-    commitRetries(pool, 'def', entries.map(sending), send, quiet),
+    commitRetries(pool, retriesOf(entries), send, quiet),
+    commitRetries(pool, retriesOf(entries), send, quiet),
   ])
   t.equal(made.flat().length, 3)
   t.same(sent.sort(), ['a', 'b', 'c'])
@@ -170,14 +178,14 @@ t.test('two replicas that retry the same rows at once send each once', async (t)
 t.test('a row that changed since it was read is left alone', async (t) => {
   const entries = await due()
   await client.query('UPDATE notifications.notification_log SET attempt_count = 1')
-  t.same(await commitRetries(pool, 'def', entries.map(sending), noDelivery, quiet), [])
+  t.same(await commitRetries(pool, retriesOf(entries), noDelivery, quiet), [])
 })
 
 t.test('a row that no decision explains is left alone, and the others are retried', async (t) => {
   const entries = await due()
   await client.query(`DELETE FROM notifications.decision WHERE event_id = 'b'`)
   const { sent, send } = recordingSend()
-  const made = await commitRetries(pool, 'def', entries.map(sending), send, quiet)
+  const made = await commitRetries(pool, retriesOf(entries), send, quiet)
   t.same(ids(made.map(({ due }) => due)), ['a', 'c'])
   t.same(sent.sort(), ['a', 'c'])
   const { rows } = await client.query(
@@ -202,7 +210,7 @@ t.test('a row that the database refuses stays as it is, is reported, and holds n
   const reports: { fields: object; message: string }[] = []
   const { sent, send } = recordingSend()
   const log = { error: (fields: object, message: string) => reports.push({ fields, message }) }
-  const made = await commitRetries(pool, 'def', entries.map(sending), send, log)
+  const made = await commitRetries(pool, retriesOf(entries), send, log)
 
   t.same(ids(made.map(({ due }) => due)), ['a', 'c'])
   t.same(sent.sort(), ['a', 'c'], 'the others are sent, each once')
@@ -229,7 +237,7 @@ t.test('where the database refuses every row, nothing is sent', async (t) => {
   }
   const locators: string[] = []
   const log = { error: ({ locator }: { locator: string }) => locators.push(locator) }
-  t.same(await commitRetries(pool, 'def', entries.map(sending), send, log), [])
+  t.same(await commitRetries(pool, retriesOf(entries), send, log), [])
   t.same(locators.sort(), entries.map(({ locator }) => locator).sort())
   t.same(ids(await due()), ['a', 'b', 'c'])
 })
@@ -242,7 +250,7 @@ t.test('a schema that refuses every retry is found before anything is sent, and 
     callCount++
     return new Map()
   }
-  await t.rejects(commitRetries(pool, 'def', (await due()).map(sending), send, quiet), /integrity constraint/)
+  await t.rejects(commitRetries(pool, retriesOf(await due()), send, quiet), /integrity constraint/)
   t.equal(callCount, 0)
   t.same(ids(await due()), ['a', 'b', 'c'])
 })
@@ -253,7 +261,7 @@ t.test('every other error is thrown, and nothing is tried again', async (t) => {
     callCount++
     throw new Error('out of order')
   }
-  await t.rejects(commitRetries(pool, 'def', (await due()).map(sending), send, quiet), /out of order/)
+  await t.rejects(commitRetries(pool, retriesOf(await due()), send, quiet), /out of order/)
   t.equal(callCount, 1)
   t.same(ids(await due()), ['a', 'b', 'c'])
 })

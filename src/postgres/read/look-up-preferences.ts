@@ -1,0 +1,50 @@
+import { type CommonQueryMethods, sql } from 'slonik'
+import { z } from 'zod'
+import { CHANNELS } from '../../core/decision/channel.ts'
+import type { PreferencesByParty } from '../../core/party/preferences.ts'
+import { arrayOf } from '../sql/columns.ts'
+
+const found = z.object({
+  preferences: z.array(
+    z.object({
+      party_locator: z.string(),
+      preferred_channel: z.enum(CHANNELS),
+      opted_out_events: z.array(z.unknown()),
+      change_id: z.string().nullable(),
+    }),
+  ),
+})
+
+/**
+ * The preferences of parties, as a decision needs them, in one statement without locks. Read them in the transaction that
+ * writes the decisions: a decision's time is when its transaction began, and each statement sees all that was committed
+ * before that. So a decision whose time lies after a change was answered follows that change, or a later one.
+ */
+export async function lookUpPreferences(
+  tx: CommonQueryMethods,
+  partyLocators: readonly string[],
+): Promise<PreferencesByParty> {
+  if (partyLocators.length === 0) return new Map()
+  const { preferences } = await tx.one(sql.prepared('look-up-preferences', found)`
+    SELECT coalesce(json_agg(json_build_object(
+      'party_locator', party_locator,
+      'preferred_channel', preferred_channel,
+      'opted_out_events', opted_out_events,
+      'change_id', (
+        SELECT max(id)::text FROM notifications.preference_change
+        WHERE preference_change.party_locator = notification_preferences.party_locator
+      )
+    )), '[]') AS preferences
+    FROM notifications.notification_preferences
+    WHERE party_locator = ANY(${arrayOf('text', partyLocators)})`)
+  return new Map(
+    preferences.map((party) => [
+      party.party_locator,
+      {
+        preferredChannel: party.preferred_channel,
+        optedOutEvents: new Set(party.opted_out_events.filter((type) => typeof type === 'string')),
+        changeId: party.change_id,
+      },
+    ]),
+  )
+}
