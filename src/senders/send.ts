@@ -6,10 +6,17 @@ import type { Message, Sender, SendResult } from './sender.ts'
 export type Senders = Readonly<Record<Exclude<Channel, 'IN_APP'>, Sender>>
 
 /**
- * Hands messages to the senders of their channels, each sender called once with all of its own. Never rejects: a sender
- * that throws, or does not answer for each message, fails its whole group.
+ * For a whole hand-over, in ms. The transaction that waits for it has no statement to run meanwhile, and is ended by the
+ * database after 5 s of that.
  */
-export function sendByChannel(senders: Senders): Send {
+const DEADLINE_MS = 2_000
+
+/**
+ * Hands messages to the senders of their channels, each sender called once with all of its own. Never rejects: a sender
+ * that throws, does not answer for each message or not within the deadline, fails its whole group, and whether its messages
+ * went out is unknown.
+ */
+export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send {
   return async (outgoing) => {
     const deliveries = new Map<string, Delivery>()
     const groups = { EMAIL: new Group(), SMS: new Group() }
@@ -18,16 +25,36 @@ export function sendByChannel(senders: Senders): Send {
       else if (to === null) deliveries.set(locator, deliveryOf({ error: `no address for ${channel}` }))
       else groups[channel].add(locator, { idempotencyKey, to, subject, body })
     }
+    const deadline = startDeadline(deadlineMs)
     await Promise.all([sendGroup('EMAIL'), sendGroup('SMS')])
+    deadline.clear()
     return deliveries
 
     async function sendGroup(channel: keyof Senders): Promise<void> {
       const { messages, locators } = groups[channel]
       if (messages.length === 0) return
-      const results = await resultsOf(channel, senders[channel], messages)
+      const results = await resultsOf(channel, senders[channel], messages, deadline)
       locators.forEach((locator, i) => void deliveries.set(locator, deliveryOf(results[i] ?? null)))
     }
   }
+}
+
+interface Deadline {
+  readonly ms: number
+  readonly signal: AbortSignal
+  /** Resolves to null when it has passed. */
+  readonly passed: Promise<null>
+  readonly clear: () => void
+}
+
+function startDeadline(ms: number): Deadline {
+  const { promise: passed, resolve } = Promise.withResolvers<null>()
+  const controller = new AbortController()
+  const timer = setTimeout(() => {
+    controller.abort()
+    resolve(null)
+  }, ms)
+  return { ms, signal: controller.signal, passed, clear: () => clearTimeout(timer) }
 }
 
 /** What one sender gets, and the locator of each message's row, which the sender does not see. */
@@ -45,18 +72,20 @@ async function resultsOf(
   channel: Channel,
   sender: Sender,
   batch: readonly Message[],
-): Promise<readonly SendResult[]> {
+  { ms, signal, passed }: Deadline,
+): Promise<readonly (SendResult & { readonly isUnknown?: true })[]> {
   try {
-    const results = await sender.send(batch)
-    if (results.length === batch.length) return results
-    return failed(`the ${channel} sender answered for ${results.length} of ${batch.length} messages`)
+    const results = await Promise.race([sender.send(batch, signal), passed])
+    if (results?.length === batch.length) return results
+    if (results === null) return unknown(`the ${channel} sender did not answer within ${ms} ms`)
+    return unknown(`the ${channel} sender answered for ${results.length} of ${batch.length} messages`)
   } catch (error) {
     // Not the error's own words: a transport may well quote the address in them.
-    return failed(`the ${channel} sender failed (${codeOf(error)})`)
+    return unknown(`the ${channel} sender failed (${codeOf(error)})`)
   }
 
-  function failed(error: string): SendResult[] {
-    return batch.map(() => ({ error }))
+  function unknown(error: string) {
+    return batch.map(() => ({ error, isUnknown: true as const }))
   }
 }
 

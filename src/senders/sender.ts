@@ -10,6 +10,6 @@ export interface Message {
 export type SendResult = { readonly receipt: string } | { readonly error: string }
 
 export interface Sender {
-  /** One result for each message, in the same order. */
-  send(messages: readonly Message[]): Promise<readonly SendResult[]>
+  /** One result for each message, in the same order. Once `signal` aborts, nobody waits for them any more. */
+  send(messages: readonly Message[], signal: AbortSignal): Promise<readonly SendResult[]>
 }

@@ -16,6 +16,7 @@ const due = (eventId: string, partyLocator: string | null = 'party-1'): DueEntry
   subject: 'S',
   body: 'B',
   attemptCount: 1,
+  unknownAttempt: null,
 })
 
 const decideByParty = ({ party }: Facts): RuleResult => ({

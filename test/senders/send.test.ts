@@ -85,9 +85,9 @@ t.test('a sender that throws fails its own batch, and its words are not repeated
   const send = sendVia({ EMAIL: throwing, SMS: senderOf('sms:').sender })
   const error = 'the EMAIL sender failed (EENVELOPE)'
   t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b'), outgoing('EMAIL', 'c')]), [
-    { receipt: null, error },
+    { error, isUnknown: true, receipt: null },
     { receipt: 'sms:b', error: null },
-    { receipt: null, error },
+    { error, isUnknown: true, receipt: null },
   ])
 })
 
@@ -101,8 +101,8 @@ t.test('a sender that throws at once, or something that is no error, fails its b
     SMS: { send: () => Promise.reject('x') },
   })
   t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b')]), [
-    { receipt: null, error: 'the EMAIL sender failed (TypeError)' },
-    { receipt: null, error: 'the SMS sender failed (string)' },
+    { receipt: null, error: 'the EMAIL sender failed (TypeError)', isUnknown: true },
+    { receipt: null, error: 'the SMS sender failed (string)', isUnknown: true },
   ])
 })
 
@@ -112,11 +112,35 @@ for (const count of [0, 1, 3]) {
     const send = sendVia({ EMAIL: sender, SMS: throwing })
     const error = `the EMAIL sender answered for ${count} of 2 messages`
     t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('EMAIL', 'b')]), [
-      { receipt: null, error },
-      { receipt: null, error },
+      { error, isUnknown: true, receipt: null },
+      { error, isUnknown: true, receipt: null },
     ])
   })
 }
+
+t.test(
+  'a sender that hangs fails its batch at the deadline, is told so, and keeps no other waiting',
+  async (t) => {
+    const signals: AbortSignal[] = []
+    const late = Promise.withResolvers<never>()
+    const hanging: Sender = {
+      send: (_, signal) => {
+        signals.push(signal)
+        return late.promise
+      },
+    }
+    const send = sendByChannel({ EMAIL: hanging, SMS: senderOf('sms:').sender }, 10)
+    const deliveries = await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b')])
+    t.strictSame(deliveries.get('NTF-a'), {
+      error: 'the EMAIL sender did not answer within 10 ms',
+      isUnknown: true,
+      receipt: null,
+    })
+    t.strictSame(deliveries.get('NTF-b'), { receipt: 'sms:b', error: null })
+    t.equal(signals[0]?.aborted, true)
+    late.reject(new Error('too late'))
+  },
+)
 
 t.test('one message that a sender refuses leaves the others alone', async (t) => {
   const sender: Sender = {

@@ -5,6 +5,7 @@ import { createEmailSender } from '../../src/senders/email.ts'
 import { createSmsSender } from '../../src/senders/sms.ts'
 
 const ROOM = new URL('../../src/senders/', import.meta.url)
+const SIGNAL = new AbortController().signal
 const MESSAGES = [
   { idempotencyKey: 'e-1/1', to: 'secret-address', subject: 'secret-subject', body: 'secret-body' },
   { idempotencyKey: 'e-2/1', to: 'secret-address', subject: 'secret-subject', body: 'secret-body' },
@@ -22,10 +23,10 @@ for (const [channel, create] of [
 ] as const) {
   t.test(`${channel}: a receipt depends on channel and idempotency key alone`, async (t) => {
     const { log } = logOf()
-    const first = await create(log).send(MESSAGES)
+    const first = await create(log).send(MESSAGES, SIGNAL)
     t.strictSame(first, [{ receipt: `${channel}:e-1/1` }, { receipt: `${channel}:e-2/1` }])
     const altered = MESSAGES.map((message) => ({ ...message, to: 'other', body: 'other' }))
-    t.strictSame(await create(log).send(altered.reverse()), [...first].reverse())
+    t.strictSame(await create(log).send(altered.reverse(), SIGNAL), [...first].reverse())
   })
 
   t.test(
@@ -33,7 +34,7 @@ for (const [channel, create] of [
     async (t) => {
       const { log, lines } = logOf()
       const sender = create(log)
-      await sender.send(MESSAGES)
+      await sender.send(MESSAGES, SIGNAL)
       t.strictSame(
         lines.map(({ level, messageCount }) => [level, messageCount]),
         [
@@ -49,7 +50,7 @@ for (const [channel, create] of [
 
   t.test(`${channel}: at level trace each message is recorded by its idempotency key`, async (t) => {
     const { log, lines } = logOf('trace')
-    await create(log).send(MESSAGES)
+    await create(log).send(MESSAGES, SIGNAL)
     const keys = lines.flatMap(({ idempotencyKey }) => idempotencyKey ?? [])
     t.strictSame(keys, ['e-1/1', 'e-2/1'])
     t.notMatch(JSON.stringify(lines), /secret/)

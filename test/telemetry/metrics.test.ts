@@ -59,7 +59,10 @@ t.test('a row whose sender failed is counted as the FAILED row that it is', asyn
   const { metrics, read } = theMetrics()
   const entry = { ...anEntry('a'), status: 'FAILED' as const }
   const { event: due } = entry
-  const retry = { ...entry, due: { ...due, locator: entry.locator, subject: '', body: '', attemptCount: 1 } }
+  const retry = {
+    ...entry,
+    due: { ...due, locator: entry.locator, subject: '', body: '', attemptCount: 1, unknownAttempt: null },
+  }
   await metrics.countCommits(async () => committed([entry]))(null)
   await metrics.countRetries(async (retried: readonly RetriedEntry[]) => retried)([retry])
   const { value } = await read()

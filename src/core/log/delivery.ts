@@ -9,17 +9,22 @@ export interface OutgoingMessage {
   /** Of the log row. */
   readonly locator: string
   readonly channel: Channel
-  /** `eventId/attempt`, by which a transport can recognise a message that it has had before. */
+  /**
+   * `eventId/attempt`, by which a transport can recognise a message that it has had before: the attempt is an earlier one
+   * where nobody knows what became of that.
+   */
   readonly idempotencyKey: string
   readonly to: string | null
   readonly subject: string
   readonly body: string
 }
 
-/** The result of handing a row to its sender; both null where the channel has no sender. */
+/** The result of handing a row to its sender; receipt and error are null where the channel has no sender. */
 export interface Delivery {
   readonly receipt: string | null
   readonly error: string | null
+  /** There is an error, but the message may have gone out all the same. */
+  readonly isUnknown?: true
 }
 
 /** By the locators of the rows. */
@@ -42,17 +47,26 @@ export function messagesOfEntries(entries: readonly Entry[]): OutgoingMessage[] 
 
 /** The messages of retried rows, of those that are to be sent, from their stored text. */
 export function messagesOfRetries(retried: readonly RetriedEntry[]): OutgoingMessage[] {
-  return retried.flatMap(({ due: { locator, eventId, subject, body }, decision, address, attemptCount }) => {
+  return retried.flatMap((retry) => {
+    const { due, decision, address } = retry
     if (decision.outcome !== 'SEND') return []
-    const idempotencyKey = `${eventId}/${attemptCount}`
+    const { locator, eventId, subject, body } = due
+    const idempotencyKey = `${eventId}/${keyAttemptOf(retry)}`
     return [{ locator, channel: decision.channel, idempotencyKey, to: address, subject, body }]
   })
 }
 
+/** The attempt whose idempotency key a retry has. */
+export function keyAttemptOf({ due, attemptCount }: RetriedEntry): number {
+  return due.unknownAttempt ?? attemptCount
+}
+
 /** A sender's answer as it can be stored. */
-export function deliveryOf(result: { receipt: string } | { error: string } | null): Delivery {
+export function deliveryOf(
+  result: { receipt: string } | { error: string; isUnknown?: true } | null,
+): Delivery {
   if (result === null) return { receipt: null, error: null }
-  if ('error' in result) return { receipt: null, error: storable(result.error) }
+  if ('error' in result) return { ...result, receipt: null, error: storable(result.error) }
   return { receipt: storable(result.receipt), error: null }
 }
 

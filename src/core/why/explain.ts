@@ -42,7 +42,7 @@ function explainDecision(decision: RecordedDecision, rules: readonly Rule[] | st
 /** Such as `SKIP (event type opted out) by rule "opted-out", for claim.paid, party found, opted out on …`. */
 function whatAndFor(decision: RecordedDecision): string {
   const { facts, sendError, preferenceChange } = decision
-  const sent = sendError === null ? '' : `, refused by the sender (${sendError}),`
+  const sent = sendError === null ? '' : `, not confirmed by the sender (${sendError}),`
   const situation = describeSituation(facts)
   const known =
     preferenceChange === null ? situation : withChange(situation, facts.optedOut, preferenceChange)

@@ -28,7 +28,10 @@ export async function listDueEntries(
   const rows = await pool.any(sql.type(dueRow)`
     SELECT
       locator, event_id AS "eventId", event_type AS "eventType", party_locator AS "partyLocator", subject, body,
-      attempt_count AS "attemptCount", created_at AS "createdAt"
+      attempt_count AS "attemptCount", created_at AS "createdAt", (
+        SELECT unknown_attempt FROM notifications.decision
+        WHERE decision.locator = notification_log.locator AND outcome = 'SEND' ORDER BY attempt DESC LIMIT 1
+      ) AS "unknownAttempt"
     FROM notifications.notification_log
     WHERE status = 'FAILED'
       -- What FAILED means by the table's checks, said so that the index of due rows is used.

@@ -86,6 +86,15 @@ async function writeAccepted(
 
 function retryOf({ locator, event, decision }: Entry): RetriedEntry {
   const { eventId, eventType, partyLocator } = event
-  const due = { locator, eventId, eventType, partyLocator, subject: '', body: '', attemptCount: 0 }
+  const due = {
+    locator,
+    eventId,
+    eventType,
+    partyLocator,
+    subject: '',
+    body: '',
+    attemptCount: 0,
+    unknownAttempt: null,
+  }
   return { due, decision, status: 'FAILED', attemptCount: 1, address: null }
 }

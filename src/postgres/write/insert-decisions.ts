@@ -21,7 +21,7 @@ export async function insertDecisions(
     INSERT INTO notifications.decision (
       topic, partition_id, rule_table_revision,
       locator, attempt, event_id, party_locator, event_type, outcome, channel, rule_id, reason, facts, variables,
-      template_revision, receipt, send_error, preference_change_id, "offset", trace_id
+      template_revision, receipt, send_error, unknown_attempt, preference_change_id, "offset", trace_id
     )
     SELECT ${topic}, ${partition}::integer, ${ruleTableRevision}, entry.*
     FROM unnest(
@@ -39,6 +39,7 @@ export async function insertDecisions(
       ${column('text', (entry) => entry.templateRevision)},
       ${column('text', (entry) => deliveries.get(entry.locator)?.receipt ?? null)},
       ${column('text', (entry) => deliveries.get(entry.locator)?.error ?? null)},
+      ${column('int4', (entry) => (deliveries.get(entry.locator)?.isUnknown ? entry.attemptCount : null))},
       ${column('int8', (entry) => entry.decision.preferenceChangeId)},
       ${column('int8', (entry) => entry.offset)},
       ${column('text', (entry) => entry.event.traceId)}

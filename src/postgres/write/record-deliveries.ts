@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import type { RetriedEntry } from '../../core/log/decide-retry.ts'
-import type { Deliveries } from '../../core/log/delivery.ts'
+import { type Deliveries, keyAttemptOf } from '../../core/log/delivery.ts'
 import { columnOf } from '../sql/columns.ts'
 
 /** Adds to the decisions of retries what their senders said, within the transaction that inserted them. */
@@ -13,12 +13,13 @@ export async function recordDeliveries(
   const column = columnOf(retried.filter(({ due }) => deliveries.has(due.locator)))
   await tx.query(sql.unsafe`
     UPDATE notifications.decision
-    SET receipt = delivery.receipt, send_error = delivery.error
+    SET receipt = delivery.receipt, send_error = delivery.error, unknown_attempt = delivery.unknown_attempt
     FROM unnest(
       ${column('text', ({ due }) => due.locator)},
       ${column('int4', ({ attemptCount }) => attemptCount)},
       ${column('text', ({ due }) => deliveries.get(due.locator)?.receipt ?? null)},
-      ${column('text', ({ due }) => deliveries.get(due.locator)?.error ?? null)}
-    ) AS delivery (locator, attempt, receipt, error)
+      ${column('text', ({ due }) => deliveries.get(due.locator)?.error ?? null)},
+      ${column('int4', (retry) => (deliveries.get(retry.due.locator)?.isUnknown ? keyAttemptOf(retry) : null))}
+    ) AS delivery (locator, attempt, receipt, error, unknown_attempt)
     WHERE decision.locator = delivery.locator AND decision.attempt = delivery.attempt`)
 }

@@ -108,7 +108,7 @@ t.test('the change of preferences that it followed is told', async (t) => {
 t.test('a sender that refused is told', async (t) => {
   t.match(
     await whyOf({ sendError: 'mailbox on fire' }),
-    'SEND by SMS, refused by the sender (mailbox on fire), by rule "sms", for claim.paid',
+    'SEND by SMS, not confirmed by the sender (mailbox on fire), by rule "sms", for claim.paid',
   )
 })
 
