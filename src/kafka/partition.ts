@@ -469,8 +469,14 @@ function sizeOf({ key, value, headers }: KafkaMessage): number {
   return size
 }
 
-function toMessage({ offset, key, value, headers }: KafkaMessage): Message {
-  return { offset: BigInt(offset), key, value, headers: headers === undefined ? {} : toHeaders(headers) }
+function toMessage({ offset, timestamp, key, value, headers = {} }: KafkaMessage): Message {
+  return {
+    offset: BigInt(offset),
+    timestampMs: BigInt(timestamp ?? -1),
+    key,
+    value,
+    headers: toHeaders(headers),
+  }
 }
 
 /**

@@ -3,6 +3,7 @@ import { type LocatedEvent, parseBatch } from '../core/batch/parse-batch.ts'
 import { decide } from '../core/decision/decide.ts'
 import type { Facts } from '../core/decision/facts.ts'
 import type { RuleResult } from '../core/decision/rule-result.ts'
+import { skipPruned } from '../core/decision/skip-pruned.ts'
 import type { Message } from '../core/event/message.ts'
 import type { Parsed } from '../core/event/parse-event.ts'
 import { composeEntry, type Entry } from '../core/log/compose-entry.ts'
@@ -10,10 +11,18 @@ import type { Contacts } from '../core/party/contact.ts'
 import type { PreferencesByParty } from '../core/party/preferences.ts'
 import type { Templates } from '../core/templates/template.ts'
 
+interface Logged {
+  /** Those of the event ids that have a log row. */
+  readonly eventIds: ReadonlySet<string>
+  /** Events published before this may have had a row that was pruned: ms since 1970; null where nothing was. */
+  readonly prunedBeforeMs: number | null
+}
+
+const NONE_LOGGED: Logged = { eventIds: new Set(), prunedBeforeMs: null }
+
 export interface PrepareNeeds {
   readonly parse: (message: Message) => Parsed
-  /** Those of the event ids that are logged already. */
-  readonly findLogged: (eventIds: readonly string[]) => Promise<ReadonlySet<string>>
+  readonly findLogged: (eventIds: readonly string[]) => Promise<Logged>
   readonly contactsOf: (partyLocators: readonly string[], onAnswer: () => Promise<void>) => Promise<Contacts>
   readonly ruleTable: { readonly revision: string; readonly decide: (facts: Facts) => RuleResult }
   readonly templates: Templates
@@ -56,8 +65,8 @@ export async function prepare(
   heartbeat: () => Promise<void>,
 ): Promise<PreparedBatch> {
   const { events, rejected } = parseBatch(needs.parse, messages)
-  const logged: ReadonlySet<string> =
-    events.length === 0 ? new Set() : await needs.findLogged(events.map(({ event }) => event.eventId))
+  const { eventIds: logged, prunedBeforeMs } =
+    events.length === 0 ? NONE_LOGGED : await needs.findLogged(events.map(({ event }) => event.eventId))
   const fresh = logged.size === 0 ? events : events.filter(({ event }) => !logged.has(event.eventId))
   const partyLocators = partiesOf(fresh)
   const contacts: Contacts =
@@ -69,13 +78,14 @@ export async function prepare(
     messagesOf: (eventId) => messages.filter((message) => isEvent(needs.parse(message), eventId)),
     partyLocators,
     decide: (preferences) =>
-      fresh.map((located) => entryOf(needs, located, contacts, preferences)).sort(byEventId),
+      fresh.map((located) => entryOf(needs, located, prunedBeforeMs, contacts, preferences)).sort(byEventId),
   }
 }
 
 function entryOf(
   { ruleTable, templates, newLocator }: PrepareNeeds,
-  { event, offset }: LocatedEvent,
+  { event, offset, timestampMs = -1n }: LocatedEvent,
+  prunedBeforeMs: number | null,
   contacts: Contacts,
   preferences: PreferencesByParty,
 ): Entry {
@@ -83,7 +93,9 @@ function entryOf(
   const contact = contacts.get(partyLocator ?? '')
   const preferred = preferences.get(partyLocator ?? '')
   const decision = decide(ruleTable.decide, eventType, { partyLocator, invalid }, contact, preferred)
-  return composeEntry(newLocator(), event, offset, decision, contact, templates)
+  const isPruned = prunedBeforeMs !== null && timestampMs >= 0n && timestampMs < prunedBeforeMs
+  const final = isPruned ? skipPruned(decision) : decision
+  return composeEntry(newLocator(), event, offset, final, contact, templates)
 }
 
 function partiesOf(events: readonly LocatedEvent[]): string[] {

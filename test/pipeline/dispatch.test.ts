@@ -13,6 +13,7 @@ const found: Contact = { state: 'found', email: 'a@example.com', phone: '1' }
 /** The pipeline over a world in memory; a message's value is its event id, `!` makes it no event. */
 function world(given: {
   logged?: string[]
+  prunedBeforeMs?: number
   preferences?: [string, Preferences][]
   contact?: (party: string) => Contact
   commit?: (batch: DecidedBatch) => Promise<CommitResult>
@@ -36,7 +37,10 @@ function world(given: {
       }
       return { kind: 'event', event }
     },
-    findLogged: async () => new Set(given.logged),
+    findLogged: async () => ({
+      eventIds: new Set(given.logged),
+      prunedBeforeMs: given.prunedBeforeMs ?? null,
+    }),
     contactsOf: async (parties) => {
       asked.push([...parties])
       return new Map(parties.map((party) => [party, given.contact?.(party) ?? found]))

@@ -6,6 +6,8 @@ import type { RejectedMessage } from './batch.ts'
 export interface LocatedEvent {
   readonly event: Event
   readonly offset: bigint
+  /** As in its message. */
+  readonly timestampMs: bigint | undefined
 }
 
 /** Splits messages into events, the first of each event id only, and rejected messages. */
@@ -19,7 +21,8 @@ export function parseBatch(
     const parsed = parse(message)
     if (parsed.kind === 'rejection') rejected.push({ message, rejection: parsed.rejection })
     else if (!events.has(parsed.event.eventId)) {
-      events.set(parsed.event.eventId, { event: parsed.event, offset: message.offset })
+      const { offset, timestampMs } = message
+      events.set(parsed.event.eventId, { event: parsed.event, offset, timestampMs })
     }
   }
   return { events: [...events.values()], rejected }

@@ -1,6 +1,8 @@
 /** One record of a topic partition, as the broker delivered it. */
 export interface Message {
   readonly offset: bigint
+  /** When it was published, ms since 1970, by its producer's or the broker's clock; absent or -1 where that is not known. */
+  readonly timestampMs?: bigint
   readonly key: Uint8Array | null
   readonly value: Uint8Array | null
   /** Each header's values in order of arrival; a name may come more than once, and without a value. */

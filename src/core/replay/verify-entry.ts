@@ -1,5 +1,6 @@
 import { INVALID_PARTY } from '../decision/failure-reason.ts'
 import { describeResult, type RuleResult } from '../decision/rule-result.ts'
+import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { type LogRow, logRow } from '../log/log-entry.ts'
 import type { Difference } from './finding.ts'
 import { type Decisions, type Rebuilt, type ReplayedDecision, rebuild } from './rebuild-entry.ts'
@@ -83,6 +84,8 @@ function columnOf(field: Field): string {
 
 /** How a decision differs from what the table of its time says of its facts. */
 function checkDecision(locator: string, decision: ReplayedDecision, table: Decider): Difference[] {
+  // No rule decided, so the table has nothing to say.
+  if (decision.ruleId === PRUNED_RULE_ID) return []
   const result = table.decide(decision.facts)
   if (result !== undefined && isSame(decision, result)) return []
   const right = result === undefined ? 'knows no such facts' : `says ${words(result)}`

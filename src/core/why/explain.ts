@@ -1,5 +1,6 @@
 import type { ExplainedDecision, FollowedChange, RecordedDecision } from '../decision/recorded-decision.ts'
 import { describeResult } from '../decision/rule-result.ts'
+import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import type { ExplainedLogEntry, RecordedLogEntry } from '../log/log-entry.ts'
 import { firstMismatch } from '../rules/mismatch.ts'
 import type { Rule } from '../rules/rule.ts'
@@ -21,6 +22,10 @@ export function explain(entry: RecordedLogEntry, rulesOf: RulesByRevision): Expl
 function explainDecision(decision: RecordedDecision, rules: readonly Rule[] | string): ExplainedDecision {
   if (typeof rules === 'string') {
     return { ...decision, why: `${whatAndFor(decision)} (${rules}).`, because: null, rulesAbove: [] }
+  }
+  if (decision.ruleId === PRUNED_RULE_ID) {
+    const why = `${describeResult(decision)}, whatever the rules say: its row may have been pruned, and it is told once only.`
+    return { ...decision, why, because: null, rulesAbove: [] }
   }
   const index = rules.findIndex(({ id }) => id === decision.ruleId)
   const rule = rules[index]

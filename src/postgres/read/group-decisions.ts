@@ -1,6 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { INVALID_PARTY } from '../../core/decision/failure-reason.ts'
+import { PRUNED_RULE_ID } from '../../core/decision/skip-pruned.ts'
 import { type DecisionGroup, decisionGroup } from '../../core/rules/decision-group.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
 import { factsColumn } from './facts-column.ts'
@@ -15,8 +16,8 @@ const page = z.object({
 export const CLOCKS_APART_MAX_MS = 86_400_000
 
 /**
- * The first decisions of all events that were first decided at a time or later, counted by what they were made from
- * and what they are: in pages, of at most `countMax` events that were looked at, so that one can tell how far it has
+ * The first decisions of all events that were first decided by a rule at a time or later, counted by what they were made
+ * from and what they are: in pages, of at most `countMax` events that were looked at, so that one can tell how far it has
  * come. Nothing can be written meanwhile by these transactions.
  */
 export async function* decisionGroups(
@@ -37,7 +38,7 @@ export async function* decisionGroups(
         ), counted AS (
           SELECT facts, rule_id, outcome, channel, rule_table_revision, invalid_party,
             count(*) AS count, min(locator) AS sample
-          FROM first WHERE decided_at >= ${since}::timestamptz
+          FROM first WHERE decided_at >= ${since}::timestamptz AND rule_id <> ${PRUNED_RULE_ID}
           GROUP BY facts, rule_id, outcome, channel, rule_table_revision, invalid_party
         )
         SELECT

@@ -1,0 +1,96 @@
+import t from 'tap'
+import { createArchive } from '../../src/core/replay/archive.ts'
+import { verify } from '../../src/core/replay/verify-entry.ts'
+import { createRuleCache } from '../../src/core/why/archived-rules.ts'
+import { explain } from '../../src/core/why/explain.ts'
+import { templates } from '../../src/generated/templates.ts'
+import { prepare } from '../../src/pipeline/dispatch.ts'
+import { createLocators } from '../../src/pipeline/locators.ts'
+import { findLogged } from '../../src/postgres/read/find-logged.ts'
+import { getLogEntry } from '../../src/postgres/read/get-log-entry.ts'
+import { decisionGroups } from '../../src/postgres/read/group-decisions.ts'
+import { recordedEntryPages } from '../../src/postgres/read/list-recorded-entries.ts'
+import { readArchivedRuleTable } from '../../src/postgres/read/read-archive.ts'
+import { beginPruning } from '../../src/postgres/retention/pruning-record.ts'
+import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
+import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
+import { commitBatch } from '../../src/postgres/write/commit-batch.ts'
+import { aMessage, anEntry, openDatabase, recordingSend } from '../postgres/fixtures.ts'
+import { ruleTable, sha256 } from '../postgres/record.ts'
+
+const { pool, client } = await openDatabase(t)
+const table = await ruleTable()
+await archiveRevisions(pool, table, [])
+const CUTOFF = '2026-01-31T12:00:00Z'
+const CUTOFF_MS = Date.parse(CUTOFF)
+
+/** Dispatches events with these ids and times of publication; returns the ids of those sent. */
+async function dispatchAll(times: Record<string, number | undefined>): Promise<readonly string[]> {
+  const { offset: heldOffset } = await loadCheckpoint(pool, 'claims', 0)
+  const messages = Object.entries(times).map(([eventId, timestampMs], i) => ({
+    ...aMessage(heldOffset + BigInt(i + 1), eventId),
+    ...(timestampMs !== undefined && { timestampMs: BigInt(timestampMs) }),
+  }))
+  const nextOffset = heldOffset + BigInt(messages.length)
+  const { sent, send } = recordingSend()
+  const prepared = await prepare(
+    {
+      parse: ({ value }) => ({ kind: 'event', event: anEntry(String(value)).event }),
+      findLogged: (eventIds) => findLogged(pool, eventIds),
+      contactsOf: async (parties) =>
+        new Map(parties.map((party) => [party, { state: 'found', email: 'a@example.com', phone: null }])),
+      ruleTable: table,
+      templates,
+      newLocator: createLocators(),
+    },
+    { topic: 'claims', partition: 0, messages, heldOffset, nextOffset, lastMessage: null },
+    async () => {},
+  )
+  await commitBatch(pool, prepared, send)
+  return sent
+}
+
+t.test('an event older than the last pruning is logged as skipped, and all others are sent', async (t) => {
+  t.same(await dispatchAll({ before: CUTOFF_MS - 1 }), ['before'], 'while nothing was pruned')
+  await beginPruning(pool, '2025-01-31T12:00:00Z', 'alice')
+  await beginPruning(pool, CUTOFF, 'alice')
+  await beginPruning(pool, '2024-01-31T12:00:00Z', 'alice')
+  const sent = await dispatchAll({
+    old: CUTOFF_MS - 1,
+    young: CUTOFF_MS,
+    undated: undefined,
+    timeless: -1,
+    before: 0,
+  })
+  t.same(sent, ['timeless', 'undated', 'young'])
+  const { rows } = await client.query(
+    "SELECT status, failure_reason, body FROM notifications.notification_log WHERE event_id = 'old'",
+  )
+  t.same(rows, [{ status: 'SKIPPED', failure_reason: 'older than the last pruning', body: null }])
+})
+
+t.test('it is explained without a rule, and neither verified nor back-tested by one', async (t) => {
+  const { rows } = await client.query(
+    "SELECT locator FROM notifications.notification_log WHERE event_id = 'old'",
+  )
+  const entry = await getLogEntry(pool, rows[0].locator)
+  if (entry === null) throw new Error('there is no such entry')
+  const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision))
+  t.equal(
+    explain(entry, await rulesOf(entry.decisions)).decisions[0]?.why,
+    'SKIP (older than the last pruning), whatever the rules say: its row may have been pruned, and it is told once only.',
+  )
+  const archive = createArchive({
+    templates: new Map(),
+    readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
+    sha256,
+  })
+  for await (const page of recordedEntryPages(pool, 100)) {
+    await archive.loadTables(page)
+    const old = page.find(({ locator }) => locator === entry.locator)
+    t.same(old && verify(old, archive), { differences: [], unverifiable: [] })
+  }
+  for await (const { groups } of decisionGroups(pool, '2020-01-01T00:00:00Z', 100)) {
+    t.notOk(groups.some(({ ruleId }) => ruleId === '(pruned)'))
+  }
+})
