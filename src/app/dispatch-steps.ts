@@ -17,10 +17,11 @@ export function createDispatchSteps(
   return {
     parse: (message) => parseEvent(message, envelopeMap),
     findLogged: (eventIds) => findLogged(pool, eventIds),
-    contactsOf: (partyLocators, onAnswer) => parties.lookUp(partyLocators, onAnswer),
+    contactsOf: (partyLocators) => parties.lookUp(partyLocators),
     ruleTable,
     templates,
     isConflict,
     newLocator: createLocators(),
+    nowMs: () => performance.now(),
   }
 }

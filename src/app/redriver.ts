@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import type { Batch, DecidedBatch, PreparedBatch } from '../core/batch/batch.ts'
 import { decideBatch } from '../core/batch/decide-batch.ts'
 import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
-import { dispatch } from '../pipeline/dispatch.ts'
+import { commitLookedUp, lookUpBatch } from '../pipeline/dispatch.ts'
 import { type DatabasePool, openPool } from '../postgres/connection/pool.ts'
 import { lookUpPreferences } from '../postgres/read/look-up-preferences.ts'
 import { commitRedrive } from '../postgres/write/commit-redrive.ts'
@@ -34,8 +34,8 @@ export async function createRedriver(config: Config, log: Logger): Promise<Redri
   const parties = createParties(config, log)
   const send = createSenders(config, log)
   const steps = createDispatchSteps(policy, parties, pool)
-  const run = <Result>(rejected: Rejected, commit: (batch: PreparedBatch) => Promise<Result>) =>
-    dispatch({ ...steps, commit }, batchOf(rejected), async () => {})
+  const run = async <Result>(rejected: Rejected, commit: (batch: PreparedBatch) => Promise<Result>) =>
+    commitLookedUp({ ...steps, commit }, await lookUpBatch(steps, batchOf(rejected)))
   return {
     pool,
     redrive: (rejected, by) =>

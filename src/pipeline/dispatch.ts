@@ -20,73 +20,109 @@ interface Logged {
 
 const NONE_LOGGED: Logged = { eventIds: new Set(), prunedBeforeMs: null }
 
-export interface PrepareNeeds {
+export interface LookUpNeeds {
   readonly parse: (message: Message) => Parsed
   readonly findLogged: (eventIds: readonly string[]) => Promise<Logged>
-  readonly contactsOf: (partyLocators: readonly string[], onAnswer: () => Promise<void>) => Promise<Contacts>
+  readonly contactsOf: (partyLocators: readonly string[]) => Promise<Contacts>
+  readonly nowMs: () => number
+}
+
+export interface DispatchNeeds<Result = CommitResult> extends LookUpNeeds {
   readonly ruleTable: { readonly revision: string; readonly decide: (facts: Facts) => RuleResult }
   readonly templates: Templates
   readonly newLocator: () => string
-}
-
-export interface DispatchNeeds<Result = CommitResult> extends PrepareNeeds {
   /** Reads preferences, decides and writes a batch in one transaction, and sends what was really inserted. */
   readonly commit: (batch: PreparedBatch) => Promise<Result>
   /** Lost against another transaction: worth a new try from the look-ups on. */
   readonly isConflict: (error: unknown) => boolean
 }
 
+/** A batch whose events are looked up; what was found may be out of date by the time that it is committed. */
+export interface LookedUpBatch {
+  readonly batch: Batch
+  readonly parsed: ReturnType<typeof parseBatch>
+  readonly found: Found
+}
+
+interface Found extends Pick<Logged, 'prunedBeforeMs'> {
+  /** Not logged yet. */
+  readonly events: readonly LocatedEvent[]
+  readonly contacts: Contacts
+  /** When the contacts were known. */
+  readonly atMs: number
+}
+
 const CONFLICT_COUNT_MAX = 5
+/** A batch may wait for the one before it: contacts that are older are asked for again. */
+const CONTACTS_VALID_MS = 5_000
 
 /**
- * Takes one batch through the pipeline: parse, look up; then, in one transaction, decide, render, write, send.
- * `heartbeat` is called as work progresses; if it rejects, the batch is given up with that error and nothing is written.
- * Rejects on infrastructure errors, never because of what a message holds.
+ * The first half of the pipeline: parses the messages, and looks up which events are logged and the contacts of the others.
+ * Depends on no batch before this one, so that it can be done while that is committed. Rejects on infrastructure errors,
+ * never because of what a message holds.
  */
-export async function dispatch<Result>(
+export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<LookedUpBatch> {
+  const parsed = parseBatch(needs.parse, batch.messages)
+  return { batch, parsed, found: await find(needs, parsed.events) }
+}
+
+/** The second half, in one transaction: decide, render, write, send. Rejects as the first half does. */
+export async function commitLookedUp<Result>(
   needs: DispatchNeeds<Result>,
-  batch: Batch,
-  heartbeat: () => Promise<void>,
+  { batch, parsed, found }: LookedUpBatch,
 ): Promise<Result> {
   for (let conflictCount = 1; ; conflictCount++) {
     try {
-      return await needs.commit(await prepare(needs, batch, heartbeat))
+      const current = conflictCount === 1 ? await refreshed(needs, found) : await find(needs, parsed.events)
+      return await needs.commit(prepared(needs, batch, parsed, current))
     } catch (error) {
       if (!needs.isConflict(error) || conflictCount === CONFLICT_COUNT_MAX) throw error
-      await heartbeat()
     }
   }
 }
 
-/** Everything that takes time: parses the messages, and looks up which events are logged and the contacts of the others. */
-export async function prepare(
-  needs: PrepareNeeds,
-  { messages, ...range }: Batch,
-  heartbeat: () => Promise<void>,
-): Promise<PreparedBatch> {
-  const { events, rejected } = parseBatch(needs.parse, messages)
+async function find(needs: LookUpNeeds, events: readonly LocatedEvent[]): Promise<Found> {
   const { eventIds: logged, prunedBeforeMs } =
     events.length === 0 ? NONE_LOGGED : await needs.findLogged(events.map(({ event }) => event.eventId))
   const fresh = logged.size === 0 ? events : events.filter(({ event }) => !logged.has(event.eventId))
-  const partyLocators = partiesOf(fresh)
-  const contacts: Contacts =
-    events.length === 0 ? new Map() : await needs.contactsOf(partyLocators, heartbeat)
+  return withContacts(needs, fresh, prunedBeforeMs)
+}
+
+async function refreshed(needs: LookUpNeeds, found: Found): Promise<Found> {
+  if (needs.nowMs() - found.atMs < CONTACTS_VALID_MS) return found
+  return withContacts(needs, found.events, found.prunedBeforeMs)
+}
+
+async function withContacts(
+  needs: LookUpNeeds,
+  events: readonly LocatedEvent[],
+  prunedBeforeMs: number | null,
+): Promise<Found> {
+  const contacts: Contacts = events.length === 0 ? new Map() : await needs.contactsOf(partiesOf(events))
+  return { events, contacts, prunedBeforeMs, atMs: needs.nowMs() }
+}
+
+function prepared(
+  needs: DispatchNeeds<unknown>,
+  { messages, ...range }: Batch,
+  { rejected }: LookedUpBatch['parsed'],
+  found: Found,
+): PreparedBatch {
   return {
     ...range,
     ruleTableRevision: needs.ruleTable.revision,
     rejected,
     messagesOf: (eventId) => messages.filter((message) => isEvent(needs.parse(message), eventId)),
-    partyLocators,
+    partyLocators: partiesOf(found.events),
     decide: (preferences) =>
-      fresh.map((located) => entryOf(needs, located, prunedBeforeMs, contacts, preferences)).sort(byEventId),
+      found.events.map((located) => entryOf(needs, located, found, preferences)).sort(byEventId),
   }
 }
 
 function entryOf(
-  { ruleTable, templates, newLocator }: PrepareNeeds,
+  { ruleTable, templates, newLocator }: DispatchNeeds<unknown>,
   { event, offset, timestampMs = -1n }: LocatedEvent,
-  prunedBeforeMs: number | null,
-  contacts: Contacts,
+  { prunedBeforeMs, contacts }: Found,
   preferences: PreferencesByParty,
 ): Entry {
   const { partyLocator, partyLocatorInvalid: invalid, eventType } = event

@@ -66,11 +66,11 @@ export function createMetrics(sources: Sources): Metrics {
           end()
         }
       },
-    countBatches: (dispatch) => async (batch, heartbeat) => {
+    countBatches: (dispatch) => async (batch, turn) => {
       const end = batchSeconds.startTimer()
-      let result: (typeof BATCH_RESULTS)[number] = 'failed'
+      let result: CommitResult['kind'] | 'failed' = 'failed'
       try {
-        const committed = await dispatch(batch, heartbeat)
+        const committed = await dispatch(batch, turn)
         result = committed.kind
         if (committed.kind === 'committed') {
           batchMessages.observe(batch.messages.length)
@@ -78,8 +78,11 @@ export function createMetrics(sources: Sources): Metrics {
         }
         return committed
       } finally {
-        batches.inc({ result })
-        end()
+        // Given up for another one, it is neither of them.
+        if (result !== 'given-up') {
+          batches.inc({ result })
+          end()
+        }
       }
     },
     countCommits: (commit) => async (batch) =>
