@@ -51,7 +51,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     ruleTableRevision: policy.ruleTable.revision,
     eventTypes: new Set(TEMPLATE_EVENT_TYPES),
     backlog: createBacklog({
-      assignment: () => worker?.assignment() ?? null,
+      assignment: () => worker?.assignment()?.partitions ?? null,
       endsOf: ends.endsOf,
       firstSince: ends.firstSince,
       checkpoints: async () => listCheckpoints(database.pool(), topics),

@@ -4,15 +4,16 @@ import type { Config } from '../config/config.ts'
 import type { Dispatch } from '../core/batch/batch.ts'
 import { createBatchLimit } from '../core/batch/batch-limit.ts'
 import { decideRetry, type PreparedRetries } from '../core/log/decide-retry.ts'
+import type { Held } from '../core/batch/hold.ts'
 import type { Send } from '../core/log/delivery.ts'
 import type { LookUpContacts } from '../core/party/contact.ts'
-import { createConsumer } from '../kafka/consumer.ts'
+import { type Assignment, createConsumer } from '../kafka/consumer.ts'
 import type { PartyClient } from '../party/client.ts'
-import type { Assignment } from '../pipeline/backlog.ts'
-import { type DispatchNeeds, dispatch } from '../pipeline/dispatch.ts'
+import type { Head } from '../pipeline/backlog.ts'
+import { commitLookedUp, type DispatchNeeds, lookUpBatch } from '../pipeline/dispatch.ts'
 import { createContactLookUp } from '../pipeline/look-up-contacts.ts'
 import { createRetry, RETRY_MIN_PAUSE_MS, type RetryNeeds } from '../pipeline/retry.ts'
-import { isConflict } from '../postgres/connection/errors.ts'
+import { isConflict, isLocked } from '../postgres/connection/errors.ts'
 import { observedPool } from '../postgres/connection/observed-pool.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { findLogged } from '../postgres/read/find-logged.ts'
@@ -27,8 +28,10 @@ import type { Policy } from './policy.ts'
 import { createSenders } from './senders.ts'
 
 export interface Worker {
-  /** The partitions consumed here, by topic; null while this process is not in the consumer group. */
+  /** What is consumed here; null while this process is not in the consumer group. */
   assignment(): Assignment | null
+  held(): readonly Held[]
+  headOf(topic: string, partition: number): Head | null
   run(): Promise<void>
   stop(): Promise<void>
 }
@@ -56,12 +59,15 @@ export function createWorker(parts: WorkerParts): Worker {
       loadCheckpoint: (topic, partition) => loadCheckpoint(pool, topic, partition),
       resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),
       dispatch: metrics.countBatches(createDispatch(parts, contactsOf, send)),
+      reasonOf: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
     },
     log,
   )
   const retry = createRetry<DueCursor>(retryNeeds(parts, contactsOf, send))
   return {
     assignment: consumer.assignment,
+    held: consumer.held,
+    headOf: consumer.headOf,
     run: async () => {
       retry.start()
       await consumer.run()
@@ -82,21 +88,25 @@ function createDispatch(
   const needsOf = (database: DatabasePool, contactsOf: LookUpContacts): DispatchNeeds => ({
     ...steps,
     findLogged: metrics.timed('look_up', (eventIds) => findLogged(database, eventIds)),
-    contactsOf: metrics.timed('contacts', contactsOf),
+    contactsOf: metrics.timed('contacts', (parties) => contactsOf(parties)),
     commit: metrics.timed(
       'commit',
       metrics.countCommits((batch) => commitBatch(database, batch, send)),
     ),
     isConflict: metrics.countConflicts(isConflict),
   })
-  if (tracing === null) {
-    const needs = needsOf(pool, contactsOf)
-    return (batch, heartbeat) => dispatch(needs, batch, heartbeat)
-  }
-  return (batch, heartbeat) =>
+  if (tracing === null) return dispatchWith(needsOf(pool, contactsOf))
+  return (batch, turn) =>
     tracing.batch(batch, (trace) =>
-      dispatch(needsOf(observedPool(pool, trace.statement), trace.contacts(contactsOf)), batch, heartbeat),
+      dispatchWith(needsOf(observedPool(pool, trace.statement), trace.contacts(contactsOf)))(batch, turn),
     )
+}
+
+function dispatchWith(needs: DispatchNeeds): Dispatch {
+  return async (batch, turn) => {
+    const prepared = await lookUpBatch(needs, batch)
+    return (await turn()) ? await commitLookedUp(needs, prepared) : { kind: 'given-up' }
+  }
 }
 
 function retryNeeds(

@@ -1,15 +1,19 @@
 import kafkajs, { type Kafka, type LogEntry, type SASLOptions } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
-import { registerCodecs } from './codecs.ts'
-import { mendRequestQueue } from './request-queue.ts'
+import { mendFetchResponses } from './mends/fetch-response.ts'
+import { mendGroupOffsets } from './mends/group-offsets.ts'
+import { mendMetadataErrors } from './mends/metadata-errors.ts'
+import { mendRequestQueue } from './mends/request-queue.ts'
 
 /**
- * A kafkajs client whose log goes to ours. It gives up on a broker after a handful of tries: whoever uses it decides
+ * A mended kafkajs client whose log goes to ours. It gives up on a broker after a handful of tries: whoever uses it decides
  * what then.
  */
 export function createClient({ brokers, ssl, sasl }: BrokerConnection, clientId: string, log: Logger): Kafka {
-  registerCodecs()
+  mendFetchResponses()
+  mendGroupOffsets()
+  mendMetadataErrors()
   mendRequestQueue()
   return new kafkajs.Kafka({
     clientId,

@@ -1,14 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bulkhead } from 'cockatiel'
-import type { Admin, Consumer, Kafka } from 'kafkajs'
+import type { Admin, Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
+import type { Held } from '../core/batch/hold.ts'
+import type { Ends } from '../core/batch/position.ts'
 import { backOffMs } from '../core/time/back-off.ts'
+import { createAssignedPartitions } from './assigned-partitions.ts'
+import { createBudget } from './budget.ts'
 import { createClient } from './client.ts'
 import { createOffsetReports } from './commit-offsets.ts'
-import { isPassing, isUnreadable } from './errors.ts'
-import { createPartitionConsumer, type PartitionNeeds } from './partition.ts'
-import { type UndecodableBatch, undecodableIn } from './undecodable.ts'
+import { isPassing } from './errors.ts'
+import type { FetchControls } from './inbox.ts'
+import type { ConsumerNeeds } from './partition.ts'
 
 export interface ConsumerOptions {
   readonly connection: BrokerConnection
@@ -21,19 +25,15 @@ export interface ConsumerOptions {
   readonly batchCountMax: () => number
 }
 
-export type ConsumerNeeds = Pick<PartitionNeeds, 'loadCheckpoint' | 'resetCheckpoint' | 'dispatch'>
-
-const OFFSET_MAX = 2n ** 63n - 1n
 const TOPIC_POLL_MS = 5_000
-/**
- * Of one broker: kafkajs unpacks all of a fetch at once, while the one before is worked on. Of partitions taken at random,
- * so that each has its turn. A third of it is a tenth slower: too few batches are under way at a time.
- */
+/** Of one broker and one fetch, of partitions taken at random, so that each has its turn. */
 const FETCH_BYTES = 6 * 1024 * 1024
 /** Of one partition: about as many events as make a whole batch. */
 const PARTITION_FETCH_BYTES = 512 * 1024
-/** kafkajs workers mostly wait for the previous batch of their partition: more than anyone has partitions here. */
-const WORKER_COUNT = 100
+/** Of all partitions together; more than one fetch is never above it. */
+const QUEUE_BYTES_MAX = 16 * 1024 * 1024
+/** New partitions are found, and a new leader of one without, when kafkajs looks at the topics again. */
+const METADATA_AGE_MAX_MS = 10_000
 /** How long a stop waits for a join under way, so that it can leave the group again. */
 const JOIN_WAIT_MS = 2_000
 /**
@@ -45,6 +45,14 @@ const LEAVE_WAIT_MS = 3_000
 const REPORT_WAIT_MS = 1_000
 /** How long a membership that has ended may take to disconnect before the next one begins; the fence parts them. */
 const DISCONNECT_WAIT_MS = 20_000
+
+/** What one membership in the group owns. */
+export interface Assignment {
+  /** Partition numbers by topic. */
+  readonly partitions: Readonly<Record<string, readonly number[]>>
+  /** Whether it is this member that deals out the partitions. */
+  readonly isLeader: boolean
+}
 
 /** Why a membership in the group ended. */
 type Ending =
@@ -69,19 +77,18 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     sleep(durationMs, undefined, { signal: stopping.signal }).catch(() => {})
   /** Of one membership after the other, too: what is left of the one before takes its slots until it is done. */
   const slots = bulkhead(options.partitionCountMax, Number.POSITIVE_INFINITY)
-  const underWay = new Set<Promise<void>>()
-  let assignment: Readonly<Record<string, readonly number[]>> | null = null
-  /** Of the last membership. */
-  let behind: ReturnType<typeof createPartitionConsumer>['behind'] = () => ({})
+  const budget = createBudget(QUEUE_BYTES_MAX)
+  const finished = new Map<string, Promise<void>>()
+  let assignment: Assignment | null = null
+  let partitions: ReturnType<typeof createAssignedPartitions> | null = null
   let failureCount = 0
-  let finished: Promise<void> = Promise.resolve()
+  let ended: Promise<void> = Promise.resolve()
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
         const ending = await withAdmin(kafka, stopping.signal, (admin) => consumeOnce(admin))
         if (ending.kind === 'crash') {
-          if (isUnreadable(ending.error)) throw new UnreadableError(ending.error)
           if (!ending.retriable) throw new FatalError(ending.error)
           throw ending.error
         }
@@ -90,53 +97,13 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
         if (error instanceof FatalError) throw error.cause
         if (stopping.signal.aborted) return
         const durationMs = backOffMs(failureCount++)
-        const undecodable = undecodableIn(error)
-        if (undecodable !== null) sayUndecodable(undecodable, durationMs)
-        else if (error instanceof UnreadableError) sayUnreadable(error.cause, durationMs)
-        else
-          log.warn(
-            { err: error, brokers: options.connection.brokers, retryInMs: durationMs },
-            'waiting for the broker',
-          )
+        log.warn(
+          { err: error, brokers: options.connection.brokers, retryInMs: durationMs },
+          'waiting for the broker',
+        )
         await pause(durationMs)
       }
     }
-  }
-
-  /** A stop waits for it. */
-  async function track(work: Promise<void>): Promise<void> {
-    underWay.add(work)
-    await work.finally(() => underWay.delete(work))
-  }
-
-  /** kafkajs does not say which partition it fetched: the log lists those it may belong to. */
-  function sayUndecodable(batch: UndecodableBatch, retryInMs: number): void {
-    const { codec, offsets } = batch
-    log.error(
-      {
-        err: batch,
-        codec,
-        firstOffset: offsets && String(offsets.first),
-        lastOffset: offsets && String(offsets.last),
-        checkpoints: offsets && behind(offsets.last),
-        retryInMs,
-      },
-      'a record batch cannot be decompressed: consumption from its broker waits until it can be, or is deleted. ' +
-        'Find its partition among those in "checkpoints" by reading firstOffset with another client; save what ' +
-        'lies between the checkpoint and it; then delete the records of that partition up to lastOffset ' +
-        '(kafka-delete-records) and have its events published again',
-    )
-  }
-
-  /** kafkajs says neither which partition it fetched nor where it stopped: all are named. */
-  function sayUnreadable(err: unknown, retryInMs: number): void {
-    log.error(
-      { err, checkpoints: behind(OFFSET_MAX), retryInMs },
-      'the response of a broker cannot be read, probably because of a damaged record batch: until that is gone, nothing is ' +
-        'consumed from that broker. Find the batch by reading each partition in "checkpoints" from there with another ' +
-        'client; save what lies before it; then delete the records of that partition up to its end ' +
-        '(kafka-delete-records) and have its events published again',
-    )
   }
 
   /** One membership: joins with the topics that exist and stays until something ends it. */
@@ -152,36 +119,35 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     const over = new AbortController()
     const { consumer, crashed } = createMember()
     const reports = createOffsetReports((offsets) => consumer.commitOffsets(offsets), log)
-    const partitions = createPartitionConsumer({
+    const owned = createAssignedPartitions({
       ...needs,
       inTurn: (work) => slots.execute(work),
       offsetsOf: (topic, partition) => offsetsOf(admin, topic, partition),
-      seek: (topic, partition, offset) => consumer.seek({ topic, partition, offset: String(offset) }),
+      controlsOf: (topic, partition) => controlsOf(consumer, topic, partition),
       reportToKafka: reports.report,
-      sleep: pause,
-      track: (work) => void track(work),
-      stopping: AbortSignal.any([stopping.signal, over.signal]),
+      budget,
+      finished,
       batchCountMax: options.batchCountMax,
+      nowMs: Date.now,
+      sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }).catch(() => {}),
       log,
     })
-    behind = partitions.behind
+    partitions = owned
+    stopping.signal.addEventListener('abort', owned.end, { signal: over.signal })
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-      assignment = payload.memberAssignment
+      if (over.signal.aborted || stopping.signal.aborted) return
+      assignment = { partitions: payload.memberAssignment, isLeader: payload.isLeader }
       // Other members may own these partitions now.
       reports.clear()
-      void partitions.onJoin(payload.memberAssignment)
+      owned.onJoin(payload.memberAssignment)
       log.info(
         { groupId: options.groupId, assignment: payload.memberAssignment },
         'joined the consumer group',
       )
     })
-    // Of a fetch without messages kafkajs says only this, and goes on.
-    consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {
-      if (payload.batchSize === 0) void track(partitions.onFiltered(payload))
-    })
     const joining = join(consumer, topics, async (payload) => {
-      await track(partitions.eachBatch(payload))
       failureCount = 0
+      await owned.eachBatch(payload)
     })
     try {
       // The join is waited for even when a stop comes in: kafkajs would go on with it behind our back.
@@ -190,8 +156,9 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     } finally {
       assignment = null
       over.abort()
+      owned.end()
       // Others are to go on where our last batches end, not beside them.
-      await settled(Promise.allSettled(underWay), DISCONNECT_WAIT_MS)
+      await settled(Promise.all(finished.values()), DISCONNECT_WAIT_MS)
       await settled(reports.flush(), REPORT_WAIT_MS)
       // kafkajs has logged what it could not do; how the membership ended must not be lost over it.
       await settled(consumer.disconnect(), DISCONNECT_WAIT_MS)
@@ -201,17 +168,12 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   async function join(
     consumer: Consumer,
     topics: string[],
-    eachBatch: ReturnType<typeof createPartitionConsumer>['eachBatch'],
+    eachBatch: (payload: EachBatchPayload) => Promise<void>,
   ): Promise<void> {
     await consumer.connect()
     // Without `fromBeginning`, an offset that is out of range would reset to the latest: silent loss.
     await consumer.subscribe({ topics, fromBeginning: true })
-    await consumer.run({
-      autoCommit: false,
-      eachBatchAutoResolve: false,
-      partitionsConsumedConcurrently: WORKER_COUNT,
-      eachBatch,
-    })
+    await consumer.run({ autoCommit: false, eachBatchAutoResolve: false, eachBatch })
   }
 
   function createMember() {
@@ -224,6 +186,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       maxWaitTimeInMs: 500,
       maxBytes: FETCH_BYTES,
       maxBytesPerPartition: PARTITION_FETCH_BYTES,
+      metadataMaxAge: METADATA_AGE_MAX_MS,
       allowAutoTopicCreation: false,
       readUncommitted: false,
       retry: {
@@ -262,25 +225,37 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   }
 
   return {
-    /** The partitions of the present membership in the group, by topic; null while there is none. */
+    /** What the present membership in the group owns; null while there is none. */
     assignment: () => assignment,
+    /** The partitions among them that do not go on. */
+    held: (): readonly Held[] => partitions?.held() ?? [],
+    /** The oldest message of a partition that is fetched and not processed; null where none is. */
+    headOf: (topic: string, partition: number) => partitions?.headOf(topic, partition) ?? null,
     run: () => {
       const running = run()
-      finished = running.catch(() => {})
+      ended = running.catch(() => {})
       return running
     },
     stop: async (): Promise<void> => {
       stopping.abort()
-      await Promise.allSettled(underWay)
-      await settled(finished, LEAVE_WAIT_MS)
+      await Promise.all(finished.values())
+      await settled(ended, LEAVE_WAIT_MS)
     },
   }
 }
 
-/** A new member starts from scratch, as a new process would, and the rest of this one goes on. */
-class UnreadableError extends Error {
-  constructor(cause: Error) {
-    super(cause.message, { cause })
+/** kafkajs throws while it is in no group: then what was wanted is done when it joins the next one. */
+function controlsOf(consumer: Consumer, topic: string, partition: number): FetchControls {
+  const quietly = (act: () => void) => () => {
+    try {
+      act()
+    } catch {}
+  }
+  const partitions = [{ topic, partitions: [partition] }]
+  return {
+    seek: (offset) => quietly(() => consumer.seek({ topic, partition, offset: String(offset) }))(),
+    pause: quietly(() => consumer.pause(partitions)),
+    resume: quietly(() => consumer.resume(partitions)),
   }
 }
 
@@ -315,11 +290,7 @@ async function settled(promise: Promise<unknown>, timeoutMs: number): Promise<vo
   await Promise.race([promise.catch(() => {}), sleep(timeoutMs, undefined, { ref: false })])
 }
 
-async function offsetsOf(
-  admin: Admin,
-  topic: string,
-  partition: number,
-): Promise<{ earliest: bigint; end: bigint }> {
+async function offsetsOf(admin: Admin, topic: string, partition: number): Promise<Ends> {
   const offsets = await admin.fetchTopicOffsets(topic)
   const found = offsets.find((candidate) => candidate.partition === partition)
   if (found === undefined) throw new Error(`the broker has no partition ${partition} of topic ${topic}`)

@@ -3,20 +3,8 @@ const PASSING_ERRORS = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout', 'Ka
 
 /** Whether an error of kafkajs, or what caused it, passes by itself although kafkajs says that it does not. */
 export function isPassing(error: unknown): boolean {
-  return isCausedBy(error, ({ name }) => PASSING_ERRORS.includes(name))
-}
-
-/** Whether kafkajs could not make sense of what a broker sent: its decoder checks little, and fails in these ways. */
-export function isUnreadable(error: unknown): boolean {
-  return isCausedBy(
-    error,
-    ({ name, message }) => /^(Range|Type)Error$/.test(name) || /^Invalid (VarInt|Long), /.test(message),
-  )
-}
-
-function isCausedBy(error: unknown, isIt: (cause: Error) => boolean): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (isIt(cause)) return true
+    if (PASSING_ERRORS.includes(cause.name)) return true
   }
   return false
 }

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
-import type { KafkaMessage } from 'kafkajs'
 import type { Fingerprint } from '../core/batch/checkpoint.ts'
+import type { FetchedMessage } from './records/record.ts'
 
 /** The time tells two equal messages apart; neither compaction nor retention changes any of this. */
-export function fingerprintOf({ offset, timestamp, key, value }: KafkaMessage): Fingerprint {
+export function fingerprintOf({ offset, timestampMs, key, value }: FetchedMessage): Fingerprint {
   const hash = createHash('sha256').update(
-    `${timestamp} ${key?.length ?? 'null'} ${value?.length ?? 'null'} `,
+    `${timestampMs} ${key?.length ?? 'null'} ${value?.length ?? 'null'} `,
   )
   if (key !== null) hash.update(key)
   if (value !== null) hash.update(value)
-  return { offset: BigInt(offset), sha256: hash.digest('hex') }
+  return { offset, sha256: hash.digest('hex') }
 }

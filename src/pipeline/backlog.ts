@@ -9,6 +9,12 @@ export interface Ends {
   readonly end: bigint
 }
 
+/** The oldest message of a partition that is fetched and not processed. */
+export interface Head {
+  readonly offset: bigint
+  readonly timestampMs: bigint
+}
+
 export interface FailedRows {
   /** Still to be retried. */
   readonly waiting: number

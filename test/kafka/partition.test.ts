@@ -1,606 +1,523 @@
-import type { EachBatchPayload, KafkaMessage } from 'kafkajs'
-import { pino } from 'pino'
 import t from 'tap'
-import type { Batch, CommitResult } from '../../src/core/batch/batch.ts'
-import type { Checkpoint, Fingerprint } from '../../src/core/batch/checkpoint.ts'
+import type { Batch } from '../../src/core/batch/batch.ts'
 import { fingerprintOf } from '../../src/kafka/fingerprint.ts'
-import { createPartitionConsumer } from '../../src/kafka/partition.ts'
+import { type Given, onePartition, settled } from './one-partition.ts'
+import { writeMarker } from './records/write-batch.ts'
 
-/** One partition whose broker and database are told what to say. */
-function partition(given: {
-  checkpoint?: bigint
-  lastMessage?: Fingerprint
-  loadCheckpoint?: () => Promise<Checkpoint>
-  offsets?: { earliest: bigint; end: bigint }
-  batchCountMax?: number
-  inTurn?: <Result>(work: () => Promise<Result>) => Promise<Result>
-  dispatch?: (batch: Batch, heartbeat: () => Promise<void>) => Promise<CommitResult>
-}) {
-  const batches: Batch[] = []
-  const seeks: bigint[] = []
-  const commits: bigint[] = []
-  const resets: bigint[] = []
-  const sleeps: number[] = []
-  const trailing: Promise<void>[] = []
-  const stopping = new AbortController()
-  const lines: { level: number; msg: string }[] = []
-  const consumer = createPartitionConsumer({
-    loadCheckpoint:
-      given.loadCheckpoint ??
-      (async () => ({ offset: given.checkpoint ?? -1n, lastMessage: given.lastMessage ?? null })),
-    resetCheckpoint: async (_topic, _partition, _held, offset) => {
-      resets.push(offset)
-      return offset
-    },
-    dispatch: async (batch, heartbeat) => {
-      batches.push(batch)
-      return given.dispatch
-        ? await given.dispatch(batch, heartbeat)
-        : { kind: 'committed', inserted: [], rejected: [] }
-    },
-    offsetsOf: async () => given.offsets ?? { earliest: 0n, end: 1_000n },
-    seek: (_topic, _partition, offset) => seeks.push(offset),
-    reportToKafka: (_topic, _partition, next) => commits.push(next),
-    sleep: async (durationMs) => {
-      sleeps.push(durationMs)
-    },
-    inTurn: given.inTurn ?? ((work) => work()),
-    track: (work) => trailing.push(work),
-    stopping: stopping.signal,
-    batchCountMax: () => given.batchCountMax ?? 500,
-    log: pino({ level: 'warn' }, { write: (line: string) => lines.push(JSON.parse(line)) }),
+const fingerprint = (offset: number, value: string) =>
+  fingerprintOf({
+    offset: BigInt(offset),
+    timestampMs: 0n,
+    key: null,
+    value: Buffer.from(value),
+    headers: {},
   })
 
-  /** Delivers messages of these offsets, as fetched from `fetchedOffset` on, and waits for the last batch of them. */
-  async function deliver(...given: Parameters<typeof deliverOnly>) {
-    const delivered = await deliverOnly(...given)
-    await Promise.all(trailing)
-    return delivered
-  }
+const movesOf = (batches: readonly Batch[]) =>
+  batches.map(({ messages, heldOffset, nextOffset }) => [messages.length, heldOffset, nextOffset])
 
-  /** Resolves as kafkajs would be told. */
-  async function deliverOnly(
-    offsets: number[],
-    fetched: {
-      fetchedOffset?: number
-      lastOffset?: number
-      highWatermark?: number
-      messages?: Partial<KafkaMessage>[]
-    } = {},
-    payload: Partial<EachBatchPayload> = {},
-  ) {
-    const resolved: string[] = []
-    await consumer.eachBatch({
-      batch: {
-        topic: 'claims',
-        partition: 0,
-        highWatermark: String(fetched.highWatermark ?? 1_000),
-        fetchedOffset: String(fetched.fetchedOffset ?? offsets[0]),
-        messages: offsets.map((offset, i) => ({
-          offset: String(offset),
-          key: null,
-          value: Buffer.from('x'),
-          headers: {},
-          ...fetched.messages?.[i],
-        })),
-        firstOffset: () => String(offsets[0]),
-        lastOffset: () => String(fetched.lastOffset ?? offsets.at(-1)),
-      },
-      resolveOffset: (offset: string) => resolved.push(offset),
-      heartbeat: async () => {},
-      isRunning: () => true,
-      isStale: () => false,
-      ...payload,
-    } as unknown as EachBatchPayload)
-    return { resolved }
-  }
-  return {
-    deliver,
-    deliverOnly,
-    /** When no batch is under way. */
-    settled: () => Promise.all(trailing),
-    /** Tells of a fetch of these offsets that held nothing to deliver. */
-    filter: (firstOffset: number | null, lastOffset: number) =>
-      consumer.onFiltered({
-        topic: 'claims',
-        partition: 0,
-        firstOffset: firstOffset === null ? null : String(firstOffset),
-        lastOffset: String(lastOffset),
-      }),
-    batches,
-    seeks,
-    commits,
-    resets,
-    sleeps,
-    lines,
-    stop: () => stopping.abort(),
-    join: (partitions = [0]) => consumer.onJoin({ claims: partitions }),
-  }
+/** Started, with ten messages in two batches. */
+async function withTen(given: Given = {}) {
+  const partition = onePartition(given)
+  partition.publish(['a', 'b', 'c', 'd'], ['e', 'f', 'g', 'h', 'i', 'j'])
+  await partition.start()
+  return partition
 }
-const offsetsOf = (batches: Batch[]) =>
-  batches.map((batch) => batch.messages.map(({ offset }) => Number(offset)))
 
-t.test(
-  'the last batch of a fetch is left under way, and the next fetch of its partition waits',
-  async (t) => {
-    const committed = [Promise.withResolvers<CommitResult>(), Promise.withResolvers<CommitResult>()]
-    let heartbeatCount = 0
-    const { deliver, deliverOnly, batches } = partition({
-      dispatch: (batch) => (committed[batch.heldOffset < 0n ? 0 : 1] as (typeof committed)[number]).promise,
-    })
-    const { resolved } = await deliverOnly([0, 1], { lastOffset: 2 })
-    t.strictSame(resolved, ['2'], 'kafkajs fetches what follows')
-    const heard = Promise.withResolvers<void>()
-    const heartbeat = async () => {
-      if (++heartbeatCount === 3) heard.resolve()
-      // As those of a broker do: a loop of nothing else would let nothing else happen.
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-    const next = deliver([3, 4], {}, { heartbeat })
-    await heard.promise
-    t.strictSame(offsetsOf(batches), [[0, 1]], 'it has waited for three heartbeats')
-    const done: CommitResult = { kind: 'committed', inserted: [], rejected: [] }
-    committed[0]?.resolve(done)
-    committed[1]?.resolve(done)
-    await next
-    t.strictSame(offsetsOf(batches), [
-      [0, 1],
-      [3, 4],
-    ])
-    t.equal(batches[1]?.heldOffset, 2n)
-  },
-)
-
-t.test('a membership that is lost while the batch before is waited for ends the fetch', async (t) => {
-  const lost = new Error('rebalancing')
-  const { deliverOnly, batches } = partition({ dispatch: () => new Promise(() => {}) })
-  await deliverOnly([0])
-  await t.rejects(deliverOnly([1], {}, { heartbeat: () => Promise.reject(lost) }), lost)
-  t.strictSame(offsetsOf(batches), [[0]])
-})
-
-t.test('a batch under way is not given up for a heartbeat that fails, and is tried again', async (t) => {
-  let failures = 2
-  const { deliver, batches, commits } = partition({
-    dispatch: async (_batch, heartbeat) => {
-      await heartbeat()
-      if (failures-- > 0) throw new Error('the database is gone')
-      return { kind: 'committed', inserted: [], rejected: [] }
-    },
+t.test('kafkajs fetches nothing until the checkpoint says from where', async (t) => {
+  const loaded = Promise.withResolvers<void>()
+  const { kafkajs, fetch, values } = await withTen({
+    checkpoint: { offset: 5n, lastMessage: null },
+    loadCheckpoint: () => loaded.promise,
   })
-  await deliver([0], {}, { heartbeat: () => Promise.reject(new Error('rebalancing')) })
-  t.equal(batches.length, 3)
-  t.strictSame(commits, [1n])
+  t.equal(kafkajs.isPaused, true)
+  loaded.resolve()
+  await settled()
+  t.strictSame([kafkajs.isPaused, kafkajs.seeks], [false, [6n]])
+  await fetch()
+  t.strictSame(values(), ['g', 'h', 'i', 'j'])
 })
 
-t.test(
-  'a new membership reads its checkpoint when the batch under way is done, without new tries',
-  async (t) => {
-    const tried = Promise.withResolvers<CommitResult>()
-    const given = { checkpoint: -1n, dispatch: () => tried.promise }
-    const { deliverOnly, batches, join, seeks } = partition(given)
-    await deliverOnly([0])
-    const joined = join()
-    await new Promise((resolve) => setImmediate(resolve))
-    t.strictSame(seeks, [])
-    given.checkpoint = 7n
-    tried.reject(new Error('the database is gone'))
-    await joined
-    t.strictSame(seeks, [8n])
-    t.equal(batches.length, 1)
-  },
-)
-
-t.test('however often the group is joined, no checkpoint is read while a batch is under way', async (t) => {
-  const tried = Promise.withResolvers<CommitResult>()
-  const { deliverOnly, join, seeks } = partition({ dispatch: () => tried.promise })
-  await deliverOnly([0])
-  const joined = [join(), join()]
-  await new Promise((resolve) => setImmediate(resolve))
-  t.strictSame(seeks, [])
-  tried.resolve({ kind: 'committed', inserted: [], rejected: [] })
-  await Promise.all(joined)
-  t.strictSame(seeks, [0n], 'by the last one alone')
+t.test('what is fetched is cut into batches, each told to Kafka as its offset + 1', async (t) => {
+  const { fetch, committed, reports, kafkajs } = await withTen({ batchCountMax: 4 })
+  await fetch()
+  t.strictSame(movesOf(committed), [
+    [4, -1n, 3n],
+    [4, 3n, 7n],
+    [2, 7n, 9n],
+  ])
+  t.strictSame(reports, [4n, 8n, 10n])
+  t.equal(kafkajs.next, 10n)
 })
 
-t.test('a fetch of a partition that is not ours any more is left alone', async (t) => {
-  const { deliver, batches, join } = partition({})
-  await join([1])
-  await deliver([0], {}, { resolveOffset: () => t.fail('kafkajs knows of no such partition now') })
-  t.strictSame(batches, [])
-})
-
-t.test('a batch whose turn comes after a stop is not begun', async (t) => {
+t.test('a batch takes what waits of several fetches', async (t) => {
   const turn = Promise.withResolvers<void>()
-  const { deliverOnly, batches, stop, settled } = partition({
+  const { fetch, committed } = await withTen({
     inTurn: async (work) => {
       await turn.promise
       return await work()
     },
   })
-  await deliverOnly([0])
-  stop()
+  await fetch(1)
+  await fetch(1)
   turn.resolve()
   await settled()
-  t.strictSame(batches, [])
+  t.strictSame(movesOf(committed), [[10, -1n, 9n]])
 })
 
-t.test('on a stop, a fetch ends when the batch before it is done', async (t) => {
-  const tried = Promise.withResolvers<CommitResult>()
-  const { deliverOnly, batches, stop } = partition({ dispatch: () => tried.promise })
-  await deliverOnly([0])
-  stop()
-  let ended = false
-  const next = deliverOnly([1]).then(() => {
-    ended = true
+t.test('a batch is looked up while the one before commits, and no third is', async (t) => {
+  const commit = Promise.withResolvers<void>()
+  const { fetch, committed, prepared, end } = await withTen({
+    batchCountMax: 3,
+    beforeCommit: ({ heldOffset }) => (heldOffset < 0n ? commit.promise : Promise.resolve()),
   })
-  await new Promise((resolve) => setImmediate(resolve))
-  t.equal(ended, false)
-  tried.resolve({ kind: 'committed', inserted: [], rejected: [] })
-  await next
-  t.strictSame(offsetsOf(batches), [[0]])
+  await fetch()
+  t.strictSame(movesOf(prepared), [
+    [3, -1n, 2n],
+    [3, 2n, 5n],
+  ])
+  t.strictSame(committed, [])
+  commit.resolve()
+  await settled()
+  t.equal(committed.length, 4)
+  await end()
 })
 
-t.test('a fetch is cut into batches, each resolved, and told to Kafka as its offset + 1', async (t) => {
-  const { deliver, batches, commits } = partition({ batchCountMax: 2 })
-  const { resolved } = await deliver([0, 1, 2, 3, 4], { lastOffset: 5 })
-  t.same(offsetsOf(batches), [[0, 1], [2, 3], [4]])
-  t.same(
-    batches.map(({ heldOffset, nextOffset }) => [heldOffset, nextOffset]),
-    [
-      [-1n, 1n],
-      [1n, 3n],
-      [3n, 5n],
+t.test('a batch whose look-ups are done early commits behind the one before', async (t) => {
+  const looked = Promise.withResolvers<void>()
+  const { fetch, values } = await withTen({
+    batchCountMax: 5,
+    prepare: ({ heldOffset }) => (heldOffset < 0n ? looked.promise : Promise.resolve()),
+  })
+  await fetch()
+  t.strictSame(values(), [])
+  looked.resolve()
+  await settled()
+  t.equal(values().join(''), 'abcdefghij')
+})
+
+t.test('what follows a batch that fails is thrown away, and all of it is fetched again', async (t) => {
+  let failures = 1
+  const { fetch, committed, prepared, values, sleeps, lines, held } = await withTen({
+    batchCountMax: 5,
+    beforeCommit: async () => {
+      if (failures-- > 0) throw new Error('connection terminated')
+    },
+  })
+  await fetch()
+  t.strictSame(movesOf(prepared), [
+    [5, -1n, 4n],
+    [5, 4n, 9n],
+  ])
+  t.strictSame(committed, [])
+  t.match(held(), { reason: 'not-committed', offset: 0n, detail: 'connection terminated' })
+  t.match(lines, [{ msg: /^a partition is held; nothing is lost/, offset: '0', reason: 'not-committed' }])
+  await fetch()
+  t.equal(values().join(''), 'abcdefghij')
+  t.strictSame([sleeps, held()], [[500], null])
+})
+
+t.test('back-off grows until something is committed', async (t) => {
+  let failures = 3
+  const { fetch, sleeps, values } = await withTen({
+    batchCountMax: 5,
+    beforeCommit: async ({ heldOffset }) => {
+      if (failures-- > 0) throw new TypeError('even a bug of ours must not end the consumer')
+      if (heldOffset === 4n && failures === -2) throw new Error('again')
+    },
+  })
+  for (let i = 0; i < 5; i++) await fetch()
+  t.strictSame(sleeps, [500, 1_000, 2_000, 500])
+  t.equal(values().join(''), 'abcdefghij')
+})
+
+t.test('a checkpoint that cannot be read is waited for', async (t) => {
+  let failures = 2
+  const { sleeps, fetch, values, held } = await withTen({
+    loadCheckpoint: async () => {
+      if (failures-- > 0) throw new Error('locked by another session')
+    },
+  })
+  t.match(held(), { reason: 'locked' })
+  await settled()
+  t.strictSame(sleeps, [500, 1_000])
+  await fetch()
+  t.equal(values().length, 10)
+  t.equal(held(), null)
+})
+
+t.test('a held partition keeps no queue, and goes on from where its checkpoint is then', async (t) => {
+  let isDown = true
+  const { fetch, database, kafkajs, budget, values, ask } = await withTen({
+    budgetBytes: 1,
+    beforeCommit: async () => {
+      if (isDown) throw new Error('locked')
+    },
+  })
+  const sleeping = fetch()
+  await sleeping
+  t.equal(budget.isFull(), false)
+  isDown = false
+  database.checkpoint = { offset: 7n, lastMessage: null }
+  await fetch()
+  await fetch()
+  t.strictSame(values(), ['i', 'j'])
+  t.equal(kafkajs.next, 10n)
+  t.equal(ask(), null)
+})
+
+t.test('a checkpoint that another consumer moved is gone on from, at once', async (t) => {
+  let isMoved = false
+  const { fetch, database, values, sleeps, lines } = await withTen({
+    beforeCommit: async () => {
+      if (!isMoved) database.checkpoint = { offset: 6n, lastMessage: null }
+      isMoved = true
+    },
+  })
+  await fetch()
+  await fetch()
+  t.strictSame([values(), sleeps], [['h', 'i', 'j'], []])
+  t.match(lines, [{ msg: 'another consumer moved the checkpoint: continuing from there' }])
+})
+
+t.test('a fetch that does not begin where the one before ended is fetched again', async (t) => {
+  const { ask, hand, kafkajs, fetch, values, start, database } = await withTen()
+  const late = ask()
+  database.checkpoint = { offset: 3n, lastMessage: null }
+  await start()
+  hand(late)
+  await settled()
+  t.strictSame(values(), [])
+  t.equal(kafkajs.sought, 4n)
+  await fetch()
+  t.equal(values().join(''), 'efghij')
+})
+
+t.test('a partition whose queue is full is fetched again once half of it is worked off', async (t) => {
+  const turn = { ready: Promise.withResolvers<void>() }
+  const { append, fetch, kafkajs, start, committed } = onePartition({
+    inTurn: async (work) => {
+      await turn.ready.promise
+      return await work()
+    },
+  })
+  for (let i = 0; i < 9; i++) append({ records: [{ value: Buffer.alloc(1024 * 1024) }] })
+  await start()
+  let fetchCount = 0
+  while (await fetch(1)) fetchCount++
+  t.strictSame([fetchCount, kafkajs.isPaused], [4, true])
+  turn.ready.resolve()
+  await settled()
+  t.equal(kafkajs.isPaused, false)
+  while (await fetch(1)) fetchCount++
+  t.strictSame([fetchCount, committed.at(-1)?.nextOffset], [9, 8n])
+})
+
+t.test('where the queues of all are full, a partition waits for room', async (t) => {
+  const given = { budgetBytes: 1_000, beforeCommit: async () => {} }
+  const { fetch, kafkajs, budget, values } = await withTen(given)
+  budget.add(999)
+  await fetch(1)
+  t.strictSame([values().length, kafkajs.isPaused], [4, false])
+  budget.add(1)
+  await fetch(1)
+  t.equal(values().length, 10, 'what is fetched is worked on')
+  t.equal(kafkajs.isPaused, true)
+  budget.add(-1)
+  t.equal(kafkajs.isPaused, false)
+})
+
+t.test('a batch ends before it holds too many bytes, but holds at least one message', async (t) => {
+  const { append, start, fetch, committed } = onePartition()
+  const megabytes = (count: number) => Buffer.alloc(count * 1024 * 1024)
+  append({
+    records: [
+      { value: megabytes(3) },
+      { value: megabytes(4) },
+      { value: megabytes(9) },
+      { key: megabytes(1) },
+      {
+        headers: [
+          ['of one', megabytes(1)],
+          ['of two', megabytes(2)],
+          ['of two', megabytes(3)],
+        ],
+      },
+      { headers: [['of one', megabytes(3)]] },
     ],
+  })
+  await start()
+  await fetch()
+  await settled()
+  t.strictSame(
+    committed.map(({ messages }) => messages.map(({ offset }) => Number(offset))),
+    [[0, 1], [2], [3, 4], [5]],
   )
-  t.same(resolved, ['1', '3', '5'])
-  t.same(commits, [2n, 4n, 6n])
 })
 
-t.test('offsets at or below the checkpoint are done already and skipped', async (t) => {
-  const { deliver, batches, seeks } = partition({ checkpoint: 2n })
-  await deliver([1, 2, 3, 4])
-  t.same(offsetsOf(batches), [[3, 4]])
-  const behind = partition({ checkpoint: 9n })
-  await behind.deliver([1, 2, 3])
-  t.same(behind.batches, [])
-  t.same(behind.seeks, [10n])
-  t.same(seeks, [])
+t.test('each batch carries the fingerprint of its last message', async (t) => {
+  const { publish, start, fetch, committed } = onePartition({ batchCountMax: 2 })
+  publish(['a', 'b', 'c'])
+  await start()
+  await fetch()
+  t.strictSame(
+    committed.map(({ lastMessage }) => lastMessage),
+    [fingerprint(1, 'b'), fingerprint(2, 'c')],
+  )
 })
 
-t.test('a fetch that starts beyond the checkpoint is sought back, once, and then accepted', async (t) => {
-  const { deliver, batches, seeks, lines } = partition({ checkpoint: 4n })
-  await deliver([8, 9])
-  t.same(seeks, [5n])
-  t.same(batches, [])
-  await deliver([8, 9], { fetchedOffset: 8 })
-  t.same(seeks, [5n])
-  t.same(offsetsOf(batches), [[8, 9]])
-  t.same(lines, [], 'those offsets never existed: nothing to report')
+t.test('on starting, the last processed message is fetched once more, and compared', async (t) => {
+  const checkpoint = { offset: 5n, lastMessage: fingerprint(3, 'd') }
+  const { kafkajs, fetch, values, database, lines } = await withTen({ checkpoint })
+  t.strictSame(kafkajs.seeks, [3n])
+  await fetch()
+  t.strictSame([values(), database.resets, lines], [['g', 'h', 'i', 'j'], [], []])
 })
 
-t.test('messages that retention removed before they were processed are counted in the log', async (t) => {
-  const { deliver, batches, lines } = partition({ checkpoint: 4n, offsets: { earliest: 8n, end: 10n } })
-  await deliver([8, 9])
-  await deliver([8, 9])
-  t.same(offsetsOf(batches), [[8, 9]])
+t.test('another message in its place is a topic that was created anew', async (t) => {
+  const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'what was processed') }
+  const { fetch, values, database, lines } = await withTen({ checkpoint })
+  await fetch()
+  t.strictSame(database.resets, [-1n])
+  t.match(lines, [
+    { msg: /^the message at offset 3 is not the one that was processed: the topic was recreated/ },
+  ])
+  await fetch()
+  t.equal(values().join(''), 'abcdefghij')
+})
+
+t.test('a last message that is gone cannot be compared, and rewinds nothing', async (t) => {
+  const checkpoint = { offset: 3n, lastMessage: fingerprint(2, 'c') }
+  const { broker, fetch, values, database, start, append } = onePartition({ checkpoint })
+  append({ baseOffset: 0, records: [{ value: 'a' }, { value: 'd', offsetDelta: 3 }], lastOffsetDelta: 3 })
+  append({ records: [{ value: 'e' }] })
+  await start()
+  await fetch()
+  t.strictSame([values(), database.resets, broker.log.length], [['e'], [], 2])
+})
+
+t.test('messages that retention removed before they were processed are counted', async (t) => {
+  const checkpoint = { offset: 1n, lastMessage: fingerprint(1, 'b') }
+  const { broker, fetch, values, start, lines, publish, sleeps } = onePartition({ checkpoint })
+  publish(['a', 'b', 'c', 'd'], ['e'])
+  broker.log.shift()
+  broker.earliest = 4n
+  await start()
+  await fetch()
+  await fetch()
+  t.strictSame([values(), sleeps], [['e'], []])
   t.match(lines, [
     {
-      msg: '3 messages are lost: the broker’s retention deleted them before they were processed'.replace(
-        '’',
-        "'",
-      ),
+      msg: "2 messages are lost: the broker's retention deleted them before they were processed",
+      expected: '2',
+      earliest: '4',
+      gone: '2',
     },
   ])
+})
+
+t.test('what was fetched before retention removed it is processed', async (t) => {
+  const commit = Promise.withResolvers<void>()
+  const { broker, fetch, values, lines } = await withTen({
+    batchCountMax: 2,
+    beforeCommit: () => commit.promise,
+  })
+  await fetch(1)
+  broker.log.shift()
+  broker.earliest = 7n
+  await fetch()
+  commit.resolve()
+  await settled()
+  await settled()
+  t.equal(values().join(''), 'abcd')
+  await fetch()
+  t.equal(values().join(''), 'abcdhij')
+  t.match(lines, [{ gone: '3' }])
 })
 
 t.test(
   'a checkpoint beyond the end starts a topic that was created anew from its earliest offset',
   async (t) => {
-    const { deliver, batches, resets, lines } = partition({
-      checkpoint: 99n,
-      offsets: { earliest: 0n, end: 2n },
-    })
-    await deliver([0, 1], { highWatermark: 2 })
-    t.same(resets, [-1n])
-    t.same(offsetsOf(batches), [[0, 1]])
-    t.match(lines, [{ msg: /the topic was recreated/ }])
+    const checkpoint = { offset: 99n, lastMessage: fingerprint(99, 'x') }
+    const { fetch, values, database, lines } = await withTen({ checkpoint })
+    await fetch()
+    await fetch()
+    t.strictSame(database.resets, [-1n])
+    t.equal(values().join(''), 'abcdefghij')
+    t.match(lines, [{ msg: /^the checkpoint lies beyond the end of the partition: the topic was recreated/ }])
   },
 )
 
-t.test('a checkpoint beyond an old fetch is no new topic', async (t) => {
-  const { deliver, resets, seeks } = partition({ checkpoint: 99n, offsets: { earliest: 0n, end: 200n } })
-  await deliver([0, 1], { highWatermark: 2 })
-  t.same(resets, [])
-  t.same(seeks, [100n])
-})
-
-t.test('a checkpoint that another consumer moved is gone on from', async (t) => {
-  const { deliver, seeks, commits } = partition({
-    dispatch: async () => ({ kind: 'moved', checkpoint: 41n }),
-  })
-  await deliver([0, 1])
-  t.same(seeks, [42n])
-  t.same(commits, [])
-})
-
-t.test('an infrastructure error is waited out, with heartbeats, and skips nothing', async (t) => {
-  let failures = 3
-  let heartbeats = 0
-  const { deliver, batches, sleeps } = partition({
-    dispatch: async () => {
-      if (failures-- > 0) throw new TypeError('even a bug of ours must not end the consumer')
-      return { kind: 'committed', inserted: [], rejected: [] }
-    },
-  })
-  const { resolved } = await deliver(
-    [0, 1],
-    {},
-    {
-      heartbeat: async () => {
-        heartbeats++
-      },
-    },
-  )
-  t.same(offsetsOf(batches), [
-    [0, 1],
-    [0, 1],
-    [0, 1],
-    [0, 1],
+t.test('a fetch of which nothing is delivered moves the checkpoint, and keeps the fingerprint', async (t) => {
+  const { broker, append, publish, start, fetch, committed } = onePartition()
+  publish(['a'])
+  await start()
+  await fetch()
+  append({ producerId: 1, isTransactional: true, records: [{ value: 'aborted' }] })
+  broker.log.push(writeMarker(2, 1, 'abort'))
+  broker.aborted.push({ producerId: 1n, firstOffset: 1n })
+  await fetch()
+  append({ records: [], lastOffsetDelta: 4 })
+  await fetch()
+  t.strictSame(movesOf(committed), [
+    [1, -1n, 0n],
+    [0, 0n, 2n],
+    [0, 2n, 7n],
   ])
-  t.same(sleeps, [500, 1_000, 1_000, 1_000])
-  t.ok(heartbeats >= 4)
-  t.same(resolved, ['1'])
+  t.strictSame(committed.at(-1)?.lastMessage, fingerprint(0, 'a'))
 })
 
-t.test('what was committed since the last infrastructure error ends the row of them', async (t) => {
-  let attemptCount = 0
-  const { deliver, sleeps } = partition({
-    batchCountMax: 1,
-    // Every batch fails once.
-    dispatch: async () => {
-      if (++attemptCount % 2 === 1) throw new Error('connection terminated')
-      return { kind: 'committed', inserted: [], rejected: [] }
-    },
-  })
-  await deliver([0, 1, 2, 3])
-  t.equal(attemptCount, 8)
-  t.strictSame(sleeps, [500, 500, 500, 500])
-})
-
-t.test('a lost membership ends the fetch with kafkajs’s own error', async (t) => {
-  const lost = Object.assign(new Error('rebalancing'), {
-    name: 'KafkaJSProtocolError',
-    type: 'REBALANCE_IN_PROGRESS',
-  })
-  const { deliver, batches } = partition({
-    batchCountMax: 1,
-    dispatch: async (_batch, heartbeat) => {
-      await heartbeat()
-      return { kind: 'committed', inserted: [], rejected: [] }
-    },
-  })
-  await t.rejects(deliver([0, 1], {}, { heartbeat: () => Promise.reject(lost) }), lost)
-  t.equal(batches.length, 1)
-})
-
-t.test('a consumer that stops takes no further batch', async (t) => {
-  let running = true
-  const { deliver, batches } = partition({
-    batchCountMax: 1,
-    dispatch: async () => {
-      running = false
-      return { kind: 'committed', inserted: [], rejected: [] }
-    },
-  })
-  const { resolved } = await deliver([0, 1, 2], {}, { isRunning: () => running })
-  t.same(offsetsOf(batches), [[0]])
-  t.same(resolved, ['0'])
-})
-
-t.test('a broker that does not answer a heartbeat holds no stop', async (t) => {
-  const { deliver, batches, stop } = partition({
-    batchCountMax: 1,
-    dispatch: async (_batch, heartbeat) => {
-      setImmediate(stop)
-      await heartbeat()
-      return { kind: 'committed', inserted: [], rejected: [] }
-    },
-  })
-  const silence = () => new Promise<void>(() => {})
-  const { resolved } = await deliver([0, 1], {}, { heartbeat: silence })
-  t.same(offsetsOf(batches), [[0]])
-  t.same(resolved, ['0'], 'the batch under way is finished')
-})
-
-t.test('on joining the group each partition is fetched from its checkpoint on', async (t) => {
-  const given = { checkpoint: -1n }
-  const { deliver, batches, join, seeks } = partition(given)
-  await deliver([0])
-  given.checkpoint = 5n
-  await join()
-  t.same(seeks, [6n])
-  await deliver([5, 6])
-  t.same(offsetsOf(batches), [[0], [6]])
-})
-
-t.test('a checkpoint that cannot be read on joining is waited for', async (t) => {
-  let failures = 2
-  const { join, seeks, sleeps } = partition({
-    loadCheckpoint: async () => {
-      if (failures-- > 0) throw new Error('the database is gone')
-      return { offset: 7n, lastMessage: null }
-    },
-  })
-  await join()
-  t.same(sleeps, [500, 1_000])
-  t.same(seeks, [8n])
-})
-
-/** The fingerprint of a message that this file delivers. */
-const fingerprint = (offset: number, value = 'x') =>
-  fingerprintOf({ offset: String(offset), key: null, value: Buffer.from(value) } as KafkaMessage)
-
-t.test('each batch carries the fingerprint of its last message', async (t) => {
-  const { deliver, batches } = partition({ batchCountMax: 2 })
-  await deliver([0, 1, 2], {
-    messages: ['a', 'b', 'c'].map((value) => ({ value: Buffer.from(value) })),
-    lastOffset: 3,
-  })
-  t.same(
-    batches.map(({ lastMessage }) => lastMessage),
-    [fingerprint(1, 'b'), fingerprint(2, 'c')],
-  )
-})
-
-t.test('on joining the last processed message is fetched once more, and compared', async (t) => {
-  const { deliver, batches, join, seeks, resets, lines } = partition({
-    checkpoint: 5n,
-    lastMessage: fingerprint(4),
-  })
-  await join()
-  t.same(seeks, [4n])
-  await deliver([4, 6, 7], { fetchedOffset: 4 })
-  t.same(offsetsOf(batches), [[6, 7]])
-  t.same([resets, lines], [[], []])
-})
-
-t.test('where no new message comes, the comparison leaves the checkpoint alone', async (t) => {
-  const { deliver, batches, join, seeks, resets } = partition({ checkpoint: 4n, lastMessage: fingerprint(4) })
-  await join()
-  await deliver([4])
-  t.same([seeks, batches, resets], [[4n, 5n], [], []])
-})
-
-t.test('another message in its place is a topic that was created anew and has outgrown it', async (t) => {
-  const { deliver, batches, join, seeks, resets, lines } = partition({
-    checkpoint: 4n,
-    lastMessage: fingerprint(4, 'what was processed'),
-    offsets: { earliest: 2n, end: 9n },
-  })
-  await join()
-  await deliver([4, 5])
-  t.same([resets, seeks, batches], [[1n], [4n, 2n], []])
+t.test('a damaged batch holds the partition behind what comes before it, until it can be read', async (t) => {
+  const { broker, fetch, values, held, lines, publish, sleeps } = await withTen()
+  publish(['k'])
+  const damaged = broker.log[1] as Buffer
+  damaged[damaged.length - 2] = 7
+  await fetch()
+  t.equal(values().join(''), 'abcd')
+  t.match(held(), { topic: 'claims', partition: 0, reason: 'damaged', offset: 4n })
   t.match(lines, [
-    { msg: /^the message at offset 4 is not the one that was processed: the topic was recreated/ },
+    {
+      reason: 'damaged',
+      firstOffset: '4',
+      lastOffset: '9',
+      msg: /^a partition is held; nothing is lost: .*`rejected skip`/,
+    },
   ])
-  await deliver([2, 3, 4, 5])
-  t.same(offsetsOf(batches), [[2, 3, 4, 5]])
+  await fetch()
+  t.strictSame(sleeps, [500, 1_000])
+  damaged[damaged.length - 2] = 'j'.charCodeAt(0)
+  await fetch()
+  t.equal(values().join(''), 'abcdefghijk')
+  t.equal(held(), null)
 })
 
-t.test('a fetch that comes in before the last message was asked for is not taken', async (t) => {
-  const { deliver, batches, seeks } = partition({ checkpoint: 4n, lastMessage: fingerprint(4) })
-  await deliver([5, 6])
-  t.same([seeks, batches], [[4n], []])
-  await deliver([4, 5, 6])
-  t.same(offsetsOf(batches), [[5, 6]])
+t.test('a partition that the broker does not serve is held', async (t) => {
+  const { broker, fetch, values, held } = await withTen()
+  broker.error = 'TOPIC_AUTHORIZATION_FAILED'
+  await fetch()
+  t.match(held(), { reason: 'no-rights' })
+  broker.error = 'KAFKA_STORAGE_ERROR'
+  await fetch()
+  t.match(held(), { reason: 'broker-error', detail: 'KAFKA_STORAGE_ERROR' })
+  broker.error = null
+  await fetch()
+  t.equal(values().length, 10)
+  t.equal(held(), null)
 })
 
-t.test('a last message that is gone cannot be compared, and rewinds nothing', async (t) => {
-  const { deliver, batches, join, seeks, resets } = partition({ checkpoint: 4n, lastMessage: fingerprint(4) })
-  await join()
-  await deliver([5, 6], { fetchedOffset: 4 })
-  t.same(offsetsOf(batches), [[5, 6]])
-  t.same([seeks, resets], [[4n], []])
+t.test('a batch that is under way for too long is said to be stuck', async (t) => {
+  const commit = Promise.withResolvers<void>()
+  const { fetch, held, clock, end } = await withTen({ beforeCommit: () => commit.promise })
+  await fetch()
+  clock.nowMs = 59_999
+  t.equal(held(), null)
+  clock.nowMs = 60_000
+  t.match(held(), { reason: 'stuck', offset: 0n })
+  commit.resolve()
+  await end()
+  t.equal(held(), null)
 })
 
-t.test('a batch ends before it holds too many bytes, but holds at least one message', async (t) => {
-  const { deliver, batches } = partition({})
-  const megabytes = (count: number) => Buffer.alloc(count * 1024 * 1024)
-  await deliver([0, 1, 2, 3, 4, 5], {
-    messages: [
-      { value: megabytes(3) },
-      { value: megabytes(4) },
-      { value: megabytes(9) },
-      { key: megabytes(1) },
-      { headers: { 'of one value': megabytes(1), 'of two': [megabytes(2), megabytes(3)] } },
-      { headers: { 'of one value': megabytes(3) } },
-    ],
+t.test('the oldest message that is not processed is known', async (t) => {
+  const commit = Promise.withResolvers<void>()
+  const { fetch, head, end } = await withTen({ batchCountMax: 5, beforeCommit: () => commit.promise })
+  t.equal(head(), null)
+  await fetch()
+  t.strictSame(head(), { offset: 0n, timestampMs: 0n })
+  commit.resolve()
+  await end()
+  t.strictSame(head(), { offset: 5n, timestampMs: 0n })
+})
+
+t.test('at the end the batch under way is finished, and no other is', async (t) => {
+  const commit = Promise.withResolvers<void>()
+  const { fetch, values, end, prepared } = await withTen({
+    batchCountMax: 2,
+    beforeCommit: () => commit.promise,
   })
-  t.same(offsetsOf(batches), [[0, 1], [2], [3, 4], [5]])
+  await fetch()
+  t.equal(prepared.length, 2)
+  const ended = end()
+  await settled()
+  commit.resolve()
+  await ended
+  t.equal(values().join(''), 'ab')
 })
 
-const movesOf = (batches: Batch[]) =>
-  batches.map(({ messages, heldOffset, nextOffset }) => [messages.length, heldOffset, nextOffset])
-
-t.test('a fetch of which nothing is delivered moves the checkpoint, through the fence', async (t) => {
-  const { batches, commits, filter, join } = partition({ checkpoint: 4n })
-  await join()
-  await Promise.all([filter(5, 9), filter(8, 12)])
-  t.same(movesOf(batches), [
-    [0, 4n, 9n],
-    [0, 9n, 12n],
-  ])
-  t.same(commits, [5n, 10n, 13n])
-})
-
-t.test(
-  'on joining Kafka is told where the checkpoint is, for what was committed last may never have been',
-  async (t) => {
-    const processed = partition({ checkpoint: 4n })
-    await processed.join()
-    t.same(processed.commits, [5n])
-    const fresh = partition({})
-    await fresh.join()
-    t.same(fresh.commits, [])
-  },
-)
-
-t.test('a fetch of which nothing is delivered keeps the fingerprint of the last message', async (t) => {
-  const { batches, deliver, filter } = partition({})
-  await deliver([0])
-  await filter(1, 3)
-  t.same(batches[1]?.lastMessage, fingerprint(0))
-})
-
-t.test(
-  'it moves nothing where what lies before it may not be done, or where it is done itself',
-  async (t) => {
-    const unknown = partition({ checkpoint: 4n })
-    await unknown.filter(5, 9)
-    const { batches, filter, join } = partition({ checkpoint: 4n })
-    await join()
-    await filter(6, 9)
-    await filter(2, 4)
-    await filter(null, 9)
-    const uncompared = partition({ checkpoint: 4n, lastMessage: fingerprint(4) })
-    await uncompared.join()
-    await uncompared.filter(5, 9)
-    t.same([unknown.batches, batches, uncompared.batches], [[], [], []])
-  },
-)
-
-t.test('a fetch that follows waits until the checkpoint is moved', async (t) => {
-  const done = Promise.withResolvers<void>()
-  const { batches, deliver, filter, join, seeks } = partition({
-    dispatch: async ({ messages }) => {
-      if (messages.length === 0) await done.promise
-      return { kind: 'committed', inserted: [], rejected: [] }
+t.test('a batch whose turn comes after the end is not begun', async (t) => {
+  const turn = Promise.withResolvers<void>()
+  const { fetch, prepared, end } = await withTen({
+    inTurn: async (work) => {
+      await turn.promise
+      return await work()
     },
   })
-  await join()
-  const filtered = filter(0, 3)
-  const delivered = deliver([4, 5])
-  setImmediate(done.resolve)
-  await Promise.all([filtered, delivered])
-  t.same(movesOf(batches), [
-    [0, -1n, 3n],
-    [2, 3n, 5n],
-  ])
-  t.same(seeks, [0n])
+  await fetch()
+  const ended = end()
+  turn.resolve()
+  await ended
+  t.strictSame(prepared, [])
 })
 
-t.test('a checkpoint that cannot be moved past it is moved by the next message', async (t) => {
-  let failures = 1
-  const { batches, deliver, filter, join, lines } = partition({
-    dispatch: async () => {
-      if (failures-- > 0) throw new Error('the database is gone')
-      return { kind: 'committed', inserted: [], rejected: [] }
-    },
-  })
-  await join()
-  await filter(0, 3)
-  t.match(lines, [{ msg: /^the checkpoint could not be moved past an aborted transaction/ }])
-  await deliver([4], { fetchedOffset: 0 })
-  t.same(movesOf(batches).at(-1), [1, -1n, 4n])
+t.test('a partition that is assigned again waits for the batch under way', async (t) => {
+  const commit = Promise.withResolvers<void>()
+  const { fetch, values, start, kafkajs } = await withTen({ beforeCommit: () => commit.promise })
+  await fetch()
+  await start()
+  await start()
+  t.strictSame([kafkajs.isPaused, kafkajs.seeks], [true, [0n]])
+  commit.resolve()
+  await settled()
+  t.strictSame(kafkajs.seeks, [0n, 9n], 'by the last of them alone')
+  t.equal(values().length, 10)
+})
+
+t.test('whatever happens, each message is processed once and in order', async (t) => {
+  for (let seed = 1; seed <= 150; seed++) {
+    let state = seed
+    const random = (below: number) => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+      return (state >>> 8) % below
+    }
+    let isCalm = false
+    const faults = async () => {
+      if (!isCalm && random(6) === 0) throw new Error('a fault')
+      if (random(4) === 0) await settled()
+    }
+    const world = onePartition({
+      batchCountMax: 1 + random(7),
+      budgetBytes: 100 + random(2_000),
+      prepare: faults,
+      beforeCommit: faults,
+      loadCheckpoint: faults,
+    })
+    let late: ReturnType<typeof world.ask> = null
+    let count = 0
+    await world.start()
+    for (let step = 0; step < 60; step++) {
+      const kind = random(10)
+      if (kind < 3) {
+        const values = Array.from({ length: 1 + random(5) }, () => String(count++))
+        world.append({
+          records: values.map((value) => ({ value })),
+          lastOffsetDelta: values.length + random(2),
+        })
+      } else if (kind === 3) await world.start()
+      else if (kind === 4) late = world.ask(1 + random(3))
+      else if (kind === 5) world.hand(late)
+      else if (kind === 6) world.broker.error = random(3) === 0 ? 'UNKNOWN' : null
+      else if (kind === 7 && random(4) === 0) {
+        // Another consumer takes the next message.
+        const { offset } = world.database.checkpoint
+        const last = world.broker.log.find((batch) => batch.readBigInt64BE(0) === offset + 1n)
+        if (last !== undefined) await world.start()
+      } else await world.fetch(1 + random(3))
+    }
+    isCalm = true
+    world.broker.error = null
+    for (let i = 0; i < 100 && world.values().length < count; i++) await world.fetch()
+    await world.end()
+    const expected = Array.from({ length: count }, (_, i) => String(i))
+    if (world.values().join() !== expected.join()) t.strictSame(world.values(), expected, `seed ${seed}`)
+  }
 })

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import kafkajs, { type Admin, type CompressionTypes, type IHeaders } from 'kafkajs'
-import { registerCodecs } from '../../src/kafka/codecs.ts'
+import { registerCodecs } from './kafka/codecs.ts'
 import { until } from './until.ts'
 
 export interface TestMessage {

@@ -27,6 +27,11 @@ export function isConflict(error: unknown): boolean {
   return state === '40001' || state === '40P01'
 }
 
+/** Another session holds a lock, and has not let go of it within `lock_timeout`. */
+export function isLocked(error: unknown): boolean {
+  return sqlState(error) === '55P03'
+}
+
 /** PostgreSQL's own words where Slonik wrapped them. Never its detail, which quotes the row. */
 export function databaseMessage(error: Error): string {
   return error.cause instanceof Error ? error.cause.message : error.message

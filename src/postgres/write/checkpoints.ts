@@ -18,7 +18,8 @@ const checkpointRow = z
 
 /**
  * The checkpoint of a partition. A partition without a row gets one first, because a lock on an absent row
- * locks nothing.
+ * locks nothing. Rejects at once where another session holds its lock: whoever waited would take up a connection, and
+ * the checkpoint may be about to move.
  */
 export async function loadCheckpoint(
   pool: DatabasePool,
@@ -35,7 +36,8 @@ export async function loadCheckpoint(
     LEFT JOIN notifications.checkpoint_message AS message
       ON (message.topic, message.partition_id, message.checkpoint) =
         (checkpoint.topic, checkpoint.partition_id, checkpoint."offset")
-    WHERE checkpoint.topic = ${topic} AND checkpoint.partition_id = ${partition}`)
+    WHERE checkpoint.topic = ${topic} AND checkpoint.partition_id = ${partition}
+    FOR UPDATE OF checkpoint NOWAIT`)
 }
 
 /** The checkpoints of all partitions of these topics that have one. Locks nothing. */

@@ -1,7 +1,7 @@
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js'
 import t from 'tap'
-import { mendRequestQueue } from '../../src/kafka/request-queue.ts'
-import { until } from '../stack/until.ts'
+import { mendRequestQueue } from '../../../src/kafka/mends/request-queue.ts'
+import { until } from '../../stack/until.ts'
 
 mendRequestQueue()
 

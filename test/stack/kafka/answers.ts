@@ -1,5 +1,5 @@
 import kafkajs, { type Admin } from 'kafkajs'
-import { mendRequestQueue } from '../../../src/kafka/request-queue.ts'
+import { mendRequestQueue } from '../../../src/kafka/mends/request-queue.ts'
 
 /** Whether an admin client gets the cluster's description; rejects when it does not. */
 export async function answers(brokers: string): Promise<boolean> {

@@ -1,0 +1,26 @@
+/** Why a partition cannot go on, and what to do about it. The reason is the metric's label. */
+export const HOLD_REASONS = {
+  damaged: 'its next record batch is damaged: restore it, or go past it with `rejected skip`',
+  undecodable: 'its next record batch cannot be decoded: go past it with `rejected skip`',
+  'too-large':
+    'its next record batch is larger than 256 MiB once decompressed: go past it with `rejected skip`',
+  'no-rights': 'this user may not read the topic: grant it READ and DESCRIBE',
+  'broker-error': 'the broker refuses to serve it: look into the log of its leader',
+  locked: 'another session locks its checkpoint: end that transaction (pg_stat_activity, pg_locks)',
+  'not-committed': 'its next batch cannot be committed: the log says why',
+  stuck: 'its next batch has been under way for over a minute: look for what it waits for, or restart',
+} as const
+
+export type HoldReason = keyof typeof HOLD_REASONS
+
+/** A partition that does not go on. It is tried again, with back-off, until it does. */
+export interface Held {
+  readonly topic: string
+  readonly partition: number
+  readonly reason: HoldReason
+  /** The first offset that is not processed. */
+  readonly offset: bigint
+  readonly sinceMs: number
+  /** What went wrong, for an operator. */
+  readonly detail: string
+}

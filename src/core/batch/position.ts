@@ -1,0 +1,39 @@
+import type { Checkpoint, Fingerprint } from './checkpoint.ts'
+
+/** The first offset that the broker still has, and the one after its last. */
+export interface Ends {
+  readonly earliest: bigint
+  readonly end: bigint
+}
+
+/**
+ * Where to fetch from: the last processed message comes once more, so that a recreated topic is noticed.
+ *
+ * @param earliest an offset before which the broker is known to have nothing
+ */
+export function fetchStart({ offset, lastMessage }: Checkpoint, earliest: bigint): bigint {
+  const wanted = lastMessage?.offset ?? offset + 1n
+  return wanted < earliest ? earliest : wanted
+}
+
+/** What the broker has in the place of the last processed message. Compaction and retention may have removed it. */
+export function compareLast(processed: Fingerprint, found: Fingerprint | null): 'same' | 'gone' | 'another' {
+  if (found === null || found.offset !== processed.offset) return 'gone'
+  return found.sha256 === processed.sha256 ? 'same' : 'another'
+}
+
+/** What it means that the broker does not have the offset that it was asked for. */
+export type OutOfRange =
+  /** The partition ends before the checkpoint: it is another one. */
+  | { readonly kind: 'recreated' }
+  /** Retention removed messages, this many of them unprocessed. */
+  | { readonly kind: 'deleted'; readonly count: bigint; readonly earliest: bigint }
+  /** It has it now. */
+  | { readonly kind: 'passed' }
+
+export function judgeOutOfRange(held: bigint, asked: bigint, { earliest, end }: Ends): OutOfRange {
+  if (held >= end) return { kind: 'recreated' }
+  if (asked >= earliest) return { kind: 'passed' }
+  const next = held + 1n
+  return { kind: 'deleted', count: next < earliest ? earliest - next : 0n, earliest }
+}

@@ -1,0 +1,63 @@
+import type { EachBatchPayload } from 'kafkajs'
+import type { Held } from '../core/batch/hold.ts'
+import { fetchedBytesOf } from './mends/fetch-response.ts'
+import { type Head, PartitionConsumer, type PartitionNeeds } from './partition.ts'
+
+export interface AssignedPartitionsNeeds extends Omit<PartitionNeeds, 'controls'> {
+  readonly controlsOf: (topic: string, partition: number) => PartitionNeeds['controls']
+  /** When what is under way of a partition is done, by `topic/partition`; of earlier memberships, too. */
+  readonly finished: Map<string, Promise<void>>
+}
+
+/** The partitions that one membership in the group owns, each consumed by itself. */
+export function createAssignedPartitions(needs: AssignedPartitionsNeeds) {
+  let consumers = new Map<string, PartitionConsumer>()
+
+  /** None of them is ours any more. */
+  function end(): void {
+    for (const consumer of consumers.values()) consumer.end()
+    consumers = new Map()
+  }
+
+  function start(topic: string, partition: number): void {
+    const controls = needs.controlsOf(topic, partition)
+    // Until its checkpoint says from where; kafkajs keeps partitions paused over a join, too.
+    controls.pause()
+    const consumer = new PartitionConsumer(topic, partition, { ...needs, controls })
+    const key = `${topic}/${partition}`
+    consumers.set(key, consumer)
+    // A batch that is still under way would move the checkpoint that is read first.
+    const finished = Promise.resolve(needs.finished.get(key)).then(() => consumer.run())
+    needs.finished.set(key, finished)
+  }
+
+  return {
+    end,
+    /** The group was joined: others may have moved the checkpoints, so what we knew of them is forgotten. */
+    onJoin: (assignment: Readonly<Record<string, readonly number[]>>): void => {
+      end()
+      for (const [topic, numbers] of Object.entries(assignment)) {
+        for (const partition of numbers) start(topic, partition)
+      }
+    },
+    /** kafkajs's `eachBatch`: queues what was fetched, and does not wait for its processing. Never rejects. */
+    eachBatch: async ({ batch, resolveOffset }: EachBatchPayload): Promise<void> => {
+      const { topic, partition } = batch
+      const fetched = fetchedBytesOf(batch)
+      // kafkajs delivers what it had asked for before the group was joined again.
+      const consumer = consumers.get(`${topic}/${partition}`)
+      if (fetched === null || consumer === undefined) return
+      const { fetchedOffset } = batch as typeof batch & { fetchedOffset: string | { toString(): string } }
+      const resolve = (offset: bigint) => resolveOffset(String(offset))
+      try {
+        consumer.offer({ ...fetched, from: BigInt(String(fetchedOffset)), resolve })
+      } catch (error) {
+        // In the middle of a join kafkajs may not know the partition any more. It begins anew after that.
+        needs.log.warn({ err: error, topic, partition }, 'a fetch could not be queued')
+      }
+    },
+    held: (): Held[] => [...consumers.values()].flatMap((consumer) => consumer.held() ?? []),
+    headOf: (topic: string, partition: number): Head | null =>
+      consumers.get(`${topic}/${partition}`)?.head() ?? null,
+  }
+}

@@ -1,0 +1,60 @@
+// Inner modules of kafkajs 2.2.4 that we use or mend, which have no types: only what we need of them.
+
+declare module 'kafkajs/src/network/requestQueue/index.js' {
+  /** Of one connection. */
+  export default class RequestQueue {
+    /** Requests that wait to be sent: others are under way, or the broker throttles us. */
+    readonly pending: readonly unknown[]
+    /** Looks at them later, by a timer. */
+    scheduleCheckPendingRequests(): void
+  }
+}
+
+declare module 'kafkajs/src/protocol/recordBatch/crc32C/index.js' {
+  /** CRC-32C, as an unsigned number. */
+  export default function crc32c(bytes: Uint8Array): number
+}
+
+declare module 'kafkajs/src/protocol/decoder.js' {
+  /** Reads numbers and strings from the bytes of a response. */
+  export default class Decoder {
+    constructor(bytes: Buffer)
+    readInt16(): number
+    readInt32(): number
+    readInt64(): bigint
+    readString(): string
+    /** With their length before them; null where that is -1. */
+    readBytes(): Buffer | null
+    readArray<T>(read: (decoder: Decoder) => T): T[]
+  }
+}
+
+declare module 'kafkajs/src/protocol/error.js' {
+  const errors: {
+    createErrorFromCode(code: number): Error & { readonly type: string }
+    readonly errorCodes: readonly { readonly type: string; readonly code: number; readonly message: string }[]
+  }
+  export default errors
+}
+
+declare module 'kafkajs/src/protocol/requests/index.js' {
+  interface Response {
+    decode(bytes: Buffer): Promise<unknown>
+    parse(decoded: never): Promise<unknown>
+  }
+  type Definition = {
+    readonly versions: readonly string[]
+    protocol(version: { version: string }): (request: object) => { response: Response }
+  }
+  const requests: { readonly requests: { readonly Fetch: Definition; readonly Metadata: Definition } }
+  export default requests
+}
+
+declare module 'kafkajs/src/consumer/offsetManager/index.js' {
+  /** Where each partition of one membership is fetched next. */
+  export default class OffsetManager {
+    readonly memberAssignment: Readonly<Record<string, readonly number[]>>
+    committedOffsets(): Record<string, Record<number, string>>
+    resolveOffsets(): Promise<void>
+  }
+}

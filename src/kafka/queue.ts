@@ -1,0 +1,139 @@
+import type { FetchedMessage } from './records/record.ts'
+import { type RecordSet, readRecordSet } from './records/record-set.ts'
+
+/** What one batch is made of. */
+export interface Taken {
+  readonly messages: readonly FetchedMessage[]
+  /** All offsets up to here are taken: of messages, of what nobody gets to see, and those that do not exist. */
+  readonly through: bigint
+}
+
+/** A compressed record batch of 1 MB can hold hundreds of times as much: one transaction must not. */
+const BATCH_BYTES_MAX = 8 * 1024 * 1024
+
+/**
+ * Fetched record sets of one partition, in order and without a gap. They are decoded as batches are taken from them. What
+ * ends it, such as a set that cannot be read, is thrown once everything before is taken, and from then on.
+ */
+export class Queue {
+  readonly #onBytes: (change: number) => void
+  #sets: RecordSet[] = []
+  #bytes = 0
+  /** Of the first set. */
+  #reader: ReturnType<typeof readRecordSet> | null = null
+  #ready: readonly FetchedMessage[] = []
+  #readyIndex = 0
+  /** The first set cannot be read. */
+  #broken: { readonly error: unknown } | null = null
+  /** What comes after all sets. */
+  #ending: { readonly error: unknown } | null = null
+
+  /** @param onBytes hears how the bytes in it change */
+  constructor(onBytes: (change: number) => void) {
+    this.#onBytes = onBytes
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Whether there is nothing to take, and nothing to throw. */
+  get isEmpty(): boolean {
+    const hasMessages = this.#readyIndex < this.#ready.length || this.#sets.length > 0
+    return !hasMessages && this.#broken === null && this.#ending === null
+  }
+
+  get isEnded(): boolean {
+    return this.#ending !== null
+  }
+
+  push(set: RecordSet): void {
+    this.#sets.push(set)
+    this.#count(set.bytes.length)
+  }
+
+  /** Nothing is pushed behind it. */
+  end(error: unknown): void {
+    this.#ending = { error }
+  }
+
+  clear(): void {
+    this.#sets = []
+    // A stream that unpacks is let go of.
+    void this.#reader?.return(undefined).catch(() => {})
+    this.#reader = null
+    this.#ready = []
+    this.#readyIndex = 0
+    this.#broken = null
+    this.#ending = null
+    this.#count(-this.#bytes)
+  }
+
+  /** At most this many messages, and not many more bytes than a transaction should have; null where there is nothing. */
+  async take(countMax: number): Promise<Taken | null> {
+    const messages: FetchedMessage[] = []
+    let through: bigint | null = null
+    for (let size = 0; messages.length < countMax; ) {
+      const message = this.#ready[this.#readyIndex]
+      if (message !== undefined) {
+        size += sizeOf(message)
+        if (size > BATCH_BYTES_MAX && messages.length > 0) break
+        messages.push(message)
+        through = message.offset
+        this.#readyIndex++
+        continue
+      }
+      try {
+        const set = this.#sets[0]
+        const hasMore = await this.#read()
+        if (set === undefined) break
+        if (!hasMore) through = set.lastOffset
+      } catch (error) {
+        if (through === null) throw error
+        break
+      }
+    }
+    return through === null ? null : { messages, through }
+  }
+
+  /** Makes messages of the first set ready; false: it has no more, and is gone. Throws what is in the way. */
+  async #read(): Promise<boolean> {
+    if (this.#broken !== null) throw this.#broken.error
+    const [set] = this.#sets
+    if (set === undefined) {
+      if (this.#ending !== null) throw this.#ending.error
+      return false
+    }
+    this.#reader ??= readRecordSet(set)
+    try {
+      const { value, done } = await this.#reader.next()
+      if (!done) {
+        this.#ready = value
+        this.#readyIndex = 0
+        return true
+      }
+    } catch (error) {
+      // Asked again, the reader would only say that it is done.
+      this.#broken = { error }
+      throw error
+    }
+    this.#reader = null
+    this.#sets.shift()
+    this.#count(-set.bytes.length)
+    return false
+  }
+
+  #count(change: number): void {
+    this.#bytes += change
+    this.#onBytes(change)
+  }
+}
+
+/** In bytes: of a message that is rejected, key and headers are written, too. */
+function sizeOf({ key, value, headers }: FetchedMessage): number {
+  let size = (key?.length ?? 0) + (value?.length ?? 0)
+  for (const name in headers) {
+    for (const part of headers[name] ?? []) size += name.length + (part?.length ?? 0)
+  }
+  return size
+}

@@ -1,0 +1,33 @@
+import type { BatchHeader } from './batch-header.ts'
+
+/** A transaction that was aborted, as a fetch response lists it. */
+export interface AbortedTransaction {
+  readonly producerId: bigint
+  readonly firstOffset: bigint
+}
+
+const ABORT = 0
+
+/**
+ * Tells the batches of one fetch response that belong to an aborted transaction, in the order of the response: those of
+ * its producer from its first offset on, until the marker that ends it. The list has no particular order, and transactions
+ * of several producers overlap. A marker without a transaction in the list ends nothing.
+ */
+export function createAbortedFilter(transactions: readonly AbortedTransaction[]) {
+  const waiting = transactions.toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))
+  const open = new Set<bigint>()
+  return {
+    isAborted({ isTransactional, producerId, lastOffset }: BatchHeader): boolean {
+      for (let next = waiting[0]; next && next.firstOffset <= lastOffset; next = waiting[0]) {
+        open.add(next.producerId)
+        waiting.shift()
+      }
+      return isTransactional && open.has(producerId)
+    },
+    /** @param key of the record of a control batch: version and type, of two bytes each */
+    endTransaction({ producerId }: BatchHeader, key: Uint8Array | null): void {
+      if (key !== null && key.length >= 4 && Buffer.from(key).readInt16BE(2) === ABORT)
+        open.delete(producerId)
+    },
+  }
+}

@@ -1,0 +1,55 @@
+import { Malformed } from './unreadable.ts'
+
+/** Reads the numbers of Kafka's record format from bytes, one after the other. Throws `Malformed` at their end. */
+export class Cursor {
+  readonly bytes: Buffer
+  at: number
+
+  constructor(bytes: Buffer, at = 0) {
+    this.bytes = bytes
+    this.at = at
+  }
+
+  byte(): number {
+    const byte = this.bytes[this.at]
+    if (byte === undefined) throw new Malformed('it ends in the middle of a record')
+    this.at++
+    return byte
+  }
+
+  /** A zigzag number of at most 32 bits. */
+  varint(): number {
+    let value = 0
+    for (let shift = 0; shift < 35; shift += 7) {
+      const byte = this.byte()
+      value |= (byte & 0x7f) << shift
+      if (byte < 0x80) return (value >>> 1) ^ -(value & 1)
+    }
+    throw new Malformed('a number in it has more than 32 bits')
+  }
+
+  /** A zigzag number of at most 64 bits. */
+  varlong(): bigint {
+    let value = 0n
+    // Almost always it is short.
+    const first = this.byte()
+    if (first < 0x80) return BigInt((first >>> 1) ^ -(first & 1))
+    value = BigInt(first & 0x7f)
+    for (let shift = 7n; shift < 70n; shift += 7n) {
+      const byte = this.byte()
+      value |= BigInt(byte & 0x7f) << shift
+      if (byte < 0x80) return BigInt.asIntN(64, (value >> 1n) ^ -(value & 1n))
+    }
+    throw new Malformed('a number in it has more than 64 bits')
+  }
+
+  /** Bytes without a copy; null where the length is negative. */
+  slice(length: number): Buffer | null {
+    if (length < 0) return null
+    const end = this.at + length
+    if (end > this.bytes.length) throw new Malformed('it ends in the middle of a record')
+    const slice = this.bytes.subarray(this.at, end)
+    this.at = end
+    return slice
+  }
+}

@@ -1,0 +1,167 @@
+import { type AbortedTransaction, createAbortedFilter } from './aborted-transactions.ts'
+import {
+  type BatchHeader,
+  HEADER_BYTES,
+  isIntact,
+  LENGTH_END,
+  lastOffsetOf,
+  MAGIC_AT,
+  readBatchHeader,
+} from './batch-header.ts'
+import { Cursor } from './cursor.ts'
+import { readOldEntry } from './message-set.ts'
+import { type FetchedMessage, readRecord } from './record.ts'
+import { tooLarge, UNPACKED_BYTES_MAX, unpack } from './unpack.ts'
+import { Malformed, UnreadableBatch } from './unreadable.ts'
+
+/** What one fetch brought of a partition, not decoded yet. */
+export interface RecordSet {
+  /** The offset that was asked for; the first batch may begin before it. */
+  readonly firstOffset: bigint
+  /** Of its last complete batch, whatever kind of records that holds. */
+  readonly lastOffset: bigint
+  /** Record batches one after the other. */
+  readonly bytes: Buffer
+  readonly aborted: readonly AbortedTransaction[]
+}
+
+const MAGIC = 2
+const OLD_ENTRY_BYTES_MIN = 26
+/** So that a batch of very many small records takes neither much memory nor much time at once. */
+const YIELD_COUNT_MAX = 250
+
+/**
+ * The record set of these bytes, whose last batch may be cut off. Null where not even the first is complete. A batch whose
+ * header makes no sense ends it: reading comes upon that.
+ */
+export function recordSetOf(
+  bytes: Buffer,
+  firstOffset: bigint,
+  aborted: readonly AbortedTransaction[],
+): RecordSet | null {
+  let lastOffset = firstOffset - 1n
+  let end = 0
+  for (const batch of batchesOf(bytes)) {
+    end += batch.length
+    const last = offsetsOf(batch)?.last
+    if (last === undefined) return { firstOffset, lastOffset: lastOffset + 1n, bytes, aborted }
+    if (last > lastOffset) lastOffset = last
+  }
+  return lastOffset < firstOffset ? null : { firstOffset, lastOffset, bytes: bytes.subarray(0, end), aborted }
+}
+
+/**
+ * Its messages from `firstOffset` on, without those of aborted transactions, decoded as they are taken, some at a time.
+ * Throws `UnreadableBatch` where it comes upon one, after all messages before that.
+ */
+export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly FetchedMessage[]> {
+  const aborted = createAbortedFilter(set.aborted)
+  for (const batch of batchesOf(set.bytes)) {
+    try {
+      const offsets = offsetsOf(batch)
+      if (offsets === null) throw new Malformed('its header makes no sense', 'damaged')
+      if (offsets.last < set.firstOffset) continue
+      for await (const messages of messagesOf(batch, aborted)) {
+        const wanted = messages.filter(({ offset }) => offset >= set.firstOffset)
+        if (wanted.length > 0) yield wanted
+      }
+    } catch (error) {
+      if (!(error instanceof Malformed)) throw error
+      const offsets = offsetsOf(batch) ?? { first: set.firstOffset, last: set.lastOffset }
+      throw new UnreadableBatch(error.reason, error.message, offsets)
+    }
+  }
+}
+
+/** Each complete batch; the rest as one where a length makes no sense. */
+function* batchesOf(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at + OLD_ENTRY_BYTES_MIN <= bytes.length; ) {
+    const length = bytes.readInt32BE(at + LENGTH_END - 4)
+    const end = at + LENGTH_END + length
+    if (length < OLD_ENTRY_BYTES_MIN - LENGTH_END) {
+      yield bytes.subarray(at)
+      return
+    }
+    // Cut off by the size that was asked for.
+    if (end > bytes.length) return
+    yield bytes.subarray(at, end)
+    at = end
+  }
+}
+
+/** Null where the header makes no sense. */
+function offsetsOf(batch: Buffer): { first: bigint; last: bigint } | null {
+  const first = batch.readBigInt64BE(0)
+  const magic = batch.readInt8(MAGIC_AT)
+  const isWhole = batch.readInt32BE(LENGTH_END - 4) === batch.length - LENGTH_END
+  if (!isWhole || first < 0n) return null
+  if (magic === 0 || magic === 1) return { first, last: first }
+  if (magic !== MAGIC || batch.length < HEADER_BYTES) return null
+  const last = lastOffsetOf(batch)
+  return last < first ? null : { first, last }
+}
+
+async function* messagesOf(
+  batch: Buffer,
+  aborted: ReturnType<typeof createAbortedFilter>,
+): AsyncGenerator<readonly FetchedMessage[]> {
+  if (batch.readInt8(MAGIC_AT) !== MAGIC) {
+    yield await readOldEntry(batch)
+    return
+  }
+  if (!isIntact(batch)) throw new Malformed('its checksum is wrong', 'damaged')
+  const header = readBatchHeader(batch)
+  const records = decodeRecords(header, unpack(header.codec, batch.subarray(HEADER_BYTES)))
+  const isAborted = aborted.isAborted(header)
+  if (header.isControl) {
+    for await (const [marker] of records) aborted.endTransaction(header, marker?.key ?? null)
+  } else if (!isAborted) yield* records
+}
+
+/** Records are cut from what is unpacked as soon as all of their bytes are there. */
+async function* decodeRecords(
+  header: BatchHeader,
+  pieces: AsyncIterable<Buffer>,
+): AsyncGenerator<FetchedMessage[]> {
+  let leftCount = header.recordCount
+  let previous = header.baseOffset - 1n
+  let waiting: Buffer[] = []
+  let waitingBytes = 0
+  let neededBytes = 1
+  for await (const piece of pieces) {
+    waiting.push(piece)
+    waitingBytes += piece.length
+    if (waitingBytes < neededBytes) continue
+    const cursor = new Cursor(waiting.length === 1 ? piece : Buffer.concat(waiting, waitingBytes))
+    let messages: FetchedMessage[] = []
+    for (; leftCount > 0; leftCount--) {
+      neededBytes = bytesOfNext(cursor)
+      if (cursor.at + neededBytes > cursor.bytes.length) break
+      const message = readRecord(cursor.slice(cursor.varint()) as Buffer, header)
+      if (message.offset <= previous) throw new Malformed('its offsets do not ascend')
+      previous = message.offset
+      messages.push(message)
+      if (messages.length === YIELD_COUNT_MAX) {
+        yield messages
+        messages = []
+      }
+    }
+    if (messages.length > 0) yield messages
+    const rest = cursor.bytes.subarray(cursor.at)
+    if (leftCount === 0 && rest.length > 0) throw new Malformed('it goes on behind its last record')
+    waiting = rest.length > 0 ? [rest] : []
+    waitingBytes = rest.length
+  }
+  if (leftCount > 0) throw new Malformed(`it ends ${leftCount} records early`)
+}
+
+/** Bytes of the next record, with its length; of that length alone where it is not all there. */
+function bytesOfNext({ bytes, at }: Cursor): number {
+  let lengthBytes = 1
+  while (lengthBytes < 5 && (bytes[at + lengthBytes - 1] ?? 0) >= 0x80) lengthBytes++
+  if (at + lengthBytes > bytes.length) return lengthBytes
+  const length = new Cursor(bytes, at).varint()
+  if (length < 0) throw new Malformed('a record in it has a negative length')
+  if (length > UNPACKED_BYTES_MAX) throw tooLarge()
+  return lengthBytes + length
+}

@@ -1,0 +1,349 @@
+import { crc32, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import snappyCodec from 'kafkajs-snappy'
+import { compressFrameSync } from 'lz4-napi'
+import t from 'tap'
+import type { AbortedTransaction } from '../../../src/kafka/records/aborted-transactions.ts'
+import type { FetchedMessage } from '../../../src/kafka/records/record.ts'
+import { readRecordSet, recordSetOf } from '../../../src/kafka/records/record-set.ts'
+import { unpack } from '../../../src/kafka/records/unpack.ts'
+import { type WrittenBatch, writeBatch, writeMarker, writeRecords } from './write-batch.ts'
+
+const text = (value: Uint8Array | null) => value && Buffer.from(value).toString()
+
+async function read(bytes: Buffer, from = 0, aborted: readonly AbortedTransaction[] = []) {
+  const set = recordSetOf(bytes, BigInt(from), aborted)
+  const messages: FetchedMessage[] = []
+  let fault: unknown = null
+  try {
+    if (set) for await (const some of readRecordSet(set)) messages.push(...some)
+  } catch (error) {
+    fault = error
+  }
+  return { set, messages, fault, found: messages.map(({ offset, value }) => `${offset} ${text(value)}`) }
+}
+
+const batch = (baseOffset: number, values: string[], more: Partial<WrittenBatch> = {}) =>
+  writeBatch({ baseOffset, records: values.map((value) => ({ value })), ...more })
+
+t.test('a record has key, value, time and headers as they were written', async (t) => {
+  const headers = [
+    ['a', Buffer.from('1')],
+    ['__proto__', Buffer.from('2')],
+    ['a', null],
+    ['constructor', Buffer.alloc(0)],
+  ] as const
+  const records = [{ key: Buffer.from('k'), value: 'v', headers, timestampDelta: -5 }, { value: null }]
+  const { messages } = await read(
+    writeBatch({ baseOffset: 7, records, baseTimestampMs: 1_700_000_000_000 }),
+    7,
+  )
+  const [first, second] = messages
+  t.same([first?.offset, first?.timestampMs, text(first?.key ?? null)], [7n, 1_699_999_999_995n, 'k'])
+  t.strictSame(
+    Object.entries(first?.headers ?? {}).map(([name, values]) => [name, values.map(text)]),
+    [
+      ['a', ['1', null]],
+      ['__proto__', ['2']],
+      ['constructor', ['']],
+    ],
+  )
+  t.same([second?.offset, second?.key, second?.value], [8n, null, null])
+})
+
+t.test('a topic whose broker stamps the records has that time', async (t) => {
+  const { messages } = await read(batch(0, ['a', 'b'], { appendTimestampMs: 42, baseTimestampMs: 7 }))
+  t.strictSame(
+    messages.map(({ timestampMs }) => timestampMs),
+    [42n, 42n],
+  )
+})
+
+t.test(
+  'a fetch has the messages from the offset that was asked for on, and knows where it ends',
+  async (t) => {
+    const bytes = Buffer.concat([batch(0, ['a', 'b']), batch(2, ['c', 'd'], { lastOffsetDelta: 5 })])
+    const { found, set } = await read(bytes, 3)
+    t.strictSame(found, ['3 d'])
+    t.equal(set?.lastOffset, 7n, 'offsets that compaction removed are part of the batch')
+  },
+)
+
+t.test('a batch that is cut off is left to the next fetch', async (t) => {
+  const whole = batch(0, ['a'])
+  const { found, set } = await read(Buffer.concat([whole, batch(1, ['b']).subarray(0, -1)]))
+  t.strictSame([found, set?.lastOffset, set?.bytes.length], [['0 a'], 0n, whole.length])
+  t.equal(recordSetOf(whole.subarray(0, -1), 0n, []), null)
+  t.equal(recordSetOf(Buffer.alloc(0), 0n, []), null)
+})
+
+t.test('a batch that holds nothing any more has its offsets', async (t) => {
+  const { found, set, fault } = await read(batch(3, [], { lastOffsetDelta: 4 }), 3)
+  t.strictSame([found, set?.lastOffset, fault], [[], 7n, null])
+})
+
+/** As snappy-java frames it. */
+const xerial = async (records: Buffer) => {
+  const blocks: Buffer[] = [
+    Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1]),
+  ]
+  for (let at = 0; at < records.length; at += 32_768) {
+    const block = await snappyCodec().compress({ buffer: records.subarray(at, at + 32_768) })
+    const size = Buffer.alloc(4)
+    size.writeUInt32BE(block.length)
+    blocks.push(size, block)
+  }
+  return Buffer.concat(blocks)
+}
+
+t.test('batches of every codec are read, however many pieces they unpack to', async (t) => {
+  for (const [name, count] of [
+    ['of few', 3],
+    ['of many', 20_000],
+  ] as const) {
+    const values = Array.from({ length: count }, (_, i) => `event ${i} ${'lorem ipsum '.repeat(i % 7)}`)
+    const records = writeRecords(values.map((value) => ({ value })))
+    const packs: [string, number, Buffer][] = [
+      ['none', 0, records],
+      ['gzip', 1, gzipSync(records)],
+      ['snappy', 2, await snappyCodec().compress({ buffer: records })],
+      ['framed snappy', 2, await xerial(records)],
+      ['lz4', 3, compressFrameSync(records)],
+      ['lz4 with checksums', 3, compressFrameSync(records, { blockChecksums: true, contentChecksum: true })],
+      ['zstd', 4, zstdCompressSync(records)],
+    ]
+    for (const [codec, number, packed] of packs) {
+      const { messages, fault } = await read(batch(0, values, { codec: number, pack: () => packed }))
+      t.equal(fault, null, `${name} ${codec}`)
+      t.strictSame(messages.map(({ value }) => text(value)).join(), values.join(), `${name} ${codec}`)
+    }
+  }
+})
+
+t.test('a batch that is damaged is named, after all that comes before it', async (t) => {
+  const damaged = batch(1, ['b', 'c'])
+  damaged.writeUInt8(damaged.readUInt8(damaged.length - 3) ^ 1, damaged.length - 3)
+  const bytes = Buffer.concat([batch(0, ['a']), damaged, batch(3, ['d'])])
+  const { found, fault, set } = await read(bytes)
+  t.strictSame(found, ['0 a'])
+  t.equal(set?.lastOffset, 3n)
+  t.match(fault, {
+    name: 'UnreadableBatch',
+    reason: 'damaged',
+    offsets: { first: 1n, last: 2n },
+    message: 'the record batch of offsets 1 to 2 cannot be read: its checksum is wrong',
+  })
+})
+
+t.test('a header that makes no sense is a damaged batch', async (t) => {
+  for (const [at, value] of [
+    [8, 5],
+    [8, -1],
+    [16, 0x07000000],
+    [0, -1],
+    [23, -1],
+  ] as const) {
+    const damaged = batch(1, ['b'])
+    damaged.writeInt32BE(value, at)
+    const { found, fault } = await read(Buffer.concat([batch(0, ['a']), damaged]))
+    t.strictSame([found, (fault as { reason?: string })?.reason], [['0 a'], 'damaged'], `${value} at ${at}`)
+    t.match((await read(damaged, 1)).fault, { reason: 'damaged' })
+  }
+})
+
+t.test('records that make no sense cannot be decoded, although their checksum is right', async (t) => {
+  const packs: [string, Partial<WrittenBatch>][] = [
+    ['too few', { recordCount: 3 }],
+    ['too many', { recordCount: 1 }],
+    ['ends in the middle', { pack: (records) => records.subarray(0, -1) }],
+    ['negative length', { pack: () => Buffer.of(1) }],
+    ['no gzip', { codec: 1 }],
+    ['cut gzip', { codec: 1, pack: (records) => gzipSync(records).subarray(0, -9) }],
+    ['no snappy', { codec: 2, pack: () => Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 9, 9]) }],
+    ['no lz4', { codec: 3 }],
+    ['cut lz4', { codec: 3, pack: (records) => compressFrameSync(records).subarray(0, -6) }],
+    ['no zstd', { codec: 4 }],
+    ['cut zstd', { codec: 4, pack: (records) => zstdCompressSync(records).subarray(0, -3) }],
+    ['unknown codec', { codec: 5 }],
+    ['offsets that do not ascend', { records: [{ offsetDelta: 1 }, { offsetDelta: 1 }] }],
+    ['an offset of another batch', { records: [{ offsetDelta: 0 }, { offsetDelta: 2 }] }],
+  ]
+  for (const [what, more] of packs) {
+    const { fault } = await read(batch(0, ['aaaaaaaa', 'b'], more))
+    t.match(fault, { name: 'UnreadableBatch', reason: 'undecodable' }, what)
+  }
+})
+
+t.test('a batch that would unpack to far too much is not unpacked, whatever the codec', async (t) => {
+  const much = Buffer.alloc(257 * 1024 * 1024)
+  const packs: [number, Buffer][] = [
+    [1, gzipSync(much, { level: 1 })],
+    [2, await snappyCodec().compress({ buffer: much })],
+    [3, compressFrameSync(much)],
+    [4, zstdCompressSync(much)],
+  ]
+  for (const [codec, packed] of packs) {
+    let most = 0
+    const all = async () => {
+      for await (const piece of unpack(codec, packed)) most = Math.max(most, piece.length)
+    }
+    await t.rejects(all(), { reason: 'too-large', message: /larger than 268435456 bytes/ }, `codec ${codec}`)
+    t.ok(most <= 4 * 1024 * 1024, `codec ${codec} in pieces`)
+  }
+  // A record of 257 MB, of which only the length is there.
+  const { fault } = await read(batch(0, [''], { pack: () => Buffer.from([0x80, 0x80, 0x80, 0x81, 0x02]) }))
+  t.match(fault, { reason: 'too-large' })
+})
+
+t.test('an LZ4 match that is longer than its distance repeats what it writes', async (t) => {
+  const values = [`${'a'.repeat(5_000)}${'xy'.repeat(70_000)}`]
+  const pack = (records: Buffer) => compressFrameSync(records)
+  const { found } = await read(batch(0, values, { codec: 3, pack }))
+  t.equal(found[0], `0 ${values[0]}`)
+})
+
+t.test('100,000 distinct header names are read in linear time', async (t) => {
+  const headers = Array.from({ length: 100_000 }, (_, i) => [`h${i}`, Buffer.of(1)] as const)
+  const { messages } = await read(writeBatch({ baseOffset: 0, records: [{ value: 'v', headers }] }))
+  t.equal(Object.keys(messages[0]?.headers ?? {}).length, 100_000)
+})
+
+t.test('1,000,000 records of one batch are taken some at a time', async (t) => {
+  const one = writeRecords([{ value: 'x' }])
+  const records = Buffer.alloc(1_000_000 * (one.length + 3))
+  let at = 0
+  for (let i = 0; i < 1_000_000; i++) at += writeRecords([{ value: 'x', offsetDelta: i }]).copy(records, at)
+  const pack = () => zstdCompressSync(records.subarray(0, at))
+  const bytes = batch(0, [], { codec: 4, pack, recordCount: 1_000_000, lastOffsetDelta: 999_999 })
+  const set = recordSetOf(bytes, 0n, [])
+  let count = 0
+  let most = 0
+  if (set) {
+    for await (const some of readRecordSet(set)) {
+      count += some.length
+      most = Math.max(most, some.length)
+    }
+  }
+  t.equal(count, 1_000_000)
+  t.ok(most <= 1_000)
+})
+
+/** An entry of before Kafka 0.11. */
+function oldEntry(offset: number, magic: 0 | 1, value: Buffer, codec = 0): Buffer {
+  const time = magic === 1 ? Buffer.alloc(8, 0) : Buffer.alloc(0)
+  const body = Buffer.concat([Buffer.of(magic, codec), time, Buffer.alloc(4, 0xff), Buffer.alloc(4), value])
+  body.writeInt32BE(value.length, 2 + time.length + 4)
+  const head = Buffer.alloc(16)
+  head.writeBigInt64BE(BigInt(offset), 0)
+  head.writeInt32BE(body.length + 4, 8)
+  head.writeUInt32BE(crc32(body), 12)
+  return Buffer.concat([head, body])
+}
+
+t.test('messages in the formats of before Kafka 0.11 are read, packed ones too', async (t) => {
+  const [a, b, c] = ['a', 'b', 'c'].map((value) => Buffer.from(value)) as [Buffer, Buffer, Buffer]
+  const relative = Buffer.concat([oldEntry(0, 1, b), oldEntry(1, 1, c)])
+  const absolute = Buffer.concat([oldEntry(6, 0, b), oldEntry(7, 0, c)])
+  const bytes = Buffer.concat([
+    oldEntry(3, 0, a),
+    oldEntry(5, 1, gzipSync(relative), 1),
+    oldEntry(7, 0, gzipSync(absolute), 1),
+    batch(8, ['d']),
+  ])
+  const { found, fault } = await read(bytes, 3)
+  t.strictSame([found, fault], [['3 a', '4 b', '5 c', '6 b', '7 c', '8 d'], null])
+  const damaged = oldEntry(3, 1, a)
+  damaged.writeUInt8(damaged.readUInt8(20) ^ 1, 20)
+  t.match((await read(damaged, 3)).fault, { reason: 'damaged' })
+  t.match((await read(oldEntry(3, 1, deflateSync(a).subarray(0, 2), 1), 3)).fault, { reason: 'undecodable' })
+})
+
+t.test('a record whose key is that of an abort marker is a message', async (t) => {
+  const key = Buffer.from([0, 0, 0, 0])
+  const records = [{ key, value: 'a' }]
+  const transaction = { producerId: 1, isTransactional: true }
+  const bytes = Buffer.concat([
+    writeBatch({ baseOffset: 0, records, ...transaction }),
+    batch(1, ['b'], transaction),
+    writeMarker(2, 1, 'abort'),
+    writeBatch({ baseOffset: 3, records, ...transaction }),
+    writeMarker(4, 1, 'commit'),
+    writeBatch({ baseOffset: 5, records }),
+  ])
+  const { found } = await read(bytes, 0, [{ producerId: 1n, firstOffset: 0n }])
+  t.strictSame(found, ['3 a', '5 a'])
+})
+
+/** Random transactions of several producers that overlap, and what of them is committed, as each producer sees it. */
+function randomLog(seed: number) {
+  let state = seed
+  const random = (below: number) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+    return (state >>> 8) % below
+  }
+  const log: Buffer[] = []
+  const open = new Map<number, { first: number; records: string[] }>()
+  const aborted: (AbortedTransaction & { last: bigint })[] = []
+  const committed = new Map<string, number>()
+  let offset = 0
+  for (let step = 0; step < 150 || open.size > 0; step++) {
+    const producerId = random(5)
+    const transaction = open.get(producerId)
+    const ends = step >= 150 || random(4) === 0
+    if (transaction !== undefined && ends) {
+      const kind = random(2) === 0 ? 'abort' : 'commit'
+      log.push(writeMarker(offset, producerId, kind))
+      if (kind === 'commit') for (const record of transaction.records) committed.set(record, 1)
+      else {
+        const first = BigInt(transaction.first)
+        aborted.push({ producerId: BigInt(producerId), firstOffset: first, last: BigInt(offset) })
+      }
+      open.delete(producerId)
+      offset++
+    } else if (!ends && random(6) === 0) {
+      // A marker of a transaction that wrote nothing here.
+      if (transaction === undefined) log.push(writeMarker(offset++, producerId, 'abort'))
+    } else if (!ends) {
+      const isTransactional = transaction !== undefined || random(3) > 0
+      const count = 1 + random(3)
+      const records = Array.from({ length: count }, (_, i) => `${offset + i} ${producerId}`)
+      const key = Buffer.from([0, 0, 0, random(3)])
+      log.push(
+        writeBatch({
+          baseOffset: offset,
+          producerId,
+          isTransactional,
+          records: records.map((value) => ({ key, value })),
+        }),
+      )
+      const found = records.map((record) => `${record.split(' ')[0]} ${record}`)
+      if (!isTransactional) for (const record of found) committed.set(record, 1)
+      else {
+        const known = transaction ?? { first: offset, records: [] }
+        known.records.push(...found)
+        open.set(producerId, known)
+      }
+      offset += count
+    }
+  }
+  return { log, aborted, committed, end: offset }
+}
+
+t.test(
+  'of random transactions exactly the committed records are read, wherever a fetch begins',
+  async (t) => {
+    for (let seed = 1; seed <= 400; seed++) {
+      const { log, aborted, committed, end } = randomLog(seed)
+      const from = seed % 3 === 0 ? Math.floor(end / 2) : 0
+      // A broker lists the transactions that reach into the fetch, in the order in which they ended, or in none.
+      const listed = aborted.filter(({ last }) => last >= BigInt(from))
+      if (seed % 2 === 0) listed.reverse()
+      const start = log.findIndex((bytes) => Number(bytes.readBigInt64BE(0)) + bytes.readInt32BE(23) >= from)
+      const { found, fault } = await read(Buffer.concat(log.slice(start)), from, listed)
+      const expected = [...committed.keys()].filter((record) => Number.parseInt(record, 10) >= from)
+      expected.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
+      if (fault !== null || found.join() !== expected.join()) {
+        t.strictSame([found, fault], [expected, null], `seed ${seed}`)
+      }
+    }
+  },
+)
