@@ -43,7 +43,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   const parties = createParties(config, log)
   opened.defer(parties.close)
   const { connection, groupId, topics } = config.broker
-  const ends = createEndsReader(connection, groupId, log)
+  const ends = createEndsReader(connection, groupId, log, Date.now)
   opened.defer(ends.close)
 
   const metrics = createMetrics({
@@ -51,14 +51,17 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     ruleTableRevision: policy.ruleTable.revision,
     eventTypes: new Set(TEMPLATE_EVENT_TYPES),
     backlog: createBacklog({
-      assignment: () => worker?.assignment()?.partitions ?? null,
-      endsOf: ends.endsOf,
+      assignment: () => worker?.assignment() ?? null,
+      headOf: (...place) => worker?.headOf(...place) ?? null,
+      ends: () => ends.endsOf(topics),
+      ownedByGroup: ends.ownedByGroup,
       firstSince: ends.firstSince,
       checkpoints: async () => listCheckpoints(database.pool(), topics),
       failedRows: async () => countFailedEntries(database.pool(), config.retry),
       nowMs: Date.now,
     }),
     connections: database.connections,
+    held: () => worker?.held() ?? [],
     isPolicyAdministrationDown: parties.isDown,
   })
 

@@ -45,18 +45,22 @@ async function doctor({ json = false }: { json?: boolean }): Promise<void> {
 async function* diagnose(env: Env): AsyncGenerator<Result> {
   const { config, result, faulty } = configurationOf(env)
   yield result
+  /** Or not made because another one has. */
   const failed = new Set<string>()
   for (const check of CHECKS) {
-    const { name, prefix, after } = check
+    const { name, prefix, after = [] } = check
+    const missing = after.find((other) => failed.has(other))
     if (faulty.some((variable) => variable.startsWith(prefix))) {
+      failed.add(name)
       yield {
         name,
         status: 'skipped',
         detail: `not checked until the ${prefix}… variables are correct`,
         remedy: null,
       }
-    } else if (after !== undefined && failed.has(after)) {
-      yield { name, status: 'skipped', detail: `not checked until the ${after} check passes`, remedy: null }
+    } else if (missing !== undefined) {
+      failed.add(name)
+      yield { name, status: 'skipped', detail: `not checked until the ${missing} check passes`, remedy: null }
     } else {
       const checked = await resultOf(check, config)
       if (checked.status === 'failed') failed.add(name)

@@ -2,10 +2,12 @@ import { Command } from 'commander'
 import { listCommand } from './rejected/list.ts'
 import { redriveCommand } from './rejected/redrive.ts'
 import { showCommand } from './rejected/show.ts'
+import { skipCommand } from './rejected/skip.ts'
 
 export const rejectedCommand = new Command('rejected')
   .description('messages that are not valid events, or whose row the database refused')
   .addCommand(listCommand)
   .addCommand(showCommand)
   .addCommand(redriveCommand)
+  .addCommand(skipCommand)
   .addHelpText('after', '\nExample:\n  $ notifications-service rejected list')

@@ -1,23 +1,51 @@
-import type { Admin } from 'kafkajs'
+import kafkajs from 'kafkajs'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
+import type { Ends } from '../core/batch/position.ts'
 import { createClient } from './client.ts'
+import { type Cluster, createCluster } from './cluster.ts'
+
+/** Of a partition. */
+export interface Place {
+  readonly topic: string
+  readonly partition: number
+}
 
 export interface EndsReader {
-  /** The first offset that the broker still has, and the one after its last, by topic and partition number. */
-  endsOf(topics: readonly string[]): Promise<Map<string, Map<number, { earliest: bigint; end: bigint }>>>
-  /** The first offset of a message that is not older than this, else the end, by partition number. */
-  firstSince(topic: string, timestampMs: number): Promise<Map<number, bigint>>
+  /** Of every partition of these topics that has a leader, by `topic/partition`. */
+  endsOf(topics: readonly string[]): Promise<ReadonlyMap<string, Place & Ends>>
+  /** The first offset of a message that is not older than this, by `topic/partition`; none where there is no such message. */
+  firstSince(
+    wanted: readonly (Place & { readonly timestampMs: number })[],
+  ): Promise<ReadonlyMap<string, bigint>>
+  /** The partitions that the members of the group own, as `topic/partition`. */
+  ownedByGroup(): Promise<ReadonlySet<string>>
   close(): Promise<void>
 }
 
-/** Asks the broker how far its partitions reach, on a connection of its own, opened by the first question. */
-export function createEndsReader(connection: BrokerConnection, clientId: string, log: Logger): EndsReader {
-  // Whatever prevents an answer also stops the consumer, which logs it.
-  const kafka = createClient(connection, clientId, log.child({}, { level: 'error' }))
-  let connecting: Promise<Admin> | null = null
+const END = '-1'
+const EARLIEST = '-2'
+/** What retention has removed matters only to what lags far behind. */
+const EARLIEST_VALID_MS = 60_000
+const METADATA_AGE_MAX_MS = 10_000
 
-  function admin(): Promise<Admin> {
+/**
+ * Asks the brokers how far their partitions reach, each all of its partitions at once, on connections of its own, opened by
+ * the first question.
+ */
+export function createEndsReader(
+  connection: BrokerConnection,
+  groupId: string,
+  log: Logger,
+  nowMs: () => number,
+): EndsReader {
+  // Whatever prevents an answer also stops the consumer, which logs it.
+  const kafka = createClient(connection, groupId, log.child({}, { level: 'error' }))
+  let connecting: Promise<Cluster> | null = null
+  let known = new Set<string>()
+  let earliest: { readonly offsets: ReadonlyMap<string, bigint>; readonly readAtMs: number } | null = null
+
+  function connected(): Promise<Cluster> {
     connecting ??= connect().catch((error) => {
       connecting = null
       throw error
@@ -25,36 +53,128 @@ export function createEndsReader(connection: BrokerConnection, clientId: string,
     return connecting
   }
 
-  async function connect(): Promise<Admin> {
-    const connected = kafka.admin()
-    await connected.connect()
-    return connected
+  async function connect(): Promise<Cluster> {
+    const cluster = createCluster(kafka, METADATA_AGE_MAX_MS)
+    known = new Set()
+    await cluster.connect()
+    return cluster
+  }
+
+  async function close(): Promise<void> {
+    const closing = connecting
+    connecting = null
+    await closing?.then((cluster) => cluster.disconnect()).catch(() => {})
+  }
+
+  /** Whatever is wrong, the next question is asked on new connections, with nothing known before. */
+  async function ask<T>(question: (cluster: Cluster) => Promise<T>): Promise<T> {
+    try {
+      return await question(await connected())
+    } catch (error) {
+      await close()
+      throw error
+    }
+  }
+
+  async function partitionsOf(cluster: Cluster, topics: readonly string[]): Promise<Place[]> {
+    for (const topic of topics) {
+      if (known.has(topic)) continue
+      const added = cluster.addMultipleTargetTopics([topic])
+      if (await added.then(() => true).catch(isUnknownTopic)) known.add(topic)
+    }
+    await cluster.refreshMetadataIfNecessary()
+    return topics
+      .filter((topic) => known.has(topic))
+      .flatMap((topic) =>
+        cluster
+          .findTopicPartitionMetadata(topic)
+          .filter(({ leader }) => leader >= 0)
+          .map(({ partitionId }) => ({ topic, partition: partitionId })),
+      )
   }
 
   return {
-    endsOf: async (topics) => {
-      const connected = await admin()
-      if (topics.length === 0) await connected.describeCluster()
-      const ends = topics.map(async (topic) => {
-        const offsets = await connected.fetchTopicOffsets(topic)
-        return [
-          topic,
-          new Map(
-            offsets.map(({ partition, low, high }) => [
-              partition,
-              { earliest: BigInt(low), end: BigInt(high) },
-            ]),
-          ),
-        ] as const
-      })
-      return new Map(await Promise.all(ends))
-    },
-    firstSince: async (topic, timestampMs) => {
-      const offsets = await (await admin()).fetchTopicOffsetsByTimestamp(topic, timestampMs)
-      return new Map(offsets.map(({ partition, offset }) => [partition, BigInt(offset)]))
-    },
-    close: async () => {
-      await connecting?.then((connected) => connected.disconnect()).catch(() => {})
-    },
+    endsOf: (topics) =>
+      ask(async (cluster) => {
+        const places = await partitionsOf(cluster, topics)
+        const ends = await listOffsets(cluster, places, () => END)
+        const isValid = earliest !== null && nowMs() - earliest.readAtMs < EARLIEST_VALID_MS
+        const isKnown = places.every((place) => earliest?.offsets.has(keyOf(place)))
+        if (!isValid || !isKnown || earliest === null) {
+          earliest = { offsets: await listOffsets(cluster, places, () => EARLIEST), readAtMs: nowMs() }
+        }
+        const { offsets } = earliest
+        return new Map(
+          places.flatMap((place) => {
+            const end = ends.get(keyOf(place))
+            const first = offsets.get(keyOf(place)) ?? 0n
+            // A topic that was created anew may end before what was its first offset.
+            return end === undefined
+              ? []
+              : [[keyOf(place), { ...place, end, earliest: first > end ? 0n : first }]]
+          }),
+        )
+      }),
+    firstSince: (wanted) =>
+      ask((cluster) => listOffsets(cluster, wanted, ({ timestampMs }) => String(timestampMs))),
+    ownedByGroup: () =>
+      ask(async (cluster) => {
+        const coordinator = await cluster.findGroupCoordinator({ groupId })
+        const { groups } = await coordinator.describeGroups({ groupIds: [groupId] })
+        const members = groups.flatMap((group) => group.members)
+        return new Set(members.flatMap(({ memberAssignment }) => partitionsIn(memberAssignment)))
+      }),
+    close,
   }
+}
+
+function isUnknownTopic(error: unknown): false {
+  if ((error as { type?: unknown }).type === 'UNKNOWN_TOPIC_OR_PARTITION') return false
+  throw error
+}
+
+function partitionsIn(memberAssignment: Buffer): string[] {
+  const assignment = kafkajs.AssignerProtocol.MemberAssignment.decode(memberAssignment)?.assignment ?? {}
+  return Object.entries(assignment).flatMap(([topic, partitions]) =>
+    partitions.map((partition) => keyOf({ topic, partition })),
+  )
+}
+
+/** One request to each broker. */
+async function listOffsets<P extends Place>(
+  cluster: Cluster,
+  places: readonly P[],
+  timestampOf: (place: P) => string,
+): Promise<Map<string, bigint>> {
+  const byTopic = Map.groupBy(places, ({ topic }) => topic)
+  const byBroker = new Map<number, Map<string, P[]>>()
+  for (const [topic, ofTopic] of byTopic) {
+    const leaders = new Map(
+      cluster.findTopicPartitionMetadata(topic).map(({ partitionId, leader }) => [partitionId, leader]),
+    )
+    for (const place of ofTopic) {
+      const leader = leaders.get(place.partition) ?? -1
+      if (leader < 0) continue
+      const ofBroker = byBroker.get(leader) ?? new Map<string, P[]>()
+      byBroker.set(leader, ofBroker.set(topic, [...(ofBroker.get(topic) ?? []), place]))
+    }
+  }
+  const answers = [...byBroker].map(async ([nodeId, topics]) => {
+    const broker = await cluster.findBroker({ nodeId: String(nodeId) })
+    const { responses } = await broker.listOffsets({
+      topics: [...topics].map(([topic, ofTopic]) => ({
+        topic,
+        partitions: ofTopic.map((place) => ({ partition: place.partition, timestamp: timestampOf(place) })),
+      })),
+    })
+    return responses.flatMap(({ topic, partitions }) =>
+      partitions.map(({ partition, offset }) => [keyOf({ topic, partition }), BigInt(offset)] as const),
+    )
+  })
+  const found = (await Promise.all(answers)).flat()
+  return new Map(found.filter(([, offset]) => offset >= 0n))
+}
+
+function keyOf({ topic, partition }: Place): string {
+  return `${topic}/${partition}`
 }

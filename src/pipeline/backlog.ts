@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createMessageAges, type MessageAgesNeeds, type Place } from './message-ages.ts'
 
-/** Partition numbers by topic. */
-export type Assignment = Readonly<Record<string, readonly number[]>>
-
-/** The first offset that the broker still has, and the one after its last. */
-export interface Ends {
-  readonly earliest: bigint
-  readonly end: bigint
+/** What this process owns as a member of the consumer group. */
+export interface Assignment {
+  /** Partition numbers by topic. */
+  readonly partitions: Readonly<Record<string, readonly number[]>>
+  /** Whether it is this member that deals out the partitions. */
+  readonly isLeader: boolean
 }
 
-/** The oldest message of a partition that is fetched and not processed. */
-export interface Head {
-  readonly offset: bigint
-  readonly timestampMs: bigint
+/** The first offset that the broker still has, and the one after its last. */
+interface PartitionEnds extends Place {
+  readonly earliest: bigint
+  readonly end: bigint
 }
 
 export interface FailedRows {
@@ -22,19 +22,18 @@ export interface FailedRows {
   readonly givenUp: number
 }
 
-export interface BacklogNeeds {
-  /** The partitions that this process owns; null: it is no member of the consumer group. */
+export interface BacklogNeeds extends MessageAgesNeeds {
+  /** Null: this process is no member of the consumer group. */
   readonly assignment: () => Assignment | null
-  /** By partition number, for each of the topics; rejects where the broker does not answer, also for no topic. */
-  readonly endsOf: (topics: readonly string[]) => Promise<ReadonlyMap<string, ReadonlyMap<number, Ends>>>
-  /** By partition number, the first offset of a message that is not older than this; the end where there is none. */
-  readonly firstSince: (topic: string, timestampMs: number) => Promise<ReadonlyMap<number, bigint>>
+  /** Of every partition, by `topic/partition`; rejects where the broker does not answer. */
+  readonly ends: () => Promise<ReadonlyMap<string, PartitionEnds>>
+  /** The partitions that any member of the group owns, as `topic/partition`. */
+  readonly ownedByGroup: () => Promise<ReadonlySet<string>>
   /** The last processed offset of each partition that has one. */
   readonly checkpoints: () => Promise<
     readonly { readonly topic: string; readonly partition: number; readonly offset: bigint }[]
   >
   readonly failedRows: () => Promise<FailedRows>
-  readonly nowMs: () => number
 }
 
 export interface PartitionLag {
@@ -52,7 +51,7 @@ export interface Backlog {
   readonly assignedCount: number | null
   readonly brokerReachable: boolean
   readonly databaseReachable: boolean
-  /** Of the partitions that this process owns; none where the broker does not answer. */
+  /** Of the partitions that this process owns, and of those that it reports because nobody does; none without the broker. */
   readonly partitions: readonly PartitionLag[]
   /** A minute old at most; null if the database did not answer. */
   readonly failedRows: FailedRows | null
@@ -62,10 +61,6 @@ export interface Backlog {
 const DEADLINE_MS = 3_000
 /** They change once in a retry interval, and there may be very many of them. */
 const FAILED_ROWS_VALID_MS = 60_000
-const AGE_MIN_S = 1
-/** Each candidate for an age is this much more than the one before it; the last one is some four years. */
-const AGE_STEP = 1.1
-const AGE_COUNT = 196
 
 /**
  * Compares the database's checkpoints with the ends of the partitions. Asks both anew each time, whether or not
@@ -74,7 +69,7 @@ const AGE_COUNT = 196
  */
 export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
   const held = new Map<string, bigint>()
-  const heldOf = (topic: string, partition: number) => held.get(`${topic}/${partition}`) ?? -1n
+  const sinceWhen = createMessageAges(needs)
   let failedRows: { readonly rows: FailedRows; readonly readAtMs: number } | null = null
 
   const readDatabase = oneAtATime(async () => {
@@ -88,40 +83,39 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
   })
 
   const readBroker = oneAtATime(async () => {
-    const assignment = needs.assignment() ?? {}
-    const ends = await needs.endsOf(Object.keys(assignment))
-    const firstSince = memoized(needs.firstSince)
-    const partitions = Object.entries(assignment).flatMap(([topic, numbers]) =>
-      numbers.map(async (partition): Promise<PartitionLag[]> => {
-        const found = ends.get(topic)?.get(partition)
-        if (found === undefined) return []
-        const next = nextOffset(heldOf(topic, partition), found)
-        const messageCount = Number(found.end - next)
-        const oldestAgeS = messageCount === 0 ? 0 : await ageOf(next, topic, partition, firstSince)
-        return [{ topic, partition, messageCount, oldestAgeS }]
-      }),
+    const assignment = needs.assignment()
+    const ends = await needs.ends()
+    const owned = new Set(
+      Object.entries(assignment?.partitions ?? {}).flatMap(([topic, numbers]) =>
+        numbers.map((partition) => `${topic}/${partition}`),
+      ),
     )
-    return (await Promise.all(partitions)).flat()
+    const ofOthers = await ofOtherMembers(assignment, ends, owned)
+    const waiting = [...ends]
+      .filter(([key]) => !ofOthers.has(key))
+      .map(([key, found]) => {
+        const { topic, partition } = found
+        const next = nextOffset(held.get(key) ?? -1n, found)
+        return { key, topic, partition, next, messageCount: Number(found.end - next) }
+      })
+    const sinceMs = await sinceWhen(waiting.filter(({ messageCount }) => messageCount > 0))
+    return waiting.map(({ key, topic, partition, messageCount }): PartitionLag => {
+      const ageMs = needs.nowMs() - (sinceMs.get(key) ?? needs.nowMs())
+      return { topic, partition, messageCount, oldestAgeS: Math.max(0, ageMs / 1_000) }
+    })
   })
 
-  /** The least candidate such that a message of this age or younger is at this offset or before it. */
-  async function ageOf(
-    offset: bigint,
-    topic: string,
-    partition: number,
-    firstSince: BacklogNeeds['firstSince'],
-  ): Promise<number> {
-    // The partitions of a topic ask for the same times.
-    const nowMs = Math.floor(needs.nowMs() / 1_000) * 1_000
-    let low = 0
-    let high = AGE_COUNT - 1
-    while (low < high) {
-      const middle = (low + high) >> 1
-      const first = (await firstSince(topic, Math.floor(nowMs - ageS(middle) * 1_000))).get(partition)
-      if (first !== undefined && first <= offset) high = middle
-      else low = middle + 1
-    }
-    return ageS(low)
+  /** Of the partitions that nobody owns, the leader of the group tells; where there is none, whoever is asked. */
+  async function ofOtherMembers(
+    assignment: Assignment | null,
+    ends: ReadonlyMap<string, unknown>,
+    owned: ReadonlySet<string>,
+  ): Promise<ReadonlySet<string>> {
+    const others = [...ends.keys()].filter((key) => !owned.has(key))
+    if (others.length === 0) return new Set()
+    if (assignment !== null && !assignment.isLeader) return new Set(others)
+    const ownedByGroup = await needs.ownedByGroup()
+    return new Set(others.filter((key) => ownedByGroup.has(key)))
   }
 
   return async () => {
@@ -129,7 +123,7 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
     const partitions = await readBroker()
     const assignment = needs.assignment()
     return {
-      assignedCount: assignment === null ? null : Object.values(assignment).flat().length,
+      assignedCount: assignment === null ? null : Object.values(assignment.partitions).flat().length,
       brokerReachable: partitions !== null,
       databaseReachable: rows !== null,
       partitions: partitions ?? [],
@@ -139,14 +133,10 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
 }
 
 /** Where the consumer goes on; messages that retention removed are not waited for. */
-function nextOffset(held: bigint, { earliest, end }: Ends): bigint {
+function nextOffset(held: bigint, { earliest, end }: PartitionEnds): bigint {
   const next = held + 1n
   // Before the first, or beyond the end of a topic that was created anew.
   return next < earliest || next > end ? earliest : next
-}
-
-function ageS(candidate: number): number {
-  return AGE_MIN_S * AGE_STEP ** candidate
 }
 
 /** Answers null where there is no answer in time, and does not ask again while a question is still open. */
@@ -165,15 +155,5 @@ function oneAtATime<T>(ask: () => Promise<T>): () => Promise<T | null> {
     } finally {
       answered.abort()
     }
-  }
-}
-
-function memoized(firstSince: BacklogNeeds['firstSince']): BacklogNeeds['firstSince'] {
-  const answers = new Map<string, ReturnType<typeof firstSince>>()
-  return (topic, timestampMs) => {
-    const key = `${topic}/${timestampMs}`
-    const answer = answers.get(key) ?? firstSince(topic, timestampMs)
-    answers.set(key, answer)
-    return answer
   }
 }

@@ -9,7 +9,15 @@ export interface Sources {
   readonly backlog: () => Promise<Backlog>
   /** None if the database has not been reached yet. */
   readonly connections: () => readonly PoolConnections[]
+  /** The partitions of this process that do not go on. */
+  readonly held: () => readonly Held[]
   readonly isPolicyAdministrationDown: () => boolean
+}
+
+interface Held {
+  readonly topic: string
+  readonly partition: number
+  readonly reason: string
 }
 
 interface Backlog {
@@ -44,13 +52,18 @@ export function createGauges(sources: Sources, registers: Registry[]): () => Pro
   const database = gauge('database_reachable', '1 if the database answered this scrape')
   const lag = gauge(
     'consumer_lag_messages',
-    "Messages beyond the database's checkpoint, of each partition that this process owns",
+    "Messages beyond the database's checkpoint, of each partition that this process owns, or that nobody does",
     ['topic', 'partition'],
   )
   const age = gauge(
     'oldest_unprocessed_event_age_seconds',
-    'Age of the oldest message beyond the checkpoint, to a tenth; 0 if there is none',
+    'Age of the oldest message beyond the checkpoint, to a tenth where it is not fetched; 0 if there is none',
     ['topic', 'partition'],
+  )
+  const held = gauge(
+    'partition_held',
+    '1 for each partition of this process that cannot go on, with the reason; it is tried again all the time',
+    ['topic', 'partition', 'reason'],
   )
   const failedRows = gauge(
     'failed_rows',
@@ -84,6 +97,8 @@ export function createGauges(sources: Sources, registers: Registry[]): () => Pro
     broker.set(backlog.brokerReachable ? 1 : 0)
     database.set(backlog.databaseReachable ? 1 : 0)
     setPartitions(backlog)
+    held.reset()
+    for (const { topic, partition, reason } of sources.held()) held.set({ topic, partition, reason }, 1)
     failedRows.reset()
     if (backlog.failedRows !== null) {
       failedRows.set({ state: 'waiting' }, backlog.failedRows.waiting)

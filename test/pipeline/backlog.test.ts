@@ -11,15 +11,21 @@ function partition(
   const end = earliest + agesS.length
   let asked = 0
   const backlog = createBacklog({
-    assignment: () => ({ claims: [0] }),
-    endsOf: async (topics) =>
-      new Map(
-        topics.map((topic) => [topic, new Map([[0, { earliest: BigInt(earliest), end: BigInt(end) }]])]),
-      ),
-    firstSince: async (_, timestampMs) => {
+    assignment: () => ({ partitions: { claims: [0] }, isLeader: true }),
+    headOf: () => null,
+    ends: async () =>
+      new Map([
+        ['claims/0', { topic: 'claims', partition: 0, earliest: BigInt(earliest), end: BigInt(end) }],
+      ]),
+    ownedByGroup: async () => new Set(),
+    firstSince: async (wanted) => {
       asked++
-      const first = agesS.findIndex((age) => NOW_MS - age * 1_000 >= timestampMs)
-      return new Map([[0, BigInt(first === -1 ? end : earliest + first)]])
+      return new Map(
+        wanted.flatMap(({ timestampMs }) => {
+          const first = agesS.findIndex((age) => NOW_MS - age * 1_000 >= timestampMs)
+          return first === -1 ? [] : [['claims/0', BigInt(earliest + first)]]
+        }),
+      )
     },
     checkpoints: async () =>
       checkpoint === undefined ? [] : [{ topic: 'claims', partition: 0, offset: BigInt(checkpoint) }],
@@ -76,7 +82,7 @@ t.test('while the database does not answer, the checkpoints that it last told st
 })
 
 t.test('a broker that refuses is told, with no lag rather than a wrong one', async (t) => {
-  const { backlog } = partition({ agesS: [1], endsOf: () => Promise.reject(new Error('down')) })
+  const { backlog } = partition({ agesS: [1], ends: () => Promise.reject(new Error('down')) })
   t.match(await backlog(), {
     brokerReachable: false,
     databaseReachable: true,
@@ -88,7 +94,7 @@ t.test('a broker that refuses is told, with no lag rather than a wrong one', asy
 t.test('an answer that does not come is not waited for, and not asked for twice', async (t) => {
   let asked = 0
   const { backlog } = partition({
-    endsOf: () => {
+    ends: () => {
       asked++
       return new Promise(() => {})
     },
@@ -97,15 +103,66 @@ t.test('an answer that does not come is not waited for, and not asked for twice'
   t.equal(asked, 1)
 })
 
-t.test('a process that is no member of the group owns nothing, and still knows who answers', async (t) => {
-  const { backlog } = partition({ assignment: () => null })
-  t.match(await backlog(), {
-    assignedCount: null,
-    brokerReachable: true,
-    databaseReachable: true,
-    partitions: [],
-  })
+t.test('a partition that is fetched has the age of its message, and the brokers are not asked', async (t) => {
+  const headOf = () => ({ offset: 1n, timestampMs: BigInt(NOW_MS - 90_500) })
+  const { lag, asked } = partition({ agesS: [99, 90.5, 3], checkpoint: 0, headOf })
+  t.match(await lag(), { messageCount: 2, oldestAgeS: 90.5 })
+  t.equal(asked(), 0)
+  const late = partition({ agesS: [99, 90.5, 3], checkpoint: 1, headOf })
+  t.ok(((await late.lag())?.oldestAgeS ?? 0) < 5, 'a message that is processed meanwhile says nothing')
 })
+
+t.test('of a message that waits on, the brokers are asked once, and it grows older', async (t) => {
+  let nowMs = NOW_MS
+  const { lag, asked } = partition({ agesS: [60], nowMs: () => nowMs })
+  const before = (await lag())?.oldestAgeS ?? 0
+  const askedBefore = asked()
+  nowMs += 30_000
+  t.equal(Math.round((await lag())?.oldestAgeS ?? 0), Math.round(before + 30))
+  t.equal(asked(), askedBefore)
+})
+
+t.test('all partitions are asked about at once', async (t) => {
+  const places = Array.from({ length: 1_000 }, (_, partition) => ({ topic: 'claims', partition }))
+  let askedCount = 0
+  const { backlog } = partition({
+    assignment: () => ({ partitions: { claims: places.map((place) => place.partition) }, isLeader: false }),
+    ends: async () =>
+      new Map(places.map((place) => [`claims/${place.partition}`, { ...place, earliest: 0n, end: 5n }])),
+    firstSince: async (wanted) => {
+      askedCount++
+      return new Map(wanted.map((place) => [`claims/${place.partition}`, 0n]))
+    },
+  })
+  t.equal((await backlog()).partitions.length, 1_000)
+  t.ok(askedCount <= 8, `${askedCount} questions`)
+})
+
+t.test(
+  'partitions that nobody owns are told of by the leader of the group, or by who is in none',
+  async (t) => {
+    const ends = async () =>
+      new Map(
+        [0, 1, 2].map((partition) => [
+          `claims/${partition}`,
+          { topic: 'claims', partition, earliest: 0n, end: 0n },
+        ]),
+      )
+    const ownedByGroup = async () => new Set(['claims/0', 'claims/1'])
+    const told = async (assignment: ReturnType<BacklogNeeds['assignment']>) => {
+      const { partitions, assignedCount } = await partition({
+        assignment: () => assignment,
+        ends,
+        ownedByGroup,
+      }).backlog()
+      return [assignedCount, partitions.map((found) => found.partition)]
+    }
+    const partitions = { claims: [0] }
+    t.strictSame(await told({ partitions, isLeader: true }), [1, [0, 2]])
+    t.strictSame(await told({ partitions, isLeader: false }), [1, [0]])
+    t.strictSame(await told(null), [null, [2]])
+  },
+)
 
 t.test('failed rows are counted once a minute', async (t) => {
   let nowMs = NOW_MS

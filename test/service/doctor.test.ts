@@ -28,6 +28,7 @@ const ALL_WELL = {
   topics: 'ok',
   database: 'ok',
   schema: 'ok',
+  partitions: 'ok',
   'policy administration': 'ok',
   'identity provider': 'skipped',
 }
@@ -67,16 +68,22 @@ t.test('each fault is told with its remedy, and the other checks go on', async (
   const empty = await createDatabase()
   t.teardown(() => empty.drop())
   const cases: [Record<string, string>, string, RegExp, RegExp, Record<string, string>][] = [
-    [{ MQ_BROKERS: '127.0.0.1:1' }, 'broker', /ECONNREFUSED/, /check MQ_BROKERS/, { topics: 'skipped' }],
+    [
+      { MQ_BROKERS: '127.0.0.1:1' },
+      'broker',
+      /ECONNREFUSED/,
+      /check MQ_BROKERS/,
+      { topics: 'skipped', partitions: 'skipped' },
+    ],
     [{ MQ_TOPICS: 'no-such-topic' }, 'topics', /no-such-topic/, /create them/, {}],
     [
       { DATABASE_URL: 'postgres://u:pa55word@127.0.0.1:1/x' },
       'database',
       /ECONNREFUSED/,
       /host and port in DATABASE_URL/,
-      { schema: 'skipped' },
+      { schema: 'skipped', partitions: 'skipped' },
     ],
-    [{ DATABASE_URL: empty.url }, 'schema', /lacks 0001/, /`migrate`/, {}],
+    [{ DATABASE_URL: empty.url }, 'schema', /lacks 0001/, /`migrate`/, { partitions: 'skipped' }],
     [
       { POLICY_ADMIN_URL: 'http://127.0.0.1:1' },
       'policy administration',
@@ -105,7 +112,13 @@ t.test('a variable at fault skips what goes by it, and nothing else', async (t) 
   const found = await doctor({ DATABASE_URL: 'mysql://u:pa55word@db/x', PORT: 'x' })
   t.match(found, {
     code: 1,
-    statuses: { ...ALL_WELL, configuration: 'failed', database: 'skipped', schema: 'skipped' },
+    statuses: {
+      ...ALL_WELL,
+      configuration: 'failed',
+      database: 'skipped',
+      schema: 'skipped',
+      partitions: 'skipped',
+    },
   })
   t.match(found.find('configuration')?.detail, /DATABASE_URL must be[\s\S]*PORT must be/)
   t.notMatch(found.stdout, 'pa55word')

@@ -9,13 +9,14 @@ import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
 import { knownMigrations } from '../../postgres/schema/migrate.ts'
 import { missingMigrations } from '../../postgres/schema/missing-migrations.ts'
 import { createLog } from '../../telemetry/log.ts'
+import { checkPartitions } from './held-partitions.ts'
 
 export interface Check {
   readonly name: string
   /** Skipped where a variable whose name begins with this is wrong. */
   readonly prefix: string
-  /** Skipped where this other check failed. */
-  readonly after?: string
+  /** Skipped where one of these other checks did not pass. */
+  readonly after?: readonly string[]
   /** Resolves to what was found, null where it is not configured; rejects with what is wrong. */
   readonly run: (config: Config) => Promise<string | null>
   /** What to do, by the text of the error; the first that matches. */
@@ -49,7 +50,7 @@ export const CHECKS: readonly Check[] = [
   {
     name: 'topics',
     prefix: 'MQ_',
-    after: 'broker',
+    after: ['broker'],
     run: async ({ broker }) => {
       const existing = await listTopics(broker.connection, CLIENT_ID, log)
       const missing = broker.topics.filter((topic) => !existing.includes(topic))
@@ -87,7 +88,7 @@ export const CHECKS: readonly Check[] = [
   {
     name: 'schema',
     prefix: 'DATABASE_',
-    after: 'database',
+    after: ['database'],
     run: (config) =>
       withPool(config, async (pool) => {
         const migrations = await knownMigrations()
@@ -99,6 +100,13 @@ export const CHECKS: readonly Check[] = [
       [/permission denied/i, 'grant the user of DATABASE_URL access to the schema notifications'],
       [/./, 'run the command `migrate` with the same DATABASE_URL'],
     ],
+  },
+  {
+    name: 'partitions',
+    prefix: 'MQ_',
+    after: ['broker', 'schema'],
+    run: (config) => withPool(config, (pool) => checkPartitions(config, pool)),
+    remedies: [[/^held: /, 'see NotificationsPartitionHeld in src/telemetry/README.md']],
   },
   {
     name: 'policy administration',

@@ -89,6 +89,10 @@ async function redriveAll(redriver: Redriver, ids: readonly bigint[], options: O
 /** Why a message cannot be redriven at all. Of one that was too large, only the first bytes are kept. */
 function refusalOf({ code, erasedAt }: Rejected): RedriveOutcome | null {
   if (erasedAt !== null) return { result: 'refused', error: `it was erased on ${erasedAt}`, note: '' }
+  if (code === ('unreadable' satisfies RejectionCode)) {
+    const error = 'it is a record batch that could not be read: have its events published again'
+    return { result: 'refused', error, note: '' }
+  }
   if (code !== ('too-large' satisfies RejectionCode)) return null
   const error = 'only the first bytes of its value are kept: have it published again, in smaller messages'
   return { result: 'refused', error, note: '' }

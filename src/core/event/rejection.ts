@@ -8,6 +8,7 @@ export const REJECTIONS = {
   'event-id': 'eventId',
   'event-type': 'eventType',
   'refused-by-database': 'the database refuses the row',
+  unreadable: 'the record batch cannot be read',
 } as const
 export type RejectionCode = keyof typeof REJECTIONS
 

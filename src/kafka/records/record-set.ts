@@ -73,6 +73,16 @@ export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly Fe
   }
 }
 
+/** The first offset of the batch that follows one that cannot be read, if it is there and not damaged; else null. */
+export function batchAfter({ bytes, firstOffset }: RecordSet, unreadable: bigint): bigint | null {
+  for (const batch of batchesOf(bytes)) {
+    const offsets = offsetsOf(batch)
+    if (offsets === null || batch.readInt8(MAGIC_AT) !== MAGIC) continue
+    if (offsets.first > unreadable && offsets.first > firstOffset && isIntact(batch)) return offsets.first
+  }
+  return null
+}
+
 /** Each complete batch; the rest as one where a length makes no sense. */
 function* batchesOf(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at + OLD_ENTRY_BYTES_MIN <= bytes.length; ) {

@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Config } from '../../config/config.ts'
+import { HOLD_REASONS, type HoldReason } from '../../core/batch/hold.ts'
+import { counted } from '../../core/text/count.ts'
+import { openInspector, type PartitionInspector } from '../../kafka/inspect-partition.ts'
+import { createEndsReader } from '../../kafka/list-offsets.ts'
+import type { DatabasePool } from '../../postgres/connection/pool.ts'
+import { listLockedCheckpoints } from '../../postgres/read/list-locked-checkpoints.ts'
+import { listCheckpoints } from '../../postgres/write/checkpoints.ts'
+import { createLog } from '../../telemetry/log.ts'
+
+/** A commit lets go of its lock far sooner. */
+const LOCK_WAIT_MS = 1_000
+/** Looked into at a time. */
+const INSPECTED_COUNT_MAX = 20
+
+interface Lagging {
+  readonly topic: string
+  readonly partition: number
+  readonly next: bigint
+}
+
+/** Rejects with the partitions that cannot go on; resolves to how many there are. */
+export async function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string> {
+  const { connection, groupId, topics } = broker
+  const ends = createEndsReader(connection, groupId, createLog('silent'), Date.now)
+  const inspector = await openInspector(connection, groupId, createLog('silent'))
+  try {
+    const places = [...(await ends.endsOf(topics)).values()]
+    const checkpoints = new Map(
+      (await listCheckpoints(pool, topics)).map(({ topic, partition, offset }) => [
+        `${topic}/${partition}`,
+        offset,
+      ]),
+    )
+    const lagging = places.flatMap(({ topic, partition, earliest, end }) => {
+      const next = (checkpoints.get(`${topic}/${partition}`) ?? -1n) + 1n
+      return next >= end ? [] : [{ topic, partition, next: next < earliest ? earliest : next }]
+    })
+    const faults = [...(await lockedFor(pool, topics)), ...(await unreadableOf(inspector, lagging))]
+    if (faults.length > 0) throw new Error(`held: ${faults.join('\n')}`)
+    return `${counted(places.length, 'partition')}, none held`
+  } finally {
+    await Promise.all([inspector.close(), ends.close()])
+  }
+}
+
+async function unreadableOf(inspector: PartitionInspector, lagging: readonly Lagging[]): Promise<string[]> {
+  const faults: string[] = []
+  const waiting = [...lagging]
+  const workers = Array.from({ length: INSPECTED_COUNT_MAX }, async () => {
+    for (let place = waiting.pop(); place !== undefined; place = waiting.pop()) {
+      const { topic, partition, next } = place
+      const inspected = await inspector.inspect(topic, partition, next)
+      if (inspected.kind !== 'unreadable') continue
+      faults.push(faultOf(`${topic}/${partition} at offset ${next}`, inspected.reason, inspected.detail))
+    }
+  })
+  await Promise.all(workers)
+  return faults.sort()
+}
+
+/** Those that stay locked while their checkpoint stands still. */
+async function lockedFor(pool: DatabasePool, topics: readonly string[]): Promise<string[]> {
+  const before = await listLockedCheckpoints(pool, topics)
+  if (before.length === 0) return []
+  await sleep(LOCK_WAIT_MS)
+  const after = new Set((await listLockedCheckpoints(pool, topics)).map(keyOf))
+  return before
+    .filter((checkpoint) => after.has(keyOf(checkpoint)))
+    .map(({ topic, partition, offset }) =>
+      faultOf(`${topic}/${partition} at offset ${offset + 1n}`, 'locked'),
+    )
+}
+
+function keyOf({ topic, partition, offset }: Awaited<ReturnType<typeof listLockedCheckpoints>>[number]) {
+  return `${topic}/${partition}@${offset}`
+}
+
+function faultOf(place: string, reason: HoldReason, detail?: string): string {
+  return `${place}, ${reason}: ${HOLD_REASONS[reason]}${detail === undefined ? '' : ` (${detail})`}`
+}

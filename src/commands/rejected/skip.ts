@@ -1,0 +1,118 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { type Config, loadConfig } from '../../config/config.ts'
+import { REJECTIONS } from '../../core/event/rejection.ts'
+import { type Inspected, openInspector, type PartitionInspector } from '../../kafka/inspect-partition.ts'
+import { withDatabase } from '../../postgres/connection/with-database.ts'
+import { loadCheckpoint } from '../../postgres/write/checkpoints.ts'
+import { skipUnreadable } from '../../postgres/write/skip-unreadable.ts'
+import { createLog } from '../../telemetry/log.ts'
+import { accountName } from '../terminal/account-name.ts'
+import { confirm } from '../terminal/confirm.ts'
+import { UsageError } from '../terminal/usage-error.ts'
+
+export const skipCommand = new Command('skip')
+  .description('go past record batches that cannot be read, because of which a partition is held')
+  .requiredOption('--topic <name>', 'the topic')
+  .requiredOption('--partition <number>', 'the partition', parseWhole)
+  .requiredOption('--to <offset>', 'the last offset to skip', parseWhole)
+  .option('--reason <text>', 'why, to be recorded')
+  .option('--by <name>', 'name to record; by default that of the account')
+  .option('--yes', 'do not ask for confirmation')
+  .addHelpText(
+    'after',
+    '\nExit codes: 0 skipped, 1 refused, since something up to the offset can be read, 2 wrong usage' +
+      '\n\nExample:\n  $ notifications-service rejected skip --topic claims --partition 3 --to 1207',
+  )
+  .action(skip)
+
+interface Options {
+  readonly topic: string
+  readonly partition: bigint
+  readonly to: bigint
+  readonly reason?: string
+  readonly by?: string
+  readonly yes?: true
+}
+
+/** What is skipped, for the record. */
+interface Found {
+  readonly bytes: Buffer[]
+  readonly details: string[]
+}
+
+async function skip(options: Options): Promise<void> {
+  const config = loadConfig(process.env)
+  const inspector = await openInspector(config.broker.connection, config.broker.groupId, createLog('silent'))
+  try {
+    await skipWith(config, inspector, options)
+  } finally {
+    await inspector.close()
+  }
+}
+
+async function skipWith(config: Config, inspector: PartitionInspector, options: Options): Promise<void> {
+  const { topic, to, yes, by = accountName() } = options
+  const partition = Number(options.partition)
+  const place = `${topic}/${partition}`
+  await withDatabase(config.database.url, async (pool) => {
+    const { offset: checkpoint } = await loadCheckpoint(pool, topic, partition)
+    const from = checkpoint + 1n
+    if (to < from) throw new UsageError(`${place} is processed up to offset ${checkpoint}: nothing to skip`)
+    const found = await inspectAll(inspector, topic, partition, from, to)
+    process.stderr.write(`${found.details.join('\n')}\n`)
+    const question = `Skip offsets ${from} to ${to} of ${place}? Their events are lost unless they are published again.`
+    if (!yes && !(await confirm(question))) {
+      process.stderr.write('nothing was done\n')
+      return
+    }
+    const error = [
+      `${REJECTIONS.unreadable}: ${found.details.join('; ')}`,
+      `skipped offsets ${from} to ${to} by ${by}`,
+      ...(options.reason === undefined ? [] : [`reason: ${options.reason}`]),
+    ].join('; ')
+    const bytes = Buffer.concat(found.bytes)
+    const rejection = { code: 'unreadable' as const, error }
+    const was = await skipUnreadable(pool, { topic, partition, checkpoint, to, bytes, rejection })
+    if (was !== checkpoint)
+      throw new Error(`the checkpoint of ${place} has moved to ${was}: nothing was done`)
+    process.stdout.write(`skipped offsets ${from} to ${to} of ${place}\n`)
+  })
+}
+
+/** Throws where anything up to `to` can be read. */
+async function inspectAll(
+  inspector: PartitionInspector,
+  topic: string,
+  partition: number,
+  from: bigint,
+  to: bigint,
+): Promise<Found> {
+  const found: Found = { bytes: [], details: [] }
+  for (let next = from; next <= to; ) {
+    const inspected = await inspector.inspect(topic, partition, next)
+    const refusal = refusalOf(inspected, next, to)
+    if (refusal !== null) throw new Error(`nothing was skipped: ${refusal}`)
+    if (inspected.kind !== 'unreadable') break
+    found.details.push(inspected.detail)
+    found.bytes.push(inspected.bytes)
+    // What is damaged may name any offset.
+    const last = inspected.offsets?.last ?? to
+    next = inspected.next ?? (last >= next && last < to ? last + 1n : to + 1n)
+  }
+  return found
+}
+
+function refusalOf(inspected: Inspected, next: bigint, to: bigint): string | null {
+  if (inspected.kind === 'end') return `the partition has nothing from offset ${next} on`
+  if (inspected.kind === 'readable') {
+    return inspected.offset > to ? null : `offset ${inspected.offset} can be read`
+  }
+  return /^(damaged|undecodable|too-large)$/.test(inspected.reason)
+    ? null
+    : `the broker does not serve the partition: ${inspected.detail}`
+}
+
+function parseWhole(text: string): bigint {
+  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('must be a whole number')
+  return BigInt(text)
+}

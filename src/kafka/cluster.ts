@@ -1,0 +1,57 @@
+import type { Kafka, KafkaMessage } from 'kafkajs'
+
+/** What the clients of kafkajs are made of, which it does not make public: requests to brokers of one's choice. */
+export interface Cluster {
+  connect(): Promise<void>
+  disconnect(): Promise<void>
+  /** Rejects, and forgets them, where one of them does not exist. */
+  addMultipleTargetTopics(topics: readonly string[]): Promise<void>
+  refreshMetadata(): Promise<void>
+  refreshMetadataIfNecessary(): Promise<void>
+  /** As of the last refresh; the leader is -1 where there is none. */
+  findTopicPartitionMetadata(topic: string): { readonly partitionId: number; readonly leader: number }[]
+  findBroker(of: { nodeId: string }): Promise<Broker>
+  findGroupCoordinator(of: { groupId: string }): Promise<Broker>
+}
+
+interface Broker {
+  listOffsets(request: {
+    /** A time in milliseconds, -1 for the end, -2 for the first offset. */
+    readonly topics: readonly {
+      readonly topic: string
+      readonly partitions: readonly { readonly partition: number; readonly timestamp: string }[]
+    }[]
+  }): Promise<{
+    readonly responses: readonly {
+      readonly topic: string
+      readonly partitions: readonly { readonly partition: number; readonly offset: string }[]
+    }[]
+  }>
+  describeGroups(request: { readonly groupIds: readonly string[] }): Promise<{
+    readonly groups: readonly { readonly members: readonly { readonly memberAssignment: Buffer }[] }[]
+  }>
+  fetch(request: {
+    readonly maxWaitTime: number
+    readonly maxBytes: number
+    readonly isolationLevel: number
+    readonly topics: readonly {
+      readonly topic: string
+      readonly partitions: readonly {
+        readonly partition: number
+        readonly fetchOffset: string
+        readonly maxBytes: number
+      }[]
+    }[]
+  }): Promise<{
+    readonly responses: readonly { readonly partitions: readonly { readonly messages: KafkaMessage[] }[] }[]
+  }>
+}
+
+/** Of kafkajs 2.2.4. @param metadataAgeMaxMs how old what it knows of topics and leaders may be */
+export function createCluster(kafka: Kafka, metadataAgeMaxMs: number): Cluster {
+  const create = Object.getOwnPropertySymbols(kafka).find(
+    ({ description }) => description === 'private:Kafka:createCluster',
+  )
+  if (create === undefined) throw new Error('this version of kafkajs makes its clients in another way')
+  return Reflect.get(kafka, create)({ metadataMaxAge: metadataAgeMaxMs, allowAutoTopicCreation: false })
+}

@@ -1,0 +1,132 @@
+import { zstdCompressSync } from 'node:zlib'
+import pg from 'pg'
+import t from 'tap'
+import { writeBatch } from '../kafka/records/write-batch.ts'
+import { produceRaw } from '../stack/kafka/produce-raw.ts'
+import { until } from '../stack/until.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
+import { readExposition } from '../telemetry/exposition.ts'
+import { command } from './command.ts'
+import { rowsOf } from './rows.ts'
+
+const world = await aWorld(t, { partitionCount: 1 })
+const service = await world.serve({ MANAGEMENT_PORT: '0' })
+const { url: managementUrl } = await service.logged(/^the management listener is up$/)
+const { claims } = world.topics
+
+async function isHeld(reason: string): Promise<boolean> {
+  const { value } = readExposition(await (await fetch(`${managementUrl}/metrics`)).text())
+  return value('notifications_partition_held', { topic: claims, partition: '0', reason }) === 1
+}
+
+const loggedIds = async () =>
+  new Set((await rowsOf(world, 'notification_log')).map(({ event_id }) => event_id))
+
+/** Publishes an event to another topic and waits for its row. */
+async function othersGoOn(): Promise<void> {
+  const event = { ...anEvent(), topic: 'billing' as const }
+  await world.publish([event])
+  await until(async () => (await loggedIds()).has(event.eventId), {
+    what: 'the event of another topic',
+    timeoutMs: 20_000,
+  })
+}
+
+t.test('a checkpoint that another session locks holds its partition alone, visibly', async (t) => {
+  await world.publish([anEvent()])
+  await world.caughtUp()
+  const locker = new pg.Client(world.databaseUrl)
+  await locker.connect()
+  await locker.query('BEGIN')
+  await locker.query('SELECT FROM notifications.projection_checkpoints WHERE topic = $1 FOR UPDATE', [claims])
+  const events = [anEvent(), anEvent()]
+  await world.publish(events)
+  await othersGoOn()
+  await until(() => isHeld('locked'), { what: 'the metric to say so' })
+  await othersGoOn()
+  const { code, stdout } = await command(['doctor'], world.env)
+  t.equal(code, 1)
+  t.match(stdout, new RegExp(`${claims}/0 at offset 1, locked: .*pg_locks`))
+  await locker.query('ROLLBACK')
+  await locker.end()
+  await world.caughtUp()
+  const ids = await loggedIds()
+  t.ok(events.every(({ eventId }) => ids.has(eventId)))
+  t.notOk(await isHeld('locked'))
+})
+
+/** A record whose value is 257 MiB of zeros, packed into some 8 kB. */
+function bomb(): Buffer {
+  const valueBytes = 257 * 1024 * 1024
+  const varint = (value: number) => {
+    const bytes: number[] = []
+    for (let rest = value * 2; rest > 0; rest = Math.floor(rest / 128)) {
+      bytes.push((rest % 128) | (rest >= 128 ? 128 : 0))
+    }
+    return Buffer.from(bytes)
+  }
+  const head = Buffer.concat([Buffer.from([0, 0, 0, 1]), varint(valueBytes)])
+  const length = varint(head.length + valueBytes + 1)
+  const record = Buffer.alloc(length.length + head.length + valueBytes + 1)
+  length.copy(record)
+  head.copy(record, length.length)
+  const pack = () => zstdCompressSync(record)
+  return writeBatch({ baseOffset: 0, records: [], recordCount: 1, lastOffsetDelta: 0, codec: 4, pack })
+}
+
+t.test('a batch that unpacks to too much is gone past by command, and nothing else is', async (t) => {
+  const skip = (to: number, ...more: string[]) => {
+    const place = ['--topic', claims, '--partition', '0', '--to', String(to)]
+    return command(
+      ['rejected', 'skip', ...place, '--yes', '--by', 'ops', '--reason', 'a test', ...more],
+      world.env,
+    )
+  }
+  t.match(await skip(3), {
+    code: 1,
+    stderr: /nothing was skipped: the partition has nothing from offset 3 on/,
+  })
+  const [before, after] = [anEvent(), anEvent()]
+  await world.publish([before])
+  await produceRaw(world.brokers, claims, 0, bomb())
+  await world.publish([after])
+  await until(() => isHeld('too-large'), { what: 'the metric to say so' })
+  await othersGoOn()
+  t.ok((await loggedIds()).has(before.eventId), 'what comes before it is logged')
+  t.match(await command(['doctor'], world.env), {
+    code: 1,
+    stdout: new RegExp(`${claims}/0 at offset 4, too-large: .*rejected skip`),
+  })
+
+  t.match(await skip(3), { code: 2, stderr: /is processed up to offset 3: nothing to skip/ })
+  t.match(await skip(5), { code: 1, stderr: /nothing was skipped: offset 5 can be read/ })
+  const place = ['--topic', claims, '--partition', '0', '--to', '4']
+  t.match(await command(['rejected', 'skip', ...place], world.env), { code: 2, stderr: /--yes/ })
+  t.match(await skip(4), { code: 0, stdout: `skipped offsets 4 to 4 of ${claims}/0\n` })
+  await world.caughtUp()
+  await until(async () => (await loggedIds()).has(after.eventId), { what: 'what follows it' })
+  t.notOk(await isHeld('too-large'))
+  const [kept, ...others] = await rowsOf(world, 'rejected_message')
+  t.strictSame(others, [])
+  t.match(kept, {
+    topic: claims,
+    partition_id: 0,
+    offset: '4',
+    code: 'unreadable',
+    error: /larger than 268435456 bytes .*; skipped offsets 4 to 4 by ops; reason: a test$/,
+  })
+  const redriven = await command(['rejected', 'redrive', '--all', '--yes'], world.env)
+  t.match(redriven, { code: 0, stdout: /not redriven: it is a record batch that could not be read/ })
+  t.match(await command(['doctor'], world.env), { code: 0, stdout: /3 partitions, none held/ })
+})
+
+t.test('100,000 header names in one message cost one row, and no answer', async (t) => {
+  const headers = Array.from({ length: 100_000 }, (_, i) => [`h${i}`, Buffer.alloc(0)] as const)
+  const event = anEvent()
+  const records = [{ value: event.value, headers }]
+  await produceRaw(world.brokers, claims, 0, writeBatch({ baseOffset: 0, records }))
+  await until(async () => (await loggedIds()).has(event.eventId), { what: 'its row', timeoutMs: 10_000 })
+  t.equal((await fetch(`${service.url}/healthz`)).status, 200)
+  t.notOk(service.lines.some(({ msg }) => /rebalancing|re-joining/.test(msg)))
+  t.equal(await service.stop(), 0)
+})
