@@ -4,7 +4,7 @@ import { verify } from '../../src/core/replay/verify-entry.ts'
 import { createRuleCache } from '../../src/core/why/archived-rules.ts'
 import { explain } from '../../src/core/why/explain.ts'
 import { templates } from '../../src/generated/templates.ts'
-import { prepare } from '../../src/pipeline/dispatch.ts'
+import { commitLookedUp, type DispatchNeeds, lookUpBatch } from '../../src/pipeline/dispatch.ts'
 import { createLocators } from '../../src/pipeline/locators.ts'
 import { findLogged } from '../../src/postgres/read/find-logged.ts'
 import { getLogEntry } from '../../src/postgres/read/get-log-entry.ts'
@@ -33,20 +33,20 @@ async function dispatchAll(times: Record<string, number | undefined>): Promise<r
   }))
   const nextOffset = heldOffset + BigInt(messages.length)
   const { sent, send } = recordingSend()
-  const prepared = await prepare(
-    {
-      parse: ({ value }) => ({ kind: 'event', event: anEntry(String(value)).event }),
-      findLogged: (eventIds) => findLogged(pool, eventIds),
-      contactsOf: async (parties) =>
-        new Map(parties.map((party) => [party, { state: 'found', email: 'a@example.com', phone: null }])),
-      ruleTable: table,
-      templates,
-      newLocator: createLocators(),
-    },
-    { topic: 'claims', partition: 0, messages, heldOffset, nextOffset, lastMessage: null },
-    async () => {},
-  )
-  await commitBatch(pool, prepared, send)
+  const needs: DispatchNeeds = {
+    parse: ({ value }) => ({ kind: 'event', event: anEntry(String(value)).event }),
+    findLogged: (eventIds) => findLogged(pool, eventIds),
+    contactsOf: async (parties) =>
+      new Map(parties.map((party) => [party, { state: 'found', email: 'a@example.com', phone: null }])),
+    ruleTable: table,
+    templates,
+    newLocator: createLocators(),
+    commit: (batch) => commitBatch(pool, batch, send),
+    isConflict: () => false,
+    nowMs: () => 0,
+  }
+  const batch = { topic: 'claims', partition: 0, messages, heldOffset, nextOffset, lastMessage: null }
+  await commitLookedUp(needs, await lookUpBatch(needs, batch))
   return sent
 }
 

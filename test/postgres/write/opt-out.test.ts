@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import t from 'tap'
 import { z } from 'zod'
+import type { PreparedBatch } from '../../../src/core/batch/batch.ts'
 import { decideRetry } from '../../../src/core/log/decide-retry.ts'
 import type { Contact } from '../../../src/core/party/contact.ts'
 import { templates } from '../../../src/generated/templates.ts'
-import { type PrepareNeeds, prepare } from '../../../src/pipeline/dispatch.ts'
+import { commitLookedUp, type DispatchNeeds, lookUpBatch } from '../../../src/pipeline/dispatch.ts'
 import { createLocators } from '../../../src/pipeline/locators.ts'
 import { findLogged } from '../../../src/postgres/read/find-logged.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
@@ -30,7 +31,7 @@ const putting = new AbortController()
 let eventCount = 0
 
 /** The pipeline with slow look-ups; a message's value is its event id, an index, which also tells its party. */
-const needs: PrepareNeeds = {
+const needs: DispatchNeeds<PreparedBatch> = {
   parse: ({ value }) => {
     const eventId = String(value)
     const { event } = anEntry(eventId)
@@ -47,13 +48,16 @@ const needs: PrepareNeeds = {
   ruleTable: table,
   templates,
   newLocator: createLocators(),
+  commit: async (batch) => batch,
+  isConflict: () => false,
+  nowMs: () => 0,
 }
 
-function preparedBatch(partition: number, heldOffset: bigint) {
+async function preparedBatch(partition: number, heldOffset: bigint) {
   const messages = PARTIES.map((_, i) => aMessage(heldOffset + BigInt(i + 1), String(eventCount++)))
   const nextOffset = heldOffset + BigInt(messages.length)
   const batch = { topic: 'claims', partition, messages, heldOffset, nextOffset, lastMessage: null }
-  return prepare(needs, batch, async () => {})
+  return commitLookedUp(needs, await lookUpBatch(needs, batch))
 }
 
 async function dispatchBatches(partition: number): Promise<void> {
