@@ -16,7 +16,7 @@ AGAINST := main
 SNAPSHOT := test/core/rules/outcomes.snapshot.cjs
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs rules-check rules-diff rules-accept rules-summary rules-commit chaos
+.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood bench-isolation check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs rules-check rules-diff rules-accept rules-summary rules-commit chaos
 
 ## Daily work
 
@@ -113,6 +113,9 @@ bench-retries: build ## Retries of 100,000 failed rows (ROWS) against dispatch
 
 bench-flood: build ## Dispatch beside 2,000 requests/s for the log (RATE)
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/flood.ts
+
+bench-isolation: build ## What held partitions cost the others
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/isolation.ts
 
 ## Long runs
 

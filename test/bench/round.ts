@@ -201,7 +201,7 @@ async function serverPid(client: pg.Client): Promise<number | null> {
 }
 
 /** Every event has one row and one decision, no message was rejected, and the checkpoints are at the end. */
-async function findFaults(
+export async function findFaults(
   client: pg.Client,
   brokers: string,
   topics: Record<TopicName, string>,
