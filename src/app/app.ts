@@ -81,7 +81,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   /** Waits for the database and its schema, then consumes and retries until stopped. */
   async function work(): Promise<void> {
     const pool = await database.reach(stopping.signal, (reached) =>
-      putInForce(reached, policy.ruleTable, config.gitCommit, log),
+      putInForce(reached, policy, config.gitCommit, log),
     )
     if (stopping.signal.aborted) return
     worker = createWorker({ config, policy, parties, pool, metrics, tracing, log })

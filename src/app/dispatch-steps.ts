@@ -10,12 +10,13 @@ import type { Policy } from './policy.ts'
 
 /** All that a batch goes through before it is committed. */
 export function createDispatchSteps(
-  { ruleTable, envelopeMap }: Policy,
+  { ruleTable, envelopeMap, envelopeMapRevision }: Policy,
   parties: PartyClient,
   pool: DatabasePool,
 ): Omit<DispatchNeeds, 'commit'> {
   return {
     parse: (message) => parseEvent(message, envelopeMap),
+    envelopeMapRevision: envelopeMapRevision.revision,
     findLogged: (eventIds) => findLogged(pool, eventIds),
     contactsOf: (partyLocators) => parties.lookUp(partyLocators),
     ruleTable,

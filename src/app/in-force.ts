@@ -6,22 +6,27 @@ import type { RuleTable } from '../core/rules/table.ts'
 import { templates } from '../generated/templates.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { activateRuleTable } from '../postgres/write/activate-rule-table.ts'
-import { archiveRevisions, type Revision } from '../postgres/write/archive-revisions.ts'
-import { ruleTableOf } from './policy.ts'
+import { archiveEnvelopeMap, archiveRevisions, type Revision } from '../postgres/write/archive-revisions.ts'
+import { type Policy, ruleTableOf } from './policy.ts'
 
-/** Archives the rule table and the templates that are about to be used, so that each decision can name its own. */
-export function archivePolicy(pool: DatabasePool, ruleTable: RuleTable): Promise<void> {
-  return archiveRevisions(pool, ruleTable, [...templates.byEventType.values(), templates.generic])
+/** Archives what is about to be used (rule table, envelope map, templates), so that each decision can name its own. */
+export async function archivePolicy(
+  pool: DatabasePool,
+  { ruleTable, envelopeMapRevision }: Policy,
+): Promise<void> {
+  await archiveRevisions(pool, ruleTable, [...templates.byEventType.values(), templates.generic])
+  await archiveEnvelopeMap(pool, envelopeMapRevision)
 }
 
 /** Archives them, records that the rule table is in force from now on, and logs what that changes. */
 export async function putInForce(
   pool: DatabasePool,
-  ruleTable: RuleTable,
+  policy: Policy,
   gitCommit: string | null,
   log: Logger,
 ): Promise<void> {
-  await archivePolicy(pool, ruleTable)
+  const { ruleTable } = policy
+  await archivePolicy(pool, policy)
   const activation = await activateRuleTable(pool, ruleTable.revision, gitCommit)
   if (activation !== null) await logActivation(ruleTable, activation.before, gitCommit, log)
 }

@@ -25,6 +25,8 @@ export class UnreadableFileError extends Error {}
 export interface Policy {
   readonly ruleTable: RuleTable
   readonly envelopeMap: EnvelopeMap
+  /** Its text, and the hash of that. */
+  readonly envelopeMapRevision: { readonly revision: string; readonly source: string }
   /** What may be a slip, or intended. */
   readonly warnings: readonly string[]
 }
@@ -42,9 +44,11 @@ export async function readPolicy(): Promise<Policy> {
   const ruleOfId = new Map(rules.map((rule) => [rule.id, rule]))
   const { faults } = checkPromises(promises, rules, (facts) => ruleOfId.get(decide(facts).ruleId) ?? null)
   if (faults.length > 0) throw new PromisesError(faults)
+  const envelopeMap = await readText(ENVELOPE_MAP)
   return {
     ruleTable,
-    envelopeMap: loadEnvelopeMap(await readText(ENVELOPE_MAP)),
+    envelopeMap: loadEnvelopeMap(envelopeMap),
+    envelopeMapRevision: { revision: sha256(envelopeMap), source: envelopeMap },
     warnings: unknown.warnings.map((warning) => `rule table, ${warning}`),
   }
 }

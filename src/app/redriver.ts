@@ -30,7 +30,7 @@ export interface Redriver {
 export async function createRedriver(config: Config, log: Logger): Promise<Redriver> {
   const policy = await readPolicy()
   const pool = await openPool({ databaseUrl: config.database.url, connectionCountMax: REDRIVE_CONNECTIONS })
-  await archivePolicy(pool, policy.ruleTable)
+  await archivePolicy(pool, policy)
   const parties = createParties(config, log)
   const send = createSenders(config, log)
   const steps = createDispatchSteps(policy, parties, pool)

@@ -22,6 +22,8 @@ const NONE_LOGGED: Logged = { eventIds: new Set(), prunedBeforeMs: null }
 
 export interface LookUpNeeds {
   readonly parse: (message: Message) => Parsed
+  /** Of the map by which `parse` reads. */
+  readonly envelopeMapRevision: string
   readonly findLogged: (eventIds: readonly string[]) => Promise<Logged>
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<Contacts>
   readonly nowMs: () => number
@@ -111,6 +113,7 @@ function prepared(
   return {
     ...range,
     ruleTableRevision: needs.ruleTable.revision,
+    envelopeMapRevision: needs.envelopeMapRevision,
     rejected,
     messagesOf: (eventId) => messages.filter((message) => isEvent(needs.parse(message), eventId)),
     partyLocators: partiesOf(found.events),

@@ -45,7 +45,7 @@ export async function measureStages(contacts: Contacts, eventCount: number): Pro
     deadlineMs: 60_000,
     log: pino({ enabled: false }),
   })
-  const { ruleTable, envelopeMap } = await readPolicy()
+  const { ruleTable, envelopeMap, envelopeMapRevision } = await readPolicy()
   const newLocator = createLocators()
   const clock = createClock(backendPid)
   let { offset: checkpoint } = await loadCheckpoint(pool, PLACE.topic, PLACE.partition)
@@ -85,7 +85,11 @@ export async function measureStages(contacts: Contacts, eventCount: number): Pro
     checkpoint += BigInt(messages.length)
     let committed: () => Promise<void> = async () => {}
     await pool.transaction(async (tx) => {
-      const provenance = { ...PLACE, ruleTableRevision: ruleTable.revision }
+      const provenance = {
+        ...PLACE,
+        ruleTableRevision: ruleTable.revision,
+        envelopeMapRevision: envelopeMapRevision.revision,
+      }
       await clock.time('write statements', async () => {
         await lockCheckpoint(tx, PLACE.topic, PLACE.partition)
         await insertEntries(tx, entries)

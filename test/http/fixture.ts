@@ -39,6 +39,8 @@ export const ENTRY: ExplainedLogEntry = {
       },
       templateRevision: 'a'.repeat(64),
       ruleTableRevision: 'b'.repeat(64),
+      envelopeMapRevision: 'c'.repeat(64),
+      readFrom: { partyLocator: '/partyLocator', locator: '/payload/locator', reason: '/payload/reason' },
       receipt: 'recorded',
       sendError: null,
       erasedAt: null,

@@ -38,6 +38,7 @@ function world(given: {
       }
       return { kind: 'event', event }
     },
+    envelopeMapRevision: 'ghi',
     findLogged: async () => ({
       eventIds: new Set(given.logged),
       prunedBeforeMs: given.prunedBeforeMs ?? null,

@@ -39,6 +39,7 @@ async function dispatchAll(times: Record<string, number | undefined>): Promise<r
     contactsOf: async (parties) =>
       new Map(parties.map((party) => [party, { state: 'found', email: 'a@example.com', phone: null }])),
     ruleTable: table,
+    envelopeMapRevision: 'ghi',
     templates,
     newLocator: createLocators(),
     commit: (batch) => commitBatch(pool, batch, send),

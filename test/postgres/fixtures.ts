@@ -89,6 +89,7 @@ export function aBatch(entries: readonly Entry[], overrides: Partial<PreparedBat
     nextOffset: BigInt(entries.length) - 1n,
     lastMessage: null,
     ruleTableRevision: 'def',
+    envelopeMapRevision: 'ghi',
     partyLocators: [],
     decide: () => entries.toSorted((a, b) => (a.event.eventId < b.event.eventId ? -1 : 1)),
     rejected: [],

@@ -132,6 +132,8 @@ for (const path of PATHS) {
       ruleId: 'party-not-found',
       facts: decision.facts,
       ruleTableRevision: decision.rule_table_revision,
+      envelopeMapRevision: /^[0-9a-f]{64}$/,
+      readFrom: { partyLocator: '/partyLocator', locator: '/payload/locator', reason: '/payload/reason' },
       topic: world.topics.claims,
       partition: 0,
       offset: '0',

@@ -183,6 +183,11 @@ function Decision({ decision }: { decision: ExplainedDecision }) {
         <Fact name="Rule table">
           <Value of={decision.ruleTableRevision.slice(0, 12)} mono />
         </Fact>
+        {decision.envelopeMapRevision !== null && (
+          <Fact name="Envelope map">
+            <Value of={decision.envelopeMapRevision.slice(0, 12)} mono />
+          </Fact>
+        )}
         {decision.templateRevision !== null && (
           <Fact name="Template">
             <Value of={decision.templateRevision.slice(0, 12)} mono />

@@ -28,6 +28,8 @@ export interface RejectedMessage {
 
 interface BatchContent extends BatchRange {
   readonly ruleTableRevision: string
+  /** Of the map by which its messages were read. */
+  readonly envelopeMapRevision: string
   readonly rejected: readonly RejectedMessage[]
   /** The messages of the batch that are this event, the one behind its entry first, in case the database refuses its row. */
   readonly messagesOf: (eventId: string) => readonly Message[]

@@ -14,6 +14,8 @@ export const decisionRecord = z.object({
   facts,
   templateRevision: z.string().nullable(),
   ruleTableRevision: z.string(),
+  /** Of the map by which the event was read; null for decisions from before it was recorded. */
+  envelopeMapRevision: z.string().nullable(),
   receipt: z.string().nullable(),
   /** Why the sender refused a message that the rule said to send. */
   sendError: z.string().nullable(),
@@ -39,11 +41,17 @@ export const followedChange = z.object({
 export type FollowedChange = Readonly<z.infer<typeof followedChange>>
 
 /** A decision with the change of preferences that it followed; null where the party had none on record. */
-export const recordedDecision = decisionRecord.extend({ preferenceChange: followedChange.nullable() })
+export const recordedDecision = decisionRecord.extend({
+  preferenceChange: followedChange.nullable(),
+  /** The source of its envelope map; null where that is not in the archive. */
+  envelopeMap: z.string().nullable(),
+})
 export type RecordedDecision = Readonly<z.infer<typeof recordedDecision>>
 
 /** A decision in words, by the rule table of its time. */
-export const explainedDecision = recordedDecision.extend({
+export const explainedDecision = recordedDecision.omit({ envelopeMap: true }).extend({
+  /** Where the event carried what (JSON Pointers), by the envelope map of its time; null where that cannot be read. */
+  readFrom: z.object({ partyLocator: z.string(), locator: z.string(), reason: z.string() }).nullable(),
   /** One sentence: what was done, by which rule, for which facts, and why the rule is as it is. */
   why: z.string(),
   /** The rule's sentence for people; null where the table of its time cannot be read. */

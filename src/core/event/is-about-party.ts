@@ -1,5 +1,6 @@
 import type { EnvelopeMap } from './envelope-map.ts'
 import { sourceAt, valueAt } from './json-pointer.ts'
+import type { Message } from './message.ts'
 
 /** How a rejected message mentions a party: by its envelope or key, or only somewhere in its bytes. */
 export type Mention = 'named' | 'bytes'
@@ -10,16 +11,20 @@ const BYTES = new TextDecoder('latin1')
 const ENCODER = new TextEncoder()
 
 /**
- * How a rejected message mentions a party; null where it does not. `named`: its key is the locator, its envelope names
+ * How a rejected message mentions a party; null where it does not. `named`: its key is the locator, a header holds the
+ * locator as a word, its envelope names
  * the party or, naming no party, holds the locator as another value. `bytes`: its envelope is not readable, and the
  * locator stands in it as a word, in UTF-8 or UTF-16.
  */
 export function findMention(
-  { key, value }: { readonly key: Uint8Array | null; readonly value: Uint8Array | null },
+  { key, value, headers = {} }: Pick<Message, 'key' | 'value'> & Partial<Pick<Message, 'headers'>>,
   partyLocator: string,
   envelopeMap: EnvelopeMap,
 ): Mention | null {
   if (key !== null && BYTES.decode(key) === BYTES.decode(ENCODER.encode(partyLocator))) return 'named'
+  const headerValues = Object.values(headers).flat()
+  if (headerValues.some((header) => header !== null && holdsWord(BYTES.decode(header), partyLocator)))
+    return 'named'
   if (value === null) return null
   const read = readEnvelope(value)
   if (read === null) return holdsWord(BYTES.decode(value), partyLocator) ? 'bytes' : null

@@ -12,6 +12,11 @@ export function parsePointer(pointer: string): Pointer {
     .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
+/** The pointer as it is written. */
+export function pointerText(pointer: Pointer): string {
+  return pointer.map((token) => `/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+}
+
 /** Whatever value is there, undefined where nothing is. Looks at own properties only and never throws. */
 export function valueAt(json: object, pointer: Pointer): unknown {
   let value: unknown = json

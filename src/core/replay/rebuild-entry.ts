@@ -9,7 +9,10 @@ import type { Variables } from '../templates/template.ts'
 
 /** A decision as it is recorded, with all of it that a log row is made from. */
 export interface ReplayedDecision
-  extends Omit<DecisionRecord, 'receipt' | 'topic' | 'partition' | 'offset' | 'traceId'> {
+  extends Omit<
+    DecisionRecord,
+    'receipt' | 'envelopeMapRevision' | 'topic' | 'partition' | 'offset' | 'traceId'
+  > {
   readonly eventId: string
   readonly partyLocator: string | null
   readonly eventType: string

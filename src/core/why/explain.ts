@@ -1,6 +1,8 @@
 import type { ExplainedDecision, FollowedChange, RecordedDecision } from '../decision/recorded-decision.ts'
 import { describeResult } from '../decision/rule-result.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
+import { EnvelopeMapError, loadEnvelopeMap } from '../event/envelope-map.ts'
+import { pointerText } from '../event/json-pointer.ts'
 import type { ExplainedLogEntry, RecordedLogEntry } from '../log/log-entry.ts'
 import { firstMismatch } from '../rules/mismatch.ts'
 import type { Rule } from '../rules/rule.ts'
@@ -19,7 +21,11 @@ export function explain(entry: RecordedLogEntry, rulesOf: RulesByRevision): Expl
 }
 
 /** `rules` are those of the decision's revision, or why they cannot be told. */
-function explainDecision(decision: RecordedDecision, rules: readonly Rule[] | string): ExplainedDecision {
+function explainDecision(
+  { envelopeMap, ...recorded }: RecordedDecision,
+  rules: readonly Rule[] | string,
+): ExplainedDecision {
+  const decision = { ...recorded, readFrom: pointersOf(envelopeMap) }
   if (typeof rules === 'string') {
     return { ...decision, why: `${whatAndFor(decision)} (${rules}).`, because: null, rulesAbove: [] }
   }
@@ -44,8 +50,23 @@ function explainDecision(decision: RecordedDecision, rules: readonly Rule[] | st
   }
 }
 
+function pointersOf(envelopeMap: string | null): ExplainedDecision['readFrom'] {
+  if (envelopeMap === null) return null
+  try {
+    const { partyLocator, locator, reason } = loadEnvelopeMap(envelopeMap)
+    return {
+      partyLocator: pointerText(partyLocator),
+      locator: pointerText(locator),
+      reason: pointerText(reason),
+    }
+  } catch (error) {
+    if (!(error instanceof EnvelopeMapError)) throw error
+    return null
+  }
+}
+
 /** Such as `SKIP (event type opted out) by rule "opted-out", for claim.paid, party found, opted out on …`. */
-function whatAndFor(decision: RecordedDecision): string {
+function whatAndFor(decision: Omit<RecordedDecision, 'envelopeMap'>): string {
   const { facts, sendError, preferenceChange } = decision
   const sent = sendError === null ? '' : `, not confirmed by the sender (${sendError}),`
   const situation = describeSituation(facts)
@@ -76,6 +97,7 @@ export function describeEntry(entry: ExplainedLogEntry): string[] {
 
 function describeDecision(decision: ExplainedDecision): string[] {
   const { topic, partition, offset, templateRevision, ruleTableRevision, receipt } = decision
+  const { envelopeMapRevision, readFrom } = decision
   return [
     '',
     `${decision.decidedAt}, attempt ${decision.attempt}: ${decision.why}`,
@@ -84,6 +106,12 @@ function describeDecision(decision: ExplainedDecision): string[] {
     ...(receipt === null ? [] : [`  receipt: ${receipt}`]),
     `  rule table ${ruleTableRevision}`,
     ...(templateRevision === null ? [] : [`  template ${templateRevision}`]),
+    ...(envelopeMapRevision === null ? [] : [`  envelope map ${envelopeMapRevision}`]),
+    ...(readFrom === null
+      ? []
+      : [
+          `  read from the event: party locator at ${readFrom.partyLocator}, locator at ${readFrom.locator}, reason at ${readFrom.reason}`,
+        ]),
     `  from ${topic}, partition ${partition}, offset ${offset}`,
   ]
 }

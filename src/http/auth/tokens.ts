@@ -47,6 +47,14 @@ export function subjectOf(request: FastifyRequest): string | null {
   return request.user?.sub ?? null
 }
 
+/** Requests by a token that names the party of the path as its own. */
+const ofOwnParty = new WeakSet<FastifyRequest>()
+
+/** Whether a request is about the party that its token names. */
+export function isOfOwnParty(request: FastifyRequest): boolean {
+  return ofOwnParty.has(request)
+}
+
 /**
  * Requires a valid token on every route whose access is not `open`. Call it before routes are added. Keys are loaded
  * in the background once the app is ready.
@@ -89,7 +97,9 @@ export function requireTokens(
       throw problemOf(error)
     }
     if (access === 'admin') requireScope(request.user, adminScope)
-    if (access === 'party' && partyClaim !== null && !namesParty(request, partyClaim)) {
+    if (access !== 'party' || partyClaim === null) return
+    if (namesParty(request, partyClaim)) ofOwnParty.add(request)
+    else {
       const detail = `The token allows only the preferences of the party in its claim ${partyClaim}.`
       requireScope(request.user, adminScope, detail)
     }

@@ -8,7 +8,7 @@ import {
   type StoredPreferences,
   storedPreferences,
 } from '../../core/party/preferences.ts'
-import { subjectOf } from '../auth/tokens.ts'
+import { isOfOwnParty, subjectOf } from '../auth/tokens.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
 import { text } from '../request/fields.ts'
 import { parseJson } from '../request/json.ts'
@@ -19,11 +19,12 @@ import type { App } from '../server/base.ts'
 export interface PreferencesStore {
   list: (page: PreferencesPageRequest, signal: AbortSignal) => Promise<PreferencesPage>
   get: (partyLocator: string) => Promise<StoredPreferences | null>
-  /** Creates or replaces; `changedBy` goes into the history. Resolves to what was stored. */
+  /** Creates or replaces; who changed it goes into the history, and whether that was the party itself. Resolves to what was stored. */
   put: (
     partyLocator: string,
     preferences: StoredPreferences,
     changedBy: string | null,
+    isByParty: boolean,
   ) => Promise<StoredPreferences>
 }
 
@@ -98,6 +99,6 @@ export async function preferencesRoutes(app: App, preferences: PreferencesStore)
 
   const putSchema = { params, body, response: { 200: storedPreferences, 503: problemBody } }
   app.put('/preferences/:partyLocator', { config: { access: 'party' }, schema: putSchema }, async (request) =>
-    preferences.put(request.params.partyLocator, request.body, subjectOf(request)),
+    preferences.put(request.params.partyLocator, request.body, subjectOf(request), isOfOwnParty(request)),
   )
 }

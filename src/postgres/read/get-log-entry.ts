@@ -23,6 +23,9 @@ export function logEntryQuery(locator: string) {
       SELECT json_build_object(
         'attempt', attempt, 'outcome', outcome, 'channel', channel, 'ruleId', rule_id, 'reason', reason,
         'facts', facts, 'templateRevision', template_revision, 'ruleTableRevision', rule_table_revision,
+        'envelopeMapRevision', envelope_map_revision, 'envelopeMap', (
+          SELECT source FROM notifications.envelope_map WHERE revision = envelope_map_revision
+        ),
         'receipt', receipt, 'sendError', send_error,
         'decidedAt', ${isoTime(sql.fragment`decided_at`)}, 'erasedAt', ${isoTime(sql.fragment`erased_at`)},
         'topic', topic, 'partition', partition_id, 'offset', "offset"::text, 'traceId', trace_id,

@@ -10,7 +10,14 @@ import { factsColumn } from './facts-column.ts'
 import { LOG_COLUMNS } from './log-columns.ts'
 
 const decisionRow = decisionRecord
-  .omit({ receipt: true, topic: true, partition: true, offset: true, traceId: true })
+  .omit({
+    receipt: true,
+    envelopeMapRevision: true,
+    topic: true,
+    partition: true,
+    offset: true,
+    traceId: true,
+  })
   .extend({
     locator: z.string(),
     eventId: z.string(),

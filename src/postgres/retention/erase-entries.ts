@@ -111,7 +111,8 @@ export function eraseEntries(
       WHERE ${these} AND body IS NOT NULL RETURNING locator`)
     const decided = await tx.anyFirst(sql.type(locators)`
       UPDATE notifications.decision
-      SET erased_at = now(), variables = NULL, send_error = CASE WHEN send_error IS NOT NULL THEN 'erased' END
+      SET erased_at = now(), variables = NULL, send_error = CASE WHEN send_error IS NOT NULL THEN 'erased' END,
+        receipt = CASE WHEN receipt IS NOT NULL THEN 'erased' END
       WHERE ${these} AND erased_at IS NULL RETURNING locator`)
     const counts = {
       logEntries: new Set([...retries, ...sent, ...decided]).size,

@@ -7,9 +7,12 @@ import { lockPreferences } from '../write/lock-preferences.ts'
 const HAS_CONTACT = sql.fragment`(email IS NOT NULL OR phone IS NOT NULL)`
 const CHANGE_HAS_CONTACT = sql.fragment`
   (coalesce(before ->> 'email', before ->> 'phone', after ->> 'email', after ->> 'phone') IS NOT NULL)`
+/** The person made the change: by a token for this party, or one whose subject is its locator. */
+const BY_PERSON = sql.fragment`(changed_by <> 'erased' AND (by_party IS TRUE OR changed_by = party_locator))`
+const CHANGE_IS_PERSONAL = sql.fragment`(${CHANGE_HAS_CONTACT} OR ${BY_PERSON} IS TRUE)`
 const NO_CONTACT = '{"email": null, "phone": null}'
 
-/** How many preferences (one at most) and changes of them hold contact details of a party. */
+/** How many preferences (one at most) and changes of them hold contact details of a party, or name it as their author. */
 export function countPreferencesToErase(
   pool: DatabasePool,
   partyLocator: string,
@@ -19,10 +22,10 @@ export function countPreferencesToErase(
       (SELECT count(*)::integer FROM notifications.notification_preferences
         WHERE party_locator = ${partyLocator} AND ${HAS_CONTACT}) AS preferences,
       (SELECT count(*)::integer FROM notifications.preference_change
-        WHERE party_locator = ${partyLocator} AND ${CHANGE_HAS_CONTACT}) AS "preferenceChanges"`)
+        WHERE party_locator = ${partyLocator} AND ${CHANGE_IS_PERSONAL}) AS "preferenceChanges"`)
 }
 
-/** Blanks the contact details in a party's preferences and in their history. What was opted out of stays so. */
+/** Blanks the contact details in a party's preferences and in their history, and who changed them if that was the person. Opt-outs stay. */
 export function erasePreferences(
   pool: DatabasePool,
   erasure: bigint,
@@ -35,8 +38,9 @@ export function erasePreferences(
       WHERE party_locator = ${partyLocator} AND ${HAS_CONTACT} RETURNING party_locator`)
     const changes = await tx.any(sql.type(noRow)`
       UPDATE notifications.preference_change
-      SET before = before || ${NO_CONTACT}::jsonb, after = after || ${NO_CONTACT}::jsonb
-      WHERE party_locator = ${partyLocator} AND ${CHANGE_HAS_CONTACT} RETURNING id`)
+      SET before = before || ${NO_CONTACT}::jsonb, after = after || ${NO_CONTACT}::jsonb,
+        changed_by = CASE WHEN ${BY_PERSON} THEN 'erased' ELSE changed_by END
+      WHERE party_locator = ${partyLocator} AND ${CHANGE_IS_PERSONAL} RETURNING id`)
     const counts = { preferences: preferences.length, preferenceChanges: changes.length }
     await tx.query(sql.unsafe`
       UPDATE notifications.erasure

@@ -5,19 +5,24 @@ import { base64 } from '../read/list-rejected-messages.ts'
 /** Of one page: values can be large. */
 const SEARCHED_BYTES_MAX = 32 * 1024 * 1024
 const SEARCHED_COUNT_MAX = 1_000
-const searched = z.object({ id: z.bigint(), key: base64, value: base64 })
+const searched = z.object({
+  id: z.bigint(),
+  key: base64,
+  value: base64,
+  headers: z.record(z.string(), z.array(base64)),
+})
 
-/** Key and value of every rejected message that was not erased, oldest first, in pages. */
+/** Key, value and headers of every rejected message that was not erased, oldest first, in pages. */
 export async function* rejectedToSearch(
   pool: DatabasePool,
 ): AsyncGenerator<readonly z.output<typeof searched>[]> {
   for (let after = 0n; ; ) {
     const page: readonly z.output<typeof searched>[] = await pool.any(sql.type(searched)`
-      SELECT id, encode(key, 'base64') AS key, encode(value, 'base64') AS value
+      SELECT id, encode(key, 'base64') AS key, encode(value, 'base64') AS value, headers
       FROM (
-        SELECT id, key, value, sum(octet_length(value)) OVER (ORDER BY id) - octet_length(value) AS bytes_before
+        SELECT id, key, value, headers, sum(octet_length(value)) OVER (ORDER BY id) - octet_length(value) AS bytes_before
         FROM (
-          SELECT id, key, value FROM notifications.rejected_message
+          SELECT id, key, value, headers FROM notifications.rejected_message
           WHERE id > ${after} AND erased_at IS NULL ORDER BY id LIMIT ${SEARCHED_COUNT_MAX}
         ) AS message
       ) AS message
@@ -29,13 +34,17 @@ export async function* rejectedToSearch(
   }
 }
 
-/** Blanks rejected messages: key, value and headers. Returns how many were not erased before. */
+/** Blanks rejected messages: key, value, headers and errors, which may quote them. Returns how many were not erased before. */
 export function eraseRejected(pool: DatabasePool, erasure: bigint, ids: readonly bigint[]): Promise<number> {
   return pool.oneFirst(sql.type(z.object({ count: z.number() }))`
     WITH erased AS (
       UPDATE notifications.rejected_message
-      SET erased_at = now(), erased_sha256 = value_sha256, key = NULL, value = NULL, headers = '{}'
+      SET erased_at = now(), erased_sha256 = value_sha256, key = NULL, value = NULL, headers = '{}',
+        error = 'erased'
       WHERE id = ANY(${sql.array([...ids], 'int8')}) AND erased_at IS NULL RETURNING id
+    ), redriven AS (
+      UPDATE notifications.redrive SET error = 'erased'
+      WHERE rejected_message_id IN (SELECT id FROM erased) AND error IS NOT NULL
     ), counted AS (
       UPDATE notifications.erasure
       SET rejected_messages = rejected_messages + (SELECT count(*) FROM erased) WHERE id = ${erasure}

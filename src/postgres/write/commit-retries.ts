@@ -70,7 +70,8 @@ async function writeAccepted(
   const refused = await findRefused(tx, mine, write, async (savepoint) => {
     const probe = probeEntry()
     await insertEntries(savepoint, [probe])
-    await insertDecisions(savepoint, [probe], new Map(), { topic: 'probe', partition: 0, ruleTableRevision })
+    const provenance = { topic: 'probe', partition: 0, ruleTableRevision, envelopeMapRevision: 'probe' }
+    await insertDecisions(savepoint, [probe], new Map(), provenance)
     await write(savepoint, [retryOf(probe)])
   })
   for (const [{ due }, error] of refused) {

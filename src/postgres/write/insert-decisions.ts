@@ -5,25 +5,28 @@ import type { Delivery } from '../../core/log/delivery.ts'
 import { columnOf } from '../sql/columns.ts'
 import { noRow } from '../sql/no-row.ts'
 
-/** Where the events of one batch came from, and the rule table that decided them. */
-export type Provenance = Pick<DecidedBatch, 'topic' | 'partition' | 'ruleTableRevision'>
+/** Where the events of one batch came from, how they were read, and the rule table that decided them. */
+export type Provenance = Pick<
+  DecidedBatch,
+  'topic' | 'partition' | 'ruleTableRevision' | 'envelopeMapRevision'
+>
 
 /** Appends the decisions behind inserted rows, in one statement. */
 export async function insertDecisions(
   tx: CommonQueryMethods,
   entries: readonly Entry[],
   deliveries: ReadonlyMap<string, Delivery>,
-  { topic, partition, ruleTableRevision }: Provenance,
+  { topic, partition, ruleTableRevision, envelopeMapRevision }: Provenance,
 ): Promise<void> {
   if (entries.length === 0) return
   const column = columnOf(entries)
   await tx.query(sql.prepared('insert-decisions', noRow)`
     INSERT INTO notifications.decision (
-      topic, partition_id, rule_table_revision,
+      topic, partition_id, rule_table_revision, envelope_map_revision,
       locator, attempt, event_id, party_locator, event_type, outcome, channel, rule_id, reason, facts, variables,
       template_revision, receipt, send_error, unknown_attempt, preference_change_id, "offset", trace_id
     )
-    SELECT ${topic}, ${partition}::integer, ${ruleTableRevision}, entry.*
+    SELECT ${topic}, ${partition}::integer, ${ruleTableRevision}, ${envelopeMapRevision}, entry.*
     FROM unnest(
       ${column('text', (entry) => entry.locator)},
       ${column('int4', (entry) => entry.attemptCount)},

@@ -16,11 +16,11 @@ export async function insertRetryDecisions(
     INSERT INTO notifications.decision (
       locator, attempt, outcome, channel, rule_id, reason, facts, preference_change_id,
       rule_table_revision, event_id, party_locator, event_type, variables, template_revision,
-      topic, partition_id, "offset", trace_id
+      topic, partition_id, "offset", trace_id, envelope_map_revision
     )
     SELECT
       retried.*, ${ruleTableRevision}, first.event_id, first.party_locator, first.event_type, first.variables,
-      first.template_revision, first.topic, first.partition_id, first."offset", first.trace_id
+      first.template_revision, first.topic, first.partition_id, first."offset", first.trace_id, first.envelope_map_revision
     FROM unnest(
       ${column('text', ({ due }) => due.locator)},
       ${column('int4', ({ attemptCount }) => attemptCount)},

@@ -6,13 +6,14 @@ import { lockPreferences } from './lock-preferences.ts'
 /**
  * Creates or replaces the preferences of a party and appends the change to their history, in one transaction. Returns
  * what was stored. Changes of one party take turns, so that each one's `before` is the `after` of the one with the
- * next lower id. `changedBy` is the subject of the token, null where there was none.
+ * next lower id. `changedBy` is the subject of the token, null where there was none; `isByParty`: the token is the party's.
  */
 export function putPreferences(
   pool: DatabasePool,
   partyLocator: string,
   { email, phone, preferredChannel, optedOutEvents }: StoredPreferences,
   changedBy: string | null,
+  isByParty = false,
 ): Promise<StoredPreferences> {
   return pool.transaction(async (tx) => {
     await lockPreferences(tx, partyLocator)
@@ -32,9 +33,9 @@ export function putPreferences(
           opted_out_events = excluded.opted_out_events
         RETURNING *
       ), change AS (
-        INSERT INTO notifications.preference_change (party_locator, changed_by, changed_at, before, after)
+        INSERT INTO notifications.preference_change (party_locator, changed_by, by_party, changed_at, before, after)
         -- Not now(), when the transaction began to wait for its turn.
-        SELECT party_locator, ${changedBy}, clock_timestamp(), (SELECT preferences FROM before), ${AS_JSON}
+        SELECT party_locator, ${changedBy}, ${isByParty}, clock_timestamp(), (SELECT preferences FROM before), ${AS_JSON}
         FROM stored
       )
       SELECT ${PREFERENCES_COLUMNS} FROM stored`)

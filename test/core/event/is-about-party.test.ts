@@ -24,6 +24,16 @@ t.test('a message is of the party that its envelope names, and of no other', asy
   t.equal(mention('{"partyLocator": null}', null, 'null'), null)
 })
 
+t.test('a message is of the party that a header names as a word', async (t) => {
+  const inHeader = (...values: (Buffer | null)[]) =>
+    findMention({ key: null, value: null, headers: { h: [], party: values } }, 'party-1', envelopeMap)
+  t.equal(inHeader(Buffer.from('party-1')), 'named')
+  t.equal(inHeader(null, Buffer.from('{"party":"party-1"}')), 'named')
+  t.equal(inHeader(Buffer.from('party-1', 'utf16le')), 'named')
+  t.equal(inHeader(Buffer.from('party-10')), null)
+  t.equal(inHeader(null), null)
+})
+
 t.test('a message is of the party that its key names', async (t) => {
   t.equal(mention(null, 'party-1'), 'named')
   t.equal(mention('{"partyLocator": "party-2"}', 'party-1'), 'named')

@@ -32,6 +32,7 @@ function anEntryWith(...decisions: Partial<RecordedDecision>[]): RecordedLogEntr
     why: _,
     because: __,
     rulesAbove: ___,
+    readFrom: ____,
     ...decision
   } = ENTRY.decisions[0] as (typeof ENTRY.decisions)[0]
   return {
@@ -42,6 +43,7 @@ function anEntryWith(...decisions: Partial<RecordedDecision>[]): RecordedLogEntr
       channel: 'SMS',
       ruleTableRevision: 'old',
       preferenceChange: null,
+      envelopeMap: null,
       facts: FACTS,
       ...given,
     })),
@@ -110,6 +112,17 @@ t.test('a sender that refused is told', async (t) => {
     await whyOf({ sendError: 'mailbox on fire' }),
     'SEND by SMS, not confirmed by the sender (mailbox on fire), by rule "sms", for claim.paid',
   )
+})
+
+t.test('where the event carried what is told by the envelope map of its time', async (t) => {
+  const envelopeMap = '{"partyLocator": "/p", "locator": "/a~1b/0", "reason": "/x~0y"}'
+  const entry = await explained({ envelopeMap, envelopeMapRevision: 'abc' })
+  t.same(entry.decisions[0]?.readFrom, { partyLocator: '/p', locator: '/a~1b/0', reason: '/x~0y' })
+  const lines = describeEntry(entry)
+  t.ok(lines.includes('  envelope map abc'))
+  t.ok(lines.includes('  read from the event: party locator at /p, locator at /a~1b/0, reason at /x~0y'))
+  for (const unreadable of [null, '{}', 'x'])
+    t.equal((await explained({ envelopeMap: unreadable })).decisions[0]?.readFrom, null)
 })
 
 t.test('what cannot be told is said', async (t) => {

@@ -267,6 +267,28 @@ t.test("a token reads and writes the preferences of its claim's party, and of no
   t.match(refused.headers['www-authenticate'], /error="insufficient_scope", scope="notifications:admin"$/)
 })
 
+t.test('a change by the party itself is told from one by an administrator', async (t) => {
+  const made: unknown[] = []
+  const { all } = dependencies({ tokens: { ...tokensOf(idp), partyClaim: 'party' } })
+  const put: typeof all.preferences.put = async (party, preferences, ...by) => {
+    made.push([party, ...by])
+    return preferences
+  }
+  const app = documentedApp({ ...all, preferences: { ...all.preferences, put } })
+  t.teardown(() => app.close())
+  for (const claims of [
+    { sub: 'member', scope: '', party: 'PTY-1' },
+    { sub: 'agent', party: 'PTY-2' },
+  ]) {
+    const headers = { authorization: `Bearer ${await idp.forge(claims)}` }
+    await app.inject({ method: 'PUT', url: '/preferences/PTY-1', payload: {}, headers })
+  }
+  t.same(made, [
+    ['PTY-1', 'member', true],
+    ['PTY-1', 'agent', false],
+  ])
+})
+
 t.test('open routes ignore tokens, and unknown paths and methods are told without one', async (t) => {
   const cases = [
     ['GET', '/healthz', 200],

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
 import { getLogEntry } from '../../../src/postgres/read/get-log-entry.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
+import { archiveEnvelopeMap } from '../../../src/postgres/write/archive-revisions.ts'
 import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { commitBatch } from '../../../src/postgres/write/commit-batch.ts'
 import { commitRetries } from '../../../src/postgres/write/commit-retries.ts'
@@ -16,6 +17,7 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 
 t.test('an entry comes with its decisions, the first one first', async (t) => {
   await loadCheckpoint(pool, 'claims', 0)
+  for (const source of ['{}', 'another']) await archiveEnvelopeMap(pool, { revision: 'ghi', source })
   const failed = { ...aFailedEntry('a'), offset: 9_007_199_254_740_993n }
   await commitBatch(pool, aBatch([failed]), async () => new Map())
   const { due } = await listDueEntries(
@@ -53,10 +55,19 @@ t.test('an entry comes with its decisions, the first one first', async (t) => {
         facts: failed.decision.facts,
         receipt: null,
         ruleTableRevision: 'def',
+        envelopeMapRevision: 'ghi',
+        envelopeMap: '{}',
         decidedAt: TIME,
         offset: '9007199254740993',
       },
-      { attempt: 1, outcome: 'SEND', receipt: 'r', ruleTableRevision: 'next', topic: 'claims', partition: 0 },
+      {
+        attempt: 1,
+        outcome: 'SEND',
+        receipt: 'r',
+        ruleTableRevision: 'next',
+        envelopeMapRevision: 'ghi',
+        topic: 'claims',
+      },
     ],
   })
   t.equal(entry?.decisions.length, 2)

@@ -7,7 +7,10 @@ import { getPreferences } from '../../../src/postgres/read/get-preferences.ts'
 import { recordedEntryPages } from '../../../src/postgres/read/list-recorded-entries.ts'
 import { readArchivedRuleTable, readArchivedTemplates } from '../../../src/postgres/read/read-archive.ts'
 import { entriesToErase, eraseEntries } from '../../../src/postgres/retention/erase-entries.ts'
-import { erasePreferences } from '../../../src/postgres/retention/erase-preferences.ts'
+import {
+  countPreferencesToErase,
+  erasePreferences,
+} from '../../../src/postgres/retention/erase-preferences.ts'
 import { eraseRejected } from '../../../src/postgres/retention/erase-rejected-messages.ts'
 import { beginErasure } from '../../../src/postgres/retention/erasure-record.ts'
 import { insertRejectedMessages } from '../../../src/postgres/write/insert-rejected-messages.ts'
@@ -82,6 +85,15 @@ t.test('an erasure blanks the rows and decisions of a party, and nothing of anot
   const decisions = await rowsOf('SELECT decision::text FROM notifications.decision ORDER BY event_id')
   t.equal(decisions.length, 5, 'every decision stays')
   t.notMatch(JSON.stringify(decisions), /a secret|no mailbox/)
+  t.same(
+    await rowsOf(
+      `SELECT DISTINCT event_id, receipt FROM notifications.decision WHERE receipt IS NOT NULL ORDER BY 1`,
+    ),
+    [
+      { event_id: 'other', receipt: 'recorded' },
+      { event_id: 'sent', receipt: 'erased' },
+    ],
+  )
   t.match(
     await rowsOf(`SELECT failure_reason FROM notifications.notification_log WHERE event_id = 'failed'`),
     [{ failure_reason: 'erased before it was sent' }],
@@ -220,6 +232,27 @@ t.test('contacts are blanked with their history, opt-outs stay in force', async 
   t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 0 })
 })
 
+t.test(
+  'who changed preferences is blanked where that was the person, and stays where it was another',
+  async (t) => {
+    const none: StoredPreferences = { email: null, phone: null, preferredChannel: 'SMS', optedOutEvents: [] }
+    await putPreferences(pool, 'party-1', none, 'agent')
+    await putPreferences(pool, 'party-1', none, 'member-4711', true)
+    await putPreferences(pool, 'party-1', none, 'party-1')
+    await putPreferences(pool, 'party-1', none, null, true)
+    await putPreferences(pool, 'party-10', none, 'member-4712', true)
+    const { erasure } = await erase('party-1')
+    t.same(await countPreferencesToErase(pool, 'party-1'), { preferences: 0, preferenceChanges: 2 })
+    t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 2 })
+    const authors = await rowsOf('SELECT changed_by FROM notifications.preference_change ORDER BY id')
+    t.same(
+      authors.map(({ changed_by }) => changed_by),
+      ['agent', 'erased', 'erased', null, 'member-4712'],
+    )
+    t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 0 })
+  },
+)
+
 t.test('a rejected message that was erased is not kept again when it is consumed again', async (t) => {
   const message = {
     ...aMessage(7n, 'party-1: not an event'),
@@ -230,13 +263,21 @@ t.test('a rejected message that was erased is not kept again when it is consumed
     insertRejectedMessages(pool, 'claims', 0, [{ message, rejection: { code: 'not-json', error: 'no' } }])
   await keep()
   const [{ id }] = await rowsOf('SELECT id FROM notifications.rejected_message')
+  await client.query(
+    `INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, code, error)
+     VALUES ($1, 'tester', 'rejected', 'not-json', 'party-1 is not JSON')`,
+    [id],
+  )
   const { erasure } = await erase('party-1')
   t.equal(await eraseRejected(pool, erasure, [BigInt(id)]), 1)
   t.equal(await eraseRejected(pool, erasure, [BigInt(id)]), 0)
   await keep()
   const kept = await rowsOf('SELECT * FROM notifications.rejected_message')
   t.equal(kept.length, 1)
-  t.match(kept, [{ id, key: null, value: null, headers: {}, code: 'not-json', erased_at: Date }])
+  t.match(kept, [
+    { id, key: null, value: null, headers: {}, code: 'not-json', error: 'erased', erased_at: Date },
+  ])
+  t.match(await rowsOf('SELECT * FROM notifications.redrive'), [{ code: 'not-json', error: 'erased' }])
   t.match(await rowsOf('SELECT * FROM notifications.erasure'), [{ rejected_messages: 1 }])
 })
 
@@ -244,6 +285,7 @@ t.test('the schema lets nothing be half erased', async (t) => {
   for (const change of [
     `UPDATE notifications.decision SET erased_at = now() WHERE event_id = 'sent'`,
     `UPDATE notifications.decision SET erased_at = now(), variables = NULL WHERE event_id = 'refused'`,
+    `UPDATE notifications.decision SET erased_at = now(), variables = NULL WHERE event_id = 'sent'`,
     `UPDATE notifications.notification_log SET subject = NULL WHERE event_id = 'sent'`,
     `UPDATE notifications.notification_log SET subject = NULL, body = NULL WHERE event_id = 'failed'`,
     `UPDATE notifications.notification_log SET subject = '', body = '' WHERE event_id = 'skipped'`,

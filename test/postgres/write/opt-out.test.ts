@@ -40,6 +40,7 @@ const needs: DispatchNeeds<PreparedBatch> = {
       event: { ...event, partyLocator: PARTIES[Number(eventId) % PARTIES.length] ?? null },
     }
   },
+  envelopeMapRevision: 'ghi',
   findLogged: (eventIds) => findLogged(pool, eventIds),
   contactsOf: async (parties) => {
     await sleep(LOOK_UP_MS)
