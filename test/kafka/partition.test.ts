@@ -319,7 +319,7 @@ t.test('messages that retention removed before they were processed are counted',
 t.test('what was fetched before retention removed it is processed', async (t) => {
   const commit = Promise.withResolvers<void>()
   const { broker, fetch, values, lines } = await withTen({
-    batchCountMax: 2,
+    batchCountMax: 1,
     beforeCommit: () => commit.promise,
   })
   await fetch(1)
@@ -333,6 +333,19 @@ t.test('what was fetched before retention removed it is processed', async (t) =>
   await fetch()
   t.equal(values().join(''), 'abcdhij')
   t.match(lines, [{ gone: '3' }])
+})
+
+t.test('a batch that is looked up commits, although the one behind it is damaged', async (t) => {
+  const looked = Promise.withResolvers<void>()
+  const { broker, fetch, values, held } = await withTen({ prepare: () => looked.promise })
+  const damaged = broker.log[1] as Buffer
+  damaged[damaged.length - 2] = 7
+  await fetch()
+  t.strictSame([values(), held()], [[], null])
+  looked.resolve()
+  await settled()
+  t.equal(values().join(''), 'abcd')
+  t.match(held(), { reason: 'damaged', offset: 4n })
 })
 
 t.test(

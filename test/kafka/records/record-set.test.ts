@@ -273,6 +273,20 @@ t.test('a record whose key is that of an abort marker is a message', async (t) =
   t.strictSame(found, ['3 a', '5 a'])
 })
 
+t.test('what is in no transaction is read, and only an abort ends one that is aborted', async (t) => {
+  const transaction = { producerId: 1, isTransactional: true }
+  const bytes = Buffer.concat([
+    batch(0, ['a'], transaction),
+    batch(1, ['b'], { producerId: 1 }),
+    writeMarker(2, 1, 'commit'),
+    batch(3, ['c'], transaction),
+    writeMarker(4, 1, 'abort'),
+    batch(5, ['d'], transaction),
+  ])
+  const { found } = await read(bytes, 0, [{ producerId: 1n, firstOffset: 0n }])
+  t.strictSame(found, ['1 b', '5 d'])
+})
+
 /** Random transactions of several producers that overlap, and what of them is committed, as each producer sees it. */
 function randomLog(seed: number) {
   let state = seed

@@ -1,0 +1,111 @@
+import type { KafkaMessage } from 'kafkajs'
+import requests from 'kafkajs/src/protocol/requests/index.js'
+import t from 'tap'
+import { fetchedBytesOf, mendFetchResponses } from '../../../src/kafka/mends/fetch-response.ts'
+
+mendFetchResponses()
+
+interface Answer {
+  readonly throttleTime: number
+  readonly clientSideThrottleTime?: number
+  readonly responses: {
+    readonly topicName: string
+    readonly partitions: {
+      readonly partition: number
+      readonly highWatermark: string
+      readonly preferredReadReplica: number
+      readonly messages: KafkaMessage[]
+    }[]
+  }[]
+}
+
+/** Of one topic, as a broker writes it (https://kafka.apache.org/protocol#The_Messages_Fetch). */
+function respond(
+  version: number,
+  partitions: { error?: number; bytes?: Buffer; aborted?: [bigint, bigint][] }[],
+) {
+  const int = (value: number, byteCount: number) => {
+    const bytes = Buffer.alloc(byteCount)
+    bytes.writeIntBE(value, 0, byteCount)
+    return bytes
+  }
+  const long = (value: bigint) => {
+    const bytes = Buffer.alloc(8)
+    bytes.writeBigInt64BE(value)
+    return bytes
+  }
+  return Buffer.concat([
+    int(70, 4),
+    ...(version >= 7 ? [int(0, 2), int(0, 4)] : []),
+    int(1, 4),
+    int(6, 2),
+    Buffer.from('claims'),
+    int(partitions.length, 4),
+    ...partitions.flatMap(({ error = 0, bytes, aborted = [] }, partition) => [
+      int(partition, 4),
+      int(error, 2),
+      long(100n),
+      long(90n),
+      ...(version >= 5 ? [long(1n)] : []),
+      int(aborted.length, 4),
+      ...aborted.flatMap(([producerId, firstOffset]) => [long(producerId), long(firstOffset)]),
+      ...(version >= 11 ? [int(2, 4)] : []),
+      int(bytes?.length ?? -1, 4),
+      bytes ?? Buffer.alloc(0),
+    ]),
+  ])
+}
+
+async function read(version: number, response: Buffer): Promise<Answer> {
+  const { response: reader } = requests.requests.Fetch.protocol({ version: String(version) })({ topics: [] })
+  return (await reader.parse((await reader.decode(response)) as never)) as Answer
+}
+
+for (const version of [4, 5, 6, 7, 8, 9, 10, 11]) {
+  t.test(
+    `version ${version}: each partition has its bytes or its error, whatever the others have`,
+    async (t) => {
+      const aborted: [bigint, bigint][] = [[7n, 3n]]
+      const response = respond(version, [
+        { bytes: Buffer.from('records'), aborted },
+        { error: 29 },
+        {},
+        { error: 1 },
+      ])
+      const answer = await read(version, response)
+      const [{ topicName, partitions } = { topicName: '', partitions: [] }] = answer.responses
+      t.equal(topicName, 'claims')
+      t.strictSame(
+        partitions.map((partition) => fetchedBytesOf(partition)),
+        [
+          { error: null, bytes: Buffer.from('records'), aborted: [{ producerId: 7n, firstOffset: 3n }] },
+          { error: 'TOPIC_AUTHORIZATION_FAILED', bytes: Buffer.alloc(0), aborted: [] },
+          null,
+          { error: 'OFFSET_OUT_OF_RANGE', bytes: Buffer.alloc(0), aborted: [] },
+        ],
+      )
+      t.match(partitions[1], {
+        partition: 1,
+        highWatermark: '100',
+        preferredReadReplica: version < 11 ? -1 : 2,
+      })
+      const throttle = { throttleTime: 0, clientSideThrottleTime: 70 }
+      t.match(answer, version < 8 ? { throttleTime: 70 } : throttle)
+    },
+  )
+}
+
+t.test('a leader that has moved is left to kafkajs', async (t) => {
+  for (const error of [3, 5, 6, 74, 75]) {
+    await t.rejects(read(11, respond(11, [{ bytes: Buffer.from('records') }, { error }])), {
+      name: 'KafkaJSProtocolError',
+    })
+  }
+})
+
+t.test('a response that makes no sense is none of the errors that kafkajs takes for final', async (t) => {
+  await t.rejects(read(11, respond(11, [{}]).subarray(0, -9)), {
+    name: 'Error',
+    message: 'the response of a broker makes no sense',
+  })
+})
