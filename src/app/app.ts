@@ -46,6 +46,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   const ends = createEndsReader(connection, groupId, log, Date.now)
   opened.defer(ends.close)
 
+  const held = () => worker?.held() ?? []
   const metrics = createMetrics({
     version: packageJson.version,
     ruleTableRevision: policy.ruleTable.revision,
@@ -61,14 +62,14 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       nowMs: Date.now,
     }),
     connections: database.connections,
-    held: () => worker?.held() ?? [],
+    held,
     isPolicyAdministrationDown: parties.isDown,
   })
 
   const listeners = createListeners({
     config,
     database,
-    reads: createReads(config.retry, policy.ruleTable, database),
+    reads: createReads(config.retry, policy.ruleTable, database, held),
     metrics,
     readiness: async () => {
       const reason = stopping.signal.aborted ? 'the service is stopping' : await database.fault()

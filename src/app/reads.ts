@@ -1,4 +1,6 @@
 import type { Config } from '../config/config.ts'
+import { showHeld } from '../core/batch/held-partitions.ts'
+import type { Held } from '../core/batch/hold.ts'
 import type { RuleTable } from '../core/rules/table.ts'
 import { createRuleCache } from '../core/why/archived-rules.ts'
 import { explain } from '../core/why/explain.ts'
@@ -28,6 +30,7 @@ export function createReads(
   retryLimits: Config['retry'],
   { revision, rules }: RuleTable,
   { httpPool }: Database,
+  held: () => readonly Held[],
 ): Reads {
   const rulesOf = createRuleCache((revision) => readArchivedRuleTable(httpPool(), revision))
   const logEntries: LogEntries = {
@@ -51,6 +54,7 @@ export function createReads(
       )
       return { items: explainNotTold(items, await rulesOf(revisionsOf(items))), next }
     },
+    heldPartitions: () => showHeld(held(), (ms) => new Date(ms).toISOString()),
     listRejected: async (query, page, signal) =>
       readUntil(signal, httpPool(), (connection) =>
         listRejected(connection, { ...query, ids: null, since: null }, page),

@@ -12,6 +12,7 @@ import { createClient } from './client.ts'
 import { createOffsetReports } from './commit-offsets.ts'
 import { isPassing } from './errors.ts'
 import type { FetchControls } from './inbox.ts'
+import { isVisible } from './mends/metadata-errors.ts'
 import type { ConsumerNeeds } from './partition.ts'
 
 export interface ConsumerOptions {
@@ -124,6 +125,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       inTurn: (work) => slots.execute(work),
       offsetsOf: (topic, partition) => offsetsOf(admin, topic, partition),
       controlsOf: (topic, partition) => controlsOf(consumer, topic, partition),
+      isVisible,
       reportToKafka: reports.report,
       budget,
       finished,

@@ -31,6 +31,8 @@ export interface PartitionNeeds extends ConsumerNeeds {
   /** Does the work when its turn comes: only so many batches are under way at a time. */
   readonly inTurn: <Result>(work: () => Promise<Result>) => Promise<Result>
   readonly offsetsOf: (topic: string, partition: number) => Promise<Ends>
+  /** False: the broker does not let us see the topic, so that kafkajs fetches nothing of it. */
+  readonly isVisible: (topic: string) => boolean
   /** Tells Kafka where the group goes on, some time soon. */
   readonly reportToKafka: (topic: string, partition: number, next: bigint) => void
   readonly budget: Budget
@@ -124,6 +126,9 @@ export class PartitionConsumer {
 
   /** Null while it goes on. */
   held(): Held | null {
+    if (this.#held === null && !this.#needs.isVisible(this.#topic)) {
+      return this.#heldFor('no-rights', 'the broker does not let this user see the topic')
+    }
     const [sinceMs] = this.#begunMs.values()
     const tookMs = sinceMs === undefined ? 0 : this.#needs.nowMs() - sinceMs
     if (this.#held !== null || sinceMs === undefined || tookMs < STUCK_MS) return this.#held

@@ -27,6 +27,7 @@ export function onePartition(given: Given = {}) {
     log: [] as Buffer[],
     aborted: [] as AbortedTransaction[],
     earliest: 0n,
+    isVisible: true,
     error: null as string | null,
   }
   const database = {
@@ -80,6 +81,7 @@ export function onePartition(given: Given = {}) {
     },
     inTurn: given.inTurn ?? ((work) => work()),
     offsetsOf: async () => ({ earliest: broker.earliest, end: end() }),
+    isVisible: () => broker.isVisible,
     reportToKafka: (_topic, _partition, next) => reports.push(next),
     budget,
     batchCountMax: () => given.batchCountMax ?? 500,

@@ -418,6 +418,14 @@ t.test('a partition that the broker does not serve is held', async (t) => {
   t.equal(held(), null)
 })
 
+t.test('a partition of a topic that the broker hides is held', async (t) => {
+  const { broker, held } = await withTen()
+  broker.isVisible = false
+  t.match(held(), { reason: 'no-rights', offset: 0n })
+  broker.isVisible = true
+  t.equal(held(), null)
+})
+
 t.test('a batch that is under way for too long is said to be stuck', async (t) => {
   const commit = Promise.withResolvers<void>()
   const { fetch, held, clock, end } = await withTen({ beforeCommit: () => commit.promise })

@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks'
+import type { HeldPartitions as Held } from '../../core/batch/held-partitions.ts'
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS, type CountWindow } from '../../core/log/count-windows.ts'
 import type { LogCounts } from '../../core/log/log-counts.ts'
 import { Chart } from '../chart.tsx'
-import { Nothing, State, Table, Title, Value } from '../parts.tsx'
+import { Nothing, State, Table, Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { type Table as Counts, colourOf, type Dimension, tableOf } from '../series.ts'
 import { counted, numberOf, stepName } from '../text.ts'
@@ -56,8 +57,35 @@ export function OverviewView() {
         </button>
       </div>
       <State of={loaded} />
+      <HeldPartitions />
       {counts !== null && <Shown counts={counts} dimension={dimension} />}
     </>
+  )
+}
+
+/** Nothing where all partitions of this replica go on. */
+function HeldPartitions() {
+  const items = useData<Held>(['held'], {}, EVERY_MS).data?.items ?? []
+  if (items.length === 0) return null
+  return (
+    <section class="card" aria-labelledby="held">
+      <h2 id="held">Partitions of this replica that cannot go on</h2>
+      <Table label="Held partitions" head={['Partition', 'Offset', 'Since', 'Reason', 'What to do']}>
+        {items.map(({ topic, partition, offset, since, reason, remedy }) => (
+          <tr key={`${topic}/${partition}`}>
+            <th scope="row" class="nowrap">
+              {topic}/{partition}
+            </th>
+            <td class="number">{offset}</td>
+            <td>
+              <Time of={since} />
+            </td>
+            <td>{reason}</td>
+            <td>{remedy}</td>
+          </tr>
+        ))}
+      </Table>
+    </section>
   )
 }
 

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { HeldPartitions } from '../../core/batch/held-partitions.ts'
 import type { CountWindow } from '../../core/log/count-windows.ts'
 import type { LogCounts } from '../../core/log/log-counts.ts'
 import { requireAccess } from '../auth/access.ts'
@@ -7,12 +8,13 @@ import { type LogEntries, logRoutes } from '../routes/log.ts'
 import type { App } from '../server/base.ts'
 import { logReads } from '../server/log-reads.ts'
 import { countsRoute } from './counts.ts'
+import { heldRoute } from './held.ts'
 import { type ListNotTold, notToldRoute } from './not-told.ts'
 import { type PreferenceReader, preferencesRoute } from './preferences.ts'
 import { type ListRejected, rejectedRoute } from './rejected.ts'
 import { type RulesInForce, rulesRoute } from './rules.ts'
 
-/** What the console shows. All reject where the database fails. */
+/** What the console shows. All that read the database reject where it fails. */
 export interface ConsoleData {
   readonly logEntries: LogEntries
   readonly countEntries: (window: CountWindow) => Promise<LogCounts>
@@ -20,6 +22,7 @@ export interface ConsoleData {
   readonly listNotTold: ListNotTold
   readonly listRejected: ListRejected
   readonly rulesInForce: RulesInForce
+  readonly heldPartitions: () => HeldPartitions
 }
 
 /**
@@ -33,6 +36,7 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logge
     app.register(async (counted: App) => {
       countsRoute(counted, data.countEntries)
       rulesRoute(counted, data.rulesInForce)
+      heldRoute(counted, data.heldPartitions)
     })
     app.register(async (personal: App) => {
       logReads(personal)

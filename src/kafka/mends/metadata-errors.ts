@@ -3,6 +3,7 @@ import requests from 'kafkajs/src/protocol/requests/index.js'
 
 interface Metadata {
   readonly topicMetadata: readonly {
+    readonly topic: string
     readonly topicErrorCode: number
     readonly partitionMetadata: readonly { readonly partitionErrorCode: number }[]
   }[]
@@ -10,6 +11,7 @@ interface Metadata {
 
 /** A topic that we may not see is one without partitions. */
 const NO_RIGHTS = 29
+const hidden = new Set<string>()
 let mended = false
 
 /**
@@ -24,6 +26,10 @@ export function mendMetadataErrors(): void {
   for (const version of versions) {
     const { response } = protocol({ version })({ topics: [] })
     response.parse = async (metadata: Metadata) => {
+      for (const { topic, topicErrorCode } of metadata.topicMetadata) {
+        if (topicErrorCode === NO_RIGHTS) hidden.add(topic)
+        else hidden.delete(topic)
+      }
       const failed = metadata.topicMetadata.find(
         ({ topicErrorCode }) => topicErrorCode !== 0 && topicErrorCode !== NO_RIGHTS,
       )
@@ -31,4 +37,9 @@ export function mendMetadataErrors(): void {
       return metadata
     }
   }
+}
+
+/** Whether the brokers let us see this topic, as far as they were asked. */
+export function isVisible(topic: string): boolean {
+  return !hidden.has(topic)
 }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { HOLD_REASONS } from '../../../src/core/batch/hold.ts'
 import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../../stack/identity-provider.ts'
 import { ENTRY, locator, OUTAGE } from '../fixture.ts'
 import { aConsole, aManagement, NOT_TOLD, PREFERENCES, TIME } from './fixture.ts'
@@ -25,6 +26,7 @@ const get = (path: string, authorization?: string, { app } = authorization === u
 
 const DATA = [
   '/console/data/counts',
+  '/console/data/held',
   '/console/data/rules',
   '/console/data/log/list',
   `/console/data/log/${ENTRY.locator}`,
@@ -60,6 +62,7 @@ t.test('these are all of its data, and they can only be read', async (t) => {
   await app.ready()
   t.same(routes.filter((route) => !route.startsWith('HEAD ')).sort(), [
     'GET /console/data/counts',
+    'GET /console/data/held',
     'GET /console/data/log/:locator',
     'GET /console/data/log/list',
     'GET /console/data/not-told',
@@ -115,6 +118,21 @@ t.test('entries are as on the public listener, with their filters and pages', as
   t.equal((await get('/console/data/log/list?nope=1')).statusCode, 400)
   t.same((await get(`/console/data/log/${ENTRY.locator}`)).json(), ENTRY)
   t.equal((await get(`/console/data/log/${locator(9)}`)).statusCode, 404)
+})
+
+t.test('held partitions are told with the remedy, also while the database is down', async (t) => {
+  t.strictSame((await get('/console/data/held')).json(), {
+    items: [
+      {
+        topic: 'claims',
+        partition: 3,
+        reason: 'locked',
+        remedy: HOLD_REASONS.locked,
+        offset: '41',
+        since: '2026-01-31T12:00:00.000Z',
+      },
+    ],
+  })
 })
 
 t.test('counts are of a window that is known', async (t) => {

@@ -1,3 +1,5 @@
+import { showHeld } from '../../../src/core/batch/held-partitions.ts'
+import type { Held } from '../../../src/core/batch/hold.ts'
 import { COUNT_WINDOWS } from '../../../src/core/log/count-windows.ts'
 import type { ExplainedNotTold } from '../../../src/core/log/not-told.ts'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
@@ -28,6 +30,15 @@ export const NOT_TOLD: ExplainedNotTold = {
   ruleId: 'no-party',
   ruleTableRevision: 'b'.repeat(64),
   because: 'There is nobody to write to.',
+}
+
+const HELD: Held = {
+  topic: 'claims',
+  partition: 3,
+  reason: 'locked',
+  offset: 41n,
+  sinceMs: Date.parse(TIME),
+  detail: 'not shown',
 }
 
 const TABLE = `rule,event type,party,opted out,preferred channel,email on file,phone on file,outcome,send by,reason,because
@@ -75,6 +86,7 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       ],
       next: after === null ? 7n : null,
     }),
+    heldPartitions: () => showHeld([HELD], (ms) => new Date(ms).toISOString()),
     rulesInForce: {
       revision: 'b'.repeat(64),
       rules: loadRuleTable(TABLE).rules,
