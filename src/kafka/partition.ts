@@ -3,10 +3,12 @@ import type { Batch, CommitResult, Dispatch } from '../core/batch/batch.ts'
 import type { Checkpoint, Fingerprint } from '../core/batch/checkpoint.ts'
 import { type Held, HOLD_REASONS, type HoldReason } from '../core/batch/hold.ts'
 import { compareLast, type Ends, fetchStart, judgeOutOfRange } from '../core/batch/position.ts'
+import type { Message } from '../core/event/message.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import type { Budget } from './budget.ts'
 import { fingerprintOf } from './fingerprint.ts'
 import { BrokerError, type FetchControls, type Fetched, Inbox } from './inbox.ts'
+import type { FetchedMessage } from './records/record.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
 
 /** What the consumption of a partition needs from the database and the pipeline. */
@@ -222,7 +224,9 @@ export class PartitionConsumer {
         await previous
         return !this.#isGivenUp
       }
-      this.#settle(batch, await this.#needs.dispatch(batch, turn))
+      for (let rest: Batch | null = batch; rest !== null && !this.#isGivenUp; ) {
+        rest = this.#settle(rest, await this.#needs.dispatch(rest, turn))
+      }
     } finally {
       this.#begunMs.delete(batch.heldOffset)
     }
@@ -236,12 +240,13 @@ export class PartitionConsumer {
     if (found.through <= this.#taken.offset) return null
     const { offset: heldOffset, lastMessage: lastBefore } = this.#taken
     const messages = found.messages.filter(({ offset }) => offset > heldOffset)
-    const first = messages[0]
-    if (first !== undefined) this.#heads.push({ offset: first.offset, timestampMs: first.timestampMs })
+    this.#heads.push(...messages.slice(0, 1).map(headOf))
     const last = messages.at(-1)
     const lastMessage = last === undefined ? lastBefore : fingerprintOf(last)
     this.#taken = { offset: found.through, lastMessage }
-    return { ...this.#name, messages, heldOffset, nextOffset: found.through, lastMessage }
+    const fingerprintAt = (offset: bigint) =>
+      fingerprintOf(messages.find((message) => message.offset === offset) as FetchedMessage)
+    return { ...this.#name, messages, heldOffset, nextOffset: found.through, lastMessage, fingerprintAt }
   }
 
   /** Once for each start: whether the broker still has what was processed last. Throws where it has something else. */
@@ -254,8 +259,9 @@ export class PartitionConsumer {
     await this.#startAnew(why, await this.#needs.offsetsOf(this.#topic, this.#partition))
   }
 
-  #settle(batch: Batch, result: CommitResult): void {
-    if (result.kind === 'given-up') return
+  /** Returns what is left of a batch that was cut. */
+  #settle(batch: Batch, result: CommitResult): Batch | null {
+    if (result.kind === 'given-up') return null
     if (result.kind === 'moved') {
       this.#needs.log.warn(
         { ...this.#name, held: String(batch.heldOffset), checkpoint: String(result.checkpoint) },
@@ -263,11 +269,19 @@ export class PartitionConsumer {
       )
       throw new Moved('another consumer moves the checkpoint')
     }
-    this.#committed = { offset: batch.nextOffset, lastMessage: batch.lastMessage }
+    const { nextOffset } = result
+    const isCut = nextOffset < batch.nextOffset
+    const messages = isCut ? batch.messages.filter(({ offset }) => offset > nextOffset) : []
+    const lastMessage = isCut ? (batch.fingerprintAt?.(nextOffset) ?? null) : batch.lastMessage
+    this.#committed = { offset: nextOffset, lastMessage }
     this.#commitCount++
     this.#held = null
-    this.#heads = this.#heads.filter(({ offset }) => offset > batch.nextOffset)
+    this.#heads = [
+      ...messages.slice(0, 1).map(headOf),
+      ...this.#heads.filter(({ offset }) => offset > nextOffset),
+    ]
     this.#report()
+    return isCut ? { ...batch, messages, heldOffset: nextOffset } : null
   }
 
   #report(): void {
@@ -345,6 +359,10 @@ export class PartitionConsumer {
   #heldFor(reason: HoldReason, detail: string, sinceMs = this.#needs.nowMs()): Held {
     return { ...this.#name, reason, detail, offset: this.#committed.offset + 1n, sinceMs }
   }
+}
+
+function headOf({ offset, timestampMs = -1n }: Message): Head {
+  return { offset, timestampMs }
 }
 
 function reasonOf(error: unknown, needs: ConsumerNeeds): HoldReason {

@@ -25,6 +25,7 @@ export interface LookUpNeeds {
   /** Of the map by which `parse` reads. */
   readonly envelopeMapRevision: string
   readonly findLogged: (eventIds: readonly string[]) => Promise<Logged>
+  /** In their order; those that it could not ask for in time are left out, but never the first. */
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<Contacts>
   readonly nowMs: () => number
 }
@@ -68,7 +69,11 @@ export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<Loo
   return { batch, parsed, found: await find(needs, parsed.events) }
 }
 
-/** The second half, in one transaction: decide, render, write, send. Rejects as the first half does. */
+/**
+ * The second half, in one transaction: decide, render, write, send. The batch is cut before the first event whose party could
+ * not be asked for in time: `commit` says how far it went, and the rest is for the next batch. Rejects as the first half
+ * does.
+ */
 export async function commitLookedUp<Result>(
   needs: DispatchNeeds<Result>,
   { batch, parsed, found }: LookedUpBatch,
@@ -76,7 +81,7 @@ export async function commitLookedUp<Result>(
   for (let conflictCount = 1; ; conflictCount++) {
     try {
       const current = conflictCount === 1 ? await refreshed(needs, found) : await find(needs, parsed.events)
-      return await needs.commit(prepared(needs, batch, parsed, current))
+      return await needs.commit(prepared(needs, cutToAsked(batch, current), parsed, current))
     } catch (error) {
       if (!needs.isConflict(error) || conflictCount === CONFLICT_COUNT_MAX) throw error
     }
@@ -104,21 +109,33 @@ async function withContacts(
   return { events, contacts, prunedBeforeMs, atMs: needs.nowMs() }
 }
 
+function cutToAsked(batch: Batch, { events, contacts }: Found): Batch {
+  const end = events.find(
+    ({ event: { partyLocator } }) => partyLocator !== null && !contacts.has(partyLocator),
+  )?.offset
+  if (end === undefined) return batch
+  const messages = batch.messages.filter(({ offset }) => offset < end)
+  const nextOffset = messages.at(-1)?.offset
+  if (nextOffset === undefined) throw new Error('not even the first party of a batch was asked for')
+  return { ...batch, messages, nextOffset, lastMessage: batch.fingerprintAt?.(nextOffset) ?? null }
+}
+
 function prepared(
   needs: DispatchNeeds<unknown>,
-  { messages, ...range }: Batch,
+  { messages, fingerprintAt: _, ...range }: Batch,
   { rejected }: LookedUpBatch['parsed'],
   found: Found,
 ): PreparedBatch {
+  const events = found.events.filter(({ offset }) => offset <= range.nextOffset)
   return {
     ...range,
     ruleTableRevision: needs.ruleTable.revision,
     envelopeMapRevision: needs.envelopeMapRevision,
-    rejected,
+    rejected: rejected.filter(({ message }) => message.offset <= range.nextOffset),
     messagesOf: (eventId) => messages.filter((message) => isEvent(needs.parse(message), eventId)),
-    partyLocators: partiesOf(found.events),
+    partyLocators: partiesOf(events),
     decide: (preferences) =>
-      found.events.map((located) => entryOf(needs, located, found, preferences)).sort(byEventId),
+      events.map((located) => entryOf(needs, located, found, preferences)).sort(byEventId),
   }
 }
 

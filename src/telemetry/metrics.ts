@@ -73,8 +73,10 @@ export function createMetrics(sources: Sources): Metrics {
         const committed = await dispatch(batch, turn)
         result = committed.kind
         if (committed.kind === 'committed') {
-          batchMessages.observe(batch.messages.length)
-          duplicates.inc(batch.messages.length - committed.inserted.length - committed.rejected.length)
+          const { nextOffset, inserted, rejected } = committed
+          const count = batch.messages.filter(({ offset }) => offset <= nextOffset).length
+          batchMessages.observe(count)
+          duplicates.inc(count - inserted.length - rejected.length)
         }
         return committed
       } finally {

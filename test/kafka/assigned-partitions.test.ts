@@ -22,7 +22,7 @@ function membership() {
       const committed = Promise.withResolvers<void>()
       batches.push({ batch, commit: committed.resolve })
       await committed.promise
-      return { kind: 'committed', inserted: [], rejected: [] }
+      return { kind: 'committed', nextOffset: batch.nextOffset, inserted: [], rejected: [] }
     },
     reasonOf: () => 'not-committed',
     controlsOf: (topic, partition) => ({

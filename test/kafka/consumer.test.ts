@@ -42,7 +42,7 @@ async function consume(
         const { topic, partition } = batch
         checkpoints.set(`${topic}/${partition}`, { offset: batch.nextOffset, lastMessage: batch.lastMessage })
         for (const { value } of batch.messages) messages.push({ topic, value: String(value) })
-        return { kind: 'committed', inserted: [], rejected: [] }
+        return { kind: 'committed', nextOffset: batch.nextOffset, inserted: [], rejected: [] }
       },
       reasonOf: () => 'not-committed',
     },

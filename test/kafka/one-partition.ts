@@ -16,6 +16,8 @@ export interface Given {
   /** Stands in the place of the look-ups; may reject. */
   readonly prepare?: (batch: Batch) => Promise<void>
   readonly loadCheckpoint?: () => Promise<void>
+  /** Batches are cut behind so many messages. */
+  readonly askedCount?: number
 }
 
 /**
@@ -62,9 +64,12 @@ export function onePartition(given: Given = {}) {
       if (batch.heldOffset !== database.checkpoint.offset) {
         return { kind: 'moved', checkpoint: database.checkpoint.offset }
       }
-      database.checkpoint = { offset: batch.nextOffset, lastMessage: batch.lastMessage }
+      const nextOffset = batch.messages[(given.askedCount ?? Infinity) - 1]?.offset ?? batch.nextOffset
+      const lastMessage =
+        nextOffset < batch.nextOffset ? (batch.fingerprintAt?.(nextOffset) ?? null) : batch.lastMessage
+      database.checkpoint = { offset: nextOffset, lastMessage }
       committed.push(batch)
-      return { kind: 'committed', inserted: [], rejected: [] }
+      return { kind: 'committed', nextOffset, inserted: [], rejected: [] }
     },
     reasonOf: (error) => (String(error).includes('locked') ? 'locked' : 'not-committed'),
     controls: {

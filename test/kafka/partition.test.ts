@@ -50,6 +50,33 @@ t.test('what is fetched is cut into batches, each told to Kafka as its offset + 
   t.equal(kafkajs.next, 10n)
 })
 
+t.test('a batch that was cut goes on behind what was committed of it', async (t) => {
+  const { fetch, committed, reports, database } = await withTen({ batchCountMax: 5, askedCount: 2 })
+  await fetch()
+  t.strictSame(movesOf(committed), [
+    [5, -1n, 4n],
+    [3, 1n, 4n],
+    [1, 3n, 4n],
+    [5, 4n, 9n],
+    [3, 6n, 9n],
+    [1, 8n, 9n],
+  ])
+  t.strictSame(reports, [2n, 4n, 5n, 7n, 9n, 10n])
+  t.strictSame(database.checkpoint, { offset: 9n, lastMessage: fingerprint(9, 'j') })
+})
+
+t.test('the oldest message is known while the rest of a batch that was cut is under way', async (t) => {
+  const heads: unknown[] = []
+  const partition = onePartition({
+    askedCount: 1,
+    beforeCommit: async () => void heads.push(partition.head()?.offset),
+  })
+  partition.publish(['a', 'b', 'c'])
+  await partition.start()
+  await partition.fetch()
+  t.strictSame(heads, [0n, 1n, 2n])
+})
+
 t.test('a batch takes what waits of several fetches', async (t) => {
   const turn = Promise.withResolvers<void>()
   const { fetch, committed } = await withTen({

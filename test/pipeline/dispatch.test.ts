@@ -16,6 +16,8 @@ function world(given: {
   prunedBeforeMs?: number
   preferences?: [string, Preferences][]
   contact?: (party: string) => Contact
+  /** Parties that could not be asked for in time. */
+  unasked?: string[]
   commit?: (batch: DecidedBatch) => Promise<CommitResult>
 }) {
   const asked: string[][] = []
@@ -45,7 +47,8 @@ function world(given: {
     }),
     contactsOf: async (parties) => {
       asked.push([...parties])
-      return new Map(parties.map((party) => [party, given.contact?.(party) ?? found]))
+      const inTime = parties.filter((party) => !given.unasked?.includes(party))
+      return new Map(inTime.map((party) => [party, given.contact?.(party) ?? found]))
     },
     ruleTable: {
       revision: 'table',
@@ -68,7 +71,12 @@ function world(given: {
       const batch = decideBatch(prepared, new Map(given.preferences))
       if (given.commit !== undefined) return given.commit(batch)
       committed.push(batch)
-      return { kind: 'committed', inserted: batch.entries, rejected: batch.rejected }
+      return {
+        kind: 'committed',
+        nextOffset: batch.nextOffset,
+        inserted: batch.entries,
+        rejected: batch.rejected,
+      }
     },
     isConflict: (error) => error instanceof Error && error.message === 'conflict',
     newLocator: () => `NTF-${locatorCount++}`,
@@ -84,6 +92,7 @@ function world(given: {
       heldOffset: -1n,
       nextOffset: BigInt(values.length - 1),
       lastMessage: null,
+      fingerprintAt: (offset) => ({ offset, sha256: `of ${offset}` }),
     })
   const run = async (...values: string[]) => commitLookedUp(needs, await prepare(...values))
   return { run, prepare, asked, committed, needs, clock }
@@ -171,12 +180,44 @@ t.test('a batch of nothing but rejected messages asks nobody', async (t) => {
   t.equal(committed[0]?.rejected.length, 2)
 })
 
+t.test('a batch is cut before the first event whose party could not be asked for in time', async (t) => {
+  const { run, committed } = world({ unasked: ['q', 'r'] })
+  await run('b@p', '!', 'a@p', 'c@', 'd@q', '!', 'e@p', 'a@p', 'f@r')
+  t.match(committed[0], { nextOffset: 3n, lastMessage: { offset: 3n, sha256: 'of 3' }, heldOffset: -1n })
+  t.same(
+    committed[0]?.entries.map(({ event }) => event.eventId),
+    ['a', 'b', 'c'],
+  )
+  t.same(
+    committed[0]?.rejected.map(({ message }) => message.offset),
+    [1n],
+  )
+  t.same(
+    committed[0]?.messagesOf('a').map(({ offset }) => offset),
+    [2n],
+    'what comes behind the cut is for the next batch',
+  )
+})
+
+t.test('an event that is logged already needs no party: it cuts nothing', async (t) => {
+  const { run, committed } = world({ unasked: ['q'], logged: ['b'] })
+  await run('a@p', 'b@q', 'c@p')
+  t.match(committed[0], { nextOffset: 2n, lastMessage: null })
+  t.equal(committed[0]?.entries.length, 2)
+})
+
+t.test('a batch of which nothing can be committed is an error, and nothing is written', async (t) => {
+  const { run, committed } = world({ unasked: ['p'] })
+  await t.rejects(run('a@p', 'b@q'), { message: /not even the first party/ })
+  t.equal(committed.length, 0)
+})
+
 t.test('a lost conflict starts again at the look-ups, a bounded number of times', async (t) => {
   let failures = 2
   const { run, asked } = world({
     commit: async (batch) => {
       if (failures-- > 0) throw new Error('conflict')
-      return { kind: 'committed', inserted: batch.entries, rejected: [] }
+      return { kind: 'committed', nextOffset: batch.nextOffset, inserted: batch.entries, rejected: [] }
     },
   })
   t.match(await run('a'), { kind: 'committed' })

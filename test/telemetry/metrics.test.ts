@@ -32,6 +32,7 @@ function theMetrics() {
 
 const committed = (inserted: Entry[], rejected: RejectedMessage[] = []): CommitResult => ({
   kind: 'committed',
+  nextOffset: 1_000n,
   inserted,
   rejected,
 })

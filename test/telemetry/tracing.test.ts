@@ -11,7 +11,7 @@ import { startCollector } from './collector.ts'
 
 const TRACE = (n: number) => n.toString(16).padStart(32, 'a')
 const SPAN = (n: number) => n.toString(16).padStart(16, 'b')
-const COMMITTED: CommitResult = { kind: 'committed', inserted: [], rejected: [] }
+const COMMITTED: CommitResult = { kind: 'committed', nextOffset: 0n, inserted: [], rejected: [] }
 
 function aBatch(headers: readonly string[]): Batch {
   const messages = headers.map((header, i): Message => {

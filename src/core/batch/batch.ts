@@ -7,6 +7,8 @@ import type { Fingerprint } from './checkpoint.ts'
 /** A run of messages of one partition, in offset order, at most BATCH_MAX of them. */
 export interface Batch extends BatchRange {
   readonly messages: readonly Message[]
+  /** Of its message at this offset, for when the batch is cut behind it. Without it the checkpoint keeps none then. */
+  readonly fingerprintAt?: (offset: bigint) => Fingerprint
 }
 
 interface BatchRange {
@@ -54,6 +56,8 @@ export interface DecidedBatch extends BatchContent {
 export type CommitResult =
   | {
       readonly kind: 'committed'
+      /** The checkpoint now: less than was asked for where the batch was cut. */
+      readonly nextOffset: bigint
       readonly inserted: readonly Entry[]
       readonly rejected: readonly RejectedMessage[]
     }

@@ -31,7 +31,7 @@ export async function commitBatch(
     const decided = await decide()
     const inserted = await writeRows(tx, decided, send)
     await moveCheckpoint(tx, topic, partition, nextOffset, lastMessage)
-    return { kind: 'committed', inserted, rejected: decided.rejected }
+    return { kind: 'committed', nextOffset, inserted, rejected: decided.rejected }
   })
 }
 
