@@ -89,7 +89,7 @@ async function run({ pool, party, envelopeMap, progress }: Search, erasure: bigi
     erasure === null
       ? await countPreferencesToErase(pool, party)
       : await erasePreferences(pool, erasure, party)
-  const onDecisions = (decisions: number) => progress.show(`${decisions} decisions read`)
+  const onDecisions = (decisions: number) => progress.show(`${decisions} decisions compared with the log`)
   for await (const { locators, retries } of entriesToErase(pool, party, onDecisions)) {
     const counts =
       erasure === null

@@ -1,11 +1,12 @@
-import { type DatabasePool, sql } from 'slonik'
+import { type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
 import { ERASED_UNSENT, type ErasureCounts } from '../../core/log/erasure.ts'
 import { lockErasure } from './erasure-record.ts'
 
 /** Keeps transactions to some milliseconds, so that they hold up nothing else. */
 const ENTRY_COUNT_MAX = 500
-const DECISION_COUNT_MAX = 20_000
+/** Of one statement, which compares keys only. */
+const DECISION_COUNT_MAX = 50_000
 
 const locators = z.object({ locator: z.string() })
 
@@ -16,9 +17,9 @@ export interface EntriesToErase {
 }
 
 /**
- * The locators under which something of a party is stored yet, in pages: first those of its log
- * entries, then those of decisions whose row is not there, which a rebuild would bring back. The decisions have no
- * index by party: all of them are looked at, page by page, and `onProgress` is told how many so far.
+ * The locators under which something of a party is stored yet, in pages: first those of its log entries, then those of
+ * decisions whose row is not there, which a rebuild would bring back. `onProgress` is told how many decisions
+ * were compared with the log so far.
  */
 export async function* entriesToErase(
   pool: DatabasePool,
@@ -59,8 +60,6 @@ async function* entriesOfParty(pool: DatabasePool, partyLocator: string): AsyncG
   }
 }
 
-const decisionPage = z.object({ end: z.string().nullable(), count: z.number(), found: z.array(z.string()) })
-
 async function* decisionsOfParty(
   pool: DatabasePool,
   partyLocator: string,
@@ -69,24 +68,41 @@ async function* decisionsOfParty(
   let seen = 0
   for (let after: string | null = ''; after !== null; ) {
     const start: string = after
-    const { end, count, found }: z.infer<typeof decisionPage> = await pool.one(sql.type(decisionPage)`
-      WITH page AS MATERIALIZED (
-        SELECT locator, party_locator, erased_at FROM notifications.decision
-        WHERE locator > ${start} ORDER BY locator LIMIT ${DECISION_COUNT_MAX}
-      )
-      SELECT max(locator) AS "end", count(*)::integer AS count, ARRAY(
-        SELECT DISTINCT locator FROM page
-        WHERE party_locator = ${partyLocator} AND erased_at IS NULL
-          -- The others were found among the entries.
-          AND NOT EXISTS (SELECT FROM notifications.notification_log AS entry WHERE entry.locator = page.locator)
-        ORDER BY locator
-      ) AS found
-      FROM page`)
-    seen += count
+    const end: string | null = await pool.maybeOneFirst(sql.type(locators)`
+      SELECT locator FROM notifications.decision
+      WHERE locator > ${start} ORDER BY locator OFFSET ${DECISION_COUNT_MAX - 1} LIMIT 1`)
+    const orphans = await pool.anyFirst(orphansQuery(start, end))
+    const found = orphans.length === 0 ? [] : await pool.anyFirst(ofPartyQuery(partyLocator, orphans))
+    seen += end === null ? 0 : DECISION_COUNT_MAX
     onProgress(seen)
-    if (found.length > 0) yield { locators: found, retries: 0 }
-    after = count < DECISION_COUNT_MAX ? null : end
+    for (let first = 0; first < found.length; first += ENTRY_COUNT_MAX) {
+      yield { locators: found.slice(first, first + ENTRY_COUNT_MAX), retries: 0 }
+    }
+    after = end
   }
+}
+
+/**
+ * The query for the locators of decisions without a row, of any party, behind `after` and up to `end`. It merges the keys of
+ * two indexes and reads no decision: an index by party would cost every logged event a random page.
+ */
+export function orphansQuery(after: string, end: string | null) {
+  const upTo = (column: FragmentSqlToken) =>
+    end === null ? sql.fragment`` : sql.fragment`AND ${column} <= ${end}`
+  return sql.type(locators)`
+    SELECT DISTINCT locator FROM notifications.decision
+    WHERE locator > ${after} ${upTo(sql.fragment`locator`)} AND NOT EXISTS (
+      SELECT FROM notifications.notification_log AS entry
+      WHERE entry.locator = decision.locator AND entry.locator > ${after} ${upTo(sql.fragment`entry.locator`)}
+    )`
+}
+
+/** The query for those of the locators whose decisions are of a party and were not erased. */
+function ofPartyQuery(partyLocator: string, orphans: readonly string[]) {
+  return sql.type(locators)`
+    SELECT DISTINCT locator FROM notifications.decision
+    WHERE locator = ANY(${sql.array([...orphans], 'text')}) AND party_locator = ${partyLocator} AND erased_at IS NULL
+    ORDER BY locator`
 }
 
 /**

@@ -1,0 +1,53 @@
+import { sql } from 'slonik'
+import t from 'tap'
+import { z } from 'zod'
+import { entriesToErase, orphansQuery } from '../../../src/postgres/retention/erase-entries.ts'
+import { openDatabase } from '../fixtures.ts'
+
+/** More than one page. */
+const ROW_COUNT = 120_000
+const { pool, client } = await openDatabase(t)
+const locatorOf = (sqlNumber: string) => `'NTF-' || lpad((${sqlNumber})::text, 10, '0')`
+
+t.before(async () => {
+  await client.query(
+    `INSERT INTO notifications.notification_log (locator, event_id, party_locator, event_type, channel, status,
+       subject, body, attempt_count, sent_at)
+     SELECT ${locatorOf('n')}, 'event-' || n, 'PTY-' || n % 1000, 'claim.paid', 'EMAIL', 'SENT', 'Your claim',
+       repeat('x', 400), 1, now()
+     FROM generate_series(1, $1::int) AS n WHERE n % 10000 <> 4711`,
+    [ROW_COUNT],
+  )
+  await client.query(
+    `INSERT INTO notifications.decision (locator, attempt, event_id, party_locator, event_type, outcome, channel,
+       rule_id, reason, facts, rule_table_revision, topic, partition_id, "offset")
+     SELECT ${locatorOf('n')}, 0, 'event-' || n, 'PTY-' || n % 1000, 'claim.paid', 'SKIP', 'EMAIL', 'muted', 'muted',
+       '{"party": "found", "optedOut": false, "emailOnFile": true}', repeat('a', 64), 'claims', 0, n
+     FROM generate_series(1, $1::int) AS n`,
+    [ROW_COUNT],
+  )
+  await client.query('VACUUM ANALYZE notifications.decision, notifications.notification_log')
+})
+
+t.test('decisions without a row are found by comparing keys: no decision is read', async (t) => {
+  const explained = z.object({ 'QUERY PLAN': z.string() })
+  const lines = await pool.anyFirst(
+    sql.type(explained)`
+      EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) ${orphansQuery('NTF-0000050000', 'NTF-0000100000')}`,
+  )
+  const plan = lines.join('\n')
+  t.match(plan, /Index Only Scan using decision_pkey/)
+  t.match(plan, /Index Only Scan using notification_log_pkey/)
+  t.notMatch(plan, /Seq Scan|Heap Fetches: [1-9]/)
+})
+
+t.test('they are found on every page, those of the party alone', async (t) => {
+  const found: string[] = []
+  const seen: number[] = []
+  for await (const { locators } of entriesToErase(pool, 'PTY-711', (count) => seen.push(count)))
+    found.push(...locators.filter((locator) => locator.endsWith('4711')))
+  t.equal(found.length, ROW_COUNT / 10_000)
+  t.same(seen, [50_000, 100_000, 100_000])
+  for await (const { locators } of entriesToErase(pool, 'PTY-712', () => {}))
+    t.notOk(locators.some((locator) => locator.endsWith('4711')))
+})
