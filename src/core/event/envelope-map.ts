@@ -1,6 +1,6 @@
 import { FaultsError } from '../text/faults.ts'
 import { didYouMean, nearest } from '../text/nearest.ts'
-import { type Pointer, parsePointer } from './json-pointer.ts'
+import { type Pointer, parsePointer, pointerFault } from './json-pointer.ts'
 
 /** What producers may put elsewhere in the envelope; all must be mapped. */
 const FIELDS = ['partyLocator', 'locator', 'reason'] as const
@@ -72,21 +72,4 @@ function keysInText(jsonText: string): string[] {
   return [...strings]
     .filter(([, , colon]) => colon !== undefined)
     .map(([, text]) => JSON.parse(text as string))
-}
-
-function pointerFault(pointer: unknown): string | null {
-  if (typeof pointer !== 'string') return `${JSON.stringify(pointer)} is not a string`
-  if (!pointer.startsWith('/'))
-    return `"${pointer}" is not a JSON Pointer to a field: it must start with "/"${didYouMean(asPointer(pointer))}`
-  if (/~(?![01])/.test(pointer)) {
-    return `"${pointer}" is not a JSON Pointer: write "~0" for "~" and "~1" for "/" within a name`
-  }
-  return null
-}
-
-/** The pointer meant by a plain path, a JSONPath or a URI fragment, such as payload.reason, $.payload.reason, #/reason. */
-function asPointer(text: string): string | null {
-  const path = text.replace(/^[#$][./]?/, '')
-  const names = path.includes('/') ? path.split('/') : path.split('.')
-  return names.every((name) => /^[\w-]+$/.test(name)) ? `/${names.join('/')}` : null
 }

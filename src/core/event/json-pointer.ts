@@ -1,8 +1,28 @@
+import { didYouMean } from '../text/nearest.ts'
+
 /** A JSON Pointer (RFC 6901) as its tokens, unescaped. */
 export type Pointer = readonly string[]
 
 /** `length` is an own property of an array, but no element. */
 const ARRAY_INDEX = /^(?:0|[1-9][0-9]*)$/
+
+/** What is wrong with a JSON Pointer to a field; null where nothing is. */
+export function pointerFault(pointer: unknown): string | null {
+  if (typeof pointer !== 'string') return `${JSON.stringify(pointer)} is not a string`
+  if (!pointer.startsWith('/'))
+    return `"${pointer}" is not a JSON Pointer to a field: it must start with "/"${didYouMean(asPointer(pointer))}`
+  if (/~(?![01])/.test(pointer)) {
+    return `"${pointer}" is not a JSON Pointer: write "~0" for "~" and "~1" for "/" within a name`
+  }
+  return null
+}
+
+/** The pointer meant by a plain path, a JSONPath or a URI fragment, such as payload.reason, $.payload.reason, #/reason. */
+function asPointer(text: string): string | null {
+  const path = text.replace(/^[#$][./]?/, '')
+  const names = path.includes('/') ? path.split('/') : path.split('.')
+  return names.every((name) => /^[\w-]+$/.test(name)) ? `/${names.join('/')}` : null
+}
 
 /** The tokens of a pointer that is valid and points to a field. */
 export function parsePointer(pointer: string): Pointer {
