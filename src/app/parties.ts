@@ -7,6 +7,7 @@ export function createParties({ policyAdministration }: Config, log: Logger): Pa
     baseUrl: policyAdministration.url,
     connectionCountMax: policyAdministration.connections,
     pipeliningMax: policyAdministration.pipelining,
+    echo: policyAdministration.echo,
     deadlineMs: policyAdministration.deadlineMs,
     log,
   })

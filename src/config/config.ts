@@ -26,11 +26,12 @@ export interface Config {
     readonly sessionTimeoutMs: number
     readonly partitionsAtOnce: number
   }
-  /** `url` may end in a base path, and never ends in a slash. */
+  /** `url` may end in a base path, and never ends in a slash. `echo`: where answers name their party, JSON Pointers. */
   readonly policyAdministration: {
     readonly url: string
     readonly connections: number
     readonly pipelining: number
+    readonly echo: readonly string[]
     readonly deadlineMs: number
   }
   readonly smtp: { readonly host: string; readonly port: number }
@@ -110,6 +111,7 @@ export function loadConfig(env: Environment): Config {
       url: value.POLICY_ADMIN_URL,
       connections: value.POLICY_ADMIN_CONNECTIONS,
       pipelining: value.POLICY_ADMIN_PIPELINING,
+      echo: value.POLICY_ADMIN_ECHO,
       deadlineMs: value.POLICY_ADMIN_DEADLINE,
     },
     smtp: { host: value.SMTP_HOST, port: value.SMTP_PORT },

@@ -1,5 +1,6 @@
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { pointerFault } from '../core/event/json-pointer.ts'
 
 /** What `sslmode` of a database URL can be here, as libpq means it; without it there is no TLS. */
 export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
@@ -100,6 +101,16 @@ export function topics() {
   return text
     .refine((found) => list(found).every(isTopic) && areDifferent(list(found)), { error })
     .transform(list)
+}
+
+/** `none` is an empty list. */
+export function jsonPointers() {
+  const { error, text } = must('a comma-separated list of JSON Pointers such as /party/locator, or none')
+  return text
+    .transform((found) => (found === 'none' ? [] : list(found)))
+    .refine((found) => found.every((pointer) => pointerFault(pointer) === null), {
+      error: ({ input }) => error({ input: String(input) }),
+    })
 }
 
 function list(found: string): string[] {

@@ -7,6 +7,7 @@ import {
   hostNames,
   httpUrl,
   integer,
+  jsonPointers,
   keySetUrl,
   matching,
   oneOf,
@@ -111,12 +112,17 @@ export const variables = z.object({
     example: '32',
   }),
   POLICY_ADMIN_PIPELINING: integer(1, 100).prefault('16').meta({
-    description:
-      'Look-ups that may share a connection while responses are fast; 1: each waits for the response before it',
+    description: 'Look-ups that may share a connection where responses name their party, or over HTTP/2',
     example: '8',
   }),
+  POLICY_ADMIN_ECHO: jsonPointers().prefault('/partyLocator,/locator').meta({
+    description:
+      'Where a response names its party: JSON Pointers, the first that leads to a string; `none`: responses are not checked',
+    example: '/party/locator',
+  }),
   POLICY_ADMIN_DEADLINE: duration('10ms', '1m').prefault('5s').meta({
-    description: 'Time limit for all contact look-ups of a batch; parties without a response are unresolved',
+    description:
+      'Time limit for one contact look-up; a batch starts look-ups for half of it and leaves the rest to the next',
     example: '5s',
   }),
   SMTP_HOST: host()

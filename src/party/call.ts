@@ -1,4 +1,5 @@
 import type { Contact } from '../core/party/contact.ts'
+import { HUNG } from './answer.ts'
 
 /** Well below any session time-out, so that a long look-up keeps its consumer alive. */
 const HEARTBEAT_INTERVAL_MS = 500
@@ -7,68 +8,66 @@ const HEARTBEAT_INTERVAL_MS = 500
 export interface PartyRequest {
   readonly locator: string
   readonly path: string
+  /** Whether it needs a connection of its own now: its answer did not count, or did not come. */
+  isAlone: boolean
 }
 
 /** One look-up of many parties: gathers their contacts, and beats while they come in. */
 export class Call {
-  /** Resolves when every party is settled. Rejects with the first `fail`. */
+  /** Resolves when every party is settled or left out. Rejects with the first `fail`. */
   readonly result: Promise<Map<string, Contact>>
   /** Those who are not asked for yet; the last one is the next. */
   readonly waiting: PartyRequest[] = []
+  /** Those who hung lately. */
+  readonly hanging: PartyRequest[] = []
+  /** From then on nobody is asked for any more who waits. */
+  readonly askUntilMs: number
+  /** How often it takes the place of a connection now. */
+  tripCount = 0
   readonly #resolve: (contacts: Map<string, Contact>) => void
-  readonly #reject: (error: unknown) => void
-  readonly #partyCount: number
   readonly #onAnswer: () => Promise<void>
   readonly #contacts = new Map<string, Contact>()
+  readonly fail: (error: unknown) => void
+  readonly #first: string
+  #partyCount: number
   #beatenAtMs = performance.now()
-  #beating = false
-  #late = false
 
-  constructor(partyCount: number, onAnswer: () => Promise<void>) {
+  constructor(locators: ReadonlySet<string>, askUntilMs: number, onAnswer: () => Promise<void>) {
     const { promise, resolve, reject } = Promise.withResolvers<Map<string, Contact>>()
     this.result = promise
+    this.fail = reject
     this.#resolve = resolve
-    this.#reject = reject
-    this.#partyCount = partyCount
+    const [first = ''] = locators
+    this.#first = first
+    this.#partyCount = locators.size
+    this.askUntilMs = askUntilMs
     this.#onAnswer = onAnswer
     this.#finish()
   }
 
   settle(locator: string, contact: Contact): void {
     this.#contacts.set(locator, contact)
-    if (this.#isBeatDue()) void this.#beat()
     this.#finish()
   }
 
-  /** The deadline has passed: results from here on are not answers, and no heartbeat is waited for. */
-  expire(): void {
-    this.#late = true
+  /** Leaves out those who still wait, once the first is settled. */
+  endAsking(): void {
+    if (!this.#contacts.has(this.#first)) return
+    this.#partyCount -= this.waiting.splice(0).length
+    for (const { locator } of this.hanging.splice(0)) this.settle(locator, HUNG)
+    this.#finish()
   }
 
-  fail(error: unknown): void {
-    this.#reject(error)
-  }
-
-  #isBeatDue(): boolean {
-    if (this.#beating || this.#late || this.#contacts.size === this.#partyCount) return false
-    return performance.now() - this.#beatenAtMs >= HEARTBEAT_INTERVAL_MS
-  }
-
-  async #beat(): Promise<void> {
-    this.#beating = true
-    try {
-      await this.#onAnswer()
-    } catch (error) {
-      this.fail(error)
-    }
+  /** Called with each answer. */
+  async beat(): Promise<void> {
+    if (performance.now() - this.#beatenAtMs < HEARTBEAT_INTERVAL_MS) return
+    // None beside it.
+    this.#beatenAtMs = Number.POSITIVE_INFINITY
+    await this.#onAnswer().catch(this.fail)
     this.#beatenAtMs = performance.now()
-    this.#beating = false
-    this.#finish()
   }
 
   #finish(): void {
-    if (this.#contacts.size < this.#partyCount) return
-    if (this.#beating && !this.#late) return
-    this.#resolve(this.#contacts)
+    if (this.#contacts.size >= this.#partyCount) this.#resolve(this.#contacts)
   }
 }

@@ -1,94 +1,83 @@
-import { ConsecutiveBreaker, circuitBreaker, handleWhenResult } from 'cockatiel'
 import type { Logger } from 'pino'
 import type { Contact } from '../core/party/contact.ts'
 import type { Answer } from './answer.ts'
 
-const OUTAGE_COUNT_MAX = 20
+const PARTY_COUNT_MIN = 20
+const CONFIRM_MS = 1_000
 const PROBE_INTERVAL_MS = 5_000
 
-export interface Circuit {
-  /** The contact of every party while policy administration is known to be down; else null. */
-  down(): Contact | null
-  /** To be called when requests are made, and only while it is not down: returns what counts their answers. */
-  begin(): (answer: Answer) => void
-  close(): void
+export interface CircuitNeeds {
+  /** Asks for one party; told how many probes there were before it. */
+  readonly probe: (earlierCount: number) => Promise<Answer>
+  /** Called when look-ups may go on, or are answered without a request. */
+  readonly onVerdict: () => void
+  readonly nowMs: () => number
+  readonly log: Logger
 }
 
 /**
- * Opens after 20 outages in a row. From then on nobody's look-up pays for finding out whether it is over: one probe
- * at once, and another every 5 s, asks in the background, with traffic or without, and the first good answer closes
- * the circuit. `probe` is told how many there were before it since the circuit opened.
+ * Opens where 20 parties failed and nobody was answered between, and then, a second later or more, a probe for a party that
+ * was answered before fails too: however many parties one producer breaks, they open nothing while others are answered.
+ * No look-up begins while it is suspect, so an outage burns few attempts. While it is open nobody pays for finding out
+ * whether the outage is over: a probe every 5 s does, and the first good answer to one closes it.
  */
-export function createCircuit(probe: (earlierCount: number) => Promise<Answer>, log: Logger): Circuit {
-  // Only the probe ever asks while it is open, so its own timer paces it. Whatever the wall clock says, however far it
-  // was set back: it may.
-  const breaker = circuitBreaker(
-    handleWhenResult((answer) => (answer as Answer).outage === true),
-    { breaker: new ConsecutiveBreaker(OUTAGE_COUNT_MAX), halfOpenAfter: -Infinity },
-  )
+export function createCircuit({ probe, onVerdict, nowMs, log }: CircuitNeeds) {
+  /** Distinct parties that failed since anybody was answered. */
+  const failing = new Set<string>()
+  let state: 'closed' | 'suspect' | 'open' = 'closed'
   let down: Contact | null = null
-  let openingCount = 0
-  let hasOutages = false
-  let probeCount = 0
   let timer: NodeJS.Timeout | undefined
-  let closed = false
+  let isOver = false
 
-  breaker.onBreak((cause) => {
-    const error = errorOf(cause)
-    if (down === null) {
-      log.warn(
-        { error, outageCount: OUTAGE_COUNT_MAX },
-        'policy administration is down: no look-ups until a probe succeeds',
-      )
-      openingCount++
-      probeCount = 0
-      scheduleProbe(0)
-    } else {
-      log.debug({ error }, 'policy administration is still down')
-    }
+  async function decide(sinceMs: number, earlierCount: number): Promise<void> {
+    const answer = await probe(earlierCount)
+    if (isOver) return
+    if (!answer.outage || (state === 'suspect' && failing.size === 0)) return close()
+    if (nowMs() - sinceMs >= CONFIRM_MS) open(answer)
+    const delayMs = state === 'open' ? PROBE_INTERVAL_MS : CONFIRM_MS
+    timer = setTimeout(decide, delayMs, sinceMs, earlierCount + 1).unref()
+  }
+
+  function open({ contact }: Answer): void {
+    const error = contact.state === 'unresolved' ? contact.error : 'unknown'
+    if (down === null)
+      log.warn({ error }, 'policy administration is down: no look-ups until a probe succeeds')
+    else log.debug({ error }, 'policy administration is still down')
     down = {
       state: 'unresolved',
       error: `policy administration is down (circuit open: ${error})`,
       unasked: true,
     }
-  })
-  breaker.onReset(() => {
+    state = 'open'
+    onVerdict()
+  }
+
+  function close(): void {
+    if (down !== null) log.info('policy administration is back: look-ups resume')
     down = null
-    log.info('policy administration is back: look-ups resume')
-  })
-
-  function scheduleProbe(delayMs: number): void {
-    if (!closed) timer = setTimeout(runProbe, delayMs).unref()
-  }
-
-  async function runProbe(): Promise<void> {
-    await breaker.execute(() => probe(probeCount++))
-    if (down !== null) scheduleProbe(PROBE_INTERVAL_MS)
-  }
-
-  function begin(): (answer: Answer) => void {
-    const begunIn = openingCount
-    return (answer) => {
-      // An answer to what was asked before the circuit opened must not overrule the probe.
-      if (answer.outage === null || begunIn !== openingCount) return
-      // Almost every answer is good and ends no row of outages: the breaker would cost more than the look-up's own code.
-      if (!answer.outage && !hasOutages) return
-      hasOutages = answer.outage
-      void breaker.execute(() => answer)
-    }
+    state = 'closed'
+    failing.clear()
+    onVerdict()
   }
 
   return {
+    /** The contact of every party while policy administration is known to be down; else null. */
     down: () => down,
-    begin,
-    close() {
-      closed = true
+    /** True while a probe decides: no look-up is to begin. */
+    isSuspect: () => state === 'suspect',
+    /** Counts an answer for one party, or its absence. */
+    note(locator: string, { outage }: Answer): void {
+      // While it is open only a probe closes it: other answers are to what was asked before.
+      if (state === 'open') return
+      if (!outage) failing.clear()
+      else if (failing.add(locator).size >= PARTY_COUNT_MIN && state === 'closed') {
+        state = 'suspect'
+        void decide(nowMs(), 0)
+      }
+    },
+    stop(): void {
+      isOver = true
       clearTimeout(timer)
     },
   }
-}
-
-function errorOf(cause: object): string {
-  const answer = 'value' in cause ? (cause.value as Answer) : null
-  return answer?.contact.state === 'unresolved' ? answer.contact.error : 'unknown'
 }

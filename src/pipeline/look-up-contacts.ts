@@ -7,7 +7,7 @@ interface Parties {
   readonly isDown: () => boolean
 }
 
-/** Looks contacts up, and adapts the size of batches to how long that takes. */
+/** Looks the contacts of distinct parties up, and adapts the size of batches to how long that takes. */
 export function createContactLookUp(
   parties: Parties,
   batchLimit: BatchLimit,
@@ -16,7 +16,9 @@ export function createContactLookUp(
   return async (partyLocators, onAnswer) => {
     const startMs = nowMs()
     const contacts = await parties.lookUp(partyLocators, onAnswer)
-    if (!parties.isDown()) batchLimit.note(contacts, nowMs() - startMs)
+    if (!parties.isDown()) {
+      batchLimit.note(partyLocators.length, partyLocators.length - contacts.size, nowMs() - startMs)
+    }
     return contacts
   }
 }

@@ -136,7 +136,7 @@ function countsOf(contacts: Contacts): Record<string, number> {
   return {
     'notifications.parties.found': counts.found,
     'notifications.parties.not_found': counts['not found'],
-    'notifications.parties.unresolved': counts.unresolved,
+    'notifications.parties.unresolved': counts.unresolved + counts['wrong party'],
   }
 }
 

@@ -199,6 +199,8 @@ const OUTAGES: readonly FaultKind[] = ['party look-ups fail', 'party look-ups ha
 /** Two probes, 5 s apart, and the deadline of each; then whatever a busy machine adds. */
 const OUTAGE_ECHO_MS = 20_000
 const SLEEP_ECHO_MS = 10_000
+/** So long a party is remembered that hung. */
+const HUNG_ECHO_MS = 180_000
 
 /** Each reason of a failed look-up, and what must have gone on for it. */
 const GROUNDS: readonly [
@@ -210,11 +212,11 @@ const GROUNDS: readonly [
   [/ answered 500$/, (said) => said.has(500)],
   [/ answered 503$/, (said) => said.has(503)],
   [/ answered 200 with a body that is not a JSON object/, (said) => said.has('malformed')],
+  [/ did not answer within/, (_, after) => after([...HANGS, ...SLEEPS], SLEEP_ECHO_MS)],
   [
-    / (did not answer within|was too slow: asked late)/,
-    (_, after) => after([...HANGS, ...SLEEPS], SLEEP_ECHO_MS),
+    / was not asked: lately it did not answer/,
+    (_, after) => after([...HANGS, ...SLEEPS], HUNG_ECHO_MS + SLEEP_ECHO_MS),
   ],
-  [/ was too slow: not asked within/, (_, after) => after([...OUTAGES, ...SLEEPS], OUTAGE_ECHO_MS)],
 ]
 type After = (kinds: readonly FaultKind[], echoMs: number) => boolean
 

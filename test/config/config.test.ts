@@ -35,6 +35,7 @@ t.test('the required variables alone give every default of the specification', a
       url: 'http://policy-admin:4001',
       connections: 32,
       pipelining: 16,
+      echo: ['/partyLocator', '/locator'],
       deadlineMs: 5_000,
     },
     smtp: { host: 'localhost', port: 25 },
@@ -119,6 +120,8 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['POLICY_ADMIN_URL', 'http://policy-admin/#top'],
   ['POLICY_ADMIN_CONNECTIONS', '-1'],
   ['POLICY_ADMIN_PIPELINING', '0'],
+  ['POLICY_ADMIN_ECHO', 'partyLocator'],
+  ['POLICY_ADMIN_ECHO', '/a,b'],
   ['POLICY_ADMIN_DEADLINE', '0'],
   ['SMTP_HOST', 'mail server'],
   ['SMTP_PORT', '0'],
@@ -399,4 +402,12 @@ t.test('a file is read once: a pipe, or one that is replaced meanwhile, is taken
     { env: { ...process.env, ...REQUIRED, MQ_SSL: 'true' } },
   )
   t.equal(stdout, '-----BEGIN ONE-----\n\n')
+})
+
+t.test('where a response names its party is a list of JSON Pointers, or none', async (t) => {
+  const echoOf = (echo?: string) =>
+    loadConfig({ ...REQUIRED, ...(echo && { POLICY_ADMIN_ECHO: echo }) }).policyAdministration.echo
+  t.strictSame(echoOf(), ['/partyLocator', '/locator'])
+  t.strictSame(echoOf('/party/locator'), ['/party/locator'])
+  t.strictSame(echoOf('none'), [])
 })

@@ -73,7 +73,8 @@ export function clientOf(t: Test, url: string, options: Partial<PartyClientOptio
     baseUrl: url,
     connectionCountMax: 64,
     pipeliningMax: 8,
-    deadlineMs: 5_000,
+    echo: ['/partyLocator', '/locator'],
+    deadlineMs: 60_000,
     log,
     ...options,
   })

@@ -218,7 +218,7 @@ t.test('a failed look-up fails the row with a reason to act on, and keeps the te
   t.equal(row.channel, 'EMAIL')
   t.equal(row.subject, 'Your claim has been paid')
   t.match(row.body, '(reference CLM-7)')
-  const malformed = 'answered 200 with a body that is not a JSON object with email and phone'
+  const malformed = 'answered 200 with a body that is not a JSON object'
   hasStatus(t, events.malformed, 'FAILED', `${failed} ${malformed}`)
   hasStatus(t, events.hanging, 'FAILED', `${failed} did not answer within 2 s`)
   t.equal(hasStatus(t, events.errorInApp, 'FAILED', `${failed} answered 500`).channel, 'IN_APP')

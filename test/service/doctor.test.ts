@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { createDatabase } from '../stack/databases.ts'
 import { startIdentityProvider } from '../stack/identity-provider.ts'
-import { aWorld } from '../stack/world.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 
 const world = await aWorld(t, { partitionCount: 1 })
@@ -62,6 +62,17 @@ t.test('a key set without a key that is fit for signatures is a fault', async (t
     detail: 'none of 1 key is fit for signatures',
     remedy: /publish a key for signatures/,
   })
+})
+
+t.test('it says how look-ups use connections, once a party has a contact', async (t) => {
+  const detail = async () => (await doctor({})).find('policy administration')?.detail
+  t.match(await detail(), /whether it names the party will show/)
+  await world.serve()
+  await world.publish([anEvent({ partyLocator: 'party-1' })])
+  await world.caughtUp()
+  t.match(await detail(), /without naming the party/)
+  world.policyAdministration.nameParties()
+  t.match(await detail(), /names the party: each response is checked/)
 })
 
 t.test('each fault is told with its remedy, and the other checks go on', async (t) => {

@@ -134,22 +134,19 @@ t.test(
       ['down-again', 'FAILED'],
       ['up-again', 'SENT'],
     ] as const
+    const turnCount = () =>
+      service.lines.filter(({ msg }) => /policy administration is (back|down)/.test(msg)).length
     for (const [round, status] of rounds) {
       const up = status === 'SENT'
-      const turnCount = service.lines.filter(({ msg }) => /policy administration is back/.test(msg)).length
+      const turnsBefore = turnCount()
       policyAdministration.mode(up ? 'ok' : 'down')
-      if (up) {
-        await until(
-          () =>
-            service.lines.filter(({ msg }) => /policy administration is back/.test(msg)).length > turnCount,
-          { what: 'a probe to find it up' },
-        )
-      }
+      if (up) await until(() => turnCount() > turnsBefore, { what: 'a probe to find it up' })
       await world.publish(
         parties.map((partyLocator, i) => anEvent({ eventId: `${round}-${i}`, partyLocator })),
       )
       await world.caughtUp()
       t.same(await statuses(round), [{ status, count: parties.length }], round)
+      if (!up) await until(() => turnCount() > turnsBefore, { what: 'the circuit to open' })
       t.equal((await get(service, '/readyz')).status, 200)
     }
   },

@@ -20,6 +20,8 @@ export interface PolicyAdministration {
   /** Overrides what the prefix of this locator says. */
   set(partyLocator: string, behaviour: Behaviour): void
   mode(mode: Mode): void
+  /** From now on each contact names its party, in `partyLocator`. */
+  nameParties(): void
   /** Breaks off what is still open. */
   stop(): Promise<void>
 }
@@ -60,6 +62,7 @@ export async function startPolicyAdministration({
   const overrides = new Map<string, Behaviour>()
   const requests = { count: 0, paths: [] as string[] }
   let currentMode: Mode = 'ok'
+  let namesParties = false
 
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS }, (request, response) => {
     const path = request.url ?? ''
@@ -72,7 +75,7 @@ export async function startPolicyAdministration({
     }
     if (currentMode === 'down') give(503, '{"error":"down"}')
     else if (currentMode === 'garbled') give(200, '{"email":')
-    else if (currentMode === 'ok') answerFor(partyLocator, overrides, give)
+    else if (currentMode === 'ok') answerFor(partyLocator, overrides, namesParties, give)
   })
   server.listen(port, '127.0.0.1')
   await once(server, 'listening')
@@ -83,6 +86,9 @@ export async function startPolicyAdministration({
     set: (partyLocator, behaviour) => void overrides.set(partyLocator, behaviour),
     mode: (mode) => {
       currentMode = mode
+    },
+    nameParties: () => {
+      namesParties = true
     },
     stop: async () => {
       const closed = once(server, 'close')
@@ -100,9 +106,15 @@ function partyIn(path: string, method: string | undefined): string {
   return path.startsWith(PATH_PREFIX) && method === 'GET' ? decode(path.slice(PATH_PREFIX.length)) : ''
 }
 
-function answerFor(partyLocator: string, overrides: Map<string, Behaviour>, give: Give): void {
+function answerFor(
+  partyLocator: string,
+  overrides: Map<string, Behaviour>,
+  names: boolean,
+  give: Give,
+): void {
   const behaviour = overrides.get(partyLocator) ?? behaviourByPrefix(partyLocator)
-  if (typeof behaviour === 'object') give(200, JSON.stringify(behaviour))
+  if (typeof behaviour === 'object')
+    give(200, JSON.stringify({ ...(names && { partyLocator }), ...behaviour }))
   else if (behaviour === 'unknown') give(404, '{"error":"not found"}')
   else if (behaviour === 'error') give(500, '{"error":"internal error"}')
   else if (behaviour === 'malformed') give(200, '{"email":')

@@ -1,11 +1,13 @@
 import { Agent } from 'undici'
+import { createParties } from '../../app/parties.ts'
 import type { Config } from '../../config/config.ts'
 import { counted } from '../../core/text/count.ts'
 import { loadKeys } from '../../http/auth/load-keys.ts'
 import { countBrokers, listTopics } from '../../kafka/inspect.ts'
-import { createPartyClient } from '../../party/client.ts'
+import type { Naming } from '../../party/naming.ts'
 import { describeServer } from '../../postgres/connection/describe-server.ts'
 import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
+import { listLogEntries } from '../../postgres/read/list-log-entries.ts'
 import { knownMigrations } from '../../postgres/schema/migrate.ts'
 import { missingMigrations } from '../../postgres/schema/missing-migrations.ts'
 import { createLog } from '../../telemetry/log.ts'
@@ -111,23 +113,24 @@ export const CHECKS: readonly Check[] = [
   {
     name: 'policy administration',
     prefix: 'POLICY_ADMIN_',
-    run: async ({ policyAdministration: { url, deadlineMs } }) => {
-      const parties = createPartyClient({
-        baseUrl: url,
-        connectionCountMax: 1,
-        pipeliningMax: 1,
-        deadlineMs,
-        log,
-      })
+    run: async (config) => {
+      const parties = createParties(config, log)
       try {
-        const contact = (await parties.lookUp([PARTY_LOCATOR])).get(PARTY_LOCATOR)
+        const locator = await partyToAsk(config)
+        const contact = (await parties.lookUp([locator])).get(locator)
         if (contact?.state === 'unresolved') throw new Error(contact.error)
-        return 'it responds'
+        return NAMING_TEXTS[parties.naming()]
       } finally {
         await parties.close()
       }
     },
-    remedies: [[/./, 'check POLICY_ADMIN_URL, with its path, and whether that service is up']],
+    remedies: [
+      [
+        /another party/,
+        'set POLICY_ADMIN_ECHO to where responses name their party, or ask its owners: see src/party/README.md',
+      ],
+      [/./, 'check POLICY_ADMIN_URL, with its path, and whether that service is up'],
+    ],
   },
   {
     name: 'identity provider',
@@ -147,6 +150,24 @@ export const CHECKS: readonly Check[] = [
     ],
   },
 ]
+
+const NAMING_TEXTS: Readonly<Record<Naming, string>> = {
+  'HTTP/2': 'it responds by HTTP/2; many look-ups share a connection',
+  named: 'it responds and names the party: each response is checked, and look-ups share connections',
+  unnamed:
+    'it responds without naming the party: responses cannot be checked, one look-up at a time on each connection (src/party/README.md)',
+  unknown: 'it responds; whether it names the party will show with the first contact',
+}
+
+/** A party that has a contact, so that its response shows whether it names the party; else one that nobody has. */
+async function partyToAsk(config: Config): Promise<string> {
+  const newest = { limit: 1, after: null }
+  const found = withPool(config, (pool) => listLogEntries(pool, { status: 'SENT' }, newest))
+  return found.then(
+    ({ items }) => items[0]?.partyLocator ?? PARTY_LOCATOR,
+    () => PARTY_LOCATOR,
+  )
+}
 
 async function withPool<T>({ database }: Config, use: (pool: DatabasePool) => Promise<T>): Promise<T> {
   const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })

@@ -1,14 +1,14 @@
 /**
  * What policy administration answered about one party. A null address is not on file.
  * `error` is a reason that an operator can act on; it carries no contact data. `unasked`: no request was made for
- * this party, so that the failure says nothing about it.
+ * this party, so that the failure says nothing about it. `wrongParty`: the answer named another party.
  */
 export type Contact =
   | { state: 'found'; email: string | null; phone: string | null }
   | { state: 'not found' }
-  | { state: 'unresolved'; error: string; unasked: boolean }
+  | { state: 'unresolved'; error: string; unasked: boolean; wrongParty?: true }
 
-/** Contacts by party locator. */
+/** Contacts by party locator; a party that could not be asked for in time is absent. */
 export type Contacts = ReadonlyMap<string, Contact>
 
 /** Looks parties up; `onAnswer` (a heartbeat) is awaited now and then while answers come in. */
@@ -17,9 +17,11 @@ export type LookUpContacts = (
   onAnswer?: () => Promise<void>,
 ) => Promise<Contacts>
 
-/** How many contacts are in each state. */
-export function countByState(contacts: Contacts): Record<Contact['state'], number> {
-  const counts = { found: 0, 'not found': 0, unresolved: 0 }
-  for (const { state } of contacts.values()) counts[state]++
+/** How many contacts are in each state; of the unresolved ones, those that named another party on their own. */
+export function countByState(contacts: Contacts): Record<Contact['state'] | 'wrong party', number> {
+  const counts = { found: 0, 'not found': 0, unresolved: 0, 'wrong party': 0 }
+  for (const contact of contacts.values()) {
+    counts[contact.state === 'unresolved' && contact.wrongParty ? 'wrong party' : contact.state]++
+  }
   return counts
 }

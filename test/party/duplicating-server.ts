@@ -1,0 +1,57 @@
+// A policy administration in a process of its own that sends one answer in 500 twice, the second one a little later: `PTY-…`
+// has an address of its own, and who is not known is told so by a 404 that names nobody.
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { fileURLToPath } from 'node:url'
+
+const DUPLICATE_ONE_IN = 500
+const REQUEST = /^GET \/internal\/parties\/(\S+) /
+const END_OF_HEAD = '\r\n\r\n'
+
+/** Starts it; the second answer comes `delayMs` after the first, also where that is less than a millisecond. */
+export async function startDuplicating(names: boolean, delayMs: number) {
+  const child = fork(fileURLToPath(import.meta.url), [String(names), String(delayMs)])
+  const [url] = await once(child, 'message')
+  return { url: url as string, stop: () => void child.disconnect() }
+}
+
+function serve(socket: Socket, names: boolean, delayMs: number): void {
+  let unread = ''
+  socket.setNoDelay().setEncoding('latin1')
+  socket.on('error', () => {})
+  socket.on('data', (part) => {
+    unread += part
+    for (let end = unread.indexOf(END_OF_HEAD); end !== -1; end = unread.indexOf(END_OF_HEAD)) {
+      const answer = answerTo(decodeURIComponent(REQUEST.exec(unread)?.[1] ?? ''), names)
+      unread = unread.slice(end + END_OF_HEAD.length)
+      socket.write(answer)
+      if (Math.random() * DUPLICATE_ONE_IN < 1) later(delayMs, () => socket.write(answer))
+    }
+  })
+}
+
+function answerTo(party: string, names: boolean): string {
+  const isKnown = party.startsWith('PTY-')
+  const contact = { ...(names && { partyLocator: party }), email: `${party}@example.org`, phone: null }
+  const body = isKnown ? JSON.stringify(contact) : '{"error":"not found"}'
+  const status = isKnown ? '200 OK' : '404 Not Found'
+  return `HTTP/1.1 ${status}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+}
+
+function later(delayMs: number, act: () => void): void {
+  const dueAtMs = performance.now() + delayMs
+  const look = () => void (performance.now() >= dueAtMs ? act() : setImmediate(look))
+  setImmediate(look)
+}
+
+if (import.meta.main) {
+  const [names, delayMs] = process.argv.slice(2)
+  process.once('disconnect', () => process.exit())
+  const server = createServer((socket) => serve(socket, names === 'true', Number(delayMs))).listen(
+    0,
+    '127.0.0.1',
+  )
+  await once(server, 'listening')
+  process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+}

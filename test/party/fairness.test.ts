@@ -1,0 +1,135 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import t from 'tap'
+import type { Contact } from '../../src/core/party/contact.ts'
+import { clientOf, json, locators, serve } from './server.ts'
+
+t.jobs = 8
+
+const HUNG =
+  'policy administration was not asked: lately it did not answer for this party within the deadline'
+
+function answerAll(request: IncomingMessage, response: ServerResponse): void {
+  const party = request.url?.split('/').pop() ?? ''
+  if (!party.startsWith('hanging')) json(response, { email: `${party}@example.org` })
+}
+
+function hangers(count: number): string[] {
+  return Array.from({ length: count }, (_, i) => `hanging-${i}`)
+}
+
+function statesOf(contacts: ReadonlyMap<string, Contact>): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { state } of contacts.values()) counts[state] = (counts[state] ?? 0) + 1
+  return counts
+}
+
+t.test(
+  'a deadline counts from when a party is asked for, and who cannot be asked for in time is left out',
+  async (t) => {
+    const server = await serve(t, (_, response) => void setTimeout(json, 300, response, { email: null }))
+    const { client } = clientOf(t, server.url, { connectionCountMax: 4, deadlineMs: 3_000 })
+    const parties = locators(100)
+    for (let start = 0, round = 0; round < 2; round++) {
+      const contacts = await client.lookUp(parties.slice(start))
+      t.strictSame(
+        [...contacts.keys()].toSorted(),
+        parties.slice(start, start + contacts.size).toSorted(),
+        'the first ones',
+      )
+      t.ok(
+        contacts.size >= 4 && contacts.size <= 24,
+        `${contacts.size}: connections by the time an answer takes`,
+      )
+      t.strictSame(statesOf(contacts), { found: contacts.size }, 'nobody failed for waiting')
+      start += contacts.size
+    }
+  },
+)
+
+t.test('however slow and however many the others are, each call asks for its first party', async (t) => {
+  const server = await serve(t, (_, response) => void setTimeout(json, 1_600, response, { email: null }))
+  const { client } = clientOf(t, server.url, { connectionCountMax: 1, deadlineMs: 3_000 })
+  const calls = Array.from({ length: 3 }, (_, i) => client.lookUp([`a-${i}`, `b-${i}`, `c-${i}`]))
+  for (const [i, contacts] of (await Promise.all(calls)).entries())
+    t.match(contacts.get(`a-${i}`), { state: 'found' })
+})
+
+t.test(
+  'a party that hung is not asked for again by a look-up, and the retry asks for it apart',
+  async (t) => {
+    let isBack = false
+    const server = await serve(t, (request, response) => {
+      if (isBack) json(response, { email: 'a@example.org' })
+      else answerAll(request, response)
+    })
+    const { client } = clientOf(t, server.url, { connectionCountMax: 4, deadlineMs: 4_000 })
+    t.match((await client.lookUp(['hanging-0', 'PTY-0'])).get('hanging-0'), {
+      state: 'unresolved',
+      error: 'policy administration did not answer within 4 s',
+      unasked: false,
+    })
+    const startedAtMs = performance.now()
+    const contacts = await client.lookUp(['hanging-0', ...locators(50)])
+    t.ok(performance.now() - startedAtMs < 3_500, 'its batch waits for nobody')
+    t.strictSame(contacts.get('hanging-0'), { state: 'unresolved', error: HUNG, unasked: true })
+    t.strictSame(statesOf(contacts), { unresolved: 1, found: 50 })
+    t.match((await client.lookUpAgain(['hanging-0'])).get('hanging-0'), {
+      error: 'policy administration did not answer within 0.8 s',
+      unasked: false,
+    })
+    isBack = true
+    t.match((await client.lookUpAgain(['hanging-0'])).get('hanging-0'), { state: 'found' })
+    t.match(
+      (await client.lookUp(['hanging-0'])).get('hanging-0'),
+      { state: 'found' },
+      'and it is trusted again',
+    )
+  },
+)
+
+t.test('many that hang keep only so many connections from the others', async (t) => {
+  const server = await serve(t, answerAll)
+  const { client } = clientOf(t, server.url, { connectionCountMax: 32, deadlineMs: 6_000 })
+  await client.lookUp(['good'])
+  const flood = client.lookUp(hangers(200))
+  const startedAtMs = performance.now()
+  const contacts = await client.lookUp(locators(100))
+  const tookMs = performance.now() - startedAtMs
+  t.strictSame(statesOf(contacts), { found: 100 })
+  t.ok(tookMs < 5_000, `${tookMs} ms, less than those who hang have`)
+  const asked = await flood
+  t.ok(asked.size > 64, `${asked.size} were asked for`)
+  t.notOk(client.isDown(), 'others are answered')
+})
+
+t.test('none gives way in a pause of all', async (t) => {
+  const held: ServerResponse[] = []
+  let isPaused = false
+  const server = await serve(t, (_, response) => {
+    if (isPaused) held.push(response)
+    else json(response, { email: null })
+  })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 8, deadlineMs: 4_000 })
+  await client.lookUp(locators(10))
+  isPaused = true
+  const lookUp = client.lookUp(locators(100))
+  await new Promise((resolve) => setTimeout(resolve, 1_200))
+  isPaused = false
+  for (const response of held) json(response, { email: null })
+  t.strictSame(statesOf(await lookUp), { found: 100 })
+})
+
+t.test('who is slow like everybody is not late', async (t) => {
+  const server = await serve(t, (_, response) => void setTimeout(json, 400, response, { email: null }))
+  const { client } = clientOf(t, server.url, { connectionCountMax: 8, deadlineMs: 6_000 })
+  t.strictSame(statesOf(await client.lookUp(locators(16))), { found: 16 })
+  t.equal(server.targets.length, 16)
+})
+
+t.test('a look-up that hangs keeps no other from its turn', async (t) => {
+  const server = await serve(t, answerAll)
+  const { client } = clientOf(t, server.url, { connectionCountMax: 4, deadlineMs: 4_000 })
+  const flood = client.lookUp(hangers(100))
+  for (let i = 0; i < 3; i++) t.equal((await client.lookUp([`PTY-${i}`])).size, 1)
+  await flood
+})

@@ -1,0 +1,103 @@
+import { readFile } from 'node:fs/promises'
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import t, { type Test } from 'tap'
+import { makeCertificates } from '../stack/certificates.ts'
+import { clientOf, locators } from './server.ts'
+
+const certificates = await makeCertificates()
+t.teardown(certificates.remove)
+setDefaultCACertificates([...getCACertificates(), await readFile(certificates.ca, 'utf8')])
+
+async function serveTls(
+  t: Test,
+  handle: (party: string, response: Http2ServerResponse) => void,
+): Promise<{ url: string; versions: string[]; sessionCount: () => number; server: Http2SecureServer }> {
+  const versions: string[] = []
+  let sessionCount = 0
+  const { cert, key } = certificates
+  const server = createSecureServer(
+    { cert, key, allowHTTP1: true },
+    (request: Http2ServerRequest, response) => {
+      versions.push(request.httpVersion)
+      handle(request.url.split('/').pop() ?? '', response)
+    },
+  )
+  const sessions = new Set<{ destroy(): void }>()
+  server.on('session', (session) => {
+    sessionCount++
+    sessions.add(session)
+  })
+  await new Promise<void>((resolve) => server.listen(0, resolve))
+  t.teardown(() => {
+    for (const session of sessions) session.destroy()
+    server.close()
+  })
+  const url = `https://localhost:${(server.address() as AddressInfo).port}`
+  return { url, versions, sessionCount: () => sessionCount, server }
+}
+
+const later = (act: () => void) => void setTimeout(act, Math.random() * 20)
+
+t.test(
+  'over HTTP/2 many share a connection, and each answer is its request’s in whatever order they come',
+  async (t) => {
+    const server = await serveTls(t, (party, response) =>
+      later(() => {
+        response.statusCode = party.endsWith('7') ? 404 : 200
+        response.end(JSON.stringify({ email: `${party}@example.org` }))
+      }),
+    )
+    const { client } = clientOf(t, server.url, { connectionCountMax: 4, pipeliningMax: 16 })
+    const parties = locators(500)
+    const contacts = await client.lookUp(parties)
+    t.equal(contacts.size, 500)
+    for (const party of parties) {
+      t.strictSame(
+        contacts.get(party),
+        party.endsWith('7')
+          ? { state: 'not found' }
+          : { state: 'found', email: `${party}@example.org`, phone: null },
+      )
+    }
+    t.equal(client.naming(), 'HTTP/2')
+    t.strictSame([...new Set(server.versions)], ['2.0'])
+    t.equal(server.versions.length, 500, 'a 404 needs no second one')
+    t.ok(server.sessionCount() <= 4)
+  },
+)
+
+t.test('over HTTP/2 one that hangs costs itself alone', async (t) => {
+  const server = await serveTls(t, (party, response) => {
+    if (party !== 'PTY-3') response.end(JSON.stringify({ email: null }))
+  })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 1, pipeliningMax: 8, deadlineMs: 1_000 })
+  const startedAtMs = performance.now()
+  const contacts = await client.lookUp(locators(8))
+  t.match(contacts.get('PTY-3'), { state: 'unresolved', error: /did not answer within 1 s/ })
+  t.equal([...contacts.values()].filter(({ state }) => state === 'found').length, 7)
+  t.ok(performance.now() - startedAtMs < 5_000)
+  t.match((await client.lookUp(['PTY-1'])).get('PTY-1'), { state: 'found' })
+})
+
+t.test('a session that the server ends leaves nobody without an answer', async (t) => {
+  let count = 0
+  const server = await serveTls(t, (party, response) => {
+    if (++count === 20) response.stream.session?.destroy()
+    else response.end(JSON.stringify({ email: `${party}@example.org` }))
+  })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 2, pipeliningMax: 8 })
+  const contacts = await client.lookUp(locators(100))
+  t.equal(contacts.size, 100)
+  for (const [party, contact] of contacts) {
+    if (contact.state === 'found') t.equal(contact.email, `${party}@example.org`)
+    else t.equal(contact.state, 'unresolved')
+  }
+  t.match((await client.lookUp(['a'])).get('a'), { email: 'a@example.org' })
+})
