@@ -64,7 +64,7 @@ export function createWorker(parts: WorkerParts): Worker {
     },
     log,
   )
-  const retry = createRetry<DueCursor>(retryNeeds(parts, contactsOf, send))
+  const retry = createRetry<DueCursor>(retryNeeds(parts, send))
   return {
     assignment: consumer.assignment,
     held: consumer.held,
@@ -112,13 +112,12 @@ function dispatchWith(needs: DispatchNeeds): Dispatch {
 
 function retryNeeds(
   { config, policy: { ruleTable }, parties, pool, metrics, tracing, log }: WorkerParts,
-  contactsOf: LookUpContacts,
   send: Send,
 ): RetryNeeds<DueCursor> {
   const dueLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
   return {
-    listDueEntries: (after, countMax) => listDueEntries(pool, dueLimits, after, countMax),
-    contactsOf,
+    listDueEntries: (after, countMax, upTo) => listDueEntries(pool, dueLimits, after, countMax, upTo),
+    contactsOf: metrics.countContacts(parties.lookUpAgain),
     isDown: parties.isDown,
     commit: metrics.countRetries((asked) => {
       const decide: PreparedRetries['decide'] = (...known) => decideRetry(ruleTable.decide, ...known)

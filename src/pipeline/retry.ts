@@ -13,11 +13,13 @@ export const RETRY_MIN_PAUSE_MS = 55_000
 const PAGE_COUNT_MAX = 500
 
 export interface RetryNeeds<Cursor> {
-  /** One page of due rows, oldest first; `next` is null on the last. */
+  /** One page of due rows, oldest first, behind `after` and up to `upTo`; `next` is null on the last. */
   readonly listDueEntries: (
     after: Cursor | null,
     countMax: number,
+    upTo: Cursor | null,
   ) => Promise<{ due: readonly DueEntry[]; next: Cursor | null }>
+  /** In their order; those that it could not ask for in time are left out, but never the first. */
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
   /** True while policy administration is known to be down: the rest of a pass would be in vain. */
   readonly isDown: () => boolean
@@ -27,17 +29,32 @@ export interface RetryNeeds<Cursor> {
   readonly log: Logger
 }
 
-/** `postponedCount`: rows that are due and whose party was not asked. */
-interface AskedPage<Cursor> {
+/** The due rows behind one row and up to another; null: from the oldest, to the newest. */
+interface Range<Cursor> {
+  readonly after: Cursor | null
+  readonly upTo: Cursor | null
+}
+
+interface Page<Cursor> {
+  readonly range: Range<Cursor>
+  readonly due: readonly DueEntry[]
+  readonly next: Cursor | null
+}
+
+/** `postponedCount`: rows that stay due because policy administration is down, or their party hung lately. */
+interface AskedPage<Cursor> extends Page<Cursor> {
   readonly asked: readonly AskedEntry[]
   readonly postponedCount: number
-  readonly next: Cursor | null
+  /** Those rows whose party could not be asked for in time: they come next. */
+  readonly unasked: readonly DueEntry[]
 }
 
 /** The background retry: one pass over all that is due, every 60 seconds, until stopped. */
 export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   const stopping = new AbortController()
   let running: Promise<void> = Promise.resolve()
+  /** The next pass goes on behind this row; null: with the oldest. */
+  let cursor: Cursor | null = null
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
@@ -51,24 +68,45 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   }
 
   /**
-   * Retries all that is due, page by page, the next one read and asked about while one is committed; stops early once policy
-   * administration is known to be down.
+   * Retries all that is due, page by page, the next one read and asked about while one is committed: from where the pass before
+   * stopped to the newest row, then from the oldest to there. Stops early once policy administration is known to be down.
    */
   async function pass(): Promise<void> {
     const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0 }
-    let page: AskedPage<Cursor> | null = await askPage(needs, null)
+    const first = cursor
+    let page: AskedPage<Cursor> | null = await askPage(await read({ after: first, upTo: null }))
     while (page !== null) {
-      const next: Cursor | null = page.next
       counts.postponed += page.postponedCount
-      const isLast: boolean = next === null || stopping.signal.aborted || needs.isDown()
-      const following: Promise<AskedPage<Cursor>> | null = isLast ? null : askPage(needs, next)
+      const isStopped: boolean = stopping.signal.aborted || needs.isDown()
+      const following: Promise<AskedPage<Cursor> | null> = isStopped
+        ? Promise.resolve(null)
+        : afterPage(page, first)
       const [made] = await Promise.all([commit(page.asked), following])
       for (const { status } of made) counts[status]++
-      page = stopping.signal.aborted ? null : await following
+      cursor = isStopped ? page.range.after : null
+      page = await following
+      if (page !== null) cursor = page.range.after
+      if (stopping.signal.aborted) page = null
     }
     if (Object.values(counts).some((count) => count > 0))
       needs.log.info(counts, 'retried failed notifications')
     else needs.log.debug('no failed notification is due')
+  }
+
+  async function afterPage(page: AskedPage<Cursor>, first: Cursor | null): Promise<AskedPage<Cursor> | null> {
+    const { unasked, next, range } = page
+    if (unasked.length > 0) return askPage({ range, next, due: unasked })
+    if (next !== null) return askPage(await read({ ...range, after: next }))
+    const isAround = range.upTo !== null || first === null
+    return isAround ? null : askPage(await read({ after: null, upTo: first }))
+  }
+
+  async function read(range: Range<Cursor>): Promise<Page<Cursor>> {
+    return { range, ...(await needs.listDueEntries(range.after, PAGE_COUNT_MAX, range.upTo)) }
+  }
+
+  async function askPage(page: Page<Cursor>): Promise<AskedPage<Cursor>> {
+    return { ...page, ...(await askAll(needs, page.due)) }
   }
 
   async function commit(asked: readonly AskedEntry[]): Promise<readonly RetriedEntry[]> {
@@ -88,13 +126,21 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   }
 }
 
-/** Reads one page, and looks up the contacts of its parties. */
-async function askPage<Cursor>(needs: RetryNeeds<Cursor>, after: Cursor | null): Promise<AskedPage<Cursor>> {
-  const { due, next } = await needs.listDueEntries(after, PAGE_COUNT_MAX)
-  const parties = [...new Set(due.flatMap(({ partyLocator }) => partyLocator ?? []))]
-  const contacts = due.length === 0 ? new Map<string, Contact>() : await needs.contactsOf(parties)
-  const asked = due
+/** Looks up the contacts of rows, as far as their parties could be asked for. */
+async function askAll(
+  needs: Pick<RetryNeeds<unknown>, 'contactsOf'>,
+  due: readonly DueEntry[],
+): Promise<Pick<AskedPage<unknown>, 'asked' | 'postponedCount' | 'unasked'>> {
+  if (due.length === 0) return { asked: [], postponedCount: 0, unasked: [] }
+  const contacts = await needs.contactsOf([...new Set(due.flatMap(({ partyLocator }) => partyLocator ?? []))])
+  const isAsked = ({ partyLocator }: DueEntry) => partyLocator === null || contacts.has(partyLocator)
+  const found = due
+    .filter(isAsked)
     .map((entry) => ({ due: entry, contact: contacts.get(entry.partyLocator ?? '') }))
-    .filter((entry) => !isPostponed(entry))
-  return { asked, postponedCount: due.length - asked.length, next }
+  const asked = found.filter((entry) => !isPostponed(entry))
+  return {
+    asked,
+    postponedCount: found.length - asked.length,
+    unasked: due.filter((entry) => !isAsked(entry)),
+  }
 }

@@ -30,6 +30,8 @@ const decideByParty = ({ party }: Facts): RuleResult => ({
 function world(given: {
   pages: DueEntry[][]
   contact?: (party: string) => Contact
+  /** Parties that cannot be asked for in time now. */
+  unasked?: (party: string) => boolean
   isDown?: () => boolean
   passMs?: number
   committed?: Promise<void>
@@ -40,16 +42,17 @@ function world(given: {
   let nowMs = 0
   let pagesRead = 0
   const retry = createRetry<number>({
-    listDueEntries: async (after) => {
+    listDueEntries: async (after, _, upTo) => {
       const page = after ?? 0
       pagesRead++
       nowMs += given.passMs ?? 0
-      return { due: given.pages[page] ?? [], next: page + 1 < given.pages.length ? page + 1 : null }
+      return { due: given.pages[page] ?? [], next: page + 1 < (upTo ?? given.pages.length) ? page + 1 : null }
     },
     contactsOf: async (parties) => {
       asked.push([...parties])
       const found: Contact = { state: 'found', email: 'a@example.com', phone: null }
-      return new Map(parties.map((party) => [party, given.contact?.(party) ?? found]))
+      const inTime = parties.filter((party) => !given.unasked?.(party))
+      return new Map(inTime.map((party) => [party, given.contact?.(party) ?? found]))
     },
     isDown: given.isDown ?? (() => false),
     commit: async (asked) => {
@@ -163,6 +166,85 @@ for (const isDown of [false, true]) {
     t.equal(retried.length, 1)
   })
 }
+
+t.test('rows whose party could not be asked for in time come next, before another page', async (t) => {
+  let round = 0
+  const { retry, retried, asked } = world({
+    pages: [[due('a', 'first'), due('b', 'second'), due('c', null), due('d', 'first')], [due('e', 'third')]],
+    unasked: (party) => party === 'second' && round++ === 0,
+  })
+  await retry.pass()
+  t.same(asked, [['first', 'second'], ['second'], ['third']])
+  t.same(
+    retried.map((entry) => entry.due.eventId),
+    ['a', 'c', 'd', 'b', 'e'],
+  )
+})
+
+t.test(
+  'a pass goes on where the one before stopped, to the newest row and from the oldest to there',
+  async (t) => {
+    let downAt = 'party-2'
+    const { retry, retried, asked } = world({
+      pages: [1, 2, 3, 4].map((page) => [due(`${page}`, `party-${page}`)]),
+      isDown: () => asked.some((parties) => parties.includes(downAt)),
+    })
+    await retry.pass()
+    t.same(asked.flat(), ['party-1', 'party-2'])
+    downAt = 'nobody'
+    asked.length = 0
+    retried.length = 0
+    await retry.pass()
+    t.same(
+      asked.flat(),
+      ['party-2', 'party-3', 'party-4', 'party-1'],
+      'and the page that it stopped at again',
+    )
+    asked.length = 0
+    await retry.pass()
+    t.same(
+      asked.flat(),
+      ['party-1', 'party-2', 'party-3', 'party-4'],
+      'a pass that was whole is followed by one from the oldest',
+    )
+  },
+)
+
+t.test('hanging rows that are due before healthy ones cost them no pass', async (t) => {
+  const server = await serve(t, (request, response) => {
+    const party = request.url?.split('/').pop()
+    if (party?.startsWith('good')) json(response, { email: 'a@example.org', phone: null })
+  })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 32, deadlineMs: 1_000 })
+  await client.lookUp(['good-first'])
+  const rows = [
+    ...Array.from({ length: 600 }, (_, i) => due(`hanging-${i}`, `hanging-${i}`)),
+    ...Array.from({ length: 60 }, (_, i) => due(`good-${i}`, `good-${i}`)),
+  ]
+  const retried: RetriedEntry[] = []
+  const retry = createRetry<number>({
+    listDueEntries: async (after, countMax, upTo) => {
+      const start = after ?? 0
+      const next = start + countMax
+      return {
+        due: rows.slice(start, Math.min(next, upTo ?? next)),
+        next: next < (upTo ?? rows.length) ? next : null,
+      }
+    },
+    contactsOf: client.lookUpAgain,
+    isDown: client.isDown,
+    commit: async (asked) => {
+      const entries = asked.map((entry) => decideRetry(decideByParty, entry, undefined))
+      retried.push(...entries)
+      return entries
+    },
+    clock: { nowMs: () => 0, sleep: async () => {} },
+    log: pino({ level: 'silent' }),
+  })
+  await retry.pass()
+  t.equal(retried.filter(({ status }) => status === 'SENT').length, 60)
+  t.notOk(client.isDown())
+})
 
 t.test(
   'parties that are broken for good use up their attempts and keep nobody else from being sent',

@@ -18,12 +18,16 @@ export type DueCursor = LogPosition
 
 const dueRow = dueEntry.extend({ createdAt: z.string() })
 
-/** The next page of rows that are due for a retry, oldest first, by the database's clock. Locks nothing. */
+/**
+ * The next page of rows that are due for a retry, oldest first, by the database's clock: behind `after` and up to `upTo`. Locks
+ * nothing.
+ */
 export async function listDueEntries(
   pool: DatabasePool,
   limits: RetryLimits,
   after: DueCursor | null,
   countMax: number,
+  upTo: DueCursor | null = null,
 ): Promise<{ due: readonly DueEntry[]; next: DueCursor | null }> {
   const rows = await pool.any(sql.type(dueRow)`
     SELECT
@@ -38,6 +42,7 @@ export async function listDueEntries(
       AND sent_at IS NULL AND body IS NOT NULL
       AND created_at > now() - ${limits.maxAgeMs}::float8 * interval '1 millisecond'
       AND (created_at, locator) > (${after?.createdAt ?? '-infinity'}::timestamptz, ${after?.locator ?? ''})
+      AND (created_at, locator) <= (${upTo?.createdAt ?? 'infinity'}::timestamptz, ${upTo?.locator ?? ''})
       AND attempt_count < ${limits.attemptCountMax}
       AND (last_attempt_at IS NULL OR last_attempt_at <= now() - ${limits.minPauseMs}::float8 * interval '1 millisecond')
     ORDER BY created_at, locator

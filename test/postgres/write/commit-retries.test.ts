@@ -73,6 +73,9 @@ t.test('due rows are paged, each once', async (t) => {
   const second = await listDueEntries(pool, limits, first.next, 2)
   t.equal(second.next, null)
   t.same(ids([...first.due, ...second.due]), ['a', 'b', 'c'])
+  const again = await listDueEntries(pool, limits, null, 500, first.next)
+  t.same(ids(again.due), ids(first.due), 'up to a row, that row included')
+  t.equal(again.next, null)
 })
 
 t.test('a retry is sent once, counted, and explained by a decision of its own', async (t) => {
