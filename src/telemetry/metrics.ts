@@ -49,11 +49,13 @@ export function createMetrics(sources: Sources): Metrics {
   for (const name of MISNAMED) register.removeSingleMetric(name)
   const readGauges = createGauges(sources, registers)
   const instruments = createInstruments(registers)
-  const { stageSeconds, batchSeconds, batchMessages, batches, duplicates, conflicts, rejected } = instruments
+  const { stageSeconds, batchSeconds, batchMessages, batches, duplicates, conflicts, rejected, lookUps } =
+    instruments
   // Starting at 0, so that the first increase counts as one.
   for (const result of BATCH_RESULTS) batches.inc({ result }, 0)
   for (const code of Object.keys(REJECTIONS)) rejected.inc({ code }, 0)
   for (const stage of STAGES) stageSeconds.zero({ stage })
+  for (const state of Object.keys(countByState(new Map()))) lookUps.inc({ state }, 0)
 
   return {
     timed:
