@@ -18,7 +18,7 @@ t.test('a run compares all sides and finds nothing wrong', { skip: SKIP_MOCK }, 
   for (const side of ['ours', 'floor', 'plain']) {
     const [measured, ...more] = report.sides[side] ?? []
     t.strictSame(more, [])
-    t.ok(measured && measured.lookUpsPerEvent > 0.5 && measured.lookUpsPerEvent <= 1, side)
+    t.ok(measured && measured.lookUpsPerEvent > 0.5 && measured.lookUpsPerEvent <= 1.05, side)
     t.strictSame(Object.keys(measured?.cpu ?? {}), [...CPU_OF])
   }
   t.strictSame(

@@ -4,6 +4,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { namesParties } from './environment.ts'
 import { contactOf } from './parties.ts'
 
 export interface Contacts {
@@ -32,6 +33,7 @@ export async function startContacts(): Promise<Contacts> {
 
 const END_OF_HEAD = '\r\n\r\n'
 const REQUEST = /^GET \/internal\/parties\/([^ ]+) /
+const NAMES_PARTIES = namesParties()
 let requestCount = 0
 
 /** Answers requests without a body, one after the other, and keeps the connection. */
@@ -50,8 +52,10 @@ function serve(socket: Socket): void {
 }
 
 function answerTo(request: string): string {
-  const contact = contactOf(decodeURIComponent(REQUEST.exec(request)?.[1] ?? ''))
-  const body = contact === null ? '{"error":"not found"}' : JSON.stringify(contact)
+  const partyLocator = decodeURIComponent(REQUEST.exec(request)?.[1] ?? '')
+  const contact = contactOf(partyLocator)
+  const named = NAMES_PARTIES ? { partyLocator, ...contact } : contact
+  const body = contact === null ? '{"error":"not found"}' : JSON.stringify(named)
   return (
     `HTTP/1.1 ${contact === null ? '404 Not Found' : '200 OK'}\r\ncontent-type: application/json\r\n` +
     `content-length: ${body.length}\r\n\r\n${body}`

@@ -15,6 +15,11 @@ export function numberFrom(name: string, byDefault: number): number {
   return Number(text)
 }
 
+/** Whether policy administration names the party in its contacts; NAMED=0: it does not. */
+export function namesParties(): boolean {
+  return process.env.NAMED !== '0'
+}
+
 /** Ctrl-C ends what was started too, by exit handlers. Also silences a warning that kafkajs causes by a negative time-out. */
 export function endWithSignals(): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {

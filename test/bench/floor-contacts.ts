@@ -1,12 +1,15 @@
 import { connect } from 'node:net'
 
 /** What was said of one party; null of one that is not known. */
-export type FloorContact = { email: string | null; phone: string | null } | null
+export type FloorContact = { partyLocator?: string; email: string | null; phone: string | null } | null
 
-type Settle = (contact: FloorContact) => void
+interface Enquiry {
+  readonly locator: string
+  readonly settle: (contact: FloorContact) => void
+}
 
 interface Connection {
-  ask(path: string, settle: Settle): void
+  ask(enquiries: readonly Enquiry[]): void
   close(): void
 }
 
@@ -16,36 +19,48 @@ const LENGTH_HEADER = 'content-length: '
 
 /**
  * The least that an HTTP client can do: keep-alive, no time-outs, no headers but the mandatory one, and of an answer its
- * status, its length and its JSON. One request at a time on a connection, for pipelined ones would wait for a slow one.
+ * status, its length, its JSON and, where several requests share a connection, the party that it names.
  */
-export function createFloorContacts(baseUrl: string, connectionCountMax: number) {
+export function createFloorContacts(baseUrl: string, connectionCountMax: number, pipelining: number) {
   const { hostname, port } = new URL(baseUrl)
-  const waiting: { path: string; settle: Settle }[] = []
+  const waiting: Enquiry[] = []
   const connections: Connection[] = []
   const idle: Connection[] = []
 
   function open(): Connection {
-    let settle: Settle | null = null
+    let asked: readonly Enquiry[] = []
+    let answeredCount = 0
     let unread: Buffer | null = null
     const buffer = Buffer.allocUnsafe(READ_BYTES)
     const onread = { buffer, callback: (count: number) => receive(buffer.subarray(0, count)) }
     const socket = connect({ host: hostname, port: Number(port), noDelay: true, onread })
 
     function receive(part: Buffer): true {
-      const bytes = unread === null ? part : Buffer.concat([unread, part])
-      const answer = readAnswer(bytes)
-      unread = answer === undefined ? Buffer.from(bytes) : null
-      if (answer !== undefined) {
-        settle?.(answer)
+      let bytes = unread === null ? part : Buffer.concat([unread, part])
+      for (let answer = readAnswer(bytes); answer !== null; answer = readAnswer(bytes)) {
+        const { locator, settle } = asked[answeredCount++] as Enquiry
+        const { contact, end } = answer
+        if (pipelining > 1 && contact !== null && contact.partyLocator !== locator)
+          throw new Error('another party')
+        bytes = bytes.subarray(end)
+        settle(contact)
+      }
+      unread = bytes.length === 0 ? null : Buffer.from(bytes)
+      if (answeredCount === asked.length) {
         idle.push(connection)
         startWaiting()
       }
       return true
     }
     const connection = {
-      ask: (path: string, onAnswer: Settle) => {
-        settle = onAnswer
-        socket.write(`GET ${path} HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`, 'latin1')
+      ask: (enquiries: readonly Enquiry[]) => {
+        asked = enquiries
+        answeredCount = 0
+        const requests = enquiries.map(
+          ({ locator }) =>
+            `GET /internal/parties/${encodeURIComponent(locator)} HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`,
+        )
+        socket.write(requests.join(''), 'latin1')
       },
       close: () => socket.destroy(),
     }
@@ -56,9 +71,9 @@ export function createFloorContacts(baseUrl: string, connectionCountMax: number)
   function startWaiting(): void {
     while (waiting.length > 0) {
       const connection = idle.pop() ?? (connections.length < connectionCountMax ? open() : null)
-      const request = connection === null ? undefined : waiting.pop()
-      if (request === undefined) return
-      connection?.ask(request.path, request.settle)
+      if (connection === null) return
+      const freeCount = idle.length + 1 + connectionCountMax - connections.length
+      connection.ask(waiting.splice(-Math.min(pipelining, Math.ceil(waiting.length / freeCount))))
     }
   }
 
@@ -73,7 +88,7 @@ export function createFloorContacts(baseUrl: string, connectionCountMax: number)
             contacts.set(locator, contact)
             if (contacts.size === partyLocators.length) resolve(contacts)
           }
-          waiting.push({ path: `/internal/parties/${encodeURIComponent(locator)}`, settle })
+          waiting.push({ locator, settle })
         }
         startWaiting()
       }),
@@ -83,16 +98,17 @@ export function createFloorContacts(baseUrl: string, connectionCountMax: number)
   }
 }
 
-/** Undefined while the answer is not complete. */
-function readAnswer(bytes: Buffer): FloorContact | undefined {
+/** Null while the answer is not complete. */
+function readAnswer(bytes: Buffer): { contact: FloorContact; end: number } | null {
   const headEnd = bytes.indexOf(END_OF_HEAD)
-  if (headEnd === -1) return undefined
+  if (headEnd === -1) return null
   const head = bytes.toString('latin1', 0, headEnd)
   const lengthStart = head.indexOf(LENGTH_HEADER) + LENGTH_HEADER.length
   const bodyStart = headEnd + END_OF_HEAD.length
-  const bodyEnd = bodyStart + Number.parseInt(head.slice(lengthStart, lengthStart + 10), 10)
-  if (bytes.length < bodyEnd) return undefined
-  if (head.startsWith('HTTP/1.1 200')) return JSON.parse(bytes.toString('utf8', bodyStart, bodyEnd))
-  if (head.startsWith('HTTP/1.1 404')) return null
+  const end = bodyStart + Number.parseInt(head.slice(lengthStart, lengthStart + 10), 10)
+  if (bytes.length < end) return null
+  if (head.startsWith('HTTP/1.1 200'))
+    return { contact: JSON.parse(bytes.toString('utf8', bodyStart, end)), end }
+  if (head.startsWith('HTTP/1.1 404')) return { contact: null, end }
   throw new Error(`policy administration answered ${head.slice(0, head.indexOf('\r\n'))}`)
 }
