@@ -123,11 +123,11 @@ export class Inbox {
     if (this.#isPaused) return
     this.#isPaused = true
     this.#controls.pause()
-    this.#budget.onRoom(() => this.#resumeIfRoom())
+    this.#budget.onRoom(this.#resumeIfRoom)
   }
 
   /** True: there is no need to ask again. */
-  #resumeIfRoom(): boolean {
+  readonly #resumeIfRoom = (): boolean => {
     if (!this.#isPaused || this.#expected === null) return true
     const isFull = this.#queue.bytes > QUEUE_BYTES_MAX / 2 || this.#budget.isFull()
     if (isFull || this.#queue.isEnded) return false

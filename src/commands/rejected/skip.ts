@@ -18,9 +18,10 @@ export const skipCommand = new Command('skip')
   .option('--reason <text>', 'why, to be recorded')
   .option('--by <name>', 'name to record; by default that of the account')
   .option('--yes', 'do not ask for confirmation')
+  .option('--json', 'print a JSON object')
   .addHelpText(
     'after',
-    '\nExit codes: 0 skipped, 1 refused, since something up to the offset can be read, 2 wrong usage' +
+    '\nExit codes: 0 skipped, 1 refused because something up to the offset can be read, 2 wrong usage.' +
       '\n\nExample:\n  $ notifications-service rejected skip --topic claims --partition 3 --to 1207',
   )
   .action(skip)
@@ -32,6 +33,7 @@ interface Options {
   readonly reason?: string
   readonly by?: string
   readonly yes?: true
+  readonly json?: true
 }
 
 /** What is skipped, for the record. */
@@ -51,7 +53,7 @@ async function skip(options: Options): Promise<void> {
 }
 
 async function skipWith(config: Config, inspector: PartitionInspector, options: Options): Promise<void> {
-  const { topic, to, yes, by = accountName() } = options
+  const { topic, to, yes, json, by = accountName() } = options
   const partition = Number(options.partition)
   const place = `${topic}/${partition}`
   await withDatabase(config.database.url, async (pool) => {
@@ -75,7 +77,11 @@ async function skipWith(config: Config, inspector: PartitionInspector, options: 
     const was = await skipUnreadable(pool, { topic, partition, checkpoint, to, bytes, rejection })
     if (was !== checkpoint)
       throw new Error(`the checkpoint of ${place} has moved to ${was}: nothing was done`)
-    process.stdout.write(`skipped offsets ${from} to ${to} of ${place}\n`)
+    process.stdout.write(
+      json
+        ? `${JSON.stringify({ topic, partition, from: String(from), to: String(to), by, error })}\n`
+        : `skipped offsets ${from} to ${to} of ${place}\n`,
+    )
   })
 }
 
