@@ -23,7 +23,16 @@ t.test('a run compares all sides and finds nothing wrong', { skip: SKIP_MOCK }, 
   }
   t.strictSame(
     report.stages.map(({ name }) => name),
-    ['parse', 'ids and preferences', 'contact look-up', 'decide', 'render', 'write statements', 'commit'],
+    [
+      'parse',
+      'logged ids',
+      'contact look-up',
+      'preferences',
+      'decide',
+      'render',
+      'write statements',
+      'commit',
+    ],
   )
 })
 

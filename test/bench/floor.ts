@@ -15,7 +15,7 @@ const BATCH_COUNT_MAX = 1_000
 const PARTITION_COUNT_MAX = 8
 const CONNECTION_COUNT_MAX = 32
 const PIPELINING = 16
-const RULE_TABLE_REVISION = '0'.repeat(64)
+const REVISION = '0'.repeat(64)
 const STOP_TIMEOUT_MS = 10_000
 
 const LOOK_UP = `
@@ -45,10 +45,10 @@ const WRITE = `
     FROM entry
   ), decided AS (
     INSERT INTO notifications.decision (
-      topic, partition_id, rule_table_revision, locator, attempt, event_id, party_locator, event_type, outcome, channel,
+      topic, partition_id, rule_table_revision, envelope_map_revision, locator, attempt, event_id, party_locator, event_type, outcome, channel,
       rule_id, reason, facts, variables, template_revision, receipt, "offset"
     )
-    SELECT $1, $2, '${RULE_TABLE_REVISION}', locator, attempt_count, event_id, party_locator, event_type, outcome, channel,
+    SELECT $1, $2, '${REVISION}', '${REVISION}', locator, attempt_count, event_id, party_locator, event_type, outcome, channel,
       rule_id, failure_reason, facts, variables, template_revision, receipt, "offset"
     FROM entry
   )

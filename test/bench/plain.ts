@@ -169,12 +169,12 @@ async function write(
     await tx.query(sql.unsafe`
       INSERT INTO notifications.decision (
         locator, attempt, event_id, party_locator, event_type, outcome, channel, rule_id, reason, facts, variables,
-        template_revision, rule_table_revision, receipt, topic, partition_id, "offset"
+        template_revision, rule_table_revision, envelope_map_revision, receipt, topic, partition_id, "offset"
       )
       VALUES (
         ${locator}, ${attemptCount}, ${eventId}, ${partyLocator}, ${eventType}, ${rule.outcome}, ${channel}, ${rule.id},
         ${failureReason}, ${JSON.stringify(facts)}, ${variables && JSON.stringify(variables)},
-        ${text?.revision ?? null}, ${ruleTableRevision}, ${receipt}, ${topic}, ${partition}, ${offset}
+        ${text?.revision ?? null}, ${ruleTableRevision}, ${ruleTableRevision}, ${receipt}, ${topic}, ${partition}, ${offset}
       )`)
   }
   await tx.query(sql.unsafe`

@@ -337,6 +337,7 @@ t.test(
   'a decision says which rule, which facts, which revisions, and where the event came from',
   async (t) => {
     const table = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
+    const envelopeMap = await readFile(new URL('../../rules/envelope.json', import.meta.url), 'utf8')
     const template = await readFile(new URL('../../templates/claim.paid.mustache', import.meta.url), 'utf8')
     const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
     const common = {
@@ -345,6 +346,8 @@ t.test(
       channel: 'EMAIL',
       preference_change_id: null,
       rule_table_revision: sha256(table),
+      envelope_map_revision: sha256(envelopeMap),
+      unknown_attempt: null,
       receipt: null,
       send_error: null,
       topic: world.topics.claims,
