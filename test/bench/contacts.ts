@@ -55,7 +55,10 @@ function answerTo(request: string): string {
   const partyLocator = decodeURIComponent(REQUEST.exec(request)?.[1] ?? '')
   const contact = contactOf(partyLocator)
   const named = NAMES_PARTIES ? { partyLocator, ...contact } : contact
-  const body = contact === null ? '{"error":"not found"}' : JSON.stringify(named)
+  const body =
+    contact === null
+      ? JSON.stringify({ ...(NAMES_PARTIES && { partyLocator }), error: 'not found' })
+      : JSON.stringify(named)
   return (
     `HTTP/1.1 ${contact === null ? '404 Not Found' : '200 OK'}\r\ncontent-type: application/json\r\n` +
     `content-length: ${body.length}\r\n\r\n${body}`
