@@ -28,11 +28,11 @@ export interface ConsumerOptions {
 
 const TOPIC_POLL_MS = 5_000
 /** Of one broker and one fetch, of partitions taken at random, so that each has its turn. */
-const FETCH_BYTES = 6 * 1024 * 1024
+const FETCH_BYTES = 4 * 1024 * 1024
 /** Of one partition: about as many events as make a whole batch. */
 const PARTITION_FETCH_BYTES = 512 * 1024
 /** Of all partitions together; more than one fetch is never above it. */
-const QUEUE_BYTES_MAX = 16 * 1024 * 1024
+const QUEUE_BYTES_MAX = 8 * 1024 * 1024
 /** New partitions are found, and a new leader of one without, when kafkajs looks at the topics again. */
 const METADATA_AGE_MAX_MS = 10_000
 /** How long a stop waits for a join under way, so that it can leave the group again. */
