@@ -35,6 +35,11 @@ const FLAWS: Readonly<Record<InvariantName, Readonly<Record<string, (world: Chec
       decisions: decisions.map((decision) => ({ ...decision, receipt: null })),
     })),
   },
+  'each message goes to its own party': {
+    'the address of another': withSends((sends) =>
+      sends.map((send) => ({ ...send, to: 'party-plain-none@example.com' })),
+    ),
+  },
   'each rejected message once, with its place': {
     'a lost message': withSnapshot(({ rejected }) => ({ rejected: rejected.slice(1) })),
     'a message that appears twice': withSnapshot(({ rejected }) => ({

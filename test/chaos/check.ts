@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { emailOf, phoneOf } from '../stack/policy-administration.ts'
 import type { KafkaRecord } from './records.ts'
 import type { FaultKind } from './schedule.ts'
 import type { DecisionRow, LogRow, Snapshot } from './snapshot.ts'
@@ -31,6 +32,8 @@ export interface Send {
   readonly channel: string
   /** `eventId/attempt`. */
   readonly key: string
+  /** The address. */
+  readonly to: string
 }
 
 export interface InjectedFault {
@@ -54,6 +57,7 @@ const ALWAYS = {
   'each row is one that the model allows': rowsAllowed,
   'decisions and rows agree': decisionsAgree,
   'one receipt per row sent by EMAIL or SMS': oneReceiptPerRow,
+  'each message goes to its own party': toOwnParty,
   'each rejected message once, with its place': rejectedOnce,
   'no checkpoint moves back': noCheckpointMovesBack,
   'nothing lies beyond its checkpoint': nothingBeyond,
@@ -287,6 +291,19 @@ function* oneReceiptPerRow({ snapshot, decisionsByLocator }: World): Iterable<st
     const right = isSent ? [`${row.channel}:${row.event_id}/${row.attempt_count}`] : []
     if (!isDeepStrictEqual(receipts, right))
       yield `${row.event_id}: receipts ${JSON.stringify(receipts)} instead of ${JSON.stringify(right)}`
+  }
+}
+
+function* toOwnParty({ truths, evidence }: World): Iterable<string> {
+  const parties = new Map<string, string | null>()
+  for (const { truth } of truths.values())
+    if (truth.kind === 'event') parties.set(truth.event.eventId, truth.event.partyLocator)
+  for (const { key, channel, to } of evidence.sends) {
+    const party = parties.get(key.slice(0, key.lastIndexOf('/')))
+    // One that is not among the records yet cannot be judged.
+    if (party === undefined) continue
+    const right = party === null ? 'nobody' : channel === 'SMS' ? phoneOf(party) : emailOf(party)
+    if (to !== right) yield `${key} went by ${channel} to ${to} instead of ${right}`
   }
 }
 

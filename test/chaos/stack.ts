@@ -89,6 +89,7 @@ export async function startStack({ replicaCount, logDir, log }: StackOptions): P
       MQ_BROKERS: kafka.brokers,
       MQ_TOPICS: TOPIC_NAMES.map((name) => topics[name]).join(','),
       POLICY_ADMIN_URL: policyAdministration.url,
+      NODE_OPTIONS: `--import=${new URL('./record-recipients.ts', import.meta.url).href}`,
     }
     mkdirSync(logDir, { recursive: true })
     const replicas = await Promise.all(
@@ -146,6 +147,7 @@ function noteSend(sends: Send[], line: LogLine): void {
     atMs: Date.parse(String(line.time)),
     channel: String(line.channel),
     key: String(line.idempotencyKey),
+    to: String(line.to),
   })
 }
 

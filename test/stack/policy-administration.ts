@@ -32,11 +32,10 @@ const SLOW_MS = 300
 /** So long that no client meets a connection that closes just as it is used again. */
 const KEEP_ALIVE_TIMEOUT_MS = 120_000
 
-const PHONE = '+44 20 7946 0000'
 /** Any other locator is unknown. */
 const BY_PREFIX: [prefix: string, behaviour: (partyLocator: string) => Behaviour][] = [
-  ['party-', (partyLocator) => ({ email: emailOf(partyLocator), phone: PHONE })],
-  ['no-email-', () => ({ email: null, phone: PHONE })],
+  ['party-', (partyLocator) => ({ email: emailOf(partyLocator), phone: phoneOf(partyLocator) })],
+  ['no-email-', (partyLocator) => ({ email: null, phone: phoneOf(partyLocator) })],
   ['no-phone-', (partyLocator) => ({ email: emailOf(partyLocator), phone: null })],
   ['neither-', () => ({ email: null, phone: null })],
   ['error-', () => 'error'],
@@ -123,7 +122,7 @@ function answerFor(
 
 async function answerSlowly(partyLocator: string, give: Give): Promise<void> {
   await sleep(SLOW_MS)
-  give(200, JSON.stringify({ email: emailOf(partyLocator), phone: PHONE }))
+  give(200, JSON.stringify({ email: emailOf(partyLocator), phone: phoneOf(partyLocator) }))
 }
 
 function answer(response: ServerResponse, status: number, body: string): void {
@@ -143,8 +142,13 @@ function behaviourByPrefix(partyLocator: string): Behaviour {
   return 'unknown'
 }
 
-function emailOf(partyLocator: string): string {
+/** Each party has an address and a number of its own. */
+export function emailOf(partyLocator: string): string {
   return `${partyLocator}@example.com`
+}
+
+export function phoneOf(partyLocator: string): string {
+  return `+44 20 7946 0000;ext=${Buffer.from(partyLocator).toString('hex')}`
 }
 
 function decode(segment: string): string {
