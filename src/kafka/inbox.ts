@@ -2,6 +2,7 @@ import type { Budget } from './budget.ts'
 import type { FetchedBytes } from './mends/fetch-response.ts'
 import { Queue, type Taken } from './queue.ts'
 import { recordSetOf } from './records/record-set.ts'
+import { UnreadableBatch } from './records/unreadable.ts'
 
 /** A fetch, as kafkajs hands it over. */
 export interface Fetched extends FetchedBytes {
@@ -28,6 +29,9 @@ export class BrokerError extends Error {
     this.asked = asked
   }
 }
+
+/** Brokers give at least one whole batch, or nothing. */
+export const NOTHING_WHOLE = 'its length makes no sense'
 
 /** Queued bytes at which a partition is not fetched any further, until half of them are worked off. */
 const QUEUE_BYTES_MAX = 4 * 1024 * 1024
@@ -65,6 +69,12 @@ export class Inbox {
     this.#controls.resume()
   }
 
+  /** Nothing is queued or fetched any more: the partition is somebody else's. */
+  seal(): void {
+    this.#expected = null
+    this.#wake()
+  }
+
   /** Drops what is queued, and has nothing fetched. */
   close(): void {
     this.#expected = null
@@ -82,16 +92,18 @@ export class Inbox {
       return
     }
     if (error !== null) {
-      // What is queued before it may be nowhere else any more.
-      this.#queue.end(new BrokerError(error, from))
-      this.#pause()
+      this.#endWith(new BrokerError(error, from))
     } else {
       const set = recordSetOf(bytes, from, aborted)
-      if (set === null) return
+      if (set === null) {
+        if (bytes.length > 0)
+          this.#endWith(new UnreadableBatch('damaged', NOTHING_WHOLE, { first: from, last: from }))
+        return
+      }
       resolve(set.lastOffset)
       this.#expected = set.lastOffset + 1n
       this.#queue.push(set)
-      if (this.#queue.bytes >= QUEUE_BYTES_MAX || this.#budget.isFull()) this.#pause()
+      if (this.#queue.bytes >= QUEUE_BYTES_MAX || this.#budget.isFull(this.#queue.bytes)) this.#pause()
     }
     this.#wake()
   }
@@ -119,6 +131,13 @@ export class Inbox {
     this.#wake()
   }
 
+  /** What is queued before it may be nowhere else any more. */
+  #endWith(error: Error): void {
+    this.#queue.end(error)
+    this.#pause()
+    this.#wake()
+  }
+
   #pause(): void {
     if (this.#isPaused) return
     this.#isPaused = true
@@ -129,7 +148,7 @@ export class Inbox {
   /** True: there is no need to ask again. */
   readonly #resumeIfRoom = (): boolean => {
     if (!this.#isPaused || this.#expected === null) return true
-    const isFull = this.#queue.bytes > QUEUE_BYTES_MAX / 2 || this.#budget.isFull()
+    const isFull = this.#queue.bytes > QUEUE_BYTES_MAX / 2 || this.#budget.isFull(this.#queue.bytes)
     if (isFull || this.#queue.isEnded) return false
     this.#isPaused = false
     this.#controls.resume()

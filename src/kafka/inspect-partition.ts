@@ -3,6 +3,7 @@ import type { BrokerConnection } from '../config/config.ts'
 import type { HoldReason } from '../core/batch/hold.ts'
 import { createClient } from './client.ts'
 import { type Cluster, createCluster } from './cluster.ts'
+import { NOTHING_WHOLE } from './inbox.ts'
 import { fetchedBytesOf } from './mends/fetch-response.ts'
 import { batchAfter, readRecordSet, recordSetOf } from './records/record-set.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
@@ -51,7 +52,11 @@ export async function openInspector(
         return { kind: 'unreadable', reason, detail: error, offsets: null, next: null, bytes }
       }
       const set = recordSetOf(bytes, from, aborted)
-      if (set === null) return { kind: 'end' }
+      if (set === null) {
+        if (bytes.length === 0) return { kind: 'end' }
+        const offsets = { first: from, last: from }
+        return { kind: 'unreadable', reason: 'damaged', detail: NOTHING_WHOLE, offsets, next: null, bytes }
+      }
       try {
         for await (const [first] of readRecordSet(set)) {
           if (first !== undefined) return { kind: 'readable', offset: first.offset }

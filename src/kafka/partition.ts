@@ -105,7 +105,7 @@ export class PartitionConsumer {
   /** The partition is not ours any more: the batches under way are the last, and `run` resolves when they are done. */
   end(): void {
     this.#over.abort()
-    this.#inbox.wake()
+    this.#inbox.seal()
   }
 
   /** Works until the end. Never rejects. */
@@ -120,7 +120,8 @@ export class PartitionConsumer {
         this.#inbox.close()
         if (this.#commitCount !== commitCount) failureCount = 0
         const unsolved = await this.#solve(error, failureCount)
-        if (unsolved !== null && !this.#isOver) await this.#hold(unsolved, backOffMs(failureCount++))
+        if (unsolved !== null && !this.#isOver) await this.#hold(unsolved, backOffMs(failureCount))
+        if (!(error instanceof Repositioned)) failureCount++
       }
     }
     this.#inbox.close()
@@ -226,6 +227,7 @@ export class PartitionConsumer {
       }
       for (let rest: Batch | null = batch; rest !== null && !this.#isGivenUp; ) {
         rest = this.#settle(rest, await this.#needs.dispatch(rest, turn))
+        if (rest !== null) this.#begunMs.set(batch.heldOffset, this.#needs.nowMs())
       }
     } finally {
       this.#begunMs.delete(batch.heldOffset)

@@ -183,7 +183,7 @@ t.test('a held partition keeps no queue, and goes on from where its checkpoint i
   })
   const sleeping = fetch()
   await sleeping
-  t.equal(budget.isFull(), false)
+  t.equal(budget.isFull(1), false)
   isDown = false
   database.checkpoint = { offset: 7n, lastMessage: null }
   await fetch()
@@ -240,18 +240,51 @@ t.test('a partition whose queue is full is fetched again once half of it is work
   t.strictSame([fetchCount, committed.at(-1)?.nextOffset], [9, 8n])
 })
 
-t.test('where the queues of all are full, a partition waits for room', async (t) => {
-  const given = { budgetBytes: 1_000, beforeCommit: async () => {} }
-  const { fetch, kafkajs, budget, values } = await withTen(given)
-  budget.add(999)
-  await fetch(1)
-  t.strictSame([values().length, kafkajs.isPaused], [4, false])
-  budget.add(1)
-  await fetch(1)
-  t.equal(values().length, 10, 'what is fetched is worked on')
-  t.equal(kafkajs.isPaused, true)
-  budget.add(-1)
-  t.equal(kafkajs.isPaused, false)
+t.test(
+  'where the queues of all are full, a partition is fetched only while nothing of it waits',
+  async (t) => {
+    const { fetch, kafkajs, budget, values } = await withTen({ budgetBytes: 1_000 })
+    budget.add(1_000)
+    await fetch(1)
+    t.strictSame(
+      [values().length, kafkajs.isPaused],
+      [4, false],
+      'slow partitions leave the others their turn',
+    )
+    budget.add(3_000)
+    await fetch(1)
+    t.equal(values().length, 10, 'what is fetched is worked on')
+    t.equal(kafkajs.isPaused, true, 'far too many bytes wait')
+    budget.add(-1)
+    t.equal(kafkajs.isPaused, false)
+  },
+)
+
+t.test('a batch without an end is held, and is not fetched again and again', async (t) => {
+  const partition = onePartition()
+  partition.publish(['a', 'b'])
+  await partition.start()
+  const [batch] = partition.broker.log
+  batch?.writeInt32BE(batch.length * 50, 8)
+  await partition.fetch()
+  t.match(partition.held(), { reason: 'damaged' })
+  t.strictSame(partition.values(), [])
+  await partition.end()
+})
+
+t.test('a batch that is cut again and again goes on, and is not stuck', async (t) => {
+  const stuck: unknown[] = []
+  const partition = onePartition({
+    askedCount: 1,
+    beforeCommit: async () => {
+      partition.clock.nowMs += 50_000
+      stuck.push(partition.held())
+    },
+  })
+  partition.publish(['a', 'b', 'c'])
+  await partition.start()
+  await partition.fetch()
+  t.strictSame(stuck, [null, null, null])
 })
 
 t.test('a batch ends before it holds too many bytes, but holds at least one message', async (t) => {

@@ -61,12 +61,21 @@ t.test('a topic whose broker stamps the records has that time', async (t) => {
 t.test(
   'a fetch has the messages from the offset that was asked for on, and knows where it ends',
   async (t) => {
-    const bytes = Buffer.concat([batch(0, ['a', 'b']), batch(2, ['c', 'd'], { lastOffsetDelta: 5 })])
+    const bytes = batch(2, ['c', 'd'], { lastOffsetDelta: 5 })
     const { found, set } = await read(bytes, 3)
     t.strictSame(found, ['3 d'])
     t.equal(set?.lastOffset, 7n, 'offsets that compaction removed are part of the batch')
   },
 )
+
+t.test('a batch whose first offset is damaged is not passed over', async (t) => {
+  const damaged = batch(11, ['b', 'c'])
+  damaged.writeBigInt64BE(3n, 0)
+  const between = await read(Buffer.concat([batch(10, ['a']), damaged, batch(13, ['d'])]), 10)
+  t.match(between.fault, { reason: 'damaged' })
+  t.strictSame(between.found, ['10 a'])
+  t.match((await read(Buffer.concat([damaged, batch(13, ['d'])]), 11)).fault, { reason: 'damaged' })
+})
 
 t.test('a batch that is cut off is left to the next fetch', async (t) => {
   const whole = batch(0, ['a'])
