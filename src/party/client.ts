@@ -224,7 +224,9 @@ export function createPartyClient(options: PartyClientOptions): PartyClient {
     const answer = judge(exchange, end)
     leave(trip, exchange)
     if (answer.names === 'another') closeConnection(trip)
-    if (counts(lane, answer)) {
+    // A stream that was sent when the server went back to HTTP/1.1 is a request among others.
+    const travelled = lane === 'streams' && !connections.isHttp2() ? 'shared' : lane
+    if (counts(travelled, answer)) {
       hanging.forget(locator)
       naming.note(answer)
       circuit.note(locator, answer)
@@ -284,19 +286,24 @@ export function createPartyClient(options: PartyClientOptions): PartyClient {
     const atMs = nowMs()
     const patienceMs = Math.min(Math.max(deadlineMs / 20, 2 * slowestMs), deadlineMs)
     const overdue: (readonly [Trip, Exchange])[] = []
+    let isSilent = false
     for (const trip of [...trips]) {
       // On a shared connection the others wait for the first.
       for (const exchange of trip.lane === 'shared' ? trip.open.slice(0, 1) : [...trip.open]) {
         const waitedMs = atMs - exchange.sinceMs
         const waitMaxMs = trip.lane === 'apart' ? deadlineMs / 5 : deadlineMs
-        if (waitedMs >= waitMaxMs) giveUp(trip, exchange, waitMaxMs)
-        else if (waitedMs >= patienceMs && trip.lane !== 'apart') {
+        if (waitedMs >= waitMaxMs) {
+          isSilent ||= exchange.sinceMs >= answeredSinceMs
+          giveUp(trip, exchange, waitMaxMs)
+        } else if (waitedMs >= patienceMs && trip.lane !== 'apart') {
           circuit.note(exchange.request.locator, judgeSilence(waitedMs))
           if (trip.lane === 'shared') breakOff(trip)
           else overdue.push([trip, exchange])
         }
       }
     }
+    // Over HTTP/2 giving up closes a stream only, and a connection that went dead would be kept.
+    if (isSilent && connections.isHttp2()) connections.renew()
     if ([...calls].some(({ waiting }) => waiting.length > 0))
       giveWay(overdue.slice(0, -overdueCountMax), patienceMs)
     for (const call of calls) if (atMs >= call.askUntilMs) call.endAsking()
@@ -332,6 +339,7 @@ export function createPartyClient(options: PartyClientOptions): PartyClient {
       })
       const timer = setTimeout(() => {
         exchange.abandon()
+        if (connections.isHttp2()) connections.renew()
         resolve(judgeSilence(deadlineMs))
       }, deadlineMs)
       connections.sendAlone(exchange)

@@ -21,7 +21,7 @@ export function createConnections(options: ConnectionOptions) {
   const h2Options = { maxConcurrentStreams: sharedCountMax }
   let isHttp2: boolean | null = null
   let kept = poolOf(1)
-  const fresh = poolOf(0)
+  let fresh = poolOf(0)
 
   function poolOf(pipelining: 0 | 1): Pool {
     // The circuit's probe has one of its own.
@@ -51,10 +51,11 @@ export function createConnections(options: ConnectionOptions) {
     shared: () => new SharedConnection(origin, sharedCountMax, buildConnector({ allowH2: false, timeout })),
     /** Closes the kept connections, each once its request is answered. */
     renew(): void {
-      const old = kept
+      const old = [kept, fresh]
       kept = poolOf(1)
+      fresh = poolOf(0)
       // undici must not be called into from its own handlers.
-      queueMicrotask(() => void old.close())
+      queueMicrotask(() => void Promise.all(old.map((pool) => pool.close())))
     },
     /** Whether every connection so far is HTTP/2, which binds each answer to its request. */
     isHttp2: () => isHttp2 === true,

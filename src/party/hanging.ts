@@ -1,8 +1,8 @@
-/** Three passes of the retry, which asks for them apart; then any look-up may try again. */
-const REMEMBERED_MS = 180_000
+/** Two passes of the retry, which asks for them apart; at the third they have a whole deadline again. */
+const REMEMBERED_MS = 170_000
 const PARTY_COUNT_MAX = 10_000
 
-/** The parties that policy administration did not answer for within the deadline, for 3 minutes; the newest 10,000. */
+/** The parties that policy administration did not answer for within the deadline, for almost 3 minutes; the newest 10,000. */
 export function createHanging(nowMs: () => number) {
   const untilMs = new Map<string, number>()
   return {

@@ -56,6 +56,8 @@ interface Found extends Pick<Logged, 'prunedBeforeMs'> {
 }
 
 const CONFLICT_COUNT_MAX = 5
+/** In 2001: a time before it is none, or was written in seconds. */
+const PLAUSIBLE_MS = 1_000_000_000_000n
 /** A batch may wait for the one before it: contacts that are older are asked for again. */
 const CONTACTS_VALID_MS = 5_000
 
@@ -149,7 +151,7 @@ function entryOf(
   const contact = contacts.get(partyLocator ?? '')
   const preferred = preferences.get(partyLocator ?? '')
   const decision = decide(ruleTable.decide, eventType, { partyLocator, invalid }, contact, preferred)
-  const isPruned = prunedBeforeMs !== null && timestampMs >= 0n && timestampMs < prunedBeforeMs
+  const isPruned = prunedBeforeMs !== null && timestampMs >= PLAUSIBLE_MS && timestampMs < prunedBeforeMs
   const final = isPruned ? skipPruned(decision) : decision
   return composeEntry(newLocator(), event, offset, final, contact, templates)
 }

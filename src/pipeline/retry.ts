@@ -110,7 +110,15 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   }
 
   async function commit(asked: readonly AskedEntry[]): Promise<readonly RetriedEntry[]> {
-    return asked.length === 0 ? [] : needs.commit(asked)
+    if (asked.length === 0) return []
+    // A page that can never be committed must not keep the others from their turn.
+    return needs.commit(asked).catch((error) => {
+      needs.log.error(
+        { err: error },
+        'a page of retries could not be committed; the next pass tries it again',
+      )
+      return []
+    })
   }
 
   return {

@@ -76,9 +76,10 @@ async function resultsOf(
 ): Promise<readonly (SendResult & { readonly isUnknown?: true })[]> {
   try {
     const results = await Promise.race([sender.send(batch, signal), passed])
-    if (results?.length === batch.length) return results
+    if (results?.length === batch.length && results.every(isResult)) return results
     if (results === null) return unknown(`the ${channel} sender did not answer within ${ms} ms`)
-    return unknown(`the ${channel} sender answered for ${results.length} of ${batch.length} messages`)
+    const count = results.filter(isResult).length
+    return unknown(`the ${channel} sender answered for ${count} of ${batch.length} messages`)
   } catch (error) {
     // Not the error's own words: a transport may well quote the address in them.
     return unknown(`the ${channel} sender failed (${codeOf(error)})`)
@@ -87,6 +88,13 @@ async function resultsOf(
   function unknown(error: string) {
     return batch.map(() => ({ error, isUnknown: true as const }))
   }
+}
+
+function isResult(result: unknown): result is SendResult {
+  if (typeof result !== 'object' || result === null) return false
+  return 'error' in result
+    ? typeof result.error === 'string'
+    : 'receipt' in result && typeof result.receipt === 'string'
 }
 
 function codeOf(error: unknown): string {

@@ -5,7 +5,7 @@ import {
   type Http2ServerRequest,
   type Http2ServerResponse,
 } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import t, { type Test } from 'tap'
 import { makeCertificates } from '../stack/certificates.ts'
@@ -100,4 +100,49 @@ t.test('a session that the server ends leaves nobody without an answer', async (
     else t.equal(contact.state, 'unresolved')
   }
   t.match((await client.lookUp(['a'])).get('a'), { email: 'a@example.org' })
+})
+
+/** What stands between client and server: its connections can go dead. */
+async function serveFront(t: Test, url: string) {
+  const target = Number(new URL(url).port)
+  const pairs: { ends: Socket[]; isDead: boolean }[] = []
+  const server = createServer((near) => {
+    const far = connect(target)
+    const pair = { ends: [near, far], isDead: false }
+    pairs.push(pair)
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      from.on('data', (bytes) => !pair.isDead && to.write(bytes))
+      from.on('error', () => {})
+      from.on('close', () => to.destroy())
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, resolve))
+  const cut = () => {
+    for (const { ends } of pairs) for (const socket of ends) socket.destroy()
+  }
+  t.teardown(() => {
+    cut()
+    server.close()
+  })
+  return {
+    url: `https://localhost:${(server.address() as AddressInfo).port}`,
+    goDead: () => {
+      for (const pair of pairs) pair.isDead = true
+    },
+  }
+}
+
+t.test('a connection over HTTP/2 that went dead is not used again', async (t) => {
+  const server = await serveTls(t, (party, response) =>
+    response.end(JSON.stringify({ email: `${party}@example.org` })),
+  )
+  const front = await serveFront(t, server.url)
+  const { client } = clientOf(t, front.url, { connectionCountMax: 2, deadlineMs: 300 })
+  t.match(await client.lookUp(['a']), new Map([['a', { state: 'found' }]]))
+  front.goDead()
+  t.match(await client.lookUp(['b']), new Map([['b', { state: 'unresolved' }]]))
+  t.match(await client.lookUp(['c']), new Map([['c', { state: 'found' }]]))
 })

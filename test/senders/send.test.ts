@@ -164,3 +164,13 @@ t.test('a message without the address that its channel needs never reaches the s
   ])
   t.equal(email.batches[0]?.length, 1)
 })
+
+t.test('what is neither a receipt nor an error is no answer, and what became of it is unknown', async (t) => {
+  for (const results of [[undefined], [{}], [{ receipt: 5 }], [{ error: null }]]) {
+    const sender = { send: async () => results } as unknown as Sender
+    const send = sendVia({ EMAIL: sender, SMS: sender })
+    t.match(await send([outgoing('EMAIL', 'a')]), [
+      { receipt: null, error: 'the EMAIL sender answered for 0 of 1 messages', isUnknown: true },
+    ])
+  }
+})
