@@ -78,6 +78,7 @@ function inRules(name: string): string {
   return fileURLToPath(new URL(`../../rules/${name}`, import.meta.url))
 }
 
-function sha256(text: string): string {
+/** Of a text's UTF-8 bytes, in hex: what a revision is. */
+export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }

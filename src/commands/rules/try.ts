@@ -1,7 +1,13 @@
-import { createHash } from 'node:crypto'
 import { text as textOf } from 'node:stream/consumers'
 import { Command, Option } from 'commander'
-import { ENVELOPE_MAP, RULE_TABLE, readText, ruleTableOf, UnreadableFileError } from '../../app/policy.ts'
+import {
+  ENVELOPE_MAP,
+  RULE_TABLE,
+  readText,
+  ruleTableOf,
+  sha256,
+  UnreadableFileError,
+} from '../../app/policy.ts'
 import { readTemplateFiles } from '../../build/template-files.ts'
 import { CHANNELS, type Channel, DEFAULT_CHANNEL } from '../../core/decision/channel.ts'
 import { PARTY_STATES, type PartyState } from '../../core/decision/party-state.ts'
@@ -72,7 +78,6 @@ async function tryIt(options: Options): Promise<void> {
 
 function templatesOf(folder: string | undefined): Templates {
   if (folder === undefined) return shipped
-  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
   try {
     return readTemplates(readTemplateFiles(folder), { sha256 })
   } catch (error) {

@@ -30,6 +30,18 @@ export function firstMismatch({ when }: { readonly when: When }, facts: Facts): 
   return null
 }
 
+/** The rules above the one that decided, from top to bottom, each with the first of its cells that did not match. */
+export function mismatchesAbove<R extends { readonly id: string; readonly when: When }>(
+  rules: readonly R[],
+  index: number,
+  facts: Facts,
+): { readonly ruleId: string; readonly mismatch: string }[] {
+  return rules.slice(0, index).map((above) => ({
+    ruleId: above.id,
+    mismatch: firstMismatch(above, facts)?.text ?? 'every cell matches',
+  }))
+}
+
 function differs<T>(cell: T | null, fact: T | null): boolean {
   return cell !== null && cell !== fact
 }

@@ -6,7 +6,7 @@ import type { Preferences } from '../party/preferences.ts'
 import { render } from '../templates/render.ts'
 import type { Templates, Variables } from '../templates/template.ts'
 import { printable } from '../text/sanitize.ts'
-import { firstMismatch } from './mismatch.ts'
+import { mismatchesAbove } from './mismatch.ts'
 import { describeSituation } from './situations.ts'
 import type { RuleTable } from './table.ts'
 
@@ -50,10 +50,7 @@ export function tryEvent(
   return {
     ...decision,
     because: rules[index]?.because ?? '',
-    rulesAbove: rules.slice(0, index).map((above) => ({
-      ruleId: above.id,
-      mismatch: firstMismatch(above, decision.facts)?.text ?? 'every cell matches',
-    })),
+    rulesAbove: mismatchesAbove(rules, index, decision.facts),
     text,
     sms: text !== null && decision.outcome === 'SEND' && decision.channel === 'SMS' ? smsOf(text.body) : null,
   }

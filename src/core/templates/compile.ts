@@ -18,7 +18,7 @@ export interface CompileOptions {
 }
 
 const EXTENSION = '.mustache'
-const GENERIC = 'generic'
+export const GENERIC = 'generic'
 /** Fixed by the specification. */
 const GENERIC_BODY = 'A {{eventType}} event has occurred'
 const VARIABLES = Object.keys(EXPRESSIONS)
@@ -117,7 +117,8 @@ function unknownVariable(name: string): string {
   return `${quote(name)} is not a variable: the variables are ${VARIABLES.join(', ')}${didYouMean(nearest(name, VARIABLES))}`
 }
 
-function eventTypeOf({ name }: TemplateFile): string {
+/** The event type that a file is named after. */
+export function eventTypeOf({ name }: TemplateFile): string {
   return name.slice(0, -EXTENSION.length)
 }
 

@@ -1,4 +1,4 @@
-import { type CompileOptions, compileTemplates, type TemplateFile } from './compile.ts'
+import { type CompileOptions, compileTemplates, eventTypeOf, GENERIC, type TemplateFile } from './compile.ts'
 import { renderByMustache } from './render-by-mustache.ts'
 import { splitSource } from './split.ts'
 import type { Template, Templates } from './template.ts'
@@ -10,9 +10,10 @@ import type { Template, Templates } from './template.ts'
 export function readTemplates(files: readonly TemplateFile[], options: CompileOptions): Templates {
   compileTemplates(files, options)
   const byEventType = new Map(
-    files.map(({ name, text }): [string, Template] => {
+    files.map((file): [string, Template] => {
+      const { text } = file
       const { subject, body } = splitSource(text)
-      const eventType = name.replace(/\.mustache$/, '')
+      const eventType = eventTypeOf(file)
       return [
         eventType,
         {
@@ -25,7 +26,7 @@ export function readTemplates(files: readonly TemplateFile[], options: CompileOp
       ]
     }),
   )
-  const generic = byEventType.get('generic') as Template
-  byEventType.delete('generic')
+  const generic = byEventType.get(GENERIC) as Template
+  byEventType.delete(GENERIC)
   return { byEventType, generic }
 }

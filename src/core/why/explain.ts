@@ -4,7 +4,7 @@ import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { EnvelopeMapError, loadEnvelopeMap } from '../event/envelope-map.ts'
 import { pointerText } from '../event/json-pointer.ts'
 import type { ExplainedLogEntry, RecordedLogEntry } from '../log/log-entry.ts'
-import { firstMismatch } from '../rules/mismatch.ts'
+import { mismatchesAbove } from '../rules/mismatch.ts'
 import type { Rule } from '../rules/rule.ts'
 import { describeSituation } from '../rules/situations.ts'
 import { printable } from '../text/sanitize.ts'
@@ -43,10 +43,7 @@ function explainDecision(
     ...decision,
     why: `${whatAndFor(decision)}: ${rule.because}`,
     because: rule.because,
-    rulesAbove: rules.slice(0, index).map((above) => ({
-      ruleId: above.id,
-      mismatch: firstMismatch(above, decision.facts)?.text ?? 'every cell matches',
-    })),
+    rulesAbove: mismatchesAbove(rules, index, decision.facts),
   }
 }
 
