@@ -1,3 +1,5 @@
+import type { HoldReason } from '../core/batch/hold.ts'
+
 /** kafkajs treats these as final, yet they mean a broker that went away or did not answer in time. */
 const PASSING_ERRORS = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout', 'KafkaJSLockTimeout']
 
@@ -7,4 +9,9 @@ export function isPassing(error: unknown): boolean {
     if (PASSING_ERRORS.includes(cause.name)) return true
   }
   return false
+}
+
+/** Why a partition is held that its broker does not serve; by Kafka's name of the error. */
+export function brokerReason(name: string): HoldReason {
+  return name === 'TOPIC_AUTHORIZATION_FAILED' ? 'no-rights' : 'broker-error'
 }

@@ -2,7 +2,7 @@ import type { Budget } from './budget.ts'
 import type { FetchedBytes } from './mends/fetch-response.ts'
 import { Queue, type Taken } from './queue.ts'
 import { recordSetOf } from './records/record-set.ts'
-import { UnreadableBatch } from './records/unreadable.ts'
+import { withoutEnd } from './records/unreadable.ts'
 
 /** A fetch, as kafkajs hands it over. */
 export interface Fetched extends FetchedBytes {
@@ -29,9 +29,6 @@ export class BrokerError extends Error {
     this.asked = asked
   }
 }
-
-/** Brokers give at least one whole batch, or nothing. */
-export const NOTHING_WHOLE = 'its length makes no sense'
 
 /** Queued bytes at which a partition is not fetched any further, until half of them are worked off. */
 const QUEUE_BYTES_MAX = 4 * 1024 * 1024
@@ -96,8 +93,7 @@ export class Inbox {
     } else {
       const set = recordSetOf(bytes, from, aborted)
       if (set === null) {
-        if (bytes.length > 0)
-          this.#endWith(new UnreadableBatch('damaged', NOTHING_WHOLE, { first: from, last: from }))
+        if (bytes.length > 0) this.#endWith(withoutEnd(from))
         return
       }
       resolve(set.lastOffset)

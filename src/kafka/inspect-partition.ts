@@ -3,10 +3,10 @@ import type { BrokerConnection } from '../config/config.ts'
 import type { HoldReason } from '../core/batch/hold.ts'
 import { createClient } from './client.ts'
 import { type Cluster, createCluster } from './cluster.ts'
-import { NOTHING_WHOLE } from './inbox.ts'
+import { brokerReason } from './errors.ts'
 import { fetchedBytesOf } from './mends/fetch-response.ts'
 import { batchAfter, readRecordSet, recordSetOf } from './records/record-set.ts'
-import { UnreadableBatch } from './records/unreadable.ts'
+import { UnreadableBatch, withoutEnd } from './records/unreadable.ts'
 
 /** What a partition has from an offset on. */
 export type Inspected =
@@ -48,16 +48,19 @@ export async function openInspector(
     inspect: async (topic, partition, from) => {
       const { error, bytes, aborted } = (await fetchFrom(cluster, topic, partition, from)) ?? NOTHING
       if (error !== null) {
-        const reason = error === 'TOPIC_AUTHORIZATION_FAILED' ? 'no-rights' : 'broker-error'
-        return { kind: 'unreadable', reason, detail: error, offsets: null, next: null, bytes }
+        return {
+          kind: 'unreadable',
+          reason: brokerReason(error),
+          detail: error,
+          offsets: null,
+          next: null,
+          bytes,
+        }
       }
       const set = recordSetOf(bytes, from, aborted)
-      if (set === null) {
-        if (bytes.length === 0) return { kind: 'end' }
-        const offsets = { first: from, last: from }
-        return { kind: 'unreadable', reason: 'damaged', detail: NOTHING_WHOLE, offsets, next: null, bytes }
-      }
+      if (set === null && bytes.length === 0) return { kind: 'end' }
       try {
+        if (set === null) throw withoutEnd(from)
         for await (const [first] of readRecordSet(set)) {
           if (first !== undefined) return { kind: 'readable', offset: first.offset }
         }
@@ -65,8 +68,8 @@ export async function openInspector(
       } catch (cause) {
         if (!(cause instanceof UnreadableBatch)) throw cause
         const { reason, message: detail, offsets } = cause
-        const next = batchAfter(set, offsets.first)
-        return { kind: 'unreadable', reason, detail, offsets, next, bytes: set.bytes }
+        const next = set && batchAfter(set, offsets.first)
+        return { kind: 'unreadable', reason, detail, offsets, next, bytes: set?.bytes ?? bytes }
       }
     },
     close: () => cluster.disconnect(),

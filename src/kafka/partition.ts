@@ -6,6 +6,7 @@ import { compareLast, type Ends, fetchStart, judgeOutOfRange } from '../core/bat
 import type { Message } from '../core/event/message.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import type { Budget } from './budget.ts'
+import { brokerReason } from './errors.ts'
 import { fingerprintOf } from './fingerprint.ts'
 import { BrokerError, type FetchControls, type Fetched, Inbox } from './inbox.ts'
 import type { FetchedMessage } from './records/record.ts'
@@ -370,7 +371,7 @@ function headOf({ offset, timestampMs = -1n }: Message): Head {
 function reasonOf(error: unknown, needs: ConsumerNeeds): HoldReason {
   if (error instanceof UnreadableBatch) return error.reason
   if (!(error instanceof BrokerError)) return needs.reasonOf(error)
-  return error.message === 'TOPIC_AUTHORIZATION_FAILED' ? 'no-rights' : 'broker-error'
+  return brokerReason(error.message)
 }
 
 function offsetsIn(error: unknown): { firstOffset: string; lastOffset: string } | null {
