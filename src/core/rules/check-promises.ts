@@ -1,6 +1,7 @@
 import type { Facts } from '../decision/facts.ts'
 import { describeResult, type RuleResult } from '../decision/rule-result.ts'
 import { foldEventTypes } from './event-classes.ts'
+import { cellsOf } from './event-type-cell.ts'
 import { byWords } from './find-faults.ts'
 import type { RulePromise } from './load-promises.ts'
 import { firstMismatch } from './mismatch.ts'
@@ -26,8 +27,7 @@ export function checkPromises(
   rules: readonly Rule[],
   ruleFor: (facts: Facts) => Rule | null,
 ): PromiseReport {
-  const cells = [...rules, ...promises].map(({ when }) => when.eventType).filter((cell) => cell !== null)
-  const { classes } = foldEventTypes(cells, [])
+  const { classes } = foldEventTypes(cellsOf([...rules, ...promises]), [])
   const cases = classes.flatMap((eventClass) =>
     SITUATIONS.map((situation) => {
       const facts = { eventType: eventClass.representative, ...situation }

@@ -1,5 +1,6 @@
 import type { RuleResult } from '../decision/rule-result.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
+import { cellsOf } from './event-type-cell.ts'
 import type { Rule } from './rule.ts'
 import { SITUATIONS, type Situation } from './situations.ts'
 import type { RuleTable } from './table.ts'
@@ -26,11 +27,7 @@ export interface RuleTableDiff {
 
 /** Compares what two tables decide, situation by situation: how they are written makes no difference. */
 export function diffRuleTables(before: RuleTable, after: RuleTable): RuleTableDiff {
-  const cells = [...before.rules, ...after.rules].map(({ when }) => when.eventType)
-  const { classes } = foldEventTypes(
-    cells.filter((cell) => cell !== null),
-    [],
-  )
+  const { classes } = foldEventTypes(cellsOf([...before.rules, ...after.rules]), [])
   const changes: Change[] = []
   const moved: Change[] = []
   for (const situation of SITUATIONS) {

@@ -1,7 +1,7 @@
 import type { Facts } from '../decision/facts.ts'
 import { compileRules } from './engine.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
-import { matchesEventType } from './event-type-cell.ts'
+import { cellsOf, matchesEventType } from './event-type-cell.ts'
 import type { Rule } from './rule.ts'
 import { SITUATIONS, type Situation, situationIndex } from './situations.ts'
 
@@ -27,8 +27,7 @@ export async function enumerate(
   rules: readonly Rule[],
   knownEventTypes: readonly string[],
 ): Promise<Enumeration> {
-  const cells = rules.map(({ when }) => when.eventType).filter((cell) => cell !== null)
-  const { classes, classOf } = foldEventTypes(cells, knownEventTypes)
+  const { classes, classOf } = foldEventTypes(cellsOf(rules), knownEventTypes)
   const answers: Answer[] = []
   for (const eventClass of classes) {
     const firstMatch = compileRules(rules.filter((rule) => looksAt(rule, eventClass)))

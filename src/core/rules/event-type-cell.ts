@@ -58,6 +58,13 @@ export function matchesEventType(cell: EventTypeCell, eventType: string): boolea
   return listed !== cell.negated
 }
 
+/** The event type cells of these rows; blank ones, which match any, are left out. */
+export function cellsOf(
+  rows: readonly { readonly when: { readonly eventType: EventTypeCell | null } }[],
+): EventTypeCell[] {
+  return rows.map(({ when }) => when.eventType).filter((cell) => cell !== null)
+}
+
 /** Matches the types that stand in none of these cells, not even under a wildcard. `text` is how the cell is written. */
 export function otherThan(cells: readonly EventTypeCell[], text: string): EventTypeCell {
   return {

@@ -1,7 +1,7 @@
 import { CHANNELS, type Channel } from '../decision/channel.ts'
 import { OUTCOMES } from '../decision/outcome.ts'
 import { PromisesError } from './errors.ts'
-import { type EventTypeCell, otherThan, parseEventTypeCell } from './event-type-cell.ts'
+import { cellsOf, type EventTypeCell, otherThan, parseEventTypeCell } from './event-type-cell.ts'
 import { oneOf, orAny, parsePromiseName, parseReason } from './parse-cells.ts'
 import { readSheet, type SheetRow } from './read-sheet.ts'
 import type { Rule } from './rule.ts'
@@ -37,7 +37,7 @@ export interface RulePromise {
  * with every fault of the file.
  */
 export function loadPromises(csvText: string, rules: readonly Rule[]): readonly RulePromise[] {
-  const named = rules.map(({ when }) => when.eventType).filter((cell) => cell !== null)
+  const named = cellsOf(rules)
   const rowOfName = new Map<string, number>()
   const { rows, faults } = readSheet(csvText, COLUMNS, 'promise', (row) => readPromise(row, named, rowOfName))
   if (faults.length > 0) throw new PromisesError(faults)

@@ -4,6 +4,7 @@ import { OUTCOMES } from '../decision/outcome.ts'
 import { checkPromises } from './check-promises.ts'
 import { decidedAlike } from './diff.ts'
 import { foldEventTypes } from './event-classes.ts'
+import { cellsOf } from './event-type-cell.ts'
 import { findFaults } from './find-faults.ts'
 import { loadPromises } from './load-promises.ts'
 import { firstMismatch } from './mismatch.ts'
@@ -113,6 +114,5 @@ function keepsPromises(rules: readonly Rule[], promisesText: string): boolean {
 }
 
 function classesOf(rules: readonly Rule[]) {
-  const cells = rules.map(({ when }) => when.eventType).filter((cell) => cell !== null)
-  return foldEventTypes(cells, []).classes
+  return foldEventTypes(cellsOf(rules), []).classes
 }
