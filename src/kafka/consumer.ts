@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bulkhead } from 'cockatiel'
 import type { Admin, Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
@@ -14,6 +13,7 @@ import { isPassing } from './errors.ts'
 import type { FetchControls } from './inbox.ts'
 import { isVisible } from './mends/metadata-errors.ts'
 import type { ConsumerNeeds } from './partition.ts'
+import { createTurns } from './turns.ts'
 
 export interface ConsumerOptions {
   readonly connection: BrokerConnection
@@ -76,8 +76,10 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   })
   const pause = (durationMs: number) =>
     sleep(durationMs, undefined, { signal: stopping.signal }).catch(() => {})
-  /** Of one membership after the other, too: what is left of the one before takes its slots until it is done. */
-  const slots = bulkhead(options.partitionCountMax, Number.POSITIVE_INFINITY)
+  /** Of one membership after the other, too: what is left of the one before takes its turns until it is done. */
+  const inTurn = createTurns(options.partitionCountMax, (durationMs) =>
+    sleep(durationMs, undefined, { ref: false }),
+  )
   const budget = createBudget(QUEUE_BYTES_MAX)
   const finished = new Map<string, Promise<void>>()
   let assignment: Assignment | null = null
@@ -122,7 +124,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     const reports = createOffsetReports((offsets) => consumer.commitOffsets(offsets), log)
     const owned = createAssignedPartitions({
       ...needs,
-      inTurn: (work) => slots.execute(work),
+      inTurn,
       offsetsOf: (topic, partition) => offsetsOf(admin, topic, partition),
       controlsOf: (topic, partition) => controlsOf(consumer, topic, partition),
       isVisible,

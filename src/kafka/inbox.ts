@@ -57,6 +57,11 @@ export class Inbox {
     return this.#queue.isEmpty
   }
 
+  /** Whether there are so many messages to take, or as many bytes as are queued of one partition. */
+  holds(count: number): boolean {
+    return this.#queue.countMax >= count || this.#isPaused
+  }
+
   /** Drops what is queued and has the partition fetched from this offset on. */
   open(offset: bigint): void {
     this.#queue.clear()

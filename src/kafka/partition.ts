@@ -65,7 +65,7 @@ class Repositioned extends Error {}
 
 /**
  * Consumes one partition for as long as a membership in the group owns it. kafkajs only fills its inbox; here it is
- * emptied, into batches, of which one is looked up while the one before commits. The database's checkpoint is the
+ * emptied, into batches; a whole one is looked up while the one before commits. The database's checkpoint is the
  * authority: it says where to start, and whatever goes wrong, the inbox is dropped and everything starts from it again.
  */
 export class PartitionConsumer {
@@ -176,8 +176,9 @@ export class PartitionConsumer {
     let current = previous
     try {
       while (await this.#hasNext()) {
-        // Two are under way at most.
+        // Two are under way at most, and the second is a whole one: small ones would cost more time than they save.
         await previous
+        await this.#doneOrWhole(current)
         previous = current
         const taken = Promise.withResolvers<void>()
         current = this.#process(previous, taken.resolve)
@@ -185,6 +186,17 @@ export class PartitionConsumer {
       }
     } finally {
       await current
+    }
+  }
+
+  /** Resolves when the batch under way is done, or a whole one waits behind it. */
+  async #doneOrWhole(underWay: Promise<void>): Promise<void> {
+    let isDone = false
+    const done = underWay.then(() => {
+      isDone = true
+    })
+    while (!isDone && !this.#isGivenUp && !this.#inbox.holds(this.#needs.batchCountMax())) {
+      await Promise.race([done, this.#inbox.change(null)])
     }
   }
 

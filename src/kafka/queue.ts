@@ -43,6 +43,14 @@ export class Queue {
     return !hasMessages && this.#broken === null && this.#ending === null
   }
 
+  /** How many messages there may be to take: what nobody gets to see counts, too. */
+  get countMax(): number {
+    const last = this.#sets.at(-1)?.lastOffset
+    if (last === undefined) return 0
+    const first = this.#ready[this.#readyIndex]?.offset ?? this.#sets[0]?.firstOffset ?? last
+    return Number(last - first) + 1
+  }
+
   get isEnded(): boolean {
     return this.#ending !== null
   }

@@ -110,6 +110,24 @@ t.test('a batch is looked up while the one before commits, and no third is', asy
   await end()
 })
 
+t.test('a batch that is not whole waits for the one before, and takes what has come by then', async (t) => {
+  const commit = Promise.withResolvers<void>()
+  const { fetch, prepared, committed } = await withTen({
+    batchCountMax: 10,
+    beforeCommit: ({ heldOffset }) => (heldOffset < 0n ? commit.promise : Promise.resolve()),
+  })
+  await fetch(1)
+  await fetch(1)
+  await fetch()
+  t.equal(prepared.length, 1)
+  commit.resolve()
+  await settled()
+  t.strictSame(movesOf(committed), [
+    [4, -1n, 3n],
+    [6, 3n, 9n],
+  ])
+})
+
 t.test('a batch whose look-ups are done early commits behind the one before', async (t) => {
   const looked = Promise.withResolvers<void>()
   const { fetch, values } = await withTen({
