@@ -2,35 +2,22 @@
 // Without --heap-growing-percent V8 collects only after 200 MB of garbage; with --max-old-space-size alone it collects all
 // the time. The limit leaves room for 16 MB of JSON, which can take 400 MB in memory. Each malloc arena would add 8 MB.
 import { Command, CommanderError } from 'commander'
-import { UnreadableFileError } from './app/policy.ts'
-import { doctorCommand } from './commands/doctor.ts'
-import { eraseCommand } from './commands/erase.ts'
-import { migrateCommand } from './commands/migrate.ts'
-import { notToldCommand } from './commands/not-told.ts'
-import { pruneCommand } from './commands/prune.ts'
-import { rejectedCommand } from './commands/rejected.ts'
-import { replayCommand } from './commands/replay.ts'
-import { rulesCommand } from './commands/rules.ts'
-import { serveCommand } from './commands/serve.ts'
 import { UsageError } from './commands/terminal/usage-error.ts'
-import { whyCommand } from './commands/why.ts'
-import { ConfigError } from './config/config.ts'
-import { EnvelopeMapError } from './core/event/envelope-map.ts'
-import { PromisesError, RuleTableError } from './core/rules/errors.ts'
-import { TemplateError } from './core/templates/errors.ts'
-import { UnusableDatabaseError } from './postgres/connection/with-database.ts'
+import { CorrectableError } from './core/text/correctable-error.ts'
 
-/** Errors that the user can correct: only their message is printed. Anything else is a bug, printed with its stack. */
-const EXPECTED = [
-  ConfigError,
-  RuleTableError,
-  PromisesError,
-  EnvelopeMapError,
-  UnreadableFileError,
-  UnusableDatabaseError,
-  UsageError,
-  TemplateError,
-]
+/** Each loads what it needs, which can take half a second. */
+const COMMANDS = {
+  serve: async () => (await import('./commands/serve.ts')).serveCommand,
+  migrate: async () => (await import('./commands/migrate.ts')).migrateCommand,
+  replay: async () => (await import('./commands/replay.ts')).replayCommand,
+  rules: async () => (await import('./commands/rules.ts')).rulesCommand,
+  rejected: async () => (await import('./commands/rejected.ts')).rejectedCommand,
+  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
+  why: async () => (await import('./commands/why.ts')).whyCommand,
+  'not-told': async () => (await import('./commands/not-told.ts')).notToldCommand,
+  erase: async () => (await import('./commands/erase.ts')).eraseCommand,
+  prune: async () => (await import('./commands/prune.ts')).pruneCommand,
+}
 
 const program = new Command('notifications-service')
   .description('Turns domain events from Kafka into member messages and writes one log row for each event.')
@@ -43,17 +30,12 @@ Exit codes: 0 success, 1 failure or a problem found, 2 wrong usage. See each com
 Example:
   $ notifications-service doctor`,
   )
-  .addCommand(serveCommand, { isDefault: true })
-  .addCommand(migrateCommand)
-  .addCommand(replayCommand)
-  .addCommand(rulesCommand)
-  .addCommand(rejectedCommand)
-  .addCommand(doctorCommand)
-  .addCommand(whyCommand)
-  .addCommand(notToldCommand)
-  .addCommand(eraseCommand)
-  .addCommand(pruneCommand)
 
+const asked = process.argv[2] ?? ''
+for (const [name, load] of Object.entries(COMMANDS)) {
+  if (name === asked || !Object.hasOwn(COMMANDS, asked))
+    program.addCommand(await load(), { isDefault: name === 'serve' })
+}
 throwInsteadOfExiting(program)
 // The reader, such as `head`, has closed the pipe.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -64,9 +46,8 @@ try {
   await program.parseAsync()
 } catch (error) {
   if (error instanceof CommanderError) process.exit(exitCodeOf(error))
-  const expected = EXPECTED.some((kind) => error instanceof kind)
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
-  process.stderr.write(`${expected ? message : stack}\n`)
+  process.stderr.write(`${error instanceof CorrectableError ? message : stack}\n`)
   process.exit(error instanceof UsageError ? 2 : 1)
 }
 

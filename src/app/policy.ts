@@ -7,6 +7,7 @@ import { PromisesError, RuleTableError } from '../core/rules/errors.ts'
 import { loadPromises } from '../core/rules/load-promises.ts'
 import { createRuleTable, type RuleTable } from '../core/rules/table.ts'
 import { findUnknownEventTypes } from '../core/rules/unknown-event-types.ts'
+import { CorrectableError } from '../core/text/correctable-error.ts'
 import { templates } from '../generated/templates.ts'
 
 /** The rule table that is served. */
@@ -19,7 +20,7 @@ export const ENVELOPE_MAP = inRules('envelope.json')
 export const TEMPLATE_EVENT_TYPES: readonly string[] = [...templates.byEventType.keys()]
 
 /** A file that cannot be read. */
-export class UnreadableFileError extends Error {}
+export class UnreadableFileError extends CorrectableError {}
 
 /** What was reviewed, and runs. */
 export interface Policy {

@@ -1,3 +1,4 @@
+import { CorrectableError } from '../core/text/correctable-error.ts'
 import { type Fault, incompleteSettings } from './incomplete-settings.ts'
 import type { SamplerName } from './variables.ts'
 import { type LogLevel, type Values, type Variable, variables } from './variables.ts'
@@ -73,7 +74,7 @@ interface Tokens {
 }
 
 /** The environment is not usable; the message lists every fault on a line of its own and contains no secret. */
-export class ConfigError extends Error {
+export class ConfigError extends CorrectableError {
   override readonly name = 'ConfigError'
   /** The variables at fault. */
   readonly variables: readonly string[]

@@ -1,3 +1,4 @@
+import { CorrectableError } from '../text/correctable-error.ts'
 import { listFaults } from '../text/faults.ts'
 
 /** What is wrong with one file. `line` counts from 1; null where it is the file itself that is missing or surplus. */
@@ -8,7 +9,7 @@ export interface TemplateFault {
 }
 
 /** Templates that cannot be compiled. Carries all their faults, by file and line. */
-export class TemplateError extends Error {
+export class TemplateError extends CorrectableError {
   readonly faults: readonly TemplateFault[]
 
   constructor(faults: readonly TemplateFault[]) {

@@ -1,7 +1,8 @@
+import { CorrectableError } from './correctable-error.ts'
 import { counted } from './count.ts'
 
 /** A file that cannot be used. Carries all its faults, so that they can be corrected at once. */
-export class FaultsError extends Error {
+export class FaultsError extends CorrectableError {
   readonly faults: readonly string[]
 
   /** `start` begins the message, such as "the rule table has". */

@@ -1,8 +1,9 @@
+import { CorrectableError } from '../../core/text/correctable-error.ts'
 import { databaseMessage, lacksSchema } from './errors.ts'
 import { type DatabasePool, limitSilence, openPool } from './pool.ts'
 
 /** The database cannot be used; the message says how to fix it. */
-export class UnusableDatabaseError extends Error {}
+export class UnusableDatabaseError extends CorrectableError {}
 
 /**
  * Lets a command use a database, by one connection, and closes it. Throws UnusableDatabaseError where it cannot be
