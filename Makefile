@@ -16,7 +16,7 @@ AGAINST := main
 SNAPSHOT := test/core/rules/outcomes.snapshot.cjs
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood bench-isolation check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs soak-look-ups rules-check rules-diff rules-accept rules-summary rules-commit chaos
+.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood bench-isolation check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs soak-look-ups soak-transactions rules-check rules-diff rules-accept rules-summary rules-commit chaos
 
 ## Daily work
 
@@ -122,7 +122,7 @@ bench-isolation: build ## What held partitions cost the others
 chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS)
 	@$(NODE) test/chaos/main.ts
 
-soak: soak-requests soak-rules soak-decisions soak-opt-outs soak-backlog soak-outage soak-look-ups ## Run all soak tests below
+soak: soak-requests soak-rules soak-decisions soak-opt-outs soak-backlog soak-outage soak-look-ups soak-transactions ## Run all soak tests below
 
 soak-requests: build ## 10,000 malformed HTTP requests
 	@FUZZ_RUNS=10000 $(NODE) test/stack/with-stack.ts -- env $(TAP) test/service/fuzz.test.ts
@@ -144,3 +144,6 @@ soak-outage: build ## Policy administration hangs for SECONDS (300) at RATE (100
 
 soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 50,000 through nginx and haproxy (PROXIED)
 	@$(NODE) test/soak/look-ups.ts
+
+soak-transactions: build ## Random transactions of five producers (STEPS, SEEDS), against Kafka's own client
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/transactions.ts

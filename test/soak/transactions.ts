@@ -1,0 +1,72 @@
+// node test/stack/with-stack.ts -- node test/soak/transactions.ts
+// Five producers open, write, commit and abort transactions at random, STEPS (5,000) steps for each of SEEDS (20): the
+// rows must be exactly what Kafka's own Java client reads as committed. Keys are integers of four bytes, such as those by
+// which the broker marks the end of a transaction. Exits 1 where that does not hold.
+import kafkajs, { type Producer } from 'kafkajs'
+import { createRandom } from '../bench/random.ts'
+import { readCommitted } from '../stack/kafka/read-committed.ts'
+import { endOffsets, type Offsets } from '../stack/topics.ts'
+import { anEvent, createWorld } from '../stack/world.ts'
+import { numberFrom, result, say } from './report.ts'
+
+const PRODUCER_COUNT = 5
+const PARTITION_COUNT = 2
+
+const stepCount = numberFrom('STEPS', 5_000)
+const seedCount = numberFrom('SEEDS', 20)
+const world = await createWorld({ partitionCount: PARTITION_COUNT })
+const { brokers } = world
+const topic = world.topics.claims
+const kafka = new kafkajs.Kafka({ brokers: brokers.split(','), logLevel: kafkajs.logLevel.NOTHING })
+const findings: Record<string, boolean> = {}
+try {
+  await world.serve({ LOG_LEVEL: 'info' })
+  let from: Offsets = {}
+  for (let seed = 1; seed <= seedCount; seed++) {
+    const producers = Array.from({ length: PRODUCER_COUNT }, (_, i) =>
+      kafka.producer({ transactionalId: `${topic}-${seed}-${i}`, maxInFlightRequests: 1, idempotent: true }),
+    )
+    const written = await Promise.all(
+      producers.map((producer, i) => work(producer, seed * PRODUCER_COUNT + i)),
+    )
+    const ends = await endOffsets(brokers, topic)
+    await world.caughtUp()
+    const committed = await readCommitted(brokers, topic, from, ends)
+    const expected = committed.map((value) => JSON.parse(value).eventId as string).sort()
+    const rows = await world.sql(
+      'SELECT event_id FROM notifications.notification_log WHERE event_id LIKE $1',
+      [`${seed}-%`],
+    )
+    const logged = rows.map(({ event_id }) => event_id as string).sort()
+    const writtenCount = written.reduce((sum, count) => sum + count, 0)
+    const finding = `seed ${seed}: of ${writtenCount} written, ${expected.length} are committed, and ${logged.length} have a row`
+    findings[finding] = JSON.stringify(logged) === JSON.stringify(expected) && expected.length < writtenCount
+    say(finding)
+    from = ends
+  }
+  result(findings)
+} finally {
+  await world.close()
+}
+
+/** One producer's share of the steps. Returns how many events it wrote. */
+async function work(producer: Producer, seed: number): Promise<number> {
+  const { below } = createRandom(seed)
+  let count = 0
+  await producer.connect()
+  for (let step = 0; step < stepCount / PRODUCER_COUNT; ) {
+    const transaction = await producer.transaction()
+    const sendCount = 1 + below(4)
+    for (let i = 0; i < sendCount; i++, step++, count++) {
+      const eventId = `${Math.floor(seed / PRODUCER_COUNT)}-${seed}-${count}`
+      const key = Buffer.alloc(4)
+      key.writeInt32BE(below(5) - 1)
+      const message = { key, value: anEvent({ eventId }).value, partition: below(PARTITION_COUNT) }
+      await transaction.send({ topic, messages: [message] })
+    }
+    await (below(2) === 0 ? transaction.commit() : transaction.abort())
+    step++
+  }
+  await producer.disconnect()
+  return count
+}
