@@ -1,4 +1,4 @@
-/** One message for one address. The key, `eventId/attempt`, lets a transport recognise one that it has had before. */
+/** One message for one address. The key, `eventId/n`, lets a transport recognise one that it has had before. */
 export interface Message {
   readonly idempotencyKey: string
   readonly to: string

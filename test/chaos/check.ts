@@ -30,7 +30,7 @@ export interface PartyAnswer {
 export interface Send {
   readonly atMs: number
   readonly channel: string
-  /** `eventId/attempt`. */
+  /** `eventId/n`. */
   readonly key: string
   /** The address. */
   readonly to: string

@@ -16,7 +16,8 @@ const due = (eventId: string, partyLocator: string | null = 'party-1'): DueEntry
   subject: 'S',
   body: 'B',
   attemptCount: 1,
-  unknownAttempt: null,
+  sendCount: 0,
+  unknownKey: null,
 })
 
 const decideByParty = ({ party }: Facts): RuleResult => ({

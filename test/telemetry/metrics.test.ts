@@ -63,7 +63,15 @@ t.test('a row whose sender failed is counted as the FAILED row that it is', asyn
   const { event: due } = entry
   const retry = {
     ...entry,
-    due: { ...due, locator: entry.locator, subject: '', body: '', attemptCount: 1, unknownAttempt: null },
+    due: {
+      ...due,
+      locator: entry.locator,
+      subject: '',
+      body: '',
+      attemptCount: 1,
+      sendCount: 1,
+      unknownKey: null,
+    },
   }
   await metrics.countCommits(async () => committed([entry]))(null)
   await metrics.countRetries(async (retried: readonly RetriedEntry[]) => retried)([retry])

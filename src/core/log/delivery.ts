@@ -2,6 +2,7 @@ import type { Channel } from '../decision/channel.ts'
 import { storable } from '../text/sanitize.ts'
 import type { Entry } from './compose-entry.ts'
 import type { RetriedEntry } from './decide-retry.ts'
+import type { DueEntry } from './due-entry.ts'
 import type { Status } from './status.ts'
 
 /** The message of a log row, on its way to the sender of its channel; `to` is null for IN_APP. */
@@ -10,8 +11,9 @@ export interface OutgoingMessage {
   readonly locator: string
   readonly channel: Channel
   /**
-   * `eventId/attempt`, by which a transport can recognise a message that it has had before: the attempt is an earlier one
-   * where nobody knows what became of that.
+   * `eventId/number`, by which a transport can recognise a message that it has had before. The number counts the sends
+   * that were committed, so that one whose transaction was rolled back is made again under the same key; it stays the
+   * same while nobody knows what became of a message.
    */
   readonly idempotencyKey: string
   readonly to: string | null
@@ -36,10 +38,10 @@ export type Send = (messages: readonly OutgoingMessage[]) => Promise<Deliveries>
 /** The messages of rows of new events, of those that are to be sent. */
 export function messagesOfEntries(entries: readonly Entry[]): OutgoingMessage[] {
   const messages: OutgoingMessage[] = []
-  for (const { locator, event, decision, text, address, attemptCount } of entries) {
+  for (const { locator, event, decision, text, address } of entries) {
     if (decision.outcome !== 'SEND' || text === null) continue
     const { subject, body } = text
-    const idempotencyKey = `${event.eventId}/${attemptCount}`
+    const idempotencyKey = `${event.eventId}/1`
     messages.push({ locator, channel: decision.channel, idempotencyKey, to: address, subject, body })
   }
   return messages
@@ -47,18 +49,17 @@ export function messagesOfEntries(entries: readonly Entry[]): OutgoingMessage[] 
 
 /** The messages of retried rows, of those that are to be sent, from their stored text. */
 export function messagesOfRetries(retried: readonly RetriedEntry[]): OutgoingMessage[] {
-  return retried.flatMap((retry) => {
-    const { due, decision, address } = retry
+  return retried.flatMap(({ due, decision, address }) => {
     if (decision.outcome !== 'SEND') return []
     const { locator, eventId, subject, body } = due
-    const idempotencyKey = `${eventId}/${keyAttemptOf(retry)}`
+    const idempotencyKey = `${eventId}/${keyNumberOf(due)}`
     return [{ locator, channel: decision.channel, idempotencyKey, to: address, subject, body }]
   })
 }
 
-/** The attempt whose idempotency key a retry has. */
-export function keyAttemptOf({ due, attemptCount }: RetriedEntry): number {
-  return due.unknownAttempt ?? attemptCount
+/** The number in the idempotency key of a retry. */
+export function keyNumberOf({ unknownKey, sendCount }: DueEntry): number {
+  return unknownKey ?? sendCount + 1
 }
 
 /** A sender's answer as it can be stored. */

@@ -7,7 +7,9 @@ export const dueEntry = logEntry
   .extend({
     subject: z.string(),
     body: z.string(),
-    /** The attempt whose idempotency key was used last, if nobody knows what became of that message: it is used again. */
-    unknownAttempt: z.int().nullable(),
+    /** Its decisions to send, whatever became of the messages. */
+    sendCount: z.int(),
+    /** The number in the last idempotency key, if nobody knows what became of that message: it is used again. */
+    unknownKey: z.int().nullable(),
   })
 export type DueEntry = Readonly<z.infer<typeof dueEntry>>

@@ -33,9 +33,12 @@ export async function listDueEntries(
     SELECT
       locator, event_id AS "eventId", event_type AS "eventType", party_locator AS "partyLocator", subject, body,
       attempt_count AS "attemptCount", created_at AS "createdAt", (
+        SELECT count(*)::integer FROM notifications.decision
+        WHERE decision.locator = notification_log.locator AND outcome = 'SEND'
+      ) AS "sendCount", (
         SELECT unknown_attempt FROM notifications.decision
         WHERE decision.locator = notification_log.locator AND outcome = 'SEND' ORDER BY attempt DESC LIMIT 1
-      ) AS "unknownAttempt"
+      ) AS "unknownKey"
     FROM notifications.notification_log
     WHERE status = 'FAILED'
       -- What FAILED means by the table's checks, said so that the index of due rows is used.

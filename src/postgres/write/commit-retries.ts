@@ -95,7 +95,8 @@ function retryOf({ locator, event, decision }: Entry): RetriedEntry {
     subject: '',
     body: '',
     attemptCount: 0,
-    unknownAttempt: null,
+    sendCount: 0,
+    unknownKey: null,
   }
   return { due, decision, status: 'FAILED', attemptCount: 1, address: null }
 }

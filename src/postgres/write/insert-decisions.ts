@@ -42,7 +42,7 @@ export async function insertDecisions(
       ${column('text', (entry) => entry.templateRevision)},
       ${column('text', (entry) => deliveries.get(entry.locator)?.receipt ?? null)},
       ${column('text', (entry) => deliveries.get(entry.locator)?.error ?? null)},
-      ${column('int4', (entry) => (deliveries.get(entry.locator)?.isUnknown ? entry.attemptCount : null))},
+      ${column('int4', (entry) => (deliveries.get(entry.locator)?.isUnknown ? 1 : null))},
       ${column('int8', (entry) => entry.decision.preferenceChangeId)},
       ${column('int8', (entry) => entry.offset)},
       ${column('text', (entry) => entry.event.traceId)}

@@ -1,6 +1,7 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import type { RetriedEntry } from '../../core/log/decide-retry.ts'
-import { type Deliveries, type Delivery, keyAttemptOf } from '../../core/log/delivery.ts'
+import { type Deliveries, type Delivery, keyNumberOf } from '../../core/log/delivery.ts'
+import type { DueEntry } from '../../core/log/due-entry.ts'
 import { columnOf } from '../sql/columns.ts'
 
 /** Adds to the decisions of retries what their senders said, within the transaction that inserted them. */
@@ -19,13 +20,13 @@ export async function recordDeliveries(
       ${column('int4', ({ attemptCount }) => attemptCount)},
       ${column('text', ({ due }) => deliveries.get(due.locator)?.receipt ?? null)},
       ${column('text', ({ due }) => deliveries.get(due.locator)?.error ?? null)},
-      ${column('int4', (retry) => unknownAttempt(retry, deliveries.get(retry.due.locator)))}
+      ${column('int4', (retry) => unknownKey(retry.due, deliveries.get(retry.due.locator)))}
     ) AS delivery (locator, attempt, receipt, error, unknown_attempt)
     WHERE decision.locator = delivery.locator AND decision.attempt = delivery.attempt`)
 }
 
 /** An error says nothing of earlier sends with the same key: what became of one that was unknown is unknown still. */
-function unknownAttempt(retry: RetriedEntry, delivery: Delivery | undefined): number | null {
+function unknownKey(due: DueEntry, delivery: Delivery | undefined): number | null {
   if (delivery?.error == null) return null
-  return delivery.isUnknown || retry.due.unknownAttempt !== null ? keyAttemptOf(retry) : null
+  return delivery.isUnknown || due.unknownKey !== null ? keyNumberOf(due) : null
 }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { Send } from '../../../src/core/log/delivery.ts'
 import type { DueEntry } from '../../../src/core/log/due-entry.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
@@ -7,6 +8,7 @@ import { commitRetries } from '../../../src/postgres/write/commit-retries.ts'
 import { sendByChannel } from '../../../src/senders/send.ts'
 import type { Sender } from '../../../src/senders/sender.ts'
 import { aBatch, anEntry, openDatabase } from '../fixtures.ts'
+import { record, retryAll, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)
 const limits = { maxAgeMs: 3_600_000, attemptCountMax: 10, minPauseMs: -3_600_000 }
@@ -15,7 +17,7 @@ const DEADLINE_MS = 20
 /** A sender that does what it is told, and the keys that it was given. */
 function toldSender() {
   const keys: string[] = []
-  let behaviour: 'hang' | 'refuse' | 'send' = 'send'
+  let behaviour: 'hang' | 'refuse' | 'send' | 'break' = 'send'
   const sender: Sender = {
     send: async (messages) => {
       keys.push(...messages.map(({ idempotencyKey }) => idempotencyKey))
@@ -24,7 +26,12 @@ function toldSender() {
     },
   }
   const send = sendByChannel({ EMAIL: sender, SMS: sender }, DEADLINE_MS)
-  return { keys, send, be: (next: typeof behaviour) => (behaviour = next) }
+  const orBreak: Send = async (messages) => {
+    const deliveries = await send(messages)
+    if (behaviour === 'break') throw new Error('the connection is lost')
+    return deliveries
+  }
+  return { keys, send: orBreak, be: (next: typeof behaviour) => (behaviour = next) }
 }
 
 const sending = ({ due }: { due: DueEntry }) => ({
@@ -35,6 +42,14 @@ const sending = ({ due }: { due: DueEntry }) => ({
   address: 'member@example.com',
 })
 
+async function retryDue(send: Send): Promise<void> {
+  const { due } = await listDueEntries(pool, limits, null, 10)
+  const asked = due.map((entry) => ({ due: entry, contact: undefined }))
+  await commitRetries(pool, { ruleTableRevision: 'def', asked, decide: sending }, send, {
+    error: () => t.fail(),
+  })
+}
+
 t.test(
   'rows of a sender that hangs are FAILED, and tried again under the same key until it answers',
   async (t) => {
@@ -42,11 +57,7 @@ t.test(
     const { keys, send, be } = toldSender()
     const retry = async (next: Parameters<typeof be>[0]) => {
       be(next)
-      const { due } = await listDueEntries(pool, limits, null, 10)
-      const asked = due.map((entry) => ({ due: entry, contact: undefined }))
-      await commitRetries(pool, { ruleTableRevision: 'def', asked, decide: sending }, send, {
-        error: () => t.fail(),
-      })
+      await retryDue(send)
     }
     be('hang')
     const result = await commitBatch(pool, aBatch([anEntry('a')]), send)
@@ -83,3 +94,17 @@ t.test(
     ])
   },
 )
+
+t.test('a send that was rolled back is made again under its key, whatever is decided between', async (t) => {
+  await record(pool, [{ eventId: 'b', contact: UNRESOLVED }])
+  const { keys, send, be } = toldSender()
+  be('break')
+  await t.rejects(retryDue(send), { message: 'the connection is lost' })
+  await retryAll(pool, UNRESOLVED)
+  be('refuse')
+  await retryDue(send)
+  await retryAll(pool, UNRESOLVED)
+  be('send')
+  await retryDue(send)
+  t.same(keys, ['b/1', 'b/1', 'b/2'], 'and a send that was refused is another one')
+})
