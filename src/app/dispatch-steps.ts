@@ -17,7 +17,7 @@ export function createDispatchSteps(
   return {
     parse: (message) => parseEvent(message, envelopeMap),
     envelopeMapRevision: envelopeMapRevision.revision,
-    findLogged: (eventIds) => findLogged(pool, eventIds),
+    findLogged: (...wanted) => findLogged(pool, ...wanted),
     contactsOf: (partyLocators) => parties.lookUp(partyLocators),
     ruleTable,
     templates,

@@ -88,7 +88,7 @@ function createDispatch(
   const steps = createDispatchSteps(policy, parties, pool)
   const needsOf = (database: DatabasePool, contactsOf: LookUpContacts): DispatchNeeds => ({
     ...steps,
-    findLogged: metrics.timed('look_up', (eventIds) => findLogged(database, eventIds)),
+    findLogged: metrics.timed('look_up', (...wanted) => findLogged(database, ...wanted)),
     contactsOf: metrics.timed('contacts', (parties) => contactsOf(parties)),
     commit: metrics.timed(
       'commit',

@@ -3,7 +3,7 @@ import { type LocatedEvent, parseBatch } from '../core/batch/parse-batch.ts'
 import { decide } from '../core/decision/decide.ts'
 import type { Facts } from '../core/decision/facts.ts'
 import type { RuleResult } from '../core/decision/rule-result.ts'
-import { skipPruned } from '../core/decision/skip-pruned.ts'
+import { isPruned, type Pruned, skipPruned } from '../core/decision/skip-pruned.ts'
 import type { Message } from '../core/event/message.ts'
 import type { Parsed } from '../core/event/parse-event.ts'
 import { composeEntry, type Entry } from '../core/log/compose-entry.ts'
@@ -14,17 +14,17 @@ import type { Templates } from '../core/templates/template.ts'
 interface Logged {
   /** Those of the event ids that have a log row. */
   readonly eventIds: ReadonlySet<string>
-  /** Events published before this may have had a row that was pruned: ms since 1970; null where nothing was. */
-  readonly prunedBeforeMs: number | null
+  /** Null where nothing of the partition was pruned. */
+  readonly pruned: Pruned | null
 }
 
-const NONE_LOGGED: Logged = { eventIds: new Set(), prunedBeforeMs: null }
+const NONE_LOGGED: Logged = { eventIds: new Set(), pruned: null }
 
 export interface LookUpNeeds {
   readonly parse: (message: Message) => Parsed
   /** Of the map by which `parse` reads. */
   readonly envelopeMapRevision: string
-  readonly findLogged: (eventIds: readonly string[]) => Promise<Logged>
+  readonly findLogged: (topic: string, partition: number, eventIds: readonly string[]) => Promise<Logged>
   /** In their order; those that it could not ask for in time are left out, but never the first. */
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<Contacts>
   readonly nowMs: () => number
@@ -47,7 +47,7 @@ export interface LookedUpBatch {
   readonly found: Found
 }
 
-interface Found extends Pick<Logged, 'prunedBeforeMs'> {
+interface Found extends Pick<Logged, 'pruned'> {
   /** Not logged yet. */
   readonly events: readonly LocatedEvent[]
   readonly contacts: Contacts
@@ -56,8 +56,6 @@ interface Found extends Pick<Logged, 'prunedBeforeMs'> {
 }
 
 const CONFLICT_COUNT_MAX = 5
-/** In 2001: a time before it is none, or was written in seconds. */
-const PLAUSIBLE_MS = 1_000_000_000_000n
 /** A batch may wait for the one before it: contacts that are older are asked for again. */
 const CONTACTS_VALID_MS = 5_000
 
@@ -68,7 +66,7 @@ const CONTACTS_VALID_MS = 5_000
  */
 export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<LookedUpBatch> {
   const parsed = parseBatch(needs.parse, batch.messages)
-  return { batch, parsed, found: await find(needs, parsed.events) }
+  return { batch, parsed, found: await find(needs, batch, parsed.events) }
 }
 
 /**
@@ -82,7 +80,8 @@ export async function commitLookedUp<Result>(
 ): Promise<Result> {
   for (let conflictCount = 1; ; conflictCount++) {
     try {
-      const current = conflictCount === 1 ? await refreshed(needs, found) : await find(needs, parsed.events)
+      const current =
+        conflictCount === 1 ? await refreshed(needs, found) : await find(needs, batch, parsed.events)
       return await needs.commit(prepared(needs, cutToAsked(batch, current), parsed, current))
     } catch (error) {
       if (!needs.isConflict(error) || conflictCount === CONFLICT_COUNT_MAX) throw error
@@ -90,25 +89,30 @@ export async function commitLookedUp<Result>(
   }
 }
 
-async function find(needs: LookUpNeeds, events: readonly LocatedEvent[]): Promise<Found> {
-  const { eventIds: logged, prunedBeforeMs } =
-    events.length === 0 ? NONE_LOGGED : await needs.findLogged(events.map(({ event }) => event.eventId))
+async function find(
+  needs: LookUpNeeds,
+  { topic, partition }: Batch,
+  events: readonly LocatedEvent[],
+): Promise<Found> {
+  const eventIds = events.map(({ event }) => event.eventId)
+  const { eventIds: logged, pruned } =
+    events.length === 0 ? NONE_LOGGED : await needs.findLogged(topic, partition, eventIds)
   const fresh = logged.size === 0 ? events : events.filter(({ event }) => !logged.has(event.eventId))
-  return withContacts(needs, fresh, prunedBeforeMs)
+  return withContacts(needs, fresh, pruned)
 }
 
 async function refreshed(needs: LookUpNeeds, found: Found): Promise<Found> {
   if (needs.nowMs() - found.atMs < CONTACTS_VALID_MS) return found
-  return withContacts(needs, found.events, found.prunedBeforeMs)
+  return withContacts(needs, found.events, found.pruned)
 }
 
 async function withContacts(
   needs: LookUpNeeds,
   events: readonly LocatedEvent[],
-  prunedBeforeMs: number | null,
+  pruned: Pruned | null,
 ): Promise<Found> {
   const contacts: Contacts = events.length === 0 ? new Map() : await needs.contactsOf(partiesOf(events))
-  return { events, contacts, prunedBeforeMs, atMs: needs.nowMs() }
+  return { events, contacts, pruned, atMs: needs.nowMs() }
 }
 
 function cutToAsked(batch: Batch, { events, contacts }: Found): Batch {
@@ -143,16 +147,15 @@ function prepared(
 
 function entryOf(
   { ruleTable, templates, newLocator }: DispatchNeeds<unknown>,
-  { event, offset, timestampMs = -1n }: LocatedEvent,
-  { prunedBeforeMs, contacts }: Found,
+  { event, offset, timestampMs }: LocatedEvent,
+  { pruned, contacts }: Found,
   preferences: PreferencesByParty,
 ): Entry {
   const { partyLocator, partyLocatorInvalid: invalid, eventType } = event
   const contact = contacts.get(partyLocator ?? '')
   const preferred = preferences.get(partyLocator ?? '')
   const decision = decide(ruleTable.decide, eventType, { partyLocator, invalid }, contact, preferred)
-  const isPruned = prunedBeforeMs !== null && timestampMs >= PLAUSIBLE_MS && timestampMs < prunedBeforeMs
-  const final = isPruned ? skipPruned(decision) : decision
+  const final = isPruned(pruned, offset, timestampMs) ? skipPruned(decision) : decision
   return composeEntry(newLocator(), event, offset, final, contact, templates)
 }
 

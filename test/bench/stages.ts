@@ -64,7 +64,9 @@ export async function measureStages(contacts: Contacts, eventCount: number): Pro
     const events = [...new Map(parsed.map(({ event }) => [event.eventId, event])).values()]
     const partyLocators = [...new Set(events.flatMap(({ partyLocator }) => partyLocator ?? []))]
     const eventIds = events.map(({ eventId }) => eventId)
-    const { eventIds: logged } = await clock.time('logged ids', () => findLogged(pool, eventIds))
+    const { eventIds: logged } = await clock.time('logged ids', () =>
+      findLogged(pool, PLACE.topic, PLACE.partition, eventIds),
+    )
     const found = await clock.time('contact look-up', () => parties.lookUp(partyLocators))
     const fresh = events.filter(({ eventId }) => !logged.has(eventId))
     const contactOf = (event: Event) => found.get(event.partyLocator ?? '')

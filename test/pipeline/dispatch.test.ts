@@ -13,7 +13,6 @@ const found: Contact = { state: 'found', email: 'a@example.com', phone: '1' }
 /** The pipeline over a world in memory; a message's value is its event id, `!` makes it no event. */
 function world(given: {
   logged?: string[]
-  prunedBeforeMs?: number
   preferences?: [string, Preferences][]
   contact?: (party: string) => Contact
   /** Parties that could not be asked for in time. */
@@ -43,7 +42,7 @@ function world(given: {
     envelopeMapRevision: 'ghi',
     findLogged: async () => ({
       eventIds: new Set(given.logged),
-      prunedBeforeMs: given.prunedBeforeMs ?? null,
+      pruned: null,
     }),
     contactsOf: async (parties) => {
       asked.push([...parties])

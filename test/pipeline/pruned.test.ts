@@ -25,8 +25,11 @@ const CUTOFF = '2026-01-31T12:00:00Z'
 const CUTOFF_MS = Date.parse(CUTOFF)
 
 /** Dispatches events with these ids and times of publication; returns the ids of those sent. */
-async function dispatchAll(times: Record<string, number | undefined>): Promise<readonly string[]> {
-  const { offset: heldOffset } = await loadCheckpoint(pool, 'claims', 0)
+async function dispatchAll(
+  times: Record<string, number | undefined>,
+  partition = 0,
+): Promise<readonly string[]> {
+  const { offset: heldOffset } = await loadCheckpoint(pool, 'claims', partition)
   const messages = Object.entries(times).map(([eventId, timestampMs], i) => ({
     ...aMessage(heldOffset + BigInt(i + 1), eventId),
     ...(timestampMs !== undefined && { timestampMs: BigInt(timestampMs) }),
@@ -35,7 +38,7 @@ async function dispatchAll(times: Record<string, number | undefined>): Promise<r
   const { sent, send } = recordingSend()
   const needs: DispatchNeeds = {
     parse: ({ value }) => ({ kind: 'event', event: anEntry(String(value)).event }),
-    findLogged: (eventIds) => findLogged(pool, eventIds),
+    findLogged: (...wanted) => findLogged(pool, ...wanted),
     contactsOf: async (parties) =>
       new Map(parties.map((party) => [party, { state: 'found', email: 'a@example.com', phone: null }])),
     ruleTable: table,
@@ -46,28 +49,65 @@ async function dispatchAll(times: Record<string, number | undefined>): Promise<r
     isConflict: () => false,
     nowMs: () => 0,
   }
-  const batch = { topic: 'claims', partition: 0, messages, heldOffset, nextOffset, lastMessage: null }
+  const batch = { topic: 'claims', partition, messages, heldOffset, nextOffset, lastMessage: null }
   await commitLookedUp(needs, await lookUpBatch(needs, batch))
   return sent
 }
 
-t.test('an event older than the last pruning is logged as skipped, and all others are sent', async (t) => {
-  t.same(await dispatchAll({ before: CUTOFF_MS - 1 }), ['before'], 'while nothing was pruned')
-  await beginPruning(pool, '2025-01-31T12:00:00Z', 'alice')
+/** The partition is read again from its start. */
+const rewind = (partition: number) =>
+  client.query('UPDATE notifications.projection_checkpoints SET "offset" = -1 WHERE partition_id = $1', [
+    partition,
+  ])
+
+t.test(
+  'an event that comes again after a pruning is logged as skipped, and all others are sent',
+  async (t) => {
+    t.same(await dispatchAll({ before: CUTOFF_MS - 1 }), ['before'], 'while nothing was pruned')
+    const read = Object.fromEntries(['a', 'b', 'c', 'd'].map((eventId) => [eventId, CUTOFF_MS - 1]))
+    await dispatchAll(read)
+    await beginPruning(pool, '2025-01-31T12:00:00Z', 'alice')
+    await beginPruning(pool, CUTOFF, 'alice')
+    await beginPruning(pool, '2024-01-31T12:00:00Z', 'alice')
+    await rewind(0)
+    const sent = await dispatchAll({
+      old: CUTOFF_MS - 1,
+      young: CUTOFF_MS,
+      undated: undefined,
+      timeless: -1,
+      before: 0,
+    })
+    t.same(sent, ['timeless', 'undated', 'young'])
+    const { rows } = await client.query(
+      "SELECT status, failure_reason, body FROM notifications.notification_log WHERE event_id = 'old'",
+    )
+    t.same(rows, [{ status: 'SKIPPED', failure_reason: 'older than the last pruning', body: null }])
+  },
+)
+
+t.test('an event that waited unread while older ones were pruned is sent, however old it is', async (t) => {
+  await dispatchAll({ 'read-1': CUTOFF_MS - 2, 'read-2': CUTOFF_MS - 2 }, 1)
   await beginPruning(pool, CUTOFF, 'alice')
-  await beginPruning(pool, '2024-01-31T12:00:00Z', 'alice')
-  const sent = await dispatchAll({
-    old: CUTOFF_MS - 1,
-    young: CUTOFF_MS,
-    undated: undefined,
-    timeless: -1,
-    before: 0,
-  })
-  t.same(sent, ['timeless', 'undated', 'young'])
-  const { rows } = await client.query(
-    "SELECT status, failure_reason, body FROM notifications.notification_log WHERE event_id = 'old'",
+  await client.query("DELETE FROM notifications.notification_log WHERE event_id LIKE 'read-%'")
+  t.same(await dispatchAll({ unread: CUTOFF_MS - 1 }, 1), ['unread'])
+  t.same(await dispatchAll({ 'of a topic newly added': CUTOFF_MS - 1 }, 2), ['of a topic newly added'])
+  await rewind(1)
+  t.same(
+    await dispatchAll({ 'read-1': CUTOFF_MS - 2, 'read-2': CUTOFF_MS - 2, unread: CUTOFF_MS - 1 }, 1),
+    [],
   )
-  t.same(rows, [{ status: 'SKIPPED', failure_reason: 'older than the last pruning', body: null }])
+})
+
+t.test('the checkpoint of a later pruning counts, with the youngest limit', async (t) => {
+  await dispatchAll({ first: CUTOFF_MS - 2 }, 3)
+  await beginPruning(pool, CUTOFF, 'alice')
+  await dispatchAll({ second: CUTOFF_MS - 2 }, 3)
+  await beginPruning(pool, '2025-01-31T12:00:00Z', 'alice')
+  await client.query("DELETE FROM notifications.notification_log WHERE event_id IN ('first', 'second')")
+  await rewind(3)
+  t.same(await dispatchAll({ first: CUTOFF_MS - 2, second: CUTOFF_MS - 2, third: CUTOFF_MS - 2 }, 3), [
+    'third',
+  ])
 })
 
 t.test('it is explained without a rule, and neither verified nor back-tested by one', async (t) => {

@@ -52,9 +52,9 @@ t.test(
   { buffered: true },
   async (t) => {
     const world = await withTenDone(t)
-    await world.sql(
-      "INSERT INTO notifications.pruning (before, pruned_by) VALUES (clock_timestamp(), 'test')",
-    )
+    await world.sql(`
+      INSERT INTO notifications.pruned_partition (topic, partition_id, before, through)
+      SELECT topic, partition_id, clock_timestamp(), "offset" FROM notifications.projection_checkpoints`)
     await world.sql('DELETE FROM notifications.notification_log')
     await world.sql('DELETE FROM notifications.decision')
     await world.sql('UPDATE notifications.projection_checkpoints SET "offset" = -1')

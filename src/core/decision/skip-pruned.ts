@@ -4,6 +4,23 @@ import type { Decision } from './decide.ts'
 export const PRUNED_RULE_ID = '(pruned)'
 const REASON = 'older than the last pruning'
 
+/** What prunings may have deleted of a partition. Whatever was not read by then is told, however old it is. */
+export interface Pruned {
+  /** Events published before this, in ms since 1970. */
+  readonly beforeMs: number
+  /** The checkpoint at the last pruning: all up to here had been processed. */
+  readonly through: bigint
+}
+
+/** In 2001: a time before it is none, or was written in seconds. */
+const PLAUSIBLE_MS = 1_000_000_000_000n
+
+/** Whether an event that is not logged may have had a row that was pruned. `timestampMs` is undefined where it is unknown. */
+export function isPruned(pruned: Pruned | null, offset: bigint, timestampMs: bigint | undefined): boolean {
+  if (pruned === null || timestampMs === undefined || offset > pruned.through) return false
+  return timestampMs >= PLAUSIBLE_MS && timestampMs < pruned.beforeMs
+}
+
 /**
  * The decision on an event that is not logged, and older than what the last pruning deleted: it may have been told before,
  * as where a topic was created anew and filled from a copy. Nobody is told twice, and the log says why.

@@ -41,7 +41,7 @@ const needs: DispatchNeeds<PreparedBatch> = {
     }
   },
   envelopeMapRevision: 'ghi',
-  findLogged: (eventIds) => findLogged(pool, eventIds),
+  findLogged: (...wanted) => findLogged(pool, ...wanted),
   contactsOf: async (parties) => {
     await sleep(LOOK_UP_MS)
     return new Map(parties.map((party) => [party, eventCount % 3 === 0 ? DOWN : FOUND]))
