@@ -11,7 +11,7 @@ import { createClient } from './client.ts'
 import { createOffsetReports } from './commit-offsets.ts'
 import { isPassing } from './errors.ts'
 import type { FetchControls } from './inbox.ts'
-import { isVisible } from './mends/metadata-errors.ts'
+import { unservedReason } from './mends/metadata-errors.ts'
 import type { ConsumerNeeds } from './partition.ts'
 import { createTurns } from './turns.ts'
 
@@ -127,7 +127,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       inTurn,
       offsetsOf: (topic, partition) => offsetsOf(admin, topic, partition),
       controlsOf: (topic, partition) => controlsOf(consumer, topic, partition),
-      isVisible,
+      unservedReason,
       reportToKafka: reports.report,
       budget,
       finished,

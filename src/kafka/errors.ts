@@ -2,6 +2,13 @@ import type { HoldReason } from '../core/batch/hold.ts'
 
 /** kafkajs treats these as final, yet they mean a broker that went away or did not answer in time. */
 const PASSING_ERRORS = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout', 'KafkaJSLockTimeout']
+const STALE_METADATA = new Set([
+  'LEADER_NOT_AVAILABLE',
+  'NOT_LEADER_FOR_PARTITION',
+  'FENCED_LEADER_EPOCH',
+  'UNKNOWN_LEADER_EPOCH',
+  'UNKNOWN_TOPIC_OR_PARTITION',
+])
 
 /** Whether an error of kafkajs, or what caused it, passes by itself although kafkajs says that it does not. */
 export function isPassing(error: unknown): boolean {
@@ -14,4 +21,9 @@ export function isPassing(error: unknown): boolean {
 /** Why a partition is held that its broker does not serve; by Kafka's name of the error. */
 export function brokerReason(name: string): HoldReason {
   return name === 'TOPIC_AUTHORIZATION_FAILED' ? 'no-rights' : 'broker-error'
+}
+
+/** By Kafka's name of the error: another broker leads the partition now, or none that we know of. */
+export function isStaleMetadata(name: string): boolean {
+  return STALE_METADATA.has(name)
 }

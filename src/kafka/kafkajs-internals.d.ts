@@ -50,6 +50,17 @@ declare module 'kafkajs/src/protocol/requests/index.js' {
   export default requests
 }
 
+declare module 'kafkajs/src/consumer/consumerGroup.js' {
+  import type { Batch } from 'kafkajs'
+
+  /** One membership in a group. */
+  export default class ConsumerGroup {
+    readonly cluster: { refreshMetadata(): Promise<void> }
+    /** Of the partitions that this broker leads. */
+    fetch(nodeId: string): Promise<Batch[]>
+  }
+}
+
 declare module 'kafkajs/src/consumer/offsetManager/index.js' {
   /** Where each partition of one membership is fetched next. */
   export default class OffsetManager {

@@ -6,9 +6,10 @@ import { compareLast, type Ends, fetchStart, judgeOutOfRange } from '../core/bat
 import type { Message } from '../core/event/message.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import type { Budget } from './budget.ts'
-import { brokerReason } from './errors.ts'
+import { brokerReason, isStaleMetadata } from './errors.ts'
 import { fingerprintOf } from './fingerprint.ts'
 import { BrokerError, type FetchControls, type Fetched, Inbox } from './inbox.ts'
+import type { Unserved } from './mends/metadata-errors.ts'
 import type { FetchedMessage } from './records/record.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
 
@@ -34,8 +35,8 @@ export interface PartitionNeeds extends ConsumerNeeds {
   /** Does the work when its turn comes: only so many batches are under way at a time. */
   readonly inTurn: <Result>(work: () => Promise<Result>) => Promise<Result>
   readonly offsetsOf: (topic: string, partition: number) => Promise<Ends>
-  /** False: the broker does not let us see the topic, so that kafkajs fetches nothing of it. */
-  readonly isVisible: (topic: string) => boolean
+  /** Why kafkajs fetches nothing of a partition; null where it does. */
+  readonly unservedReason: (topic: string, partition: number) => Unserved | null
   /** Tells Kafka where the group goes on, some time soon. */
   readonly reportToKafka: (topic: string, partition: number, next: bigint) => void
   readonly budget: Budget
@@ -57,6 +58,11 @@ export interface Head {
 const QUIET_MS = 5_000
 /** A batch that has been under way for so long is stuck: each statement and look-up has a deadline far below. */
 const STUCK_MS = 60_000
+
+const UNSERVED: Readonly<Record<Unserved['reason'], string>> = {
+  'no-rights': 'the broker does not let this user see the topic',
+  'no-leader': 'no broker leads the partition',
+}
 
 /** Another consumer moved the checkpoint. */
 class Moved extends Error {}
@@ -130,9 +136,8 @@ export class PartitionConsumer {
 
   /** Null while it goes on. */
   held(): Held | null {
-    if (this.#held === null && !this.#needs.isVisible(this.#topic)) {
-      return this.#heldFor('no-rights', 'the broker does not let this user see the topic')
-    }
+    const unserved = this.#needs.unservedReason(this.#topic, this.#partition)
+    if (unserved !== null) return this.#heldFor(unserved.reason, UNSERVED[unserved.reason], unserved.sinceMs)
     const [sinceMs] = this.#begunMs.values()
     const tookMs = sinceMs === undefined ? 0 : this.#needs.nowMs() - sinceMs
     if (this.#held !== null || sinceMs === undefined || tookMs < STUCK_MS) return this.#held
@@ -306,7 +311,7 @@ export class PartitionConsumer {
   /** Deals with what is no reason to wait. Returns what is one, else null. */
   async #solve(error: unknown, failureCount: number): Promise<unknown> {
     if (error instanceof Repositioned || this.#isOver) return null
-    if (error instanceof Moved && failureCount === 0) return null
+    if (isOfNoAccountOnce(error) && failureCount === 0) return null
     if (!(error instanceof BrokerError && error.message === 'OFFSET_OUT_OF_RANGE')) return error
     try {
       return (await this.#findRange(error.asked)) ? null : error
@@ -378,6 +383,11 @@ export class PartitionConsumer {
 
 function headOf({ offset, timestampMs = -1n }: Message): Head {
   return { offset, timestampMs }
+}
+
+/** What is over by the next try, most often. */
+function isOfNoAccountOnce(error: unknown): boolean {
+  return error instanceof Moved || (error instanceof BrokerError && isStaleMetadata(error.message))
 }
 
 function reasonOf(error: unknown, needs: ConsumerNeeds): HoldReason {

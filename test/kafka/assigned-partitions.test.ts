@@ -32,7 +32,7 @@ function membership() {
     }),
     inTurn: (work) => work(),
     offsetsOf: async () => ({ earliest: 0n, end: 9n }),
-    isVisible: () => true,
+    unservedReason: () => null,
     reportToKafka: () => {},
     budget: createBudget(1_000_000),
     batchCountMax: () => 500,

@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import type { Batch, CommitResult } from '../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../src/core/batch/checkpoint.ts'
 import { createBudget } from '../../src/kafka/budget.ts'
+import type { Unserved } from '../../src/kafka/mends/metadata-errors.ts'
 import { PartitionConsumer, type PartitionNeeds } from '../../src/kafka/partition.ts'
 import type { AbortedTransaction } from '../../src/kafka/records/aborted-transactions.ts'
 import { type WrittenBatch, writeBatch } from './records/write-batch.ts'
@@ -29,7 +30,7 @@ export function onePartition(given: Given = {}) {
     log: [] as Buffer[],
     aborted: [] as AbortedTransaction[],
     earliest: 0n,
-    isVisible: true,
+    unserved: null as Unserved | null,
     error: null as string | null,
   }
   const database = {
@@ -86,7 +87,7 @@ export function onePartition(given: Given = {}) {
     },
     inTurn: given.inTurn ?? ((work) => work()),
     offsetsOf: async () => ({ earliest: broker.earliest, end: end() }),
-    isVisible: () => broker.isVisible,
+    unservedReason: () => broker.unserved,
     reportToKafka: (_topic, _partition, next) => reports.push(next),
     budget,
     batchCountMax: () => given.batchCountMax ?? 500,

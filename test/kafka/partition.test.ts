@@ -498,10 +498,26 @@ t.test('a partition that the broker does not serve is held', async (t) => {
 
 t.test('a partition of a topic that the broker hides is held', async (t) => {
   const { broker, held } = await withTen()
-  broker.isVisible = false
-  t.match(held(), { reason: 'no-rights', offset: 0n })
-  broker.isVisible = true
+  broker.unserved = { reason: 'no-rights', sinceMs: 7 }
+  t.match(held(), { reason: 'no-rights', offset: 0n, sinceMs: 7 })
+  broker.unserved = null
   t.equal(held(), null)
+})
+
+t.test('a partition without a leader is held until it has one, and goes on by itself', async (t) => {
+  const { broker, fetch, held, values, lines } = await withTen()
+  broker.error = 'NOT_LEADER_FOR_PARTITION'
+  await fetch()
+  t.strictSame([held(), lines], [null, []], 'another broker may lead it')
+  broker.error = 'LEADER_NOT_AVAILABLE'
+  await fetch()
+  t.match(held(), { reason: 'broker-error' })
+  broker.unserved = { reason: 'no-leader', sinceMs: 7 }
+  t.match(held(), { reason: 'no-leader', offset: 0n, sinceMs: 7 })
+  broker.unserved = null
+  broker.error = null
+  await fetch()
+  t.strictSame([held(), values().join('')], [null, 'abcdefghij'])
 })
 
 t.test('a batch that is under way for too long is said to be stuck', async (t) => {

@@ -4,6 +4,7 @@ import { HOLD_REASONS, type HoldReason } from '../../core/batch/hold.ts'
 import { counted } from '../../core/text/count.ts'
 import { openInspector, type PartitionInspector } from '../../kafka/inspect-partition.ts'
 import { createEndsReader } from '../../kafka/list-offsets.ts'
+import { listUnserved } from '../../kafka/mends/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listLockedCheckpoints } from '../../postgres/read/list-locked-checkpoints.ts'
 import { listCheckpoints } from '../../postgres/write/checkpoints.ts'
@@ -37,7 +38,11 @@ export async function checkPartitions({ broker }: Config, pool: DatabasePool): P
       const next = (checkpoints.get(`${topic}/${partition}`) ?? -1n) + 1n
       return next >= end ? [] : [{ topic, partition, next: next < earliest ? earliest : next }]
     })
-    const faults = [...(await lockedFor(pool, topics)), ...(await unreadableOf(inspector, lagging))]
+    const faults = [
+      ...listUnserved(topics).map(([place, { reason }]) => faultOf(place, reason)),
+      ...(await lockedFor(pool, topics)),
+      ...(await unreadableOf(inspector, lagging)),
+    ]
     if (faults.length > 0) throw new Error(`held: ${faults.join('\n')}`)
     return `${counted(places.length, 'partition')}, none held`
   } finally {

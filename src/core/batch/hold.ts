@@ -5,6 +5,7 @@ export const HOLD_REASONS = {
   'too-large':
     'its next record batch is larger than 256 MiB once decompressed: go past it with `rejected skip`',
   'no-rights': 'this user may not read the topic: grant it READ and DESCRIBE',
+  'no-leader': 'no broker leads it: start one of those that hold its replicas',
   'broker-error': 'the broker refuses to serve it: look into the log of its leader',
   locked: 'another session locks its checkpoint: end that transaction (pg_stat_activity, pg_locks)',
   'not-committed': 'its next batch cannot be committed: the log says why',

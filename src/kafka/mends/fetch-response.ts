@@ -1,7 +1,9 @@
 import type { Batch as KafkajsBatch } from 'kafkajs'
+import ConsumerGroup from 'kafkajs/src/consumer/consumerGroup.js'
 import Decoder from 'kafkajs/src/protocol/decoder.js'
 import errors from 'kafkajs/src/protocol/error.js'
 import requests from 'kafkajs/src/protocol/requests/index.js'
+import { isStaleMetadata } from '../errors.ts'
 import type { AbortedTransaction } from '../records/aborted-transactions.ts'
 
 /** What a broker answered about one partition. */
@@ -14,10 +16,6 @@ export interface FetchedBytes {
   readonly aborted: readonly AbortedTransaction[]
 }
 
-interface Partition {
-  readonly errorCode: number
-}
-
 /** The first version whose partitions list aborted transactions. */
 const VERSION_MIN = 4
 const LOG_START_VERSION = 5
@@ -27,21 +25,6 @@ const CLIENT_THROTTLE_VERSION = 8
 const READ_REPLICA_VERSION = 11
 /** Larger than any: kafkajs leaves out what lies before the offset that it asked for. */
 const OFFSET_MAX = '9223372036854775807'
-/** Of errors that kafkajs gets over by learning anew who leads the partitions. */
-const STALE_METADATA = new Set(
-  errors.errorCodes
-    .filter(({ type }) =>
-      [
-        'LEADER_NOT_AVAILABLE',
-        'NOT_LEADER_FOR_PARTITION',
-        'FENCED_LEADER_EPOCH',
-        'UNKNOWN_LEADER_EPOCH',
-        'UNKNOWN_TOPIC_OR_PARTITION',
-      ].includes(type),
-    )
-    .map(({ code }) => code),
-)
-
 let mended = false
 
 /**
@@ -49,7 +32,8 @@ let mended = false
  * `consumer/filterAbortedMessages.js`. They decode every record of a response at once, in time quadratic in its headers;
  * overflow the stack over a batch of 110,000; check no CRC; let events of aborted transactions through; and throw the whole
  * response away for one partition. With this, kafkajs hands on the bytes of each partition, or its error, in place of its
- * messages: `fetchedBytesOf`. Every consumer of the process is concerned.
+ * messages: `fetchedBytesOf`. Every consumer of the process is concerned. Where another broker leads a partition,
+ * `consumer/consumerGroup.js` joins the group again; with this, it only learns who leads.
  */
 export function mendFetchResponses(): void {
   if (mended) return
@@ -65,12 +49,15 @@ export function mendFetchResponses(): void {
         throw new Error('the response of a broker makes no sense', { cause })
       }
     }
-    response.parse = async (decoded: ReturnType<typeof decode>) => {
-      const partitions: Partition[] = decoded.responses.flatMap((topic) => topic.partitions)
-      const stale = partitions.find(({ errorCode }) => STALE_METADATA.has(errorCode))
-      if (stale !== undefined) throw errors.createErrorFromCode(stale.errorCode)
-      return decoded
-    }
+    response.parse = async (decoded: ReturnType<typeof decode>) => decoded
+  }
+  const { fetch } = ConsumerGroup.prototype
+  ConsumerGroup.prototype.fetch = async function fetchAndRefresh(nodeId) {
+    const batches = await fetch.call(this, nodeId)
+    const isStale = batches.some((batch) => isStaleMetadata(fetchedBytesOf(batch)?.error ?? ''))
+    // Not waited for, since the others are to be handed on; what is wrong with it is met by a later fetch.
+    if (isStale) void this.cluster.refreshMetadata().catch(() => {})
+    return batches
   }
 }
 
@@ -113,7 +100,6 @@ function decodePartition(decoder: Decoder, version: number) {
   const fetched: FetchedBytes = { error, bytes: Buffer.from(bytes ?? []), aborted }
   return {
     partition,
-    errorCode,
     highWatermark,
     preferredReadReplica,
     abortedTransactions: [],

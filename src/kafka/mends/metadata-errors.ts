@@ -1,17 +1,29 @@
 import errors from 'kafkajs/src/protocol/error.js'
 import requests from 'kafkajs/src/protocol/requests/index.js'
+import type { HoldReason } from '../../core/batch/hold.ts'
 
 interface Metadata {
   readonly topicMetadata: readonly {
     readonly topic: string
     readonly topicErrorCode: number
-    readonly partitionMetadata: readonly { readonly partitionErrorCode: number }[]
+    readonly partitionMetadata: readonly {
+      readonly partitionErrorCode: number
+      readonly partitionId: number
+      readonly leader: number
+    }[]
   }[]
+}
+
+/** Why kafkajs fetches nothing of a partition, and since when, in ms since 1970. */
+export interface Unserved {
+  readonly reason: Extract<HoldReason, 'no-rights' | 'no-leader'>
+  readonly sinceMs: number
 }
 
 /** A topic that we may not see is one without partitions. */
 const NO_RIGHTS = 29
-const hidden = new Set<string>()
+/** As the brokers said last: topics by name, partitions as `topic/partition`. */
+const unserved = new Map<string, Unserved>()
 let mended = false
 
 /**
@@ -26,9 +38,10 @@ export function mendMetadataErrors(): void {
   for (const version of versions) {
     const { response } = protocol({ version })({ topics: [] })
     response.parse = async (metadata: Metadata) => {
-      for (const { topic, topicErrorCode } of metadata.topicMetadata) {
-        if (topicErrorCode === NO_RIGHTS) hidden.add(topic)
-        else hidden.delete(topic)
+      for (const { topic, topicErrorCode, partitionMetadata } of metadata.topicMetadata) {
+        note(topic, topicErrorCode === NO_RIGHTS, 'no-rights')
+        for (const { partitionId, leader } of partitionMetadata)
+          note(`${topic}/${partitionId}`, leader < 0, 'no-leader')
       }
       const failed = metadata.topicMetadata.find(
         ({ topicErrorCode }) => topicErrorCode !== 0 && topicErrorCode !== NO_RIGHTS,
@@ -39,7 +52,17 @@ export function mendMetadataErrors(): void {
   }
 }
 
-/** Whether the brokers let us see this topic, as far as they were asked. */
-export function isVisible(topic: string): boolean {
-  return !hidden.has(topic)
+function note(name: string, isUnserved: boolean, reason: Unserved['reason']): void {
+  if (!isUnserved) unserved.delete(name)
+  else if (!unserved.has(name)) unserved.set(name, { reason, sinceMs: Date.now() })
+}
+
+/** What keeps kafkajs from fetching a partition, as far as the brokers were asked; null: nothing. */
+export function unservedReason(topic: string, partition: number): Unserved | null {
+  return unserved.get(topic) ?? unserved.get(`${topic}/${partition}`) ?? null
+}
+
+/** What of these topics is not served, by `topic` or `topic/partition`, as far as the brokers were asked. */
+export function listUnserved(topics: readonly string[]): readonly (readonly [string, Unserved])[] {
+  return [...unserved].filter(([name]) => topics.includes(name.replace(/\/\d+$/, '')))
 }

@@ -1,4 +1,5 @@
 import type { KafkaMessage } from 'kafkajs'
+import ConsumerGroup from 'kafkajs/src/consumer/consumerGroup.js'
 import requests from 'kafkajs/src/protocol/requests/index.js'
 import t from 'tap'
 import { fetchedBytesOf, mendFetchResponses } from '../../../src/kafka/mends/fetch-response.ts'
@@ -95,13 +96,42 @@ for (const version of [4, 5, 6, 7, 8, 9, 10, 11]) {
   )
 }
 
-t.test('a leader that has moved is left to kafkajs', async (t) => {
-  for (const error of [3, 5, 6, 74, 75]) {
-    await t.rejects(read(11, respond(11, [{ bytes: Buffer.from('records') }, { error }])), {
-      name: 'KafkaJSProtocolError',
-    })
-  }
-})
+t.test(
+  'where a leader has moved, the other partitions are handed on, and the leaders looked up',
+  async (t) => {
+    for (const error of [3, 5, 6, 74, 75]) {
+      const response = respond(10, [{ bytes: Buffer.from('records') }, { error }])
+      let refreshCount = 0
+      const cluster = {
+        refreshMetadataIfNecessary: async () => {},
+        refreshMetadata: async () => {
+          refreshCount++
+          throw new Error('no broker answers')
+        },
+        findTopicPartitionMetadata: () => [0, 1].map((partitionId) => ({ partitionId, leader: 1 })),
+        findBroker: async () => ({ fetch: () => read(10, response) }),
+      }
+      const assigned = [{ topic: 'claims', partitions: [0, 1] }]
+      const group = Object.assign(Object.create(ConsumerGroup.prototype) as ConsumerGroup, {
+        cluster,
+        subscriptionState: { assigned: () => assigned, active: () => assigned, isPaused: () => false },
+        offsetManager: {
+          committedOffsets: () => ({ claims: { 0: '0', 1: '0' } }),
+          nextOffset: () => '0',
+          resolveOffsets: async () => {},
+        },
+        seekOffset: { pop: () => null, has: () => false },
+        preferredReadReplicasPerTopicPartition: {},
+      })
+      const batches = await group.fetch('1')
+      t.match(batches.map(fetchedBytesOf), [
+        { error: null, bytes: Buffer.from('records') },
+        { error: String },
+      ])
+      t.equal(refreshCount, 1)
+    }
+  },
+)
 
 t.test('a response that makes no sense is none of the errors that kafkajs takes for final', async (t) => {
   await t.rejects(read(11, respond(11, [{}]).subarray(0, -9)), {
