@@ -5,8 +5,8 @@ import { type Head, PartitionConsumer, type PartitionNeeds } from './partition.t
 
 export interface AssignedPartitionsNeeds extends Omit<PartitionNeeds, 'controls'> {
   readonly controlsOf: (topic: string, partition: number) => PartitionNeeds['controls']
-  /** When what is under way of a partition is done, by `topic/partition`; of earlier memberships, too. */
-  readonly finished: Map<string, Promise<void>>
+  /** The last consumer of each partition, by `topic/partition`; of earlier memberships, too. */
+  readonly latest: Map<string, PartitionConsumer>
 }
 
 /** The partitions that one membership in the group owns, each consumed by itself. */
@@ -23,12 +23,12 @@ export function createAssignedPartitions(needs: AssignedPartitionsNeeds) {
     const controls = needs.controlsOf(topic, partition)
     // Until its checkpoint says from where; kafkajs keeps partitions paused over a join, too.
     controls.pause()
-    const consumer = new PartitionConsumer(topic, partition, { ...needs, controls })
     const key = `${topic}/${partition}`
+    const before = needs.latest.get(key) ?? null
+    const consumer = new PartitionConsumer(topic, partition, { ...needs, controls }, before)
     consumers.set(key, consumer)
-    // A batch that is still under way would move the checkpoint that is read first.
-    const finished = Promise.resolve(needs.finished.get(key)).then(() => consumer.run())
-    needs.finished.set(key, finished)
+    needs.latest.set(key, consumer)
+    void consumer.run()
   }
 
   return {
@@ -56,7 +56,8 @@ export function createAssignedPartitions(needs: AssignedPartitionsNeeds) {
         needs.log.warn({ err: error, topic, partition }, 'a fetch could not be queued')
       }
     },
-    held: (): Held[] => [...consumers.values()].flatMap((consumer) => consumer.held() ?? []),
+    /** Also those that are not ours any more, while a batch of theirs is stuck. */
+    held: (): Held[] => [...needs.latest.values()].flatMap((consumer) => consumer.held() ?? []),
     headOf: (topic: string, partition: number): Head | null =>
       consumers.get(`${topic}/${partition}`)?.head() ?? null,
   }

@@ -12,8 +12,8 @@ import { createOffsetReports } from './commit-offsets.ts'
 import { isPassing } from './errors.ts'
 import type { FetchControls } from './inbox.ts'
 import { unservedReason } from './mends/metadata-errors.ts'
-import type { ConsumerNeeds } from './partition.ts'
-import { createTurns } from './turns.ts'
+import type { ConsumerNeeds, PartitionConsumer } from './partition.ts'
+import { createSlots } from './slots.ts'
 
 export interface ConsumerOptions {
   readonly connection: BrokerConnection
@@ -76,16 +76,18 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   })
   const pause = (durationMs: number) =>
     sleep(durationMs, undefined, { signal: stopping.signal }).catch(() => {})
-  /** Of one membership after the other, too: what is left of the one before takes its turns until it is done. */
-  const inTurn = createTurns(options.partitionCountMax, (durationMs) =>
+  /** Of one membership after the other, too: what is left of the one before takes its slots until it is done. */
+  const takeSlot = createSlots(options.partitionCountMax, (durationMs) =>
     sleep(durationMs, undefined, { ref: false }),
   )
   const budget = createBudget(QUEUE_BYTES_MAX)
-  const finished = new Map<string, Promise<void>>()
+  const latest = new Map<string, PartitionConsumer>()
   let assignment: Assignment | null = null
   let partitions: ReturnType<typeof createAssignedPartitions> | null = null
   let failureCount = 0
   let ended: Promise<void> = Promise.resolve()
+
+  const allFinished = () => Promise.all([...latest.values()].map(({ finished }) => finished))
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
@@ -124,13 +126,13 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     const reports = createOffsetReports((offsets) => consumer.commitOffsets(offsets), log)
     const owned = createAssignedPartitions({
       ...needs,
-      inTurn,
+      takeSlot,
       offsetsOf: (topic, partition) => offsetsOf(admin, topic, partition),
       controlsOf: (topic, partition) => controlsOf(consumer, topic, partition),
       unservedReason,
       reportToKafka: reports.report,
       budget,
-      finished,
+      latest,
       batchCountMax: options.batchCountMax,
       nowMs: Date.now,
       sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }).catch(() => {}),
@@ -162,7 +164,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       over.abort()
       owned.end()
       // Others are to go on where our last batches end, not beside them.
-      await settled(Promise.all(finished.values()), DISCONNECT_WAIT_MS)
+      await settled(allFinished(), DISCONNECT_WAIT_MS)
       await settled(reports.flush(), REPORT_WAIT_MS)
       // kafkajs has logged what it could not do; how the membership ended must not be lost over it.
       await settled(consumer.disconnect(), DISCONNECT_WAIT_MS)
@@ -242,7 +244,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     },
     stop: async (): Promise<void> => {
       stopping.abort()
-      await Promise.all(finished.values())
+      await allFinished()
       await settled(ended, LEAVE_WAIT_MS)
     },
   }

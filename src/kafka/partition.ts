@@ -32,8 +32,8 @@ export interface ConsumerNeeds {
 /** What it needs from the membership in the group that it was assigned to. */
 export interface PartitionNeeds extends ConsumerNeeds {
   readonly controls: FetchControls
-  /** Does the work when its turn comes: only so many batches are under way at a time. */
-  readonly inTurn: <Result>(work: () => Promise<Result>) => Promise<Result>
+  /** Only so many batches are worked on at a time. Resolves to what gives the slot back. */
+  readonly takeSlot: () => Promise<() => void>
   readonly offsetsOf: (topic: string, partition: number) => Promise<Ends>
   /** Why kafkajs fetches nothing of a partition; null where it does. */
   readonly unservedReason: (topic: string, partition: number) => Unserved | null
@@ -80,6 +80,9 @@ export class PartitionConsumer {
   readonly #needs: PartitionNeeds
   readonly #inbox: Inbox
   readonly #over = new AbortController()
+  readonly #finished = Promise.withResolvers<void>()
+  /** The one before, while it is not finished. */
+  #before: PartitionConsumer | null
   /** The last committed offset, and the message there. */
   #committed: Checkpoint = { offset: -1n, lastMessage: null }
   /** The last offset that is part of a batch, and the message there. */
@@ -94,13 +97,15 @@ export class PartitionConsumer {
   /** The first message of each batch that is not committed, in order. */
   #heads: Head[] = []
   #commitCount = 0
-  /** When the batches under way were begun, in order, by the offset before them. */
-  readonly #begunMs = new Map<bigint, number>()
+  /** When the batches under way were begun, in order. */
+  readonly #begunMs = new Map<symbol, number>()
 
-  constructor(topic: string, partition: number, needs: PartitionNeeds) {
+  /** @param before of the same partition, in an earlier membership or assignment */
+  constructor(topic: string, partition: number, needs: PartitionNeeds, before: PartitionConsumer | null) {
     this.#topic = topic
     this.#partition = partition
     this.#needs = needs
+    this.#before = before
     this.#inbox = new Inbox(needs.controls, needs.budget)
   }
 
@@ -115,8 +120,16 @@ export class PartitionConsumer {
     this.#inbox.seal()
   }
 
-  /** Works until the end. Never rejects. */
+  /** Resolves when it is over and nothing of it is under way. */
+  get finished(): Promise<void> {
+    return this.#finished.promise
+  }
+
+  /** Works until the end, once the one before is finished. Never rejects. */
   async run(): Promise<void> {
+    // A batch that is still under way would move the checkpoint that is read first.
+    await this.#before?.finished
+    this.#before = null
     let failureCount = 0
     while (!this.#isOver) {
       const commitCount = this.#commitCount
@@ -132,21 +145,28 @@ export class PartitionConsumer {
       }
     }
     this.#inbox.close()
+    this.#finished.resolve()
   }
 
-  /** Null while it goes on. */
+  /** Null while it goes on. At its end, only what is stuck is left of it. */
   held(): Held | null {
+    if (this.#isOver) return this.#stuck()
     const unserved = this.#needs.unservedReason(this.#topic, this.#partition)
     if (unserved !== null) return this.#heldFor(unserved.reason, UNSERVED[unserved.reason], unserved.sinceMs)
-    const [sinceMs] = this.#begunMs.values()
-    const tookMs = sinceMs === undefined ? 0 : this.#needs.nowMs() - sinceMs
-    if (this.#held !== null || sinceMs === undefined || tookMs < STUCK_MS) return this.#held
-    return this.#heldFor('stuck', `a batch was begun ${Math.round(tookMs / 1_000)} s ago`, sinceMs)
+    return this.#held ?? this.#stuck()
   }
 
   /** The oldest message that is known and not processed. */
   head(): Head | null {
     return this.#heads[0] ?? null
+  }
+
+  #stuck(): Held | null {
+    if (this.#before !== null) return this.#before.#stuck()
+    const [sinceMs] = this.#begunMs.values()
+    const tookMs = sinceMs === undefined ? 0 : this.#needs.nowMs() - sinceMs
+    if (sinceMs === undefined || tookMs < STUCK_MS) return null
+    return this.#heldFor('stuck', `a batch was begun ${Math.round(tookMs / 1_000)} s ago`, sinceMs)
   }
 
   get #isOver(): boolean {
@@ -220,35 +240,42 @@ export class PartitionConsumer {
    * is the fault of all that follow.
    */
   async #process(previous: Promise<void>, onTaken: () => void): Promise<void> {
+    let giveSlotBack = await this.#needs.takeSlot()
+    const begun = Symbol()
+    this.#begunMs.set(begun, this.#needs.nowMs())
+    let isNext = false
+    void previous.then(() => {
+      isNext = true
+    })
+    const turn = async () => {
+      if (!isNext) {
+        // Others are worked on while this one waits.
+        giveSlotBack()
+        await previous
+        if (!this.#isGivenUp) giveSlotBack = await this.#needs.takeSlot()
+      }
+      return !this.#isGivenUp
+    }
     try {
-      await this.#needs.inTurn(async () => {
-        const batch = this.#isGivenUp ? null : await this.#take()
-        onTaken()
-        if (batch !== null && !this.#isGivenUp) await this.#dispatch(batch, previous)
-      })
-      await previous
+      const batch = this.#isGivenUp ? null : await this.#take()
+      onTaken()
+      if (batch !== null) await this.#dispatch(batch, turn, begun)
     } catch (error) {
       await previous
       this.#fault ??= { error }
       this.#inbox.wake()
     } finally {
+      this.#begunMs.delete(begun)
+      giveSlotBack()
       onTaken()
+      await previous
     }
   }
 
-  async #dispatch(batch: Batch, previous: Promise<void>): Promise<void> {
-    this.#begunMs.set(batch.heldOffset, this.#needs.nowMs())
-    try {
-      const turn = async () => {
-        await previous
-        return !this.#isGivenUp
-      }
-      for (let rest: Batch | null = batch; rest !== null && !this.#isGivenUp; ) {
-        rest = this.#settle(rest, await this.#needs.dispatch(rest, turn))
-        if (rest !== null) this.#begunMs.set(batch.heldOffset, this.#needs.nowMs())
-      }
-    } finally {
-      this.#begunMs.delete(batch.heldOffset)
+  async #dispatch(batch: Batch, turn: () => Promise<boolean>, begun: symbol): Promise<void> {
+    for (let rest: Batch | null = batch; rest !== null && !this.#isGivenUp; ) {
+      rest = this.#settle(rest, await this.#needs.dispatch(rest, turn))
+      if (rest !== null) this.#begunMs.set(begun, this.#needs.nowMs())
     }
   }
 

@@ -4,6 +4,7 @@ import t from 'tap'
 import type { Batch } from '../../src/core/batch/batch.ts'
 import { createAssignedPartitions } from '../../src/kafka/assigned-partitions.ts'
 import { createBudget } from '../../src/kafka/budget.ts'
+import type { PartitionConsumer } from '../../src/kafka/partition.ts'
 import { settled } from './one-partition.ts'
 import { writeBatch } from './records/write-batch.ts'
 
@@ -11,7 +12,8 @@ import { writeBatch } from './records/write-batch.ts'
 function membership() {
   const calls: string[] = []
   const batches: { batch: Batch; commit: () => void }[] = []
-  const finished = new Map<string, Promise<void>>()
+  const latest = new Map<string, PartitionConsumer>()
+  const clock = { nowMs: 0 }
   const partitions = createAssignedPartitions({
     loadCheckpoint: async (topic, partition) => {
       calls.push(`load ${topic}/${partition}`)
@@ -30,15 +32,15 @@ function membership() {
       pause: () => calls.push(`pause ${topic}/${partition}`),
       resume: () => calls.push(`resume ${topic}/${partition}`),
     }),
-    inTurn: (work) => work(),
+    takeSlot: async () => () => {},
     offsetsOf: async () => ({ earliest: 0n, end: 9n }),
     unservedReason: () => null,
     reportToKafka: () => {},
     budget: createBudget(1_000_000),
     batchCountMax: () => 500,
-    nowMs: () => 0,
+    nowMs: () => clock.nowMs,
     sleep: async () => {},
-    finished,
+    latest,
     log: pino({ level: 'silent' }),
   })
   /** One message, as kafkajs hands it over. */
@@ -49,7 +51,7 @@ function membership() {
     await partitions.eachBatch({ batch, resolveOffset } as unknown as EachBatchPayload)
     await settled()
   }
-  return { partitions, calls, batches, finished, deliver }
+  return { partitions, calls, batches, clock, latest, deliver }
 }
 
 t.test('a partition is paused until its checkpoint says from where', async (t) => {
@@ -98,7 +100,7 @@ t.test('an error of kafkajs over a fetch ends nothing, and the fetch is not queu
 })
 
 t.test('no checkpoint is read while a batch of the partition is under way, others are', async (t) => {
-  const { partitions, calls, batches, deliver, finished } = membership()
+  const { partitions, calls, batches, deliver, latest } = membership()
   partitions.onJoin({ claims: [0] })
   await settled()
   await deliver(0)
@@ -115,5 +117,24 @@ t.test('no checkpoint is read while a batch of the partition is under way, other
   await settled()
   t.ok(calls.includes('load claims/0'))
   partitions.end()
-  await Promise.all(finished.values())
+  await Promise.all([...latest.values()].map(({ finished }) => finished))
+})
+
+t.test('a batch that is stuck shows as such, whoever owns its partition by then', async (t) => {
+  const { partitions, batches, clock, deliver } = membership()
+  partitions.onJoin({ claims: [0] })
+  await settled()
+  await deliver(0)
+  clock.nowMs = 59_000
+  partitions.onJoin({ claims: [0, 1] })
+  partitions.onJoin({ claims: [0] })
+  t.strictSame(partitions.held(), [])
+  clock.nowMs = 61_000
+  t.match(partitions.held(), [{ partition: 0, reason: 'stuck', sinceMs: 0 }])
+  partitions.onJoin({ claims: [1] })
+  t.match(partitions.held(), [{ partition: 0, reason: 'stuck', sinceMs: 0 }])
+  batches[0]?.commit()
+  await settled()
+  t.strictSame(partitions.held(), [])
+  partitions.end()
 })

@@ -11,7 +11,7 @@ export interface Given {
   readonly checkpoint?: Checkpoint
   readonly batchCountMax?: number
   readonly budgetBytes?: number
-  readonly inTurn?: PartitionNeeds['inTurn']
+  readonly takeSlot?: PartitionNeeds['takeSlot']
   /** Stands between a batch and its commit; may reject. */
   readonly beforeCommit?: (batch: Batch) => Promise<void>
   /** Stands in the place of the look-ups; may reject. */
@@ -85,7 +85,7 @@ export function onePartition(given: Given = {}) {
         kafkajs.isPaused = false
       },
     },
-    inTurn: given.inTurn ?? ((work) => work()),
+    takeSlot: given.takeSlot ?? (async () => () => {}),
     offsetsOf: async () => ({ earliest: broker.earliest, end: end() }),
     unservedReason: () => broker.unserved,
     reportToKafka: (_topic, _partition, next) => reports.push(next),
@@ -99,8 +99,8 @@ export function onePartition(given: Given = {}) {
     log: pino({ level: 'warn' }, { write: (line: string) => lines.push(JSON.parse(line)) }),
   }
 
-  let consumer = new PartitionConsumer('claims', 0, needs)
-  let finished = Promise.resolve()
+  let isStarted = false
+  let consumer = new PartitionConsumer('claims', 0, needs, null)
 
   const baseOf = (batch: Buffer) => batch.readBigInt64BE(0)
   const lastOf = (batch: Buffer) => baseOf(batch) + BigInt(batch.readInt32BE(23))
@@ -158,14 +158,14 @@ export function onePartition(given: Given = {}) {
     start: async () => {
       consumer.end()
       kafkajs.isPaused = true
-      consumer = new PartitionConsumer('claims', 0, needs)
-      const { run } = consumer
-      finished = finished.then(() => run.call(consumer))
+      consumer = new PartitionConsumer('claims', 0, needs, isStarted ? consumer : null)
+      isStarted = true
+      void consumer.run()
       await settled()
     },
     end: async () => {
       consumer.end()
-      await finished
+      await consumer.finished
     },
     held: () => consumer.held(),
     head: () => consumer.head(),

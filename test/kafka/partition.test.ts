@@ -80,9 +80,9 @@ t.test('the oldest message is known while the rest of a batch that was cut is un
 t.test('a batch takes what waits of several fetches', async (t) => {
   const turn = Promise.withResolvers<void>()
   const { fetch, committed } = await withTen({
-    inTurn: async (work) => {
+    takeSlot: async () => {
       await turn.promise
-      return await work()
+      return () => {}
     },
   })
   await fetch(1)
@@ -128,6 +128,35 @@ t.test('a batch that is not whole waits for the one before, and takes what has c
   ])
 })
 
+t.test('a batch that waits for the one before it leaves its slot to others', async (t) => {
+  const commit = Promise.withResolvers<void>()
+  const slots = { taken: 0, waiting: [] as (() => void)[], isFull: false }
+  const { fetch, committed, prepared, end } = await withTen({
+    batchCountMax: 5,
+    takeSlot: async () => {
+      if (slots.isFull) await new Promise<void>((resolve) => slots.waiting.push(resolve))
+      slots.taken++
+      let isTaken = true
+      return () => {
+        if (isTaken) slots.taken--
+        isTaken = false
+      }
+    },
+    beforeCommit: ({ heldOffset }) => (heldOffset < 0n ? commit.promise : Promise.resolve()),
+  })
+  await fetch()
+  t.strictSame([prepared.length, slots.taken], [2, 1])
+  slots.isFull = true
+  commit.resolve()
+  await settled()
+  t.strictSame([committed.length, slots.taken], [1, 0], 'and commits in its turn')
+  slots.isFull = false
+  for (const go of slots.waiting) go()
+  await settled()
+  t.strictSame([committed.length, slots.taken], [2, 0])
+  await end()
+})
+
 t.test('a batch whose look-ups are done early commits behind the one before', async (t) => {
   const looked = Promise.withResolvers<void>()
   const { fetch, values } = await withTen({
@@ -146,6 +175,7 @@ t.test('what follows a batch that fails is thrown away, and all of it is fetched
   const { fetch, committed, prepared, values, sleeps, lines, held } = await withTen({
     batchCountMax: 5,
     beforeCommit: async () => {
+      await new Promise((resolve) => setImmediate(resolve))
       if (failures-- > 0) throw new Error('connection terminated')
     },
   })
@@ -241,9 +271,9 @@ t.test('a fetch that does not begin where the one before ended is fetched again'
 t.test('a partition whose queue is full is fetched again once half of it is worked off', async (t) => {
   const turn = { ready: Promise.withResolvers<void>() }
   const { append, fetch, kafkajs, start, committed } = onePartition({
-    inTurn: async (work) => {
+    takeSlot: async () => {
       await turn.ready.promise
-      return await work()
+      return () => {}
     },
   })
   for (let i = 0; i < 9; i++) append({ records: [{ value: Buffer.alloc(1024 * 1024) }] })
@@ -562,9 +592,9 @@ t.test('at the end the batch under way is finished, and no other is', async (t) 
 t.test('a batch whose turn comes after the end is not begun', async (t) => {
   const turn = Promise.withResolvers<void>()
   const { fetch, prepared, end } = await withTen({
-    inTurn: async (work) => {
+    takeSlot: async () => {
       await turn.promise
-      return await work()
+      return () => {}
     },
   })
   await fetch()
