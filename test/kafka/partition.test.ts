@@ -270,7 +270,7 @@ t.test('a fetch that does not begin where the one before ended is fetched again'
 
 t.test('a partition whose queue is full is fetched again once half of it is worked off', async (t) => {
   const turn = { ready: Promise.withResolvers<void>() }
-  const { append, fetch, kafkajs, start, committed } = onePartition({
+  const { append, clock, fetch, kafkajs, start, committed } = onePartition({
     takeSlot: async () => {
       await turn.ready.promise
       return () => {}
@@ -281,11 +281,46 @@ t.test('a partition whose queue is full is fetched again once half of it is work
   let fetchCount = 0
   while (await fetch(1)) fetchCount++
   t.strictSame([fetchCount, kafkajs.isPaused], [4, true])
+  clock.nowMs = 1_000
   turn.ready.resolve()
   await settled()
   t.equal(kafkajs.isPaused, false)
   while (await fetch(1)) fetchCount++
-  t.strictSame([fetchCount, committed.at(-1)?.nextOffset], [9, 8n])
+  t.strictSame(
+    [fetchCount, committed.at(-1)?.nextOffset],
+    [10, 8n],
+    'after a long pause, from the last batch on',
+  )
+})
+
+t.test('a topic that is created anew while its partition is paused is read from its start', async (t) => {
+  const turn = Promise.withResolvers<void>()
+  const { append, broker, clock, fetch, kafkajs, start, values, database, lines } = onePartition({
+    takeSlot: async () => {
+      await turn.promise
+      return () => {}
+    },
+  })
+  const large = (name: string, count: number) => {
+    for (let i = 0; i < count; i++)
+      append({ records: [{ key: Buffer.alloc(1024 * 1024), value: `${name}${i}` }] })
+  }
+  large('old', 5)
+  await start()
+  while (await fetch(1));
+  t.equal(kafkajs.isPaused, true)
+  broker.log.length = 0
+  large('new', 9)
+  clock.nowMs = 1_000
+  turn.resolve()
+  await settled()
+  while (await fetch(1));
+  t.strictSame(database.resets, [-1n])
+  t.match(lines, [{ msg: /^the message at offset 3 is not the one that was processed/ }])
+  t.strictSame(values(), [
+    ...['old0', 'old1', 'old2', 'old3'],
+    ...Array.from({ length: 9 }, (_, i) => `new${i}`),
+  ])
 })
 
 t.test(
@@ -640,6 +675,7 @@ t.test('whatever happens, each message is processed once and in order', async (t
     let count = 0
     await world.start()
     for (let step = 0; step < 60; step++) {
+      world.clock.nowMs += 400
       const kind = random(10)
       if (kind < 3) {
         const values = Array.from({ length: 1 + random(5) }, () => String(count++))
