@@ -4,22 +4,22 @@ import type { HoldReason } from '../core/batch/hold.ts'
 import { createClient } from './client.ts'
 import { type Cluster, createCluster } from './cluster.ts'
 import { brokerReason } from './errors.ts'
-import { fetchedBytesOf } from './mends/fetch-response.ts'
-import { batchAfter, readRecordSet, recordSetOf } from './records/record-set.ts'
+import { type FetchedBytes, fetchedBytesOf } from './mends/fetch-response.ts'
+import { findIntact, readRecordSet, recordSetOf } from './records/record-set.ts'
 import { UnreadableBatch, withoutEnd } from './records/unreadable.ts'
 
 /** What a partition has from an offset on. */
 export type Inspected =
   | { readonly kind: 'end' }
-  /** The offset of the next message, or the last of a fetch without any. */
-  | { readonly kind: 'readable'; readonly offset: bigint }
+  /** The offset of the next message, or the last of a fetch without any; and where the batch begins that was found. */
+  | { readonly kind: 'readable'; readonly offset: bigint; readonly begin: bigint }
   | {
       readonly kind: 'unreadable'
       readonly reason: HoldReason
       readonly detail: string
-      /** Those of the batch, where there is one; they may be damaged too. */
-      readonly offsets: { readonly first: bigint; readonly last: bigint } | null
-      /** The first offset of what follows it; null where that is not known. */
+      /** The last one that is known to belong to the batch; null where that may be damaged too. */
+      readonly last: bigint | null
+      /** The first offset of what follows it and is not damaged; null where the broker keeps no such thing beside it. */
       readonly next: bigint | null
       /** Of the batch and what follows it, as far as the broker sent it. */
       readonly bytes: Buffer
@@ -32,6 +32,8 @@ export interface PartitionInspector {
 }
 
 const FETCH_BYTES = 1024 * 1024
+/** More than brokers send at once, so that what follows a damaged batch is seen. */
+const FETCH_BYTES_MAX = 64 * FETCH_BYTES
 const FETCH_WAIT_MS = 500
 const METADATA_AGE_MAX_MS = 10_000
 const READ_COMMITTED = 1
@@ -45,49 +47,72 @@ export async function openInspector(
   const cluster = createCluster(createClient(connection, clientId, log), METADATA_AGE_MAX_MS)
   await cluster.connect()
   return {
-    inspect: async (topic, partition, from) => {
-      const { error, bytes, aborted } = (await fetchFrom(cluster, topic, partition, from)) ?? NOTHING
-      if (error !== null) {
-        return {
-          kind: 'unreadable',
-          reason: brokerReason(error),
-          detail: error,
-          offsets: null,
-          next: null,
-          bytes,
-        }
-      }
-      const set = recordSetOf(bytes, from, aborted)
-      if (set === null && bytes.length === 0) return { kind: 'end' }
-      try {
-        if (set === null) throw withoutEnd(from)
-        for await (const [first] of readRecordSet(set)) {
-          if (first !== undefined) return { kind: 'readable', offset: first.offset }
-        }
-        return { kind: 'readable', offset: set.lastOffset }
-      } catch (cause) {
-        if (!(cause instanceof UnreadableBatch)) throw cause
-        const { reason, message: detail, offsets } = cause
-        const next = set && batchAfter(set, offsets.first)
-        return { kind: 'unreadable', reason, detail, offsets, next, bytes: set?.bytes ?? bytes }
-      }
-    },
+    inspect: (topic, partition, from) =>
+      inspect((bytesMax) => fetchFrom(cluster, topic, partition, from, bytesMax), from),
     close: () => cluster.disconnect(),
   }
 }
 
-const NOTHING = { error: null, bytes: Buffer.alloc(0), aborted: [] }
+const NOTHING: FetchedBytes = { error: null, bytes: Buffer.alloc(0), aborted: [] }
 
-async function fetchFrom(cluster: Cluster, topic: string, partition: number, from: bigint) {
+/** @param fetch fetches so many bytes from this offset on, or one whole batch; null where there is nothing */
+export async function inspect(
+  fetch: (bytesMax: number) => Promise<FetchedBytes | null>,
+  from: bigint,
+): Promise<Inspected> {
+  for (let bytesMax = FETCH_BYTES; ; bytesMax *= 4) {
+    const fetched = (await fetch(bytesMax)) ?? NOTHING
+    const inspected = await judge(fetched, from)
+    const isAll = fetched.bytes.length < bytesMax || bytesMax >= FETCH_BYTES_MAX
+    if (isAll || inspected.kind !== 'unreadable' || inspected.next !== null || inspected.last !== null) {
+      return inspected
+    }
+  }
+}
+
+async function judge({ error, bytes, aborted }: FetchedBytes, from: bigint): Promise<Inspected> {
+  if (error !== null) {
+    return { kind: 'unreadable', reason: brokerReason(error), detail: error, last: null, next: null, bytes }
+  }
+  if (bytes.length === 0) return { kind: 'end' }
+  const set = recordSetOf(bytes, from, aborted)
+  try {
+    if (set === null) throw withoutEnd(from)
+    const begin = bytes.readBigInt64BE(0)
+    for await (const [first] of readRecordSet(set)) {
+      if (first !== undefined) return { kind: 'readable', offset: first.offset, begin }
+    }
+    return { kind: 'readable', offset: set.lastOffset, begin }
+  } catch (cause) {
+    if (!(cause instanceof UnreadableBatch)) throw cause
+    const { reason, message: detail, offsets } = cause
+    // Brokers send a damaged batch for every offset that its header claims, those of the batches behind it included.
+    const start = findIntact(bytes, (first) => first === from)
+    if (start !== null && start.at > 0) {
+      return await judge({ error, bytes: bytes.subarray(start.at), aborted }, from)
+    }
+    const next = findIntact(bytes, (first) => first > from)?.firstOffset ?? null
+    const last = reason === 'damaged' ? null : offsets.last
+    return { kind: 'unreadable', reason, detail, last, next, bytes: set?.bytes ?? bytes }
+  }
+}
+
+async function fetchFrom(
+  cluster: Cluster,
+  topic: string,
+  partition: number,
+  from: bigint,
+  bytesMax: number,
+): Promise<FetchedBytes | null> {
   await cluster.addMultipleTargetTopics([topic])
   const found = cluster.findTopicPartitionMetadata(topic).find(({ partitionId }) => partitionId === partition)
   if (found === undefined) throw new Error(`the broker has no partition ${partition} of topic ${topic}`)
   const leader = await cluster.findBroker({ nodeId: String(found.leader) })
   const { responses } = await leader.fetch({
     maxWaitTime: FETCH_WAIT_MS,
-    maxBytes: FETCH_BYTES,
+    maxBytes: bytesMax,
     isolationLevel: READ_COMMITTED,
-    topics: [{ topic, partitions: [{ partition, fetchOffset: String(from), maxBytes: FETCH_BYTES }] }],
+    topics: [{ topic, partitions: [{ partition, fetchOffset: String(from), maxBytes: bytesMax }] }],
   })
   const answered = responses.flatMap(({ partitions }) => partitions)[0]
   return answered === undefined ? null : fetchedBytesOf(answered)

@@ -86,32 +86,37 @@ async function skipWith(config: Config, inspector: PartitionInspector, options: 
 }
 
 /** Throws where anything up to `to` can be read. */
-async function inspectAll(
-  inspector: PartitionInspector,
+export async function inspectAll(
+  { inspect }: Pick<PartitionInspector, 'inspect'>,
   topic: string,
   partition: number,
   from: bigint,
   to: bigint,
 ): Promise<Found> {
   const found: Found = { bytes: [], details: [] }
-  for (let next = from; next <= to; ) {
-    const inspected = await inspector.inspect(topic, partition, next)
-    const refusal = refusalOf(inspected, next, to)
+  for (let at = from; at <= to; ) {
+    const inspected = await inspect(topic, partition, at)
+    const refusal = refusalOf(inspected, at, from, to)
     if (refusal !== null) throw new Error(`nothing was skipped: ${refusal}`)
     if (inspected.kind !== 'unreadable') break
-    found.details.push(inspected.detail)
-    found.bytes.push(inspected.bytes)
-    // What is damaged may name any offset.
-    const last = inspected.offsets?.last ?? to
-    next = inspected.next ?? (last >= next && last < to ? last + 1n : to + 1n)
+    const { detail, bytes, next, last } = inspected
+    if (!found.details.includes(detail)) {
+      found.details.push(detail)
+      found.bytes.push(bytes)
+    }
+    // Behind a damaged batch the broker may keep more where it does not send both at once: the last one tells.
+    const following = next ?? (last === null ? to : last + 1n)
+    at = following > at ? following : to + 1n
   }
   return found
 }
 
-function refusalOf(inspected: Inspected, next: bigint, to: bigint): string | null {
-  if (inspected.kind === 'end') return `the partition has nothing from offset ${next} on`
+function refusalOf(inspected: Inspected, at: bigint, from: bigint, to: bigint): string | null {
+  if (inspected.kind === 'end') return `the partition has nothing from offset ${at} on`
   if (inspected.kind === 'readable') {
-    return inspected.offset > to ? null : `offset ${inspected.offset} can be read`
+    const { offset, begin } = inspected
+    if (begin > from && begin <= to) return `offset ${begin} can be read`
+    return offset > to ? null : `offset ${offset} can be read`
   }
   return /^(damaged|undecodable|too-large)$/.test(inspected.reason)
     ? null

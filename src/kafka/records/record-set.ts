@@ -94,12 +94,20 @@ export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly Fe
   }
 }
 
-/** The first offset of the batch that follows one that cannot be read, if it is there and not damaged; else null. */
-export function batchAfter({ bytes, firstOffset }: RecordSet, unreadable: bigint): bigint | null {
-  for (const batch of batchesOf(bytes)) {
-    const offsets = offsetsOf(batch)
-    if (offsets === null || batch.readInt8(MAGIC_AT) !== MAGIC) continue
-    if (offsets.first > unreadable && offsets.first > firstOffset && isIntact(batch)) return offsets.first
+/**
+ * Where the first batch begins that is not damaged and whose first offset is as wanted; null where there is none. Every place
+ * is looked at, since the length of a damaged batch may be damaged too.
+ */
+export function findIntact(
+  bytes: Buffer,
+  isWanted: (firstOffset: bigint) => boolean,
+): { at: number; firstOffset: bigint } | null {
+  for (let at = 0; at + HEADER_BYTES <= bytes.length; at++) {
+    if (bytes[at + MAGIC_AT] !== MAGIC) continue
+    const firstOffset = bytes.readBigInt64BE(at)
+    const batch = bytes.subarray(at, at + LENGTH_END + bytes.readInt32BE(at + LENGTH_END - 4))
+    if (batch.length < HEADER_BYTES || !isWanted(firstOffset)) continue
+    if (offsetsOf(batch) !== null && isIntact(batch)) return { at, firstOffset }
   }
   return null
 }
