@@ -11,6 +11,7 @@ const COMMANDS = {
   migrate: async () => (await import('./commands/migrate.ts')).migrateCommand,
   replay: async () => (await import('./commands/replay.ts')).replayCommand,
   rules: async () => (await import('./commands/rules.ts')).rulesCommand,
+  templates: async () => (await import('./commands/templates.ts')).templatesCommand,
   rejected: async () => (await import('./commands/rejected.ts')).rejectedCommand,
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   why: async () => (await import('./commands/why.ts')).whyCommand,

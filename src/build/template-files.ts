@@ -5,6 +5,10 @@ import type { TemplateFile } from '../core/templates/compile.ts'
 /** The files of a folder of templates, its page and hidden files left out. */
 export function readTemplateFiles(folder: string): TemplateFile[] {
   return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isFile() && !entry.name.startsWith('.') && entry.name !== 'README.md')
+    .filter((entry) => entry.isFile() && isTemplateFile(entry.name))
     .map(({ name }) => ({ name, text: readFileSync(join(folder, name), 'utf8') }))
+}
+
+export function isTemplateFile(name: string): boolean {
+  return !name.startsWith('.') && name !== 'README.md'
 }

@@ -1,13 +1,12 @@
-import { execFile } from 'node:child_process'
 import { stat } from 'node:fs/promises'
-import { basename, dirname } from 'node:path'
-import { promisify } from 'node:util'
+import { dirname } from 'node:path'
 import { Command, Option } from 'commander'
 import { RULE_TABLE, readText, ruleTableOf } from '../../app/policy.ts'
 import { type Change, diffRuleTables, type RuleTableDiff } from '../../core/rules/diff.ts'
 import { DIRECTIONS } from '../../core/rules/diff-directions.ts'
 import { diffToMarkdown } from '../../core/rules/diff-markdown.ts'
 import { describeDiff } from '../../core/rules/diff-text.ts'
+import { checkRevision, readFileAt } from '../terminal/git.ts'
 
 export const diffCommand = new Command('diff')
   .description('describe in sentences which decisions differ from those of an earlier rule table')
@@ -82,25 +81,7 @@ async function readBefore(against: string, table: string): Promise<string> {
     (found) => found.isFile(),
     () => false,
   )
-  return isFile ? readText(against) : readRevision(against, table)
-}
-
-/** The rule table as git has it at a revision. */
-async function readRevision(revision: string, table: string): Promise<string> {
-  const git = (...args: string[]) => promisify(execFile)('git', ['-C', dirname(table), ...args])
-  try {
-    await git('rev-parse', '--quiet', '--verify', '--end-of-options', `${revision}^{commit}`)
-  } catch (error) {
-    const { code, stderr } = error as { code: unknown; stderr: string }
-    if (code === 'ENOENT')
-      diffCommand.error(`"${revision}" is not a file, and git is not installed: name a file`)
-    const detail = stderr === '' ? '' : ` (${stderr.trim()})`
-    diffCommand.error(`"${revision}" is neither a file nor a git revision${detail}: name one that is`)
-  }
-  try {
-    return (await git('show', '--end-of-options', `${revision}:./${basename(table)}`)).stdout
-  } catch (error) {
-    const { stderr } = error as { stderr: string }
-    return diffCommand.error(`git revision "${revision}" has no ${basename(table)}: ${stderr.trim()}`)
-  }
+  if (isFile) return readText(against)
+  await checkRevision(against, dirname(table), 'file')
+  return readFileAt(against, table)
 }

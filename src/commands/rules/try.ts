@@ -1,23 +1,15 @@
 import { text as textOf } from 'node:stream/consumers'
 import { Command, Option } from 'commander'
-import {
-  ENVELOPE_MAP,
-  RULE_TABLE,
-  readText,
-  ruleTableOf,
-  sha256,
-  UnreadableFileError,
-} from '../../app/policy.ts'
-import { readTemplateFiles } from '../../build/template-files.ts'
+import { ENVELOPE_MAP, RULE_TABLE, readText, ruleTableOf, sha256 } from '../../app/policy.ts'
 import { CHANNELS, type Channel, DEFAULT_CHANNEL } from '../../core/decision/channel.ts'
 import { PARTY_STATES, type PartyState } from '../../core/decision/party-state.ts'
 import { loadEnvelopeMap } from '../../core/event/envelope-map.ts'
 import { parseEvent } from '../../core/event/parse-event.ts'
 import { describeTried, type TriedEvent, tryEvent } from '../../core/rules/try-event.ts'
-import { TemplateError } from '../../core/templates/errors.ts'
 import { readTemplates } from '../../core/templates/read-templates.ts'
 import type { Templates } from '../../core/templates/template.ts'
 import { templates as shipped } from '../../generated/templates.ts'
+import { templateFilesOf } from '../terminal/template-folder.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 
 export const tryCommand = new Command('try')
@@ -77,13 +69,7 @@ async function tryIt(options: Options): Promise<void> {
 }
 
 function templatesOf(folder: string | undefined): Templates {
-  if (folder === undefined) return shipped
-  try {
-    return readTemplates(readTemplateFiles(folder), { sha256 })
-  } catch (error) {
-    if (error instanceof TemplateError) throw error
-    throw new UnreadableFileError(`${folder} cannot be read: name a folder of templates`, { cause: error })
-  }
+  return folder === undefined ? shipped : readTemplates(templateFilesOf(folder), { sha256 })
 }
 
 async function triedEventOf(options: Options): Promise<TriedEvent> {

@@ -1,4 +1,3 @@
-import { SegmentedMessage } from 'sms-segments-calculator'
 import { type Decision, decide, type Recipient } from '../decision/decide.ts'
 import { describeResult } from '../decision/rule-result.ts'
 import type { Contact } from '../party/contact.ts'
@@ -6,6 +5,7 @@ import type { Preferences } from '../party/preferences.ts'
 import { render } from '../templates/render.ts'
 import type { Templates, Variables } from '../templates/template.ts'
 import { printable } from '../text/sanitize.ts'
+import { describeSms, type SmsLength, smsLength } from '../text/sms-length.ts'
 import { mismatchesAbove } from './mismatch.ts'
 import { describeSituation } from './situations.ts'
 import type { RuleTable } from './table.ts'
@@ -28,7 +28,7 @@ export interface TriedDecision extends Omit<Decision, 'preferenceChangeId'> {
   /** As it would be sent, or stored for a retry; null on SKIP. */
   readonly text: { readonly subject: string; readonly body: string } | null
   /** How the body goes by SMS; null unless it does. */
-  readonly sms: { readonly encoding: string; readonly segments: number } | null
+  readonly sms: SmsLength | null
 }
 
 /** Decides an event and renders its text by the code that serves, and writes nothing. */
@@ -52,14 +52,11 @@ export function tryEvent(
     because: rules[index]?.because ?? '',
     rulesAbove: mismatchesAbove(rules, index, decision.facts),
     text,
-    sms: text !== null && decision.outcome === 'SEND' && decision.channel === 'SMS' ? smsOf(text.body) : null,
+    sms:
+      text !== null && decision.outcome === 'SEND' && decision.channel === 'SMS'
+        ? smsLength(text.body)
+        : null,
   }
-}
-
-/** In segments of GSM 03.38's 7-bit alphabet (160 characters, 153 of several), or of UCS-2 (70, 67). */
-function smsOf(body: string): NonNullable<TriedDecision['sms']> {
-  const { encodingName, segmentsCount } = new SegmentedMessage(body)
-  return { encoding: encodingName, segments: segmentsCount }
 }
 
 /** In lines, for a terminal: the decision with its reasons, then the text. */
@@ -79,8 +76,6 @@ export function describeTried({
     ...(text === null
       ? ['No message is sent.']
       : ['', `Subject: ${text.subject}`, '', ...text.body.split('\n')]),
-    ...(sms === null
-      ? []
-      : ['', `By SMS: ${sms.segments} ${sms.segments === 1 ? 'segment' : 'segments'} (${sms.encoding})`]),
+    ...(sms === null ? [] : ['', `By SMS: ${describeSms(sms)}`]),
   ].map(printable)
 }

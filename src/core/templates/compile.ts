@@ -122,6 +122,14 @@ export function eventTypeOf({ name }: TemplateFile): string {
   return name.slice(0, -EXTENSION.length)
 }
 
+/** The event types that there are files for, whether or not these have faults. */
+export function eventTypesOf(files: readonly TemplateFile[]): string[] {
+  return files
+    .filter(({ name }) => nameFault(name) === null)
+    .map(eventTypeOf)
+    .filter((eventType) => eventType !== GENERIC)
+}
+
 /** Whatever event type a file is named after is known by it: only what can be none is refused. */
 function nameFault(file: string): string | null {
   const name = file.slice(0, -EXTENSION.length)

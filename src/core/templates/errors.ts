@@ -13,12 +13,13 @@ export class TemplateError extends CorrectableError {
   readonly faults: readonly TemplateFault[]
 
   constructor(faults: readonly TemplateFault[]) {
-    super(`the templates have ${listFaults(faults.map(sentence))}`)
+    super(`the templates have ${listFaults(faults.map(describeTemplateFault))}`)
     this.name = 'TemplateError'
     this.faults = faults
   }
 }
 
-function sentence({ file, line, text }: TemplateFault): string {
+/** Such as `claim.paid.mustache:3: …`. */
+export function describeTemplateFault({ file, line, text }: TemplateFault): string {
   return `${line === null ? file : `${file}:${line}`}: ${text}`
 }

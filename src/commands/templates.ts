@@ -1,0 +1,9 @@
+import { Command } from 'commander'
+import { checkCommand } from './templates/check.ts'
+import { previewCommand } from './templates/preview.ts'
+
+export const templatesCommand = new Command('templates')
+  .description('check what messages say, and preview it')
+  .addHelpText('after', '\nExample:\n  $ notifications-service templates check')
+  .addCommand(checkCommand)
+  .addCommand(previewCommand)

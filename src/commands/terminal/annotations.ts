@@ -1,0 +1,29 @@
+/** Something to be shown at a line of a file. */
+export interface Annotation {
+  readonly level: 'error' | 'warning'
+  /** Relative to the root of the repository. */
+  readonly file: string
+  /** Null: the whole file. */
+  readonly line: number | null
+  readonly text: string
+}
+
+/** A workflow command of GitHub Actions, by which a pull request shows it at its line. */
+export function workflowCommand({ level, file, line, text }: Annotation): string {
+  const place = line === null ? '' : `,line=${line}`
+  return `::${level} file=${escapeProperty(file)}${place}::${escapeData(text)}\n`
+}
+
+/** The line of a sheet that a sentence such as `row 3, column …` is about. */
+export function rowIn(sentence: string): number | null {
+  const row = /^row (\d+)\b/.exec(sentence)?.[1]
+  return row === undefined ? null : Number(row)
+}
+
+function escapeData(text: string): string {
+  return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
+}
+
+function escapeProperty(text: string): string {
+  return escapeData(text).replaceAll(':', '%3A').replaceAll(',', '%2C')
+}

@@ -1,0 +1,44 @@
+import { execFile } from 'node:child_process'
+import { basename, dirname } from 'node:path'
+import { promisify } from 'node:util'
+import { UnreadableFileError } from '../../app/policy.ts'
+
+/** Throws UnreadableFileError where git does not know the revision; a `choice` would have done as well. */
+export async function checkRevision(revision: string, folder: string, choice: string): Promise<void> {
+  try {
+    await git(folder, 'rev-parse', '--quiet', '--verify', '--end-of-options', `${revision}^{commit}`)
+  } catch (error) {
+    const { code, stderr } = error as { code: unknown; stderr: string }
+    if (code === 'ENOENT')
+      throw new UnreadableFileError(
+        `"${revision}" is not a ${choice}, and git is not installed: name a ${choice}`,
+      )
+    const detail = stderr === '' ? '' : ` (${stderr.trim()})`
+    throw new UnreadableFileError(
+      `"${revision}" is neither a ${choice} nor a git revision${detail}: name one that is`,
+    )
+  }
+}
+
+/** A file as git has it at a revision. Throws UnreadableFileError where there is none. */
+export async function readFileAt(revision: string, file: string): Promise<string> {
+  try {
+    return await git(dirname(file), 'show', '--end-of-options', `${revision}:./${basename(file)}`)
+  } catch (error) {
+    const { stderr } = error as { stderr: string }
+    throw new UnreadableFileError(`git revision "${revision}" has no ${basename(file)}: ${stderr.trim()}`)
+  }
+}
+
+/** The names of the files that a folder has at a revision, without those of its folders. */
+export async function listFilesAt(revision: string, folder: string): Promise<string[]> {
+  const listed = await git(folder, 'ls-tree', '-z', '--end-of-options', revision)
+  return listed.split('\0').flatMap((entry) => {
+    const [attributes = '', name = ''] = entry.split('\t')
+    return attributes.includes(' blob ') ? [name] : []
+  })
+}
+
+async function git(folder: string, ...args: string[]): Promise<string> {
+  return (await promisify(execFile)('git', ['-C', folder, ...args], { maxBuffer: 64 * 1024 * 1024 })).stdout
+}

@@ -1,0 +1,33 @@
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { UnreadableFileError } from '../../app/policy.ts'
+import { isTemplateFile, readTemplateFiles } from '../../build/template-files.ts'
+import type { TemplateFile } from '../../core/templates/compile.ts'
+import { checkRevision, listFilesAt, readFileAt } from './git.ts'
+
+/** The templates that are compiled. */
+export const TEMPLATES = fileURLToPath(new URL('../../../templates', import.meta.url))
+
+/** Throws UnreadableFileError. */
+export function templateFilesOf(folder: string): TemplateFile[] {
+  try {
+    return readTemplateFiles(folder)
+  } catch (error) {
+    throw new UnreadableFileError(`${folder} cannot be read: name a folder of templates`, { cause: error })
+  }
+}
+
+/** Of a folder, or as git has `folder` at a revision; an existing folder takes precedence. Throws UnreadableFileError. */
+export async function templateFilesAgainst(against: string, folder: string): Promise<TemplateFile[]> {
+  const isFolder = await stat(against).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+  if (isFolder) return templateFilesOf(against)
+  await checkRevision(against, folder, 'folder')
+  const names = (await listFilesAt(against, folder)).filter(isTemplateFile)
+  return Promise.all(
+    names.map(async (name) => ({ name, text: await readFileAt(against, join(folder, name)) })),
+  )
+}

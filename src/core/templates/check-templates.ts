@@ -1,0 +1,75 @@
+import { beyondGsm, type SmsLength } from '../text/sms-length.ts'
+import { type CompileOptions, compileTemplates, eventTypeOf, GENERIC, type TemplateFile } from './compile.ts'
+import { TemplateError, type TemplateFault } from './errors.ts'
+import { EXPRESSIONS } from './generate.ts'
+import { type Piece, parseTemplate } from './parse.ts'
+import { OTHER, previewTexts } from './preview.ts'
+import { readTemplates } from './read-templates.ts'
+import { splitSource } from './split.ts'
+
+/** What one sound template makes of sample values. */
+export interface TemplateLine {
+  readonly file: string
+  /** Of its longest text. */
+  readonly sms: SmsLength
+  /** The variables that it inserts or asks for. */
+  readonly uses: readonly string[]
+}
+
+export interface TemplateReport {
+  /** By file and line. */
+  readonly faults: readonly TemplateFault[]
+  /** By file and line, then the variables that no template uses. */
+  readonly warnings: readonly TemplateFault[]
+  /** None where there are faults. */
+  readonly lines: readonly TemplateLine[]
+}
+
+/** Reviews all templates in one go. */
+export function checkTemplates(files: readonly TemplateFile[], options: CompileOptions): TemplateReport {
+  try {
+    compileTemplates(files, options)
+  } catch (error) {
+    if (!(error instanceof TemplateError)) throw error
+    return { faults: error.faults, warnings: [], lines: [] }
+  }
+  const previews = new Map(previewTexts(readTemplates(files, options)).map((one) => [one.eventType, one]))
+  const sorted = files.toSorted((one, other) => (one.name < other.name ? -1 : 1))
+  const lines = sorted.map((file) => {
+    const name = eventTypeOf(file)
+    const texts = previews.get(name === GENERIC ? OTHER : name)?.texts ?? []
+    const lengths = texts.map(({ sms }) => sms).sort((one, other) => other.segments - one.segments)
+    return { file: file.name, sms: lengths[0] as SmsLength, uses: variablesOf(file.text) }
+  })
+  const used = new Set(lines.flatMap(({ uses }) => uses))
+  const unused = Object.keys(EXPRESSIONS).filter((name) => !used.has(name))
+  return {
+    faults: [],
+    warnings: [
+      ...sorted.flatMap(beyondGsmIn),
+      ...unused.map((name) => ({ file: 'templates', line: null, text: `no template uses {{${name}}}` })),
+    ],
+    lines,
+  }
+}
+
+function variablesOf(source: string): string[] {
+  const { subject, body } = splitSource(source)
+  const names = (pieces: readonly Piece[]): string[] =>
+    pieces.flatMap((piece) => {
+      if (piece.kind === 'text') return []
+      return piece.kind === 'section' ? [piece.name, ...names(piece.pieces)] : [piece.name]
+    })
+  return [...new Set([subject, body].flatMap((part) => names(parseTemplate(part, () => {}))))].sort()
+}
+
+/** Body lines with characters that make an SMS more than twice as long. Nobody gets a subject by SMS. */
+function beyondGsmIn({ name, text }: TemplateFile): TemplateFault[] {
+  const { body, bodyLine } = splitSource(text)
+  return body.split('\n').flatMap((line, index) => {
+    const characters = beyondGsm(line)
+    if (characters.length === 0) return []
+    const what = `${characters.join(' ')} ${characters.length === 1 ? 'is' : 'are'} not in the alphabet of SMS`
+    return [{ file: name, line: bodyLine + index, text: `${what}: the message takes more segments` }]
+  })
+}

@@ -1,0 +1,23 @@
+import { SegmentedMessage } from 'sms-segments-calculator'
+
+/** How a text goes by SMS. */
+export interface SmsLength {
+  readonly encoding: string
+  readonly segments: number
+}
+
+/** In segments of GSM 03.38's 7-bit alphabet (160 characters, 153 of several), or of UCS-2 (70, 67). */
+export function smsLength(text: string): SmsLength {
+  const { encodingName, segmentsCount } = new SegmentedMessage(text)
+  return { encoding: encodingName, segments: segmentsCount }
+}
+
+/** The characters that GSM 03.38 lacks, each once: one of them more than halves what a segment holds. */
+export function beyondGsm(text: string): string[] {
+  return [...new Set(new SegmentedMessage(text).getNonGsmCharacters())]
+}
+
+/** Such as "2 segments (GSM-7)". */
+export function describeSms({ encoding, segments }: SmsLength): string {
+  return `${segments} ${segments === 1 ? 'segment' : 'segments'} (${encoding})`
+}

@@ -1,0 +1,15 @@
+import t from 'tap'
+import { rowIn, workflowCommand } from '../../../src/commands/terminal/annotations.ts'
+
+t.test('an annotation is one line, whatever its text', async (t) => {
+  t.equal(
+    workflowCommand({ level: 'error', file: 'rules/a,b:c.csv', line: 3, text: 'row 3: 100 %\n  ::x' }),
+    '::error file=rules/a%2Cb%3Ac.csv,line=3::row 3: 100 %25%0A  ::x\n',
+  )
+  t.equal(workflowCommand({ level: 'warning', file: 'a', line: null, text: 'b' }), '::warning file=a::b\n')
+})
+
+t.test('the row that a sentence begins with is its line', async (t) => {
+  t.equal(rowIn('row 12, column "party": …'), 12)
+  t.equal(rowIn('no rule covers: row 3'), null)
+})

@@ -1,0 +1,50 @@
+import t from 'tap'
+import { checkTemplates } from '../../../src/core/templates/check-templates.ts'
+import { files, filesWith, sha256 } from './generated.ts'
+
+t.test('the shipped texts have no fault and no warning, and each its length by SMS', async (t) => {
+  const { faults, warnings, lines } = checkTemplates(files, { sha256 })
+  t.strictSame([faults, warnings], [[], []])
+  t.equal(lines.length, 21)
+  t.match(
+    lines.find(({ file }) => file === 'claim.rejected.mustache'),
+    { sms: { encoding: 'GSM-7', segments: 2 }, uses: ['locator', 'reason'] },
+  )
+})
+
+t.test('faults are told by file and line, all at once', async (t) => {
+  const { faults, lines } = checkTemplates(
+    filesWith({
+      'claim.paid.mustache': 'Subject: Paid\n\nHello\n{{locater}}',
+      'policy.issued.mustache': 'Hello {{locator}}',
+    }),
+    { sha256 },
+  )
+  t.match(faults, [
+    { file: 'claim.paid.mustache', line: 4, text: /^"locater" is not a variable/ },
+    { file: 'policy.issued.mustache', line: 1, text: /^the subject is missing/ },
+  ])
+  t.strictSame(lines, [])
+})
+
+t.test(
+  'characters that lengthen an SMS are warned of by line, and variables that nothing uses',
+  async (t) => {
+    const text = 'Subject: “Paid”\n\nHello,\nyour claim {{locator}} is “paid” ✓\n'
+    t.match(checkTemplates(filesWith({ 'claim.paid.mustache': text }), { sha256 }), {
+      warnings: [
+        {
+          file: 'claim.paid.mustache',
+          line: 4,
+          text: '“ ” ✓ are not in the alphabet of SMS: the message takes more segments',
+        },
+      ],
+    })
+    const withoutReason = filesWith({
+      'claim.rejected.mustache': 'Subject: No\n\n{{locator}}\n',
+      'claim.info_requested.mustache': 'Subject: More\n\n{{locator}}\n',
+    })
+    const { warnings } = checkTemplates(withoutReason, { sha256 })
+    t.strictSame(warnings, [{ file: 'templates', line: null, text: 'no template uses {{reason}}' }])
+  },
+)

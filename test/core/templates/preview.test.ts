@@ -1,0 +1,69 @@
+import t from 'tap'
+import { diffPreviews, previewTexts } from '../../../src/core/templates/preview.ts'
+import { previewChangesToHtml, previewsToHtml } from '../../../src/core/templates/preview-html.ts'
+import { previewChangesToMarkdown, previewsToMarkdown } from '../../../src/core/templates/preview-markdown.ts'
+import { readTemplates } from '../../../src/core/templates/read-templates.ts'
+import { files, filesWith, sha256 } from './generated.ts'
+
+function previewsWith(changed: Record<string, string>) {
+  return previewTexts(readTemplates(filesWith(changed), { sha256 }))
+}
+const before = previewTexts(readTemplates(files, { sha256 }))
+
+t.test(
+  'every text is previewed with sample values of its event type, with and without a reason',
+  async (t) => {
+    t.equal(before.length, 21)
+    t.equal(before.at(-1)?.eventType, 'any other event type')
+    t.match(before.at(-1)?.texts, [{ body: 'A beneficiary.changed event has occurred' }])
+    const rejected = before.find(({ eventType }) => eventType === 'claim.rejected')
+    t.match(rejected?.texts, [
+      { withReason: true, body: /CLM-2026-00056.*The damage happened before/s },
+      { withReason: false, sms: { encoding: 'GSM-7', segments: Number } },
+    ])
+    const page = previewsToMarkdown(before)
+    t.match(page, /^# What messages say\n/)
+    t.match(
+      page,
+      '\n## claim.paid\n\n1 segment (GSM-7) by SMS:\n\n```text\nSubject: Your claim has been paid\n\n',
+    )
+    t.equal(previewsToHtml(before).match(/<h2>/g)?.length, 21)
+  },
+)
+
+t.test('a text that becomes otherwise is shown before and after; a comment is no difference', async (t) => {
+  const text = files.find(({ name }) => name === 'claim.paid.mustache')?.text as string
+  t.strictSame(
+    diffPreviews(before, previewsWith({ 'claim.paid.mustache': `${text}{{! a comment }}\r\n` })),
+    [],
+  )
+  t.equal(previewChangesToMarkdown([]), '')
+  const after = previewsWith({
+    'claim.paid.mustache': text.replace('Hello', 'Dear member'),
+    'policy.transferred.mustache': 'Subject: Moved\n\nPolicy {{locator}} has moved.\n',
+  })
+  const changes = diffPreviews(before, after)
+  const markdown = previewChangesToMarkdown(changes)
+  t.match(
+    markdown,
+    /^### Texts: 2 event types with another text\n\n#### claim\.paid\n\nBefore:\n.*Hello.*After:.*Dear member/s,
+  )
+  t.match(
+    markdown,
+    /#### policy\.transferred: new, was the generic text\n.*Policy POL-2026-00421 has moved\./s,
+  )
+  t.match(previewChangesToMarkdown(diffPreviews(after, before)), '#### policy.transferred: removed, becomes')
+  const html = previewChangesToHtml(changes)
+  t.match(html, /<h3>Before<\/h3>.*Hello.*<h3>After<\/h3>.*Dear member.*<p>The generic text\.<\/p>/s)
+})
+
+t.test('a text is no markup', async (t) => {
+  const text = 'Subject: <img onerror=x>\n\n```\n</pre><script>{{locator}}\n'
+  const after = previewsWith({ 'claim.paid.mustache': text })
+  t.match(
+    previewsToMarkdown(after),
+    '````text\nSubject: <img onerror=x>\n\n```\n</pre><script>CLM-2026-00056\n````',
+  )
+  t.match(previewsToHtml(after), '&#60;img onerror=x&#62;')
+  t.notMatch(previewsToHtml(after), /<(script|img)/)
+})
