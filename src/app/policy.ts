@@ -14,6 +14,8 @@ import { templates } from '../generated/templates.ts'
 export const RULE_TABLE = inRules('dispatch.csv')
 /** What it promises. */
 export const PROMISES = inRules('promises.csv')
+/** The accepted outcome of every situation. */
+export const OUTCOMES = inRules('outcomes.txt')
 /** Where producers put the fields that we need. */
 export const ENVELOPE_MAP = inRules('envelope.json')
 

@@ -5,10 +5,11 @@ import t from 'tap'
 import { describeResult } from '../../src/core/decision/rule-result.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import type { BacktestResult } from '../../src/core/rules/backtest.ts'
+import { enumerate } from '../../src/core/rules/enumerate-situations.ts'
+import { listOutcomes } from '../../src/core/rules/outcomes.ts'
 import { describeSituation, SITUATIONS, type Situation } from '../../src/core/rules/situations.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
-import { above, DEFAULT_ROWS, HEADINGS } from '../core/rules/default-table.ts'
-import { outcomesOf } from '../core/rules/outcomes.ts'
+import { above, DEFAULT_ROWS, HEADINGS, tableOf } from '../core/rules/default-table.ts'
 import { type Known, record, ruleTable, UNRESOLVED } from '../postgres/record.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 import { command } from './command.ts'
@@ -97,25 +98,29 @@ function changesOfDiff(stdout: string): { readonly summary: string; readonly cha
   return { summary, changes: changes.sort() }
 }
 
-/** What a snapshot says of each situation of one event type: the lines of its own, else those of any other type. */
-function resultsOfSnapshot(snapshot: string, eventType: string): ReadonlyMap<string, string> {
+async function outcomesOf(rows: readonly string[]): Promise<string> {
+  return listOutcomes(await enumerate((await tableOf(rows)).rules, EVENT_TYPES), EVENT_TYPES)
+}
+
+/** What outcomes say of each situation of one event type: the lines of its own, else those of any other type. */
+function resultsOfOutcomes(outcomes: string, eventType: string): ReadonlyMap<string, string> {
   const results = new Map<string, string>()
   let concerns = true
-  for (const line of snapshot.split('\n')) {
+  for (const line of outcomes.split('\n')) {
     const [, situation, result] = /^ {2}(.*?): (.*), rule "/.exec(line) ?? []
     if (situation === undefined || result === undefined) {
-      concerns = line.startsWith('any other event type') || line.startsWith(`${eventType}:`)
+      concerns = line === 'any other event type' || line === eventType
     } else if (concerns) results.set(situation, result)
   }
   return results
 }
 
 /** What `make rules-accept` would show as changed. */
-async function changesOfSnapshot(before: readonly string[], after: readonly string[]): Promise<string[]> {
-  const [snapshotBefore, snapshotAfter] = [await outcomesOf(before), await outcomesOf(after)]
+async function changesOfOutcomes(before: readonly string[], after: readonly string[]): Promise<string[]> {
+  const [outcomesBefore, outcomesAfter] = [await outcomesOf(before), await outcomesOf(after)]
   return EVENT_TYPES.flatMap((eventType) => {
-    const resultsAfter = resultsOfSnapshot(snapshotAfter, eventType)
-    return [...resultsOfSnapshot(snapshotBefore, eventType)].flatMap(([situation, result]) => {
+    const resultsAfter = resultsOfOutcomes(outcomesAfter, eventType)
+    return [...resultsOfOutcomes(outcomesBefore, eventType)].flatMap(([situation, result]) => {
       const now = resultsAfter.get(situation) ?? 'nothing'
       return now === result ? [] : [change(eventType, situation, result, now)]
     })
@@ -151,7 +156,7 @@ const CANDIDATES = {
 } as const
 
 for (const [title, [summaryExpected, rows]] of Object.entries(CANDIDATES)) {
-  t.test(`diff, snapshot and back-test agree on situations and events: ${title}`, async (t) => {
+  t.test(`diff, outcomes and back-test agree on situations and events: ${title}`, async (t) => {
     const [table, before] = [await write('after.csv', rows), await write('before.csv', DEFAULT_ROWS)]
     const [diff, backtest] = await Promise.all([
       run('diff', '--against', before, '--table', table),
@@ -160,7 +165,7 @@ for (const [title, [summaryExpected, rows]] of Object.entries(CANDIDATES)) {
     t.match([diff, backtest], [{ code: 0 }, { code: 0 }])
     const { summary, changes } = changesOfDiff(diff.stdout)
     t.equal(summary, summaryExpected)
-    t.same(await changesOfSnapshot(DEFAULT_ROWS, rows), changes)
+    t.same(await changesOfOutcomes(DEFAULT_ROWS, rows), changes)
 
     const result: BacktestResult = JSON.parse(backtest.stdout)
     const expected = changes.map(

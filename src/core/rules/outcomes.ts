@@ -1,0 +1,53 @@
+import { describeResult } from '../decision/rule-result.ts'
+import type { Enumeration } from './enumerate-situations.ts'
+import { resultOf } from './rule.ts'
+import { describeSituation, SITUATIONS } from './situations.ts'
+
+const OTHER = 'any other event type'
+const ABOUT = `# What the rule table decides in every situation, as it was accepted: "make rules-accept" writes it.
+# An event type has lines only where it differs from any other event type.`
+
+/**
+ * The outcome of every situation, as text: those of any other event type, then a section for each event type. One without
+ * lines is kept as well, so that changes of two event types never meet when they are merged.
+ */
+export function listOutcomes(enumeration: Enumeration, knownEventTypes: readonly string[]): string {
+  const { classes, answers, positionOf } = enumeration
+  const linesOf = (eventType: string) =>
+    SITUATIONS.map((situation) => {
+      const rule = answers[positionOf({ eventType, ...situation })]?.rule
+      const result = rule ? resultOf(rule, situation) : null
+      const outcome = result === null ? 'undecided' : `${describeResult(result)}, rule "${result.ruleId}"`
+      return `  ${describeSituation(situation)}: ${outcome}`
+    })
+  const named = classes.flatMap(({ members, representative }) =>
+    members.map((name) => [name, name.startsWith('any other ') ? representative : name] as const),
+  )
+  const representatives = new Map([...knownEventTypes.map((name) => [name, name] as const), ...named])
+  const usual = linesOf(representatives.get(OTHER) as string)
+  representatives.delete(OTHER)
+  const sections = [...representatives.keys()].sort().map((name) => {
+    const lines = linesOf(representatives.get(name) as string)
+    return [name, ...lines.filter((line, position) => line !== usual[position])].join('\n')
+  })
+  return `${[ABOUT, [OTHER, ...usual].join('\n'), ...sections].join('\n\n')}\n`
+}
+
+/** The lines that are in only one of two lists, each with its section; one without lines makes no difference. */
+export function compareOutcomes(accepted: string, actual: string): { gone: string[]; fresh: string[] } {
+  const [before, after] = [linesOf(accepted), linesOf(actual)]
+  return {
+    gone: before.filter((line) => !after.includes(line)),
+    fresh: after.filter((line) => !before.includes(line)),
+  }
+}
+
+/** Such as `claim.paid: party found, …: SEND by EMAIL, rule "email"`. */
+function linesOf(text: string): string[] {
+  let section = ''
+  return text.split(/\r\n|\n/).flatMap((line) => {
+    if (line.startsWith('  ')) return [`${section}: ${line.trim()}`]
+    if (!line.startsWith('#')) section = line
+    return []
+  })
+}
