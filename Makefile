@@ -13,10 +13,12 @@ TAP := $(if $(MAKE_TERMOUT),,CI=false) $(BIN)/tap --reporter=$(REPORTER)
 TESTS :=
 # What rules-diff compares the rule table with: a git revision or a file, as in make rules-diff AGAINST=old.csv
 AGAINST := main
-SNAPSHOT := test/core/rules/outcomes.snapshot.cjs
+OUTCOMES := rules/outcomes.txt
+# On a runner of GitHub Actions faults are also shown at their lines.
+ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood bench-isolation check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs soak-look-ups soak-transactions rules-check rules-diff rules-accept rules-summary rules-commit chaos
+.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood bench-isolation check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs soak-look-ups soak-transactions rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos
 
 ## Daily work
 
@@ -28,8 +30,14 @@ build: node_modules/.package-lock.json ## Install dependencies and compile templ
 	@$(NODE) src/build/compile-console.ts
 
 node_modules/.package-lock.json: package.json package-lock.json
-	$(NPM) ci
+	$(NPM) ci >&2
 	@touch $@
+
+install: node_modules/.package-lock.json ## Install dependencies
+
+# What tells of faults has to run in spite of them. Standard output is kept for what it tells.
+commands: install
+	@$(NODE) src/build/compile-templates.ts --sound >&2
 
 # Otherwise tap builds them in its first run, but uses its default plugins for that run.
 node_modules/.tap-plugins: node_modules/.package-lock.json .taprc
@@ -61,24 +69,35 @@ format: build ## Format, fix lint, update the table of environment variables
 
 ## The rule table
 
-rules-check: build ## Check the rule table, its promises and the envelope map
-	@$(NODE) src/main.ts rules check
+rules-check: commands ## Check the rule table, its promises and the envelope map
+	@$(NODE) src/main.ts rules check $(ANNOTATIONS)
 
-rules-diff: build ## Describe which decisions differ from the rule table of AGAINST (main)
+rules-diff: commands ## Describe which decisions differ from the rule table of AGAINST (main)
 	@$(NODE) src/main.ts rules diff --against '$(AGAINST)'
 
-rules-accept: build ## Accept the outcomes of the rule table and show what changed
-	@TAP_SNAPSHOT=1 CI=false $(BIN)/tap --reporter=min test/core/rules/outcomes.test.ts
-	@git --no-pager diff -- $(SNAPSHOT)
+rules-accept: commands ## Accept the outcomes of the rule table and show what changed
+	@$(NODE) src/main.ts rules outcomes --accept
+	@git --no-pager diff -- $(OUTCOMES)
 
-rules-summary: build ## Summarise the changes of a pull request to the rule table as Markdown
-	@$(NODE) src/main.ts rules diff --against '$(AGAINST)' --markdown
-	@echo; echo '### Outcomes that `make rules-accept` would record'; echo
-	@mkdir -p .cache; cp $(SNAPSHOT) .cache/outcomes.kept && TAP_SNAPSHOT=1 $(BIN)/tap --reporter=silent test/core/rules/outcomes.test.ts >.cache/outcomes.log
-	@echo '```diff'; git --no-pager diff '$(AGAINST)' -- $(SNAPSHOT); echo '```'; mv .cache/outcomes.kept $(SNAPSHOT)
+## Texts
 
-rules-commit: ## Commit the outcomes recorded by rules-accept, if they changed
-	@git diff --quiet -- $(SNAPSHOT) || git commit --quiet -m 'Accept the outcomes of the changed rule table' -- $(SNAPSHOT)
+templates-check: commands ## Check all texts: faults by file and line, length by SMS, variables
+	@$(NODE) src/main.ts templates check $(ANNOTATIONS)
+
+templates-preview: commands ## Print all texts with sample values, as HTML; AGAINST=main: before and after
+	@$(NODE) src/main.ts templates preview --html $(if $(filter command% environment%,$(origin AGAINST)),--against '$(AGAINST)')
+
+## Pull requests (.github/workflows)
+
+rules-summary: commands ## Summarise a pull request to AGAINST as Markdown: faults, changes, texts
+	@$(NODE) src/main.ts rules summary --against "$$(git merge-base '$(AGAINST)' HEAD)"
+
+rules-outcomes: commands ## Print the outcomes that rules-accept would record
+	@$(NODE) src/main.ts rules outcomes
+
+# Runs none of the branch's code: it takes the one file that the checks of the pull request made.
+rules-commit: ## Push the outcomes of pull request PR onto its branch as the accepted ones
+	@bash src/build/accept-outcomes.sh
 
 ## Operation
 

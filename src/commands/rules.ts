@@ -3,6 +3,8 @@ import { backtestCommand } from './rules/backtest.ts'
 import { checkCommand } from './rules/check.ts'
 import { diffCommand } from './rules/diff.ts'
 import { historyCommand } from './rules/history.ts'
+import { outcomesCommand } from './rules/outcomes.ts'
+import { summaryCommand } from './rules/summary.ts'
 import { tryCommand } from './rules/try.ts'
 
 export const rulesCommand = new Command('rules')
@@ -12,4 +14,6 @@ export const rulesCommand = new Command('rules')
   .addCommand(checkCommand)
   .addCommand(diffCommand)
   .addCommand(historyCommand)
+  .addCommand(outcomesCommand)
+  .addCommand(summaryCommand)
   .addCommand(tryCommand)

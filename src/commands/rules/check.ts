@@ -4,12 +4,14 @@ import { ENVELOPE_MAP, PROMISES, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } fr
 import { EnvelopeMapError, loadEnvelopeMap } from '../../core/event/envelope-map.ts'
 import { checkRuleFiles, type FileReport } from '../../core/rules/check-files.ts'
 import { listFaults } from '../../core/text/faults.ts'
+import { rowIn, workflowCommand } from '../terminal/annotations.ts'
 
 export const checkCommand = new Command('check')
   .description('check the rule table, its promises and the envelope map; report all faults at once')
   .option('--table <file>', 'the rule table', RULE_TABLE)
   .option('--promises <file>', 'what the rule table promises', PROMISES)
   .option('--envelope <file>', 'the envelope map', ENVELOPE_MAP)
+  .option('--annotations', 'print faults and warnings also as annotations of GitHub Actions')
   .option('--json', 'as one JSON value: the faults, warnings and summary of each file')
   .addHelpText(
     'after',
@@ -25,23 +27,21 @@ interface Options {
   readonly table: string
   readonly promises: string
   readonly envelope: string
+  readonly annotations?: true
   readonly json?: true
 }
 
 async function check(options: Options): Promise<void> {
-  const texts = await Promise.all([
-    readText(options.table),
-    readText(options.promises),
-    readText(options.envelope),
-  ])
+  const texts = await Promise.all([readText(options.table), readText(options.promises)])
   const { table, promises } = await checkRuleFiles(texts[0], texts[1], TEMPLATE_EVENT_TYPES)
   const reviews = [
     { file: relative('', options.table), ...table },
     { file: relative('', options.promises), ...promises },
-    { file: relative('', options.envelope), ...reviewEnvelope(texts[2]) },
+    await reviewEnvelopeMap(options.envelope),
   ]
   if (options.json) process.stdout.write(`${JSON.stringify(reviews)}\n`)
   else for (const review of reviews) report(review)
+  if (options.annotations) for (const review of reviews) annotate(review)
   if (reviews.some(({ faults }) => faults.length > 0)) process.exitCode = 1
 }
 
@@ -52,12 +52,21 @@ function report({ file: name, faults, warnings, summary }: FileReport & { file: 
   if (summary !== null) process.stdout.write(`${name}: ${summary}\n`)
 }
 
-function reviewEnvelope(jsonText: string): FileReport {
+function annotate({ file, faults, warnings }: FileReport & { file: string }): void {
+  const command = (level: 'error' | 'warning', text: string) =>
+    process.stdout.write(workflowCommand({ level, file, line: rowIn(text), text }))
+  for (const warning of warnings) command('warning', warning)
+  for (const fault of faults) command('error', fault)
+}
+
+/** Throws UnreadableFileError. */
+export async function reviewEnvelopeMap(file = ENVELOPE_MAP): Promise<FileReport & { file: string }> {
+  const name = relative('', file)
   try {
-    const map = loadEnvelopeMap(jsonText)
-    return { faults: [], warnings: [], summary: `maps ${Object.keys(map).join(', ')}` }
+    const map = loadEnvelopeMap(await readText(file))
+    return { file: name, faults: [], warnings: [], summary: `maps ${Object.keys(map).join(', ')}` }
   } catch (error) {
     if (!(error instanceof EnvelopeMapError)) throw error
-    return { faults: error.faults, warnings: [], summary: null }
+    return { file: name, faults: error.faults, warnings: [], summary: null }
   }
 }

@@ -1,12 +1,13 @@
 import { describeResult } from '../decision/rule-result.ts'
 import { counted } from '../text/count.ts'
 import type { Change, RuleTableDiff } from './diff.ts'
-import { CHANGE_KINDS, kindOf } from './diff-kinds.ts'
+import { CHANGE_KINDS, type ChangeKind, kindOf } from './diff-kinds.ts'
 import { describeClasses } from './event-classes.ts'
 import { describeSituation } from './situations.ts'
 
 /** Changes that one sentence tells of: same results before and after, same event types. */
 export interface ChangeGroup {
+  readonly kind: ChangeKind
   /** Such as `2 situations change from SEND by EMAIL to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now)`. */
   readonly sentence: string
   /** Each situation in words. */
@@ -45,6 +46,7 @@ export function groupChanges({ changes, classes }: RuleTableDiff): ChangeGroup[]
   return [
     ...Map.groupBy(ordered, (change) => wordsOf(change, describeClasses(change.eventClasses, classes))),
   ].map(([words, group]) => ({
+    kind: kindOf(group[0] as Change),
     sentence: `${counted(group.length, 'situation')} ${group.length === 1 ? 'changes' : 'change'} ${words}`,
     situations: group.map(({ situation }) => describeSituation(situation)),
   }))

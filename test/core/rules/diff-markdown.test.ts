@@ -17,10 +17,14 @@ t.test('a short diff is a list under each sentence', async (t) => {
     await markdownOf(rows),
     `### Rule table: 2 situations change: 0 no longer sent, 0 newly sent, 2 with another reason only
 
+#### With another reason only
+
 2 situations change from SKIP (no phone on file) to SKIP (no number) for every event type (rule "no-phone" as before):
 
 - party found, not opted out, prefers SMS, no email on file, no phone on file
 - party found, not opted out, prefers SMS, email on file, no phone on file
+
+#### No difference to members
 
 - 2 situations decided the same way by another rule (rule "sms" before, rule "text" now)
 `,
@@ -31,7 +35,7 @@ t.test('a long diff is folded away, sentence by sentence', async (t) => {
   const markdown = await markdownOf(above('opted-out', 'muted,invoice.paid,,,,,,SKIP,,muted,Y.'))
   t.match(
     markdown,
-    /^### Rule table: 24 situations change: 8 no longer sent, 0 newly sent, 16 with another reason only\n\n<details><summary>2 situations change from /,
+    /^### Rule table: 24 situations change: 8 no longer sent, 0 newly sent, 16 with another reason only\n\n#### No longer sent\n\n<details><summary>2 situations change from /,
   )
   t.equal(
     markdown.match(/<details><summary>[^<\n]+<\/summary>\n\n(?:- [^\n]+\n)+\n<\/details>\n/g)?.length,

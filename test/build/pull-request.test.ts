@@ -1,0 +1,219 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+
+const ROOT = join(import.meta.dirname, '../..')
+const AUTHOR = ['-c', 'user.name=a', '-c', 'user.email=a@example.org']
+
+function git(dir: string, ...args: string[]): string {
+  return execFileSync('git', ['-C', dir, ...AUTHOR, ...args], { encoding: 'utf8', stdio: 'pipe' })
+}
+
+/** A forge with this project on its branch `main`, as the working tree has it. */
+const forge = (() => {
+  const folder = t.testdir({ seed: {}, home: {}, bin: {} })
+  const seed = join(folder, 'seed')
+  const listed = execFileSync('git', [
+    '-C',
+    ROOT,
+    'ls-files',
+    '-z',
+    '--cached',
+    '--others',
+    '--exclude-standard',
+  ])
+  for (const file of listed.toString().split('\0')) {
+    // One that was deleted is listed until that is committed.
+    if (file === '' || file.startsWith('test/') || !existsSync(join(ROOT, file))) continue
+    mkdirSync(dirname(join(seed, file)), { recursive: true })
+    copyFileSync(join(ROOT, file), join(seed, file))
+  }
+  git(seed, 'init', '--quiet', '--initial-branch=main')
+  git(seed, 'add', '.')
+  git(seed, 'commit', '--quiet', '-m', 'as it is')
+  const bare = join(folder, 'forge.git')
+  git(seed, 'clone', '--quiet', '--bare', seed, bare)
+  return { folder, bare }
+})()
+
+/** A checkout as a runner makes it: no identity, nothing that git ignores, but with what `make install` installs. */
+function checkOut(): string {
+  const clone = mkdtempSync(join(forge.folder, 'clone-'))
+  git(forge.folder, 'clone', '--quiet', forge.bare, clone)
+  symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'))
+  // Older than what is installed, lest make install them anew.
+  for (const file of ['package.json', 'package-lock.json']) utimesSync(join(clone, file), 1, 1)
+  return clone
+}
+
+/** Runs a target as a step of a workflow does. */
+function make(dir: string, target: string, variables: Record<string, string> = {}) {
+  const { status, stdout, stderr } = spawnSync('make', ['--no-print-directory', target], {
+    cwd: dir,
+    encoding: 'utf8',
+    timeout: 60_000,
+    env: {
+      PATH: `${join(forge.folder, 'bin')}:${process.env.PATH}`,
+      HOME: join(forge.folder, 'home'),
+      GIT_CONFIG_NOSYSTEM: '1',
+      CI: 'true',
+      GITHUB_ACTIONS: 'true',
+      AGAINST: 'origin/main',
+      ...variables,
+    },
+  })
+  return { status, stdout, stderr }
+}
+
+function edit(dir: string, file: string, change: (text: string) => string): void {
+  writeFileSync(join(dir, file), change(readFileSync(join(dir, file), 'utf8')))
+}
+
+const above = (row: string) => (text: string) => text.replace(/^opted-out,/m, `${row}\nopted-out,`)
+const MUTED = 'muted,invoice.paid,found,,,,,SKIP,,muted,Y.'
+
+t.test('on an untouched table every step passes, and says that nothing changes', async (t) => {
+  const clone = checkOut()
+  t.strictSame(make(clone, 'rules-summary'), {
+    status: 0,
+    stdout: '### Rule table: 0 situations change\n',
+    stderr: 'templates: 21 compiled, module written\n',
+  })
+  t.match(make(clone, 'rules-check'), { status: 0, stdout: /^rules\/dispatch\.csv: 9 rules / })
+  t.match(make(clone, 'templates-check'), { status: 0, stdout: /^claim\.paid\.mustache: 1 segment /m })
+  t.equal(make(clone, 'rules-outcomes').stdout, readFileSync(join(clone, 'rules/outcomes.txt'), 'utf8'))
+  t.equal(git(clone, 'status', '--porcelain', '--', '.'), '?? node_modules\n')
+})
+
+t.test('of faulty files the summary holds each fault, and the checks show each at its line', async (t) => {
+  const clone = checkOut()
+  edit(clone, 'rules/dispatch.csv', above('muted,invoice.paid,fuond,,,,,SKIP,,muted,Y.'))
+  edit(clone, 'rules/promises.csv', (text) => `${text}Nothing,,,,,,,not SENT,,\n`)
+  edit(clone, 'templates/claim.paid.mustache', (text) => text.replace('{{locator}}', '{{locater}}'))
+  const [summary, checked, texts] = ['rules-summary', 'rules-check', 'templates-check'].map((target) =>
+    make(clone, target),
+  )
+  t.equal(summary?.status, 0)
+  t.match(summary?.stdout, /^### 3 faults\n\n/)
+  t.match(summary?.stdout, '- rules/dispatch.csv: row 5, column "party": "fuond" is not valid')
+  t.match(summary?.stdout, '- rules/promises.csv: row 19, column "outcome": "not SENT" is not valid')
+  t.match(summary?.stdout, /- templates\/claim\.paid\.mustache: line \d+: "locater" is not a variable/)
+  t.match(checked?.stdout, /^::error file=rules\/dispatch\.csv,line=5::row 5, column "party": "fuond"/m)
+  t.match(checked?.stdout, /^::error file=rules\/promises\.csv,line=19::row 19, /m)
+  t.match(texts?.stdout, /^::error file=templates\/claim\.paid\.mustache,line=\d+::"locater" is not a var/m)
+  t.not(checked?.status, 0)
+  t.not(texts?.status, 0)
+})
+
+t.test('the summary tells warnings first, then what changes by harm, texts and promises', async (t) => {
+  const clone = checkOut()
+  edit(clone, 'rules/dispatch.csv', above(MUTED))
+  edit(clone, 'rules/promises.csv', (text) =>
+    `${text}Nobody is told that an invoice is paid,invoice.paid,found,,,,,SKIP,,\n`.replace(
+      /^Whoever.*\n/m,
+      '',
+    ),
+  )
+  edit(clone, 'templates/claim.paid.mustache', (text) => text.replace('Hello', 'Good news'))
+  const { status, stdout } = make(clone, 'rules-summary')
+  t.equal(status, 0)
+  const order = [
+    '### 1 warning\n',
+    '### Rule table: 24 situations change: 8 no longer sent, 0 newly sent, 16 with another reason only\n',
+    '#### No longer sent\n',
+    '#### With another reason only\n',
+    '### Texts: 1 event type with another text\n\n#### claim.paid\n\nBefore:\n',
+    'Hello,',
+    'After:\n',
+    'Good news,',
+    '### Promises: 1 removed, 0 changed, 1 added\n\n- no longer promised: Whoever is found',
+    '- newly promised: Nobody is told that an invoice is paid\n',
+    '### Outcomes not accepted yet: 24 lines\n',
+  ].map((part) => stdout.indexOf(part))
+  t.notOk(order.includes(-1), stdout)
+  t.strictSame(
+    order.toSorted((a, b) => a - b),
+    order,
+  )
+})
+
+/** Stands in for GitHub's command line: answers as it does what the workflow asks, and keeps what it is asked to start. */
+function answerAsGitHub(
+  { head, fork = false }: { head: string; fork?: boolean },
+  made: string | null,
+): string {
+  const started = join(forge.folder, 'started')
+  const download = made === null ? 'exit 1' : `mkdir -p "$7" && cp '${made}' "$7/outcomes.txt"`
+  const program = `#!/bin/sh
+case "$1 $2" in
+  'pr view') echo 'OPEN ${fork} ${head} main change' ;;
+  'run list') echo 77 ;;
+  'run download') ${download} ;;
+  'workflow run') echo "$*" >'${started}' ;;
+esac
+`
+  writeFileSync(join(forge.folder, 'bin/gh'), program)
+  chmodSync(join(forge.folder, 'bin/gh'), 0o755)
+  return started
+}
+
+/** A branch of a pull request that mutes a type, and the outcomes that its checks make of it. */
+function pullRequest() {
+  const author = checkOut()
+  git(author, 'switch', '--quiet', '--create', 'change')
+  edit(author, 'rules/dispatch.csv', above(MUTED))
+  git(author, 'commit', '--quiet', '--all', '-m', 'Mute a type')
+  git(author, 'push', '--quiet', '--force', 'origin', 'change')
+  const made = join(author, '.cache-outcomes')
+  writeFileSync(made, make(author, 'rules-outcomes').stdout)
+  return { author, made, head: git(author, 'rev-parse', 'HEAD').trim() }
+}
+
+t.test('outcomes are accepted by a commit of that one file, and checks start on it', async (t) => {
+  const { author, made, head } = pullRequest()
+  const started = answerAsGitHub({ head }, made)
+  const runner = checkOut()
+  t.match(make(runner, 'rules-commit', { PR: '12' }), { status: 0, stdout: /^Accepted the outcomes of pull/ })
+  t.equal(readFileSync(started, 'utf8'), 'workflow run pull-request.yml --ref change --field base=main\n')
+  git(author, 'pull', '--quiet', '--ff-only', 'origin', 'change')
+  t.equal(git(author, 'diff', '--name-only', head, 'HEAD'), 'rules/outcomes.txt\n')
+  t.match(git(author, 'log', '-1', '--format=%an %p'), `github-actions[bot] ${head.slice(0, 7)}`)
+  t.notMatch(make(author, 'rules-summary').stdout, 'not accepted yet')
+  t.equal(git(runner, 'rev-parse', '--abbrev-ref', 'HEAD'), 'main\n', 'nothing of the branch was checked out')
+})
+
+t.test('nothing is pushed for a fork, an older commit, no outcomes or something else', async (t) => {
+  const { author, made, head } = pullRequest()
+  const runner = checkOut()
+  const refused = (error: RegExp, variables = { PR: '12' }) => {
+    const { status, stderr } = make(runner, 'rules-commit', variables)
+    t.not(status, 0)
+    t.match(stderr, error)
+    t.equal(git(forge.bare, 'rev-parse', 'change').trim(), git(author, 'rev-parse', 'HEAD').trim())
+  }
+  answerAsGitHub({ head, fork: true }, made)
+  refused(
+    /comes from a fork.*download the artifact "outcomes".*upload it to the branch as rules\/outcomes\.txt/,
+  )
+  refused(/name the pull request by its number/, { PR: '12; touch x' })
+  answerAsGitHub({ head }, null)
+  refused(/have made no outcomes/)
+  const other = join(author, 'rules/promises.csv')
+  answerAsGitHub({ head }, other)
+  refused(/does not hold a list of outcomes/)
+  answerAsGitHub({ head }, made)
+  git(author, 'commit', '--quiet', '--allow-empty', '-m', 'more')
+  git(author, 'push', '--quiet', 'origin', 'change')
+  refused(/stale info|rejected/)
+})
