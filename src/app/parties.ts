@@ -2,7 +2,10 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { createPartyClient, type PartyClient } from '../party/client.ts'
 
-export function createParties({ policyAdministration }: Config, log: Logger): PartyClient {
+export function createParties(
+  { policyAdministration }: Pick<Config, 'policyAdministration'>,
+  log: Logger,
+): PartyClient {
   return createPartyClient({
     baseUrl: policyAdministration.url,
     connectionCountMax: policyAdministration.connections,

@@ -108,13 +108,7 @@ export function loadConfig(env: Environment): Config {
       sessionTimeoutMs: value.MQ_SESSION_TIMEOUT,
       partitionsAtOnce: value.MQ_PARTITIONS_AT_ONCE,
     },
-    policyAdministration: {
-      url: value.POLICY_ADMIN_URL,
-      connections: value.POLICY_ADMIN_CONNECTIONS,
-      pipelining: value.POLICY_ADMIN_PIPELINING,
-      echo: value.POLICY_ADMIN_ECHO,
-      deadlineMs: value.POLICY_ADMIN_DEADLINE,
-    },
+    policyAdministration: policyAdministrationOf(value),
     smtp: { host: value.SMTP_HOST, port: value.SMTP_PORT },
     http: { host: value.HOST, port: value.PORT, requestCountMax: value.HTTP_REQUESTS_MAX },
     management:
@@ -159,11 +153,42 @@ export function loadDatabaseUrl(env: Environment): string {
   return result.data.DATABASE_URL
 }
 
+/** What looking one party up takes: the database and policy administration. Throws a `ConfigError` like `loadConfig`. */
+export function loadLookUp(env: Environment): Pick<Config, 'policyAdministration'> & { databaseUrl: string } {
+  const result = variables
+    .pick({
+      DATABASE_URL: true,
+      POLICY_ADMIN_URL: true,
+      POLICY_ADMIN_CONNECTIONS: true,
+      POLICY_ADMIN_PIPELINING: true,
+      POLICY_ADMIN_ECHO: true,
+      POLICY_ADMIN_DEADLINE: true,
+    })
+    .safeParse(setOf(env))
+  if (!result.success) throw new ConfigError(result.error.issues)
+  return {
+    databaseUrl: result.data.DATABASE_URL,
+    policyAdministration: policyAdministrationOf(result.data),
+  }
+}
+
 /** The limits of the retry alone. Throws a `ConfigError` like `loadConfig`. */
 export function loadRetryLimits(env: Environment): Config['retry'] {
   const result = variables.pick({ RETRY_MAX_AGE: true, RETRY_MAX_ATTEMPTS: true }).safeParse(setOf(env))
   if (!result.success) throw new ConfigError(result.error.issues)
   return { maxAgeMs: result.data.RETRY_MAX_AGE, attemptCountMax: result.data.RETRY_MAX_ATTEMPTS }
+}
+
+function policyAdministrationOf(
+  value: Pick<Values, Extract<Variable, `POLICY_ADMIN_${string}`>>,
+): Config['policyAdministration'] {
+  return {
+    url: value.POLICY_ADMIN_URL,
+    connections: value.POLICY_ADMIN_CONNECTIONS,
+    pipelining: value.POLICY_ADMIN_PIPELINING,
+    echo: value.POLICY_ADMIN_ECHO,
+    deadlineMs: value.POLICY_ADMIN_DEADLINE,
+  }
 }
 
 function sslOf({ MQ_SSL, MQ_SSL_CA_FILE: ca, MQ_SSL_CERT_FILE: cert, MQ_SSL_KEY_FILE: key }: Values) {
