@@ -1,16 +1,17 @@
 import { text as textOf } from 'node:stream/consumers'
-import { Command, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { ENVELOPE_MAP, RULE_TABLE, readText, ruleTableOf, sha256 } from '../../app/policy.ts'
 import { CHANNELS, type Channel, DEFAULT_CHANNEL } from '../../core/decision/channel.ts'
 import { PARTY_STATES, type PartyState } from '../../core/decision/party-state.ts'
 import { loadEnvelopeMap } from '../../core/event/envelope-map.ts'
-import { parseEvent } from '../../core/event/parse-event.ts'
+import { isPartyLocator, parseEvent } from '../../core/event/parse-event.ts'
 import { describeTried, type TriedEvent, tryEvent } from '../../core/rules/try-event.ts'
 import { readTemplates } from '../../core/templates/read-templates.ts'
 import type { Templates } from '../../core/templates/template.ts'
 import { templates as shipped } from '../../generated/templates.ts'
 import { templateFilesOf } from '../terminal/template-folder.ts'
 import { UsageError } from '../terminal/usage-error.ts'
+import { lookUpParty } from './known-party.ts'
 
 export const tryCommand = new Command('try')
   .description('say what a party would be told of an event, and why; send and write nothing')
@@ -22,7 +23,12 @@ export const tryCommand = new Command('try')
     'take event type, locator, reason and party from the JSON of an event; - reads it from standard input',
   )
   .addOption(
-    new Option('--party <state>', 'what policy administration says of the party')
+    new Option('--party <locator>', 'a real party: its stored preferences, and its contact by one look-up')
+      .argParser(parseParty)
+      .conflicts(['partyState', 'prefers', 'optedOut', 'email', 'phone']),
+  )
+  .addOption(
+    new Option('--party-state <state>', 'what policy administration says of the party')
       .choices(PARTY_STATES)
       .default('found'),
   )
@@ -38,10 +44,12 @@ export const tryCommand = new Command('try')
   .addHelpText(
     'after',
     `
-Exit codes: 0 decided, 1 a file has faults or cannot be read, 2 wrong usage.
+With --party, DATABASE_URL and POLICY_ADMIN_URL say where to look; addresses are shown as on file or not, and nothing else.
+Exit codes: 0 decided, 1 a file has faults, or something cannot be read, 2 wrong usage.
 
 Examples:
   $ notifications-service rules try --event-type claim.paid --prefers SMS --no-phone
+  $ notifications-service rules try --event-type claim.paid --party PTY-1
   $ notifications-service rules try --event event.json --table candidate.csv`,
   )
   .action(tryIt)
@@ -51,7 +59,8 @@ interface Options {
   readonly locator: string
   readonly reason?: string
   readonly event?: string
-  readonly party: PartyState
+  readonly party?: string
+  readonly partyState: PartyState
   readonly prefers: Channel
   readonly optedOut?: true
   readonly email: boolean
@@ -74,7 +83,8 @@ function templatesOf(folder: string | undefined): Templates {
 
 async function triedEventOf(options: Options): Promise<TriedEvent> {
   const { variables, partyLocator, partyLocatorInvalid } = await eventOf(options)
-  const isMissing = partyLocator === null || options.party === 'missing'
+  if (options.party !== undefined) return { event: variables, ...(await lookUpParty(options.party)) }
+  const isMissing = partyLocator === null || options.partyState === 'missing'
   return {
     event: variables,
     recipient: { partyLocator: isMissing ? null : partyLocator, invalid: partyLocatorInvalid },
@@ -105,17 +115,22 @@ async function eventOf({ event: file, eventType, locator, reason }: Options) {
   return { ...event, variables: { eventType: event.eventType, locator: event.locator, reason: event.reason } }
 }
 
-function contactOf({ party, email, phone }: Options): TriedEvent['contact'] {
-  switch (party) {
+function contactOf({ partyState, email, phone }: Options): TriedEvent['contact'] {
+  switch (partyState) {
     case 'found':
-      return { state: party, email: email ? 'on file' : null, phone: phone ? 'on file' : null }
+      return { state: partyState, email: email ? 'on file' : null, phone: phone ? 'on file' : null }
     case 'unresolved':
-      return { state: party, error: 'policy administration could not be asked', unasked: true }
+      return { state: partyState, error: 'policy administration could not be asked', unasked: true }
     case 'not found':
-      return { state: party }
+      return { state: partyState }
     case 'missing':
       return undefined
     default:
-      return party satisfies never
+      return partyState satisfies never
   }
+}
+
+function parseParty(text: string): string {
+  if (!isPartyLocator(text)) throw new InvalidArgumentError('This is not a valid party locator.')
+  return text
 }

@@ -1,0 +1,27 @@
+import { createParties } from '../../app/parties.ts'
+import { loadLookUp } from '../../config/config.ts'
+import type { TriedEvent } from '../../core/rules/try-event.ts'
+import { withDatabase } from '../../postgres/connection/with-database.ts'
+import { lookUpPreferences } from '../../postgres/read/look-up-preferences.ts'
+import { createLog } from '../../telemetry/log.ts'
+
+/**
+ * What is known of a real party: its stored preferences, and its contact by one look-up. Reads only. Throws ConfigError or
+ * UnusableDatabaseError; where policy administration cannot be asked, the contact says so.
+ */
+export async function lookUpParty(
+  partyLocator: string,
+): Promise<Pick<TriedEvent, 'recipient' | 'contact' | 'preferences'>> {
+  const { databaseUrl, policyAdministration } = loadLookUp(process.env)
+  let preferences: TriedEvent['preferences']
+  await withDatabase(databaseUrl, async (pool) => {
+    preferences = (await lookUpPreferences(pool, [partyLocator])).get(partyLocator)
+  })
+  const parties = createParties({ policyAdministration }, createLog('error', process.stderr))
+  try {
+    const contact = (await parties.lookUp([partyLocator])).get(partyLocator)
+    return { recipient: { partyLocator, invalid: false }, contact, preferences }
+  } finally {
+    await parties.close()
+  }
+}
