@@ -43,7 +43,7 @@ export async function readPolicy(): Promise<Policy> {
   const { rules, decide } = ruleTable
   const unknown = findUnknownEventTypes(rules, TEMPLATE_EVENT_TYPES)
   if (unknown.faults.length > 0) throw new RuleTableError(unknown.faults)
-  const promises = loadPromises(await readText(PROMISES), rules)
+  const promises = loadPromises(await readText(PROMISES), rules, TEMPLATE_EVENT_TYPES)
   const ruleOfId = new Map(rules.map((rule) => [rule.id, rule]))
   const { faults } = checkPromises(promises, rules, (facts) => ruleOfId.get(decide(facts).ruleId) ?? null)
   if (faults.length > 0) throw new PromisesError(faults)

@@ -19,6 +19,7 @@ import { listPreferenceChanges } from '../postgres/read/list-preference-changes.
 import { listRejected } from '../postgres/read/list-rejected-messages.ts'
 import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
 import type { Database } from './database.ts'
+import { TEMPLATE_EVENT_TYPES } from './policy.ts'
 
 export interface Reads {
   readonly logEntries: LogEntries
@@ -32,7 +33,10 @@ export function createReads(
   { httpPool }: Database,
   held: () => readonly Held[],
 ): Reads {
-  const rulesOf = createRuleCache((revision) => readArchivedRuleTable(httpPool(), revision))
+  const rulesOf = createRuleCache(
+    (revision) => readArchivedRuleTable(httpPool(), revision),
+    TEMPLATE_EVENT_TYPES,
+  )
   const logEntries: LogEntries = {
     list: async (filter, page, signal) =>
       readUntil(signal, httpPool(), (connection) => listLogEntries(connection, filter, page)),

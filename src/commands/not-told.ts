@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { Command, Option } from 'commander'
+import { TEMPLATE_EVENT_TYPES } from '../app/policy.ts'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import type { ExplainedNotTold } from '../core/log/not-told.ts'
@@ -49,7 +50,7 @@ async function notTold({ since, eventType, rule, csv, json }: Options): Promise<
   const { maxAgeMs, attemptCountMax } = loadRetryLimits(process.env)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
-    const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision))
+    const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), TEMPLATE_EVENT_TYPES)
     const start = await timeOf(pool, since)
     const shown = csv ? notToldCsvLine : json ? JSON.stringify : lineOf
     if (csv) process.stdout.write(NOT_TOLD_CSV_HEAD)

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { TEMPLATE_EVENT_TYPES } from '../app/policy.ts'
 import { loadDatabaseUrl } from '../config/config.ts'
 import { createRuleCache } from '../core/why/archived-rules.ts'
 import { describeEntry, explain } from '../core/why/explain.ts'
@@ -24,7 +25,7 @@ async function why(locator: string, { json }: { readonly json?: true }): Promise
       process.exitCode = 1
       return
     }
-    const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision))
+    const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), TEMPLATE_EVENT_TYPES)
     const explained = explain(entry, await rulesOf(entry.decisions))
     process.stdout.write(`${json ? JSON.stringify(explained) : describeEntry(explained).join('\n')}\n`)
   })

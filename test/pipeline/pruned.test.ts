@@ -116,7 +116,7 @@ t.test('it is explained without a rule, and neither verified nor back-tested by 
   )
   const entry = await getLogEntry(pool, rows[0].locator)
   if (entry === null) throw new Error('there is no such entry')
-  const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision))
+  const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), [])
   t.equal(
     explain(entry, await rulesOf(entry.decisions)).decisions[0]?.why,
     'SKIP (older than the last pruning), whatever the rules say: its row may have been pruned, and it is told once only.',

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import { RULE_TABLE, readText, ruleTableOf } from '../../app/policy.ts'
+import { RULE_TABLE, readText, ruleTableOf, TEMPLATE_EVENT_TYPES } from '../../app/policy.ts'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { createBacktest, describeBacktest } from '../../core/rules/backtest.ts'
 import type { Rule } from '../../core/rules/rule.ts'
@@ -42,7 +42,7 @@ async function backtest({ table, since, json }: Options): Promise<void> {
   const candidate = await ruleTableOf(await readText(table), table)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
-    const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision))
+    const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), TEMPLATE_EVENT_TYPES)
     let rules: RulesByRevision = new Map()
     const test = createBacktest(candidate, (revision, ruleId) => reasonOf(rules.get(revision), ruleId))
     const start = await timeOf(pool, since)

@@ -5,7 +5,7 @@ import { PromisesError, RuleTableError } from './errors.ts'
 import { findFaults } from './find-faults.ts'
 import { loadPromises, type RulePromise } from './load-promises.ts'
 import { loadRuleTable } from './load-table.ts'
-import { findUnnoticedMistakes } from './mistakes.ts'
+import { findUnnoticedMistakes, type MistakeReport } from './mistakes.ts'
 import type { Rule } from './rule.ts'
 import { SITUATIONS } from './situations.ts'
 import { findUnknownEventTypes } from './unknown-event-types.ts'
@@ -26,8 +26,10 @@ export async function checkRuleFiles(
   promisesText: string,
   knownEventTypes: readonly string[],
 ): Promise<{ readonly table: FileReport; readonly promises: FileReport }> {
-  const { value: rules, faults: ruleFaults } = attempt(() => loadRuleTable(tableText).rules)
-  const { value: promises, faults: promiseFaults } = attempt(() => loadPromises(promisesText, rules ?? []))
+  const { value: rules, faults: ruleFaults } = attempt(() => loadRuleTable(tableText, knownEventTypes).rules)
+  const { value: promises, faults: promiseFaults } = attempt(() =>
+    loadPromises(promisesText, rules ?? [], knownEventTypes),
+  )
   if (rules === null) {
     return { table: faulty(ruleFaults), promises: faulty(promiseFaults) }
   }
@@ -38,7 +40,9 @@ export async function checkRuleFiles(
     promises:
       promises === null
         ? faulty(promiseFaults)
-        : withMistakes(reportPromises(promises, enumeration), table, rules, promisesText),
+        : withMistakes(reportPromises(promises, enumeration), table, () =>
+            findUnnoticedMistakes(rules, promisesText, knownEventTypes),
+          ),
   }
 }
 
@@ -71,14 +75,9 @@ function reportPromises(
 }
 
 /** What the promises would not notice can be told only where nothing is wrong. */
-function withMistakes(
-  report: FileReport,
-  table: FileReport,
-  rules: readonly Rule[],
-  promisesText: string,
-): FileReport {
+function withMistakes(report: FileReport, table: FileReport, findMistakes: () => MistakeReport): FileReport {
   if (table.faults.length > 0 || report.faults.length > 0) return report
-  const { possibleCount, unnoticed } = findUnnoticedMistakes(rules, promisesText)
+  const { possibleCount, unnoticed } = findMistakes()
   const noticedCount = possibleCount - unnoticed.length
   return {
     ...report,

@@ -1,7 +1,7 @@
 import type { Facts } from '../decision/facts.ts'
 import { describeResult, type RuleResult } from '../decision/rule-result.ts'
 import { foldEventTypes } from './event-classes.ts'
-import { cellsOf } from './event-type-cell.ts'
+import { cellsOf, isAnyOther } from './event-type-cell.ts'
 import { byWords } from './find-faults.ts'
 import type { RulePromise } from './load-promises.ts'
 import { firstMismatch } from './mismatch.ts'
@@ -47,7 +47,9 @@ export function checkPromises(
     const lines = byWords(broken, classes).map((line) => `\n  ${line}`)
     return lines.length === 0
       ? []
-      : [`${name} promises ${describeExpected(promise)}, but it is${lines.join('')}`]
+      : [
+          `${name} promises ${describeExpected(promise)}${whichTypes(promise, rules)}, but it is${lines.join('')}`,
+        ]
   })
   const coveredRules = new Set([...covered].map(({ rule }) => rule))
   return {
@@ -83,6 +85,16 @@ function isKept({ expected, sendBy, reason }: RulePromise, result: RuleResult): 
     default:
       return expected satisfies never
   }
+}
+
+/** `any other` says which types it stands for, since that changes with the rules. */
+function whichTypes({ when }: RulePromise, rules: readonly Rule[]): string {
+  if (when.eventType === null || !isAnyOther(when.eventType.text)) return ''
+  const { names, prefixes } = when.eventType
+  const named = [...new Set([...names, ...prefixes.map((prefix) => `${prefix}*`)])]
+  const known =
+    named.length === 0 ? `none of the ${rules.length} does` : `these are named: ${named.join(', ')}`
+  return ` for event types that no rule names (${known})`
 }
 
 function describeExpected({ expected, sendBy, reason }: RulePromise): string {

@@ -13,15 +13,24 @@ export interface EventTypeCell {
   readonly exactly: readonly string[]
 }
 
+/** Stands for all event types that there is no template for. */
+const NO_TEMPLATE = 'no template'
+/** In promises alone: all types that no rule names. */
+const ANY_OTHER = 'any other'
+
 const NAME = /^[\p{L}\p{N}._:/-]+$/u
 const WILDCARD = /^[\p{L}\p{N}._:/-]+\.\*$/u
 
 /**
  * Parses `claim.paid`, `claim.*`, `claim.paid or invoice.*`, or one of these after `not`, which negates the whole
- * list. Names are compared exactly; `exactly` before one says that it is no slip. Throws CellFault.
+ * list; or `no template`: all but the known ones. Names are compared exactly; `exactly` before one says that it is no slip.
+ * Throws CellFault.
  */
-export function parseEventTypeCell(text: string): EventTypeCell {
+export function parseEventTypeCell(text: string, knownEventTypes: readonly string[]): EventTypeCell {
   const words = text.split(/\s+/)
+  if (words.join(' ') === NO_TEMPLATE)
+    return { text: NO_TEMPLATE, negated: true, names: knownEventTypes, prefixes: [], exactly: [] }
+  checkPhrases(words)
   const negated = words[0] === 'not'
   const exactly: string[] = []
   const list = words.slice(negated ? 1 : 0).filter((word, position, all) => {
@@ -65,15 +74,39 @@ export function cellsOf(
   return rows.map(({ when }) => when.eventType).filter((cell) => cell !== null)
 }
 
-/** Matches the types that stand in none of these cells, not even under a wildcard. `text` is how the cell is written. */
-export function otherThan(cells: readonly EventTypeCell[], text: string): EventTypeCell {
+/**
+ * A promise's cell: as in the rule table, or `any other`, which matches the types that stand in none of `ruleCells`, not even
+ * under a wildcard. Throws CellFault.
+ */
+export function parsePromisedEventTypes(
+  text: string,
+  ruleCells: readonly EventTypeCell[],
+  knownEventTypes: readonly string[],
+): EventTypeCell {
+  if (!isAnyOther(text)) return parseEventTypeCell(text, knownEventTypes)
+  const naming = ruleCells.filter((cell) => cell.text !== NO_TEMPLATE)
   return {
     text,
     negated: true,
-    names: cells.flatMap(({ names }) => names),
-    prefixes: cells.flatMap(({ prefixes }) => prefixes),
+    names: naming.flatMap(({ names }) => names),
+    prefixes: naming.flatMap(({ prefixes }) => prefixes),
     exactly: [],
   }
+}
+
+/** Whether a promise's cell means the types that no rule names. */
+export function isAnyOther(text: string): boolean {
+  return text === ANY_OTHER
+}
+
+/** What people write who look for a word that the rule table does not have, or has in another form. */
+function checkPhrases(words: readonly string[]): void {
+  const text = words.join(' ')
+  if (text === ANY_OTHER)
+    throw new CellFault(
+      `"${text}" can stand only in the promises: leave the cell blank for any event type that no row above took, or write "${NO_TEMPLATE}"`,
+    )
+  if (text.includes(NO_TEMPLATE)) throw new CellFault(`"${text}": "${NO_TEMPLATE}" can stand only by itself`)
 }
 
 function checkItem(item: string, text: string): void {

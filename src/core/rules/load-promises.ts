@@ -1,7 +1,7 @@
 import { CHANNELS, type Channel } from '../decision/channel.ts'
 import { OUTCOMES } from '../decision/outcome.ts'
 import { PromisesError } from './errors.ts'
-import { cellsOf, type EventTypeCell, otherThan, parseEventTypeCell } from './event-type-cell.ts'
+import { cellsOf, type EventTypeCell, parsePromisedEventTypes } from './event-type-cell.ts'
 import { oneOf, orAny, parsePromiseName, parseReason } from './parse-cells.ts'
 import { readSheet, type SheetRow } from './read-sheet.ts'
 import type { Rule } from './rule.ts'
@@ -36,10 +36,17 @@ export interface RulePromise {
  * Reads promises. The event type cell may also be `any other`: types that none of `rules` names. Throws PromisesError
  * with every fault of the file.
  */
-export function loadPromises(csvText: string, rules: readonly Rule[]): readonly RulePromise[] {
-  const named = cellsOf(rules)
+export function loadPromises(
+  csvText: string,
+  rules: readonly Rule[],
+  knownEventTypes: readonly string[] = [],
+): readonly RulePromise[] {
+  const ruleCells = cellsOf(rules)
+  const parseEventTypes = (text: string) => parsePromisedEventTypes(text, ruleCells, knownEventTypes)
   const rowOfName = new Map<string, number>()
-  const { rows, faults } = readSheet(csvText, COLUMNS, 'promise', (row) => readPromise(row, named, rowOfName))
+  const { rows, faults } = readSheet(csvText, COLUMNS, 'promise', (row) =>
+    readPromise(row, parseEventTypes, rowOfName),
+  )
   if (faults.length > 0) throw new PromisesError(faults)
   return rows as readonly RulePromise[]
 }
@@ -47,12 +54,10 @@ export function loadPromises(csvText: string, rules: readonly Rule[]): readonly 
 /** All cells of one row, with undefined for each that has a fault. */
 function readPromise(
   sheetRow: SheetRow<Column>,
-  named: readonly EventTypeCell[],
+  parseEventTypes: (text: string) => EventTypeCell,
   rowOfName: Map<string, number>,
 ): { [K in keyof RulePromise]: unknown } {
   const { row, read, note } = sheetRow
-  const parseEventTypes = (text: string) =>
-    text === 'any other' ? otherThan(named, text) : parseEventTypeCell(text)
   const promise = {
     row,
     name: read('promise', (text) => parsePromiseName(text, row, rowOfName)),

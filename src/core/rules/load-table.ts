@@ -9,22 +9,31 @@ import { readWhen } from './when.ts'
 
 /**
  * Reads a rule table. Throws RuleTableError with every fault of the file. Whether the rules leave gaps is not looked
- * at here.
+ * at here. `knownEventTypes`: those with a template, to which `no template` refers.
  */
-export function loadRuleTable(csvText: string): { readonly rules: readonly Rule[] } {
+export function loadRuleTable(
+  csvText: string,
+  knownEventTypes: readonly string[] = [],
+): { readonly rules: readonly Rule[] } {
   const rowOfId = new Map<string, number>()
-  const { rows, faults } = readSheet(csvText, COLUMNS, 'rule', (row) => readRule(row, rowOfId))
+  const { rows, faults } = readSheet(csvText, COLUMNS, 'rule', (row) =>
+    readRule(row, rowOfId, knownEventTypes),
+  )
   if (faults.length > 0) throw new RuleTableError(faults)
   return { rules: rows as readonly Rule[] }
 }
 
 /** All cells of one row, with undefined for each that has a fault. */
-function readRule(sheetRow: SheetRow<Column>, rowOfId: Map<string, number>): { [K in keyof Rule]: unknown } {
+function readRule(
+  sheetRow: SheetRow<Column>,
+  rowOfId: Map<string, number>,
+  knownEventTypes: readonly string[],
+): { [K in keyof Rule]: unknown } {
   const { row, read, note } = sheetRow
   const rule = {
     id: read('rule', (text) => parseRuleId(text, row, rowOfId)),
     row,
-    when: readWhen(sheetRow, parseEventTypeCell),
+    when: readWhen(sheetRow, (text) => parseEventTypeCell(text, knownEventTypes)),
     outcome: read('outcome', oneOf(OUTCOMES)),
     sendBy: read('send by', orAny(oneOf(CHANNELS))),
     reason: read('reason', orAny(parseReason)),

@@ -29,13 +29,17 @@ export interface MistakeReport {
  * Which mistakes in the rules no promise would notice. A mistake that the table's own checks refuse, or that changes
  * nothing, does not count. Throws PromisesError.
  */
-export function findUnnoticedMistakes(rules: readonly Rule[], promisesText: string): MistakeReport {
+export function findUnnoticedMistakes(
+  rules: readonly Rule[],
+  promisesText: string,
+  knownEventTypes: readonly string[] = [],
+): MistakeReport {
   const possible = possibleMistakes(rules).filter(
     (mistake) => isValid(mistake.rules) && decidesOtherwise(rules, mistake.rules),
   )
   return {
     possibleCount: possible.length,
-    unnoticed: possible.filter((mistake) => keepsPromises(mistake.rules, promisesText)),
+    unnoticed: possible.filter((mistake) => keepsPromises(mistake.rules, promisesText, knownEventTypes)),
   }
 }
 
@@ -107,9 +111,13 @@ function decidesOtherwise(before: readonly Rule[], after: readonly Rule[]): bool
   )
 }
 
-function keepsPromises(rules: readonly Rule[], promisesText: string): boolean {
+function keepsPromises(
+  rules: readonly Rule[],
+  promisesText: string,
+  knownEventTypes: readonly string[],
+): boolean {
   // Read anew: which types "any other" stands for depends on the rules.
-  const promises = loadPromises(promisesText, rules)
+  const promises = loadPromises(promisesText, rules, knownEventTypes)
   return checkPromises(promises, rules, firstMatch(rules)).faults.length === 0
 }
 

@@ -27,7 +27,7 @@ export async function createRuleTable(
   knownEventTypes: readonly string[],
   sha256: (text: string) => string,
 ): Promise<RuleTable> {
-  const { rules } = loadRuleTable(csvText)
+  const { rules } = loadRuleTable(csvText, knownEventTypes)
   const enumeration = await enumerate(rules, knownEventTypes)
   const faults = findFaults(enumeration)
   if (faults.length > 0) throw new RuleTableError(faults)

@@ -10,9 +10,13 @@ const REVISION_COUNT_MAX = 16
 
 /**
  * Reads the rules of the past by revision, and remembers those that were read first: what stands under a hash never
- * changes. `readSource` returns a rule table from the archive, null where there is none.
+ * changes. `readSource` returns a rule table from the archive, null where there is none. `no template` is read by the templates of
+ * today, `knownEventTypes`: which there were in its time is not recorded.
  */
-export function createRuleCache(readSource: (revision: string) => Promise<string | null>) {
+export function createRuleCache(
+  readSource: (revision: string) => Promise<string | null>,
+  knownEventTypes: readonly string[],
+) {
   const known = new Map<string, readonly Rule[] | string>()
 
   async function rulesOf(revision: string): Promise<readonly Rule[] | string> {
@@ -20,7 +24,7 @@ export function createRuleCache(readSource: (revision: string) => Promise<string
     if (remembered !== undefined) return remembered
     const source = await readSource(revision)
     if (source === null) return 'the rule table of its time is not in the archive'
-    const rules = readRules(source)
+    const rules = readRules(source, knownEventTypes)
     const [oldest] = known.keys()
     if (oldest !== undefined && known.size >= REVISION_COUNT_MAX) known.delete(oldest)
     known.set(revision, rules)
@@ -36,9 +40,9 @@ export function createRuleCache(readSource: (revision: string) => Promise<string
   }
 }
 
-function readRules(source: string): readonly Rule[] | string {
+function readRules(source: string, knownEventTypes: readonly string[]): readonly Rule[] | string {
   try {
-    return loadRuleTable(source).rules
+    return loadRuleTable(source, knownEventTypes).rules
   } catch (error) {
     if (!(error instanceof RuleTableError)) throw error
     return 'this version cannot read the rule table of its time'

@@ -5,6 +5,7 @@ import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { firstMismatch } from '../../../src/core/rules/mismatch.ts'
 import { resultOf } from '../../../src/core/rules/rule.ts'
 import { describeSituation, SITUATIONS } from '../../../src/core/rules/situations.ts'
+import { createRuleTable } from '../../../src/core/rules/table.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
 import { above, DEFAULT_ROWS, HEADINGS } from './default-table.ts'
 
@@ -121,6 +122,39 @@ t.test('"any other" event type is one that no rule names', async (t) => {
   t.match(await review(DEFAULT_ROWS, promise('any other')), {
     promises: { faults: [], summary: 'covered by 1 promise: 2 of 37 situations (5.4 %), 1 of 9 rules' },
   })
+})
+
+t.test('a broken promise of "any other" says which event types that is', async (t) => {
+  const promise = ['a,any other,found,no,EMAIL,yes,,SKIP,,']
+  t.match((await review(DEFAULT_ROWS, promise)).promises.faults, [
+    /^row 2: "a" promises SKIP for event types that no rule names \(none of the 9 does\), but it is\n/,
+  ])
+  const rows = above('opted-out', 'muted,claim.* or invoice.paid,found,no,,,,SKIP,,muted,Y.')
+  t.match((await review(rows, promise)).promises.faults, [
+    /for event types that no rule names \(these are named: invoice\.paid, claim\.\*\), but it is\n/,
+  ])
+})
+
+t.test('"no template" is every event type without one, in rules and promises', async (t) => {
+  const rows = above('opted-out', 'silent,no template,found,no,,,,SKIP,,no text for this type,Y.')
+  const kept = await review(rows, [
+    'a,no template,found,no,EMAIL,yes,,SKIP,,no text for this type',
+    'b,claim.paid or policy.issued,found,no,EMAIL,yes,,SEND,,',
+    'c,consent.given,found,no,EMAIL,yes,,SKIP,,',
+  ])
+  t.strictSame([kept.table.faults, kept.table.warnings, kept.promises.faults], [[], [], []])
+  const { decide } = await createRuleTable([HEADINGS, ...rows].join('\n'), EVENT_TYPES, () => '')
+  const [found] = SITUATIONS.filter(({ emailOnFile, optedOut }) => emailOnFile && !optedOut)
+  for (const eventType of EVENT_TYPES)
+    t.equal(decide({ eventType, ...(found as (typeof SITUATIONS)[number]) }).outcome, 'SEND', eventType)
+  for (const eventType of ['consent.given', '', '__proto__', 'no template'])
+    t.equal(decide({ eventType, ...(found as (typeof SITUATIONS)[number]) }).ruleId, 'silent', eventType)
+  const anyOther = await review(rows, ['d,any other,found,no,EMAIL,yes,,SEND,,'])
+  t.match(
+    anyOther.promises.faults,
+    [/by rule "silent" \(row 5\).* \(any other event type\)$/s],
+    'it names none',
+  )
 })
 
 t.test('a promise that covers no situation is a fault', async (t) => {

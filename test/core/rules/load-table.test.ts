@@ -242,6 +242,14 @@ const rowFaults: [string, string][] = [
     'a,not x or not,,,,,,SKIP,,x,Y.',
     ', column "event type": "not x or not": "not" can stand only once, in front of the whole list',
   ],
+  [
+    'a,any other,,,,,,SKIP,,x,Y.',
+    ', column "event type": "any other" can stand only in the promises: leave the cell blank for any event type that no row above took, or write "no template"',
+  ],
+  [
+    'a,not no template,,,,,,SKIP,,x,Y.',
+    ', column "event type": "not no template": "no template" can stand only by itself',
+  ],
   ['a,x or y or x,,,,,,SKIP,,x,Y.', ', column "event type": "x or y or x" names x twice'],
 ]
 

@@ -16,7 +16,7 @@ const SOURCES = new Map([
   ['today', TABLE_OF_TODAY],
   ['odd', 'not a table'],
 ])
-const rulesOf = createRuleCache(async (revision) => SOURCES.get(revision) ?? null)
+const rulesOf = createRuleCache(async (revision) => SOURCES.get(revision) ?? null, [])
 
 const FACTS = {
   eventType: 'claim.paid',
@@ -146,7 +146,7 @@ t.test('a rule table is read once, and the first ones are forgotten where there 
   const remember = createRuleCache(async (revision) => {
     read.push(revision)
     return TABLE_OF_OLD
-  })
+  }, [])
   const OLD = { ruleTableRevision: 'old' }
   await remember([OLD, OLD])
   await remember([OLD])
