@@ -3,11 +3,11 @@ import type { RejectedMessage } from '../../core/batch/batch.ts'
 import type { Message } from '../../core/event/message.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { columnOf } from '../sql/columns.ts'
-import { keptOf, notKept } from './cut-large-value.ts'
+import { keptHeaders, keptOf, notKept } from './cut-large-message.ts'
 
 /**
- * Stores rejected messages in one statement. Of a value above `VALUE_BYTES_MAX` only the first bytes are kept, and its
- * hash is added to the error. A message that is stored already is left as it is.
+ * Stores rejected messages in one statement. Of a key or value above `VALUE_BYTES_MAX` only the first bytes are kept, and
+ * its hash is added to the error; of headers, as many as take no more than that. A message that is stored already is left as it is.
  */
 export async function insertRejectedMessages(
   tx: CommonQueryMethods,
@@ -22,11 +22,11 @@ export async function insertRejectedMessages(
     SELECT ${topic}, ${partition}::integer, "offset", decode(key, 'base64'), decode(value, 'base64'), headers, code, error
     FROM unnest(
       ${column('int8', ({ message }) => message.offset)},
-      ${column('text', ({ message }) => base64(message.key))},
+      ${column('text', ({ message }) => base64(keptOf(message.key)))},
       ${column('text', ({ message }) => base64(keptOf(message.value)))},
       ${column('jsonb', ({ message }) => headersJson(message.headers))},
       ${column('text', ({ rejection }) => rejection.code)},
-      ${column('text', ({ message, rejection }) => storable(rejection.error + notKept(message.value)))}
+      ${column('text', ({ message, rejection }) => storable(rejection.error + notKept(message)))}
     ) AS rejected ("offset", key, value, headers, code, error)
     ON CONFLICT (topic, partition_id, "offset", value_sha256) DO NOTHING`)
 }
@@ -40,6 +40,8 @@ function base64(bytes: Uint8Array | null): string | null {
 
 function headersJson(headers: Message['headers']): string {
   return JSON.stringify(
-    Object.fromEntries(Object.entries(headers).map(([name, values]) => [storable(name), values.map(base64)])),
+    Object.fromEntries(
+      Object.entries(keptHeaders(headers).kept).map(([name, values]) => [storable(name), values.map(base64)]),
+    ),
   )
 }

@@ -129,6 +129,21 @@ t.test('of a value too large to be kept whole, its begin is kept, its size and i
   t.equal(row.error, `too large; stored: its first 65536 bytes and its SHA-256 ${hash}`)
 })
 
+t.test('of headers and a key too large to be stored, what can be is kept', async (t) => {
+  const megabyte = Buffer.alloc(1024 * 1024, 'x')
+  const headers = { a: [Buffer.from('1')], b: Array.from({ length: 200 }, () => megabyte) }
+  const key = Buffer.alloc(VALUE_BYTES_MAX + 1)
+  const rejection = { code: 'not-json', error: 'no' } as const
+  const rejected = [{ message: { ...aMessage(0n), key, headers }, rejection }]
+  t.match(await commitBatch(pool, aBatch([], { rejected, nextOffset: 0n }), recordingSend().send), {
+    kind: 'committed',
+  })
+  const [row] = await rowsOf('SELECT * FROM notifications.rejected_message')
+  t.equal(row.key.length, 65_536)
+  t.strictSame([row.headers.a, row.headers.b.length], [['MQ=='], 15])
+  t.match(row.error, /^no; stored: of the key its first 65536 bytes and .*; not stored: 185 of its headers$/)
+})
+
 t.test('a row that PostgreSQL refuses is rejected alone, before anything is sent', async (t) => {
   await client.query(
     `ALTER TABLE notifications.notification_log ADD CONSTRAINT trap CHECK (event_id <> 'bad')`,

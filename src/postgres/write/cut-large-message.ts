@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto'
+import type { Message } from '../../core/event/message.ts'
+import { VALUE_BYTES_MAX } from '../../core/event/parse-event.ts'
+
+/** How much is kept of a key or value that is too large to be kept whole. */
+const KEPT_BYTES = 64 * 1024
+/** Of a header, beside its name and value. */
+const HEADER_BYTES = 16
+
+function isTooLarge(bytes: Uint8Array | null): bytes is Uint8Array {
+  return bytes !== null && bytes.length > VALUE_BYTES_MAX
+}
+
+/** What is stored of a rejected message's key or value. */
+export function keptOf(bytes: Uint8Array | null): Uint8Array | null {
+  return isTooLarge(bytes) ? bytes.subarray(0, KEPT_BYTES) : bytes
+}
+
+/** What is stored of its headers: as many of the first as a value may have bytes, since PostgreSQL takes no JSON of any size. */
+export function keptHeaders(headers: Message['headers']): { kept: Message['headers']; leftOutCount: number } {
+  const kept: Record<string, (Uint8Array | null)[]> = Object.create(null)
+  let size = 0
+  let leftOutCount = 0
+  for (const name in headers) {
+    for (const value of headers[name] ?? []) {
+      size += HEADER_BYTES + name.length + (value?.length ?? 0)
+      if (size > VALUE_BYTES_MAX) leftOutCount++
+      else {
+        kept[name] ??= []
+        kept[name].push(value)
+      }
+    }
+  }
+  return { kept, leftOutCount }
+}
+
+/** What its error says of the rest; empty for a message that is stored whole. */
+export function notKept({ key, value, headers }: Message): string {
+  const { leftOutCount } = keptHeaders(headers)
+  return [
+    cutNote('', value),
+    cutNote('of the key ', key),
+    leftOutCount === 0 ? '' : `; not stored: ${leftOutCount} of its headers`,
+  ].join('')
+}
+
+function cutNote(what: string, bytes: Uint8Array | null): string {
+  if (!isTooLarge(bytes)) return ''
+  const hash = createHash('sha256').update(bytes).digest('hex')
+  return `; stored: ${what}its first ${KEPT_BYTES} bytes and its SHA-256 ${hash}`
+}
