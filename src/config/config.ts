@@ -56,6 +56,8 @@ export interface Config {
   readonly logLevel: LogLevel
   /** Of the source that runs; null: not known. */
   readonly gitCommit: string | null
+  /** Of its web page, without a slash at the end; null: not known. */
+  readonly repositoryUrl: string | null
   /** Messages of one transaction at most. */
   readonly batchMax: number
   readonly shutdownGraceMs: number
@@ -140,6 +142,7 @@ export function loadConfig(env: Environment): Config {
     retry: { maxAgeMs: value.RETRY_MAX_AGE, attemptCountMax: value.RETRY_MAX_ATTEMPTS },
     logLevel: value.LOG_LEVEL,
     gitCommit: value.GIT_COMMIT ?? null,
+    repositoryUrl: value.REPOSITORY_URL ?? null,
     batchMax: value.BATCH_MAX,
     shutdownGraceMs: value.SHUTDOWN_GRACE,
     warnings: warningsOf(set, value),

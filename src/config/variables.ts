@@ -218,6 +218,11 @@ export const variables = z.object({
       description: 'Commit of the running source, recorded with each rule table that comes into force',
       example: '1f0a9c2e5b7d4a6f8c3e1d2b4a5f6e7d8c9b0a1f',
     }),
+  REPOSITORY_URL: baseUrl().optional().meta({
+    description:
+      'Web page of the repository, on GitHub or GitLab; the workbench links to the page that edits a file on `main`',
+    example: 'https://github.com/insurer/notifications-service',
+  }),
   SHUTDOWN_GRACE: duration('100ms', '10m').prefault('20s').meta({
     description: 'Time allowed for an orderly stop',
     example: '20s',
