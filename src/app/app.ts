@@ -13,6 +13,7 @@ import { createListeners } from './listeners.ts'
 import { createParties } from './parties.ts'
 import { readPolicy, TEMPLATE_EVENT_TYPES } from './policy.ts'
 import { createReads } from './reads.ts'
+import { createWorkbench } from './workbench/workbench.ts'
 import { createWorker, type Worker } from './worker.ts'
 
 export interface App {
@@ -66,10 +67,11 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     isPolicyAdministrationDown: parties.isDown,
   })
 
+  const workbench = createWorkbench(config, policy)
   const listeners = createListeners({
     config,
     database,
-    reads: createReads(config.retry, policy.ruleTable, database, held),
+    reads: createReads(config.retry, policy.ruleTable, database, held, workbench),
     metrics,
     readiness: async () => {
       const reason = stopping.signal.aborted ? 'the service is stopping' : await database.fault()
@@ -78,6 +80,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     log,
   })
   opened.defer(listeners.close)
+  opened.defer(workbench.close)
 
   /** Waits for the database and its schema, then consumes and retries until stopped. */
   async function work(): Promise<void> {

@@ -27,6 +27,8 @@ export class UnreadableFileError extends CorrectableError {}
 /** What was reviewed, and runs. */
 export interface Policy {
   readonly ruleTable: RuleTable
+  /** The text of the promises. */
+  readonly promises: string
   readonly envelopeMap: EnvelopeMap
   /** Its text, and the hash of that. */
   readonly envelopeMapRevision: { readonly revision: string; readonly source: string }
@@ -43,13 +45,15 @@ export async function readPolicy(): Promise<Policy> {
   const { rules, decide } = ruleTable
   const unknown = findUnknownEventTypes(rules, TEMPLATE_EVENT_TYPES)
   if (unknown.faults.length > 0) throw new RuleTableError(unknown.faults)
-  const promises = loadPromises(await readText(PROMISES), rules, TEMPLATE_EVENT_TYPES)
+  const promisesText = await readText(PROMISES)
+  const promises = loadPromises(promisesText, rules, TEMPLATE_EVENT_TYPES)
   const ruleOfId = new Map(rules.map((rule) => [rule.id, rule]))
   const { faults } = checkPromises(promises, rules, (facts) => ruleOfId.get(decide(facts).ruleId) ?? null)
   if (faults.length > 0) throw new PromisesError(faults)
   const envelopeMap = await readText(ENVELOPE_MAP)
   return {
     ruleTable,
+    promises: promisesText,
     envelopeMap: loadEnvelopeMap(envelopeMap),
     envelopeMapRevision: { revision: sha256(envelopeMap), source: envelopeMap },
     warnings: unknown.warnings.map((warning) => `rule table, ${warning}`),

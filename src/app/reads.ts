@@ -6,6 +6,7 @@ import { createRuleCache } from '../core/why/archived-rules.ts'
 import { explain } from '../core/why/explain.ts'
 import { explainNotTold, revisionsOf } from '../core/why/explain-not-told.ts'
 import type { ConsoleData } from '../http/console/data.ts'
+import type { Workbench } from '../http/console/workbench.ts'
 import type { LogEntries } from '../http/routes/log.ts'
 import { readUntil } from '../postgres/connection/read-until.ts'
 import { countLogEntries } from '../postgres/read/count-log-entries.ts'
@@ -32,6 +33,7 @@ export function createReads(
   { revision, rules }: RuleTable,
   { httpPool }: Database,
   held: () => readonly Held[],
+  workbench: Workbench,
 ): Reads {
   const rulesOf = createRuleCache(
     (revision) => readArchivedRuleTable(httpPool(), revision),
@@ -58,6 +60,7 @@ export function createReads(
       )
       return { items: explainNotTold(items, await rulesOf(revisionsOf(items))), next }
     },
+    workbench,
     heldPartitions: () => showHeld(held(), (ms) => new Date(ms).toISOString()),
     listRejected: async (query, page, signal) =>
       readUntil(signal, httpPool(), (connection) =>

@@ -10,7 +10,7 @@ export const CHANGE_KINDS = [
 ] as const
 export type ChangeKind = (typeof CHANGE_KINDS)[number]
 
-export function kindOf({ before, after }: Change): ChangeKind {
+export function kindOf({ before, after }: Pick<Change, 'before' | 'after'>): ChangeKind {
   const [wasSent, isSent] = [before.outcome === 'SEND', after.outcome === 'SEND']
   if (wasSent && !isSent) return 'no longer sent'
   if (!wasSent && isSent) return 'newly sent'

@@ -7,8 +7,9 @@ import { readSheet, type SheetRow } from './read-sheet.ts'
 import type { Rule } from './rule.ts'
 import { readWhen, WHEN_COLUMNS, type When } from './when.ts'
 
-const COLUMNS = ['promise', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason'] as const
-type Column = (typeof COLUMNS)[number]
+/** The column headings of the promises, for people, in their usual order. */
+export const PROMISE_COLUMNS = ['promise', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason'] as const
+type Column = (typeof PROMISE_COLUMNS)[number]
 
 const EXPECTATIONS = [
   ...OUTCOMES,
@@ -44,7 +45,7 @@ export function loadPromises(
   const ruleCells = cellsOf(rules)
   const parseEventTypes = (text: string) => parsePromisedEventTypes(text, ruleCells, knownEventTypes)
   const rowOfName = new Map<string, number>()
-  const { rows, faults } = readSheet(csvText, COLUMNS, 'promise', (row) =>
+  const { rows, faults } = readSheet(csvText, PROMISE_COLUMNS, 'promise', (row) =>
     readPromise(row, parseEventTypes, rowOfName),
   )
   if (faults.length > 0) throw new PromisesError(faults)

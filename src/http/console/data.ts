@@ -13,6 +13,7 @@ import { type ListNotTold, notToldRoute } from './not-told.ts'
 import { type PreferenceReader, preferencesRoute } from './preferences.ts'
 import { type ListRejected, rejectedRoute } from './rejected.ts'
 import { type RulesInForce, rulesRoute } from './rules.ts'
+import { type Workbench, workbenchRoutes } from './workbench.ts'
 
 /** What the console shows. All that read the database reject where it fails. */
 export interface ConsoleData {
@@ -23,10 +24,11 @@ export interface ConsoleData {
   readonly listRejected: ListRejected
   readonly rulesInForce: RulesInForce
   readonly heldPartitions: () => HeldPartitions
+  readonly workbench: Workbench
 }
 
 /**
- * The console's data, read-only, under the rules of the public listener's administrative views: same tokens, same
+ * The console's data, which nothing can change, under the rules of the public listener's administrative views: same tokens, same
  * scope, and reads of personal data are logged in the same way.
  */
 export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logger) {
@@ -37,6 +39,7 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logge
       countsRoute(counted, data.countEntries)
       rulesRoute(counted, data.rulesInForce)
       heldRoute(counted, data.heldPartitions)
+      workbenchRoutes(counted, data.workbench)
     })
     app.register(async (personal: App) => {
       logReads(personal)

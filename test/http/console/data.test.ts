@@ -33,6 +33,7 @@ const DATA = [
   `/console/data/not-told?since=${TIME}`,
   '/console/data/preferences/PTY-1',
   '/console/data/rejected',
+  '/console/data/workbench',
 ]
 
 for (const path of DATA) {
@@ -52,7 +53,7 @@ for (const path of DATA) {
   })
 }
 
-t.test('these are all of its data, and they can only be read', async (t) => {
+t.test('these are all of its data, and nothing that it takes is kept', async (t) => {
   const { app } = aManagement()
   t.teardown(() => app.close())
   const routes: string[] = []
@@ -69,6 +70,11 @@ t.test('these are all of its data, and they can only be read', async (t) => {
     'GET /console/data/preferences/:partyLocator',
     'GET /console/data/rejected',
     'GET /console/data/rules',
+    'GET /console/data/workbench',
+    'POST /console/data/workbench/backtest',
+    'POST /console/data/workbench/grid',
+    'POST /console/data/workbench/review',
+    'POST /console/data/workbench/try',
   ])
 })
 

@@ -4,7 +4,10 @@ import { COUNT_WINDOWS } from '../../../src/core/log/count-windows.ts'
 import type { ExplainedNotTold } from '../../../src/core/log/not-told.ts'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
+import type { Review } from '../../../src/core/workbench/review.ts'
+import type { TrialResult } from '../../../src/core/workbench/trial.ts'
 import type { ConsoleData } from '../../../src/http/console/data.ts'
+import type { Workbench } from '../../../src/http/console/workbench.ts'
 import { buildManagement, type ManagementDependencies } from '../../../src/http/management.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
 import { dependencies, locator, OUTAGE } from '../fixture.ts'
@@ -46,6 +49,50 @@ muted,claim.* or invoice.paid,,,,,,SKIP,,muted,Nobody wants it.
 sms,,found,no,SMS,,yes,SEND,SMS,,It is wanted.
 `
 
+const GRID = { columns: ['rule', 'because'], rows: [['muted', 'Nobody wants it.']] }
+
+const FILE: Review['table'] = { faults: [], warnings: [], summary: '1 rule' }
+
+const TRIED: TrialResult = {
+  ruleId: 'sms',
+  outcome: 'SEND',
+  channel: 'SMS',
+  failureReason: null,
+  because: 'It is wanted.',
+  facts: {
+    eventType: 'claim.paid',
+    party: 'found',
+    optedOut: false,
+    preferredChannel: 'SMS',
+    emailOnFile: false,
+    phoneOnFile: true,
+  },
+  rulesAbove: [],
+  text: { subject: 'Your claim', body: 'It is paid.' },
+  sms: { encoding: 'GSM-7', segments: 1 },
+}
+
+/** A workbench that knows no table, and gives every candidate the same answers. */
+export function aWorkbench(overrides: Partial<Workbench> = {}): Workbench {
+  const file = (name: string) => ({ name, grid: GRID, editUrl: null })
+  return {
+    start: {
+      revision: 'b'.repeat(64),
+      table: file('dispatch.csv'),
+      promises: file('promises.csv'),
+      eventTypes: ['claim.paid'],
+    },
+    read: async () => ({ grid: GRID, faults: [] }),
+    review: async () => ({ table: FILE, promises: FILE, diff: { summary: '0', groups: [], rest: [] } }),
+    try: async () => ({ tried: TRIED, faults: [] }),
+    backtest: async function* () {
+      yield { kind: 'progress', events: 1 }
+      yield { kind: 'progress', events: 2 }
+    },
+    ...overrides,
+  }
+}
+
 /** A console with one of everything. */
 export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
   return {
@@ -86,6 +133,7 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       ],
       next: after === null ? 7n : null,
     }),
+    workbench: aWorkbench(),
     heldPartitions: () => showHeld([HELD], (ms) => new Date(ms).toISOString()),
     rulesInForce: {
       revision: 'b'.repeat(64),

@@ -1,0 +1,100 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+
+/**
+ * Work that must not hold up dispatch, in a worker thread of its own. One job at a time has it, the others wait; it starts
+ * with the first and ends when none has come for a while.
+ */
+export interface Thread<Job, Message> {
+  isBusy(): boolean
+  /**
+   * Hands over a job and passes on what the thread says of it, up to and including the last message. The thread goes on
+   * after each message when the next one is asked for. It ends, whatever it is at, with `signal`.
+   */
+  run(job: Job, signal: AbortSignal): AsyncGenerator<Message>
+  close(): Promise<void>
+}
+
+interface ThreadOptions<Message> {
+  readonly workerData: unknown
+  readonly idleMs: number
+  readonly isLast: (message: Message) => boolean
+}
+
+/** Where `main.ts` is not run by its first line, whose limits take precedence. */
+const HEAP_MB = 64
+
+export function createThread<Job, Message>(
+  entry: URL,
+  { workerData, idleMs, isLast }: ThreadOptions<Message>,
+): Thread<Job, Message> {
+  let worker: Worker | null = null
+  let idle: NodeJS.Timeout | undefined
+  let jobCount = 0
+  let turn: Promise<void> = Promise.resolve()
+  const closing = new AbortController()
+
+  function start(): Worker {
+    const started = new Worker(entry, { workerData, resourceLimits: { maxOldGenerationSizeMb: HEAP_MB } })
+    // An error that nobody listens for would end the process.
+    started.on('error', () => {})
+    started.once('exit', () => {
+      if (worker === started) worker = null
+    })
+    return started
+  }
+
+  async function end(): Promise<void> {
+    clearTimeout(idle)
+    const ended = worker
+    worker = null
+    await ended?.terminate()
+  }
+
+  async function* converse(job: Job, signal: AbortSignal): AsyncGenerator<Message> {
+    clearTimeout(idle)
+    signal.throwIfAborted()
+    worker ??= start()
+    const running = worker
+    for (let said: unknown = job; ; said = null) {
+      const heard = once(running, 'message', { signal })
+      running.postMessage(said)
+      const [message] = (await heard) as [Message]
+      yield message
+      if (isLast(message)) return
+    }
+  }
+
+  async function* run(job: Job, signal: AbortSignal): AsyncGenerator<Message> {
+    const before = turn
+    const done = Promise.withResolvers<void>()
+    turn = done.promise
+    let isDone = false
+    try {
+      await before
+      for await (const message of converse(job, AbortSignal.any([signal, closing.signal]))) {
+        isDone = isLast(message)
+        yield message
+      }
+    } finally {
+      // A job that was left in the middle is work that nobody wants.
+      if (!isDone || idleMs === 0) await end()
+      else idle = setTimeout(end, idleMs).unref()
+      jobCount--
+      done.resolve()
+    }
+  }
+
+  return {
+    isBusy: () => jobCount > 0,
+    run: (job, signal) => {
+      jobCount++
+      return run(job, signal)
+    },
+    close: async () => {
+      closing.abort()
+      await turn
+      await end()
+    },
+  }
+}

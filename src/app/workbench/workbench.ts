@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Config } from '../../config/config.ts'
+import { PROMISE_COLUMNS } from '../../core/rules/load-promises.ts'
+import { COLUMNS } from '../../core/rules/rule.ts'
+import type { BacktestMessage } from '../../core/workbench/backtest-report.ts'
+import { editUrlOf } from '../../core/workbench/edit-url.ts'
+import { readGrid } from '../../core/workbench/sheet.ts'
+import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
+import type { Workbench } from '../../http/console/workbench.ts'
+import { type Policy, TEMPLATE_EVENT_TYPES } from '../policy.ts'
+import type { BacktestJob } from './backtest-thread.ts'
+import type { ReviewJob, ReviewMessage } from './review-thread.ts'
+import { createThread } from './thread.ts'
+
+/** While somebody types, the next candidate finds the thread running. */
+const REVIEW_IDLE_MS = 60_000
+/** Less than a request may take. A table that takes longer is not one that somebody wrote. */
+const REVIEW_MAX_MS = 8_000
+/** From this part of its time on, the main thread is busy with dispatch. */
+const BUSY_UTILIZATION = 0.2
+/** While dispatch is busy a back-test pauses so many times as long as it works: it must leave dispatch nine tenths. */
+const PAUSE_FACTOR = 9
+
+/** What the workbench in the console runs, in threads of its own: nothing that it does may hold up dispatch. */
+export function createWorkbench(
+  { database, repositoryUrl }: Pick<Config, 'database' | 'repositoryUrl'>,
+  { ruleTable, promises }: Policy,
+): Workbench & { close: () => Promise<void> } {
+  const reviews = createThread<ReviewJob, ReviewMessage>(new URL('./review-thread.ts', import.meta.url), {
+    workerData: ruleTable.source,
+    idleMs: REVIEW_IDLE_MS,
+    isLast: () => true,
+  })
+  const backtests = createThread<BacktestJob, BacktestMessage>(
+    new URL('./backtest-thread.ts', import.meta.url),
+    { workerData: database.url, idleMs: 0, isLast: ({ kind }) => kind !== 'progress' },
+  )
+
+  /** Null where it takes too long. */
+  async function ask(job: ReviewJob, signal: AbortSignal): Promise<ReviewMessage | null> {
+    const limit = AbortSignal.timeout(REVIEW_MAX_MS)
+    try {
+      for await (const message of reviews.run(job, AbortSignal.any([signal, limit]))) return message
+      return null
+    } catch (error) {
+      if (limit.aborted || (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY') return null
+      throw error
+    }
+  }
+
+  const start = startOf(ruleTable.source, promises, ruleTable.revision, repositoryUrl)
+  return {
+    start,
+    read: async (csv, of, signal) => {
+      const sheet = { csv, columns: start[of].grid.columns, what: of === 'table' ? 'rule' : 'promise' }
+      return (await ask({ sheet }, signal))?.read ?? null
+    },
+    review: async (candidate, signal) => (await ask({ candidate }, signal))?.review ?? null,
+    try: async (table, of, signal) => {
+      const message = await ask({ trial: { table, of } }, signal)
+      return message && { tried: message.tried ?? null, faults: [...(message.faults ?? [])] }
+    },
+    backtest: (table, days, signal) =>
+      backtests.isBusy() ? null : paced(backtests.run({ table, days }, signal), signal),
+    close: async () => {
+      await Promise.all([reviews.close(), backtests.close()])
+    },
+  }
+}
+
+/** Asks for the next page at once while dispatch has little to do, else after a pause. */
+async function* paced(
+  messages: AsyncIterable<BacktestMessage>,
+  signal: AbortSignal,
+): AsyncGenerator<BacktestMessage> {
+  let sinceMs = performance.now()
+  let since = performance.eventLoopUtilization()
+  for await (const message of messages) {
+    const tookMs = performance.now() - sinceMs
+    const { utilization } = performance.eventLoopUtilization(since)
+    yield message
+    if (message.kind === 'progress' && utilization > BUSY_UTILIZATION)
+      await sleep(PAUSE_FACTOR * tookMs, undefined, { signal })
+    sinceMs = performance.now()
+    since = performance.eventLoopUtilization()
+  }
+}
+
+function startOf(
+  table: string,
+  promises: string,
+  revision: string,
+  repositoryUrl: string | null,
+): WorkbenchStart {
+  const fileOf = (name: string, csvText: string, columns: readonly string[], what: string) => {
+    const { grid, faults } = readGrid(csvText, columns, what)
+    if (grid === null) throw new Error(`${name} cannot be shown as a grid: ${faults.join('; ')}`)
+    return { name, grid, editUrl: repositoryUrl && editUrlOf(repositoryUrl, `rules/${name}`) }
+  }
+  return {
+    revision,
+    table: fileOf('dispatch.csv', table, COLUMNS, 'rule'),
+    promises: fileOf('promises.csv', promises, PROMISE_COLUMNS, 'promise'),
+    eventTypes: [...TEMPLATE_EVENT_TYPES],
+  }
+}

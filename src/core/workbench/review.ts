@@ -1,0 +1,104 @@
+import { z } from 'zod'
+import { checkRuleFiles, type FileReport } from '../rules/check-files.ts'
+import { diffRuleTables, type RuleTableDiff } from '../rules/diff.ts'
+import { CHANGE_KINDS, kindOf } from '../rules/diff-kinds.ts'
+import { describeRest, groupChanges, summariseDiff } from '../rules/diff-text.ts'
+import { RuleTableError } from '../rules/errors.ts'
+import type { RuleTable } from '../rules/table.ts'
+import { type Placed, placed, placeOf } from './place-of.ts'
+
+/** Two files as somebody is about to propose them. */
+export const candidate = z.object({ table: z.string(), promises: z.string() })
+export type Candidate = Readonly<z.infer<typeof candidate>>
+
+const reviewedFile = z.object({
+  faults: z.array(placed),
+  warnings: z.array(placed),
+  /** Null where its faults leave nothing to sum up. */
+  summary: z.string().nullable(),
+})
+
+/** What `rules check` and `rules diff` say of a candidate. */
+export const review = z.object({
+  table: reviewedFile,
+  promises: reviewedFile,
+  /** What changes against the table in force; null where the candidate cannot be used at all. */
+  diff: z
+    .object({
+      summary: z.string(),
+      groups: z.array(
+        z.object({
+          kind: z.enum(CHANGE_KINDS),
+          count: z.int(),
+          sentences: z.array(z.object({ sentence: z.string(), situations: z.array(z.string()) })),
+          /** Further sentences. */
+          leftOut: z.int(),
+        }),
+      ),
+      rest: z.array(z.string()),
+    })
+    .nullable(),
+})
+export type Review = Readonly<z.infer<typeof review>>
+
+/** Checks a candidate and compares it with the table in force. `tableOf` throws RuleTableError. */
+export async function reviewCandidate(
+  { table, promises }: Candidate,
+  inForce: RuleTable,
+  knownEventTypes: readonly string[],
+  tableOf: (csvText: string) => Promise<RuleTable>,
+): Promise<Review> {
+  const report = await checkRuleFiles(table, promises, knownEventTypes)
+  return {
+    table: placedIn(report.table),
+    promises: placedIn(report.promises),
+    diff: await diffAgainst(inForce, table, tableOf),
+  }
+}
+
+/** More than anybody reads; a file can have many thousands. */
+const SHOWN_COUNT_MAX = 200
+
+function placedIn({ faults, warnings, summary }: FileReport): Review['table'] {
+  return { faults: placedFew(faults), warnings: placedFew(warnings), summary }
+}
+
+function placedFew(said: readonly string[]): Placed[] {
+  const shown = said.slice(0, SHOWN_COUNT_MAX).map(placeOf)
+  const leftOut = said.length - shown.length
+  return leftOut === 0 ? shown : [...shown, { row: null, column: null, text: `and ${leftOut} more` }]
+}
+
+async function diffAgainst(
+  inForce: RuleTable,
+  table: string,
+  tableOf: (csvText: string) => Promise<RuleTable>,
+): Promise<Review['diff']> {
+  try {
+    return inKinds(diffRuleTables(inForce, await tableOf(table)))
+  } catch (error) {
+    if (error instanceof RuleTableError) return null
+    throw error
+  }
+}
+
+function inKinds(diff: RuleTableDiff): NonNullable<Review['diff']> {
+  const groups = CHANGE_KINDS.map((kind) => {
+    const changes = diff.changes.filter((change) => kindOf(change) === kind)
+    const sentences = groupChanges({ ...diff, changes }).map(({ sentence, situations }) => ({
+      sentence,
+      situations: [...situations],
+    }))
+    return {
+      kind,
+      count: changes.length,
+      sentences: sentences.slice(0, SHOWN_COUNT_MAX),
+      leftOut: Math.max(0, sentences.length - SHOWN_COUNT_MAX),
+    }
+  })
+  return {
+    summary: summariseDiff(diff),
+    groups: groups.filter(({ count }) => count > 0),
+    rest: describeRest(diff),
+  }
+}

@@ -1,0 +1,128 @@
+import { Readable } from 'node:stream'
+import { z } from 'zod'
+import type { BacktestMessage } from '../../core/workbench/backtest-report.ts'
+import { type Candidate, candidate, type Review, review } from '../../core/workbench/review.ts'
+import type { ReadGrid } from '../../core/workbench/sheet.ts'
+import { type Trial, type TrialResult, trial, trialResult } from '../../core/workbench/trial.ts'
+import { type WorkbenchStart, workbenchStart } from '../../core/workbench/workbench.ts'
+import { subjectOf } from '../auth/tokens.ts'
+import { unavailable } from '../problems/error-handler.ts'
+import { ProblemError, problemBody } from '../problems/problem.ts'
+import type { App } from '../server/base.ts'
+
+/** Tries a rule table before it is proposed. Nothing is written anywhere; all work ends with `signal`. */
+export interface Workbench {
+  readonly start: WorkbenchStart
+  /** Splits a file into its cells. Null: gave up, since it takes too long. */
+  read(csv: string, of: 'table' | 'promises', signal: AbortSignal): Promise<ReadGrid | null>
+  /** Null: gave up. */
+  review(candidate: Candidate, signal: AbortSignal): Promise<Review | null>
+  /** Null: gave up. `faults`: why the table cannot be tried. */
+  try(
+    table: string,
+    trial: Trial,
+    signal: AbortSignal,
+  ): Promise<{ readonly tried: TrialResult | null; readonly faults: string[] } | null>
+  /** Over the decisions of so many days. Null: another back-test is under way. */
+  backtest(table: string, days: number, signal: AbortSignal): AsyncIterable<BacktestMessage> | null
+}
+
+/** Some thousand rules. */
+const BODY_BYTES_MAX = 256 * 1024
+const DAYS_MAX = 30
+/** The first message of a back-test comes after its first page. */
+const FIRST_MESSAGE_MAX_MS = 20_000
+
+const post = { config: { access: 'admin' as const }, bodyLimit: BODY_BYTES_MAX }
+const refusals = { 400: problemBody, 413: problemBody, 503: problemBody }
+
+/** The workbench of the console: no personal data, but for the locators of some log entries. */
+export function workbenchRoutes(app: App, workbench: Workbench): void {
+  const startSchema = { querystring: z.strictObject({}), response: { 200: workbenchStart } }
+  app.get(
+    '/workbench',
+    { config: { access: 'admin' }, schema: startSchema },
+    async () => workbench.start as z.input<typeof workbenchStart>,
+  )
+
+  const gridSchema = {
+    body: z.strictObject({ csv: z.string(), of: z.enum(['table', 'promises']) }),
+    response: {
+      200: z.object({ grid: workbenchStart.shape.table.shape.grid.nullable(), faults: z.array(z.string()) }),
+      ...refusals,
+    },
+  }
+  app.post('/workbench/grid', { ...post, schema: gridSchema }, async ({ body: { csv, of }, signal }) => {
+    const read = await workbench.read(csv, of, signal)
+    if (read === null) throw tooLarge()
+    return { grid: read.grid, faults: [...read.faults] }
+  })
+
+  const reviewSchema = { body: candidate.strict(), response: { 200: review, ...refusals } }
+  app.post('/workbench/review', { ...post, schema: reviewSchema }, async ({ body, signal }) => {
+    const reviewed = await workbench.review(body, signal)
+    if (reviewed === null) throw tooLarge()
+    return reviewed
+  })
+
+  const trySchema = {
+    body: z.strictObject({ table: z.string(), trial }),
+    response: { 200: z.object({ tried: trialResult.nullable(), faults: z.array(z.string()) }), ...refusals },
+  }
+  app.post('/workbench/try', { ...post, schema: trySchema }, async ({ body, signal }) => {
+    const tried = await workbench.try(body.table, body.trial, signal)
+    if (tried === null) throw tooLarge()
+    return tried
+  })
+
+  backtestRoute(app, workbench)
+}
+
+function tooLarge(): ProblemError {
+  return unavailable(
+    'The check took too long: the table is too large, or others check theirs. Try again, or use the command `rules check`.',
+  )
+}
+
+/** Answers with one JSON value a line: the progress, then the report. */
+function backtestRoute(app: App, workbench: Workbench): void {
+  const schema = {
+    body: z.strictObject({ table: z.string(), days: z.int().min(1).max(DAYS_MAX) }),
+    response: refusals,
+  }
+  const options = { ...post, schema, handlerTimeout: FIRST_MESSAGE_MAX_MS }
+  app.post('/workbench/backtest', options, async (request, reply) => {
+    const stop = new AbortController()
+    reply.raw.once('close', () => stop.abort())
+    const messages = workbench.backtest(request.body.table, request.body.days, stop.signal)
+    if (messages === null) {
+      throw unavailable('Another back-test is under way, and one runs at a time. Try again in a few seconds.')
+    }
+    request.log.info({ tokenSubject: subjectOf(request), days: request.body.days }, 'back-test')
+    const rest = messages[Symbol.asyncIterator]()
+    const first: BacktestMessage | undefined = (await rest.next()).value
+    if (first?.kind === 'faults') throw faulty(first.faults)
+    if (first?.kind === 'problem') throw unavailable(first.problem)
+    return reply.type('application/x-ndjson').send(Readable.from(linesOf(first, rest)) as never)
+  })
+}
+
+function faulty(faults: readonly string[]): ProblemError {
+  return new ProblemError('invalid-request', {
+    detail: 'The rule table has faults.',
+    errors: faults.map((detail) => ({ detail, pointer: '#/table' })),
+  })
+}
+
+async function* linesOf(first: BacktestMessage | undefined, rest: AsyncIterator<BacktestMessage>) {
+  const line = (message: BacktestMessage) => `${JSON.stringify(message)}\n`
+  if (first !== undefined) yield line(first)
+  try {
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield line(next.value)
+  } catch {
+    // The status is sent already.
+    yield line({ kind: 'problem', problem: 'The back-test failed. Try again later.' })
+  } finally {
+    await rest.return?.()
+  }
+}

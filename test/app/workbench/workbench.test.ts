@@ -1,0 +1,152 @@
+import { readFile } from 'node:fs/promises'
+import { sql } from 'slonik'
+import t from 'tap'
+import { z } from 'zod'
+import { readPolicy } from '../../../src/app/policy.ts'
+import { createWorkbench } from '../../../src/app/workbench/workbench.ts'
+import type { BacktestMessage } from '../../../src/core/workbench/backtest-report.ts'
+import { openPool } from '../../../src/postgres/connection/pool.ts'
+import { record, UNRESOLVED } from '../../postgres/record.ts'
+import { createMigratedDatabase } from '../../stack/databases.ts'
+import { until } from '../../stack/until.ts'
+
+const read = (name: string) => readFile(new URL(`../../../rules/${name}`, import.meta.url), 'utf8')
+const [table, promises] = await Promise.all([read('dispatch.csv'), read('promises.csv')])
+const MUTED = table.replace('opted-out', 'muted,claim.paid,found,,,,,SKIP,,muted,Nobody wants it.\nopted-out')
+const TRIAL = {
+  eventType: 'claim.paid',
+  locator: 'CLM-1',
+  reason: null,
+  party: 'found',
+  preferredChannel: 'SMS',
+  optedOut: false,
+  emailOnFile: false,
+  phoneOnFile: true,
+} as const
+const forever = () => new AbortController().signal
+
+const database = await createMigratedDatabase()
+const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
+const policy = await readPolicy()
+const workbenchOn = (url: string) =>
+  createWorkbench(
+    { database: { url, poolMax: 1, httpPoolMax: 1 }, repositoryUrl: 'https://github.com/insurer/n' },
+    policy,
+  )
+const workbench = workbenchOn(database.url)
+t.teardown(async () => {
+  await workbench.close()
+  await pool.end()
+  await database.drop()
+})
+
+async function all(messages: AsyncIterable<BacktestMessage> | null): Promise<BacktestMessage[]> {
+  const heard: BacktestMessage[] = []
+  for await (const message of messages ?? []) heard.push(message)
+  return heard
+}
+
+t.test('it begins with the files in force, and where to edit them', async (t) => {
+  const { table, promises, revision } = workbench.start
+  t.equal(revision, policy.ruleTable.revision)
+  t.match(
+    [table, promises],
+    [
+      { name: 'dispatch.csv', editUrl: 'https://github.com/insurer/n/edit/main/rules/dispatch.csv' },
+      { name: 'promises.csv', editUrl: 'https://github.com/insurer/n/edit/main/rules/promises.csv' },
+    ],
+  )
+})
+
+t.test('tables are read, reviewed and tried, several at a time', async (t) => {
+  const [grid, review, tried, faulty] = await Promise.all([
+    workbench.read(table, 'table', forever()),
+    workbench.review({ table: MUTED, promises }, forever()),
+    workbench.try(table, TRIAL, forever()),
+    workbench.try('nothing', TRIAL, forever()),
+  ])
+  t.same(grid?.grid, workbench.start.table.grid)
+  t.match(review, { promises: { faults: [{ row: 8 }] }, diff: { groups: [{ kind: 'no longer sent' }, {}] } })
+  t.match(tried, {
+    faults: [],
+    tried: { ruleId: 'sms', outcome: 'SEND', text: { body: /CLM-1/ }, sms: { segments: 1 } },
+  })
+  t.match(faulty, { tried: null, faults: { 0: /row 1/ } })
+})
+
+t.test('who gives up waits no longer, and others are answered', async (t) => {
+  const gone = new AbortController()
+  const given = workbench.review({ table: MUTED, promises }, gone.signal)
+  gone.abort()
+  await t.rejects(given)
+  t.match(await workbench.review({ table, promises }, forever()), { table: { faults: [] } })
+})
+
+t.test('a back-test counts what would have become of recorded events', async (t) => {
+  await record(pool, [
+    { eventId: 'paid-1' },
+    { eventId: 'paid-2' },
+    { eventId: 'issued', eventType: 'policy.issued' },
+    { eventId: 'unknown', contact: UNRESOLVED },
+  ])
+  const heard = await all(workbench.backtest(MUTED, 1, forever()))
+  t.match(heard, [
+    { kind: 'progress', events: 4 },
+    {
+      kind: 'report',
+      report: {
+        events: 4,
+        changed: 2,
+        kinds: [{ kind: 'no longer sent', count: 2 }],
+        eventTypes: [
+          { eventType: 'claim.paid', events: 3, changed: 2 },
+          { eventType: 'policy.issued', events: 1, changed: 0 },
+        ],
+        changes: [
+          {
+            kind: 'no longer sent',
+            before: 'SEND by EMAIL',
+            after: 'SKIP (muted)',
+            ruleBefore: 'email',
+            ruleAfter: 'muted',
+            count: 2,
+            samples: [/^NTF-/],
+          },
+        ],
+      },
+    },
+  ])
+})
+
+t.test('one back-test runs at a time, and its connection ends with it', async (t) => {
+  const connections = () =>
+    pool.oneFirst(sql.type(z.object({ count: z.int() }))`
+      SELECT count(*)::integer AS count FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+  const gone = new AbortController()
+  const first = workbench.backtest(MUTED, 1, gone.signal)?.[Symbol.asyncIterator]()
+  t.match(await first?.next(), { value: { kind: 'progress' } })
+  t.equal(await connections(), 1)
+  t.equal(workbench.backtest(MUTED, 1, forever()), null)
+  gone.abort()
+  await t.rejects(async () => first?.next())
+  await until(async () => (await connections()) === 0, { what: 'the connection to end' })
+  t.match((await all(workbench.backtest(MUTED, 1, forever()))).at(-1), { kind: 'report' })
+})
+
+t.test('a table with faults and a database that is down are told', async (t) => {
+  t.match(await all(workbench.backtest('nothing', 1, forever())), [
+    { kind: 'faults', faults: { 0: /row 1/ } },
+  ])
+  const down = workbenchOn('postgres://nobody@127.0.0.1:1/nothing')
+  t.match(await all(down.backtest(MUTED, 1, forever())), [{ kind: 'problem' }])
+  await down.close()
+})
+
+t.test('it closes in the middle of a back-test', async (t) => {
+  const closing = workbenchOn(database.url)
+  const messages = closing.backtest(MUTED, 1, forever())?.[Symbol.asyncIterator]()
+  await messages?.next()
+  const next = messages?.next()
+  await Promise.all([t.rejects(async () => next), closing.close()])
+})

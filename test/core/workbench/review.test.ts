@@ -1,0 +1,54 @@
+import { readFile } from 'node:fs/promises'
+import t from 'tap'
+import { createRuleTable } from '../../../src/core/rules/table.ts'
+import { type Review, reviewCandidate } from '../../../src/core/workbench/review.ts'
+
+const read = (name: string) => readFile(new URL(`../../../rules/${name}`, import.meta.url), 'utf8')
+const [table, promises] = await Promise.all([read('dispatch.csv'), read('promises.csv')])
+const KNOWN = ['claim.paid', 'invoice.paid']
+const tableOf = (csvText: string) => createRuleTable(csvText, KNOWN, () => 'x')
+const inForce = await tableOf(table)
+const reviewOf = (change: (table: string) => string): Promise<Review> =>
+  reviewCandidate({ table: change(table), promises }, inForce, KNOWN, tableOf)
+const MUTED = 'muted,invoice.paid,found,,,,,SKIP,,muted,Nobody wants it.\n'
+
+t.test('the table in force has no fault, keeps all promises and changes nothing', async (t) => {
+  const { table, promises, diff } = await reviewOf((text) => text)
+  t.same([table.faults, promises.faults], [[], []])
+  t.match(promises.summary, /^covered by 17 promises/)
+  t.same(diff, { summary: '0 situations change', groups: [], rest: [] })
+})
+
+t.test('faults are told at their cell, and leave nothing to compare', async (t) => {
+  const { table, promises, diff } = await reviewOf((text) => text.replace('SKIP', 'SKIPP'))
+  t.match(table.faults, [{ row: 3, column: 'outcome', text: /SKIPP/ }])
+  t.equal(diff, null)
+  t.equal(promises.summary, null, 'nor are promises held against it')
+})
+
+t.test('changes are in groups, the most harmful kind first', async (t) => {
+  const { diff } = await reviewOf((text) => text.replace('opted-out', `${MUTED}opted-out`))
+  t.match(diff, {
+    summary: '24 situations change: 8 no longer sent, 0 newly sent, 16 with another reason only',
+    groups: [
+      { kind: 'no longer sent', count: 8, sentences: { 0: { situations: { length: Number } } }, leftOut: 0 },
+      { kind: 'with another reason only', count: 16 },
+    ],
+  })
+})
+
+t.test('a broken promise is told at its row, with what would change', async (t) => {
+  const { promises, diff } = await reviewOf((text) =>
+    text.replace('opted-out', `${MUTED.replace('invoice.paid', 'claim.paid')}opted-out`),
+  )
+  t.match(promises.faults, [
+    { row: 8, column: null, text: /^"A member is told that a claim is paid" promises SEND/ },
+  ])
+  t.match(diff, { groups: [{ kind: 'no longer sent' }, {}] })
+})
+
+t.test('of many thousand faults the first 200 are told, and how many there are', async (t) => {
+  const { table } = await reviewOf((text) => `${text}${'x\n'.repeat(5_000)}`)
+  t.equal(table.faults.length, 201)
+  t.match(table.faults.at(-1)?.text, /^and \d+ more$/)
+})
