@@ -82,6 +82,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   )
   const budget = createBudget(QUEUE_BYTES_MAX)
   const latest = new Map<string, PartitionConsumer>()
+  let missingSinceMs: ReadonlyMap<string, number> = new Map()
   let assignment: Assignment | null = null
   let partitions: ReturnType<typeof createAssignedPartitions> | null = null
   let failureCount = 0
@@ -114,7 +115,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   /** One membership: joins with the topics that exist and stays until something ends it. */
   async function consumeOnce(admin: Admin): Promise<Ending> {
     const topics = await existing(admin)
-    const missing = options.topics.filter((topic) => !topics.includes(topic))
+    const missing = noteMissing(topics)
     if (missing.length > 0)
       log.warn({ missing }, 'waiting for topics that do not exist yet; consuming the others')
     if (topics.length === 0) {
@@ -214,6 +215,14 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     return { consumer, crashed }
   }
 
+  /** Since when topics are missing, for whoever asks what is held. Returns their names. */
+  function noteMissing(existing: readonly string[]): string[] {
+    const missing = options.topics.filter((topic) => !existing.includes(topic))
+    const nowMs = Date.now()
+    missingSinceMs = new Map(missing.map((topic) => [topic, missingSinceMs.get(topic) ?? nowMs]))
+    return missing
+  }
+
   async function existing(admin: Admin): Promise<string[]> {
     const known = new Set(await admin.listTopics())
     return options.topics.filter((topic) => known.has(topic))
@@ -233,8 +242,8 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
   return {
     /** What the present membership in the group owns; null while there is none. */
     assignment: () => assignment,
-    /** The partitions among them that do not go on. */
-    held: (): readonly Held[] => partitions?.held() ?? [],
+    /** The partitions among them that do not go on, and of each missing topic one. */
+    held: (): readonly Held[] => [...heldAsMissing(missingSinceMs), ...(partitions?.held() ?? [])],
     /** The oldest message of a partition that is fetched and not processed; null where none is. */
     headOf: (topic: string, partition: number) => partitions?.headOf(topic, partition) ?? null,
     run: () => {
@@ -248,6 +257,13 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       await settled(ended, LEAVE_WAIT_MS)
     },
   }
+}
+
+function heldAsMissing(sinceMsByTopic: ReadonlyMap<string, number>): Held[] {
+  const detail = 'the brokers list no such topic'
+  return [...sinceMsByTopic].map(([topic, sinceMs]) => {
+    return { topic, partition: 0, reason: 'missing', offset: null, sinceMs, detail }
+  })
 }
 
 /** kafkajs throws while it is in no group: then what was wanted is done when it joins the next one. */

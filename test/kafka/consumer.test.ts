@@ -6,7 +6,7 @@ import type { Batch, CommitResult } from '../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../src/core/batch/checkpoint.ts'
 import { createConsumer } from '../../src/kafka/consumer.ts'
 import { produceRaw } from '../stack/kafka/produce-raw.ts'
-import { createTopics, produce } from '../stack/topics.ts'
+import { createTopics, ensureTopics, produce } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { writeBatch } from './records/write-batch.ts'
 
@@ -72,6 +72,21 @@ t.test('20,000 header names in one message cost no other topic a second', async 
     timeoutMs: 20_000,
   })
 })
+
+t.test(
+  'a topic that is missing, or hidden, is held until it is there; the others go on',
+  { skip: SKIP_MOCK },
+  async (t) => {
+    const { claims } = await createTopics(brokers, { claims: 1 })
+    const late = `late-${claims}`
+    await produce(brokers, [{ topic: claims, value: 'a' }])
+    const { consumer, valuesOf } = await consume(t, [claims, late])
+    await until(() => valuesOf(claims).length === 1, { what: 'the topic that is there', timeoutMs: 20_000 })
+    t.match(consumer.held(), [{ topic: late, partition: 0, reason: 'missing', offset: null }])
+    await ensureTopics(brokers, { [late]: 1 })
+    await until(() => consumer.held().length === 0, { what: 'the topic to be noticed', timeoutMs: 20_000 })
+  },
+)
 
 t.test('200,000 records in one batch are consumed', async (t) => {
   const { claims, billing } = await createTopics(brokers, { claims: 1, billing: 1 })

@@ -76,7 +76,7 @@ function HeldPartitions() {
             <th scope="row" class="nowrap">
               {topic}/{partition}
             </th>
-            <td class="number">{offset}</td>
+            <td class="number">{offset ?? '–'}</td>
             <td>
               <Time of={since} />
             </td>

@@ -10,8 +10,8 @@ export const heldPartitions = z.object({
       reason: z.string(),
       /** What to do about it. */
       remedy: z.string(),
-      /** The first offset that is not processed. */
-      offset: z.string(),
+      /** The first offset that is not processed; null where the topic is missing. */
+      offset: z.string().nullable(),
       /** ISO 8601 */
       since: z.string(),
     }),
@@ -27,7 +27,7 @@ export function showHeld(held: readonly Held[], timeOf: (ms: number) => string):
       partition,
       reason,
       remedy: HOLD_REASONS[reason],
-      offset: String(offset),
+      offset: offset === null ? null : String(offset),
       since: timeOf(sinceMs),
     })),
   }

@@ -5,6 +5,7 @@ export const HOLD_REASONS = {
   'too-large':
     'its next record batch is larger than 256 MiB once decompressed: go past it with `rejected skip`',
   'no-rights': 'this user may not read the topic: grant it READ and DESCRIBE',
+  missing: 'its topic does not exist, or this user may not see it: create it, or grant READ and DESCRIBE',
   'no-leader': 'no broker leads it: start one of those that hold its replicas',
   'broker-error': 'the broker refuses to serve it: look into the log of its leader',
   locked: 'another session locks its checkpoint: end that transaction (pg_stat_activity, pg_locks)',
@@ -17,10 +18,11 @@ export type HoldReason = keyof typeof HOLD_REASONS
 /** A partition that does not go on. It is tried again, with back-off, until it does. */
 export interface Held {
   readonly topic: string
+  /** 0, which every topic has, where the topic is missing. */
   readonly partition: number
   readonly reason: HoldReason
-  /** The first offset that is not processed. */
-  readonly offset: bigint
+  /** The first offset that is not processed; null where the topic is missing. */
+  readonly offset: bigint | null
   readonly sinceMs: number
   /** What went wrong, for an operator. */
   readonly detail: string
