@@ -1,9 +1,6 @@
 import type { Contact } from '../core/party/contact.ts'
 import { HUNG } from './answer.ts'
 
-/** Well below any session time-out, so that a long look-up keeps its consumer alive. */
-const HEARTBEAT_INTERVAL_MS = 500
-
 /** One party of one call, and the path of its contact. */
 export interface PartyRequest {
   readonly locator: string
@@ -12,9 +9,9 @@ export interface PartyRequest {
   isAlone: boolean
 }
 
-/** One look-up of many parties: gathers their contacts, and beats while they come in. */
+/** One look-up of many parties: gathers their contacts. */
 export class Call {
-  /** Resolves when every party is settled or left out. Rejects with the first `fail`. */
+  /** Resolves when every party is settled or left out. Rejects where `fail` was called before. */
   readonly result: Promise<Map<string, Contact>>
   /** Those who are not asked for yet; the last one is the next. */
   readonly waiting: PartyRequest[] = []
@@ -25,14 +22,12 @@ export class Call {
   /** How often it takes the place of a connection now. */
   tripCount = 0
   readonly #resolve: (contacts: Map<string, Contact>) => void
-  readonly #onAnswer: () => Promise<void>
   readonly #contacts = new Map<string, Contact>()
   readonly fail: (error: unknown) => void
   readonly #first: string
   #partyCount: number
-  #beatenAtMs = performance.now()
 
-  constructor(locators: ReadonlySet<string>, askUntilMs: number, onAnswer: () => Promise<void>) {
+  constructor(locators: ReadonlySet<string>, askUntilMs: number) {
     const { promise, resolve, reject } = Promise.withResolvers<Map<string, Contact>>()
     this.result = promise
     this.fail = reject
@@ -41,7 +36,6 @@ export class Call {
     this.#first = first
     this.#partyCount = locators.size
     this.askUntilMs = askUntilMs
-    this.#onAnswer = onAnswer
     this.#finish()
   }
 
@@ -56,15 +50,6 @@ export class Call {
     this.#partyCount -= this.waiting.splice(0).length
     for (const { locator } of this.hanging.splice(0)) this.settle(locator, HUNG)
     this.#finish()
-  }
-
-  /** Called with each answer. */
-  async beat(): Promise<void> {
-    if (performance.now() - this.#beatenAtMs < HEARTBEAT_INTERVAL_MS) return
-    // None beside it.
-    this.#beatenAtMs = Number.POSITIVE_INFINITY
-    await this.#onAnswer().catch(this.fail)
-    this.#beatenAtMs = performance.now()
   }
 
   #finish(): void {

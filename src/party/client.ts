@@ -14,11 +14,10 @@ export interface PartyClient {
   /**
    * The contacts of distinct parties, asked for in their order, one GET each. A party's deadline counts from when it is
    * asked for; half a deadline after the call none is asked for any more, except the first: the others are left out.
-   * Whatever keeps a party from being resolved is said in its contact; one that hung lately is not asked for. `onAnswer` (a
-   * heartbeat) is called now and then while answers come in, at most every 500 ms and never twice at a time. Rejects, and
-   * breaks all requests off, only where `onAnswer` rejects, with its error, or the client is closed.
+   * Whatever keeps a party from being resolved is said in its contact; one that hung lately is not asked for. Rejects only
+   * where the client is closed.
    */
-  lookUp(partyLocators: readonly string[], onAnswer?: () => Promise<void>): Promise<Map<string, Contact>>
+  lookUp(partyLocators: readonly string[]): Promise<Map<string, Contact>>
   /**
    * The same for the retry, which has two deadlines to ask for all, those who hung lately too: apart from the others and for a
    * short time.
@@ -97,22 +96,18 @@ export function createPartyClient(options: PartyClientOptions): PartyClient {
 
   async function lookUp(
     partyLocators: readonly string[],
-    onAnswer: () => Promise<void>,
     asksHanging: boolean,
   ): Promise<Map<string, Contact>> {
     if (isClosed) throw new Error(CLOSED)
     const locators = new Set(partyLocators)
     const askUntilMs = nowMs() + (asksHanging ? 2 * deadlineMs : deadlineMs / 2)
-    const call = new Call(locators, askUntilMs, onAnswer)
+    const call = new Call(locators, askUntilMs)
     addRequests(call, locators, asksHanging)
     calls.add(call)
     sweeper ??= setInterval(sweep, deadlineMs / 50)
     start()
     try {
       return await call.result
-    } catch (error) {
-      for (const trip of trips) if (trip.call === call) breakOff(trip)
-      throw error
     } finally {
       calls.delete(call)
       if (calls.size === 0) sweeper = void clearInterval(sweeper)
@@ -232,7 +227,6 @@ export function createPartyClient(options: PartyClientOptions): PartyClient {
       circuit.note(locator, answer)
       call.settle(locator, answer.contact)
     } else askAlone(call, exchange.request)
-    void call.beat()
     startSoon()
   }
 
@@ -349,14 +343,14 @@ export function createPartyClient(options: PartyClientOptions): PartyClient {
   async function close(): Promise<void> {
     isClosed = true
     circuit.stop()
+    for (const trip of trips) breakOff(trip)
     for (const call of calls) call.fail(new Error(CLOSED))
-    await Promise.allSettled([...calls].map((call) => call.result))
     await Promise.all([connections.close(), ...sharedConnections.map((connection) => connection.close())])
   }
 
   return {
-    lookUp: (partyLocators, onAnswer = async () => {}) => lookUp(partyLocators, onAnswer, false),
-    lookUpAgain: (partyLocators) => lookUp(partyLocators, async () => {}, true),
+    lookUp: (partyLocators) => lookUp(partyLocators, false),
+    lookUpAgain: (partyLocators) => lookUp(partyLocators, true),
     isDown: () => circuit.down() !== null,
     naming: () => (connections.isHttp2() ? 'HTTP/2' : naming.state()),
     close,

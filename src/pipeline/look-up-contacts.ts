@@ -13,9 +13,9 @@ export function createContactLookUp(
   batchLimit: BatchLimit,
   nowMs: () => number,
 ): LookUpContacts {
-  return async (partyLocators, onAnswer) => {
+  return async (partyLocators) => {
     const startMs = nowMs()
-    const contacts = await parties.lookUp(partyLocators, onAnswer)
+    const contacts = await parties.lookUp(partyLocators)
     if (!parties.isDown()) {
       batchLimit.note(partyLocators.length, partyLocators.length - contacts.size, nowMs() - startMs)
     }

@@ -92,8 +92,7 @@ export function createMetrics(sources: Sources): Metrics {
     countCommits: (commit) => async (batch) =>
       counted(await commit(batch), (of, result) => countCommit(of, sources.eventTypes, result)),
     countRetries: (commit) => async (asked) => counted(await commit(asked), countRetries),
-    countContacts: (lookUp) => async (partyLocators, onAnswer) =>
-      counted(await lookUp(partyLocators, onAnswer), countContacts),
+    countContacts: (lookUp) => async (partyLocators) => counted(await lookUp(partyLocators), countContacts),
     countConflicts: (isConflict) => (error) => {
       const found = isConflict(error)
       if (found) conflicts.inc()

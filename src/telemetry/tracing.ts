@@ -48,11 +48,11 @@ export function createTracing(options: TracingOptions, log: Logger): Tracing {
         span.setAttributes({ 'db.system.name': 'postgresql', 'db.query.text': statement })
         return within(span, run)
       },
-      contacts: (lookUp) => (partyLocators, onAnswer) => {
+      contacts: (lookUp) => (partyLocators) => {
         const span = start('look up contacts', SpanKind.CLIENT, parent)
         span.setAttribute('notifications.parties', partyLocators.length)
         return within(span, async () => {
-          const contacts = await lookUp(partyLocators, onAnswer)
+          const contacts = await lookUp(partyLocators)
           span.setAttributes(countsOf(contacts))
           return contacts
         })

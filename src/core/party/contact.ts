@@ -11,11 +11,7 @@ export type Contact =
 /** Contacts by party locator; a party that could not be asked for in time is absent. */
 export type Contacts = ReadonlyMap<string, Contact>
 
-/** Looks parties up; `onAnswer` (a heartbeat) is awaited now and then while answers come in. */
-export type LookUpContacts = (
-  partyLocators: readonly string[],
-  onAnswer?: () => Promise<void>,
-) => Promise<Contacts>
+export type LookUpContacts = (partyLocators: readonly string[]) => Promise<Contacts>
 
 /** How many contacts are in each state; of the unresolved ones, those that named another party on their own. */
 export function countByState(contacts: Contacts): Record<Contact['state'] | 'wrong party', number> {
