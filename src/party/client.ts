@@ -226,7 +226,11 @@ export function createPartyClient(options: PartyClientOptions): PartyClient {
       naming.note(answer)
       circuit.note(locator, answer)
       call.settle(locator, answer.contact)
-    } else askAlone(call, exchange.request)
+    } else {
+      // If it is an answer too many, the party's own comes next on that connection, and none that names it is to be lost.
+      if (lane === 'single' && !answer.isLost && naming.state() === 'named') connections.renew()
+      askAlone(call, exchange.request)
+    }
     startSoon()
   }
 

@@ -5,7 +5,9 @@ import {
   type Http2ServerRequest,
   type Http2ServerResponse,
 } from 'node:http2'
+import { createServer as createOldServer } from 'node:https'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import t, { type Test } from 'tap'
 import { makeCertificates } from '../stack/certificates.ts'
@@ -102,9 +104,9 @@ t.test('a session that the server ends leaves nobody without an answer', async (
   t.match((await client.lookUp(['a'])).get('a'), { email: 'a@example.org' })
 })
 
-/** What stands between client and server: its connections can go dead. */
+/** What stands between client and server: its connections can go dead, and to another server. */
 async function serveFront(t: Test, url: string) {
-  const target = Number(new URL(url).port)
+  let target = Number(new URL(url).port)
   const pairs: { ends: Socket[]; isDead: boolean }[] = []
   const server = createServer((near) => {
     const far = connect(target)
@@ -129,6 +131,11 @@ async function serveFront(t: Test, url: string) {
   })
   return {
     url: `https://localhost:${(server.address() as AddressInfo).port}`,
+    /** Its connections are lost, and the next ones are to another server. */
+    moveTo: (port: number) => {
+      target = port
+      cut()
+    },
     goDead: () => {
       for (const pair of pairs) pair.isDead = true
     },
@@ -145,4 +152,41 @@ t.test('a connection over HTTP/2 that went dead is not used again', async (t) =>
   front.goDead()
   t.match(await client.lookUp(['b']), new Map([['b', { state: 'unresolved' }]]))
   t.match(await client.lookUp(['c']), new Map([['c', { state: 'found' }]]))
+})
+
+t.test('what is sent as a stream and answered over HTTP/1.1 counts as little as there', async (t) => {
+  const server = await serveTls(t, (party, response) =>
+    response.end(JSON.stringify({ email: `${party}@example.org` })),
+  )
+  const asked = new Map<string, Set<unknown>>()
+  const old = createOldServer({ cert: certificates.cert, key: certificates.key }, (request, response) => {
+    const party = request.url?.split('/').pop() ?? ''
+    asked.set(party, (asked.get(party) ?? new Set()).add(request.socket))
+    response.statusCode = party === 'gone' ? 404 : 200
+    response.end(JSON.stringify({ email: `${party}@example.org` }))
+  })
+  await new Promise<void>((resolve) => old.listen(0, resolve))
+  t.teardown(() => {
+    old.close()
+    old.closeAllConnections()
+  })
+  const front = await serveFront(t, server.url)
+  const { client } = clientOf(t, front.url, { connectionCountMax: 1, pipeliningMax: 8 })
+  await client.lookUp(['a'])
+  t.equal(client.naming(), 'HTTP/2')
+  front.moveTo((old.address() as AddressInfo).port)
+  // Until the client has noticed, so that it sends nothing on what is lost; it tells nobody.
+  await delay(50)
+  const contacts = await client.lookUp(['gone', 'b'])
+  t.match(contacts.get('gone'), { state: 'not found' })
+  t.match(contacts.get('b'), { email: 'b@example.org' })
+  t.equal(client.naming(), 'unnamed')
+  t.strictSame(
+    [...asked].map(([party, sockets]) => [party, sockets.size]),
+    [
+      ['gone', 2],
+      ['b', 2],
+    ],
+    'each is asked for again on a connection of its own',
+  )
 })

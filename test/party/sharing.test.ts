@@ -96,6 +96,22 @@ for (const [what, names, pipeliningMax] of [
   })
 }
 
+t.test('where answers name their party, no other is asked for behind one that names nobody', async (t) => {
+  const late = new Map<Socket, string>()
+  const url = await serveReads(t, ([party = ''], socket) => {
+    // What came too late for the party before is taken for the answer to this one.
+    socket.write(late.get(socket) ?? '')
+    if (party === 'gone') late.set(socket, answerOf(party))
+    socket.write(party === 'gone' ? NOT_FOUND : answerOf(party))
+  })
+  const { client } = clientOf(t, url, { connectionCountMax: 1, pipeliningMax: 1 })
+  await client.lookUp(['a'])
+  const contacts = await client.lookUp(['gone', 'b', 'c'])
+  t.strictSame(contacts.get('gone'), { state: 'not found' })
+  contacts.delete('gone')
+  t.strictSame(strangers(contacts), [])
+})
+
 t.test('one contact that names nobody ends the sharing until enough did again', async (t) => {
   let most = 0
   const url = await serveReads(t, (parties, socket) => {
