@@ -20,11 +20,15 @@ export const backtestCommand = new Command('backtest')
       .argParser(parseSince)
       .default(parseSince('30d'), '30d'),
   )
+  .option(
+    '--first',
+    'count an event by its first decision, before any retry, instead of by what became of it',
+  )
   .option('--json', 'as one JSON value')
   .addHelpText(
     'after',
     `
-An event counts once, by its first decision: retries follow from it. DATABASE_URL names the database.
+An event counts once, by its last decision: what would become of it is decided from what was known at each attempt. DATABASE_URL names the database.
 Exit codes: 0 compared, 1 the table has faults or the command failed, 2 wrong usage.
 
 Example:
@@ -35,10 +39,11 @@ Example:
 interface Options {
   readonly table: string
   readonly since: Since
+  readonly first?: true
   readonly json?: true
 }
 
-async function backtest({ table, since, json }: Options): Promise<void> {
+async function backtest({ table, since, first, json }: Options): Promise<void> {
   const candidate = await ruleTableOf(await readText(table), table)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
@@ -47,7 +52,12 @@ async function backtest({ table, since, json }: Options): Promise<void> {
     const test = createBacktest(candidate, (revision, ruleId) => reasonOf(rules.get(revision), ruleId))
     const start = await timeOf(pool, since)
     let seen = 0
-    for await (const { events, groups } of decisionGroups(pool, start, PAGE_COUNT_MAX)) {
+    for await (const { events, groups } of decisionGroups(
+      pool,
+      start,
+      PAGE_COUNT_MAX,
+      first ? 'first' : 'last',
+    )) {
       rules = await rulesOf(groups)
       for (const group of groups) test.add(group)
       seen += events

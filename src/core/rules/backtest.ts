@@ -1,9 +1,11 @@
+import { CHANNELS, type Channel } from '../decision/channel.ts'
 import type { Facts } from '../decision/facts.ts'
 import { describeResult, type RuleResult } from '../decision/rule-result.ts'
 import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'
 import type { DecisionGroup } from './decision-group.ts'
 import { decidedAlike } from './diff.ts'
+import { CHANGE_KINDS, kindOf } from './diff-kinds.ts'
 import { describeSituation, situationIndex } from './situations.ts'
 import type { RuleTable } from './table.ts'
 
@@ -16,6 +18,13 @@ export interface BacktestChange {
   readonly count: number
   /** Some of their locators. */
   readonly samples: readonly string[]
+}
+
+/** Messages by one channel: as many as were sent, and as many as would have been. */
+export interface ChannelCounts {
+  readonly channel: Channel
+  readonly before: number
+  readonly after: number
 }
 
 /** How the events of one type that were decided by one rule fare. */
@@ -34,6 +43,9 @@ export interface BacktestResult {
   readonly byAnotherRule: number
   /** Of all, those with an invalid party locator: as long as they are skipped, their reason is always the same. */
   readonly invalidParties: number
+  /** Of every channel. */
+  readonly channels: readonly ChannelCounts[]
+  /** The most harmful first, and of one kind the most frequent. */
   readonly changes: readonly BacktestChange[]
   readonly lines: readonly BacktestLine[]
 }
@@ -54,6 +66,10 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
   const changes = new Map<string, Mutable<BacktestChange> & { samples: string[] }>()
   const lines = new Map<string, Mutable<BacktestLine>>()
   const eventTypes = new Set<string>()
+  const sent = { before: new Map<Channel, number>(), after: new Map<Channel, number>() }
+  const countSent = (counter: Map<Channel, number>, { outcome, channel }: RuleResult, count: number) => {
+    if (outcome === 'SEND') counter.set(channel, (counter.get(channel) ?? 0) + count)
+  }
 
   function nameOf(eventType: string): string {
     if (eventTypes.size < EVENT_TYPE_COUNT_MAX) eventTypes.add(eventType)
@@ -62,10 +78,12 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
 
   return {
     add: (group: DecisionGroup): void => {
-      const { facts, ruleId, count, sample } = group
+      const { ruleId, count, sample } = group
+      const { facts, result: after } = decideAgain(candidate, group)
       const eventType = nameOf(facts.eventType)
-      const after = candidate.decide(facts)
       const before = recordedResult(group, after, reasonOf)
+      countSent(sent.before, before, count)
+      countSent(sent.after, after, count)
       const isChanged = !decidedAlike(before, after)
       counts.events += count
       if (isChanged) counts.changed += count
@@ -94,12 +112,37 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
     result: (): BacktestResult => ({
       ...counts,
       unchanged: counts.events - counts.changed,
-      changes: [...changes.values()].sort((a, b) => b.count - a.count),
+      channels: CHANNELS.map((channel) => ({
+        channel,
+        before: sent.before.get(channel) ?? 0,
+        after: sent.after.get(channel) ?? 0,
+      })),
+      changes: [...changes.values()].sort((a, b) => rankOf(a) - rankOf(b) || b.count - a.count),
       lines: [...lines.values()].sort(
         (a, b) => compare(a.eventType, b.eventType) || compare(a.ruleId, b.ruleId),
       ),
     }),
   }
+}
+
+function rankOf(change: BacktestChange): number {
+  return CHANGE_KINDS.indexOf(kindOf(change))
+}
+
+/**
+ * What would have become of these events: a FAIL is retried, and so is a SEND where the sender failed then, as long as there
+ * is a decision on record that says what was known at the next attempt. With the facts that decided.
+ */
+function decideAgain(
+  candidate: Pick<RuleTable, 'decide'>,
+  { earlier, facts }: Pick<DecisionGroup, 'earlier' | 'facts'>,
+): { readonly facts: Facts; readonly result: RuleResult } {
+  for (const step of earlier) {
+    const result = candidate.decide(step.facts)
+    const isRetried = result.outcome === 'FAIL' || (result.outcome === 'SEND' && step.outcome === 'SEND')
+    if (!isRetried) return { facts: step.facts, result }
+  }
+  return { facts, result: candidate.decide(facts) }
 }
 
 /** What was decided. The reason is its rule's, since the recorded one may go on with the look-up's error. */
@@ -129,13 +172,14 @@ function compare(a: string, b: string): number {
 
 /** The result in lines: how many events change, each kind of change with its situations, and counts by type and rule. */
 export function describeBacktest(result: BacktestResult): string[] {
-  const { events, changed, unchanged, byAnotherRule, invalidParties, changes, lines } = result
+  const { events, changed, unchanged, byAnotherRule, invalidParties, channels, changes, lines } = result
   const kinds = Map.groupBy(changes, ({ eventType, before, after }) => {
     const rules = `(rule "${before.ruleId}" before, rule "${after.ruleId}" now)`
     return `from ${describeResult(before)} to ${describeResult(after)} for ${eventType} ${rules}`
   })
   return [
     `${counted(events, 'event')}: ${changed} ${changed === 1 ? 'changes' : 'change'}, ${unchanged} ${unchanged === 1 ? 'does' : 'do'} not`,
+    ...(changed === 0 ? [] : [describeChannels(channels)]),
     ...(byAnotherRule === 0
       ? []
       : [`${counted(byAnotherRule, 'event')} decided the same way by another rule`]),
@@ -157,4 +201,18 @@ export function describeBacktest(result: BacktestResult): string[] {
       (line) => `    ${line.eventType}, rule "${line.ruleId}": ${line.unchanged}, ${line.changed}`,
     ),
   ].map(printable)
+}
+
+/** Such as "412 messages fewer by SMS, 37 more by EMAIL". */
+export function describeChannels(channels: readonly ChannelCounts[]): string {
+  const words = channels
+    .map(({ channel, before, after }) => ({ channel, difference: after - before }))
+    .filter(({ difference }) => difference !== 0)
+    .sort((one, other) => one.difference - other.difference)
+    .map(({ channel, difference }, index) => {
+      const count = Math.abs(difference)
+      const messages = index === 0 ? counted(count, 'message') : String(count)
+      return `${messages} ${difference < 0 ? 'fewer' : 'more'} by ${channel}`
+    })
+  return words.length === 0 ? 'As many messages by each channel as before' : words.join(', ')
 }

@@ -1,6 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { INVALID_PARTY } from '../../core/decision/failure-reason.ts'
+import { OUTCOMES } from '../../core/decision/outcome.ts'
 import { PRUNED_RULE_ID } from '../../core/decision/skip-pruned.ts'
 import { type DecisionGroup, decisionGroup } from '../../core/rules/decision-group.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
@@ -9,21 +10,30 @@ import { factsColumn } from './facts-column.ts'
 const page = z.object({
   end: z.string().nullable(),
   events: z.number(),
-  groups: z.array(decisionGroup.extend({ facts: factsColumn })),
+  groups: z.array(
+    decisionGroup.extend({
+      facts: factsColumn,
+      earlier: z.array(z.object({ facts: factsColumn, outcome: z.enum(OUTCOMES) })),
+    }),
+  ),
 })
 
 /** Locators begin with the time, in milliseconds, of a clock that is not the database's: by so much they may differ. */
 export const CLOCKS_APART_MAX_MS = 86_400_000
 
+/** By which of its decisions an event counts: the last says what became of it. */
+export type Counting = 'last' | 'first'
+
 /**
- * The first decisions of all events that were first decided by a rule at a time or later, counted by what they were made
- * from and what they are: in pages, of at most `countMax` events that were looked at, so that one can tell how far it has
- * come. Nothing can be written meanwhile by these transactions.
+ * The decisions of all events that were first decided by a rule at a time or later, counted by what they were made from and
+ * what they are: in pages, of at most `countMax` events that were looked at, so that one can tell how far it has come. An
+ * event counts once. Nothing can be written meanwhile by these transactions.
  */
 export async function* decisionGroups(
   pool: DatabasePool,
   since: string,
   countMax: number,
+  counting: Counting = 'last',
 ): AsyncGenerator<{ readonly events: number; readonly groups: readonly DecisionGroup[] }> {
   let after: string | null = firstLocatorOf(since)
   while (after !== null) {
@@ -32,21 +42,42 @@ export async function* decisionGroups(
       tx.one(sql.type(page)`
         WITH first AS MATERIALIZED (
           SELECT DISTINCT ON (locator)
-            locator, facts, rule_id, outcome, channel, rule_table_revision,
+            locator, attempt, facts, rule_id, outcome, channel, rule_table_revision,
             coalesce(reason = ${INVALID_PARTY}, false) AS invalid_party, decided_at
           FROM notifications.decision WHERE locator > ${start} ORDER BY locator, attempt LIMIT ${countMax}
+        ), later AS MATERIALIZED (
+          SELECT locator, d.attempt, d.facts, d.rule_id, d.outcome, d.channel, d.rule_table_revision,
+            coalesce(d.reason = ${INVALID_PARTY}, false) AS invalid_party
+          FROM first JOIN notifications.decision d USING (locator)
+          WHERE d.attempt > first.attempt AND ${counting} = 'last'
+        ), last AS (
+          SELECT DISTINCT ON (locator) *, (
+            SELECT jsonb_agg(jsonb_build_object('facts', e.facts, 'outcome', e.outcome) ORDER BY e.attempt)
+            FROM notifications.decision e WHERE e.locator = later.locator AND e.attempt < later.attempt
+          ) AS earlier
+          FROM later ORDER BY locator, attempt DESC
+        ), counting AS (
+          SELECT locator, facts, '[]'::jsonb AS earlier, rule_id, outcome, channel, rule_table_revision, invalid_party
+          FROM first
+          WHERE decided_at >= ${since}::timestamptz AND rule_id <> ${PRUNED_RULE_ID}
+            AND NOT EXISTS (SELECT FROM later WHERE later.locator = first.locator)
+          UNION ALL
+          SELECT locator, last.facts, earlier, last.rule_id, last.outcome, last.channel, last.rule_table_revision,
+            last.invalid_party
+          FROM first JOIN last USING (locator)
+          WHERE decided_at >= ${since}::timestamptz AND first.rule_id <> ${PRUNED_RULE_ID}
         ), counted AS (
-          SELECT facts, rule_id, outcome, channel, rule_table_revision, invalid_party,
+          SELECT facts, earlier, rule_id, outcome, channel, rule_table_revision, invalid_party,
             count(*) AS count, min(locator) AS sample
-          FROM first WHERE decided_at >= ${since}::timestamptz AND rule_id <> ${PRUNED_RULE_ID}
-          GROUP BY facts, rule_id, outcome, channel, rule_table_revision, invalid_party
+          FROM counting
+          GROUP BY facts, earlier, rule_id, outcome, channel, rule_table_revision, invalid_party
         )
         SELECT
           (SELECT max(locator) FROM first) AS "end",
           (SELECT count(*)::integer FROM first) AS events,
           ARRAY(
             SELECT json_build_object(
-              'facts', facts, 'ruleId', rule_id, 'outcome', outcome, 'channel', channel,
+              'facts', facts, 'earlier', earlier, 'ruleId', rule_id, 'outcome', outcome, 'channel', channel,
               'ruleTableRevision', rule_table_revision, 'invalidParty', invalid_party, 'count', count, 'sample', sample
             ) FROM counted
           ) AS groups`),

@@ -15,7 +15,15 @@ function groups(): DecisionGroup[] {
     SITUATIONS.map((situation, i) => {
       const facts = { eventType, ...situation }
       const { ruleId, outcome, channel } = shipped.decide(facts)
-      const recorded = { facts, ruleId, outcome, channel, ruleTableRevision: 'r', invalidParty: false }
+      const recorded = {
+        facts,
+        earlier: [],
+        ruleId,
+        outcome,
+        channel,
+        ruleTableRevision: 'r',
+        invalidParty: false,
+      }
       return { ...recorded, count: i + 1, sample: `NTF-${eventType}-${i}` }
     }),
   )
@@ -49,6 +57,51 @@ t.test('it changes the events of just those situations that the diff of the tabl
 function bySituation(a: object, b: object): number {
   return JSON.stringify(a) < JSON.stringify(b) ? -1 : 1
 }
+
+/** An event that was first unresolved, then sent. */
+function retried(eventType = 'invoice.paid'): DecisionGroup {
+  const [sent] = groups().filter(({ facts, ruleId }) => facts.eventType === eventType && ruleId === 'email')
+  const [failed] = groups().filter(
+    ({ facts, outcome }) => facts.eventType === eventType && outcome === 'FAIL',
+  )
+  return { ...(sent as DecisionGroup), earlier: [failed as DecisionGroup], count: 5 }
+}
+
+t.test('an event counts by what became of it: a change for parties first unresolved shows', async (t) => {
+  t.match(backtest(shipped, [retried()]), { events: 5, changed: 0 })
+  t.match(backtest(muted, [retried()]), {
+    changed: 5,
+    changes: [{ facts: { party: 'found' }, before: { outcome: 'SEND' }, after: { ruleId: 'muted' } }],
+  })
+  const givenUp = await tableOf(DEFAULT_ROWS.map((row) => row.replace(',FAIL,', ',SKIP,')))
+  t.match(backtest(givenUp, [retried()]), {
+    changed: 5,
+    changes: [{ facts: { party: 'unresolved' }, before: { outcome: 'SEND' }, after: { outcome: 'SKIP' } }],
+    channels: [{ channel: 'EMAIL', before: 5, after: 0 }, {}, {}],
+  })
+})
+
+t.test('what a sender refused was sent again: the same table changes nothing of it', async (t) => {
+  const group = retried()
+  const facts = { ...group.facts, preferredChannel: 'IN_APP' } as const
+  const before = { ...group, earlier: [{ facts, outcome: 'SEND' as const }] }
+  t.match(backtest(shipped, [before]), { changed: 0 })
+})
+
+t.test('messages are counted by channel, before and after, the greatest loss first', async (t) => {
+  const byEmail = await tableOf(
+    above(
+      'sms',
+      'mail,claim.paid,found,,SMS,yes,yes,SEND,EMAIL,,Y.',
+      'quiet,unknown,found,,SMS,,yes,SKIP,,x,Y.',
+    ),
+  )
+  const result = backtest(byEmail)
+  t.match(describeBacktest(result)[1], /^\d+ messages fewer by SMS, \d+ more by EMAIL$/)
+  const [email, sms] = result.channels
+  t.equal((email?.after ?? 0) - (email?.before ?? 0), 8, 'those with both addresses')
+  t.equal((sms?.after ?? 0) - (sms?.before ?? 0), -(8 + 8 + 6))
+})
 
 t.test('groups of the same change are added up, with some of their locators', async (t) => {
   const [group] = groups().filter(({ ruleId }) => ruleId === 'email') as [DecisionGroup]
@@ -104,6 +157,7 @@ t.test('the result is told in words', async (t) => {
   )
   t.same(describeBacktest(backtest(muted, all.slice(0, 2))), [
     '19 events: 19 change, 0 do not',
+    '19 messages fewer by IN_APP',
     '19 events change from SEND by IN_APP to SKIP (muted) for invoice.paid (rule "in-app" before, rule "muted" now):',
     '    10: party found, not opted out, prefers IN_APP, no email on file, phone on file, such as NTF-invoice.paid-9',
     '    9: party found, not opted out, prefers IN_APP, no email on file, no phone on file, such as NTF-invoice.paid-8',

@@ -2,7 +2,7 @@ import { sql } from 'slonik'
 import t from 'tap'
 import { createBacktest } from '../../../src/core/rules/backtest.ts'
 import { sqlState } from '../../../src/postgres/connection/errors.ts'
-import { decisionGroups } from '../../../src/postgres/read/group-decisions.ts'
+import { type Counting, decisionGroups } from '../../../src/postgres/read/group-decisions.ts'
 import { timeAgo } from '../../../src/postgres/read/time-ago.ts'
 import { inSnapshot } from '../../../src/postgres/sql/snapshot.ts'
 import { openDatabase } from '../fixtures.ts'
@@ -20,10 +20,10 @@ t.before(async () => {
   ])
 })
 
-async function groupsSince(since: string, pageSize: number) {
+async function groupsSince(since: string, pageSize: number, counting?: Counting) {
   const all = []
   let events = 0
-  for await (const page of decisionGroups(pool, since, pageSize)) {
+  for await (const page of decisionGroups(pool, since, pageSize, counting)) {
     all.push(...page.groups)
     events += page.events
   }
@@ -31,8 +31,8 @@ async function groupsSince(since: string, pageSize: number) {
 }
 const hourAgo = () => timeAgo(pool, 3_600_000)
 
-t.test('an event counts once, by its first decision, whatever the pages', async (t) => {
-  const whole = await groupsSince(await hourAgo(), 100)
+t.test('an event counts once, by its first decision where asked, whatever the pages', async (t) => {
+  const whole = await groupsSince(await hourAgo(), 100, 'first')
   t.equal(whole.events, 7)
   t.same(
     whole.all
@@ -49,6 +49,18 @@ t.test('an event counts once, by its first decision, whatever the pages', async 
     ],
   )
   for (const pageSize of [1, 2, 7]) {
+    const { all, events } = await groupsSince(await hourAgo(), pageSize, 'first')
+    t.equal(events, 7)
+    t.equal(
+      all.reduce((sum, { count }) => sum + count, 0),
+      7,
+      `pages of ${pageSize}`,
+    )
+  }
+})
+
+t.test('an event counts once, by its last decision, with those before it, whatever the pages', async (t) => {
+  for (const pageSize of [1, 2, 7, 100]) {
     const { all, events } = await groupsSince(await hourAgo(), pageSize)
     t.equal(events, 7)
     t.equal(
@@ -56,6 +68,16 @@ t.test('an event counts once, by its first decision, whatever the pages', async 
       7,
       `pages of ${pageSize}`,
     )
+    const retried = all.filter(({ earlier }) => earlier.length > 0)
+    t.match(retried, [
+      {
+        count: 1,
+        ruleId: 'email',
+        facts: { party: 'found' },
+        earlier: [{ outcome: 'FAIL', facts: { party: 'unresolved' } }],
+      },
+    ])
+    t.equal(retried.length, 1)
   }
 })
 
@@ -81,10 +103,10 @@ t.test('a changed outcome changes as many events as were recorded', async (t) =>
   for (const group of (await groupsSince(await hourAgo(), 100)).all) test.add(group)
   t.match(test.result(), {
     events: 7,
-    changed: 3,
+    changed: 4,
     byAnotherRule: 1,
     invalidParties: 1,
-    changes: [{ eventType: 'claim.paid', count: 3, before: { outcome: 'SEND' }, after: { outcome: 'SKIP' } }],
+    changes: [{ eventType: 'claim.paid', count: 4, before: { outcome: 'SEND' }, after: { outcome: 'SKIP' } }],
   })
 })
 
