@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { backtestCommand } from './rules/backtest.ts'
 import { checkCommand } from './rules/check.ts'
+import { countsCommand } from './rules/counts.ts'
 import { diffCommand } from './rules/diff.ts'
 import { historyCommand } from './rules/history.ts'
 import { outcomesCommand } from './rules/outcomes.ts'
@@ -12,6 +13,7 @@ export const rulesCommand = new Command('rules')
   .addHelpText('after', '\nExample:\n  $ notifications-service rules check')
   .addCommand(backtestCommand)
   .addCommand(checkCommand)
+  .addCommand(countsCommand)
   .addCommand(diffCommand)
   .addCommand(historyCommand)
   .addCommand(outcomesCommand)

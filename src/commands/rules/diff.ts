@@ -6,6 +6,7 @@ import { type Change, diffRuleTables, type RuleTableDiff } from '../../core/rule
 import { DIRECTIONS } from '../../core/rules/diff-directions.ts'
 import { diffToMarkdown } from '../../core/rules/diff-markdown.ts'
 import { describeDiff } from '../../core/rules/diff-text.ts'
+import { loadTraffic, type Traffic } from '../../core/rules/traffic.ts'
 import { checkRevision, readFileAt } from '../terminal/git.ts'
 
 export const diffCommand = new Command('diff')
@@ -21,6 +22,7 @@ export const diffCommand = new Command('diff')
       'exit with 1 if any situation becomes a SEND, or stops being one',
     ).choices(Object.keys(DIRECTIONS)),
   )
+  .option('--counts <file>', 'weigh each sentence by the events that rules counts has counted')
   .addOption(new Option('--markdown', 'as Markdown, for a pull request').conflicts('json'))
   .option('--json', 'as one JSON value')
   .addHelpText(
@@ -38,17 +40,21 @@ interface Options {
   readonly against: string
   readonly table: string
   readonly failOn?: keyof typeof DIRECTIONS
+  readonly counts?: string
   readonly markdown?: true
   readonly json?: true
 }
 
-async function diff({ against, table, failOn, markdown, json }: Options): Promise<void> {
+async function diff({ against, table, failOn, counts, markdown, json }: Options): Promise<void> {
   const before = await ruleTableOf(await readBefore(against, table), `the rule table of ${against}`)
   const after = await ruleTableOf(await readText(table))
   const difference = diffRuleTables(before, after)
-  if (json) process.stdout.write(`${JSON.stringify(asValue(difference))}\n`)
+  const traffic = counts === undefined ? null : loadTraffic(await readText(counts))
+  if (json) process.stdout.write(`${JSON.stringify(asValue(difference, traffic))}\n`)
   else
-    process.stdout.write(markdown ? diffToMarkdown(difference) : `${describeDiff(difference).join('\n')}\n`)
+    process.stdout.write(
+      markdown ? diffToMarkdown(difference, traffic) : `${describeDiff(difference, traffic).join('\n')}\n`,
+    )
   if (failOn === undefined) return
   const failing = difference.changes.filter(DIRECTIONS[failOn])
   if (failing.length > 0) {
@@ -57,7 +63,7 @@ async function diff({ against, table, failOn, markdown, json }: Options): Promis
 }
 
 /** For programs: event types in words, rules by their ids, and the sentences that people get. */
-function asValue(difference: RuleTableDiff) {
+function asValue(difference: RuleTableDiff, traffic: Traffic | null) {
   const change = ({ situation, eventClasses, before, after }: Change) => ({
     situation,
     eventTypes: eventClasses.flatMap(({ members }) => members),
@@ -72,7 +78,7 @@ function asValue(difference: RuleTableDiff) {
       before: before.because,
       after: after.because,
     })),
-    sentences: describeDiff(difference),
+    sentences: describeDiff(difference, traffic),
   }
 }
 

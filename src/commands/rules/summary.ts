@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Command } from 'commander'
-import { OUTCOMES, PROMISES, RULE_TABLE, readText, ruleTableOf, sha256 } from '../../app/policy.ts'
+import { COUNTS, OUTCOMES, PROMISES, RULE_TABLE, readText, sha256 } from '../../app/policy.ts'
 import { type ChangeSummary, type Review, summaryToMarkdown } from '../../core/rules/change-summary.ts'
 import { checkRuleFiles } from '../../core/rules/check-files.ts'
 import { diffRuleTables } from '../../core/rules/diff.ts'
@@ -11,7 +11,8 @@ import { PromisesError, RuleTableError } from '../../core/rules/errors.ts'
 import { loadPromises } from '../../core/rules/load-promises.ts'
 import { loadRuleTable } from '../../core/rules/load-table.ts'
 import { compareOutcomes, listOutcomes } from '../../core/rules/outcomes.ts'
-import type { RuleTable } from '../../core/rules/table.ts'
+import { createRuleTable, type RuleTable } from '../../core/rules/table.ts'
+import { loadTraffic, type Traffic } from '../../core/rules/traffic.ts'
 import { checkTemplates } from '../../core/templates/check-templates.ts'
 import { eventTypesOf, type TemplateFile } from '../../core/templates/compile.ts'
 import { TemplateError } from '../../core/templates/errors.ts'
@@ -24,6 +25,7 @@ import { reviewEnvelopeMap } from './check.ts'
 export const summaryCommand = new Command('summary')
   .description('summarise for a pull request what is wrong with rules and texts, and what they change')
   .requiredOption('--against <git revision>', 'what the change is made to')
+  .option('--counts <file>', 'weigh changes by these events; default: rules/counts.csv, if there is one')
   .option('--json', 'as one JSON value instead of Markdown')
   .addHelpText(
     'after',
@@ -37,17 +39,19 @@ Example:
 
 interface Options {
   readonly against: string
+  readonly counts?: string
   readonly json?: true
 }
 
-async function summarise({ against, json }: Options): Promise<void> {
+async function summarise({ against, counts, json }: Options): Promise<void> {
   await checkRevision(against, dirname(RULE_TABLE), 'git revision')
   const [before, after] = await Promise.all([versionAt(against), versionNow()])
   const known = eventTypesOf(after.templates)
   const checked = await checkRuleFiles(after.table, after.promises, known)
-  const [tableBefore, tableAfter] = [await tableOf(before.table), await tableOf(after.table)]
+  const [tableBefore, tableAfter] = [await tableOf(before), await tableOf(after)]
   const outcomes = tableAfter && listOutcomes(await enumerate(tableAfter.rules, known), known)
   const summary: ChangeSummary = {
+    traffic: await trafficOf(counts),
     reviews: [
       { file: 'rules/dispatch.csv', ...checked.table },
       { file: 'rules/promises.csv', ...checked.promises },
@@ -56,10 +60,16 @@ async function summarise({ against, json }: Options): Promise<void> {
     ],
     diff: tableBefore && tableAfter && diffRuleTables(tableBefore, tableAfter),
     texts: diffTexts(before.templates, after.templates),
-    promises: diffPromiseFiles(before, after),
+    promises: diffPromiseFiles(before, after, known),
     outcomes: outcomes === null ? null : compareOutcomes(after.outcomes, outcomes),
   }
   process.stdout.write(json ? `${JSON.stringify(summary)}\n` : summaryToMarkdown(summary))
+}
+
+async function trafficOf(file: string | undefined): Promise<Traffic | null> {
+  if (file !== undefined) return loadTraffic(await readText(file))
+  const text = await readFile(COUNTS, 'utf8').catch(() => null)
+  return text === null ? null : loadTraffic(text)
 }
 
 /** The files that people change. */
@@ -96,8 +106,8 @@ function reviewTemplates(files: readonly TemplateFile[]): Review[] {
 }
 
 /** Null where it has faults, which are told elsewhere. */
-async function tableOf(text: string): Promise<RuleTable | null> {
-  return ruleTableOf(text).catch(nullIfFaulty)
+async function tableOf({ table, templates }: Version): Promise<RuleTable | null> {
+  return createRuleTable(table, eventTypesOf(templates), sha256).catch(nullIfFaulty)
 }
 
 function diffTexts(before: readonly TemplateFile[], after: readonly TemplateFile[]) {
@@ -109,10 +119,10 @@ function diffTexts(before: readonly TemplateFile[], after: readonly TemplateFile
   }
 }
 
-function diffPromiseFiles(before: Version, after: Version) {
+function diffPromiseFiles(before: Version, after: Version, known: readonly string[]) {
   try {
     const [old, now] = [before, after].map(({ table, promises }) =>
-      loadPromises(promises, loadRuleTable(table).rules),
+      loadPromises(promises, loadRuleTable(table, known).rules, known),
     )
     return diffPromises(old ?? [], now ?? [])
   } catch (error) {

@@ -17,6 +17,8 @@ export interface Change {
 export interface RuleTableDiff {
   /** Event types, folded into the classes that the two tables together distinguish. */
   readonly classes: readonly EventClass[]
+  /** The position in `classes` of any event type. */
+  readonly classOf: (eventType: string) => number
   /** Outcome, channel or reason differs: in the order of SITUATIONS. */
   readonly changes: readonly Change[]
   /** Decided alike, but by a rule of another id. */
@@ -27,7 +29,7 @@ export interface RuleTableDiff {
 
 /** Compares what two tables decide, situation by situation: how they are written makes no difference. */
 export function diffRuleTables(before: RuleTable, after: RuleTable): RuleTableDiff {
-  const { classes } = foldEventTypes(cellsOf([...before.rules, ...after.rules]), [])
+  const { classes, classOf } = foldEventTypes(cellsOf([...before.rules, ...after.rules]), [])
   const changes: Change[] = []
   const moved: Change[] = []
   for (const situation of SITUATIONS) {
@@ -36,7 +38,7 @@ export function diffRuleTables(before: RuleTable, after: RuleTable): RuleTableDi
       else changes.push(change)
     }
   }
-  return { classes, changes, moved, reworded: reworded(before.rules, after.rules) }
+  return { classes, classOf, changes, moved, reworded: reworded(before.rules, after.rules) }
 }
 
 /** The differences in one situation; classes in which it is the same difference share one change. */

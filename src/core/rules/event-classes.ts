@@ -26,7 +26,7 @@ export function foldEventTypes(
   cells: readonly EventTypeCell[],
   knownEventTypes: readonly string[],
 ): EventClasses {
-  const distinct = [...new Map(cells.map((cell) => [cell.text, cell])).values()]
+  const distinct = [...new Map(cells.map((cell) => [keyOf(cell), cell])).values()]
   const names = new Set(distinct.flatMap((cell) => cell.names))
   const prefixes = [...new Set(distinct.flatMap((cell) => cell.prefixes))].sort((a, b) => b.length - a.length)
 
@@ -75,6 +75,11 @@ export function describeClasses(some: readonly EventClass[], all: readonly Event
 
 function membersOf(classes: readonly EventClass[]): string[] {
   return classes.flatMap(({ members }) => members)
+}
+
+/** `no template` may mean other types in each of two tables. */
+function keyOf({ negated, names, prefixes }: EventTypeCell): string {
+  return JSON.stringify([negated, names, prefixes])
 }
 
 /** A type that starts with the prefix but with no longer one (those have one more dot) and is not named. */
