@@ -18,7 +18,7 @@ OUTCOMES := rules/outcomes.txt
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood bench-isolation check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs soak-look-ups soak-transactions rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos
+.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood bench-isolation check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs soak-look-ups soak-transactions soak-hostile rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos
 
 ## Daily work
 
@@ -141,7 +141,7 @@ bench-isolation: build ## What held partitions cost the others
 chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS)
 	@$(NODE) test/chaos/main.ts
 
-soak: soak-requests soak-rules soak-decisions soak-opt-outs soak-backlog soak-outage soak-look-ups soak-transactions ## Run all soak tests below
+soak: soak-requests soak-rules soak-decisions soak-opt-outs soak-backlog soak-outage soak-look-ups soak-transactions soak-hostile ## Run all soak tests below
 
 soak-requests: build ## 10,000 malformed HTTP requests
 	@FUZZ_RUNS=10000 $(NODE) test/stack/with-stack.ts -- env $(TAP) test/service/fuzz.test.ts
@@ -166,3 +166,6 @@ soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 
 
 soak-transactions: build ## Random transactions of five producers (STEPS, SEEDS), against Kafka's own client
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/transactions.ts
+
+soak-hostile: build ## Messages made to hold up a consumer: headers, EVENTS (1000000) and RECORDS (5000000) in one batch
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/hostile.ts
