@@ -13,8 +13,9 @@ export interface EventTypeCell {
   readonly exactly: readonly string[]
 }
 
-/** Stands for all event types that there is no template for. */
+/** Stand for all event types that there is no template for, and for all that there is one for. */
 const NO_TEMPLATE = 'no template'
+const ANY_TEMPLATE = 'any template'
 /** In promises alone: all types that no rule names. */
 const ANY_OTHER = 'any other'
 
@@ -23,13 +24,21 @@ const WILDCARD = /^[\p{L}\p{N}._:/-]+\.\*$/u
 
 /**
  * Parses `claim.paid`, `claim.*`, `claim.paid or invoice.*`, or one of these after `not`, which negates the whole
- * list; or `no template`: all but the known ones. Names are compared exactly; `exactly` before one says that it is no slip.
+ * list; or `no template`: all but the known ones, or `any template`: just these. Names are compared exactly; `exactly` before one says that it is no slip.
  * Throws CellFault.
  */
 export function parseEventTypeCell(text: string, knownEventTypes: readonly string[]): EventTypeCell {
   const words = text.split(/\s+/)
-  if (words.join(' ') === NO_TEMPLATE)
-    return { text: NO_TEMPLATE, negated: true, names: knownEventTypes, prefixes: [], exactly: [] }
+  const phrase = words.join(' ')
+  if (isAboutTemplates(phrase)) {
+    return {
+      text: phrase,
+      negated: phrase === NO_TEMPLATE,
+      names: knownEventTypes,
+      prefixes: [],
+      exactly: [],
+    }
+  }
   checkPhrases(words)
   const negated = words[0] === 'not'
   const exactly: string[] = []
@@ -84,7 +93,7 @@ export function parsePromisedEventTypes(
   knownEventTypes: readonly string[],
 ): EventTypeCell {
   if (!isAnyOther(text)) return parseEventTypeCell(text, knownEventTypes)
-  const naming = ruleCells.filter((cell) => cell.text !== NO_TEMPLATE)
+  const naming = ruleCells.filter((cell) => !isAboutTemplates(cell.text))
   return {
     text,
     negated: true,
@@ -99,6 +108,10 @@ export function isAnyOther(text: string): boolean {
   return text === ANY_OTHER
 }
 
+function isAboutTemplates(text: string): boolean {
+  return text === NO_TEMPLATE || text === ANY_TEMPLATE
+}
+
 /** What people write who look for a word that the rule table does not have, or has in another form. */
 function checkPhrases(words: readonly string[]): void {
   const text = words.join(' ')
@@ -106,7 +119,8 @@ function checkPhrases(words: readonly string[]): void {
     throw new CellFault(
       `"${text}" can stand only in the promises: leave the cell blank for any event type that no row above took, or write "${NO_TEMPLATE}"`,
     )
-  if (text.includes(NO_TEMPLATE)) throw new CellFault(`"${text}": "${NO_TEMPLATE}" can stand only by itself`)
+  const inside = [NO_TEMPLATE, ANY_TEMPLATE].find((phrase) => text.includes(phrase))
+  if (inside !== undefined) throw new CellFault(`"${text}": "${inside}" can stand only by itself`)
 }
 
 function checkItem(item: string, text: string): void {

@@ -135,27 +135,31 @@ t.test('a broken promise of "any other" says which event types that is', async (
   ])
 })
 
-t.test('"no template" is every event type without one, in rules and promises', async (t) => {
-  const rows = above('opted-out', 'silent,no template,found,no,,,,SKIP,,no text for this type,Y.')
-  const kept = await review(rows, [
-    'a,no template,found,no,EMAIL,yes,,SKIP,,no text for this type',
-    'b,claim.paid or policy.issued,found,no,EMAIL,yes,,SEND,,',
-    'c,consent.given,found,no,EMAIL,yes,,SKIP,,',
-  ])
-  t.strictSame([kept.table.faults, kept.table.warnings, kept.promises.faults], [[], [], []])
-  const { decide } = await createRuleTable([HEADINGS, ...rows].join('\n'), EVENT_TYPES, () => '')
-  const [found] = SITUATIONS.filter(({ emailOnFile, optedOut }) => emailOnFile && !optedOut)
-  for (const eventType of EVENT_TYPES)
-    t.equal(decide({ eventType, ...(found as (typeof SITUATIONS)[number]) }).outcome, 'SEND', eventType)
-  for (const eventType of ['consent.given', '', '__proto__', 'no template'])
-    t.equal(decide({ eventType, ...(found as (typeof SITUATIONS)[number]) }).ruleId, 'silent', eventType)
-  const anyOther = await review(rows, ['d,any other,found,no,EMAIL,yes,,SEND,,'])
-  t.match(
-    anyOther.promises.faults,
-    [/by rule "silent" \(row 5\).* \(any other event type\)$/s],
-    'it names none',
-  )
-})
+t.test(
+  '"no template" is every event type without one, "any template" all others, in rules and promises',
+  async (t) => {
+    const rows = above('opted-out', 'silent,no template,found,no,,,,SKIP,,no text for this type,Y.')
+    const kept = await review(rows, [
+      'a,no template,found,no,EMAIL,yes,,SKIP,,no text for this type',
+      'b,claim.paid or policy.issued,found,no,EMAIL,yes,,SEND,,',
+      'c,consent.given,found,no,EMAIL,yes,,SKIP,,',
+      'd,any template,found,no,EMAIL,yes,,SEND,,',
+    ])
+    t.strictSame([kept.table.faults, kept.table.warnings, kept.promises.faults], [[], [], []])
+    const { decide } = await createRuleTable([HEADINGS, ...rows].join('\n'), EVENT_TYPES, () => '')
+    const [found] = SITUATIONS.filter(({ emailOnFile, optedOut }) => emailOnFile && !optedOut)
+    for (const eventType of EVENT_TYPES)
+      t.equal(decide({ eventType, ...(found as (typeof SITUATIONS)[number]) }).outcome, 'SEND', eventType)
+    for (const eventType of ['consent.given', '', '__proto__', 'no template'])
+      t.equal(decide({ eventType, ...(found as (typeof SITUATIONS)[number]) }).ruleId, 'silent', eventType)
+    const anyOther = await review(rows, ['d,any other,found,no,EMAIL,yes,,SEND,,'])
+    t.match(
+      anyOther.promises.faults,
+      [/by rule "silent" \(row 5\).* \(any other event type\)$/s],
+      'it names none',
+    )
+  },
+)
 
 t.test('a promise that covers no situation is a fault', async (t) => {
   const { promises } = await review(DEFAULT_ROWS, ['a,,not found,,,no,,SKIP,,'])

@@ -5,10 +5,10 @@ import { checkRuleFiles } from '../../../src/core/rules/check-files.ts'
 import { diffRuleTables } from '../../../src/core/rules/diff.ts'
 import { describeDiff } from '../../../src/core/rules/diff-text.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
+import { EVENT_TYPES } from '../templates/specified-event-types.ts'
 
-const EVENT_TYPES = ['invoice.paid', 'claim.rejected']
 const page = readFileSync(new URL('../../../rules/README.md', import.meta.url), 'utf8')
-const sections = page.split('## Three changes, worked through').at(-1)?.split(/^### /m).slice(1) ?? []
+const sections = page.split('## Eight changes, worked through').at(-1)?.split(/^### /m).slice(1) ?? []
 
 /** The changes that rules/README.md works through, each as the whole files that `before` becomes by it. */
 const changes = [
@@ -19,6 +19,15 @@ const changes = [
     title: 'A critical type that ignores the opt-out',
     says: /8 newly sent/,
   },
+  { file: 'claims-by-email', title: 'Claims by email where there is no phone', says: /1 newly sent/ },
+  { file: 'mute-two-types', title: 'Mute two types', says: /8 no longer sent/ },
+  {
+    file: 'lapsed-in-spite-of-opt-out',
+    title: 'A lapsed policy in spite of an opt-out',
+    says: /8 newly sent/,
+  },
+  { file: 'nothing-for-unknown-types', title: 'Nothing for unknown types', says: /8 no longer sent/ },
+  { file: 'overdue-by-sms', title: 'An overdue invoice by SMS', says: /1 newly sent/ },
 ]
 const before = await tableOf('before')
 
@@ -85,4 +94,55 @@ t.test('a critical type ignores the opt-out, and breaks the promise of it in the
     promises.faults[0],
     'row 2: "A party that opted out of an event type is never told of it" promises not SEND',
   )
+})
+
+t.test('a claim goes by email where there is no phone, and nothing else does', async (t) => {
+  const { decide } = await tableOf('claims-by-email')
+  const noPhone = { preferredChannel: 'SMS', phoneOnFile: false } as const
+  t.match(decide(decision({ ...noPhone, eventType: 'claim.paid' })), { outcome: 'SEND', channel: 'EMAIL' })
+  t.match(decide(decision({ ...noPhone, eventType: 'claim.paid', optedOut: true })), { outcome: 'SKIP' })
+  t.match(decide(decision({ ...noPhone, eventType: 'claim.paid', emailOnFile: false })), { outcome: 'SKIP' })
+  t.match(decide(decision({ ...noPhone, eventType: 'invoice.paid' })), { outcome: 'SKIP' })
+})
+
+t.test('two muted types go to nobody', async (t) => {
+  const { decide } = await tableOf('mute-two-types')
+  for (const eventType of ['invoice.finalised', 'payment.received'])
+    t.match(decide(decision({ eventType })), { outcome: 'SKIP', reason: 'event type muted' })
+  t.equal(decide(decision({ eventType: 'invoice.paid' })).outcome, 'SEND')
+})
+
+t.test(
+  'a lapsed policy is told in spite of an opt-out, and breaks the promise of it in the open',
+  async (t) => {
+    const { decide } = await tableOf('lapsed-in-spite-of-opt-out')
+    t.equal(decide(decision({ eventType: 'policy.lapsed', optedOut: true })).outcome, 'SEND')
+    t.equal(decide(decision({ eventType: 'policy.issued', optedOut: true })).outcome, 'SKIP')
+    const table = read('lapsed-in-spite-of-opt-out')
+    t.equal((await checkRuleFiles(table, read('before.promises'), EVENT_TYPES)).promises.faults.length, 1)
+  },
+)
+
+t.test(
+  'nothing is sent of a type without a text, whatever the promises said of any other type',
+  async (t) => {
+    const { decide } = await tableOf('nothing-for-unknown-types')
+    for (const eventType of EVENT_TYPES) t.equal(decide(decision({ eventType })).outcome, 'SEND', eventType)
+    for (const preferredChannel of ['EMAIL', 'SMS', 'IN_APP'] as const)
+      t.match(decide(decision({ eventType: 'consent.given', preferredChannel })), {
+        outcome: 'SKIP',
+        reason: 'no text for this event type',
+      })
+    const table = read('nothing-for-unknown-types')
+    t.equal((await checkRuleFiles(table, read('before.promises'), EVENT_TYPES)).promises.faults.length, 3)
+  },
+)
+
+t.test('an overdue invoice goes by SMS wherever there is a phone, but not after an opt-out', async (t) => {
+  const { decide } = await tableOf('overdue-by-sms')
+  const overdue = { eventType: 'invoice.overdue' }
+  for (const preferredChannel of ['EMAIL', 'SMS', 'IN_APP'] as const)
+    t.match(decide(decision({ ...overdue, preferredChannel })), { outcome: 'SEND', channel: 'SMS' })
+  t.match(decide(decision({ ...overdue, phoneOnFile: false })), { outcome: 'SEND', channel: 'EMAIL' })
+  t.equal(decide(decision({ ...overdue, optedOut: true })).outcome, 'SKIP')
 })
