@@ -15,6 +15,11 @@ export function sentOfEachType(count: number): number {
   return ((count / EVENT_TYPES.length) * SHARES.sent) / 100
 }
 
+/** How many of them are sent by a retry. */
+export function retriedOfEachType(count: number): number {
+  return ((count / EVENT_TYPES.length) * SHARES.retried) / 100
+}
+
 /**
  * Fills an empty log and its decisions by SQL with what the service would have written for `count` events of the last
  * seven days: see SHARES. The rule table and the templates are archived already.

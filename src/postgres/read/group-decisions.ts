@@ -42,30 +42,24 @@ export async function* decisionGroups(
       tx.one(sql.type(page)`
         WITH first AS MATERIALIZED (
           SELECT DISTINCT ON (locator)
-            locator, attempt, facts, rule_id, outcome, channel, rule_table_revision,
-            coalesce(reason = ${INVALID_PARTY}, false) AS invalid_party, decided_at
+            locator, facts, rule_id, outcome, channel, rule_table_revision,
+            coalesce(reason = ${INVALID_PARTY}, false) AS invalid_party, decided_at,
+            lead(attempt) OVER (PARTITION BY locator ORDER BY attempt) IS NOT NULL AND ${counting} = 'last' AS superseded
           FROM notifications.decision WHERE locator > ${start} ORDER BY locator, attempt LIMIT ${countMax}
-        ), later AS MATERIALIZED (
-          SELECT locator, d.attempt, d.facts, d.rule_id, d.outcome, d.channel, d.rule_table_revision,
-            coalesce(d.reason = ${INVALID_PARTY}, false) AS invalid_party
-          FROM first JOIN notifications.decision d USING (locator)
-          WHERE d.attempt > first.attempt AND ${counting} = 'last'
-        ), last AS (
-          SELECT DISTINCT ON (locator) *, (
-            SELECT jsonb_agg(jsonb_build_object('facts', e.facts, 'outcome', e.outcome) ORDER BY e.attempt)
-            FROM notifications.decision e WHERE e.locator = later.locator AND e.attempt < later.attempt
-          ) AS earlier
-          FROM later ORDER BY locator, attempt DESC
+        ), of_rules AS (
+          SELECT * FROM first WHERE decided_at >= ${since}::timestamptz AND rule_id <> ${PRUNED_RULE_ID}
         ), counting AS (
           SELECT locator, facts, '[]'::jsonb AS earlier, rule_id, outcome, channel, rule_table_revision, invalid_party
-          FROM first
-          WHERE decided_at >= ${since}::timestamptz AND rule_id <> ${PRUNED_RULE_ID}
-            AND NOT EXISTS (SELECT FROM later WHERE later.locator = first.locator)
+          FROM of_rules WHERE NOT superseded
           UNION ALL
-          SELECT locator, last.facts, earlier, last.rule_id, last.outcome, last.channel, last.rule_table_revision,
-            last.invalid_party
-          FROM first JOIN last USING (locator)
-          WHERE decided_at >= ${since}::timestamptz AND first.rule_id <> ${PRUNED_RULE_ID}
+          SELECT locator, last.* FROM of_rules CROSS JOIN LATERAL (
+            SELECT d.facts, (
+              SELECT jsonb_agg(jsonb_build_object('facts', e.facts, 'outcome', e.outcome) ORDER BY e.attempt)
+              FROM notifications.decision e WHERE e.locator = d.locator AND e.attempt < d.attempt
+            ), d.rule_id, d.outcome, d.channel, d.rule_table_revision, coalesce(d.reason = ${INVALID_PARTY}, false)
+            FROM notifications.decision d WHERE d.locator = of_rules.locator ORDER BY d.attempt DESC LIMIT 1
+          ) AS last
+          WHERE superseded
         ), counted AS (
           SELECT facts, earlier, rule_id, outcome, channel, rule_table_revision, invalid_party,
             count(*) AS count, min(locator) AS sample
