@@ -3,44 +3,16 @@ import t from 'tap'
 import { CHANNELS } from '../../../src/core/decision/channel.ts'
 import type { Facts } from '../../../src/core/decision/facts.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
-import { describeTried, type TriedEvent, tryEvent } from '../../../src/core/rules/try-event.ts'
+import { describeTried, tryEvent } from '../../../src/core/rules/try-event.ts'
 import { readTemplates } from '../../../src/core/templates/read-templates.ts'
 import { render } from '../../../src/core/templates/render.ts'
 import { compile, files, filesWith, load, sha256, variableSets } from '../templates/generated.ts'
 import { DEFAULT_ROWS, tableOf } from './default-table.ts'
+import { factual } from './factual.ts'
 import { ALL_CASES, applying, csvOf, isSafe, tables } from './random-tables.ts'
 
 const templates = readTemplates(files, { sha256 })
 const table = await tableOf(DEFAULT_ROWS)
-
-/** What policy administration and the party's preferences would have to be for these facts. */
-function factual({ eventType, ...facts }: Facts): TriedEvent {
-  const isMissing = facts.party === 'missing'
-  const contact =
-    facts.party === 'found'
-      ? {
-          state: facts.party,
-          email: facts.emailOnFile ? 'a@b' : null,
-          phone: facts.phoneOnFile ? '+44' : null,
-        }
-      : facts.party === 'unresolved'
-        ? { state: facts.party, error: 'it was down', unasked: false }
-        : facts.party === 'not found'
-          ? { state: facts.party }
-          : undefined
-  return {
-    event: { eventType, locator: 'CLM-1', reason: null },
-    recipient: { partyLocator: isMissing ? null : 'party-1', invalid: false },
-    contact,
-    preferences: isMissing
-      ? undefined
-      : {
-          preferredChannel: facts.preferredChannel,
-          optedOutEvents: new Set(facts.optedOut ? [eventType] : []),
-          changeId: null,
-        },
-  }
-}
 
 t.test('of random tables, what is tried is what is decided', async (t) => {
   await fc.assert(

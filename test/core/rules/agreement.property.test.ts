@@ -1,0 +1,100 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { describeResult } from '../../../src/core/decision/rule-result.ts'
+import { createBacktest } from '../../../src/core/rules/backtest.ts'
+import { decidedAlike, diffRuleTables } from '../../../src/core/rules/diff.ts'
+import { enumerate } from '../../../src/core/rules/enumerate-situations.ts'
+import { listOutcomes } from '../../../src/core/rules/outcomes.ts'
+import { describeSituation, situationIndex } from '../../../src/core/rules/situations.ts'
+import { createRuleTable, type RuleTable } from '../../../src/core/rules/table.ts'
+import { tryEvent } from '../../../src/core/rules/try-event.ts'
+import { readTemplates } from '../../../src/core/templates/read-templates.ts'
+import { files, sha256 } from '../templates/generated.ts'
+import { factual } from './factual.ts'
+import { ALL_CASES, applying, type Case, csvOf, isSafe, tables } from './random-tables.ts'
+
+const RUN_COUNT = Number(process.env.PROPERTY_RUNS ?? 10)
+
+const templates = readTemplates(files, { sha256 })
+const servable = tables.filter(isSafe).map(applying)
+/** A section of outcomes needs a name. */
+const CASES = ALL_CASES.filter(({ eventType }) => eventType !== '')
+const EVENT_TYPES = [...new Set(CASES.map(({ eventType }) => eventType))]
+
+function tryOn(table: RuleTable, one: Case) {
+  const { ruleId, outcome, channel, reason } = tryEvent(table, templates, factual(one))
+  return { ruleId, outcome, channel, reason }
+}
+type Said = ReturnType<typeof tryOn>
+
+/** What a list of outcomes says of a case: its event type's own line, else that of any other event type. */
+async function outcomesOf({ rules }: RuleTable): Promise<(one: Case) => string | undefined> {
+  const text = listOutcomes(await enumerate(rules, EVENT_TYPES), EVENT_TYPES)
+  const sections = new Map(
+    text.split('\n\n').map((section) => {
+      const [title = '', ...lines] = section.split('\n').filter((line) => !line.startsWith('#'))
+      return [title, lines.map((line) => line.trim())]
+    }),
+  )
+  return ({ eventType, ...situation }) => {
+    const start = `${describeSituation(situation)}: `
+    return [eventType, 'any other event type']
+      .flatMap((name) => sections.get(name) ?? [])
+      .find((line) => line.startsWith(start))
+      ?.slice(start.length)
+  }
+}
+
+/** What a back-test says of events that the first table decided: the case, and both results. */
+function backtestOf(before: RuleTable, after: RuleTable): ReadonlyMap<string, readonly [Said, Said]> {
+  const reasonOf = (_: string, id: string) => before.rules.find((rule) => rule.id === id)?.reason
+  const test = createBacktest(after, reasonOf)
+  for (const facts of CASES) {
+    const { ruleId, outcome, channel } = before.decide(facts)
+    const group = { facts, earlier: [], ruleId, outcome, channel, ruleTableRevision: '' }
+    test.add({ ...group, invalidParty: false, count: 1, sample: '' })
+  }
+  return new Map(test.result().changes.map((change) => [keyOf(change.facts), [change.before, change.after]]))
+}
+
+function keyOf({ eventType, ...situation }: Case): string {
+  return `${situationIndex(situation)} ${eventType}`
+}
+
+t.test(`try, diff, outcomes and back-test say the same of ${RUN_COUNT} pairs of random tables`, async (t) => {
+  let changed = 0
+  await fc.assert(
+    fc.asyncProperty(servable, servable, async (rowsBefore, rowsAfter) => {
+      const [before, after] = await Promise.all(
+        [rowsBefore, rowsAfter].map((rows) => createRuleTable(csvOf(rows), EVENT_TYPES, () => '')),
+      )
+      if (before === undefined || after === undefined) throw new Error('there are two tables')
+      const [outcomesBefore, outcomesAfter] = [await outcomesOf(before), await outcomesOf(after)]
+      const backtested = backtestOf(before, after)
+      const { changes, classes, classOf } = diffRuleTables(before, after)
+      for (const one of CASES) {
+        const [was, is] = [tryOn(before, one), tryOn(after, one)]
+        const of = (said: Said) => `${describeResult(said)}, rule "${said.ruleId}"`
+        same(outcomesBefore(one), of(was), one)
+        same(outcomesAfter(one), of(is), one)
+        const expected = decidedAlike(was, is) ? undefined : [was, is]
+        same(backtested.get(keyOf(one)), expected, one)
+        const eventClass = classes[classOf(one.eventType)]
+        const change = changes.find(
+          ({ situation, eventClasses }) =>
+            situationIndex(situation) === situationIndex(one) &&
+            eventClasses.some((each) => each === eventClass),
+        )
+        same(change && [change.before, change.after], expected, one)
+        if (expected !== undefined) changed++
+      }
+    }),
+    { numRuns: RUN_COUNT },
+  )
+  t.ok(changed > 0, `${changed} events are decided otherwise`)
+})
+
+function same(got: unknown, expected: unknown, one: Case): void {
+  if (JSON.stringify(got) !== JSON.stringify(expected))
+    throw new Error(`${JSON.stringify(one)}: ${JSON.stringify(got)}, not ${JSON.stringify(expected)}`)
+}
