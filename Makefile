@@ -30,7 +30,7 @@ build: node_modules/.package-lock.json ## Install dependencies and compile templ
 	@$(NODE) src/build/compile-console.ts
 
 node_modules/.package-lock.json: package.json package-lock.json
-	$(NPM) ci >&2
+	@$(NPM) ci >&2
 	@touch $@
 
 install: node_modules/.package-lock.json ## Install dependencies

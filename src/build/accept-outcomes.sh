@@ -14,7 +14,7 @@ fail() {
 
 [[ ${PR:-} =~ ^[0-9]+$ ]] || fail 'name the pull request by its number: PR=12'
 read -r state fork head base branch < <(gh pr view "$PR" --json state,isCrossRepository,headRefOid,baseRefName,headRefName \
-  --jq '[.state, .isCrossRepository, .headRefOid, .baseRefName, .headRefName] | join(" ")')
+  --jq '"\(.state) \(.isCrossRepository) \(.headRefOid) \(.baseRefName) \(.headRefName)"')
 [ "$state" = OPEN ] || fail "pull request $PR is not open"
 [ "$fork" = false ] || fail "pull request $PR comes from a fork, where this workflow may not write. Its author can accept the \
 outcomes: download the artifact \"outcomes\" from the checks of the pull request, and upload it to the branch as $outcomes"

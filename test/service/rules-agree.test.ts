@@ -192,3 +192,17 @@ t.test('counts of recorded events weigh each situation of a diff by just the eve
     t.equal(Number(events), RECORDED.get(`invoice.paid, ${situation}`))
   t.match(stdout, new RegExp(`; of ${sum([...RECORDED.values()])} events counted\n`))
 })
+
+t.test(
+  'a back-test begins with what it means for members, and counts by first decisions where asked',
+  async (t) => {
+    const [, rows] = CANDIDATES['one type is muted']
+    const table = await write('told.csv', rows)
+    const [last, first] = await Promise.all([
+      run('backtest', '--table', table),
+      run('backtest', '--table', table, '--first', '--since', '1h'),
+    ])
+    t.match(last.stdout, /^In the last 30 days, since .*\n\d+ events: .*\n\d+ messages fewer by SMS\n/)
+    t.match(first.stdout, /^Since .*\n\d+ events: /)
+  },
+)

@@ -3,6 +3,7 @@ import { RULE_TABLE, readText, ruleTableOf, TEMPLATE_EVENT_TYPES } from '../../a
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { createBacktest, describeBacktest } from '../../core/rules/backtest.ts'
 import type { Rule } from '../../core/rules/rule.ts'
+import { counted } from '../../core/text/count.ts'
 import { createRuleCache, type RulesByRevision } from '../../core/why/archived-rules.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { decisionGroups } from '../../postgres/read/group-decisions.ts'
@@ -66,9 +67,19 @@ async function backtest({ table, since, first, json }: Options): Promise<void> {
     progress.clear()
     const result = { since: start, ...test.result() }
     process.stdout.write(
-      json ? `${JSON.stringify(result)}\n` : `Since ${start}\n${describeBacktest(result).join('\n')}\n`,
+      json
+        ? `${JSON.stringify(result)}\n`
+        : `${periodOf(since, start)}\n${describeBacktest(result).join('\n')}\n`,
     )
   })
+}
+
+/** Such as "In the last 30 days, since 2026-…". */
+function periodOf(since: Since, start: string): string {
+  const days = typeof since === 'number' ? since / 86_400_000 : 0
+  return Number.isInteger(days) && days > 0
+    ? `In the last ${counted(days, 'day')}, since ${start}`
+    : `Since ${start}`
 }
 
 function reasonOf(rules: readonly Rule[] | string | undefined, ruleId: string): string | null | undefined {
