@@ -24,10 +24,50 @@ export const token = {
 /** Reads console data. Rejects with a RequestError, or with an AbortError once `signal` is aborted. */
 export async function read<Data>(path: readonly string[], query: Query, signal: AbortSignal): Promise<Data> {
   const search = searchOf(query)
-  const url = `console/data/${path.map(encodeURIComponent).join('/')}${search === '' ? '' : `?${search}`}`
+  return dataOf(await request(`${urlOf(path)}${search === '' ? '' : `?${search}`}`, {}, signal))
+}
+
+/** Asks what becomes of something that the service does not keep. Rejects like `read`. */
+export async function ask<Data>(path: readonly string[], body: object, signal: AbortSignal): Promise<Data> {
+  return dataOf(await send(path, body, signal))
+}
+
+/** Like `ask`, where the answer is one JSON value a line, as they come. */
+export async function* askLines<Data>(
+  path: readonly string[],
+  body: object,
+  signal: AbortSignal,
+): AsyncGenerator<Data> {
+  const { body: stream } = await send(path, body, signal)
+  const reader = (stream as ReadableStream<Uint8Array>)
+    .pipeThrough(new TextDecoderStream() as never)
+    .getReader()
+  let rest = ''
+  for (;;) {
+    const { done, value } = await reader.read().catch((error: unknown) => {
+      throw signal.aborted ? error : new RequestError(0, 'The connection was lost.')
+    })
+    const lines = `${rest}${value ?? ''}`.split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) yield JSON.parse(line)
+    if (done) return
+  }
+}
+
+function send(path: readonly string[], body: object, signal: AbortSignal): Promise<Response> {
+  const headers = { 'content-type': 'application/json' }
+  return request(urlOf(path), { method: 'POST', headers, body: JSON.stringify(body) }, signal)
+}
+
+function urlOf(path: readonly string[]): string {
+  return `console/data/${path.map(encodeURIComponent).join('/')}`
+}
+
+async function request(url: string, init: RequestInit, signal: AbortSignal): Promise<Response> {
   const held = token.get()
   const response = await fetch(url, {
-    headers: held === null ? {} : { authorization: `Bearer ${held}` },
+    ...init,
+    headers: { ...init.headers, ...(held !== null && { authorization: `Bearer ${held}` }) },
     credentials: 'omit',
     redirect: 'error',
     signal,
@@ -35,10 +75,12 @@ export async function read<Data>(path: readonly string[], query: Query, signal: 
     if (signal.aborted) throw error
     throw new RequestError(0, 'The service did not respond.')
   })
-  if (!response.ok) {
-    const isTokenMissing = response.status === 401 && held === null
-    throw new RequestError(response.status, isTokenMissing ? TOKEN_REQUIRED : await problemOf(response))
-  }
+  if (response.ok) return response
+  const isTokenMissing = response.status === 401 && held === null
+  throw new RequestError(response.status, isTokenMissing ? TOKEN_REQUIRED : await problemOf(response))
+}
+
+function dataOf<Data>(response: Response): Promise<Data> {
   return response.json().catch(() => {
     throw new RequestError(response.status, 'The response is not valid JSON.')
   })

@@ -10,6 +10,7 @@ import { PartyView } from './views/party.tsx'
 import { RejectedView } from './views/rejected.tsx'
 import { RulesView } from './views/rules.tsx'
 import { TokenForm } from './views/token.tsx'
+import { WorkbenchView } from './views/workbench.tsx'
 import { Refused, type Visit } from './visit.ts'
 
 const VIEWS = [
@@ -19,6 +20,7 @@ const VIEWS = [
   { path: ['parties'], name: 'Members' },
   { path: ['rejected'], name: 'Rejected' },
   { path: ['rules'], name: 'Rules' },
+  { path: ['workbench'], name: 'Workbench' },
 ]
 
 /** The console: navigation and the current view. */
@@ -88,6 +90,8 @@ function View(route: Visit) {
       return <RejectedView {...route} />
     case 'rules':
       return <RulesView />
+    case 'workbench':
+      return <WorkbenchView />
     default:
       return <Title name="Page not found" />
   }

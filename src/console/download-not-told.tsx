@@ -4,6 +4,7 @@ import type { ExplainedNotTold } from '../core/log/not-told.ts'
 import { NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../core/log/not-told-csv.ts'
 import type { Query } from './api.ts'
 import { Problem } from './parts.tsx'
+import { saveFile } from './save-file.ts'
 import { counted } from './text.ts'
 import { useLoad } from './use-data.ts'
 
@@ -32,11 +33,11 @@ export function DownloadNotTold({ query }: { query: Query }) {
       cursor = told.data.nextCursor
       if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
         const problem = `The file holds only the newest ${found()}. Narrow the filters, or use the command not-told.`
-        save(lines)
+        saveFile('not-told.csv', lines)
         return setState({ words: '', problem, isBusy: false })
       }
     }
-    save(lines)
+    saveFile('not-told.csv', lines)
     setState({ words: `Saved ${found()}.`, problem: null, isBusy: false })
   }
 
@@ -53,13 +54,4 @@ export function DownloadNotTold({ query }: { query: Query }) {
       <Problem of={state?.problem ?? null} />
     </>
   )
-}
-
-function save(lines: readonly string[]): void {
-  const url = URL.createObjectURL(new Blob([...lines], { type: 'text/csv' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = 'not-told.csv'
-  link.click()
-  URL.revokeObjectURL(url)
 }

@@ -1,6 +1,6 @@
 import { useCallback, useContext, useEffect, useRef, useState } from 'preact/hooks'
 import type { Page } from '../core/list/page.ts'
-import { type Query, RequestError, read } from './api.ts'
+import { ask, type Query, RequestError, read } from './api.ts'
 import { Refused } from './visit.ts'
 
 /** What a view has loaded so far. */
@@ -118,4 +118,34 @@ export function useLoad<Data>(
     },
     [asked, refused],
   )
+}
+
+/** How long somebody pauses before what they have typed is asked about. */
+const PAUSE_MS = 250
+
+/** Asks about something each time it changes and nobody types any more; what was said stays until the next answer. */
+export function useAnswer<Data>(path: string, body: object): Loaded<Data> {
+  const [loaded, setLoaded] = useState<Loaded<Data>>(NOTHING)
+  const refused = useContext(Refused)
+  const asked = JSON.stringify(body)
+  useEffect(() => {
+    const stop = new AbortController()
+    setLoaded((held) => ({ ...held, isLoading: true }))
+    const timer = setTimeout(async () => {
+      try {
+        const data = await ask<Data>(['workbench', path], JSON.parse(asked), stop.signal)
+        if (!stop.signal.aborted) setLoaded({ data, problem: null, isLoading: false })
+      } catch (error) {
+        if (stop.signal.aborted) return
+        if (!(error instanceof RequestError)) throw error
+        if (error.status === 401 || error.status === 403) refused(error)
+        else setLoaded((held) => ({ ...held, problem: error.message, isLoading: false }))
+      }
+    }, PAUSE_MS)
+    return () => {
+      clearTimeout(timer)
+      stop.abort()
+    }
+  }, [path, asked, refused])
+  return loaded
 }

@@ -1,11 +1,10 @@
 import { readFile } from 'node:fs/promises'
-import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../stack/identity-provider.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
-import { openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
+import { faultsOf, openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
 import { HOSTILE, seed } from './seed.ts'
 
 if (withoutBrowser) t.plan(0, withoutBrowser)
@@ -76,6 +75,7 @@ async function testConsole(): Promise<void> {
     ['party', () => '#/parties/party-7', 'Member party-7'],
     ['rejected', () => '#/rejected', 'Rejected messages'],
     ['rules', () => '#/rules', 'Rules'],
+    ['workbench', () => '#/workbench', 'Workbench'],
     ['nothing', () => '#/nowhere', 'Page not found'],
   ]
 
@@ -346,13 +346,4 @@ async function testConsole(): Promise<void> {
 /** Waits until all that a view asked for is there. */
 async function settled(page: Page): Promise<void> {
   await page.getByText('Loading…').first().waitFor({ state: 'hidden' })
-}
-
-/** What axe finds that keeps people out, in words. */
-async function faultsOf(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source)
-  const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`)
 }

@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../../config/config.ts'
-import { PROMISE_COLUMNS } from '../../core/rules/load-promises.ts'
+import { CHANNELS } from '../../core/decision/channel.ts'
+import { OUTCOMES } from '../../core/decision/outcome.ts'
+import { PARTY_STATES } from '../../core/decision/party-state.ts'
+import { EXPECTATIONS, PROMISE_COLUMNS } from '../../core/rules/load-promises.ts'
 import { COLUMNS } from '../../core/rules/rule.ts'
 import type { BacktestMessage } from '../../core/workbench/backtest-report.ts'
 import { editUrlOf } from '../../core/workbench/edit-url.ts'
@@ -20,6 +23,17 @@ const REVIEW_MAX_MS = 8_000
 const BUSY_UTILIZATION = 0.2
 /** While dispatch is busy a back-test pauses so many times as long as it works: it must leave dispatch nine tenths. */
 const PAUSE_FACTOR = 9
+
+const YES_OR_NO = ['yes', 'no']
+/** What both files can have in a column. */
+const CHOICES = {
+  party: [...PARTY_STATES],
+  'opted out': YES_OR_NO,
+  'preferred channel': [...CHANNELS],
+  'email on file': YES_OR_NO,
+  'phone on file': YES_OR_NO,
+  'send by': [...CHANNELS],
+}
 
 /** What the workbench in the console runs, in threads of its own: nothing that it does may hold up dispatch. */
 export function createWorkbench(
@@ -92,15 +106,26 @@ function startOf(
   revision: string,
   repositoryUrl: string | null,
 ): WorkbenchStart {
-  const fileOf = (name: string, csvText: string, columns: readonly string[], what: string) => {
+  const fileOf = (
+    name: string,
+    csvText: string,
+    columns: readonly string[],
+    what: string,
+    outcomes: readonly string[],
+  ) => {
     const { grid, faults } = readGrid(csvText, columns, what)
     if (grid === null) throw new Error(`${name} cannot be shown as a grid: ${faults.join('; ')}`)
-    return { name, grid, editUrl: repositoryUrl && editUrlOf(repositoryUrl, `rules/${name}`) }
+    return {
+      name,
+      grid,
+      choices: { ...CHOICES, outcome: [...outcomes] },
+      editUrl: repositoryUrl && editUrlOf(repositoryUrl, `rules/${name}`),
+    }
   }
   return {
     revision,
-    table: fileOf('dispatch.csv', table, COLUMNS, 'rule'),
-    promises: fileOf('promises.csv', promises, PROMISE_COLUMNS, 'promise'),
+    table: fileOf('dispatch.csv', table, COLUMNS, 'rule', OUTCOMES),
+    promises: fileOf('promises.csv', promises, PROMISE_COLUMNS, 'promise', EXPECTATIONS),
     eventTypes: [...TEMPLATE_EVENT_TYPES],
   }
 }

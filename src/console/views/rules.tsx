@@ -1,5 +1,6 @@
 import type { CurrentRule, CurrentRules } from '../../core/rules/current-rules.ts'
 import { Badge, State, Table, Time, Title, Value } from '../parts.tsx'
+import { hrefOf } from '../route.ts'
 import { counted, numberOf } from '../text.ts'
 import { useData } from '../use-data.ts'
 
@@ -14,7 +15,7 @@ export function RulesView() {
       <Title name="Rules" />
       <p class="lead">
         Rules apply from top to bottom: the first one whose cells all match decides. A blank cell matches
-        anything.
+        anything. <a href={hrefOf(['workbench'])}>Try a change in the workbench</a>.
       </p>
       <State of={loaded} />
       {rules !== null && (

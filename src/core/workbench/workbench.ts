@@ -4,6 +4,8 @@ import { grid } from './sheet.ts'
 const file = z.object({
   name: z.string(),
   grid,
+  /** What can be written in a column, besides nothing; columns that take any text are absent. */
+  choices: z.record(z.string(), z.array(z.string())),
   /** Where somebody can edit the file and propose the change; null: not known. */
   editUrl: z.string().nullable(),
 })

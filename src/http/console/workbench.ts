@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { BacktestMessage } from '../../core/workbench/backtest-report.ts'
 import { type Candidate, candidate, type Review, review } from '../../core/workbench/review.ts'
@@ -30,8 +31,6 @@ export interface Workbench {
 /** Some thousand rules. */
 const BODY_BYTES_MAX = 256 * 1024
 const DAYS_MAX = 30
-/** The first message of a back-test comes after its first page. */
-const FIRST_MESSAGE_MAX_MS = 20_000
 
 const post = { config: { access: 'admin' as const }, bodyLimit: BODY_BYTES_MAX }
 const refusals = { 400: problemBody, 413: problemBody, 503: problemBody }
@@ -52,15 +51,15 @@ export function workbenchRoutes(app: App, workbench: Workbench): void {
       ...refusals,
     },
   }
-  app.post('/workbench/grid', { ...post, schema: gridSchema }, async ({ body: { csv, of }, signal }) => {
-    const read = await workbench.read(csv, of, signal)
+  app.post('/workbench/grid', { ...post, schema: gridSchema }, async ({ body: { csv, of } }, reply) => {
+    const read = await workbench.read(csv, of, untilGone(reply))
     if (read === null) throw tooLarge()
     return { grid: read.grid, faults: [...read.faults] }
   })
 
   const reviewSchema = { body: candidate.strict(), response: { 200: review, ...refusals } }
-  app.post('/workbench/review', { ...post, schema: reviewSchema }, async ({ body, signal }) => {
-    const reviewed = await workbench.review(body, signal)
+  app.post('/workbench/review', { ...post, schema: reviewSchema }, async ({ body }, reply) => {
+    const reviewed = await workbench.review(body, untilGone(reply))
     if (reviewed === null) throw tooLarge()
     return reviewed
   })
@@ -69,13 +68,20 @@ export function workbenchRoutes(app: App, workbench: Workbench): void {
     body: z.strictObject({ table: z.string(), trial }),
     response: { 200: z.object({ tried: trialResult.nullable(), faults: z.array(z.string()) }), ...refusals },
   }
-  app.post('/workbench/try', { ...post, schema: trySchema }, async ({ body, signal }) => {
-    const tried = await workbench.try(body.table, body.trial, signal)
+  app.post('/workbench/try', { ...post, schema: trySchema }, async ({ body }, reply) => {
+    const tried = await workbench.try(body.table, body.trial, untilGone(reply))
     if (tried === null) throw tooLarge()
     return tried
   })
 
   backtestRoute(app, workbench)
+}
+
+/** Aborted once the client is gone, or has its answer. The request's own signal is aborted as soon as its body has been read. */
+function untilGone(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController()
+  reply.raw.once('close', () => gone.abort())
+  return gone.signal
 }
 
 function tooLarge(): ProblemError {
@@ -90,15 +96,13 @@ function backtestRoute(app: App, workbench: Workbench): void {
     body: z.strictObject({ table: z.string(), days: z.int().min(1).max(DAYS_MAX) }),
     response: refusals,
   }
-  const options = { ...post, schema, handlerTimeout: FIRST_MESSAGE_MAX_MS }
-  app.post('/workbench/backtest', options, async (request, reply) => {
-    const stop = new AbortController()
-    reply.raw.once('close', () => stop.abort())
-    const messages = workbench.backtest(request.body.table, request.body.days, stop.signal)
+  app.post('/workbench/backtest', { ...post, schema }, async (request, reply) => {
+    const { table, days } = request.body
+    const messages = workbench.backtest(table, days, untilGone(reply))
     if (messages === null) {
       throw unavailable('Another back-test is under way, and one runs at a time. Try again in a few seconds.')
     }
-    request.log.info({ tokenSubject: subjectOf(request), days: request.body.days }, 'back-test')
+    request.log.info({ tokenSubject: subjectOf(request), days }, 'back-test')
     const rest = messages[Symbol.asyncIterator]()
     const first: BacktestMessage | undefined = (await rest.next()).value
     if (first?.kind === 'faults') throw faulty(first.faults)

@@ -51,7 +51,8 @@ function problemOf(error: FastifyError, isUnavailable: (error: unknown) => boole
     return unavailable('The database did not respond. Try again later.', error)
   }
   // The status of any other error comes from another service.
-  const status = error.code?.startsWith('FST_') ? error.statusCode : undefined
+  // A DOMException's code is a number.
+  const status = String(error.code).startsWith('FST_') ? error.statusCode : undefined
   return new ProblemError(codeOfStatus(status ?? 500), { cause: error })
 }
 

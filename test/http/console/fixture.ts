@@ -74,7 +74,7 @@ const TRIED: TrialResult = {
 
 /** A workbench that knows no table, and gives every candidate the same answers. */
 export function aWorkbench(overrides: Partial<Workbench> = {}): Workbench {
-  const file = (name: string) => ({ name, grid: GRID, editUrl: null })
+  const file = (name: string) => ({ name, grid: GRID, choices: {}, editUrl: null })
   return {
     start: {
       revision: 'b'.repeat(64),

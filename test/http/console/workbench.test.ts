@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { BacktestMessage } from '../../../src/core/workbench/backtest-report.ts'
 import type { Workbench } from '../../../src/http/console/workbench.ts'
@@ -124,6 +125,23 @@ t.test('why there is no back-test is told by the status, and later by the last l
   t.equal(statusCode, 200)
   t.match(body, /"kind":"problem","problem":"The back-test failed/)
   t.notMatch(body, /secret/)
+})
+
+t.test('an answer is waited for as long as its client waits', async (t) => {
+  let seen: AbortSignal | undefined
+  const { app } = anApp(t, {
+    review: async (candidate, signal) => {
+      seen = signal
+      await setImmediate()
+      signal.throwIfAborted()
+      return aWorkbench().review(candidate, signal)
+    },
+  })
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify(GOOD.review)
+  t.equal((await fetch(`${url}${DATA}/review`, { method: 'POST', body, headers })).status, 200)
+  await until(() => seen?.aborted, { what: 'the signal to end with the answer' })
 })
 
 t.test('a back-test ends when its client goes away', async (t) => {

@@ -1,0 +1,178 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { Placed } from '../../core/workbench/place-of.ts'
+import type { Review } from '../../core/workbench/review.ts'
+import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
+import { Problem, State, Title } from '../parts.tsx'
+import { saveFile } from '../save-file.ts'
+import { useAnswer, useData } from '../use-data.ts'
+import { Backtest } from '../workbench/backtest.tsx'
+import { Cards } from '../workbench/cards.tsx'
+import { csvOf, type DraftRow, type FileKey, rowsOf, useDraft } from '../workbench/draft.ts'
+import { Changes, FileFindings, Promises, Verdict } from '../workbench/findings.tsx'
+import { Grid } from '../workbench/grid.tsx'
+import { Paste } from '../workbench/paste.tsx'
+import { Trial } from '../workbench/trial.tsx'
+
+/** A change of the rule table, tried before it is proposed. */
+export function WorkbenchView() {
+  const loaded = useData<WorkbenchStart>(['workbench'], {})
+  return (
+    <>
+      <Title name="Workbench" />
+      <p class="lead">
+        Try a change of the rules before you propose it. Nothing here changes the service: when you are
+        content, download the file and propose it in the repository. Rows that you change are marked.
+      </p>
+      <State of={loaded} />
+      {loaded.data !== null && <Bench start={loaded.data} />}
+    </>
+  )
+}
+
+function Bench({ start }: { start: WorkbenchStart }) {
+  const isNarrow = useNarrow()
+  const { draft, change, undo } = useDraft(start)
+  const table = csvOf(start.table.grid.columns, draft.table)
+  const promises = csvOf(start.promises.grid.columns, draft.promises)
+  const { data: review, problem, isLoading } = useAnswer<Review>('review', { table, promises })
+  const part = (of: FileKey, what: 'rule' | 'promise', faults: readonly Placed[]) => {
+    const file = start[of]
+    if (isNarrow) return <Cards label={`The ${what}s`} file={file} rows={draft[of]} />
+    const onRows = (rows: readonly DraftRow[], cell?: string) => change({ ...draft, [of]: rows }, cell)
+    const csv = of === 'table' ? table : promises
+    return (
+      <>
+        <FileActions
+          of={of}
+          file={file}
+          csv={csv}
+          onRows={onRows}
+          onUndo={undo}
+          onStartOver={() => onRows(rowsOf(file.grid))}
+        />
+        <Grid
+          what={what}
+          file={file}
+          rows={draft[of]}
+          faults={faults}
+          eventTypes={start.eventTypes}
+          onChange={onRows}
+        />
+      </>
+    )
+  }
+  return (
+    <>
+      {isNarrow && <p class="notice">On a phone the table can only be read. Edit it on a wider screen.</p>}
+      <h2>Rules</h2>
+      <p class="lead">
+        They apply from top to bottom: the first one whose cells all match decides. A blank cell matches
+        anything.
+      </p>
+      {part('table', 'rule', review?.table.faults ?? [])}
+      {review !== null && <FileFindings {...review.table} />}
+      <Problem of={problem} />
+      <Verdict review={review} promises={draft.promises} isLoading={isLoading} />
+      <div class="columns">
+        <section class="card" aria-labelledby="changes">
+          <h2 id="changes">What changes</h2>
+          <p class="faint">
+            A situation is one combination of what rules look at: the party, its opt-out and channel, and what
+            is on file.
+          </p>
+          {review !== null && <Changes of={review.diff} />}
+        </section>
+        <section class="card" aria-labelledby="promises">
+          <h2 id="promises">Promises</h2>
+          <p class="faint">What must stay true, whatever the rules become.</p>
+          {review !== null && <Promises of={review.promises} rows={draft.promises} />}
+        </section>
+      </div>
+      <details class="card">
+        <summary>{isNarrow ? 'All promises' : 'Edit the promises'}</summary>
+        {part('promises', 'promise', review?.promises.faults ?? [])}
+      </details>
+      <section class="card" aria-labelledby="try">
+        <h2 id="try">Try a situation</h2>
+        <Trial table={table} />
+      </section>
+      {!isNarrow && (
+        <section class="card" aria-labelledby="backtest">
+          <h2 id="backtest">Back-test</h2>
+          <p class="faint">
+            Decide the events of the last days again by this table. Nothing is sent or written.
+          </p>
+          <Backtest table={table} isUsable={review?.diff !== null} />
+        </section>
+      )}
+    </>
+  )
+}
+
+interface FileActionsProps {
+  readonly of: FileKey
+  readonly file: WorkbenchStart['table']
+  readonly csv: string
+  readonly onRows: (rows: readonly DraftRow[]) => void
+  /** Null: there is nothing to undo. */
+  readonly onUndo: (() => void) | null
+  readonly onStartOver: () => void
+}
+
+function FileActions({ of, file: { name, editUrl }, csv, onRows, onUndo, onStartOver }: FileActionsProps) {
+  const [isPasting, setPasting] = useState(false)
+  const [said, setSaid] = useState('')
+  const paste = (rows: readonly DraftRow[]) => {
+    setPasting(false)
+    onRows(rows)
+  }
+  const copy = () =>
+    navigator.clipboard.writeText(csv).then(
+      () => setSaid('Copied.'),
+      () => setSaid('The browser did not allow it: download the file.'),
+    )
+  return (
+    <>
+      <div class="toolbar file-actions">
+        <button type="button" aria-expanded={isPasting} onClick={() => setPasting(!isPasting)}>
+          Paste a CSV…
+        </button>
+        <button type="button" aria-disabled={onUndo === null} onClick={() => onUndo?.()}>
+          Undo
+        </button>
+        <button type="button" title={`Back to the ${name} in force`} onClick={onStartOver}>
+          Start over
+        </button>
+        <button type="button" class="primary" onClick={() => saveFile(name, [csv])}>
+          Download {name}
+        </button>
+        <button type="button" onClick={copy}>
+          Copy as CSV
+        </button>
+        {editUrl !== null && (
+          <a class="button" href={editUrl} target="_blank" rel="noopener noreferrer">
+            Edit {name} in the repository
+          </a>
+        )}
+        <span role="status" class="faint">
+          {said}
+        </span>
+      </div>
+      {isPasting && <Paste of={of} name={name} onRows={paste} />}
+    </>
+  )
+}
+
+/** The width of a phone, on which nobody edits a table. */
+const NARROW = '(max-width: 480px)'
+
+function useNarrow(): boolean {
+  const [isNarrow, setNarrow] = useState(() => matchMedia(NARROW).matches)
+  useEffect(() => {
+    const query = matchMedia(NARROW)
+    const follow = () => setNarrow(query.matches)
+    query.addEventListener('change', follow)
+    return () => query.removeEventListener('change', follow)
+  }, [])
+  return isNarrow
+}

@@ -1,0 +1,76 @@
+import { useRef, useState } from 'preact/hooks'
+import { gridToCsv } from '../../core/workbench/grid-to-csv.ts'
+import type { Grid } from '../../core/workbench/sheet.ts'
+import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
+
+/** One row as it is edited; its id stays its own wherever it is moved. */
+export interface DraftRow {
+  readonly id: number
+  readonly cells: readonly string[]
+}
+
+/** What somebody has made of both files, in this tab. */
+export interface Draft {
+  readonly table: readonly DraftRow[]
+  readonly promises: readonly DraftRow[]
+}
+export type FileKey = keyof Draft
+
+let idCount = 0
+
+export function rowOf(cells: readonly string[]): DraftRow {
+  idCount++
+  return { id: idCount, cells }
+}
+
+export function rowsOf({ rows }: Grid): DraftRow[] {
+  return rows.map(rowOf)
+}
+
+export function csvOf(columns: readonly string[], rows: readonly DraftRow[]): string {
+  return gridToCsv({ columns: [...columns], rows: rows.map(({ cells }) => [...cells]) })
+}
+
+const KEY = 'notifications-workbench'
+const UNDO_COUNT_MAX = 100
+
+/**
+ * The draft, which begins as the files in force. It is kept in this tab, so that a look at a log entry, or a reload, loses
+ * nothing. What is typed into one cell is undone in one step.
+ */
+export function useDraft({ table, promises }: WorkbenchStart) {
+  const [draft, setDraft] = useState(
+    () => kept() ?? { table: rowsOf(table.grid), promises: rowsOf(promises.grid) },
+  )
+  const past = useRef<Draft[]>([])
+  const typedIn = useRef<string | undefined>(undefined)
+  const take = (next: Draft) => {
+    keep(next)
+    setDraft(next)
+  }
+  const change = (next: Draft, cell?: string) => {
+    if (cell === undefined || cell !== typedIn.current)
+      past.current = [...past.current.slice(-UNDO_COUNT_MAX), draft]
+    typedIn.current = cell
+    take(next)
+  }
+  const undo = () => {
+    typedIn.current = undefined
+    take(past.current.pop() ?? draft)
+  }
+  return { draft, change, undo: past.current.length === 0 ? null : undo }
+}
+
+function kept(): Draft | null {
+  try {
+    const { table, promises } = JSON.parse(sessionStorage.getItem(KEY) ?? 'null')
+    return { table: table.map(rowOf), promises: promises.map(rowOf) }
+  } catch {
+    return null
+  }
+}
+
+function keep({ table, promises }: Draft): void {
+  const cells = (rows: readonly DraftRow[]) => rows.map((row) => row.cells)
+  sessionStorage.setItem(KEY, JSON.stringify({ table: cells(table), promises: cells(promises) }))
+}

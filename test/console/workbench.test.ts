@@ -1,0 +1,224 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { readPolicy } from '../../src/app/policy.ts'
+import { createWorkbench } from '../../src/app/workbench/workbench.ts'
+import { readConsolePage } from '../../src/http/console/page.ts'
+import { openPool } from '../../src/postgres/connection/pool.ts'
+import { aConsole, aManagement } from '../http/console/fixture.ts'
+import { record } from '../postgres/record.ts'
+import { command } from '../service/command.ts'
+import { createMigratedDatabase } from '../stack/databases.ts'
+import { until } from '../stack/until.ts'
+import { faultsOf, openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
+import { HOSTILE } from './seed.ts'
+
+if (withoutBrowser) t.plan(0, withoutBrowser)
+else await testWorkbench()
+
+async function testWorkbench(): Promise<void> {
+  const [database, browser, policy] = await Promise.all([
+    createMigratedDatabase(),
+    startBrowser(),
+    readPolicy(),
+  ])
+  const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
+  await record(pool, [
+    { eventId: 'paid-1', eventType: 'invoice.paid' },
+    { eventId: 'paid-2', eventType: 'invoice.paid' },
+    { eventId: 'claim-paid' },
+  ])
+  const workbench = createWorkbench(
+    {
+      database: { url: database.url, poolMax: 1, httpPoolMax: 1 },
+      repositoryUrl: 'https://github.com/insurer/n',
+    },
+    policy,
+  )
+  const { app } = aManagement({
+    consolePage: readConsolePage(),
+    consoleData: aConsole({ workbench }),
+  })
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  t.teardown(async () => {
+    await browser.close()
+    await workbench.close()
+    await app.close()
+    await pool.end()
+    await database.drop()
+  })
+
+  async function aBench(t: Test, options: Parameters<typeof openTab>[2] = {}): Promise<Tab> {
+    const tab = await openTab(browser, url, options)
+    t.teardown(() => tab.close())
+    await tab.page.goto(`${url}/console#/workbench`)
+    await verdict(tab.page, 'No faults')
+    return tab
+  }
+  const verdict = (page: Page, words: string | RegExp) =>
+    page.locator('.verdict').filter({ hasText: words }).waitFor()
+
+  t.test('a rule is added, breaks a promise, is mended, back-tested and downloaded', async (t) => {
+    const tab = await aBench(t)
+    const { page, complaints } = tab
+    await verdict(page, 'All 17 promises kept')
+    await verdict(page, '0 situations change')
+
+    await page.getByRole('button', { name: 'Add a rule below no-party' }).click()
+    const cell = (column: string, rule: string) => page.getByLabel(`${column}, ${rule}`, { exact: true })
+    await cell('rule', 'unnamed rule').fill('muted')
+    await cell('event type', 'muted').fill('claim.paid')
+    await cell('party', 'muted').selectOption('found')
+    await cell('outcome', 'muted').selectOption('SKIP')
+    await page.getByText('is blank: say in a few words').waitFor()
+    t.equal(await cell('reason', 'muted').getAttribute('aria-invalid'), 'true', 'the fault is at its cell')
+    await cell('reason', 'muted').fill('muted')
+    await cell('because', 'muted').fill('Nobody wants to hear it, they say.')
+
+    await verdict(page, '1 promise of 17 broken')
+    await page.getByText('"A member is told that a claim is paid" promises SEND').first().waitFor()
+    await page
+      .getByRole('region', { name: 'no longer sent' })
+      .getByText(/^4 situations change from SEND by IN_APP/)
+      .waitFor()
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      t.same(await faultsOf(page), [], colorScheme)
+      await tab.screenshot(`workbench-broken-${colorScheme}`)
+    }
+    await page.emulateMedia({ colorScheme: 'light' })
+
+    await cell('event type', 'muted').fill('invoice.paid')
+    await verdict(page, 'All 17 promises kept')
+    await verdict(page, '24 situations change: 8 no longer sent, 0 newly sent, 16 with another reason only')
+
+    await page.getByRole('button', { name: 'Back-test' }).click()
+    await page.getByText('Of 3 events').filter({ hasText: '2 would have been decided otherwise' }).waitFor()
+    await page.getByRole('row', { name: /^2 no longer sent from SEND by EMAIL by rule "email"/ }).waitFor()
+    t.match(await page.locator('.sample').getAttribute('href'), /^#\/log\/NTF-/)
+
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download dispatch.csv' }).click(),
+    ])
+    t.equal(download.suggestedFilename(), 'dispatch.csv')
+    const csv = await readFile(await download.path(), 'utf8')
+    const source = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
+    t.equal(
+      csv,
+      source.replace(
+        'opted-out,',
+        'muted,invoice.paid,found,,,,,SKIP,,muted,"Nobody wants to hear it, they say."\nopted-out,',
+      ),
+    )
+    const file = join(t.testdir({}), 'dispatch.csv')
+    await writeFile(file, csv)
+    const { code, stderr } = await command(['rules', 'check', '--table', file], {})
+    t.equal(code, 0, stderr)
+    t.same(complaints, [])
+  })
+
+  t.test('the keyboard alone adds, moves and deletes a rule, and the focus goes with it', async (t) => {
+    const { page, complaints } = await aBench(t)
+    const focused = () => page.evaluate('document.activeElement.ariaLabel')
+    const rules = () =>
+      page
+        .locator('.cell-rule')
+        .evaluateAll((cells) => cells.map((cell) => (cell as { value?: string }).value))
+    await page.getByRole('button', { name: 'Add a rule below unresolved' }).focus()
+    await page.keyboard.press('Enter')
+    t.equal(await focused(), 'rule, unnamed rule')
+    await page.keyboard.type('mine')
+    await page.keyboard.press('Alt+ArrowDown')
+    t.equal(await focused(), 'rule, mine')
+    t.same((await rules()).slice(0, 4), ['unresolved', 'party-not-found', 'mine', 'no-party'])
+    await page.getByRole('button', { name: 'Move mine up' }).focus()
+    await page.keyboard.press('Enter')
+    t.equal(await focused(), 'Move mine up')
+    t.same((await rules()).slice(0, 3), ['unresolved', 'mine', 'party-not-found'])
+    await page.getByRole('button', { name: 'Delete mine' }).focus()
+    await page.keyboard.press('Enter')
+    t.equal(await focused(), 'rule, party-not-found')
+    await page.getByRole('button', { name: 'Undo' }).first().click()
+    t.ok((await rules()).includes('mine'))
+    await page.reload()
+    await verdict(page, /fault/)
+    t.ok((await rules()).includes('mine'), 'a reload loses nothing')
+    await page.getByRole('button', { name: 'Start over' }).first().click()
+    await verdict(page, '0 situations change')
+    t.same(complaints, [])
+  })
+
+  t.test(
+    'a file is pasted whole, its text stays text, and one that cannot be split is refused',
+    async (t) => {
+      const { page, complaints } = await aBench(t)
+      const source = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
+      const { eventType } = HOSTILE
+      await page.getByRole('button', { name: 'Paste a CSV…' }).first().click()
+      const pasted = page.getByLabel(/^Paste the whole of a dispatch\.csv/)
+      const use = page.getByRole('button', { name: 'Use this file' })
+      await pasted.fill('rule,nonsense\na,b\n')
+      await use.click()
+      await page.getByRole('alert').filter({ hasText: '"nonsense" is not a column' }).waitFor()
+      const quoted = `"${eventType.replaceAll('"', '""')}"`
+      const row = `hostile,claim.paid,found,no,EMAIL,,,SKIP,,${quoted},${quoted}`
+      await pasted.fill(source.replace('no-email,', `${row}\nno-email,`).replace(',SKIP', ',<b>'))
+      await use.click()
+      await page.getByText('"<b>"').first().waitFor()
+      await page.getByLabel('outcome, party-not-found').selectOption('SKIP')
+      await verdict(page, '1 promise of 17 broken')
+      await page.getByText(`to SKIP (${eventType}) for claim.paid`).first().waitFor()
+      await page.getByLabel('Event type', { exact: true }).fill(eventType)
+      await page.getByLabel('Preferred channel', { exact: true }).selectOption('SMS')
+      await page.getByText(`A ${eventType} event has occurred`).waitFor()
+      t.equal(await page.locator('main img').count(), 0)
+      t.equal(await page.evaluate('typeof attacked'), 'undefined')
+      t.same(complaints, [])
+    },
+  )
+
+  t.test('a promise is changed in the same way', async (t) => {
+    const { page } = await aBench(t)
+    await page.getByText('Edit the promises').click()
+    const name = 'A member is told that a claim is paid'
+    await page.getByLabel(`outcome, ${name}`).selectOption('SKIP')
+    await verdict(page, '1 promise of 17 broken')
+    t.equal(await page.getByLabel(`outcome, ${name}`).inputValue(), 'SKIP')
+    await page.getByText(`"${name}" promises SKIP`).first().waitFor()
+    await page.getByRole('button', { name: `Delete ${name}` }).click()
+    await verdict(page, 'All 16 promises kept')
+  })
+
+  t.test('on a phone it can only be read', async (t) => {
+    const tab = await aBench(t, { viewport: { width: 375, height: 740 } })
+    const { page, complaints } = tab
+    await page.getByText('On a phone the table can only be read.').waitFor()
+    t.equal(await page.getByRole('list', { name: 'The rules' }).locator('h3').count(), 9)
+    t.equal(await page.locator('.grid, .file-actions, .backtest').count(), 0)
+    await page.getByText('Good news: your claim').waitFor()
+    t.equal(await page.evaluate('document.documentElement.scrollWidth'), 375)
+    t.same(await faultsOf(page), [])
+    await tab.screenshot('workbench-telephone')
+    t.same(complaints, [])
+  })
+
+  t.test('a back-test ends when the view is left, and what it found is there on the way back', async (t) => {
+    const { page } = await aBench(t)
+    const run = page.getByRole('button', { name: 'Back-test' })
+    await run.click()
+    await page.getByText('Of 3 events').waitFor()
+    await page.getByRole('link', { name: 'Rules', exact: true }).click()
+    await page.getByRole('link', { name: 'Try a change in the workbench' }).click()
+    await page.getByText('Of 3 events').waitFor()
+    await Promise.all([
+      page.waitForEvent('request', (request) => request.url().endsWith('/backtest')),
+      run.click(),
+    ])
+    await page.getByRole('link', { name: 'Rules', exact: true }).click()
+    await until(() => workbench.backtest('', 1, new AbortController().signal) !== null, {
+      what: 'the back-test to end',
+    })
+  })
+}
