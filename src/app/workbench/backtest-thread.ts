@@ -20,8 +20,8 @@ export interface BacktestJob {
 const DAY_MS = 86_400_000
 /** So few that the pause after a page, while dispatch is busy, is short. */
 const PAGE_COUNT_MAX = 25_000
-/** The least. */
-const PRIORITY = 19
+/** A tenth of the share of the other threads where there are too few processors for all; with the least it would starve. */
+const PRIORITY = 10
 
 // On Linux this is the priority of the calling thread alone; elsewhere it would be that of the process.
 if (process.platform === 'linux') setPriority(PRIORITY)

@@ -23,6 +23,8 @@ const REVIEW_MAX_MS = 8_000
 const BUSY_UTILIZATION = 0.2
 /** While dispatch is busy a back-test pauses so many times as long as it works: it must leave dispatch nine tenths. */
 const PAUSE_FACTOR = 9
+/** Well before the connection to the client counts as idle. */
+const PAUSE_MAX_MS = 8_000
 
 const YES_OR_NO = ['yes', 'no']
 /** What both files can have in a column. */
@@ -87,14 +89,15 @@ async function* paced(
   messages: AsyncIterable<BacktestMessage>,
   signal: AbortSignal,
 ): AsyncGenerator<BacktestMessage> {
-  let sinceMs = performance.now()
+  // The first page comes once the thread has started, which is no work of the database.
+  let sinceMs = Number.POSITIVE_INFINITY
   let since = performance.eventLoopUtilization()
   for await (const message of messages) {
-    const tookMs = performance.now() - sinceMs
+    const tookMs = Math.max(performance.now() - sinceMs, 0)
     const { utilization } = performance.eventLoopUtilization(since)
     yield message
     if (message.kind === 'progress' && utilization > BUSY_UTILIZATION)
-      await sleep(PAUSE_FACTOR * tookMs, undefined, { signal })
+      await sleep(Math.min(PAUSE_FACTOR * tookMs, PAUSE_MAX_MS), undefined, { signal })
     sinceMs = performance.now()
     since = performance.eventLoopUtilization()
   }
