@@ -199,8 +199,6 @@ async function testWorkbench(): Promise<void> {
     t.equal(await page.locator('.grid, .file-actions, .backtest').count(), 0)
     await page.getByText('Good news: your claim').waitFor()
     t.equal(await page.evaluate('document.documentElement.scrollWidth'), 375)
-    t.same(await faultsOf(page), [])
-    await tab.screenshot('workbench-telephone')
     t.same(complaints, [])
   })
 
