@@ -18,7 +18,7 @@ OUTCOMES := rules/outcomes.txt
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood bench-isolation bench-backtest check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs soak-look-ups soak-transactions soak-hostile rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos
+.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood bench-isolation bench-partitions bench-backtest check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs soak-look-ups soak-transactions soak-hostile rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos
 
 ## Daily work
 
@@ -135,6 +135,9 @@ bench-flood: build ## Dispatch beside 2,000 requests/s for the log (RATE)
 
 bench-isolation: build ## What held partitions cost the others
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/isolation.ts
+
+bench-partitions: build ## Throughput of three partitions beside twelve (EVENTS, ROUNDS)
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/partitions.ts
 
 bench-backtest: build ## Dispatch beside back-tests in the workbench
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/backtest.ts

@@ -20,6 +20,8 @@ export interface RoundOptions {
   readonly brokers: string
   /** Each message has the trace of its producer, as instrumented ones send it. */
   readonly traced?: boolean
+  /** Of each topic. */
+  readonly partitionCount?: number
   /** How long it is watched once all is done; 0: not at all. */
   readonly idleSeconds?: number
 }
@@ -58,23 +60,28 @@ const IDLE_SETTLE_MS = 5_000
 export function runRound(options: RoundOptions): Promise<Measured> {
   const { side, seed, eventCount, warmUpCount, brokers, contacts, traced = false, idleSeconds = 0 } = options
   const totalCount = warmUpCount + eventCount
-  return inArena(brokers, contacts, async ({ client, topics, start }) => {
-    const { size: distinctCount } = await publish(brokers, topics, generateEvents(seed, totalCount), traced)
-    // Neither side shall pay for the pages that were made dirty before it.
-    await client.query('CHECKPOINT')
-    const lookUpsBefore = await contacts.requestCount()
-    const running = await start(side)
-    const window = await measure(client, running, contacts, { warmUpCount, totalCount })
-    return {
-      ...window,
-      lookUpsPerEvent: ((await contacts.requestCount()) - lookUpsBefore) / totalCount,
-      peakMemoryMb: await peakMemoryMbOf(running.pid),
-      idleCpu: idleSeconds === 0 ? null : await idleCpuOf(running.pid, idleSeconds),
-      rowsHash: await rowsHash(client, firstIds(seed, options.comparedCount)),
-      rowBytes: await rowBytes(client),
-      faults: await findFaults(client, brokers, topics, distinctCount),
-    }
-  })
+  return inArena(
+    brokers,
+    contacts,
+    async ({ client, topics, start }) => {
+      const { size: distinctCount } = await publish(brokers, topics, generateEvents(seed, totalCount), traced)
+      // Neither side shall pay for the pages that were made dirty before it.
+      await client.query('CHECKPOINT')
+      const lookUpsBefore = await contacts.requestCount()
+      const running = await start(side)
+      const window = await measure(client, running, contacts, { warmUpCount, totalCount })
+      return {
+        ...window,
+        lookUpsPerEvent: ((await contacts.requestCount()) - lookUpsBefore) / totalCount,
+        peakMemoryMb: await peakMemoryMbOf(running.pid),
+        idleCpu: idleSeconds === 0 ? null : await idleCpuOf(running.pid, idleSeconds),
+        rowsHash: await rowsHash(client, firstIds(seed, options.comparedCount)),
+        rowBytes: await rowBytes(client),
+        faults: await findFaults(client, brokers, topics, distinctCount),
+      }
+    },
+    options,
+  )
 }
 
 /** Publishes all, in order, and returns their distinct ids. */
