@@ -98,15 +98,19 @@ t.test('on an untouched table every step passes, and says that nothing changes',
 
 t.test('of faulty files the summary holds each fault, and the checks show each at its line', async (t) => {
   const clone = checkOut()
-  edit(clone, 'rules/dispatch.csv', above('muted,invoice.paid,fuond,,,,,SKIP,,muted,Y.'))
+  edit(clone, 'rules/dispatch.csv', above('muted,invoice.payed,fuond,,,,,SKIP,,muted,Y.'))
   edit(clone, 'rules/promises.csv', (text) => `${text}Nothing,,,,,,,not SENT,,\n`)
   edit(clone, 'templates/claim.paid.mustache', (text) => text.replace('{{locator}}', '{{locater}}'))
   const [summary, checked, texts] = ['rules-summary', 'rules-check', 'templates-check'].map((target) =>
     make(clone, target),
   )
   t.equal(summary?.status, 0)
-  t.match(summary?.stdout, /^### 3 faults\n\n/)
+  t.match(summary?.stdout, /^### 4 faults\n\n/)
   t.match(summary?.stdout, '- rules/dispatch.csv: row 5, column "party": "fuond" is not valid')
+  t.match(
+    summary?.stdout,
+    '- rules/dispatch.csv: row 5, column "event type": there is no template for "invoice.payed"',
+  )
   t.match(summary?.stdout, '- rules/promises.csv: row 19, column "outcome": "not SENT" is not valid')
   t.match(summary?.stdout, /- templates\/claim\.paid\.mustache: line \d+: "locater" is not a variable/)
   t.match(checked?.stdout, /^::error file=rules\/dispatch\.csv,line=5::row 5, column "party": "fuond"/m)

@@ -4,7 +4,7 @@ import { type Enumeration, enumerate } from './enumerate-situations.ts'
 import { PromisesError, RuleTableError } from './errors.ts'
 import { findFaults } from './find-faults.ts'
 import { loadPromises, type RulePromise } from './load-promises.ts'
-import { loadRuleTable } from './load-table.ts'
+import { loadRuleTable, readEventTypes } from './load-table.ts'
 import { findUnnoticedMistakes, type MistakeReport } from './mistakes.ts'
 import type { Rule } from './rule.ts'
 import { SITUATIONS } from './situations.ts'
@@ -31,7 +31,8 @@ export async function checkRuleFiles(
     loadPromises(promisesText, rules ?? [], knownEventTypes),
   )
   if (rules === null) {
-    return { table: faulty(ruleFaults), promises: faulty(promiseFaults) }
+    const slips = findUnknownEventTypes(readEventTypes(tableText, knownEventTypes), knownEventTypes).faults
+    return { table: faulty([...ruleFaults, ...slips]), promises: faulty(promiseFaults) }
   }
   const enumeration = await enumerate(rules, knownEventTypes)
   const table = reportTable(enumeration, knownEventTypes)

@@ -15,12 +15,27 @@ export function loadRuleTable(
   csvText: string,
   knownEventTypes: readonly string[] = [],
 ): { readonly rules: readonly Rule[] } {
-  const rowOfId = new Map<string, number>()
-  const { rows, faults } = readSheet(csvText, COLUMNS, 'rule', (row) =>
-    readRule(row, rowOfId, knownEventTypes),
-  )
+  const { rows, faults } = readRules(csvText, knownEventTypes)
   if (faults.length > 0) throw new RuleTableError(faults)
   return { rules: rows as readonly Rule[] }
+}
+
+/** The event types that can be read, row by row, whatever faults the file has. */
+export function readEventTypes(csvText: string, knownEventTypes: readonly string[]) {
+  return readRules(csvText, knownEventTypes).rows.flatMap(({ row, when }) =>
+    when.eventType ? [{ row, when: { eventType: when.eventType } }] : [],
+  )
+}
+
+function readRules(csvText: string, knownEventTypes: readonly string[]) {
+  const rowOfId = new Map<string, number>()
+  return readSheet(csvText, COLUMNS, 'rule', (row) => readRule(row, rowOfId, knownEventTypes))
+}
+
+/** A rule as far as its cells can be read. */
+type Unread = { readonly [K in Exclude<keyof Rule, 'row' | 'when'>]: unknown } & {
+  readonly row: number
+  readonly when: ReturnType<typeof readWhen>
 }
 
 /** All cells of one row, with undefined for each that has a fault. */
@@ -28,7 +43,7 @@ function readRule(
   sheetRow: SheetRow<Column>,
   rowOfId: Map<string, number>,
   knownEventTypes: readonly string[],
-): { [K in keyof Rule]: unknown } {
+): Unread {
   const { row, read, note } = sheetRow
   const rule = {
     id: read('rule', (text) => parseRuleId(text, row, rowOfId)),

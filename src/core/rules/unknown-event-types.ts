@@ -13,7 +13,7 @@ export interface UnknownEventTypes {
  * `exactly` says that it is meant so.
  */
 export function findUnknownEventTypes(
-  rules: readonly Rule[],
+  rules: readonly (Pick<Rule, 'row'> & { readonly when: Pick<Rule['when'], 'eventType'> })[],
   knownEventTypes: readonly string[],
 ): UnknownEventTypes {
   const families = [...new Set(knownEventTypes.map((name) => `${name.slice(0, name.indexOf('.'))}.*`))]

@@ -183,6 +183,17 @@ t.test('rules that no promise touches are named', async (t) => {
   )
 })
 
+t.test('a slip in an event type is told beside faults of other cells and rows', async (t) => {
+  const { table } = await review(['a,invoice.payed,fond,,,,,SKIP,,x,Y.', 'b,clam.paid,,,,,,SKIP,,,Y.', '"'])
+  t.match(table.faults, [
+    /^row 2, column "party"/,
+    /^row 3, column "reason"/,
+    /^row 4: the quotes/,
+    /^row 2, column "event type": there is no template for "invoice\.payed"; did you mean/,
+    /^row 3, column "event type": there is no template for "clam\.paid"; did you mean/,
+  ])
+})
+
 t.test('the faults of one file do not hide those of the other', async (t) => {
   const both = await review(['a,,fond,,,,,SKIP,,x,Y.'], ['b,,fond,,,,,SKIP,,'])
   t.match(both, {
