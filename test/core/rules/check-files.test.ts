@@ -161,6 +161,11 @@ t.test(
   },
 )
 
+t.test('a promise that covers no situation is a fault', async (t) => {
+  const { promises } = await review(DEFAULT_ROWS, ['a,,not found,,,no,,SKIP,,'])
+  t.strictSame(promises.faults, ['row 2: "a" covers no situation: no party can be like that'])
+})
+
 t.test('rules that no promise touches are named', async (t) => {
   const touching = [
     'a,,not found,,,,,SKIP,,',
