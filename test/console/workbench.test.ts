@@ -65,6 +65,9 @@ async function testWorkbench(): Promise<void> {
     await verdict(page, 'All 17 promises kept')
     await verdict(page, '0 situations change')
 
+    const edit = page.getByRole('link', { name: 'Edit dispatch.csv in the repository' })
+    t.equal(await edit.getAttribute('href'), 'https://github.com/insurer/n/edit/main/rules/dispatch.csv')
+
     await page.getByRole('button', { name: 'Add a rule below no-party' }).click()
     const cell = (column: string, rule: string) => page.getByLabel(`${column}, ${rule}`, { exact: true })
     await cell('rule', 'unnamed rule').fill('muted')
