@@ -109,6 +109,7 @@ t.test('why and backtest go by the table of the time and by the candidate', asyn
   t.equal(code, 0)
   t.same(stdout.split('\n').slice(1), [
     '2 events: 1 changes, 1 does not',
+    '1 message more by EMAIL',
     '1 event changes from SKIP (muted) to SEND by EMAIL for claim.paid (rule "muted" before, rule "email" now):',
     `    1: party found, not opted out, prefers EMAIL, email on file, no phone on file, such as ${muted}`,
     'By event type and rule, unchanged and changed:',
