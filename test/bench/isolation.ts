@@ -1,8 +1,9 @@
 // make bench-isolation
 // What partitions that are held cost the others. One of twelve is held in the middle of a run: the rate of the other eleven
 // while it is, against their rate before. Eleven of twelve are held: the rate of the twelfth, against what it does alone. A
-// partition is held by a lock on its checkpoint; at the end all are freed and must catch up. EVENTS (of twelve partitions),
-// SECONDS (of each rate) and ROUNDS set the sizes. Exits 1 where an outcome is wrong.
+// partition is held by a lock on its checkpoint; at the end all are freed and must catch up. SECONDS (of the rate before), HOLD
+// (seconds for which the one is held), EVENTS (of twelve partitions, where eleven are held) and ROUNDS set the sizes. Exits 1
+// where an outcome is wrong.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { produce, type TestMessage } from '../stack/topics.ts'
@@ -19,6 +20,7 @@ import { ours, type Running } from './sides.ts'
 const brokers = brokersFromEnvironment()
 const roundCount = numberFrom('ROUNDS', 3)
 const seconds = numberFrom('SECONDS', 8)
+const holdSeconds = numberFrom('HOLD', 60)
 const eventCount = numberFrom('EVENTS', 500_000)
 const PARTITION_COUNT = 12
 const ALL = Array.from({ length: PARTITION_COUNT }, (_, partition) => partition)
@@ -27,6 +29,8 @@ const OTHERS = ALL.slice(1)
 const PUBLISH_COUNT_MAX = 2_000
 /** Until rates are steady. */
 const WARM_UP_PART = 0.1
+/** More than is processed: the others are to have a backlog until the held one is freed. */
+const EVENTS_PER_SECOND_MAX = 25_000
 
 endWithSignals()
 
@@ -50,14 +54,19 @@ try {
 
 /** Eleven partitions before and while the twelfth is held. */
 async function holdOne(round: number): Promise<void> {
-  await inTwelve(round, ALL, async ({ client, topics }, running, distinctCount) => {
-    await until(async () => (await processed(client)) > eventCount * WARM_UP_PART, {
+  const measuredCount = EVENTS_PER_SECOND_MAX * (seconds + holdSeconds)
+  const ownCount = Math.ceil((measuredCount * (1 + WARM_UP_PART)) / PARTITION_COUNT)
+  await inTwelve(round, ALL, ownCount, async ({ client, topics }, running, distinctCount) => {
+    await until(async () => (await processed(client)) > measuredCount * WARM_UP_PART, {
       what: 'the warm-up',
       intervalMs: 10,
     })
-    rates.before.push(await rateOf(client, OTHERS))
+    rates.before.push(await rateOf(client, OTHERS, seconds))
     const free = await hold(client, topics.claims, [0])
-    rates.beside.push(await rateOf(client, OTHERS))
+    rates.beside.push(await rateOf(client, OTHERS, holdSeconds))
+    const counts = await Promise.all(OTHERS.map((partition) => processedOf(client, [partition])))
+    if (Math.max(...counts) >= ownCount)
+      faults.push(`round ${round}, one held: the others had nothing left to do before it was freed`)
     await free()
     await settled(client, running, topics, distinctCount, `round ${round}, one held`)
   })
@@ -65,9 +74,11 @@ async function holdOne(round: number): Promise<void> {
 
 /** Events/s of the first partition while these others are held. */
 async function rateOfFirst(round: number, held: readonly number[]): Promise<number> {
+  const own = Math.floor(eventCount / PARTITION_COUNT)
   return inTwelve(
     round,
     [0, ...held],
+    own,
     async ({ client, topics, start }, _, distinctCount) => {
       await client.query(
         `INSERT INTO notifications.projection_checkpoints (topic, partition_id, "offset")
@@ -76,7 +87,6 @@ async function rateOfFirst(round: number, held: readonly number[]): Promise<numb
       )
       const free = await hold(client, topics.claims, held)
       const running = await start(ours)
-      const own = eventCount / PARTITION_COUNT
       await until(async () => (await processedOf(client, [0])) > own * WARM_UP_PART, {
         what: 'the warm-up',
         intervalMs: 10,
@@ -97,10 +107,11 @@ async function rateOfFirst(round: number, held: readonly number[]): Promise<numb
   )
 }
 
-/** With as many events in each of these partitions of one topic as each would have of all. */
+/** With so many events in each of these partitions of one topic. */
 function inTwelve<T>(
   seed: number,
   partitions: readonly number[],
+  ownCount: number,
   use: (arena: Arena, running: Running, distinctCount: number) => Promise<T>,
   startNow = true,
 ): Promise<T> {
@@ -108,7 +119,7 @@ function inTwelve<T>(
     brokers,
     contacts,
     async (arena) => {
-      const count = Math.floor(eventCount / PARTITION_COUNT) * partitions.length
+      const count = ownCount * partitions.length
       const ids = new Set<string>()
       let messages: TestMessage[] = []
       let index = 0
@@ -127,10 +138,10 @@ function inTwelve<T>(
   )
 }
 
-async function rateOf(client: pg.Client, partitions: readonly number[]): Promise<number> {
+async function rateOf(client: pg.Client, partitions: readonly number[], forSeconds: number): Promise<number> {
   const fromMs = performance.now()
   const from = await processedOf(client, partitions)
-  await sleep(seconds * 1_000)
+  await sleep(forSeconds * 1_000)
   return ((await processedOf(client, partitions)) - from) / ((performance.now() - fromMs) / 1_000)
 }
 
@@ -182,7 +193,7 @@ const ratioOf = (over: readonly number[], under: readonly number[]) =>
   format(spreadOf(over.map((value, round) => value / (under[round] ?? Number.NaN))), 2)
 process.stdout.write(
   [
-    `rounds: ${roundCount}; events: ${eventCount.toLocaleString('en')}; medians (least–most)`,
+    `rounds: ${roundCount}; one held for ${holdSeconds} s; medians (least–most)`,
     '',
     ...tableOf([
       ['', 'events/s'],
