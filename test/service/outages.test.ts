@@ -12,12 +12,8 @@ const BACKLOG_COUNT = 5_000
 /** In a batch of records, format 2. */
 const RECORD_COUNT_POSITION = 57
 
-const kafkaLines: string[] = []
 // Of this file alone: they are stopped and started again.
-const [kafka, postgres] = await Promise.all([
-  startKafka({ log: (line) => kafkaLines.push(line) }),
-  startPostgres(),
-])
+const [kafka, postgres] = await Promise.all([startKafka({ log: () => {} }), startPostgres()])
 t.teardown(() => Promise.all([kafka.close(), postgres.close()]))
 const skip = kafka.kind === 'mock' && 'the mock broker cannot be stopped and started again with its data'
 
@@ -143,8 +139,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
  * Returns how many it said before.
  */
 async function promiseRecords(partition: string, count: number): Promise<number> {
-  const [, dir] = /files in (\S+)/.exec(kafkaLines.join('\n')) ?? []
-  const path = `${dir}/data/${partition}/00000000000000000000.log`
+  const path = `${kafka.dataDir}/${partition}/00000000000000000000.log`
   const segment = await readFile(path)
   let start = 0
   let end = 0

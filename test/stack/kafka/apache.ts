@@ -45,6 +45,7 @@ export async function startApacheKafka(
     return {
       kind: 'apache',
       brokers,
+      dataDir: dataDirIn(keeper.dir),
       start,
       stop: () => keeper.stop(),
       kill: () => keeper.kill(),
@@ -91,6 +92,10 @@ function java(jarsDir: string, flags: string[], mainClass: string, args: string[
   }
 }
 
+function dataDirIn(dir: string): string {
+  return join(dir, 'data')
+}
+
 /** What is not named here is Kafka's default, among it the largest message (1 MiB) and the codecs. */
 function plainProperties(dir: string, port: number, controllerPort: number) {
   return {
@@ -101,7 +106,7 @@ function plainProperties(dir: string, port: number, controllerPort: number) {
     'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
     'controller.listener.names': 'CONTROLLER',
     'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
-    'log.dirs': join(dir, 'data'),
+    'log.dirs': dataDirIn(dir),
     // A mistyped topic must fail, and a topic that does not exist yet must stay so.
     'auto.create.topics.enable': false,
     // One broker holds the only copy of everything; few internal partitions make for a fast start.

@@ -4,6 +4,8 @@ export interface Kafka {
   kind: 'apache' | 'mock'
   /** Bootstrap servers, as MQ_BROKERS takes them. */
   brokers: string
+  /** Where it keeps the segments of each partition, in a directory `<topic>-<partition>`; empty for the mock. */
+  dataDir: string
   /** Starts it again on the same port with the same data, after `stop` or `kill`; the mock cannot. */
   start(): Promise<void>
   /** Orderly shutdown. The data stays. */

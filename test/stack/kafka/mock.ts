@@ -36,6 +36,7 @@ export async function startMockKafka(log: (line: string) => void): Promise<Kafka
     return {
       kind: 'mock',
       brokers,
+      dataDir: '',
       start: () =>
         Promise.reject(new Error('the mock broker cannot be started again: its port and data are gone')),
       stop: () => keeper.stop(),
