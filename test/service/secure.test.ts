@@ -3,7 +3,10 @@ import { makeCertificates } from '../stack/certificates.ts'
 import { freePort } from '../stack/free-port.ts'
 import { startKafka } from '../stack/kafka.ts'
 import { startPostgres } from '../stack/postgres.ts'
+import { grant, revoke } from '../stack/topics.ts'
+import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
+import { readExposition } from '../telemetry/exposition.ts'
 import { command } from './command.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
 
@@ -65,6 +68,50 @@ for (const mechanism of ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512']) {
     },
   )
 }
+
+await t.test('a topic that may not be read is held, alone, until it may', { skip }, async (t) => {
+  const { claims } = world.topics
+  const env = { ...SECURE_BROKER, MQ_SASL_MECHANISM: 'PLAIN' }
+  const { username } = secure
+  const read = { username, operation: 'READ' } as const
+  await grant(kafka.brokers, claims, { username, operation: 'DESCRIBE' })
+  const service = await world.serve({ ...env, MANAGEMENT_PORT: '0' })
+  const { url } = await service.logged(/^the management listener is up$/)
+
+  async function othersGoOn(): Promise<void> {
+    const { eventId, value } = anEvent()
+    await world.publish([{ topic: 'billing', value }])
+    await isLogged(eventId)
+  }
+  const isLogged = (eventId: string) =>
+    until(async () => (await rowsOf(world, 'notification_log')).some((row) => row.event_id === eventId), {
+      what: `the row of ${eventId}`,
+    })
+  const isHeld = async () => {
+    const { value } = readExposition(await (await fetch(`${url}/metrics`)).text())
+    return value('notifications_partition_held', { topic: claims, partition: '0', reason: 'no-rights' }) === 1
+  }
+
+  for (const when of ['before it was assigned', 'while it was consumed']) {
+    await until(isHeld, { what: `the metric to say so, ${when}` })
+    // It knows even where there is nothing to be read.
+    t.match(
+      await command(['doctor'], { ...world.env, ...env }),
+      { code: 1, stdout: new RegExp(`${claims}/0 at offset \\d+, no-rights: .*grant it READ`) },
+      when,
+    )
+    const event = anEvent()
+    await world.publish([event])
+    await othersGoOn()
+    await grant(kafka.brokers, claims, read)
+    await isLogged(event.eventId)
+    await until(async () => !(await isHeld()), { what: 'the metric to say that it goes on' })
+    await revoke(kafka.brokers, claims, read)
+  }
+  await grant(kafka.brokers, claims, read)
+  t.equal(service.lines.filter(({ msg }) => msg === 'joined the consumer group').length, 1, 'nobody left')
+  t.equal(await service.stop(), 0)
+})
 
 // The others share nothing, and mostly wait for a process to start.
 t.jobs = 3

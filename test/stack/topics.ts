@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import kafkajs, { type Admin, type CompressionTypes, type IHeaders } from 'kafkajs'
+import kafkajs, { type AclEntry, type Admin, type CompressionTypes, type IHeaders } from 'kafkajs'
 import { registerCodecs } from './kafka/codecs.ts'
 import { until } from './until.ts'
 
@@ -11,6 +11,11 @@ export interface TestMessage {
   /** null is a tombstone. */
   value: string | Buffer | null
   headers?: IHeaders
+}
+
+export interface TopicRight {
+  readonly username: string
+  readonly operation: 'READ' | 'DESCRIBE'
 }
 
 /** By partition number. */
@@ -97,6 +102,27 @@ export async function compact(brokers: string, topic: string): Promise<void> {
       resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configEntries }],
     }),
   )
+}
+
+/** From its first right on, a topic is closed to whoever has none. Only on a broker with an authorizer. */
+export async function grant(brokers: string, topic: string, right: TopicRight): Promise<void> {
+  await withAdmin(brokers, (admin) => admin.createAcls({ acl: [aclOf(topic, right)] }))
+}
+
+export async function revoke(brokers: string, topic: string, right: TopicRight): Promise<void> {
+  await withAdmin(brokers, (admin) => admin.deleteAcls({ filters: [aclOf(topic, right)] }))
+}
+
+function aclOf(topic: string, { username, operation }: TopicRight): AclEntry {
+  return {
+    resourceType: kafkajs.AclResourceTypes.TOPIC,
+    resourceName: topic,
+    resourcePatternType: kafkajs.ResourcePatternTypes.LITERAL,
+    principal: `User:${username}`,
+    host: '*',
+    operation: kafkajs.AclOperationTypes[operation],
+    permissionType: kafkajs.AclPermissionTypes.ALLOW,
+  }
 }
 
 /** The offsets of all messages that partition 0 still holds, read anew from its start to its end. */

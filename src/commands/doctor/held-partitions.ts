@@ -15,7 +15,8 @@ const LOCK_WAIT_MS = 1_000
 /** Looked into at a time. */
 const INSPECTED_COUNT_MAX = 20
 
-interface Lagging {
+/** What is to be read next of a partition. */
+interface Next {
   readonly topic: string
   readonly partition: number
   readonly next: bigint
@@ -41,7 +42,7 @@ export async function checkPartitions({ broker }: Config, pool: DatabasePool): P
     const faults = [
       ...listUnserved(topics).map(([place, { reason }]) => faultOf(place, reason)),
       ...(await lockedFor(pool, topics)),
-      ...(await unreadableOf(inspector, lagging)),
+      ...(await unreadableOf(inspector, [...lagging, ...endsOfQuiet(places, lagging)])),
     ]
     if (faults.length > 0) throw new Error(`held: ${faults.join('\n')}`)
     return `${counted(places.length, 'partition')}, none held`
@@ -50,9 +51,21 @@ export async function checkPartitions({ broker }: Config, pool: DatabasePool): P
   }
 }
 
-async function unreadableOf(inspector: PartitionInspector, lagging: readonly Lagging[]): Promise<string[]> {
+/** Whether a topic may be read shows only when it is: one without a backlog is read at an end. */
+function endsOfQuiet(
+  places: readonly (Omit<Next, 'next'> & { end: bigint })[],
+  lagging: readonly Next[],
+): Next[] {
+  const topics = new Set(lagging.map(({ topic }) => topic))
+  const quiet = places.filter(({ topic }) => !topics.has(topic))
+  return [...Map.groupBy(quiet, ({ topic }) => topic).values()].flatMap((ofTopic) =>
+    ofTopic.slice(0, 1).map(({ topic, partition, end }) => ({ topic, partition, next: end })),
+  )
+}
+
+async function unreadableOf(inspector: PartitionInspector, places: readonly Next[]): Promise<string[]> {
   const faults: string[] = []
-  const waiting = [...lagging]
+  const waiting = [...places]
   const workers = Array.from({ length: INSPECTED_COUNT_MAX }, async () => {
     for (let place = waiting.pop(); place !== undefined; place = waiting.pop()) {
       const { topic, partition, next } = place

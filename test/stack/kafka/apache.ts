@@ -8,7 +8,10 @@ import type { Kafka } from './broker.ts'
 
 const START_TIMEOUT_MS = 180_000
 
-/** One more listener, on localhost: TLS, with a user who logs in by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. */
+/**
+ * One more listener, on localhost: TLS, with a user who logs in by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. This user has all
+ * rights to whatever nobody was granted any to, and whoever comes without TLS has all rights.
+ */
 export interface SecureListener {
   readonly port: number
   /** PEM texts. */
@@ -151,6 +154,9 @@ async function secureProperties(
     'listener.name.secure.scram-sha-512.sasl.jaas.config': scram,
     'listener.name.secure.ssl.keystore.type': 'PEM',
     'listener.name.secure.ssl.keystore.location': keyStore,
+    'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+    'super.users': 'User:ANONYMOUS',
+    'allow.everyone.if.no.acl.found': true,
   }
 }
 
