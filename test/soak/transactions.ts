@@ -4,7 +4,7 @@
 // which the broker marks the end of a transaction. Exits 1 where that does not hold.
 import kafkajs, { type Producer } from 'kafkajs'
 import { createRandom } from '../bench/random.ts'
-import { readCommitted } from '../stack/kafka/read-committed.ts'
+import { type OffsetRange, readCommitted } from '../stack/kafka/read-committed.ts'
 import { endOffsets, type Offsets } from '../stack/topics.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
 import { numberFrom, result, say } from './report.ts'
@@ -31,8 +31,8 @@ try {
     )
     const ends = await endOffsets(brokers, topic)
     await world.caughtUp()
-    const committed = await readCommitted(brokers, topic, from, ends)
-    const expected = committed.map((value) => JSON.parse(value).eventId as string).sort()
+    const committed = await readCommitted(brokers, rangesOf(from, ends))
+    const expected = committed.map(({ value }) => JSON.parse(String(value)).eventId as string).sort()
     const rows = await world.sql(
       'SELECT event_id FROM notifications.notification_log WHERE event_id LIKE $1',
       [`${seed}-%`],
@@ -47,6 +47,13 @@ try {
   result(findings)
 } finally {
   await world.close()
+}
+
+function rangesOf(from: Offsets, ends: Offsets): OffsetRange[] {
+  return Object.entries(ends).map(([name, end]) => {
+    const partition = Number(name)
+    return { topic, partition, from: from[partition] ?? 0, end }
+  })
 }
 
 /** One producer's share of the steps. Returns how many events it wrote. */

@@ -1,26 +1,31 @@
-// java -cp <jars> ReadCommitted.java <brokers> <topic> <partition>:<from>-<end> …
-// Prints the value of each committed message from each offset to before each end: what Kafka's own client makes of a topic.
+// java -cp <jars> ReadCommitted.java <brokers> <topic>:<partition>:<from>:<end> …
+// Prints topic, partition, offset, key and value of each committed message from each offset to before each end, in order
+// within a partition: what Kafka's own client makes of them. Keys and values are in base64; - stands for none, and ! for a
+// value of more than 16 MiB.
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Base64;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.time.Duration;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import org.apache.kafka.common.serialization.StringDeserializer;
+import org.apache.kafka.common.serialization.ByteBufferDeserializer;
 
 class ReadCommitted {
+  static final int VALUE_BYTES_MAX = 16 << 20;
+
   public static void main(String[] args) {
     Map<String, Object> config = Map.of(
         "bootstrap.servers", args[0], "isolation.level", "read_committed", "enable.auto.commit", false);
-    try (var consumer = new KafkaConsumer<>(config, new ByteArrayDeserializer(), new StringDeserializer())) {
+    try (var consumer = new KafkaConsumer<>(config, new ByteBufferDeserializer(), new ByteBufferDeserializer())) {
       Map<TopicPartition, Long> ends = new HashMap<>();
       Map<TopicPartition, Long> starts = new HashMap<>();
-      for (String range : List.of(args).subList(2, args.length)) {
-        String[] parts = range.split("[:-]");
-        var partition = new TopicPartition(args[1], Integer.parseInt(parts[0]));
-        starts.put(partition, Long.parseLong(parts[1]));
-        ends.put(partition, Long.parseLong(parts[2]));
+      for (String range : List.of(args).subList(1, args.length)) {
+        String[] parts = range.split(":");
+        var partition = new TopicPartition(parts[0], Integer.parseInt(parts[1]));
+        starts.put(partition, Long.parseLong(parts[2]));
+        ends.put(partition, Long.parseLong(parts[3]));
       }
       consumer.assign(ends.keySet());
       starts.forEach(consumer::seek);
@@ -28,10 +33,20 @@ class ReadCommitted {
       while (ends.entrySet().stream().anyMatch(end -> consumer.position(end.getKey()) < end.getValue())) {
         for (var message : consumer.poll(Duration.ofMillis(100))) {
           var partition = new TopicPartition(message.topic(), message.partition());
-          if (message.offset() < ends.get(partition)) out.append(message.value()).append('\n');
+          if (message.offset() >= ends.get(partition)) continue;
+          out.append(message.topic()).append(' ').append(message.partition()).append(' ').append(message.offset());
+          out.append(' ').append(text(message.key())).append(' ').append(text(message.value())).append('\n');
         }
       }
       System.out.print(out);
     }
+  }
+
+  static String text(ByteBuffer bytes) {
+    if (bytes == null) return "-";
+    if (bytes.remaining() > VALUE_BYTES_MAX) return "!";
+    byte[] copy = new byte[bytes.remaining()];
+    bytes.get(copy);
+    return Base64.getEncoder().encodeToString(copy);
   }
 }

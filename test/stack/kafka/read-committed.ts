@@ -2,30 +2,58 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import type { Offsets } from '../topics.ts'
 import { kafkaJars } from './jars.ts'
+
+/** What to read of a partition: from this offset on, to before that end. */
+export interface OffsetRange {
+  readonly topic: string
+  readonly partition: number
+  readonly from: number
+  readonly end: number
+}
+
+export interface CommittedRecord {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: number
+  readonly key: Buffer | null
+  /** `too large`: beyond 16 MiB. */
+  readonly value: Buffer | 'too large' | null
+}
 
 const READER = fileURLToPath(new URL('ReadCommitted.java', import.meta.url))
 const OUTPUT_BYTES_MAX = 1024 ** 3
+const TIMEOUT_MS = 120_000
 
 /**
- * The values of all committed messages of a topic from these offsets on to before these ends, as Kafka's own Java client
- * reads them: another opinion than kafkajs's and ours. They must be text without line breaks.
+ * All committed messages of these ranges, in order within a partition, as Kafka's own Java client reads them: another opinion
+ * than kafkajs's and ours.
  */
 export async function readCommitted(
   brokers: string,
-  topic: string,
-  from: Offsets,
-  ends: Offsets,
-): Promise<string[]> {
+  ranges: readonly OffsetRange[],
+): Promise<CommittedRecord[]> {
   const jarsDir = await kafkaJars(console.error)
-  const ranges = Object.entries(ends).map(
-    ([partition, end]) => `${partition}:${from[Number(partition)] ?? 0}-${end}`,
-  )
+  const args = ranges.map(({ topic, partition, from, end }) => [topic, partition, from, end].join(':'))
   const { stdout } = await promisify(execFile)(
     'java',
-    ['-cp', join(jarsDir, '*'), READER, brokers, topic, ...ranges],
-    { maxBuffer: OUTPUT_BYTES_MAX },
+    ['-Xmx1g', '-XX:+UseSerialGC', '-cp', join(jarsDir, '*'), READER, brokers, ...args],
+    { maxBuffer: OUTPUT_BYTES_MAX, timeout: TIMEOUT_MS },
   )
-  return stdout.split('\n').slice(0, -1)
+  return stdout.split('\n').slice(0, -1).map(recordIn)
+}
+
+function recordIn(line: string): CommittedRecord {
+  const [topic = '', partition, offset, key = '', value = ''] = line.split(' ')
+  return {
+    topic,
+    partition: Number(partition),
+    offset: Number(offset),
+    key: bytesIn(key),
+    value: value === '!' ? 'too large' : bytesIn(value),
+  }
+}
+
+function bytesIn(text: string): Buffer | null {
+  return text === '-' ? null : Buffer.from(text, 'base64')
 }
