@@ -1,7 +1,7 @@
-import { zstdCompressSync } from 'node:zlib'
 import pg from 'pg'
 import t from 'tap'
 import { writeBatch } from '../kafka/records/write-batch.ts'
+import { writeBomb } from '../kafka/records/write-bomb.ts'
 import { produceRaw } from '../stack/kafka/produce-raw.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
@@ -55,25 +55,6 @@ t.test('a checkpoint that another session locks holds its partition alone, visib
   t.notOk(await isHeld('locked'))
 })
 
-/** A record whose value is 257 MiB of zeros, packed into some 8 kB. */
-function bomb(): Buffer {
-  const valueBytes = 257 * 1024 * 1024
-  const varint = (value: number) => {
-    const bytes: number[] = []
-    for (let rest = value * 2; rest > 0; rest = Math.floor(rest / 128)) {
-      bytes.push((rest % 128) | (rest >= 128 ? 128 : 0))
-    }
-    return Buffer.from(bytes)
-  }
-  const head = Buffer.concat([Buffer.from([0, 0, 0, 1]), varint(valueBytes)])
-  const length = varint(head.length + valueBytes + 1)
-  const record = Buffer.alloc(length.length + head.length + valueBytes + 1)
-  length.copy(record)
-  head.copy(record, length.length)
-  const pack = () => zstdCompressSync(record)
-  return writeBatch({ baseOffset: 0, records: [], recordCount: 1, lastOffsetDelta: 0, codec: 4, pack })
-}
-
 t.test('a batch that unpacks to too much is gone past by command, and nothing else is', async (t) => {
   const skip = (to: number, ...more: string[]) => {
     const place = ['--topic', claims, '--partition', '0', '--to', String(to)]
@@ -88,7 +69,7 @@ t.test('a batch that unpacks to too much is gone past by command, and nothing el
   })
   const [before, after] = [anEvent(), anEvent()]
   await world.publish([before])
-  await produceRaw(world.brokers, claims, 0, bomb())
+  await produceRaw(world.brokers, claims, 0, writeBomb())
   await world.publish([after])
   await until(() => isHeld('too-large'), { what: 'the metric to say so' })
   await othersGoOn()

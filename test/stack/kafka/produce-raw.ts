@@ -6,14 +6,15 @@ const VERSION = 7
 
 /**
  * Has the broker append these record batches to a partition that it leads, as they are: clients of any make would split or
- * refuse some of them. Rejects where the broker refuses them. In the protocol of Produce requests, version 7.
+ * refuse some of them. Returns the offset of the first. Rejects where the broker refuses them. In the protocol of Produce
+ * requests, version 7.
  */
 export async function produceRaw(
   brokers: string,
   topic: string,
   partition: number,
   batches: Buffer,
-): Promise<void> {
+): Promise<number> {
   const [host = '', port = ''] = (brokers.split(',')[0] ?? '').split(':')
   const socket = connect(Number(port), host)
   await once(socket, 'connect')
@@ -32,6 +33,7 @@ export async function produceRaw(
     const errorAt = 4 + 4 + 4 + 2 + Buffer.byteLength(topic) + 4 + 4
     const error = response.readInt16BE(errorAt)
     if (error !== 0) throw new Error(`the broker refuses it with error ${error}`)
+    return Number(response.readBigInt64BE(errorAt + 2))
   } finally {
     socket.destroy()
   }
