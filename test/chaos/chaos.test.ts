@@ -3,7 +3,8 @@ import { type Checked, check, type InvariantName } from './check.ts'
 import { runChaos } from './run.ts'
 import type { Snapshot } from './snapshot.ts'
 
-// By this seed look-ups fail, the database crashes, a process is killed and a reply to COMMIT lost. `make chaos` does more.
+// By this seed look-ups fail, connections are cut, a process is killed, a reply to COMMIT lost, transactions are aborted, and a
+// bomb is skipped. `make chaos` does more.
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker cannot be started again'
 
 const withSnapshot = (change: (snapshot: Snapshot) => Partial<Snapshot>) => (world: Checked) => ({
@@ -12,12 +13,17 @@ const withSnapshot = (change: (snapshot: Snapshot) => Partial<Snapshot>) => (wor
 })
 const withSends = (change: (sends: Checked['evidence']['sends']) => object[]) => (world: Checked) =>
   ({ ...world, evidence: { ...world.evidence, sends: change(world.evidence.sends) } }) as Checked
+const withoutRecords = (pattern: RegExp) => (world: Checked) => ({
+  ...world,
+  records: world.records.filter(({ value }) => !pattern.test(String(value))),
+})
 const LONG_AGO = { atMs: 0 }
 
 /** What each invariant must report, made of a world in which all is right. */
 const FLAWS: Readonly<Record<InvariantName, Readonly<Record<string, (world: Checked) => Checked>>>> = {
   'one row per event': {
     'a lost row': withSnapshot(({ log }) => ({ log: log.slice(1) })),
+    'a row of an event that was not committed': withoutRecords(/"transaction-/),
     'a second row': withSnapshot(({ log }) => ({ log: [...log, ...log.slice(0, 1)] })),
   },
   'each row is one that the model allows': {
@@ -42,6 +48,9 @@ const FLAWS: Readonly<Record<InvariantName, Readonly<Record<string, (world: Chec
   },
   'each rejected message once, with its place': {
     'a lost message': withSnapshot(({ rejected }) => ({ rejected: rejected.slice(1) })),
+    'a batch that was skipped without a trace': withSnapshot(({ rejected }) => ({
+      rejected: rejected.filter(({ code }) => code !== 'unreadable'),
+    })),
     'a message that appears twice': withSnapshot(({ rejected }) => ({
       rejected: [...rejected, ...rejected.slice(0, 1)],
     })),
@@ -58,7 +67,7 @@ const FLAWS: Readonly<Record<InvariantName, Readonly<Record<string, (world: Chec
   'all is caught up': {
     'a message that is left': (world) => ({
       ...world,
-      records: [...world.records, ...world.records.slice(0, 1)],
+      ends: new Map([...world.ends].map(([topic, ends]) => [topic, { ...ends, 0: (ends[0] ?? 0) + 1 }])),
     }),
   },
   'each row is sent, and sent once': {
@@ -81,7 +90,7 @@ const FLAWS: Readonly<Record<InvariantName, Readonly<Record<string, (world: Chec
 
 t.test('two cycles of faults lose nothing, and double nothing', { skip: SKIP_MOCK }, async (t) => {
   const report = await runChaos({
-    seed: 31,
+    seed: 35317,
     cycleCount: 2,
     replicaCount: 2,
     logDir: t.testdir(),

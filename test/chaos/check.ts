@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { CommittedRecord } from '../stack/kafka/read-committed.ts'
 import { emailOf, phoneOf } from '../stack/policy-administration.ts'
-import type { KafkaRecord } from './records.ts'
+import type { Offsets } from '../stack/topics.ts'
+import { hangingBy } from './parties.ts'
 import type { FaultKind } from './schedule.ts'
 import type { DecisionRow, LogRow, Snapshot } from './snapshot.ts'
 import {
@@ -38,13 +40,17 @@ export interface Send {
 
 export interface InjectedFault {
   readonly kind: FaultKind
+  /** What else was random about it. */
+  readonly dice: number
   readonly fromMs: number
   readonly toMs: number
 }
 
 export interface Checked {
-  /** All of them, each partition without gaps. Read after the snapshot was taken. */
-  readonly records: readonly KafkaRecord[]
+  /** All that are committed. Read after the snapshot was taken. */
+  readonly records: readonly CommittedRecord[]
+  /** Where the partitions ended then, by topic. */
+  readonly ends: ReadonlyMap<string, Offsets>
   readonly snapshot: Snapshot
   readonly evidence: Evidence
 }
@@ -103,7 +109,7 @@ interface World extends Checked {
 }
 
 interface Located {
-  readonly record: KafkaRecord
+  readonly record: CommittedRecord
   readonly truth: Truth
 }
 
@@ -198,7 +204,7 @@ const SLEEPS: readonly FaultKind[] = [
   'zombie before COMMIT',
   'zombie at COMMIT',
 ]
-const HANGS: readonly FaultKind[] = ['party look-ups hang']
+const HANGS: readonly FaultKind[] = ['party look-ups hang', 'some parties hang']
 const OUTAGES: readonly FaultKind[] = ['party look-ups fail', 'party look-ups hang', 'party look-ups garbled']
 /** Two probes, 5 s apart, and the deadline of each; then whatever a busy machine adds. */
 const OUTAGE_ECHO_MS = 20_000
@@ -236,7 +242,10 @@ function groundlessness(made: DecisionRow, { answers, faults }: Evidence): strin
       ? null
       : `decided as if policy administration had answered ${right}, which it had not`
   }
-  const after: After = (kinds, echoMs) => isWithin(faults, kinds, made.decided_ms, 0, echoMs)
+  const concerned = faults.filter(
+    ({ kind, dice }) => kind !== 'some parties hang' || hangingBy(dice).includes(made.party_locator ?? ''),
+  )
+  const after: After = (kinds, echoMs) => isWithin(concerned, kinds, made.decided_ms, 0, echoMs)
   const grounds = GROUNDS.find(([reason]) => reason.test(made.reason ?? ''))
   return grounds?.[1](said, after) ? null : `failed without grounds: ${made.reason}`
 }
@@ -318,12 +327,11 @@ function* rejectedOnce(world: World): Iterable<string> {
     if (rows.length > 1) yield `${place} is rejected ${rows.length} times`
     const { truth, record } = world.truths.get(place) ?? {}
     const code = truth && codeOf(truth)
-    if (code === undefined) yield `${place} is rejected as ${rows[0]?.code}, and is an event`
-    else
-      for (const row of rows)
-        yield* differences(row, { code, key: record?.key, value: record?.value }).map(
-          (fault) => `${place}: ${fault}`,
-        )
+    if (code === undefined) yield `${place} is rejected as ${rows[0]?.code}, and should not be`
+    // Of what cannot be read the bytes of its batch are kept.
+    const kept = truth?.kind === 'unreadable' ? {} : { key: record?.key, value: record?.value }
+    if (code !== undefined)
+      for (const row of rows) yield* differences(row, { code, ...kept }).map((fault) => `${place}: ${fault}`)
   }
   // Of several refused events with the same id in one batch only the first is tried.
   const refusedIds = new Set(
@@ -342,7 +350,8 @@ function* rejectedOnce(world: World): Iterable<string> {
 /** Undefined: it is not to be rejected. */
 function codeOf(truth: Truth): string | undefined {
   if (truth.kind === 'event') return undefined
-  return truth.kind === 'refused' ? 'refused-by-database' : truth.code
+  if (truth.kind === 'rejected') return truth.code
+  return truth.kind === 'refused' ? 'refused-by-database' : 'unreadable'
 }
 
 function* noCheckpointMovesBack({ snapshot }: World): Iterable<string> {
@@ -350,32 +359,31 @@ function* noCheckpointMovesBack({ snapshot }: World): Iterable<string> {
     yield `${topic}/${partition} went from ${was} to ${became ?? 'nothing'}`
 }
 
-function* nothingBeyond({ snapshot, records, checkpoints }: World): Iterable<string> {
+function* nothingBeyond({ snapshot, ends, checkpoints }: World): Iterable<string> {
   if (snapshot.beyondCount > 0)
     yield `${snapshot.beyondCount} decisions were committed beyond their checkpoints`
   for (const row of [...snapshot.decisions, ...snapshot.rejected]) {
     if (row.offset > (checkpoints.get(partitionOf(row)) ?? -1))
       yield `${placeOf(row)} is there, and its checkpoint is not`
   }
-  const counts = countsOf(records)
+  const lengths = new Map(partitionsOf(ends))
   for (const [partition, checkpoint] of checkpoints) {
-    if (checkpoint >= (counts.get(partition) ?? 0))
+    if (checkpoint >= (lengths.get(partition) ?? 0))
       yield `${partition} has the checkpoint ${checkpoint}, past its end`
   }
 }
 
-function* caughtUp({ records, checkpoints }: World): Iterable<string> {
-  for (const [partition, count] of countsOf(records)) {
+function* caughtUp({ ends, checkpoints }: World): Iterable<string> {
+  for (const [partition, end] of partitionsOf(ends)) {
     const checkpoint = checkpoints.get(partition) ?? -1
-    if (checkpoint !== count - 1)
-      yield `${partition} has the checkpoint ${checkpoint} instead of ${count - 1}`
+    if (checkpoint !== end - 1) yield `${partition} has the checkpoint ${checkpoint} instead of ${end - 1}`
   }
 }
 
-function countsOf(records: readonly KafkaRecord[]): Map<string, number> {
-  const counts = new Map<string, number>()
-  for (const record of records) counts.set(partitionOf(record), (counts.get(partitionOf(record)) ?? 0) + 1)
-  return counts
+function partitionsOf(ends: ReadonlyMap<string, Offsets>): [partition: string, end: number][] {
+  return [...ends].flatMap(([topic, ofTopic]) =>
+    Object.entries(ofTopic).map(([partition, end]): [string, number] => [`${topic}/${partition}`, end]),
+  )
 }
 
 /** After these a transaction may have been broken off between its sends and its COMMIT, to be made again. */

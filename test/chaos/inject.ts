@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import autocannon from 'autocannon'
 import type { Mode } from '../stack/policy-administration.ts'
+import { produce } from '../stack/topics.ts'
 import type { Statement } from './database-proxy.ts'
+import { abortedTransactions, compressedBomb, damagedBatch, eventBy, headerBomb } from './hostile-messages.ts'
+import { hangingBy } from './parties.ts'
+import { heldFor, placeBy } from './places.ts'
 import type { Replica } from './replica.ts'
 import type { Fault, FaultKind } from './schedule.ts'
 import type { Stack } from './stack.ts'
@@ -9,9 +14,11 @@ import type { Stack } from './stack.ts'
 const STATEMENT_WAIT_MS = 10_000
 /** While a process sleeps: so long after it was put to sleep its COMMIT goes on all the same. */
 const LATE_COMMIT_MS = 1_000
+const FLOOD_RATE = 400
+const FLOOD_CONNECTION_COUNT = 40
 
 /** Does it, and undoes it when its time is over. False: there was nothing to strike. */
-type Inject = (stack: Stack, replica: Replica, durationMs: number) => Promise<boolean>
+type Inject = (stack: Stack, replica: Replica, durationMs: number, dice: number) => Promise<boolean>
 
 const INJECT: Readonly<Record<FaultKind, Inject>> = {
   kill: async (_, replica, durationMs) => {
@@ -53,6 +60,15 @@ const INJECT: Readonly<Record<FaultKind, Inject>> = {
     replica.proxy.thaw()
     return true
   },
+  'HTTP flood': async (_, { url }, durationMs) => {
+    const { '2xx': answered } = await autocannon({
+      url: `${url}/log/list`,
+      connections: FLOOD_CONNECTION_COUNT,
+      overallRate: FLOOD_RATE,
+      duration: Math.ceil(durationMs / 1_000),
+    })
+    return answered > 0
+  },
   'connections terminated': (stack) =>
     stack
       .withDatabase(async (client) => {
@@ -72,23 +88,63 @@ const INJECT: Readonly<Record<FaultKind, Inject>> = {
     await postgres.start()
     return true
   },
+  'partition locked': partitionLocked,
   'broker kill': async ({ kafka }, _, durationMs) => {
     await kafka.kill()
     await sleep(durationMs)
     await kafka.start()
     return true
   },
+  'header bomb': (stack, _, __, dice) => headerBomb(stack, dice),
+  'compressed bomb': (stack, _, durationMs, dice) => compressedBomb(stack, dice, durationMs),
+  'damaged batch': (stack, _, durationMs, dice) => damagedBatch(stack, dice, durationMs),
+  'transactions aborted': (stack, _, durationMs, dice) => abortedTransactions(stack, dice, durationMs),
   'party look-ups fail': outage('down'),
   'party look-ups hang': outage('hang'),
   'party look-ups garbled': outage('garbled'),
+  'some parties hang': async ({ policyAdministration }, _, durationMs, dice) => {
+    const parties = hangingBy(dice)
+    const { requests } = policyAdministration
+    const before = requests.count
+    for (const party of parties) policyAdministration.set(party, 'hanging')
+    await sleep(durationMs)
+    for (const party of parties) policyAdministration.set(party, null)
+    const asked = requests.paths.slice(Math.max(requests.paths.length - (requests.count - before), 0))
+    return parties.some((party) => asked.some((path) => path.endsWith(`/${party}`)))
+  },
 }
 
 /** Resolves when the fault is over; to null where it could not strike. */
-export async function inject(stack: Stack, { kind, startMs, durationMs, replica }: Fault) {
+export async function inject(stack: Stack, { kind, startMs, durationMs, replica, dice }: Fault) {
   await sleep(startMs)
   const fromMs = Date.now()
-  const struck = await INJECT[kind](stack, stack.replicas[replica ?? 0] as Replica, durationMs)
-  return struck ? { kind, fromMs, toMs: Date.now() } : null
+  const struck = await INJECT[kind](stack, stack.replicas[replica ?? 0] as Replica, durationMs, dice)
+  return struck ? { kind, dice, fromMs, toMs: Date.now() } : null
+}
+
+/** By a session that has forgotten its transaction, until it ends. */
+async function partitionLocked(
+  { withDatabase, kafka, topics, held }: Stack,
+  _: Replica,
+  durationMs: number,
+  dice: number,
+) {
+  const { topic, partition } = placeBy(dice, topics)
+  const sinceMs = Date.now()
+  return withDatabase(async (client) => {
+    await client.query('BEGIN')
+    try {
+      const { rowCount } = await client.query(
+        'SELECT FROM notifications.projection_checkpoints WHERE (topic, partition_id) = ($1, $2) FOR UPDATE',
+        [topic, partition],
+      )
+      await produce(kafka.brokers, [{ topic, partition, value: eventBy(`locked-${dice}`, dice) }])
+      await sleep(durationMs)
+      return rowCount === 1 && (await heldFor(held, { topic, partition }, 'locked', sinceMs))
+    } finally {
+      await client.query('ROLLBACK')
+    }
+  })
 }
 
 /** Its heir goes on with the same partitions; what the sleeper had in hand goes on when it wakes. */

@@ -54,6 +54,13 @@ export const PARTY_KINDS: readonly [PartyKind, ...PartyKind[]] = [
   { prefix: 'malformed-', partyCount: 2, share: 1, answer: 'malformed', email: false, phone: false },
 ]
 
+/** Those that hang by this dice, of those that are found otherwise: one in eight of one kind. */
+export function hangingBy(dice: number): string[] {
+  const [{ prefix, partyCount }] = PARTY_KINDS
+  const numbers = Array.from({ length: partyCount }, (_, i) => i)
+  return numbers.filter((number) => number % 8 === dice % 8).map((number) => `${prefix}${number}`)
+}
+
 export function kindOf(partyLocator: string): PartyKind | undefined {
   return PARTY_KINDS.find(({ prefix }) => partyLocator.startsWith(prefix))
 }

@@ -1,13 +1,13 @@
-import type { Offsets } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { type Checked, check, type InjectedFault, type Stage, type Violation } from './check.ts'
 import { inject } from './inject.ts'
 import { createLoad } from './load.ts'
+import { PARTITION_COUNT } from './places.ts'
 import { publishAll } from './publisher.ts'
 import { Records } from './records.ts'
 import { createSchedule, type Fault, type FaultKind } from './schedule.ts'
 import { readSnapshot } from './snapshot.ts'
-import { PARTITION_COUNT, type Stack, startStack } from './stack.ts'
+import { type Stack, startStack } from './stack.ts'
 
 export interface ChaosOptions {
   readonly seed: number
@@ -99,19 +99,15 @@ class Run {
   /** Waits until all that is published is consumed; returns how long that took. */
   async #catchUp(): Promise<number> {
     const startedMs = performance.now()
-    const ends = await this.#records.readOn()
-    await this.#reached(ends)
-    const tookMs = performance.now() - startedMs
-    this.#slowestCatchUpMs = Math.max(this.#slowestCatchUpMs, tookMs)
-    return tookMs
-  }
-
-  /** Whoever waits in vain finds in the violations where it hangs. */
-  async #reached(ends: ReadonlyMap<string, Offsets>): Promise<void> {
+    const ends = await this.#records.endsNow()
+    // Whoever waits in vain finds in the violations where it hangs.
     await until(async () => (await this.#stack.backlog(ends)) === 0, {
       what: 'all to be consumed',
       timeoutMs: CATCH_UP_MS_MAX,
     }).catch(() => {})
+    const tookMs = performance.now() - startedMs
+    this.#slowestCatchUpMs = Math.max(this.#slowestCatchUpMs, tookMs)
+    return tookMs
   }
 
   /** Retries are due once a minute: the rows are aged instead of waited for, and a process that starts begins with them. */
@@ -145,7 +141,7 @@ class Run {
     await this.#records.readOn()
     const { answers, sends } = this.#stack
     const evidence = { answers, sends, faults: this.#faults }
-    this.#checked = { records: this.#records.all(), snapshot, evidence }
+    this.#checked = { records: this.#records.all(), ends: this.#records.ends, snapshot, evidence }
     this.#violations.push(
       ...check(this.#checked, stage),
       ...this.#stack.replicas.flatMap((replica) =>

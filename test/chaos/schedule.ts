@@ -1,47 +1,43 @@
 import { createRandom, type Random } from '../bench/random.ts'
 
-/** Whom a fault strikes: one replica, or what they all share. */
-const STRIKES = {
-  kill: 'replica',
-  stop: 'replica',
-  zombie: 'replica',
-  'zombie before START TRANSACTION': 'replica',
-  'zombie before COMMIT': 'replica',
-  'zombie at COMMIT': 'replica',
-  'reply to COMMIT lost': 'replica',
-  'connections cut': 'replica',
-  'connections frozen': 'replica',
-  'connections terminated': 'database',
-  'database crash': 'database',
-  'broker kill': 'broker',
-  'party look-ups fail': 'policy administration',
-  'party look-ups hang': 'policy administration',
-  'party look-ups garbled': 'policy administration',
-} as const
-export type FaultKind = keyof typeof STRIKES
-export const FAULT_KINDS = Object.keys(STRIKES) as FaultKind[]
-
-/** How long each lasts, at least and at most, in milliseconds: a server or a replica is down, a process asleep. */
-const DURATIONS_MS: Record<FaultKind, readonly [number, number]> = {
-  kill: [0, 2_000],
-  stop: [0, 2_000],
+/**
+ * Whom each kind strikes, one replica or what they all share, and how long it lasts, at least and at most, in milliseconds: a
+ * server or a replica is down, a process asleep.
+ */
+const KINDS = {
+  kill: ['replica', 0, 2_000],
+  stop: ['replica', 0, 2_000],
   // Past the session time-out, 6 s.
-  zombie: [7_000, 9_000],
-  'zombie before START TRANSACTION': [7_000, 9_000],
-  'zombie before COMMIT': [7_000, 9_000],
-  'zombie at COMMIT': [7_000, 9_000],
-  'reply to COMMIT lost': [0, 0],
-  'connections cut': [0, 0],
+  zombie: ['replica', 7_000, 9_000],
+  'zombie before START TRANSACTION': ['replica', 7_000, 9_000],
+  'zombie before COMMIT': ['replica', 7_000, 9_000],
+  'zombie at COMMIT': ['replica', 7_000, 9_000],
+  'reply to COMMIT lost': ['replica', 0, 0],
+  'connections cut': ['replica', 0, 0],
   // Below and beyond the 5 s after which the database gives up on an idle transaction.
-  'connections frozen': [1_000, 7_000],
-  'connections terminated': [0, 0],
-  'database crash': [0, 2_000],
-  'broker kill': [0, 1_000],
-  'party look-ups fail': [2_000, 5_000],
-  'party look-ups hang': [2_000, 5_000],
-  'party look-ups garbled': [2_000, 5_000],
-}
+  'connections frozen': ['replica', 1_000, 7_000],
+  'HTTP flood': ['replica', 5_000, 9_000],
+  'connections terminated': ['database', 0, 0],
+  'database crash': ['database', 0, 2_000],
+  // Beyond the 5 s for which a lock is waited for.
+  'partition locked': ['database', 6_000, 9_000],
+  'broker kill': ['broker', 0, 1_000],
+  'header bomb': ['broker', 0, 0],
+  'compressed bomb': ['broker', 1_000, 4_000],
+  'damaged batch': ['broker', 1_000, 4_000],
+  'transactions aborted': ['broker', 1_000, 4_000],
+  'party look-ups fail': ['policy administration', 2_000, 5_000],
+  'party look-ups hang': ['policy administration', 2_000, 5_000],
+  'party look-ups garbled': ['policy administration', 2_000, 5_000],
+  'some parties hang': ['policy administration', 4_000, 9_000],
+} as const
+export type FaultKind = keyof typeof KINDS
+export const FAULT_KINDS = Object.keys(KINDS) as FaultKind[]
+
+const struckBy = (kind: FaultKind) => KINDS[kind][0]
+
 const START_MS_MAX = 3_000
+const DICE_SIDES = 1_000_000
 /** Of twelve cycles, how many have so many faults. A cycle without any shows what is right when nothing is wrong. */
 const FAULT_COUNTS = [0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3] as const
 
@@ -52,6 +48,8 @@ export interface Fault {
   readonly durationMs: number
   /** Index of the replica that it strikes; null where it strikes what all share. */
   readonly replica: number | null
+  /** Which partition it strikes, and whatever else is random about it. */
+  readonly dice: number
 }
 
 export interface CyclePlan {
@@ -83,13 +81,13 @@ export function createSchedule(seed: number, replicaCount: number): () => CycleP
 
 /** One fault a cycle for each replica, and one for each of what they share: it is one thing or another that happens. */
 function fits(kind: FaultKind, faults: readonly Fault[], replicaCount: number): boolean {
-  if (STRIKES[kind] === 'replica')
+  if (struckBy(kind) === 'replica')
     return faults.filter((fault) => fault.replica !== null).length < replicaCount
-  return !faults.some((fault) => STRIKES[fault.kind] === STRIKES[kind])
+  return !faults.some((fault) => struckBy(fault.kind) === struckBy(kind))
 }
 
 function faultOf(kind: FaultKind, others: readonly Fault[], replicaCount: number, random: Random): Fault {
-  const [minMs, maxMs] = DURATIONS_MS[kind]
+  const [strikes, minMs, maxMs] = KINDS[kind]
   const free = Array.from({ length: replicaCount }, (_, i) => i).filter(
     (replica) => !others.some((fault) => fault.replica === replica),
   )
@@ -97,7 +95,8 @@ function faultOf(kind: FaultKind, others: readonly Fault[], replicaCount: number
     kind,
     startMs: random.below(START_MS_MAX),
     durationMs: minMs + random.below(maxMs - minMs + 1),
-    replica: STRIKES[kind] === 'replica' ? (free[random.below(free.length)] ?? 0) : null,
+    replica: strikes === 'replica' ? (free[random.below(free.length)] ?? 0) : null,
+    dice: random.below(DICE_SIDES),
   }
 }
 

@@ -13,11 +13,10 @@ import { until } from '../stack/until.ts'
 import type { PartyAnswer, Send } from './check.ts'
 import { TOPIC_NAMES, type TopicName } from './load.ts'
 import { PARTY_KINDS } from './parties.ts'
+import { type HeldLine, noteHeld, PARTITION_COUNT } from './places.ts'
 import { Replica } from './replica.ts'
 import { WITNESS_SQL } from './snapshot.ts'
 import { REFUSED_EVENT_TYPE } from './truth.ts'
-
-export const PARTITION_COUNT = 4
 
 /** A broker, a database, policy administration and the replicas between them: all of it may be broken. */
 export interface Stack {
@@ -28,6 +27,10 @@ export interface Stack {
   readonly replicas: readonly Replica[]
   readonly answers: ReadonlyMap<string, readonly PartyAnswer[]>
   readonly sends: readonly Send[]
+  /** What the replicas said of partitions that could not go on. */
+  readonly held: readonly HeldLine[]
+  /** For commands: the settings of the replicas, with the database that no fault of theirs is between. */
+  readonly env: Record<string, string>
   /** On a connection that no fault is aimed at. Rejects while the database is down. */
   withDatabase<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T>
   /** How far the checkpoints are from these ends. */
@@ -51,6 +54,8 @@ const SETTINGS = {
   // The senders' own record of each message.
   LOG_LEVEL: 'trace',
 }
+
+const RECORD_RECIPIENTS = `--import=${new URL('./record-recipients.ts', import.meta.url).href}`
 
 export async function startStack({ replicaCount, logDir, log }: StackOptions): Promise<Stack> {
   const closers: (() => Promise<unknown>)[] = []
@@ -84,19 +89,25 @@ export async function startStack({ replicaCount, logDir, log }: StackOptions): P
       enrollment: PARTITION_COUNT,
     })
     const sends: Send[] = []
+    const held: HeldLine[] = []
+    const noteLine = (line: LogLine) => {
+      noteSend(sends, line)
+      noteHeld(held, line)
+    }
     const env = {
       ...SETTINGS,
+      DATABASE_URL: database.url,
       MQ_BROKERS: kafka.brokers,
       MQ_TOPICS: TOPIC_NAMES.map((name) => topics[name]).join(','),
       POLICY_ADMIN_URL: policyAdministration.url,
-      NODE_OPTIONS: `--import=${new URL('./record-recipients.ts', import.meta.url).href}`,
     }
+    const replicaEnv = { ...env, NODE_OPTIONS: RECORD_RECIPIENTS }
     mkdirSync(logDir, { recursive: true })
     const replicas = await Promise.all(
       Array.from({ length: replicaCount }, async (_, i) => {
         const name = `replica-${i + 1}`
         const logFile = createWriteStream(join(logDir, `${name}.log`))
-        const replica = await Replica.start(name, database.url, env, (line) => noteSend(sends, line), logFile)
+        const replica = await Replica.start(name, database.url, replicaEnv, noteLine, logFile)
         closers.push(() => closeReplica(replica, logFile))
         return replica
       }),
@@ -111,6 +122,8 @@ export async function startStack({ replicaCount, logDir, log }: StackOptions): P
       replicas,
       answers,
       sends,
+      held,
+      env,
       withDatabase: async (work) => {
         const client = await pool.connect()
         let fault: Error | undefined

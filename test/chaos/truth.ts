@@ -8,6 +8,8 @@ import { type Channel, kindOf } from './parties.ts'
 /** What a message is, and all that its row may depend on. */
 export type Truth =
   | { readonly kind: 'rejected'; readonly code: string }
+  /** A batch that unpacks to more than the service takes: to be skipped by command. */
+  | { readonly kind: 'unreadable' }
   /** An event, but the database of the run refuses its row. */
   | { readonly kind: 'refused'; readonly eventId: string }
   | { readonly kind: 'event'; readonly event: TrueEvent }
@@ -35,7 +37,8 @@ export interface TrueDecision {
 /** Of this event type the database of a run refuses every row, by a constraint that the run adds. */
 export const REFUSED_EVENT_TYPE = 'refused.by-database'
 
-export function truthOf(value: Uint8Array | null): Truth {
+export function truthOf(value: Uint8Array | 'too large' | null): Truth {
+  if (value === 'too large') return { kind: 'unreadable' }
   if (value === null || value.length === 0) return { kind: 'rejected', code: 'empty' }
   if (!isUtf8(value)) return { kind: 'rejected', code: 'not-utf8' }
   let envelope: unknown

@@ -17,8 +17,8 @@ export interface PolicyAdministration {
   url: string
   /** `count` of all requests so far; `paths` of the last 10,000, oldest first, as they came (still encoded). */
   requests: { count: number; paths: string[] }
-  /** Overrides what the prefix of this locator says. */
-  set(partyLocator: string, behaviour: Behaviour): void
+  /** Overrides what the prefix of this locator says; null: not any more. */
+  set(partyLocator: string, behaviour: Behaviour | null): void
   mode(mode: Mode): void
   /** From now on each contact names its party, in `partyLocator`. */
   nameParties(): void
@@ -82,7 +82,10 @@ export async function startPolicyAdministration({
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
-    set: (partyLocator, behaviour) => void overrides.set(partyLocator, behaviour),
+    set: (partyLocator, behaviour) => {
+      if (behaviour === null) overrides.delete(partyLocator)
+      else overrides.set(partyLocator, behaviour)
+    },
     mode: (mode) => {
       currentMode = mode
     },

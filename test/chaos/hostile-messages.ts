@@ -1,0 +1,152 @@
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import kafkajs, { type Producer } from 'kafkajs'
+import { createRandom } from '../bench/random.ts'
+import { writeBatch } from '../kafka/records/write-batch.ts'
+import { writeBomb } from '../kafka/records/write-bomb.ts'
+import { command } from '../service/command.ts'
+import { produceRaw } from '../stack/kafka/produce-raw.ts'
+import { until } from '../stack/until.ts'
+import { anEvent } from '../stack/world.ts'
+import { heldFor, type Place, placeBy } from './places.ts'
+import type { Stack } from './stack.ts'
+
+const HEADER_COUNT = 50_000
+const PRODUCER_COUNT = 3
+const EVENT_COUNT_MAX = 4
+const PARTY_COUNT = 100
+const SKIP_WAIT_MS = 60_000
+const SKIP_PAUSE_MS = 500
+/** Topics of a run stay far below the size at which a second one is begun. */
+const FIRST_SEGMENT = '00000000000000000000.log'
+
+/** An event with tens of thousands of header names. */
+export async function headerBomb({ kafka, topics }: Stack, dice: number): Promise<boolean> {
+  const { topic, partition } = placeBy(dice, topics)
+  const headers = Array.from({ length: HEADER_COUNT }, (_, i) => [`h${i}`, Buffer.alloc(0)] as const)
+  const records = [{ value: eventBy(`header-bomb-${dice}`, dice), headers }]
+  await produceRaw(kafka.brokers, topic, partition, writeBatch({ baseOffset: 0, records }))
+  return true
+}
+
+/** A batch that unpacks to too much: it holds its partition until it is skipped by command. */
+export async function compressedBomb(stack: Stack, dice: number, durationMs: number): Promise<boolean> {
+  const place = placeBy(dice, stack.topics)
+  const sinceMs = Date.now()
+  const offset = await produceRaw(stack.kafka.brokers, place.topic, place.partition, writeBomb())
+  const isHeld = await heldFor(stack.held, place, 'too-large', sinceMs)
+  await sleep(durationMs)
+  return (await skip(stack, place, offset)) && isHeld
+}
+
+/** What comes before it may still be under way, the database or the broker be down. */
+function skip({ env }: Stack, { topic, partition }: Place, offset: number): Promise<boolean> {
+  const place = ['--topic', topic, '--partition', String(partition), '--to', String(offset)]
+  const args = ['rejected', 'skip', ...place, '--yes', '--by', 'chaos', '--reason', 'a bomb']
+  const isSkipped = async () => {
+    const { code, stderr } = await command(args, env)
+    // The second: it was skipped before, and the answer was lost.
+    return code === 0 || (code === 2 && /is processed up to offset/.test(stderr))
+  }
+  return until(isSkipped, {
+    what: `offset ${offset} to be skipped`,
+    timeoutMs: SKIP_WAIT_MS,
+    intervalMs: SKIP_PAUSE_MS,
+  }).catch(() => false)
+}
+
+/** A batch of which the disk has lost a bit. It is restored in the end: nothing of it may be lost. */
+export async function damagedBatch(stack: Stack, dice: number, durationMs: number): Promise<boolean> {
+  const { kafka, topics } = stack
+  const place = placeBy(dice, topics)
+  const eventId = `damaged-${dice}`
+  const sinceMs = Date.now()
+  return withProducers(kafka.brokers, 1, eventId, async ([producer]) => {
+    const transaction = await (producer as Producer).transaction()
+    await transaction.send({
+      topic: place.topic,
+      messages: [{ partition: place.partition, value: eventBy(eventId, dice) }],
+    })
+    // Consumers are given it once it is committed.
+    const segment = join(kafka.dataDir, `${place.topic}-${place.partition}`, FIRST_SEGMENT)
+    const position = await flipBit(segment, eventId)
+    try {
+      await transaction.commit()
+      const isHeld = await heldFor(stack.held, place, 'damaged', sinceMs)
+      await sleep(durationMs)
+      return isHeld
+    } finally {
+      await flipBit(segment, eventId, position)
+    }
+  })
+}
+
+/** Changes the first byte of this text, the last time that the file has it, or the byte at a position, which is returned. */
+async function flipBit(file: string, text: string, at?: number): Promise<number> {
+  const handle = await open(file, 'r+')
+  try {
+    const bytes = await handle.readFile()
+    const position = at ?? bytes.lastIndexOf(text)
+    if (position === -1) throw new Error(`${file} does not have ${text}`)
+    await handle.write(Buffer.of((bytes[position] as number) ^ 1), 0, 1, position)
+    return position
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Producers that have transactions open at the same time, of which some are aborted: nothing may become of these. */
+export async function abortedTransactions(stack: Stack, dice: number, durationMs: number): Promise<boolean> {
+  const { below } = createRandom(dice)
+  const { kafka, topics } = stack
+  const untilMs = performance.now() + durationMs
+  let abortedCount = 0
+  let eventCount = 0
+  const send = (transaction: Awaited<ReturnType<Producer['transaction']>>) => {
+    const { topic, partition } = placeBy(below(1_000), topics)
+    const value = eventBy(`transaction-${dice}-${eventCount++}`, below(PARTY_COUNT))
+    // Such as the key of the marker by which the broker ends a transaction.
+    return transaction.send({ topic, messages: [{ partition, key: Buffer.alloc(4), value }] })
+  }
+  await withProducers(kafka.brokers, PRODUCER_COUNT, `transactions-${dice}`, async (producers) => {
+    while (abortedCount === 0 || performance.now() < untilMs) {
+      const open = await Promise.all(producers.map((producer) => producer.transaction()))
+      for (let count = 1 + below(EVENT_COUNT_MAX); count > 0; count--) {
+        for (const transaction of open) await send(transaction)
+      }
+      for (; open.length > 0; ) {
+        const [transaction] = open.splice(below(open.length), 1)
+        if (below(2) === 0) await transaction?.commit()
+        else {
+          await transaction?.abort()
+          abortedCount++
+        }
+      }
+    }
+  })
+  return true
+}
+
+async function withProducers<T>(
+  brokers: string,
+  count: number,
+  name: string,
+  use: (producers: readonly Producer[]) => Promise<T>,
+): Promise<T> {
+  const kafka = new kafkajs.Kafka({ brokers: brokers.split(','), logLevel: kafkajs.logLevel.NOTHING })
+  const producers = Array.from({ length: count }, (_, i) =>
+    kafka.producer({ transactionalId: `${name}-${i}`, maxInFlightRequests: 1, idempotent: true }),
+  )
+  await Promise.all(producers.map((producer) => producer.connect()))
+  try {
+    return await use(producers)
+  } finally {
+    await Promise.all(producers.map((producer) => producer.disconnect()))
+  }
+}
+
+/** An event about a party that is always found. */
+export function eventBy(eventId: string, dice: number): string {
+  return anEvent({ eventId, partyLocator: `party-plain-${dice % PARTY_COUNT}` }).value
+}
