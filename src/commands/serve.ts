@@ -2,7 +2,6 @@ import { Command } from 'commander'
 import type { Logger } from 'pino'
 import { type App, createApp } from '../app/app.ts'
 import { loadConfig } from '../config/config.ts'
-import { limitSilence } from '../postgres/connection/pool.ts'
 import { createLog } from '../telemetry/log.ts'
 import { stopOnSignals, stopWithin } from './terminal/stop-on-signals.ts'
 
@@ -28,7 +27,6 @@ async function serve(): Promise<void> {
     })
   }
   logWarnings(log)
-  limitSilence()
   const created = await createApp(config, log)
   app = created
   const url = await created.start()

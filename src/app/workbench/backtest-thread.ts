@@ -6,7 +6,7 @@ import { RuleTableError } from '../../core/rules/errors.ts'
 import { createRuleCache, type RulesByRevision } from '../../core/why/archived-rules.ts'
 import { type BacktestMessage, reportBacktest } from '../../core/workbench/backtest-report.ts'
 import { isUnreachable } from '../../postgres/connection/errors.ts'
-import { type DatabasePool, limitSilence, openPool } from '../../postgres/connection/pool.ts'
+import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
 import { decisionGroups } from '../../postgres/read/group-decisions.ts'
 import { readArchivedRuleTable } from '../../postgres/read/read-archive.ts'
 import { timeAgo } from '../../postgres/read/time-ago.ts'
@@ -25,7 +25,6 @@ const PRIORITY = 10
 
 // On Linux this is the priority of the calling thread alone; elsewhere it would be that of the process.
 if (process.platform === 'linux') setPriority(PRIORITY)
-limitSilence()
 
 parentPort?.once('message', async (job: BacktestJob) => {
   parentPort?.postMessage(await runToEnd(job))

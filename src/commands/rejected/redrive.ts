@@ -4,7 +4,6 @@ import { loadConfig } from '../../config/config.ts'
 import type { DecidedBatch } from '../../core/batch/batch.ts'
 import type { Rejected } from '../../core/event/rejected-message.ts'
 import type { RejectionCode } from '../../core/event/rejection.ts'
-import { limitSilence } from '../../postgres/connection/pool.ts'
 import { countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { accountName } from '../terminal/account-name.ts'
@@ -41,7 +40,6 @@ interface Options extends FilterOptions {
 async function redrive(ids: readonly bigint[], options: Options): Promise<void> {
   checkUsage(ids, options)
   const config = loadConfig(process.env)
-  limitSilence()
   const redriver = await createRedriver(config, createLog('warn', process.stderr))
   try {
     await redriveAll(redriver, ids, options)

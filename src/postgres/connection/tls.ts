@@ -9,6 +9,8 @@ export interface Connection {
   /** Without what it says about TLS, which the drivers understand otherwise than libpq, and each in its own way. */
   readonly url: string
   readonly ssl: ConnectionOptions | false
+  /** Null: the password is in the URL, if there is one. */
+  readonly passwordFile: string | null
 }
 
 /**
@@ -20,12 +22,14 @@ export function connectionOf(databaseUrl: string): Connection {
   const url = new URL(databaseUrl)
   const mode = (url.searchParams.get('sslmode') ?? 'disable') as SslMode
   const [ca, cert, key] = FILES.map((name) => contentOf(name, url.searchParams.get(name)))
-  for (const name of ['sslmode', ...FILES]) url.searchParams.delete(name)
-  if (mode === 'disable') return { url: url.href, ssl: false }
+  const passwordFile = url.searchParams.get('passwordfile')
+  for (const name of ['sslmode', 'passwordfile', ...FILES]) url.searchParams.delete(name)
+  if (mode === 'disable') return { url: url.href, ssl: false, passwordFile }
   const files = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }
   const verified = mode !== 'require' || ca !== undefined
   return {
     url: url.href,
+    passwordFile,
     ssl: {
       ...files,
       rejectUnauthorized: verified,

@@ -1,6 +1,6 @@
 import { CorrectableError } from '../../core/text/correctable-error.ts'
 import { databaseMessage, lacksSchema } from './errors.ts'
-import { type DatabasePool, limitSilence, openPool } from './pool.ts'
+import { type DatabasePool, openPool } from './pool.ts'
 
 /** The database cannot be used; the message says how to fix it. */
 export class UnusableDatabaseError extends CorrectableError {}
@@ -13,7 +13,6 @@ export async function withDatabase(
   databaseUrl: string,
   use: (pool: DatabasePool) => Promise<void>,
 ): Promise<void> {
-  limitSilence()
   const pool = await open(databaseUrl)
   try {
     await use(pool)

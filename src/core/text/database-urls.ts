@@ -1,0 +1,11 @@
+/**
+ * A database URL for each of its hosts, in order: `postgres://u@a:1,b:2/db` names two, as libpq understands it. A port
+ * that is not given is the default one.
+ */
+export function databaseUrls(url: string): string[] {
+  const [, scheme = '', authority = '', rest = ''] = /^([a-z]+:\/\/)([^/?#]*)(.*)$/is.exec(url) ?? []
+  const hosts = authority.slice(authority.lastIndexOf('@') + 1).split(',')
+  if (hosts.length === 1) return [url]
+  const user = authority.slice(0, authority.lastIndexOf('@') + 1)
+  return hosts.map((host) => `${scheme}${user}${host}${rest}`)
+}

@@ -1,0 +1,150 @@
+import { readFile } from 'node:fs/promises'
+import pg from 'pg'
+import { databaseUrls } from '../../core/text/database-urls.ts'
+import { sqlState } from './errors.ts'
+import { connectionOf } from './tls.ts'
+
+/** By the names and in the spelling of PostgreSQL's SHOW. */
+export type Settings = Readonly<Record<string, string>>
+
+export interface Session {
+  readonly client: pg.Client
+  /** One statement may run on another server connection than the one before, and settings of the session do not hold. */
+  readonly isPooled: boolean
+  readonly isReadOnly: boolean
+}
+
+export interface ConnectOptions {
+  readonly databaseUrl: string
+  /** Under which all statements are to run. */
+  readonly settings: Settings
+  /** Unless DATABASE_URL names one. */
+  readonly applicationName: string
+  readonly clientOptions?: pg.ClientConfig
+}
+
+const CONNECT_MS_MAX = 5_000
+
+/** Opens a transaction in which the settings hold, whatever the session has, in one round trip. */
+export function startTransaction(settings: Settings): string {
+  const each = Object.entries(settings).map(([name, value]) => `SET LOCAL ${name} = '${value}'`)
+  return ['START TRANSACTION', ...each].join('; ')
+}
+
+/**
+ * What connects to the database: to the first of its hosts that accepts writes, if it has several. Settings are sent as
+ * the session's own. Where they do not arrive or the server's connection is not ours alone, a pooler is between; then it
+ * makes sure that transactions can carry them. Rejects if not even that is so.
+ */
+export function createConnector(options: ConnectOptions): () => Promise<Session> {
+  const urls = databaseUrls(options.databaseUrl)
+  /** By a pooler such as PgBouncer, unless told to ignore them. */
+  let refusesSettings = false
+
+  async function connectTo(url: string): Promise<Session> {
+    if (!refusesSettings) {
+      try {
+        return await open(url, options, true)
+      } catch (error) {
+        if (!/unsupported startup parameter/i.test(String(error))) throw error
+        refusesSettings = true
+      }
+    }
+    return open(url, options, false)
+  }
+
+  return async () => {
+    const [only] = urls
+    if (only !== undefined && urls.length === 1) return connectTo(only)
+    const faults: string[] = []
+    for (const url of urls) {
+      try {
+        const session = await connectTo(url)
+        if (!session.isReadOnly) return session
+        await session.client.end()
+        faults.push(`${new URL(url).host} is read-only`)
+      } catch (error) {
+        faults.push(`${new URL(url).host}: ${error instanceof Error ? error.message : error}`)
+      }
+    }
+    throw new Error(`no host of DATABASE_URL accepts writes (${faults.join('; ')})`)
+  }
+}
+
+async function open(url: string, options: ConnectOptions, withSettings: boolean): Promise<Session> {
+  const client = new pg.Client(await clientConfig(url, options, withSettings))
+  // Whoever waits for an answer is told by it.
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return await sessionOf(client, options.settings)
+  } catch (error) {
+    await client.end().catch(() => {})
+    throw error
+  }
+}
+
+async function clientConfig(
+  databaseUrl: string,
+  { settings, applicationName, clientOptions }: ConnectOptions,
+  withSettings: boolean,
+): Promise<pg.ClientConfig> {
+  const { url, ssl, passwordFile } = connectionOf(databaseUrl)
+  const { hostname, port, username, password, pathname, searchParams } = new URL(url)
+  const ours = withSettings ? Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`) : []
+  const startOptions = [searchParams.get('options') ?? [], ours].flat().join(' ')
+  const host = decodeURIComponent(hostname).replace(/^\[(.*)\]$/, '$1') || searchParams.get('host')
+  const secret = passwordFile === null ? decodeURIComponent(password) : await passwordIn(passwordFile)
+  const database = decodeURIComponent(pathname.slice(1))
+  return {
+    ...clientOptions,
+    ...(host && { host }),
+    ...(port && { port: Number(port) }),
+    ...(username && { user: decodeURIComponent(username) }),
+    ...(secret && { password: secret }),
+    ...(database && { database }),
+    ...(startOptions && { options: startOptions }),
+    application_name: searchParams.get('application_name') ?? applicationName,
+    connectionTimeoutMillis: CONNECT_MS_MAX,
+    ssl,
+  }
+}
+
+/** Read for each connection, so that a new password needs no restart. */
+async function passwordIn(path: string): Promise<string> {
+  return (await readFile(path, 'utf8')).replace(/\r?\n$/, '')
+}
+
+interface State {
+  readonly pid: number
+  readonly read_only: string
+  readonly settings: string[]
+}
+
+async function sessionOf(client: pg.Client, settings: Settings): Promise<Session> {
+  const wanted = Object.entries(settings)
+  const names = wanted.map(([name]) => `current_setting('${name}')`).join(', ')
+  const statement = `
+    SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS read_only, ARRAY[${names}]::text[] AS settings`
+  const state = async () => (await client.query<State>(statement)).rows[0] as State
+  const lackedBy = (found: State) => wanted.filter(([, value], i) => found.settings[i] !== value)
+
+  const found = await state()
+  const isReadOnly = found.read_only === 'on'
+  // A pooler invents the process id by which a client would cancel its statements.
+  const { processID } = client as unknown as { readonly processID: number }
+  if (found.pid === processID && lackedBy(found).length === 0) {
+    return { client, isPooled: false, isReadOnly }
+  }
+  try {
+    await client.query(startTransaction(settings))
+    const lacked = lackedBy(await state())
+    await client.query('COMMIT')
+    if (lacked.length > 0) throw new Error(lacked.map(([name, value]) => `${name}=${value}`).join(', '))
+  } catch (cause) {
+    if (sqlState(cause)?.startsWith('57')) throw cause
+    const message = `settings do not hold in transactions: ${cause instanceof Error ? cause.message : cause}`
+    throw new Error(`${message}; set pool_mode of the pooler to transaction or session`, { cause })
+  }
+  return { client, isPooled: true, isReadOnly }
+}

@@ -1,0 +1,125 @@
+import pg from 'pg'
+import {
+  BackendTerminatedError,
+  createDriverFactory,
+  type DriverFactory,
+  type DriverQueryResult,
+} from 'slonik'
+import { type ConnectOptions, createConnector, type Session, startTransaction } from './connect.ts'
+import { sqlState } from './errors.ts'
+
+/** PostgreSQL's numbers of types, which never change. */
+const INT8 = 20
+const TIMESTAMPTZ = 1_184
+
+/**
+ * Slonik's driver for pg, which through a pooler opens each transaction with the settings, gives a statement outside
+ * transactions one of its own, and names no prepared statement: the next server connection would not know it.
+ */
+export function createDriver(
+  options: Omit<ConnectOptions, 'clientOptions'> & { silenceMaxMs: number },
+): DriverFactory {
+  const connect = createConnector({
+    ...options,
+    clientOptions: { query_timeout: options.silenceMaxMs, types: { getTypeParser } },
+  })
+  const start = startTransaction(options.settings)
+  return createDriverFactory(async () => ({
+    createPoolClient: async ({ clientEventEmitter }) => {
+      let session: Session | null = null
+      let isInTransaction = false
+
+      async function queryPooled(client: pg.Client, text: string, values?: unknown[]) {
+        if (text === 'START TRANSACTION') {
+          await client.query(start)
+          isInTransaction = true
+          return NOTHING
+        }
+        if (isInTransaction || text === 'ROLLBACK') {
+          if (text === 'COMMIT' || text === 'ROLLBACK') isInTransaction = false
+          return run(client, text, values)
+        }
+        return inOwnTransaction(client, start, () => run(client, text, values))
+      }
+
+      return {
+        connect: async () => {
+          session = await connect()
+          session.client.on('error', (error) => clientEventEmitter.emit('error', wrapped(error)))
+        },
+        end: async () => session?.client.end(),
+        query: async (text, values, { name } = {}) => {
+          if (session === null) throw new Error('not connected')
+          const { client, isPooled } = session
+          return isPooled ? queryPooled(client, text, values) : run(client, text, values, name)
+        },
+        stream: () => {
+          throw new Error('streams are not used')
+        },
+      }
+    },
+  }))
+}
+
+const NOTHING = { command: 'SELECT', fields: [], rowCount: null, rows: [] } as const satisfies {
+  [Field in keyof DriverQueryResult]: unknown
+} as unknown as DriverQueryResult
+
+async function inOwnTransaction<Result>(client: pg.Client, start: string, read: () => Promise<Result>) {
+  await client.query(start)
+  try {
+    const result = await read()
+    await client.query('COMMIT')
+    return result
+  } catch (error) {
+    // Only where it answered; the connection is closed in any case.
+    if (sqlState(error) !== undefined) await client.query('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+async function run(
+  client: pg.Client,
+  text: string,
+  values: unknown[] | undefined,
+  name?: string,
+): Promise<DriverQueryResult> {
+  try {
+    const { command, fields, rowCount, rows } = await client.query({
+      text,
+      ...(values && { values }),
+      ...(name && { name }),
+    })
+    return {
+      command: command as DriverQueryResult['command'],
+      fields: fields.map((field) => ({ name: field.name, dataTypeId: field.dataTypeID })),
+      rowCount,
+      rows,
+    }
+  } catch (error) {
+    throw wrapped(error)
+  }
+}
+
+/** Slonik sends nothing more on a connection that it knows to be gone: SQLSTATE 57P01, 25P03, or no answer at all. */
+function wrapped(error: unknown): Error {
+  const known = error instanceof Error ? error : new Error(String(error))
+  const isGone = /^(57P01|25P03)$/.test(sqlState(known) ?? '') || /connection terminated/i.test(known.message)
+  return isGone ? new BackendTerminatedError(known) : known
+}
+
+/** int8 → bigint, timestamptz → ISO 8601 text in UTC, always with microseconds; all else as pg does. */
+function getTypeParser(type: number, format?: 'text' | 'binary') {
+  if (type === INT8) return BigInt
+  if (type === TIMESTAMPTZ) return isoTimestamp
+  return pg.types.getTypeParser(type, format ?? 'text')
+}
+
+const SECONDS_LENGTH = '2026-01-31T12:00:00'.length
+
+/** PostgreSQL's `2026-01-31 12:00:00.5+00` as `2026-01-31T12:00:00.500000Z`. */
+function isoTimestamp(value: string): string {
+  if (!value.endsWith('+00')) throw new Error(`the time zone of the session is not UTC: ${value}`)
+  const decimals = value.slice(SECONDS_LENGTH + 1, -'+00'.length)
+  return `${value.slice(0, SECONDS_LENGTH).replace(' ', 'T')}.${decimals.padEnd(6, '0')}Z`
+}

@@ -1,0 +1,119 @@
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { z } from 'zod'
+import { sqlState } from '../../../src/postgres/connection/errors.ts'
+import { type DatabasePool, openPool } from '../../../src/postgres/connection/pool.ts'
+import { NO_PGBOUNCER, startPgBouncer } from '../../stack/pgbouncer.ts'
+import { openDatabase } from '../fixtures.ts'
+
+t.jobs = 3
+
+const { url, client } = await openDatabase(t)
+// What a statement finds that brings nothing of its own: an hour from UTC in winter, two in summer.
+await client.query(
+  `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET TimeZone = ''Europe/Berlin''', current_database()); END $$`,
+)
+
+const IGNORE = 'extra_float_digits,options,statement_timeout,lock_timeout,idle_in_transaction_session_timeout'
+const POOLERS: readonly (readonly [string, Record<string, string>])[] = [
+  ['session mode', { pool_mode: 'session' }],
+  ['transaction mode', { pool_mode: 'transaction' }],
+  ['transaction mode, parameters ignored', { pool_mode: 'transaction', ignore_startup_parameters: IGNORE }],
+  ['session mode, parameters ignored', { pool_mode: 'session', ignore_startup_parameters: IGNORE }],
+]
+
+async function aPool(
+  t: Test,
+  settings: Record<string, string>,
+  connectionCountMax = 3,
+): Promise<DatabasePool> {
+  const pooler = await startPgBouncer(url, settings)
+  t.teardown(() => pooler.close())
+  const pool = await openPool({ databaseUrl: pooler.through(url), connectionCountMax })
+  t.teardown(() => pool.end())
+  return pool
+}
+
+const WANTED = { lock: '5s', statement: '15s', idle: '5s', zone: 'UTC', bitmap: 'off' }
+const settings = sql.type(z.record(z.string(), z.string()))`
+  SELECT current_setting('lock_timeout') AS lock, current_setting('statement_timeout') AS statement,
+    current_setting('idle_in_transaction_session_timeout') AS idle, current_setting('TimeZone') AS zone,
+    current_setting('enable_bitmapscan') AS bitmap`
+const winter = sql.type(z.object({ at: z.string() }))`SELECT '2026-01-31 12:00:00.5+00'::timestamptz AS at`
+
+for (const [mode, settingsOfPooler] of [['no pooler', null], ...POOLERS] as const) {
+  const skip = settingsOfPooler !== null && NO_PGBOUNCER
+  t.test(`${mode}: every statement runs under the settings, and times are right`, { skip }, async (t) => {
+    const pool = settingsOfPooler
+      ? await aPool(t, settingsOfPooler)
+      : await openPool({ databaseUrl: url, connectionCountMax: 3 })
+    if (!settingsOfPooler) t.teardown(() => pool.end())
+    t.same(await pool.one(settings), WANTED, 'outside transactions')
+    await pool.transaction(async (tx) => {
+      t.same(await tx.one(settings), WANTED, 'in a transaction')
+      t.same(await tx.transaction((inner) => inner.one(settings)), WANTED, 'behind a savepoint')
+    })
+    t.same(await pool.one(winter), { at: '2026-01-31T12:00:00.500000Z' })
+  })
+}
+
+t.test(
+  'prepared statements work on server connections that others have used',
+  { skip: NO_PGBOUNCER },
+  async (t) => {
+    const pool = await aPool(t, { pool_mode: 'transaction', default_pool_size: '2' }, 6)
+    const prepared = (n: number) =>
+      pool.transaction((tx) =>
+        tx.oneFirst(sql.prepared('same-name', z.object({ n: z.number() }))`SELECT ${n}::int AS n`),
+      )
+    const numbers = Array.from({ length: 60 }, (_, n) => n)
+    t.same(await Promise.all(numbers.map(prepared)), numbers)
+  },
+)
+
+t.test('what fails outside a transaction leaves the pool usable', { skip: NO_PGBOUNCER }, async (t) => {
+  const pool = await aPool(t, { pool_mode: 'transaction', default_pool_size: '1' })
+  await t.rejects(pool.query(sql.unsafe`SELECT 1/0`), /division by zero/)
+  t.same(await pool.one(settings), WANTED)
+})
+
+t.test(
+  'a consumer paused in a transaction does not hold its successor',
+  { skip: NO_PGBOUNCER },
+  async (t) => {
+    const pool = await aPool(t, { pool_mode: 'transaction' })
+    await client.query('CREATE TABLE held (id int); INSERT INTO held VALUES (1)')
+    const locked = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
+    const paused = pool.transaction(async (tx) => {
+      await tx.query(sql.unsafe`SELECT FROM held FOR UPDATE`)
+      locked.resolve()
+      await released.promise
+      await tx.query(sql.unsafe`SELECT 1`)
+    })
+    paused.catch(() => {})
+    await locked.promise
+    // The guard against the holder and that of the waiter take as long: either way somebody else goes on within 10 s.
+    const successor = () => pool.transaction((tx) => tx.query(sql.unsafe`SELECT FROM held FOR UPDATE`))
+    const first = await successor().catch((error) => error)
+    if (first instanceof Error) {
+      t.equal(sqlState(first), '55P03')
+      await successor()
+    }
+    released.resolve()
+    await t.rejects(paused)
+  },
+)
+
+t.test(
+  'a pooler that cannot carry a transaction is refused with the remedy',
+  { skip: NO_PGBOUNCER },
+  async (t) => {
+    const pooler = await startPgBouncer(url, { pool_mode: 'statement' })
+    t.teardown(() => pooler.close())
+    await t.rejects(
+      openPool({ databaseUrl: pooler.through(url), connectionCountMax: 1 }),
+      /settings do not hold in transactions: .*set pool_mode of the pooler to transaction or session/,
+    )
+  },
+)
