@@ -1,5 +1,7 @@
 import { Command } from 'commander'
 import { loadDatabaseUrl } from '../config/config.ts'
+import { databaseMessage } from '../postgres/connection/errors.ts'
+import { UnusableDatabaseError } from '../postgres/connection/with-database.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { createLog } from '../telemetry/log.ts'
 
@@ -13,6 +15,12 @@ export const migrateCommand = new Command('migrate')
 
 async function runMigrations(): Promise<void> {
   const log = createLog('info')
-  const names = await migrate(loadDatabaseUrl(process.env), log)
+  const names = await migrate(loadDatabaseUrl(process.env), log).catch((cause: unknown) => {
+    if (!(cause instanceof Error)) throw cause
+    throw new UnusableDatabaseError(
+      `the schema was not migrated (${databaseMessage(cause)}): run the command \`doctor\` to check the database`,
+      { cause },
+    )
+  })
   log.info({ migrations: names }, names.length === 0 ? 'the schema is up to date' : 'the schema was migrated')
 }

@@ -4,6 +4,7 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { ADVISORY_LOCK_WAITS, createDatabase } from '../stack/databases.ts'
 import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
+import { NO_PGBOUNCER, startPgBouncer } from '../stack/pgbouncer.ts'
 import { until } from '../stack/until.ts'
 import { command } from './command.ts'
 
@@ -24,6 +25,10 @@ async function anEmptyDatabase(t: Test) {
 
 const TABLES = `SELECT table_name FROM information_schema.tables WHERE table_schema = 'notifications' ORDER BY 1`
 const APPLIED = 'SELECT name FROM notifications.migration ORDER BY id'
+/** Whoever tried the lock in vain. */
+const TRIED = `
+  SELECT FROM pg_stat_activity
+  WHERE datname = current_database() AND application_name = 'notifications-migrate' AND query = 'ROLLBACK'`
 const migrate = (url: string) => command(['migrate'], { DATABASE_URL: url })
 
 t.test('migrate makes the schema, and the second time changes nothing', async (t) => {
@@ -46,9 +51,8 @@ t.test('of two that migrate at once one waits for the other', async (t) => {
   const { url, rows } = await anEmptyDatabase(t)
   await rows('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK])
   const both = Promise.all([migrate(url), migrate(url)])
-  await until(async () => (await rows(ADVISORY_LOCK_WAITS)).length === 2, {
-    what: 'both to wait for the lock',
-  })
+  await until(async () => (await rows(TRIED)).length === 2, { what: 'both to have tried the lock' })
+  t.same(await rows(ADVISORY_LOCK_WAITS), [], 'none waits in it')
   await rows('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK])
   const ended = await both
   t.same(
@@ -110,4 +114,21 @@ t.test('migrate that is ended in the middle leaves nothing behind, and can be ma
   )
   t.same(await rows(TABLES), [])
   t.match(await migrate(url), { code: 0, stdout: /the schema was migrated/ })
+})
+
+t.test('migrate through a pooler leaves no lock behind', { skip: NO_PGBOUNCER }, async (t) => {
+  for (const pool_mode of ['transaction', 'session']) {
+    const { url, rows } = await anEmptyDatabase(t)
+    const pooler = await startPgBouncer(url, { pool_mode, server_reset_query: '' })
+    t.teardown(() => pooler.close())
+    t.match(await migrate(pooler.through(url)), { code: 0, stdout: /the schema was migrated/ }, pool_mode)
+    t.same(
+      await rows(
+        `SELECT FROM pg_locks JOIN pg_database d ON d.oid = database WHERE locktype = 'advisory' AND datname = current_database()`,
+      ),
+      [],
+      pool_mode,
+    )
+    t.match(await migrate(pooler.through(url)), { code: 0, stdout: /the schema is up to date/ }, pool_mode)
+  }
 })
