@@ -99,7 +99,7 @@ export function loadConfig(env: Environment): Config {
   const value = result.data
   return deepFreeze({
     database: {
-      url: value.DATABASE_URL,
+      url: databaseUrlOf(value),
       poolMax: value.DATABASE_POOL_MAX,
       httpPoolMax: value.DATABASE_HTTP_POOL_MAX,
     },
@@ -151,9 +151,9 @@ export function loadConfig(env: Environment): Config {
 
 /** What `migrate` needs, and nothing else: the database. Throws a `ConfigError` like `loadConfig`. */
 export function loadDatabaseUrl(env: Environment): string {
-  const result = variables.pick({ DATABASE_URL: true }).safeParse(setOf(env))
+  const result = variables.pick({ DATABASE_URL: true, DATABASE_PASSWORD_FILE: true }).safeParse(setOf(env))
   if (!result.success) throw new ConfigError(result.error.issues)
-  return result.data.DATABASE_URL
+  return databaseUrlOf(result.data)
 }
 
 /** What looking one party up takes: the database and policy administration. Throws a `ConfigError` like `loadConfig`. */
@@ -161,6 +161,7 @@ export function loadLookUp(env: Environment): Pick<Config, 'policyAdministration
   const result = variables
     .pick({
       DATABASE_URL: true,
+      DATABASE_PASSWORD_FILE: true,
       POLICY_ADMIN_URL: true,
       POLICY_ADMIN_CONNECTIONS: true,
       POLICY_ADMIN_PIPELINING: true,
@@ -170,7 +171,7 @@ export function loadLookUp(env: Environment): Pick<Config, 'policyAdministration
     .safeParse(setOf(env))
   if (!result.success) throw new ConfigError(result.error.issues)
   return {
-    databaseUrl: result.data.DATABASE_URL,
+    databaseUrl: databaseUrlOf(result.data),
     policyAdministration: policyAdministrationOf(result.data),
   }
 }
@@ -180,6 +181,16 @@ export function loadRetryLimits(env: Environment): Config['retry'] {
   const result = variables.pick({ RETRY_MAX_AGE: true, RETRY_MAX_ATTEMPTS: true }).safeParse(setOf(env))
   if (!result.success) throw new ConfigError(result.error.issues)
   return { maxAgeMs: result.data.RETRY_MAX_AGE, attemptCountMax: result.data.RETRY_MAX_ATTEMPTS }
+}
+
+/** The file goes with the URL, like those of certificates. */
+function databaseUrlOf({
+  DATABASE_URL: url,
+  DATABASE_PASSWORD_FILE: file,
+}: Pick<Values, 'DATABASE_URL' | 'DATABASE_PASSWORD_FILE'>): string {
+  return file === undefined
+    ? url
+    : `${url}${url.includes('?') ? '&' : '?'}passwordfile=${encodeURIComponent(file)}`
 }
 
 function policyAdministrationOf(

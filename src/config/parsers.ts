@@ -1,6 +1,7 @@
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { pointerFault } from '../core/event/json-pointer.ts'
+import { databaseUrls } from '../core/text/database-urls.ts'
 
 /** What `sslmode` of a database URL can be here, as libpq means it; without it there is no TLS. */
 export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
@@ -129,16 +130,21 @@ export function hostNames() {
 export function postgresUrl() {
   const { error, text } = must(
     `a postgres:// URL, special characters percent-encoded (% itself as %25), sslmode ${SSL_MODES.join(' or ')}, ` +
-      `and ${SSL_FILES.join(', ')} readable files`,
+      `target_session_attrs read-write or absent, and ${SSL_FILES.join(', ')} readable files`,
     { secret: true },
   )
-  return text
-    .pipe(z.url({ protocol: /^postgres(ql)?$/, error, abort: true }))
-    .refine((found) => isDecodable(found) && isConnectable(new URL(found).searchParams), { error })
+  return text.refine((found) => databaseUrls(found).every(isPostgresUrl), { error })
+}
+
+function isPostgresUrl(found: string): boolean {
+  const url = z.url({ protocol: /^postgres(ql)?$/ }).safeParse(found)
+  return url.success && isDecodable(found) && isConnectable(new URL(found).searchParams)
 }
 
 function isConnectable(parameters: URLSearchParams): boolean {
   const mode = parameters.get('sslmode')
+  // Whoever writes has no use for the other values.
+  if (!['read-write', null].includes(parameters.get('target_session_attrs'))) return false
   const isModeKnown = mode === null || SSL_MODES.some((known) => known === mode)
   return isModeKnown && SSL_FILES.every((name) => isReadable(parameters.get(name)))
 }
@@ -159,6 +165,12 @@ function isDecodable(found: string): boolean {
   } catch {
     return false
   }
+}
+
+/** The path of a file that is read later. */
+export function readablePath() {
+  const { error, text } = must('a readable file')
+  return text.refine(isReadable, { error })
 }
 
 /** The content of the named file, read once, at start. */

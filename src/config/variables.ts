@@ -15,6 +15,7 @@ import {
   port,
   postgresUrl,
   ratio,
+  readablePath,
   topics,
   trueOrFalse,
 } from './parsers.ts'
@@ -40,8 +41,13 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
  */
 export const variables = z.object({
   DATABASE_URL: postgresUrl().meta({
-    description: 'PostgreSQL database with the schema `notifications`; `sslmode` in the URL turns TLS on',
+    description:
+      'PostgreSQL database with the schema `notifications`; `sslmode` in the URL turns TLS on; several hosts: `a:5432,b:5432`',
     example: 'postgres://notifications:secret@localhost:5432/notifications',
+  }),
+  DATABASE_PASSWORD_FILE: readablePath().optional().meta({
+    description: 'File of the password, instead of one in `DATABASE_URL`; read again for each new connection',
+    example: '/run/secrets/database-password',
   }),
   DATABASE_POOL_MAX: integer(1, 1_000).prefault('10').meta({
     description: 'Maximum number of database connections for dispatch and retries',

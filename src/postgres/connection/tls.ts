@@ -23,7 +23,8 @@ export function connectionOf(databaseUrl: string): Connection {
   const mode = (url.searchParams.get('sslmode') ?? 'disable') as SslMode
   const [ca, cert, key] = FILES.map((name) => contentOf(name, url.searchParams.get(name)))
   const passwordFile = url.searchParams.get('passwordfile')
-  for (const name of ['sslmode', 'passwordfile', ...FILES]) url.searchParams.delete(name)
+  for (const name of ['sslmode', 'passwordfile', 'target_session_attrs', ...FILES])
+    url.searchParams.delete(name)
   if (mode === 'disable') return { url: url.href, ssl: false, passwordFile }
   const files = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }
   const verified = mode !== 'require' || ca !== undefined
