@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { backOffMs } from '../core/time/back-off.ts'
-import { isUnreachable } from '../postgres/connection/errors.ts'
+import { isUnreachable, isUnusable } from '../postgres/connection/errors.ts'
 import { type DatabasePool, openPool } from '../postgres/connection/pool.ts'
+import { findFault } from '../postgres/schema/find-fault.ts'
 import { knownMigrations } from '../postgres/schema/migrate.ts'
-import { missingMigrations } from '../postgres/schema/missing-migrations.ts'
 import { onceASecond } from './once-a-second.ts'
 
 /** A database that may not have been reached yet. */
@@ -18,7 +18,7 @@ export interface Database {
   connections(): readonly PoolConnections[]
   /** Why it cannot be used now, with the remedy, or null; rejects if it does not answer. Asks it once a second at most. */
   fault(): Promise<string | null>
-  /** Whether an error is an outage rather than a bug. */
+  /** Whether an error is an outage, or a database that has to be put right, rather than a bug. */
   isUnavailable(error: unknown): boolean
   /** Waits, with back-off, for the server, for the schema, and for `prepare` to succeed. Rejects only on `signal`. */
   reach(signal: AbortSignal, prepare: (pool: DatabasePool) => Promise<void>): Promise<DatabasePool>
@@ -48,16 +48,17 @@ export async function createDatabase(
         return { pool, acquired: acquiredConnections, idle: idleConnections, waiters: waitingClients }
       }),
     fault: onceASecond(
-      async () => (reached === null ? NOT_REACHED : missingMigrations(reached.http, migrations)),
+      async () => (reached === null ? NOT_REACHED : findFault(reached.http, migrations)),
       () => performance.now(),
     ),
-    isUnavailable: (error) => error instanceof DatabaseNotReached || isUnreachable(error),
+    isUnavailable: (error) =>
+      error instanceof DatabaseNotReached || isUnreachable(error) || isUnusable(error),
     reach: async (signal, prepare) => {
       const opened = await retryWithBackOff('the database', log, signal, open)
       reached = opened
       await retryWithBackOff('the schema', log, signal, async () => {
-        const missing = await missingMigrations(opened.dispatch, migrations)
-        if (missing !== null) throw new Error(missing)
+        const fault = await findFault(opened.dispatch, migrations)
+        if (fault !== null) throw new Error(fault)
         await prepare(opened.dispatch)
       })
       return opened.dispatch

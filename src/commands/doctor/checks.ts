@@ -8,8 +8,8 @@ import type { Naming } from '../../party/naming.ts'
 import { describeServer } from '../../postgres/connection/describe-server.ts'
 import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
 import { listLogEntries } from '../../postgres/read/list-log-entries.ts'
+import { findFault } from '../../postgres/schema/find-fault.ts'
 import { knownMigrations } from '../../postgres/schema/migrate.ts'
-import { missingMigrations } from '../../postgres/schema/missing-migrations.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { checkPartitions } from './held-partitions.ts'
 
@@ -64,12 +64,17 @@ export const CHECKS: readonly Check[] = [
   {
     name: 'database',
     prefix: 'DATABASE_',
-    run: (config) =>
-      withPool(config, async (pool) => {
-        const { version, tls } = await describeServer(pool)
-        return `PostgreSQL ${version}, ${tls ? 'TLS' : 'plain text'}`
-      }),
+    run: async ({ database }) => {
+      const { version, tls, isPooled, isReadOnly } = await describeServer(database.url)
+      if (isReadOnly) throw new Error(`PostgreSQL ${version} is read-only`)
+      return `PostgreSQL ${version}, ${tls ? 'TLS' : 'plain text'}${isPooled ? ', through a pooler' : ''}`
+    },
     remedies: [
+      [
+        /read-only|accepts writes/,
+        'point DATABASE_URL at the primary, or list all hosts; see default_transaction_read_only on a primary',
+      ],
+      [/settings do not hold/, 'set pool_mode of the pooler to transaction or session: see db/README.md'],
       [
         /no encryption|SSL off|does not support SSL/i,
         'add sslmode to DATABASE_URL, or remove it: see db/README.md',
@@ -94,12 +99,15 @@ export const CHECKS: readonly Check[] = [
     run: (config) =>
       withPool(config, async (pool) => {
         const migrations = await knownMigrations()
-        const missing = await missingMigrations(pool, migrations)
-        if (missing !== null) throw new Error(missing)
+        const fault = await findFault(pool, migrations)
+        if (fault !== null) throw new Error(fault)
         return `${migrations.length} migrations are applied`
       }),
     remedies: [
-      [/permission denied/i, 'grant the user of DATABASE_URL access to the schema notifications'],
+      [
+        /permission denied|lacks (SELECT|INSERT|UPDATE|DELETE)/,
+        'as the owner, GRANT the user of DATABASE_URL what is missing, and USAGE on the schema notifications',
+      ],
       [/./, 'run the command `migrate` with the same DATABASE_URL'],
     ],
   },

@@ -48,7 +48,7 @@ function problemOf(error: FastifyError, isUnavailable: (error: unknown) => boole
     return new ProblemError('invalid-request', { errors: faultsOf(error) })
   }
   if (isUnavailable(error) || error.code === 'FST_ERR_HANDLER_TIMEOUT') {
-    return unavailable('The database did not respond. Try again later.', error)
+    return unavailable('The database cannot be used now. Try again later.', error)
   }
   // The status of any other error comes from another service.
   // A DOMException's code is a number.

@@ -16,6 +16,11 @@ export function lacksSchema(error: unknown): boolean {
   return /^(42P01|42703|3F000)$/.test(sqlState(error) ?? '')
 }
 
+/** The database answers, but takes no writes, grants no access or is not migrated: what `readyz` and `doctor` tell of. */
+export function isUnusable(error: unknown): boolean {
+  return /^(25006|42501)$/.test(sqlState(error) ?? '') || lacksSchema(error)
+}
+
 /** The row itself is refused: data exception (22), integrity constraint (23), program limit exceeded (54). */
 export function refusesData(error: unknown): boolean {
   return /^(22|23|54)/.test(sqlState(error) ?? '')

@@ -17,8 +17,10 @@ export interface PoolOptions {
  */
 const SILENCE_MAX_MS = 18_000
 
+export const APPLICATION_NAME = 'notifications-service'
+
 /** In the spelling of SHOW. */
-const SETTINGS = {
+export const SETTINGS = {
   // A consumer that is paused in the middle of a transaction must not hold its successor.
   idle_in_transaction_session_timeout: '5s',
   lock_timeout: '5s',
@@ -44,7 +46,7 @@ export async function openPool({
     driverFactory: createDriver({
       databaseUrl,
       settings: { ...SETTINGS, ...(endWithClient && { client_connection_check_interval: '1s' }) },
-      applicationName: 'notifications-service',
+      applicationName: APPLICATION_NAME,
       silenceMaxMs: SILENCE_MAX_MS,
     }),
     maxPoolSize: connectionCountMax,

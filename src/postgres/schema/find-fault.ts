@@ -1,0 +1,56 @@
+import { type DatabasePool, sql } from 'slonik'
+import { z } from 'zod'
+import { databaseMessage, lacksSchema, sqlState } from '../connection/errors.ts'
+import { missingMigrations } from './missing-migrations.ts'
+
+/** What `serve` does to each table. */
+const NEEDED = {
+  notification_log: ['SELECT', 'INSERT', 'UPDATE'],
+  notification_preferences: ['SELECT', 'INSERT', 'UPDATE'],
+  projection_checkpoints: ['SELECT', 'INSERT', 'UPDATE'],
+  checkpoint_message: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  decision: ['SELECT', 'INSERT', 'UPDATE'],
+  preference_change: ['SELECT', 'INSERT'],
+  rejected_message: ['SELECT', 'INSERT'],
+  ruleset: ['SELECT', 'INSERT'],
+  template_revision: ['SELECT', 'INSERT'],
+  envelope_map: ['SELECT', 'INSERT'],
+  rule_table_activation: ['SELECT', 'INSERT'],
+  redrive: ['SELECT'],
+  pruned_partition: ['SELECT'],
+} as const
+
+const PAIRS = Object.entries(NEEDED).flatMap(([table, rights]) =>
+  rights.map((right) => `${right} ON notifications.${table}`),
+)
+
+const state = z.object({ user: z.string(), isReadOnly: z.boolean(), missing: z.array(z.string()) })
+
+/**
+ * What keeps the service from its work: the schema, a server that takes no writes, rights. Returns the reason with its
+ * remedy, or null; rejects if the database does not answer.
+ */
+export async function findFault(pool: DatabasePool, migrations: readonly string[]): Promise<string | null> {
+  try {
+    return (await missingMigrations(pool, migrations)) ?? (await faultOfState(pool))
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    if (lacksSchema(error))
+      return `the schema does not match this version (${databaseMessage(error)}): restore what is missing`
+    if (sqlState(error) !== '42501') throw error
+    return `${databaseMessage(error)}: grant the user of DATABASE_URL access to the schema notifications`
+  }
+}
+
+async function faultOfState(pool: DatabasePool): Promise<string | null> {
+  const { user, isReadOnly, missing } = await pool.one(sql.type(state)`
+    SELECT quote_ident(current_user) AS "user", current_setting('transaction_read_only') = 'on' AS "isReadOnly",
+      ARRAY(
+        SELECT pair FROM unnest(${sql.array(PAIRS, 'text')}) AS pair
+        WHERE NOT has_table_privilege(split_part(pair, ' ON ', 2), split_part(pair, ' ON ', 1))
+      ) AS missing`)
+  if (isReadOnly)
+    return 'the database is read-only: point DATABASE_URL at the primary, or set default_transaction_read_only to off'
+  if (missing.length === 0) return null
+  return `the user ${user} lacks ${missing.join(', ')}: grant that, as the owner of the tables`
+}

@@ -1,0 +1,51 @@
+import { sql } from 'slonik'
+import t from 'tap'
+import { openPool } from '../../../src/postgres/connection/pool.ts'
+import { findFault } from '../../../src/postgres/schema/find-fault.ts'
+import { knownMigrations } from '../../../src/postgres/schema/migrate.ts'
+import { openDatabase } from '../fixtures.ts'
+
+const { url, client } = await openDatabase(t)
+const migrations = await knownMigrations()
+const user = `limited_${process.pid}`
+const limited = new URL(url)
+limited.username = user
+await client.query(`CREATE ROLE ${user} LOGIN`)
+t.teardown(async () => {
+  await client.query(`DROP OWNED BY ${user}`)
+  await client.query(`DROP ROLE ${user}`)
+})
+const pool = await openPool({ databaseUrl: limited.href, connectionCountMax: 1 })
+t.teardown(() => pool.end())
+const fault = () => findFault(pool, migrations)
+
+t.test('rights that are missing are told one by one, and nothing else is asked for', async (t) => {
+  t.match(await fault(), /permission denied for schema notifications: grant/)
+  await client.query(`GRANT USAGE ON SCHEMA notifications TO ${user}`)
+  t.match(await fault(), /permission denied for table migration: grant/)
+  await client.query(`GRANT SELECT ON ALL TABLES IN SCHEMA notifications TO ${user}`)
+  const reason = await fault()
+  const missing: readonly string[] = reason?.match(/(INSERT|UPDATE|DELETE) ON notifications\.\w+/g) ?? []
+  t.ok(missing.includes('INSERT ON notifications.decision'), reason ?? '')
+  t.match(reason, new RegExp(`^the user ${user} lacks .*: grant that, as the owner of the tables$`))
+  for (const right of missing) await client.query(`GRANT ${right} TO ${user}`)
+  t.equal(await fault(), null)
+})
+
+t.test('a table that is gone is told', async (t) => {
+  await client.query('ALTER TABLE notifications.decision RENAME TO moved')
+  t.match(await fault(), /relation "notifications.decision" does not exist/)
+  await client.query('ALTER TABLE notifications.moved RENAME TO decision')
+})
+
+t.test('a database that takes no writes is told', async (t) => {
+  await client.query(`ALTER ROLE ${user} SET default_transaction_read_only = on`)
+  const readOnly = await openPool({ databaseUrl: limited.href, connectionCountMax: 1 })
+  t.teardown(() => readOnly.end())
+  t.match(
+    await findFault(readOnly, migrations),
+    /^the database is read-only: point DATABASE_URL at the primary/,
+  )
+  await t.rejects(readOnly.query(sql.unsafe`DELETE FROM notifications.checkpoint_message`), /read-only/)
+  await client.query(`ALTER ROLE ${user} RESET default_transaction_read_only`)
+})

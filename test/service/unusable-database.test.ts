@@ -1,0 +1,129 @@
+import t, { type Test } from 'tap'
+import { NO_PGBOUNCER, startPgBouncer } from '../stack/pgbouncer.ts'
+import { until } from '../stack/until.ts'
+import { anEvent, aWorld, type World } from '../stack/world.ts'
+import { command } from './command.ts'
+import { eachOnce, manyEvents } from './exactly-once.ts'
+
+// They mostly wait, each in a world of its own.
+t.jobs = 3
+
+/** The service as a user of its own, which others can be given less rights than. */
+async function serveAs(t: Test, world: World, user: string) {
+  await world.sql(`CREATE ROLE ${user} LOGIN`)
+  t.teardown(async () => {
+    await world.sql(`DROP OWNED BY ${user}`)
+    await world.sql(`DROP ROLE ${user}`)
+  })
+  await world.sql(`GRANT USAGE ON SCHEMA notifications TO ${user}`)
+  await world.sql(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA notifications TO ${user}`)
+  const url = new URL(world.databaseUrl)
+  url.username = user
+  const service = await world.serve({ DATABASE_URL: url.href })
+  const get = async (path: string, init?: RequestInit) => {
+    const response = await fetch(`${service.url}${path}`, init)
+    return { status: response.status, body: (await response.json()) as { detail?: string } }
+  }
+  return {
+    service,
+    readiness: () => get('/readyz'),
+    put: () =>
+      get('/preferences/party-1', {
+        method: 'PUT',
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+      }),
+    doctor: async () => {
+      const { stdout } = await command(['doctor', '--json'], { ...world.env, DATABASE_URL: url.href })
+      return JSON.parse(stdout).checks as {
+        name: string
+        status: string
+        detail: string
+        remedy: string | null
+      }[]
+    },
+    reconnect: () =>
+      world.sql('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [user]),
+  }
+}
+
+t.test(
+  'a database that takes no writes is told, and work goes on once it does',
+  { buffered: true },
+  async (t) => {
+    const world = await aWorld(t)
+    const user = `reader_${process.pid}`
+    const { readiness, put, doctor, reconnect } = await serveAs(t, world, user)
+    await until(async () => (await readiness()).status === 200, { what: 'it to be ready' })
+
+    await world.sql(`ALTER ROLE ${user} SET default_transaction_read_only = on`)
+    await reconnect()
+    await until(async () => /read-only/.test((await readiness()).body.detail ?? ''), { what: 'the reason' })
+    t.match(await readiness(), { status: 503, body: { detail: /point DATABASE_URL at the primary/ } })
+    t.match(await put(), { status: 503, body: { detail: /cannot be used now/ } })
+    const database = (await doctor()).find(({ name }) => name === 'database')
+    t.match(database, { status: 'failed', detail: /read-only/, remedy: /primary/ })
+    const event = anEvent()
+    await world.publish([event])
+
+    await world.sql(`ALTER ROLE ${user} RESET default_transaction_read_only`)
+    await reconnect()
+    await until(async () => (await readiness()).status === 200, { what: 'it to be ready again' })
+    t.match(await put(), { status: 200 })
+    await world.caughtUp()
+    const { length } = await world.sql('SELECT FROM notifications.notification_log WHERE event_id = $1', [
+      event.eventId,
+    ])
+    t.equal(length, 1)
+  },
+)
+
+t.test(
+  'a right that is missing is told, and work goes on once it is granted',
+  { buffered: true },
+  async (t) => {
+    const world = await aWorld(t)
+    const user = `limited_${process.pid}`
+    const { readiness, put, doctor } = await serveAs(t, world, user)
+    await until(async () => (await readiness()).status === 200, { what: 'it to be ready' })
+
+    await world.sql(`REVOKE INSERT ON notifications.decision, notifications.preference_change FROM ${user}`)
+    await until(async () => (await readiness()).status === 503, { what: 'it to notice' })
+    t.match((await readiness()).body.detail, /lacks INSERT ON notifications.decision/)
+    t.match(await put(), { status: 503 })
+    const schema = (await doctor()).find(({ name }) => name === 'schema')
+    t.match(schema, { status: 'failed', detail: /lacks INSERT/, remedy: /GRANT/ })
+    const event = anEvent()
+    await world.publish([event])
+
+    await world.sql(`GRANT INSERT ON notifications.decision, notifications.preference_change TO ${user}`)
+    await until(async () => (await readiness()).status === 200, { what: 'it to be ready again' })
+    await world.caughtUp()
+    const { length } = await world.sql('SELECT FROM notifications.notification_log WHERE event_id = $1', [
+      event.eventId,
+    ])
+    t.equal(length, 1)
+  },
+)
+
+t.test(
+  'two consumers through a pooler in transaction mode log every event once',
+  { buffered: true, skip: NO_PGBOUNCER },
+  async (t) => {
+    const world = await aWorld(t)
+    const pooler = await startPgBouncer(world.databaseUrl, {
+      pool_mode: 'transaction',
+      default_pool_size: '4',
+    })
+    t.teardown(() => pooler.close())
+    const DATABASE_URL = pooler.through(world.databaseUrl)
+    const services = [await world.serve({ DATABASE_URL }), await world.serve({ DATABASE_URL })]
+    const events = manyEvents(600, 2)
+    await world.publish(events)
+    await world.caughtUp()
+    await eachOnce(t, world, events)
+    const { stdout } = await command(['doctor'], { ...world.env, DATABASE_URL })
+    t.match(stdout, /^ok +database +PostgreSQL \d+.*through a pooler$/m)
+    for (const service of services) t.equal(await service.stop(), 0)
+  },
+)
