@@ -30,7 +30,7 @@ const PUBLISH_COUNT_MAX = 2_000
 /** Until rates are steady. */
 const WARM_UP_PART = 0.1
 /** More than is processed: the others are to have a backlog until the held one is freed. */
-const EVENTS_PER_SECOND_MAX = 25_000
+const EVENTS_PER_SECOND_MAX = 35_000
 
 endWithSignals()
 
