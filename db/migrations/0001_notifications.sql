@@ -2,10 +2,6 @@
 -- checkpoints), the others let every row say why it is as it is: decisions are append-only, and the log is a
 -- projection of them. Keys are compared byte by byte (COLLATE "C"): they are identifiers, not words.
 
--- Up Migration
-
-CREATE SCHEMA IF NOT EXISTS notifications;
-
 CREATE TABLE notifications.notification_log (
   locator text COLLATE "C" CONSTRAINT notification_log_pkey PRIMARY KEY,
   event_id text COLLATE "C" NOT NULL,
@@ -28,18 +24,36 @@ CREATE TABLE notifications.notification_log (
   CONSTRAINT notification_log_status_known CHECK (status IN ('SENT', 'FAILED', 'SKIPPED')),
   CONSTRAINT notification_log_sent_has_time CHECK ((status = 'SENT') = (sent_at IS NOT NULL)),
   CONSTRAINT notification_log_not_sent_has_reason CHECK ((status = 'SENT') = (failure_reason IS NULL)),
-  CONSTRAINT notification_log_skipped_has_no_text
-    CHECK ((status = 'SKIPPED') = (body IS NULL) AND (status = 'SKIPPED') = (subject IS NULL)),
+  -- A failed row is retried from its text and so has one; a sent row has its text until it is erased.
+  CONSTRAINT notification_log_text_as_status CHECK (
+    (subject IS NULL) = (body IS NULL)
+    AND CASE status WHEN 'SKIPPED' THEN body IS NULL WHEN 'FAILED' THEN body IS NOT NULL ELSE true END
+  ),
   CONSTRAINT notification_log_attempt_count_known
     CHECK (attempt_count >= CASE status WHEN 'SENT' THEN 1 ELSE 0 END)
 );
 
--- The locator holds a UUIDv7, so that each of these serves its filter newest first and grows at its right edge.
-CREATE INDEX notification_log_party ON notifications.notification_log (party_locator, locator);
-CREATE INDEX notification_log_event_type_status ON notifications.notification_log (event_type, status, locator);
-CREATE INDEX notification_log_status ON notifications.notification_log (status, locator);
--- What the background retry reads: only failed rows, oldest first.
-CREATE INDEX notification_log_failed ON notifications.notification_log (created_at, locator) WHERE status = 'FAILED';
+-- The log is read newest first by any filter or combination of filters, also by one that matches nothing, and each read
+-- must cost a page, not the rows that do not match. But each index is paid for by every event that is logged, and most of
+-- all one that grows at random places: with ten million rows nearly every insert touches a page of it that is not at hand.
+-- So three indexes serve the list, of which one grows by party. The unfiltered log is a merge of the nine walks of status
+-- and channel. What is asked for of one party is a merge of the walks of all kinds (event type, status, channel) that
+-- this party has rows of; the same index says which these are.
+-- The order is creation time, then locator. Not the locator alone: the time in it is another clock's, and `from` and
+-- `to` must hold exactly.
+-- Two keys are expressions, and the party's has none: so each can serve only the queries that are written for it. The
+-- planner takes columns for independent: given plain ones it chooses an index that has only some of those asked for, and
+-- reads, and throws away, a million rows to find that none matches.
+CREATE INDEX notification_log_status_channel
+  ON notifications.notification_log ((status || ' ' || channel), created_at, locator);
+CREATE INDEX notification_log_event_type
+  ON notifications.notification_log ((event_type || ' ' || status || ' ' || channel), created_at, locator);
+CREATE INDEX notification_log_party
+  ON notifications.notification_log (party_locator, event_type, status, channel, created_at, locator);
+-- What the background retry reads. FAILED is written as the two conditions that it means by the table's checks, so
+-- that a list of failed rows of one channel is not served from here: it would read the other channels' rows too.
+CREATE INDEX notification_log_due
+  ON notifications.notification_log (created_at, locator) WHERE sent_at IS NULL AND body IS NOT NULL;
 
 CREATE TABLE notifications.notification_preferences (
   party_locator text COLLATE "C" CONSTRAINT notification_preferences_pkey PRIMARY KEY,
@@ -58,7 +72,9 @@ CREATE TABLE notifications.preference_change (
   changed_by text,
   changed_at timestamptz NOT NULL DEFAULT now(),
   before jsonb,
-  after jsonb NOT NULL
+  after jsonb NOT NULL,
+  -- The token that made the change named this party as its own.
+  by_party boolean
 );
 CREATE INDEX preference_change_party ON notifications.preference_change (party_locator, id);
 
@@ -71,6 +87,21 @@ CREATE TABLE notifications.projection_checkpoints (
   processed_at timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT projection_checkpoints_topic_partition_key UNIQUE (topic, partition_id),
   CONSTRAINT projection_checkpoints_offset_known CHECK ("offset" >= -1)
+);
+
+-- A topic that is deleted and created anew counts its offsets from 0 again. Once it has outgrown the checkpoint nothing
+-- about its offsets shows it: the last processed message is remembered, and compared when a partition is assigned. The
+-- columns of projection_checkpoints are the specification's, so this has a table of its own.
+CREATE TABLE notifications.checkpoint_message (
+  topic text COLLATE "C" NOT NULL,
+  partition_id integer NOT NULL,
+  -- The checkpoint that this belongs to: one that was moved by hand since then has no message to compare.
+  checkpoint bigint NOT NULL,
+  -- Lower than the checkpoint where that is a record that is no message: the end of a transaction.
+  "offset" bigint NOT NULL,
+  sha256 text COLLATE "C" NOT NULL,
+  CONSTRAINT checkpoint_message_pkey PRIMARY KEY (topic, partition_id),
+  CONSTRAINT checkpoint_message_offset_known CHECK ("offset" BETWEEN 0 AND checkpoint)
 );
 
 -- The content-addressed archive: written when a revision is first used, never read by dispatch.
@@ -86,6 +117,23 @@ CREATE TABLE notifications.template_revision (
   first_used_at timestamptz NOT NULL DEFAULT now(),
   -- Two templates may hold the same text.
   CONSTRAINT template_revision_pkey PRIMARY KEY (revision, name)
+);
+CREATE TABLE notifications.envelope_map (
+  revision text COLLATE "C" CONSTRAINT envelope_map_pkey PRIMARY KEY,
+  source text NOT NULL,
+  first_used_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- "Which rules were in force on the 3rd?" is asked after the fact. A start of the service writes a row where the table
+-- differs from the one before: a handful a year.
+CREATE TABLE notifications.rule_table_activation (
+  -- In the order of activation.
+  id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT rule_table_activation_pkey PRIMARY KEY,
+  revision text COLLATE "C" NOT NULL
+    CONSTRAINT rule_table_activation_archived REFERENCES notifications.ruleset (revision),
+  -- Of the service's source, where its environment tells.
+  git_commit text,
+  activated_at timestamptz NOT NULL
 );
 
 -- Append-only: with the archive, all that a rebuild of the log needs. No contact details.
@@ -115,11 +163,23 @@ CREATE TABLE notifications.decision (
   partition_id integer NOT NULL,
   "offset" bigint NOT NULL,
   trace_id text COLLATE "C",
+  -- What is left of an erased one holds no word of the message, and no word of a transport, which may quote an address.
+  erased_at timestamptz,
+  -- The attempt whose idempotency key the message had: a sender that does not answer in time leaves it unknown whether its
+  -- message went out, and the next attempt must carry the same key. Null where it is known what became of the message.
+  unknown_attempt integer,
+  envelope_map_revision text COLLATE "C",
   CONSTRAINT decision_pkey PRIMARY KEY (locator, attempt),
   CONSTRAINT decision_outcome_known CHECK (outcome IN ('SEND', 'SKIP', 'FAIL')),
   CONSTRAINT decision_channel_known CHECK (channel IN ('EMAIL', 'SMS', 'IN_APP')),
   CONSTRAINT decision_receipt_or_error
-    CHECK ((receipt IS NULL OR send_error IS NULL) AND (outcome = 'SEND' OR (receipt IS NULL AND send_error IS NULL)))
+    CHECK ((receipt IS NULL OR send_error IS NULL) AND (outcome = 'SEND' OR (receipt IS NULL AND send_error IS NULL))),
+  CONSTRAINT decision_erased_is_blank
+    CHECK (erased_at IS NULL OR (variables IS NULL AND coalesce(send_error, 'erased') = 'erased')),
+  CONSTRAINT decision_erased_receipt_is_blank
+    CHECK (erased_at IS NULL OR coalesce(receipt, 'erased') = 'erased'),
+  CONSTRAINT decision_unknown_attempt_failed
+    CHECK (unknown_attempt IS NULL OR (unknown_attempt BETWEEN 1 AND attempt AND send_error IS NOT NULL))
 );
 
 -- Messages that are no event, whole.
@@ -135,7 +195,75 @@ CREATE TABLE notifications.rejected_message (
   code text NOT NULL,
   error text NOT NULL,
   rejected_at timestamptz NOT NULL DEFAULT now(),
-  value_sha256 bytea GENERATED ALWAYS AS (sha256(coalesce(value, ''::bytea))) STORED,
+  -- Erased, a message keeps the hash of what it was: consumed again, it is known and not kept again.
+  erased_at timestamptz,
+  erased_sha256 bytea,
+  value_sha256 bytea GENERATED ALWAYS AS (coalesce(erased_sha256, sha256(coalesce(value, ''::bytea)))) STORED,
   -- With the hash, because a topic that is created anew counts its offsets from 0 again.
-  CONSTRAINT rejected_message_place_key UNIQUE (topic, partition_id, "offset", value_sha256)
+  CONSTRAINT rejected_message_place_key UNIQUE (topic, partition_id, "offset", value_sha256),
+  CONSTRAINT rejected_message_erased_has_hash CHECK ((erased_at IS NULL) = (erased_sha256 IS NULL)),
+  CONSTRAINT rejected_message_erased_is_blank
+    CHECK (erased_at IS NULL OR (key IS NULL AND value IS NULL AND headers = '{}'))
+);
+
+-- A rejected message can be taken through the pipeline again, once what refused it is mended. Append-only.
+CREATE TABLE notifications.redrive (
+  id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT redrive_pkey PRIMARY KEY,
+  -- No foreign key: what was done stays on record where the message itself is cleared away.
+  rejected_message_id bigint NOT NULL,
+  redriven_at timestamptz NOT NULL DEFAULT now(),
+  redriven_by text NOT NULL,
+  result text NOT NULL,
+  -- The log row that was written.
+  locator text COLLATE "C",
+  -- Why it is rejected still.
+  code text,
+  error text,
+  CONSTRAINT redrive_result_known CHECK (result IN ('logged', 'duplicate', 'rejected')),
+  CONSTRAINT redrive_logged_has_locator CHECK ((result = 'logged') = (locator IS NOT NULL)),
+  CONSTRAINT redrive_rejected_has_reason
+    CHECK ((result = 'rejected') = (code IS NOT NULL) AND (result = 'rejected') = (error IS NOT NULL))
+);
+CREATE INDEX redrive_rejected_message ON notifications.redrive (rejected_message_id, id);
+
+-- A person may ask to be forgotten, and rows are not to be kept for ever. Both work in small transactions, and each of
+-- these counts itself: an interrupted one shows how far it came. Append-only, but for the counts of the one that is under way.
+CREATE TABLE notifications.erasure (
+  id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT erasure_pkey PRIMARY KEY,
+  party_locator text COLLATE "C" NOT NULL,
+  erased_by text NOT NULL,
+  begun_at timestamptz NOT NULL DEFAULT now(),
+  -- Null while it is under way, or where it was interrupted.
+  finished_at timestamptz,
+  log_entries integer NOT NULL DEFAULT 0,
+  -- Of these, the ones that would have been retried.
+  retries integer NOT NULL DEFAULT 0,
+  preferences integer NOT NULL DEFAULT 0,
+  preference_changes integer NOT NULL DEFAULT 0,
+  rejected_messages integer NOT NULL DEFAULT 0,
+  CONSTRAINT erasure_retries_are_entries CHECK (retries <= log_entries)
+);
+
+CREATE TABLE notifications.pruning (
+  id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pruning_pkey PRIMARY KEY,
+  -- All that is older is deleted.
+  before timestamptz NOT NULL,
+  pruned_by text NOT NULL,
+  begun_at timestamptz NOT NULL DEFAULT now(),
+  -- Null while it is under way, or where it was interrupted.
+  finished_at timestamptz,
+  log_entries bigint NOT NULL DEFAULT 0,
+  decisions bigint NOT NULL DEFAULT 0,
+  rejected_messages bigint NOT NULL DEFAULT 0
+);
+
+-- An event older than a pruning may have been logged and deleted, but only if it was processed by then.
+CREATE TABLE notifications.pruned_partition (
+  topic text COLLATE "C" NOT NULL,
+  partition_id integer NOT NULL,
+  -- The youngest limit of its prunings.
+  before timestamptz NOT NULL,
+  -- The checkpoint at the last one.
+  through bigint NOT NULL,
+  CONSTRAINT pruned_partition_pkey PRIMARY KEY (topic, partition_id)
 );

@@ -101,7 +101,7 @@ export const CHECKS: readonly Check[] = [
         const migrations = await knownMigrations()
         const fault = await findFault(pool, migrations)
         if (fault !== null) throw new Error(fault)
-        return `${migrations.length} migrations are applied`
+        return `${counted(migrations.length, 'migration')} applied`
       }),
     remedies: [
       [

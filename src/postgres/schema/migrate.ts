@@ -1,31 +1,43 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { runner } from 'node-pg-migrate'
 import type pg from 'pg'
-import { createConnector } from '../connection/connect.ts'
+import { createConnector, startTransaction } from '../connection/connect.ts'
+import { isLocked } from '../connection/errors.ts'
 
 const MIGRATIONS_DIR = fileURLToPath(new URL('../../../db/migrations', import.meta.url))
 /** Any fixed number: all replicas that migrate at once wait for the one that holds it. */
 const MIGRATION_LOCK = 4_006_001
 const LOCK_POLL_MS = 500
+/** Whoever wants a table waits behind a migration that waits for it. */
+const LOCK_TIMEOUT = '500ms'
+const RETRY_PAUSE_MS = 2_000
+const TRY_COUNT_MAX = 60
+
+const NO_TIMEOUT = { statement_timeout: '0' }
+const INDEX = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+)\s/m
 
 interface Log {
   info(fields: object, message: string): void
 }
 
 /**
- * Brings the schema up to date and returns the names of the migrations that it ran. All run in one transaction, under
- * an advisory lock that a second migrator waits for. Rejects with PostgreSQL's error if one fails: then none was applied.
+ * Brings the schema up to date and returns the names of the migrations that it ran, while others read and write. Each
+ * is one transaction that gives up a lock it cannot have at once, and is tried again; one that builds or drops an index
+ * CONCURRENTLY runs by itself. A second migrator waits for the first. Rejects with PostgreSQL's error if one fails: those
+ * before it stay applied.
+ * @param dir of the migrations, run in the order of their names
  */
-export async function migrate(databaseUrl: string, log: Log): Promise<string[]> {
-  const connect = createConnector({ databaseUrl, settings: {}, applicationName: 'notifications-migrate' })
+export async function migrate(databaseUrl: string, log: Log, dir = MIGRATIONS_DIR): Promise<string[]> {
+  const applicationName = 'notifications-migrate'
+  const connect = createConnector({ databaseUrl, settings: NO_TIMEOUT, applicationName })
   const { client: keeper } = await connect()
   try {
     await lock(keeper, log)
     const { client } = await connect()
     try {
-      return await runMigrations(client, log)
+      return await runMigrations(client, dir, log)
     } finally {
       await client.end()
     }
@@ -40,8 +52,9 @@ export async function migrate(databaseUrl: string, log: Log): Promise<string[]> 
  */
 async function lock(keeper: pg.Client, log: Log): Promise<void> {
   for (let isFirst = true; ; isFirst = false) {
-    await keeper.query('START TRANSACTION; SET LOCAL idle_in_transaction_session_timeout = 0')
-    const { rows } = await keeper.query('SELECT pg_try_advisory_xact_lock($1) AS locked', [MIGRATION_LOCK])
+    await keeper.query(startTransaction({ idle_in_transaction_session_timeout: '0' }))
+    // With a parameter its portal would keep a snapshot, for which CREATE INDEX CONCURRENTLY waits.
+    const { rows } = await keeper.query(`SELECT pg_try_advisory_xact_lock(${MIGRATION_LOCK}) AS locked`)
     if (rows[0]?.locked) return
     await keeper.query('ROLLBACK')
     if (isFirst) log.info({}, 'waiting for another migration to end')
@@ -49,26 +62,85 @@ async function lock(keeper: pg.Client, log: Log): Promise<void> {
   }
 }
 
-async function runMigrations(client: pg.Client, log: Log): Promise<string[]> {
-  const ran = await runner({
-    dbClient: client,
-    dir: MIGRATIONS_DIR,
-    direction: 'up',
-    schema: 'public',
-    migrationsSchema: 'notifications',
-    createMigrationsSchema: true,
-    migrationsTable: 'migration',
-    singleTransaction: true,
-    noLock: true,
-    log: (message) => log.info({}, message.trim()),
-    verbose: false,
-  })
-  return ran.map((migration) => migration.name)
+async function runMigrations(client: pg.Client, dir: string, log: Log): Promise<string[]> {
+  const applied = await appliedTo(client)
+  const missing = (await migrationsIn(dir)).filter((name) => !applied.has(name))
+  for (const name of missing) {
+    log.info({ migration: name }, 'migrating')
+    const source = await readFile(join(dir, `${name}.sql`), 'utf8')
+    if (/^(CREATE|DROP) .*CONCURRENTLY/m.test(source)) {
+      await changeIndex(client, source)
+      await inTransaction(client, record(name))
+    } else {
+      await untilUnlocked(name, log, () => inTransaction(client, `${RECORDS};\n${source};\n${record(name)}`))
+    }
+  }
+  return missing
+}
+
+const RECORDS = `
+  CREATE SCHEMA IF NOT EXISTS notifications;
+  CREATE TABLE IF NOT EXISTS notifications.migration (
+    id serial PRIMARY KEY, name varchar(255) NOT NULL, run_on timestamp NOT NULL
+  )`
+
+function record(name: string): string {
+  return `INSERT INTO notifications.migration (name, run_on) VALUES ('${name}', now())`
+}
+
+async function appliedTo(client: pg.Client): Promise<ReadonlySet<string>> {
+  const { rows } = await client.query(`SELECT to_regclass('notifications.migration') IS NOT NULL AS exist`)
+  if (!rows[0]?.exist) return new Set()
+  const { rows: applied } = await client.query('SELECT name FROM notifications.migration')
+  return new Set(applied.map(({ name }) => name))
+}
+
+async function inTransaction(client: pg.Client, statements: string): Promise<void> {
+  await client.query(startTransaction({ lock_timeout: LOCK_TIMEOUT, ...NO_TIMEOUT }))
+  try {
+    await client.query(statements)
+    await client.query('COMMIT')
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+async function untilUnlocked(migration: string, log: Log, run: () => Promise<void>): Promise<void> {
+  for (let tryCount = 1; ; tryCount++) {
+    try {
+      return await run()
+    } catch (error) {
+      if (!isLocked(error)) throw error
+      const remedy = 'see pg_stat_activity for who holds it, and run `migrate` again'
+      if (tryCount === TRY_COUNT_MAX) throw new Error(`${migration} could not lock its table: ${remedy}`)
+      log.info({ migration, tryCount }, 'another session holds a lock: trying again')
+      await sleep(RETRY_PAUSE_MS)
+    }
+  }
+}
+
+/** An index that an interrupted build left behind is INVALID: it is paid for by each write, and serves no read. */
+async function changeIndex(client: pg.Client, source: string): Promise<void> {
+  const [, name] = INDEX.exec(source) ?? []
+  if (name !== undefined) {
+    const { rows } = await client.query(
+      `SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass('notifications.' || $1)`,
+      [name],
+    )
+    if (rows[0]?.valid === true) return
+    if (rows[0]?.valid === false) await client.query(`DROP INDEX CONCURRENTLY notifications.${name}`)
+  }
+  await client.query(source)
 }
 
 /** Names of all migrations that this version of the service needs, as recorded once applied. */
-export async function knownMigrations(): Promise<string[]> {
-  const files = await readdir(MIGRATIONS_DIR)
+export function knownMigrations(): Promise<string[]> {
+  return migrationsIn(MIGRATIONS_DIR)
+}
+
+async function migrationsIn(dir: string): Promise<string[]> {
+  const files = await readdir(dir)
   return files
     .filter((file) => file.endsWith('.sql'))
     .map((file) => file.slice(0, -'.sql'.length))

@@ -1,0 +1,92 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import t, { type Test } from 'tap'
+import { migrate } from '../../../src/postgres/schema/migrate.ts'
+import { until } from '../../stack/until.ts'
+import { openDatabase } from '../fixtures.ts'
+
+const { url, client } = await openDatabase(t)
+await client.query('CREATE TABLE notifications.sample (id int NOT NULL, kind text)')
+await client.query('INSERT INTO notifications.sample SELECT 1, null FROM generate_series(1, 2)')
+
+/** Runs these migrations beside those that are applied; the result is told what it logs. */
+async function migrating(
+  t: Test,
+  files: Record<string, string>,
+  onLog: (message: string) => void = () => {},
+) {
+  const dir = await mkdtemp(join(tmpdir(), 'notifications-migrations-'))
+  t.teardown(() => rm(dir, { recursive: true }))
+  for (const [name, source] of Object.entries(files)) await writeFile(join(dir, `${name}.sql`), source)
+  return () => migrate(url, { info: (_fields, message) => onLog(message) }, dir)
+}
+
+const valid = async (index: string) =>
+  (await client.query('SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)', [index])).rows[0]
+    ?.indisvalid
+
+t.test('while a migration waits for its table others go on, and it is made once it can be', async (t) => {
+  const reader = new pg.Client(url)
+  await reader.connect()
+  t.teardown(() => reader.end())
+  await reader.query('BEGIN')
+  await reader.query('SELECT FROM notifications.sample')
+  const messages: string[] = []
+  const files = { '1001_column': 'ALTER TABLE notifications.sample ADD COLUMN more text' }
+  const run = await migrating(t, files, (message) => messages.push(message))
+  const done = run()
+  const retried = () => messages.some((message) => /another session holds a lock/.test(message))
+  // Each of these would wait as long as the reader, were the migration to stay in the queue before it.
+  await until(
+    async () => {
+      await client.query('INSERT INTO notifications.sample VALUES (2)')
+      return retried()
+    },
+    { what: 'it to give the lock up' },
+  )
+  t.same((await client.query(`SELECT FROM notifications.migration WHERE name = '1001_column'`)).rowCount, 0)
+  await reader.query('COMMIT')
+  t.same(await done, ['1001_column'])
+  await client.query('SELECT more FROM notifications.sample')
+})
+
+t.test(
+  'an index is built beside open transactions, and one that was left INVALID is built anew',
+  async (t) => {
+    // As an interrupted build leaves it: this one fails over the rows that are equal.
+    await t.rejects(
+      client.query('CREATE UNIQUE INDEX CONCURRENTLY sample_id ON notifications.sample (id)'),
+      /unique/,
+    )
+    t.equal(await valid('notifications.sample_id'), false)
+    const files = {
+      '1002_index':
+        '-- Why: a sample.\n\nCREATE INDEX CONCURRENTLY sample_id ON notifications.sample (id);\n',
+      '1003_other_index': 'CREATE INDEX CONCURRENTLY sample_kind\n  ON notifications.sample (kind);\n',
+    }
+    const run = await migrating(t, files)
+    t.same(await run(), ['1002_index', '1003_other_index'])
+    t.equal(await valid('notifications.sample_id'), true)
+
+    await client.query(`DELETE FROM notifications.migration WHERE name = '1003_other_index'`)
+    t.same(await run(), ['1003_other_index'], 'built but not recorded, as when it ended in between')
+    const drop = await migrating(t, { '1004_drop': 'DROP INDEX CONCURRENTLY notifications.sample_kind;' })
+    t.same(await drop(), ['1004_drop'])
+    t.equal(await valid('notifications.sample_kind'), undefined)
+  },
+)
+
+t.test('a constraint comes first unvalidated; what fails leaves the ones before it applied', async (t) => {
+  const files = {
+    '1005_constraint':
+      'ALTER TABLE notifications.sample ADD CONSTRAINT sample_id_small CHECK (id < 2) NOT VALID',
+    '1006_validated': 'ALTER TABLE notifications.sample VALIDATE CONSTRAINT sample_id_small',
+  }
+  const run = await migrating(t, files)
+  await t.rejects(run(), /violated by some row/)
+  await t.rejects(client.query('INSERT INTO notifications.sample VALUES (2)'), /sample_id_small/)
+  await client.query('DELETE FROM notifications.sample WHERE id = 2')
+  t.same(await run(), ['1006_validated'])
+})
