@@ -55,12 +55,13 @@ test: $(if $(TESTS),build,check) node_modules/.tap-plugins ## Check, then test o
 	@mkdir -p .cache
 	@$(NODE) test/stack/with-stack.ts -- env $(TAP) --output-file=.cache/test-results.tap $(TESTS)
 
-check: build rules-check ## Check rule table, format, lint, types, imports, dead code and generated docs
+check: build rules-check ## Check rule table, format, lint, types, imports, dead code, migrations and generated docs
 	$(BIN)/biome ci --error-on-warnings .
 	$(BIN)/tsc
 	$(BIN)/tsc --project src/console
 	$(BIN)/depcruise --config .dependency-cruiser.mjs --output-type err src test
 	$(BIN)/knip
+	$(NODE) src/build/check-migrations.ts db/migrations/*.sql
 	$(NODE) src/build/document-variables.ts --check
 
 format: build ## Format, fix lint, update the table of environment variables
@@ -147,7 +148,7 @@ bench-backtest: build ## Dispatch beside back-tests in the workbench
 chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS)
 	@$(NODE) test/chaos/main.ts
 
-soak: soak-requests soak-rules soak-decisions soak-opt-outs soak-backlog soak-outage soak-look-ups soak-transactions soak-hostile ## Run all soak tests below
+soak: soak-requests soak-rules soak-decisions soak-opt-outs soak-backlog soak-outage soak-look-ups soak-transactions soak-hostile soak-migrations ## Run all soak tests below
 
 soak-requests: build ## 10,000 malformed HTTP requests
 	@FUZZ_RUNS=10000 $(NODE) test/stack/with-stack.ts -- env $(TAP) test/service/fuzz.test.ts
@@ -176,3 +177,6 @@ soak-transactions: build ## Random transactions of five producers (STEPS, SEEDS)
 
 soak-hostile: build ## Messages made to hold up a consumer: headers, EVENTS (1000000) and RECORDS (5000000) in one batch
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/hostile.ts
+
+soak-migrations: build ## A migration of each kind on ROWS (1000000) rows under 500 events/s
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/migrations.ts
