@@ -45,7 +45,8 @@ t.test(
     t.match(await get(service, '/readyz'), { status: 503, body: { detail: /run the command `migrate`/ } })
 
     t.match(await command(['migrate'], { DATABASE_URL: database.url }), { code: 0 })
-    t.match(await get(service, '/readyz'), { status: 200 })
+    // The database is asked once a second.
+    await until(async () => (await get(service, '/readyz')).status === 200, { what: 'it to be ready' })
     const { eventId, value } = anEvent()
     await world.publish([{ value }])
     await until(async () => JSON.stringify((await get(service, '/log/list')).body).includes(eventId), {
