@@ -126,11 +126,14 @@ export function hostNames() {
     .transform((found) => list(found).map((item) => item.toLowerCase()))
 }
 
+/** libpq reads these behind the `?`, too; passed over there, they would lead to another database than was meant. */
+const MISPLACED = ['user', 'password', 'port', 'dbname']
+
 /** The database driver decodes the parts of the URL, and would throw only once it connects. */
 export function postgresUrl() {
   const { error, text } = must(
     `a postgres:// URL, special characters percent-encoded (% itself as %25), sslmode ${SSL_MODES.join(' or ')}, ` +
-      `target_session_attrs read-write or absent, and ${SSL_FILES.join(', ')} readable files`,
+      `target_session_attrs read-write or absent, ${MISPLACED.join(', ')} before the ?, and ${SSL_FILES.join(', ')} readable files`,
     { secret: true },
   )
   return text.refine((found) => databaseUrls(found).every(isPostgresUrl), { error })
@@ -142,6 +145,7 @@ function isPostgresUrl(found: string): boolean {
 }
 
 function isConnectable(parameters: URLSearchParams): boolean {
+  if (MISPLACED.some((name) => parameters.has(name))) return false
   const mode = parameters.get('sslmode')
   // Whoever writes has no use for the other values.
   if (!['read-write', null].includes(parameters.get('target_session_attrs'))) return false

@@ -240,9 +240,9 @@ export class PartitionConsumer {
    * is the fault of all that follow.
    */
   async #process(previous: Promise<void>, onTaken: () => void): Promise<void> {
-    let giveSlotBack = await this.#needs.takeSlot()
     const begun = Symbol()
     this.#begunMs.set(begun, this.#needs.nowMs())
+    let giveSlotBack = await this.#needs.takeSlot()
     let isNext = false
     void previous.then(() => {
       isNext = true
@@ -261,6 +261,8 @@ export class PartitionConsumer {
       onTaken()
       if (batch !== null) await this.#dispatch(batch, turn, begun)
     } catch (error) {
+      // The one before may be queued for a slot.
+      giveSlotBack()
       await previous
       this.#fault ??= { error }
       this.#inbox.wake()

@@ -6,7 +6,7 @@ const BUSY_COUNT_MAX = 3
 const BUSY_MS = 50
 
 /**
- * Slots for batches, taken in the order in which they are asked for. So many batches are under way at most, and few are busy,
+ * Slots for batches, given about in the order in which they are asked for. So many batches are under way at most, and few are busy,
  * so that events gather in the queues meanwhile. Returns a function that resolves to what gives a slot back.
  */
 export function createSlots(countMax: number, sleep: (durationMs: number) => Promise<unknown>) {

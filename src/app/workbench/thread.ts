@@ -6,10 +6,12 @@ import { Worker } from 'node:worker_threads'
  * with the first and ends when none has come for a while.
  */
 export interface Thread<Job, Message> {
+  /** From the first message that is asked for on. */
   isBusy(): boolean
   /**
    * Hands over a job and passes on what the thread says of it, up to and including the last message. The thread goes on
-   * after each message when the next one is asked for. It ends, whatever it is at, with `signal`.
+   * after each message when the next one is asked for. Whoever leaves before the last calls `return`. It ends, whatever it is at,
+   * with `signal`.
    */
   run(job: Job, signal: AbortSignal): AsyncGenerator<Message>
   close(): Promise<void>
@@ -66,6 +68,7 @@ export function createThread<Job, Message>(
   }
 
   async function* run(job: Job, signal: AbortSignal): AsyncGenerator<Message> {
+    jobCount++
     const before = turn
     const done = Promise.withResolvers<void>()
     turn = done.promise
@@ -87,13 +90,10 @@ export function createThread<Job, Message>(
 
   return {
     isBusy: () => jobCount > 0,
-    run: (job, signal) => {
-      jobCount++
-      return run(job, signal)
-    },
+    run,
+    // Whoever left a job without a word never ends it.
     close: async () => {
       closing.abort()
-      await turn
       await end()
     },
   }

@@ -104,6 +104,8 @@ function backtestRoute(app: App, workbench: Workbench): void {
     }
     request.log.info({ tokenSubject: subjectOf(request), days }, 'back-test')
     const rest = messages[Symbol.asyncIterator]()
+    // However it ends: with faults, with a client that leaves before the stream is read, or at its end.
+    reply.raw.once('close', () => void rest.return?.().catch(() => {}))
     const first: BacktestMessage | undefined = (await rest.next()).value
     if (first?.kind === 'faults') throw faulty(first.faults)
     if (first?.kind === 'problem') throw unavailable(first.problem)
@@ -126,7 +128,5 @@ async function* linesOf(first: BacktestMessage | undefined, rest: AsyncIterator<
   } catch {
     // The status is sent already.
     yield line({ kind: 'problem', problem: 'The back-test failed. Try again later.' })
-  } finally {
-    await rest.return?.()
   }
 }

@@ -38,16 +38,16 @@ export function startTransaction(settings: Settings): string {
  */
 export function createConnector(options: ConnectOptions): () => Promise<Session> {
   const urls = databaseUrls(options.databaseUrl)
-  /** By a pooler such as PgBouncer, unless told to ignore them. */
-  let refusesSettings = false
+  /** Those behind a pooler such as PgBouncer that refuses settings, unless told to ignore them. */
+  const refusing = new Set<string>()
 
   async function connectTo(url: string): Promise<Session> {
-    if (!refusesSettings) {
+    if (!refusing.has(url)) {
       try {
         return await open(url, options, true)
       } catch (error) {
         if (!/unsupported startup parameter/i.test(String(error))) throw error
-        refusesSettings = true
+        refusing.add(url)
       }
     }
     return open(url, options, false)
@@ -115,6 +115,15 @@ async function passwordIn(path: string): Promise<string> {
   return (await readFile(path, 'utf8')).replace(/\r?\n$/, '')
 }
 
+class LackedSettings extends Error {}
+
+/** As of a pooler that hands each statement to another server connection (08P01), or of a server that does not know a setting. */
+function isRefusal(error: unknown): boolean {
+  const state = sqlState(error) ?? ''
+  if (state === '08P01') return /statement pooling/i.test(String(error))
+  return state !== '' && !/^(08|53|57)/.test(state)
+}
+
 interface State {
   readonly pid: number
   readonly read_only: string
@@ -140,9 +149,11 @@ async function sessionOf(client: pg.Client, settings: Settings): Promise<Session
     await client.query(startTransaction(settings))
     const lacked = lackedBy(await state())
     await client.query('COMMIT')
-    if (lacked.length > 0) throw new Error(lacked.map(([name, value]) => `${name}=${value}`).join(', '))
+    if (lacked.length > 0)
+      throw new LackedSettings(lacked.map(([name, value]) => `${name}=${value}`).join(', '))
   } catch (cause) {
-    if (sqlState(cause)?.startsWith('57')) throw cause
+    // It went away, or is too busy.
+    if (!(cause instanceof LackedSettings) && !isRefusal(cause)) throw cause
     const message = `settings do not hold in transactions: ${cause instanceof Error ? cause.message : cause}`
     throw new Error(`${message}; set pool_mode of the pooler to transaction or session`, { cause })
   }

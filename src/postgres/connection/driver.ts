@@ -45,7 +45,11 @@ export function createDriver(
       return {
         connect: async () => {
           session = await connect()
-          session.client.on('error', (error) => clientEventEmitter.emit('error', wrapped(error)))
+          session.client.on('error', (error) => {
+            // Slonik listens no more to a connection that it has given up, and an error that nobody hears ends the process.
+            if (clientEventEmitter.listenerCount('error') > 0)
+              clientEventEmitter.emit('error', wrapped(error))
+          })
         },
         end: async () => session?.client.end(),
         query: async (text, values, { name } = {}) => {

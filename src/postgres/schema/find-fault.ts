@@ -8,7 +8,7 @@ const NEEDED = {
   notification_log: ['SELECT', 'INSERT', 'UPDATE'],
   notification_preferences: ['SELECT', 'INSERT', 'UPDATE'],
   projection_checkpoints: ['SELECT', 'INSERT', 'UPDATE'],
-  checkpoint_message: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  checkpoint_message: ['SELECT', 'INSERT', 'UPDATE'],
   decision: ['SELECT', 'INSERT', 'UPDATE'],
   preference_change: ['SELECT', 'INSERT'],
   rejected_message: ['SELECT', 'INSERT'],

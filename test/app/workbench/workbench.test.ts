@@ -150,3 +150,10 @@ t.test('it closes in the middle of a back-test', async (t) => {
   const next = messages?.next()
   await Promise.all([t.rejects(async () => next), closing.close()])
 })
+
+t.test('it closes while nobody asks for the rest of a back-test', async (t) => {
+  const closing = workbenchOn(database.url)
+  const messages = closing.backtest(MUTED, 1, forever())?.[Symbol.asyncIterator]()
+  t.equal((await messages?.next())?.done, false)
+  await closing.close()
+})

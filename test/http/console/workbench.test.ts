@@ -127,6 +127,22 @@ t.test('why there is no back-test is told by the status, and later by the last l
   t.notMatch(body, /secret/)
 })
 
+t.test('a back-test that ends before its stream begins is let go of', async (t) => {
+  let isLeft = false
+  const { post } = anApp(t, {
+    backtest: async function* () {
+      try {
+        yield { kind: 'faults', faults: ['row 2'] }
+        yield { kind: 'progress', events: 1 }
+      } finally {
+        isLeft = true
+      }
+    },
+  })
+  t.equal((await post('backtest', GOOD.backtest)).statusCode, 400)
+  await until(() => isLeft, { what: 'the back-test to be left' })
+})
+
 t.test('an answer is waited for as long as its client waits', async (t) => {
   let seen: AbortSignal | undefined
   const { app } = anApp(t, {
