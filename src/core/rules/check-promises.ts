@@ -47,9 +47,7 @@ export function checkPromises(
     const lines = byWords(broken, classes).map((line) => `\n  ${line}`)
     return lines.length === 0
       ? []
-      : [
-          `${name} promises ${describeExpected(promise)}${whichTypes(promise, rules)}, but it is${lines.join('')}`,
-        ]
+      : [`${name} promises ${describeExpected(promise)}${whichTypes(promise)}, but it is${lines.join('')}`]
   })
   const coveredRules = new Set([...covered].map(({ rule }) => rule))
   return {
@@ -88,13 +86,13 @@ function isKept({ expected, sendBy, reason }: RulePromise, result: RuleResult): 
 }
 
 /** `any other` says which types it stands for, since that changes with the rules. */
-function whichTypes({ when }: RulePromise, rules: readonly Rule[]): string {
+function whichTypes({ when }: RulePromise): string {
   if (when.eventType === null || !isAnyOther(when.eventType.text)) return ''
   const { names, prefixes } = when.eventType
   const named = [...new Set([...names, ...prefixes.map((prefix) => `${prefix}*`)])]
-  const known =
-    named.length === 0 ? `none of the ${rules.length} does` : `these are named: ${named.join(', ')}`
-  return ` for event types that no rule names (${known})`
+  return named.length === 0
+    ? ' for every event type, as no rule names one'
+    : ` for event types that no rule names (these are named: ${named.join(', ')})`
 }
 
 function describeExpected({ expected, sendBy, reason }: RulePromise): string {

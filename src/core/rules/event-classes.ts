@@ -9,6 +9,8 @@ export interface EventClass {
   readonly representative: string
   /** In words, such as `claim.paid`, `any other claim.*`, `any other event type`. */
   readonly members: readonly string[]
+  /** As `members`, but `claim.*` where no other cell names a type or a wildcard of that family. */
+  readonly words: readonly string[]
 }
 
 export interface EventClasses {
@@ -30,21 +32,26 @@ export function foldEventTypes(
   const names = new Set(distinct.flatMap((cell) => cell.names))
   const prefixes = [...new Set(distinct.flatMap((cell) => cell.prefixes))].sort((a, b) => b.length - a.length)
 
-  const classes: { representative: string; members: string[] }[] = []
+  const classes: { representative: string; members: string[]; words: string[] }[] = []
   const classOfSignature = new Map<string, number>()
-  function fold(representative: string, words: string): number {
+  function fold(representative: string, member: string, words = member): number {
     const signature = distinct.map((cell) => (matchesEventType(cell, representative) ? '1' : '0')).join('')
     let index = classOfSignature.get(signature)
     if (index === undefined) {
-      index = classes.push({ representative, members: [] }) - 1
+      index = classes.push({ representative, members: [], words: [] }) - 1
       classOfSignature.set(signature, index)
     }
-    classes[index]?.members.push(words)
+    classes[index]?.members.push(member)
+    classes[index]?.words.push(words)
     return index
   }
 
   const classOfNone = fold(freshType('', names), UNNAMED)
-  const classOfPrefix = prefixes.map((prefix) => fold(freshType(prefix, names), `any other ${prefix}*`))
+  const classOfPrefix = prefixes.map((prefix) => {
+    const isDivided = [...names, ...prefixes].some((other) => other !== prefix && other.startsWith(prefix))
+    const rest = `any other ${prefix}*`
+    return fold(freshType(prefix, names), rest, isDivided ? rest : `${prefix}*`)
+  })
   const classOfType = new Map<string, number>()
   for (const name of names) classOfType.set(name, fold(name, name))
 
@@ -66,15 +73,15 @@ export function foldEventTypes(
  */
 export function describeClasses(some: readonly EventClass[], all: readonly EventClass[]): string {
   if (some.length === all.length) return 'every event type'
-  const members = membersOf(some)
-  const others = membersOf(all.filter((eventClass) => !some.includes(eventClass)))
-  return members.includes(UNNAMED) && others.length < members.length
+  const own = wordsOf(some)
+  const others = wordsOf(all.filter((eventClass) => !some.includes(eventClass)))
+  return own.includes(UNNAMED) && others.length < own.length
     ? `every event type but ${others.join(', ')}`
-    : members.join(', ')
+    : own.join(', ')
 }
 
-function membersOf(classes: readonly EventClass[]): string[] {
-  return classes.flatMap(({ members }) => members)
+function wordsOf(classes: readonly EventClass[]): string[] {
+  return classes.flatMap(({ words }) => words)
 }
 
 /** `no template` may mean other types in each of two tables. */

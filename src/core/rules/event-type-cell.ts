@@ -119,6 +119,10 @@ function checkPhrases(words: readonly string[]): void {
     throw new CellFault(
       `"${text}" can stand only in the promises: leave the cell blank for any event type that no row above took, or write "${NO_TEMPLATE}"`,
     )
+  if (/[,;]/.test(text)) {
+    const list = text.replace(/[\s,;]+$/, '').replaceAll(/[\s,;]*[,;]\s*(or |and )?/g, ' or ')
+    throw new CellFault(`"${text}" has a comma or semicolon: write "${list}"`)
+  }
   const inside = [NO_TEMPLATE, ANY_TEMPLATE].find((phrase) => text.includes(phrase))
   if (inside !== undefined) throw new CellFault(`"${text}": "${inside}" can stand only by itself`)
 }

@@ -127,7 +127,7 @@ t.test('"any other" event type is one that no rule names', async (t) => {
 t.test('a broken promise of "any other" says which event types that is', async (t) => {
   const promise = ['a,any other,found,no,EMAIL,yes,,SKIP,,']
   t.match((await review(DEFAULT_ROWS, promise)).promises.faults, [
-    /^row 2: "a" promises SKIP for event types that no rule names \(none of the 9 does\), but it is\n/,
+    /^row 2: "a" promises SKIP for every event type, as no rule names one, but it is\n/,
   ])
   const rows = above('opted-out', 'muted,claim.* or invoice.paid,found,no,,,,SKIP,,muted,Y.')
   t.match((await review(rows, promise)).promises.faults, [

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { foldEventTypes } from '../../../src/core/rules/event-classes.ts'
+import { describeClasses, foldEventTypes } from '../../../src/core/rules/event-classes.ts'
 import { matchesEventType, parseEventTypeCell } from '../../../src/core/rules/event-type-cell.ts'
 
 function fold(cells: string[], knownEventTypes: string[] = []) {
@@ -57,6 +57,20 @@ t.test('the longest of nested wildcards decides the class', async (t) => {
   t.strictSame(membersOf(cells, 'a.b.x'), ['any other a.b.*'])
   t.strictSame(membersOf(cells, 'a.b.c'), ['a.b.c'])
   t.strictSame(membersOf(cells, 'a.b.c.d'), ['any other a.b.*'])
+})
+
+t.test('a family is "any other" only where one of it is named apart', async (t) => {
+  const words = (cells: string[]) => {
+    const { classes, classOf } = fold(cells)
+    return describeClasses(
+      classes.filter((_, index) => index === classOf('a.x')),
+      classes,
+    )
+  }
+  t.equal(words(['a.*']), 'a.*')
+  t.equal(words(['a.*', 'ab.c']), 'a.*')
+  t.equal(words(['a.*', 'a.b']), 'any other a.*')
+  t.equal(words(['a.*', 'a.b.*']), 'any other a.*')
 })
 
 t.test('a cell and its negation make the same classes', async (t) => {

@@ -226,6 +226,14 @@ const rowFaults: [string, string][] = [
     ', column "event type": "claim.paid and claim.void" has "and" where only "or" can stand',
   ],
   [
+    'a,"claim.paid, claim.void",,,,,,SKIP,,x,Y.',
+    ', column "event type": "claim.paid, claim.void" has a comma or semicolon: write "claim.paid or claim.void"',
+  ],
+  [
+    'a,"not a;b, and c,",,,,,,SKIP,,x,Y.',
+    ', column "event type": "not a;b, and c," has a comma or semicolon: write "not a or b or c"',
+  ],
+  [
     'a,claim.paid or,,,,,,SKIP,,x,Y.',
     ', column "event type": "claim.paid or" ends in "or": name one more event type',
   ],
