@@ -68,12 +68,14 @@ export function App() {
       </main>
       <footer>
         <p>
-          Times are in {Intl.DateTimeFormat().resolvedOptions().timeZone}. Hover over a time to see it in UTC.
+          Times are in {TIME_ZONE}.{TIME_ZONE !== 'UTC' && ' Hover over a time to see it in UTC.'}
         </p>
       </footer>
     </>
   )
 }
+
+const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 function View(route: Visit) {
   const [view, ...rest] = route.path
