@@ -81,6 +81,7 @@ async function testWorkbench(): Promise<void> {
 
     await verdict(page, '1 promise of 17 broken')
     await page.getByText('"A member is told that a claim is paid" promises SEND').first().waitFor()
+    await page.getByText('Change the rules; or, if you mean it, change the promise').waitFor()
     await page
       .getByRole('region', { name: 'no longer sent' })
       .getByText(/^4 situations change from SEND by IN_APP/)
@@ -92,12 +93,22 @@ async function testWorkbench(): Promise<void> {
     }
     await page.emulateMedia({ colorScheme: 'light' })
 
+    const longer = 'not claim.review_required or invoice.finalised'
+    await cell('event type', 'muted').fill(longer)
+    await cell('rule', 'muted').focus()
+    const whole = page.locator('.is-new .whole').nth(1)
+    t.equal((await whole.textContent())?.replaceAll('\u200b', ''), longer)
+    t.ok(await whole.isVisible(), 'a long text is not cut off')
+    await cell('event type', 'muted').focus()
+    t.notOk(await whole.isVisible(), 'while it is edited the input shows it')
     await cell('event type', 'muted').fill('invoice.paid')
     await verdict(page, 'All 17 promises kept')
     await verdict(page, '24 situations change: 8 no longer sent, 0 newly sent, 16 with another reason only')
 
     await page.getByRole('button', { name: 'Back-test' }).click()
     await page.getByText('Of 3 events').filter({ hasText: '2 would have been decided otherwise' }).waitFor()
+    await page.getByRole('row', { name: /^invoice\.paid 2 2/ }).waitFor()
+    await page.getByText('1 event type decided as before').waitFor()
     await page.getByRole('row', { name: /^2 no longer sent from SEND by EMAIL by rule "email"/ }).waitFor()
     t.match(await page.locator('.sample').getAttribute('href'), /^#\/log\/NTF-/)
 
@@ -140,6 +151,17 @@ async function testWorkbench(): Promise<void> {
     await page.keyboard.press('Enter')
     t.equal(await focused(), 'Move mine up')
     t.same((await rules()).slice(0, 3), ['unresolved', 'mine', 'party-not-found'])
+    await page.getByLabel('event type, mine').focus()
+    await page.keyboard.press('Enter')
+    t.equal(await focused(), 'event type, party-not-found')
+    await page.keyboard.press('Shift+Enter')
+    await page.keyboard.press('Shift+Enter')
+    t.equal(await focused(), 'event type, unresolved')
+    await page.keyboard.press('Shift+Enter')
+    t.equal(await focused(), 'event type, unresolved', 'there is none above the first')
+    await page.getByLabel('outcome, in-app').focus()
+    await page.keyboard.press('Enter')
+    t.equal(await page.evaluate('document.activeElement.id'), 'rule-add')
     await page.getByRole('button', { name: 'Delete mine' }).focus()
     await page.keyboard.press('Enter')
     t.equal(await focused(), 'rule, party-not-found')

@@ -21,7 +21,8 @@ export function WorkbenchView() {
       <Title name="Workbench" />
       <p class="lead">
         Try a change of the rules before you propose it. Nothing here changes the service: when you are
-        content, download the file and propose it in the repository. Rows that you change are marked.
+        content, download each file that you changed and propose it in the repository. What you change is
+        marked.
       </p>
       <State of={loaded} />
       {loaded.data !== null && <Bench start={loaded.data} />}
@@ -69,6 +70,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
         They apply from top to bottom: the first one whose cells all match decides. A blank cell matches
         anything.
       </p>
+      {!isNarrow && <Hints />}
       {part('table', 'rule', review?.table.faults ?? [])}
       {review !== null && <FileFindings {...review.table} />}
       <Problem of={problem} />
@@ -78,7 +80,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
           <h2 id="changes">What changes</h2>
           <p class="faint">
             A situation is one combination of what rules look at: the party, its opt-out and channel, and what
-            is on file.
+            is on file. It counts once, however many event types it concerns.
           </p>
           {review !== null && <Changes of={review.diff} />}
         </section>
@@ -106,6 +108,18 @@ function Bench({ start }: { start: WorkbenchStart }) {
         </section>
       )}
     </>
+  )
+}
+
+/** What the cells do not show by themselves. */
+function Hints() {
+  return (
+    <p class="lead">
+      As event type write one (<code>claim.paid</code>), several (<code>claim.paid or invoice.paid</code>), a
+      family (<code>claim.*</code>), all others (<code>not claim.paid</code>), or <code>no template</code>:
+      all without a text of their own. Enter leads to the cell below, Shift+Enter to the one above; Alt with ↑
+      or ↓ moves the row.
+    </p>
   )
 }
 
@@ -137,11 +151,16 @@ function FileActions({ of, file: { name, editUrl }, csv, onRows, onUndo, onStart
         <button type="button" aria-expanded={isPasting} onClick={() => setPasting(!isPasting)}>
           Paste a CSV…
         </button>
-        <button type="button" aria-disabled={onUndo === null} onClick={() => onUndo?.()}>
+        <button
+          type="button"
+          title="Takes back your last change, of the rules or of the promises"
+          aria-disabled={onUndo === null}
+          onClick={() => onUndo?.()}
+        >
           Undo
         </button>
         <button type="button" title={`Back to the ${name} in force`} onClick={onStartOver}>
-          Start over
+          Start over with {name}
         </button>
         <button type="button" class="primary" onClick={() => saveFile(name, [csv])}>
           Download {name}

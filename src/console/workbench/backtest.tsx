@@ -108,6 +108,8 @@ function Report({ of: { since, report } }: { of: Found }) {
   const { events, changed, kinds, byAnotherRule, eventTypes, eventTypesLeftOut, changes, changesLeftOut } =
     report
   const outcome = kinds.map(({ kind, count }) => `${numberOf(count)} ${kind}`).join(', ')
+  const otherwise = eventTypes.filter((of) => of.changed > 0)
+  const same = eventTypes.filter((of) => of.changed === 0)
   return (
     <>
       <p>
@@ -117,9 +119,9 @@ function Report({ of: { since, report } }: { of: Found }) {
         </strong>
         .{byAnotherRule > 0 && ` ${numberOf(byAnotherRule)} decided the same way by another rule.`}
       </p>
-      {events > 0 && (
+      {changed > 0 && (
         <Table label="By event type" head={['Event type', 'Events', 'Decided otherwise', 'How']}>
-          {eventTypes.map((of) => (
+          {otherwise.map((of) => (
             <tr key={of.eventType}>
               <td>
                 <Value of={of.eventType} />
@@ -165,6 +167,18 @@ function Report({ of: { since, report } }: { of: Found }) {
       )}
       {changesLeftOut > 0 && (
         <p class="faint">and {counted(changesLeftOut, 'more change', 'more changes')}</p>
+      )}
+      {same.length > 0 && (
+        <details>
+          <summary>{counted(same.length, 'event type', 'event types')} decided as before</summary>
+          <ul class="bullets">
+            {same.map(({ eventType, events: count }) => (
+              <li key={eventType}>
+                <Value of={eventType} />: {counted(count, 'event', 'events')}
+              </li>
+            ))}
+          </ul>
+        </details>
       )}
     </>
   )

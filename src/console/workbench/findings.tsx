@@ -150,12 +150,17 @@ export function Promises({
                 <span key={text}>
                   <strong>Broken: </strong>
                   {column !== null && `${column}: `}
-                  {visible(text)}
+                  <Finding text={text} />
                 </span>
               ))}
             </li>
           ))}
       </ul>
+      {summary !== null && faults.length > 0 && (
+        <p>
+          Change the rules; or, if you mean it, change the promise below, and propose both files together.
+        </p>
+      )}
       {summary !== null && (
         <details>
           <summary>{counted(kept.length, 'promise', 'promises')} kept</summary>
@@ -170,12 +175,30 @@ export function Promises({
       {warnings.length > 0 && (
         <details>
           <summary>What no promise would notice</summary>
+          <p class="faint">If somebody did this later, no promise would break. Add one that would.</p>
           <ul class="bullets">
             {warnings.map((warning) => (
               <li key={sentenceOf(warning)}>{visible(sentenceOf(warning))}</li>
             ))}
           </ul>
         </details>
+      )}
+    </>
+  )
+}
+
+/** A fault; the situations that it is about are lines of their own. */
+export function Finding({ text }: { text: string }) {
+  const [first = '', ...situations] = text.split('\n')
+  return (
+    <>
+      {visible(first)}
+      {situations.length > 0 && (
+        <ul class="bullets">
+          {situations.map((situation) => (
+            <li key={situation}>{visible(situation.trim())}</li>
+          ))}
+        </ul>
       )}
     </>
   )

@@ -2,8 +2,8 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import { WHEN_COLUMNS } from '../../core/rules/when.ts'
 import type { Placed } from '../../core/workbench/place-of.ts'
 import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
-import { visible } from '../text.ts'
 import { type DraftRow, rowOf } from './draft.ts'
+import { Finding } from './findings.tsx'
 
 interface GridProps {
   /** What one row is, such as "rule"; the prefix of ids. */
@@ -40,6 +40,11 @@ export function Grid({ what, file, rows, faults, eventTypes, onChange }: GridPro
     if (row === undefined || other === undefined) return
     change(rows.with(index, other).with(index + by, row), focus)
   }
+  const step = (index: number, column: number) => {
+    const row = rows[index]
+    const id = row === undefined ? `${what}-add` : cellId(what, row, column)
+    if (index >= 0) document.getElementById(id)?.focus()
+  }
   const remove = (index: number) => {
     const left = rows.toSpliced(index, 1)
     const next = left[index] ?? left.at(-1)
@@ -56,7 +61,9 @@ export function Grid({ what, file, rows, faults, eventTypes, onChange }: GridPro
         <table>
           <thead>
             <tr>
-              <th scope="col">Row</th>
+              <th scope="col" title="The line in the file; the first holds the headings">
+                Row
+              </th>
               {columns.map((column) => (
                 <th key={column} scope="col">
                   {column}
@@ -80,6 +87,7 @@ export function Grid({ what, file, rows, faults, eventTypes, onChange }: GridPro
                   )
                 }
                 onMove={(by, focus) => move(index, by, focus)}
+                onStep={(by, column) => step(index + by, column)}
                 onAdd={() => add(index + 1)}
                 onRemove={() => remove(index)}
                 line={index + FIRST_ROW}
@@ -112,6 +120,8 @@ interface RowProps {
   readonly faults: readonly Placed[]
   readonly onCell: (column: number, text: string) => void
   readonly onMove: (by: 1 | -1, focus: string) => void
+  /** To the cell above or below. */
+  readonly onStep: (by: 1 | -1, column: number) => void
   readonly onAdd: () => void
   readonly onRemove: () => void
   /** Its line in the file. */
@@ -119,11 +129,16 @@ interface RowProps {
   readonly isLast: boolean
 }
 
-function Row({ what, file, row, before, faults, onCell, onMove, onAdd, onRemove, line, isLast }: RowProps) {
+function Row(props: RowProps) {
+  const { what, file, row, before, faults, onCell, onMove, onStep, onAdd, onRemove, line, isLast } = props
   const { columns } = file.grid
   const name = row.cells[0] || `unnamed ${what}`
   const faultsId = `${what}-${row.id}-faults`
   const moveByKey = (event: KeyboardEvent, column: number) => {
+    if (event.key === 'Enter' && !event.isComposing) {
+      event.preventDefault()
+      return onStep(event.shiftKey ? -1 : 1, column)
+    }
     if (!event.altKey || (event.key !== 'ArrowUp' && event.key !== 'ArrowDown')) return
     event.preventDefault()
     onMove(event.key === 'ArrowUp' ? -1 : 1, cellId(what, row, column))
@@ -186,7 +201,7 @@ function Row({ what, file, row, before, faults, onCell, onMove, onAdd, onRemove,
               {faults.map((fault) => (
                 <li key={`${fault.column} ${fault.text}`}>
                   {fault.column !== null && <strong>{fault.column}: </strong>}
-                  {visible(fault.text)}
+                  <Finding text={fault.text} />
                 </li>
               ))}
             </ul>
@@ -251,12 +266,17 @@ function Cell({ id, label, column, text, choices, list, faultsId, onText, onKey 
       onInput={({ currentTarget }) => onText(currentTarget.value.replace(/\s*\n\s*/g, ' '))}
     />
   ) : (
-    <input
-      {...typed}
-      list={list}
-      placeholder={blankOf(column)}
-      onInput={({ currentTarget }) => onText(currentTarget.value)}
-    />
+    <div class="wraps">
+      <input
+        {...typed}
+        list={list}
+        placeholder={blankOf(column)}
+        onInput={({ currentTarget }) => onText(currentTarget.value)}
+      />
+      <span class="whole" aria-hidden="true">
+        {text.replaceAll('.', `.${BREAK}`)}
+      </span>
+    </div>
   )
 }
 
@@ -264,6 +284,9 @@ function Cell({ id, label, column, text, choices, list, faultsId, onText, onKey 
 function blankOf(column: string): string {
   return WHEN_COLUMNS.some((known) => known === column) ? 'any' : ''
 }
+
+/** A zero-width space, at which a line may end. */
+const BREAK = '\u200b'
 
 /** Columns whose text may need several lines. */
 const LONG = ['because', 'promise', 'reason']

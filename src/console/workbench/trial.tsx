@@ -116,7 +116,7 @@ function Result({
       )}
       {rulesAbove.length > 0 && (
         <details>
-          <summary>Why not by {counted(rulesAbove.length, 'rule', 'rules')} above</summary>
+          <summary>Why {counted(rulesAbove.length, 'rule', 'rules')} above did not match</summary>
           <ul class="bullets">
             {rulesAbove.map((above) => (
               <li key={above.ruleId}>
