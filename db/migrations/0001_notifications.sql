@@ -261,9 +261,9 @@ CREATE TABLE notifications.pruning (
 CREATE TABLE notifications.pruned_partition (
   topic text COLLATE "C" NOT NULL,
   partition_id integer NOT NULL,
-  -- The youngest limit of its prunings.
+  -- The limit of a pruning.
   before timestamptz NOT NULL,
-  -- The checkpoint at the last one.
+  -- The checkpoint then. Lower ones with a lower limit are gone.
   through bigint NOT NULL,
-  CONSTRAINT pruned_partition_pkey PRIMARY KEY (topic, partition_id)
+  CONSTRAINT pruned_partition_pkey PRIMARY KEY (topic, partition_id, through)
 );

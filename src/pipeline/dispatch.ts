@@ -14,11 +14,11 @@ import type { Templates } from '../core/templates/template.ts'
 interface Logged {
   /** Those of the event ids that have a log row. */
   readonly eventIds: ReadonlySet<string>
-  /** Null where nothing of the partition was pruned. */
-  readonly pruned: Pruned | null
+  /** What prunings may have deleted of the partition. */
+  readonly pruned: readonly Pruned[]
 }
 
-const NONE_LOGGED: Logged = { eventIds: new Set(), pruned: null }
+const NONE_LOGGED: Logged = { eventIds: new Set(), pruned: [] }
 
 export interface LookUpNeeds {
   readonly parse: (message: Message) => Parsed
@@ -109,7 +109,7 @@ async function refreshed(needs: LookUpNeeds, found: Found): Promise<Found> {
 async function withContacts(
   needs: LookUpNeeds,
   events: readonly LocatedEvent[],
-  pruned: Pruned | null,
+  pruned: readonly Pruned[],
 ): Promise<Found> {
   const contacts: Contacts = events.length === 0 ? new Map() : await needs.contactsOf(partiesOf(events))
   return { events, contacts, pruned, atMs: needs.nowMs() }

@@ -42,7 +42,7 @@ function world(given: {
     envelopeMapRevision: 'ghi',
     findLogged: async () => ({
       eventIds: new Set(given.logged),
-      pruned: null,
+      pruned: [],
     }),
     contactsOf: async (parties) => {
       asked.push([...parties])

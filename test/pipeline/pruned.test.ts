@@ -28,8 +28,9 @@ const CUTOFF_MS = Date.parse(CUTOFF)
 async function dispatchAll(
   times: Record<string, number | undefined>,
   partition = 0,
+  topic = 'claims',
 ): Promise<readonly string[]> {
-  const { offset: heldOffset } = await loadCheckpoint(pool, 'claims', partition)
+  const { offset: heldOffset } = await loadCheckpoint(pool, topic, partition)
   const messages = Object.entries(times).map(([eventId, timestampMs], i) => ({
     ...aMessage(heldOffset + BigInt(i + 1), eventId),
     ...(timestampMs !== undefined && { timestampMs: BigInt(timestampMs) }),
@@ -49,7 +50,7 @@ async function dispatchAll(
     isConflict: () => false,
     nowMs: () => 0,
   }
-  const batch = { topic: 'claims', partition, messages, heldOffset, nextOffset, lastMessage: null }
+  const batch = { topic, partition, messages, heldOffset, nextOffset, lastMessage: null }
   await commitLookedUp(needs, await lookUpBatch(needs, batch))
   return sent
 }
@@ -90,7 +91,8 @@ t.test('an event that waited unread while older ones were pruned is sent, howeve
   await beginPruning(pool, CUTOFF, 'alice')
   await client.query("DELETE FROM notifications.notification_log WHERE event_id LIKE 'read-%'")
   t.same(await dispatchAll({ unread: CUTOFF_MS - 1 }, 1), ['unread'])
-  t.same(await dispatchAll({ 'of a topic newly added': CUTOFF_MS - 1 }, 2), ['of a topic newly added'])
+  const added = { 'of a topic newly added': CUTOFF_MS - 1 }
+  t.same(await dispatchAll(added, 1, 'billing'), Object.keys(added))
   await rewind(1)
   t.same(
     await dispatchAll({ 'read-1': CUTOFF_MS - 2, 'read-2': CUTOFF_MS - 2, unread: CUTOFF_MS - 1 }, 1),
@@ -98,7 +100,7 @@ t.test('an event that waited unread while older ones were pruned is sent, howeve
   )
 })
 
-t.test('the checkpoint of a later pruning counts, with the youngest limit', async (t) => {
+t.test('each pruning counts for what it may have deleted', async (t) => {
   await dispatchAll({ first: CUTOFF_MS - 2 }, 3)
   await beginPruning(pool, CUTOFF, 'alice')
   await dispatchAll({ second: CUTOFF_MS - 2 }, 3)
@@ -106,8 +108,37 @@ t.test('the checkpoint of a later pruning counts, with the youngest limit', asyn
   await client.query("DELETE FROM notifications.notification_log WHERE event_id IN ('first', 'second')")
   await rewind(3)
   t.same(await dispatchAll({ first: CUTOFF_MS - 2, second: CUTOFF_MS - 2, third: CUTOFF_MS - 2 }, 3), [
+    'second',
     'third',
   ])
+})
+
+t.test('a pruning while a topic that was created anew is read again forgets none before it', async (t) => {
+  const read = { 'copied-1': CUTOFF_MS - 2, 'copied-2': CUTOFF_MS - 2 }
+  await dispatchAll(read, 4)
+  await beginPruning(pool, CUTOFF, 'alice')
+  await client.query("DELETE FROM notifications.notification_log WHERE event_id LIKE 'copied-%'")
+  await rewind(4)
+  await beginPruning(pool, CUTOFF, 'alice')
+  t.same(await dispatchAll(read, 4), [])
+})
+
+t.test(
+  'a partition that a topic has only since it was created anew tells nothing old once more',
+  async (t) => {
+    t.same(await dispatchAll({ 'from a copy': CUTOFF_MS - 1, 'since then': CUTOFF_MS }, 5), ['since then'])
+  },
+)
+
+t.test('a record that a later pruning outdoes is gone', async (t) => {
+  await dispatchAll({ x: CUTOFF_MS }, 6)
+  await beginPruning(pool, CUTOFF, 'alice')
+  await dispatchAll({ y: CUTOFF_MS }, 6)
+  await beginPruning(pool, CUTOFF, 'alice')
+  const { rows } = await client.query(
+    'SELECT through::int FROM notifications.pruned_partition WHERE partition_id = 6',
+  )
+  t.same(rows, [{ through: 1 }])
 })
 
 t.test('it is explained without a rule, and neither verified nor back-tested by one', async (t) => {

@@ -4,11 +4,11 @@ import type { Decision } from './decide.ts'
 export const PRUNED_RULE_ID = '(pruned)'
 const REASON = 'older than the last pruning'
 
-/** What prunings may have deleted of a partition. Whatever was not read by then is told, however old it is. */
+/** What a pruning may have deleted of a partition. Whatever was not read by then is told, however old it is. */
 export interface Pruned {
   /** Events published before this, in ms since 1970. */
   readonly beforeMs: number
-  /** The checkpoint at the last pruning: all up to here had been processed. */
+  /** The checkpoint then: all up to here had been processed. */
   readonly through: bigint
 }
 
@@ -16,9 +16,13 @@ export interface Pruned {
 const PLAUSIBLE_MS = 1_000_000_000_000n
 
 /** Whether an event that is not logged may have had a row that was pruned. `timestampMs` is undefined where it is unknown. */
-export function isPruned(pruned: Pruned | null, offset: bigint, timestampMs: bigint | undefined): boolean {
-  if (pruned === null || timestampMs === undefined || offset > pruned.through) return false
-  return timestampMs >= PLAUSIBLE_MS && timestampMs < pruned.beforeMs
+export function isPruned(
+  prunings: readonly Pruned[],
+  offset: bigint,
+  timestampMs: bigint | undefined,
+): boolean {
+  if (timestampMs === undefined || timestampMs < PLAUSIBLE_MS) return false
+  return prunings.some(({ beforeMs, through }) => offset <= through && timestampMs < beforeMs)
 }
 
 /**

@@ -7,19 +7,21 @@ import { arrayOf } from '../sql/columns.ts'
 export interface Logged {
   /** Those of the event ids that have a log row. */
   readonly eventIds: ReadonlySet<string>
-  /** Null where nothing of the partition was ever pruned. */
-  readonly pruned: Pruned | null
+  /** What prunings may have deleted of the partition. */
+  readonly pruned: readonly Pruned[]
 }
+
+const OFFSET_MAX = '9223372036854775807'
 
 const logged = z.object({
   eventIds: z.array(z.string()),
-  beforeMs: z.number().nullable(),
-  through: z.bigint().nullable(),
+  pruned: z.array(z.object({ beforeMs: z.number(), through: z.coerce.bigint() })),
 })
 
 /**
  * Which events of a partition are logged, and which may have had a row that was pruned: in one statement, so that where a
- * row is missing because it was pruned, the record of that pruning is there.
+ * row is missing because it was pruned, the record of that pruning is there. A partition that no pruning has seen, of a topic that one
+ * has, counts as processed to its end: the topic may have been created anew with more partitions, from a copy.
  */
 export async function findLogged(
   pool: DatabasePool,
@@ -33,10 +35,16 @@ export async function findLogged(
         SELECT event_id FROM notifications.notification_log
         WHERE event_id = ANY(${arrayOf('text', eventIds)})
       ) AS "eventIds",
-      extract(epoch FROM before)::float8 * 1000 AS "beforeMs", through
-    FROM (SELECT) AS always
-    LEFT JOIN notifications.pruned_partition ON topic = ${topic} AND partition_id = ${partition}`)
-  const { beforeMs, through } = found
-  const pruned = beforeMs === null || through === null ? null : { beforeMs, through }
-  return { eventIds: new Set(found.eventIds), pruned }
+      (
+        SELECT coalesce(
+          json_agg(json_build_object('beforeMs', ms, 'through', through::text)) FILTER (WHERE partition_id = ${partition}),
+          json_agg(json_build_object('beforeMs', ms, 'through', ${OFFSET_MAX}::text)),
+          '[]'
+        )
+        FROM (
+          SELECT partition_id, through, extract(epoch FROM before)::float8 * 1000 AS ms
+          FROM notifications.pruned_partition WHERE topic = ${topic}
+        ) AS prunings
+      ) AS pruned`)
+  return { eventIds: new Set(found.eventIds), pruned: found.pruned }
 }

@@ -4,7 +4,8 @@ import { storable } from '../../core/text/sanitize.ts'
 
 /**
  * Records that a pruning begins, by whom it was asked for, and how far each partition is processed: in one statement, and
- * so after whatever it is going to delete and before whatever is not read yet. Returns its id.
+ * so after whatever it is going to delete and before whatever is not read yet. Earlier records stay where they reach further:
+ * the checkpoint of a topic that was created anew is lower. Returns its id.
  */
 export function beginPruning(pool: DatabasePool, before: string, by: string): Promise<bigint> {
   return pool.oneFirst(sql.type(z.object({ id: z.bigint() }))`
@@ -12,8 +13,12 @@ export function beginPruning(pool: DatabasePool, before: string, by: string): Pr
       INSERT INTO notifications.pruned_partition AS pruned (topic, partition_id, before, through)
       SELECT topic, partition_id, ${before}::timestamptz, "offset" FROM notifications.projection_checkpoints
       ORDER BY topic, partition_id
-      ON CONFLICT (topic, partition_id) DO UPDATE
-      SET before = greatest(pruned.before, excluded.before), through = excluded.through
+      ON CONFLICT (topic, partition_id, through) DO UPDATE SET before = greatest(pruned.before, excluded.before)
+    ),
+    outdone AS (
+      DELETE FROM notifications.pruned_partition AS pruned USING notifications.projection_checkpoints AS now
+      WHERE (pruned.topic, pruned.partition_id) = (now.topic, now.partition_id)
+        AND pruned.through < now."offset" AND pruned.before <= ${before}::timestamptz
     )
     INSERT INTO notifications.pruning (before, pruned_by) VALUES (${before}::timestamptz, ${storable(by)}) RETURNING id`)
 }
