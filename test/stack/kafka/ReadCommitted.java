@@ -17,7 +17,9 @@ class ReadCommitted {
 
   public static void main(String[] args) {
     Map<String, Object> config = Map.of(
-        "bootstrap.servers", args[0], "isolation.level", "read_committed", "enable.auto.commit", false);
+        "bootstrap.servers", args[0], "isolation.level", "read_committed", "enable.auto.commit", false,
+        // It would begin at the end of a partition that it cannot read, and say nothing.
+        "auto.offset.reset", "none");
     try (var consumer = new KafkaConsumer<>(config, new ByteBufferDeserializer(), new ByteBufferDeserializer())) {
       Map<TopicPartition, Long> ends = new HashMap<>();
       Map<TopicPartition, Long> starts = new HashMap<>();

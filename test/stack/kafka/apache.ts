@@ -131,6 +131,8 @@ function plainProperties(dir: string, port: number, controllerPort: number) {
     'log.cleaner.dedupe.buffer.size': 16 * 1024 * 1024,
     // Where nothing is to be compacted it looks again after this time; the default is 15 s.
     'log.cleaner.backoff.ms': 1_000,
+    // Messages of tests may be dated 1970. Retention would delete them as soon as it looks, half a minute after the start.
+    'log.retention.ms': -1,
   }
 }
 
