@@ -1,6 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { Command, Option } from 'commander'
+import { RULE_TABLE, readText, ruleTableOf, TEMPLATE_EVENT_TYPES } from '../../app/policy.ts'
 import { loadDatabaseUrl } from '../../config/config.ts'
+import { cellsOf } from '../../core/rules/event-type-cell.ts'
 import { createTrafficCount, trafficToCsv } from '../../core/rules/traffic.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { decisionGroups } from '../../postgres/read/group-decisions.ts'
@@ -40,7 +42,9 @@ async function counts({ since, first, output, json }: Options): Promise<void> {
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
     const start = await timeOf(pool, since)
-    const count = createTrafficCount()
+    const { rules } = await ruleTableOf(await readText(RULE_TABLE))
+    const named = cellsOf(rules).flatMap(({ names }) => names)
+    const count = createTrafficCount([...TEMPLATE_EVENT_TYPES, ...named])
     const counting = first ? 'first' : 'last'
     let seen = 0
     for await (const { events, groups } of decisionGroups(pool, start, PAGE_COUNT_MAX, counting)) {

@@ -2,6 +2,7 @@ import { counted } from '../text/count.ts'
 import { checkPromises, type PromiseReport, percentage } from './check-promises.ts'
 import { type Enumeration, enumerate } from './enumerate-situations.ts'
 import { PromisesError, RuleTableError } from './errors.ts'
+import { isAnyOther } from './event-type-cell.ts'
 import { findFaults } from './find-faults.ts'
 import { loadPromises, type RulePromise } from './load-promises.ts'
 import { loadRuleTable, readEventTypes } from './load-table.ts'
@@ -41,7 +42,7 @@ export async function checkRuleFiles(
     promises:
       promises === null
         ? faulty(promiseFaults)
-        : withMistakes(reportPromises(promises, enumeration), table, () =>
+        : withMistakes(reportPromises(promises, enumeration, knownEventTypes), table, () =>
             findUnnoticedMistakes(rules, promisesText, knownEventTypes),
           ),
   }
@@ -62,11 +63,13 @@ function reportTable(enumeration: Enumeration, knownEventTypes: readonly string[
 function reportPromises(
   promises: readonly RulePromise[],
   { rules, answers, positionOf }: Enumeration,
+  knownEventTypes: readonly string[],
 ): FileReport {
   const ruleFor = (facts: Parameters<typeof positionOf>[0]) => answers[positionOf(facts)]?.rule ?? null
   const report = checkPromises(promises, rules, ruleFor)
+  const naming = promises.filter(({ when }) => !isAnyOther(when.eventType?.text ?? ''))
   return {
-    faults: report.faults,
+    faults: [...report.faults, ...findUnknownEventTypes(naming, knownEventTypes).faults],
     warnings: report.uncoveredRules.map(
       ({ id, row }) =>
         `no promise covers rule "${id}" (row ${row} of the rule table): add one that says what it is for`,

@@ -23,19 +23,15 @@ export interface Traffic {
 }
 
 const COLUMNS = [...WHEN_COLUMNS, 'events'] as const
-const EVENT_TYPE = /^[\p{L}\p{N}][\p{L}\p{N}._:/-]{0,63}$/u
-const EVENT_TYPE_COUNT_MAX = 1_000
-/** Stands for event types that are hardly names, or too many. */
+/** Stands for event types that nobody here knows: anyone can invent them, of a person's name too. */
 const OTHER = '(other)'
 
-/** Adds up groups of recorded decisions by event type and situation. */
-export function createTrafficCount() {
+/** Adds up groups of recorded decisions by situation and event type, of which `known` ones are told apart. */
+export function createTrafficCount(known: readonly string[]) {
   const lines = new Map<string, { facts: Facts; count: number }>()
-  const eventTypes = new Set<string>()
+  const eventTypes = new Set(known)
   return {
     add: ({ facts: recorded, count }: Pick<DecisionGroup, 'facts' | 'count'>): void => {
-      const isName = EVENT_TYPE.test(recorded.eventType)
-      if (isName && eventTypes.size < EVENT_TYPE_COUNT_MAX) eventTypes.add(recorded.eventType)
       const facts = {
         ...recorded,
         eventType: eventTypes.has(recorded.eventType) ? recorded.eventType : OTHER,

@@ -16,7 +16,8 @@ export function findUnknownEventTypes(
   rules: readonly (Pick<Rule, 'row'> & { readonly when: Pick<Rule['when'], 'eventType'> })[],
   knownEventTypes: readonly string[],
 ): UnknownEventTypes {
-  const families = [...new Set(knownEventTypes.map((name) => `${name.slice(0, name.indexOf('.'))}.*`))]
+  const domains = knownEventTypes.flatMap((name) => /^(.+?)\./.exec(name)?.[1] ?? [])
+  const families = [...new Set(domains.map((domain) => `${domain}.*`))]
   const unknown = rules.flatMap(({ row, when }) => {
     if (when.eventType === null) return []
     const { names, prefixes, exactly } = when.eventType

@@ -161,6 +161,13 @@ t.test(
   },
 )
 
+t.test('a promise of an event type that is nearly a known one is a fault, as in a rule', async (t) => {
+  const { promises } = await review(DEFAULT_ROWS, [
+    'Nobody slips,invoice.payed,found,no,EMAIL,yes,,SEND,EMAIL,',
+  ])
+  t.match(promises.faults, [/no template for "invoice.payed"; did you mean "invoice.paid"/])
+})
+
 t.test('a promise that covers no situation is a fault', async (t) => {
   const { promises } = await review(DEFAULT_ROWS, ['a,,not found,,,no,,SKIP,,'])
   t.strictSame(promises.faults, ['row 2: "a" covers no situation: no party can be like that'])

@@ -7,7 +7,7 @@ import { above, DEFAULT_ROWS, tableOf } from './default-table.ts'
 
 /** In each situation as many events as its position says, from 1. */
 function countOf(...eventTypes: string[]) {
-  const count = createTrafficCount()
+  const count = createTrafficCount(['claim.paid', 'invoice.paid'])
   for (const eventType of eventTypes)
     for (const [index, situation] of SITUATIONS.entries())
       count.add({ facts: { eventType, ...situation }, count: index + 1 })
@@ -24,22 +24,16 @@ t.test('counts are the same once written and read', async (t) => {
   )
 })
 
-t.test('what is hardly an event type, and more of them than a table has, are counted as one', async (t) => {
-  const names = ['=cmd()', 'max mustermann <m@example.org>', 'x'.repeat(65), '']
-  t.strictSame(
-    [
-      ...new Set(
-        countOf(...names)
-          .lines()
-          .map(({ facts }) => facts.eventType),
-      ),
-    ],
-    ['(other)'],
-  )
-  const many = createTrafficCount()
-  const [situation] = SITUATIONS as [(typeof SITUATIONS)[number]]
-  for (let i = 0; i < 3_000; i++) many.add({ facts: { eventType: `type-${i}`, ...situation }, count: 1 })
-  t.equal(many.lines().length, 1_001)
+t.test('event types that nobody knows, which may be anything, are counted as one', async (t) => {
+  const lines = countOf(
+    'claim.paid',
+    '=cmd()',
+    'max.mustermann',
+    ...Array(2_000)
+      .fill('x')
+      .map((x, i) => `${x}${i}`),
+  ).lines()
+  t.strictSame(new Set(lines.map(({ facts }) => facts.eventType)), new Set(['claim.paid', '(other)']))
 })
 
 t.test('each fault of a file of counts is named', async (t) => {
