@@ -7,6 +7,7 @@ import t from 'tap'
 import { z } from 'zod'
 import { openPool } from '../../../src/postgres/connection/pool.ts'
 import { startPostgres } from '../../stack/postgres.ts'
+import { until } from '../../stack/until.ts'
 import { openDatabase } from '../fixtures.ts'
 
 const { url } = await openDatabase(t)
@@ -26,6 +27,11 @@ t.test('of several hosts the first that accepts writes is used', async (t) => {
   const setReadOnly = async (value: 'on' | 'off') => {
     await client.query(`ALTER SYSTEM SET default_transaction_read_only = ${value}`)
     await client.query('SELECT pg_reload_conf()')
+    // The server passes it on by and by, to new connections first.
+    const isThere = async () =>
+      (await client.query('SHOW default_transaction_read_only')).rows[0].default_transaction_read_only ===
+      value
+    await until(isThere, { what: `default_transaction_read_only to be ${value}`, intervalMs: 5 })
   }
   const used = async (databaseUrl: string) => {
     const pool = await openPool({ databaseUrl, connectionCountMax: 1 })
