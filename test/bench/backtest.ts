@@ -6,8 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startService } from '../stack/service.ts'
 import { startContacts } from './contacts.ts'
 import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
-import { cellOf, format, spreadOf, tableOf } from './report.ts'
-import { type Measured, runRound } from './round.ts'
+import { ratioOf, runInTurn } from './in-turn.ts'
+import { cellOf, format, tableOf } from './report.ts'
+import type { Measured } from './round.ts'
 import type { Side } from './sides.ts'
 
 const brokers = brokersFromEnvironment()
@@ -19,7 +20,6 @@ const PAUSE_AFTER_FAILURE_MS = 200
 endWithSignals()
 
 const table = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
-const faults: string[] = []
 let pageCount = 0
 
 /** One back-test after the other, until `signal` ends the one under way. */
@@ -62,37 +62,18 @@ const sideOf = (name: 'back-tested' | 'alone'): Side => ({
   },
 })
 const sides = { tested: sideOf('back-tested'), alone: sideOf('alone') }
-const results: Record<keyof typeof sides, Measured[]> = { tested: [], alone: [] }
 const contacts = await startContacts()
-try {
-  for (let round = 1; round <= roundCount; round++) {
-    for (const name of (['tested', 'alone'] as const).toSorted(() => (round % 2 === 0 ? 1 : -1))) {
-      const measured = await runRound({
-        side: sides[name],
-        seed: round,
-        eventCount,
-        warmUpCount: Math.ceil(eventCount * WARM_UP_PART),
-        comparedCount: 0,
-        contacts,
-        brokers,
-      })
-      results[name].push(measured)
-      faults.push(...measured.faults.map((fault) => `round ${round}, ${name}: ${fault}`))
-      process.stderr.write(
-        `round ${round} of ${roundCount}, ${name}: ${Math.round(measured.eventsPerSecond)} events/s\n`,
-      )
-    }
-  }
-} finally {
-  contacts.stop()
-}
+const { results, faults } = await runInTurn(sides, {
+  roundCount,
+  warmUpPart: WARM_UP_PART,
+  eventCount,
+  comparedCount: 0,
+  contacts,
+  brokers,
+}).finally(contacts.stop)
 if (pageCount === 0) faults.push('no back-test ran')
 
-const ratio = spreadOf(
-  results.tested.map(
-    ({ eventsPerSecond }, round) => eventsPerSecond / (results.alone[round]?.eventsPerSecond ?? Number.NaN),
-  ),
-)
+const ratio = ratioOf(results.tested, results.alone)
 const row = (title: string, of: (measured: Measured) => number | null) => [
   title,
   cellOf(results.tested.map(of), 0),

@@ -9,8 +9,9 @@ import autocannon from 'autocannon'
 import { startService } from '../stack/service.ts'
 import { startContacts } from './contacts.ts'
 import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
-import { cellOf, format, spreadOf, tableOf } from './report.ts'
-import { type Measured, runRound } from './round.ts'
+import { ratioOf, runInTurn } from './in-turn.ts'
+import { cellOf, format, tableOf } from './report.ts'
+import type { Measured } from './round.ts'
 import type { Side } from './sides.ts'
 
 const brokers = brokersFromEnvironment()
@@ -60,37 +61,22 @@ const sideOf = (name: 'flooded' | 'beside'): Side => ({
   },
 })
 const sides = { flooded: sideOf('flooded'), beside: sideOf('beside') }
-const results: Record<keyof typeof sides, Measured[]> = { flooded: [], beside: [] }
 const contacts = await startContacts()
-try {
-  for (let round = 1; round <= roundCount; round++) {
-    for (const name of (['flooded', 'beside'] as const).toSorted(() => (round % 2 === 0 ? 1 : -1))) {
-      const measured = await runRound({
-        side: sides[name],
-        seed: round,
-        eventCount,
-        warmUpCount: Math.ceil(eventCount * WARM_UP_PART),
-        comparedCount: 0,
-        contacts,
-        brokers,
-      })
-      results[name].push(measured)
-      faults.push(...measured.faults.map((fault) => `round ${round}, ${name}: ${fault}`))
-      process.stderr.write(
-        `round ${round} of ${roundCount}, ${name}: ${Math.round(measured.eventsPerSecond)} events/s\n`,
-      )
-    }
-  }
-} finally {
+const found = await runInTurn(sides, {
+  roundCount,
+  warmUpPart: WARM_UP_PART,
+  eventCount,
+  comparedCount: 0,
+  contacts,
+  brokers,
+}).finally(() => {
   contacts.stop()
   bare.kill()
-}
+})
+const { results } = found
+faults.push(...found.faults)
 
-const ratio = spreadOf(
-  results.flooded.map(
-    ({ eventsPerSecond }, round) => eventsPerSecond / (results.beside[round]?.eventsPerSecond ?? Number.NaN),
-  ),
-)
+const ratio = ratioOf(results.flooded, results.beside)
 const row = (title: string, of: (measured: Measured) => number | null) => [
   title,
   cellOf(results.flooded.map(of), 0),

@@ -11,8 +11,9 @@ import { EXECUTABLE_ENV, MAIN } from '../stack/executable.ts'
 import { freePort } from '../stack/free-port.ts'
 import { startContacts } from './contacts.ts'
 import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
-import { cellOf, type Spread, spreadOf, tableOf } from './report.ts'
-import { type Measured, runRound } from './round.ts'
+import { ratioOf, runInTurn } from './in-turn.ts'
+import { cellOf, type Spread, tableOf } from './report.ts'
+import type { Measured } from './round.ts'
 import type { Running, Side, SideEnv } from './sides.ts'
 
 const { values: flags } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
@@ -93,52 +94,32 @@ async function scrape(url: string): Promise<void> {
 }
 
 const sides = { observed, unobserved }
-const results: Record<keyof typeof sides, Measured[]> = { observed: [], unobserved: [] }
-const faults: string[] = []
 const contacts = await startContacts()
-try {
-  for (let round = 1; round <= roundCount; round++) {
-    const order = (['observed', 'unobserved'] as const).toSorted(() => (round % 2 === 0 ? 1 : -1))
-    for (const name of order) {
-      const measured = await runRound({
-        side: sides[name],
-        seed: round,
-        eventCount,
-        warmUpCount: Math.ceil(eventCount * WARM_UP_PART),
-        comparedCount: eventCount,
-        contacts,
-        brokers,
-        traced: true,
-      })
-      results[name].push(measured)
-      faults.push(...measured.faults.map((fault) => `round ${round}, ${name}: ${fault}`))
-      process.stderr.write(
-        `round ${round} of ${roundCount}, ${name}: ${Math.round(measured.eventsPerSecond)} events/s\n`,
-      )
-    }
-    if (results.observed.at(-1)?.rowsHash !== results.unobserved.at(-1)?.rowsHash)
-      faults.push(`round ${round}: the two wrote different rows for the same events`)
-  }
-} finally {
+const { results, faults } = await runInTurn(sides, {
+  roundCount,
+  warmUpPart: WARM_UP_PART,
+  eventCount,
+  comparedCount: eventCount,
+  contacts,
+  brokers,
+  traced: true,
+}).finally(() => {
   contacts.stop()
   collector.closeAllConnections()
   collector.close()
+})
+for (const [i, { rowsHash }] of results.observed.entries()) {
+  if (rowsHash !== results.unobserved[i]?.rowsHash)
+    faults.push(`round ${i + 1}: the two wrote different rows for the same events`)
 }
 if (traceBytes === 0) faults.push('nothing was traced')
 if (scrapeCount === 0) faults.push('nothing was scraped')
 
-const ratioOf = (of: (measured: Measured) => number | null) =>
-  spreadOf(
-    results.observed.map((measured, round) => {
-      const other = results.unobserved[round]
-      return (of(measured) ?? Number.NaN) / ((other && of(other)) ?? Number.NaN)
-    }),
-  )
 const report: ObservedReport = {
   settings: { roundCount, eventCount },
   sides: results,
-  rate: ratioOf(({ eventsPerSecond }) => eventsPerSecond),
-  cpu: ratioOf(({ cpu }) => cpu.process),
+  rate: ratioOf(results.observed, results.unobserved),
+  cpu: ratioOf(results.observed, results.unobserved, ({ cpu }) => cpu.process),
   scrapeCount,
   traceBytes,
   faults,
