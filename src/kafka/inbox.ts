@@ -1,7 +1,7 @@
 import type { Budget } from './budget.ts'
 import type { FetchedBytes } from './mends/fetch-response.ts'
 import { Queue, type Taken } from './queue.ts'
-import { bytesAfter, recordSetOf } from './records/record-set.ts'
+import { bytesAfter, type RecordSet, recordSetOf } from './records/record-set.ts'
 import { withoutEnd } from './records/unreadable.ts'
 
 /** A fetch, as kafkajs hands it over. */
@@ -110,7 +110,11 @@ export class Inbox {
     }
     if (error !== null) this.#endWith(new BrokerError(error, from))
     else if (this.#isComparing) this.#compare(this.#expected, bytes, aborted, resolve)
-    else if (bytes.length > 0) this.#push(this.#expected, bytes, aborted, resolve)
+    else if (bytes.length > 0) {
+      const set = recordSetOf(bytes, from, aborted)
+      if (set === null) this.#endWith(withoutEnd(from))
+      else this.#push(set, resolve)
+    }
   }
 
   /** What comes after a pause follows what came before it, or nothing more is taken. */
@@ -123,15 +127,11 @@ export class Inbox {
     this.#isComparing = false
     resolve(expected - 1n)
     // The broker gives one whole batch at least, and that was the one that is known.
-    if (recordSetOf(rest, expected, aborted) !== null) this.#push(expected, rest, aborted, resolve)
+    const set = recordSetOf(rest, expected, aborted)
+    if (set !== null) this.#push(set, resolve)
   }
 
-  #push(expected: bigint, bytes: Buffer, aborted: Fetched['aborted'], resolve: Fetched['resolve']): void {
-    const set = recordSetOf(bytes, expected, aborted)
-    if (set === null) {
-      this.#endWith(withoutEnd(expected))
-      return
-    }
+  #push(set: RecordSet, resolve: Fetched['resolve']): void {
     resolve(set.lastOffset)
     this.#expected = set.lastOffset + 1n
     this.#lastHeader = Buffer.from(set.lastHeader)

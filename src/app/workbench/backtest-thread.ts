@@ -1,16 +1,13 @@
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
-import { createBacktest } from '../../core/rules/backtest.ts'
 import { RuleTableError } from '../../core/rules/errors.ts'
-import { createRuleCache, type RulesByRevision } from '../../core/why/archived-rules.ts'
 import { type BacktestMessage, reportBacktest } from '../../core/workbench/backtest-report.ts'
 import { isUnreachable } from '../../postgres/connection/errors.ts'
 import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
-import { decisionGroups } from '../../postgres/read/group-decisions.ts'
-import { readArchivedRuleTable } from '../../postgres/read/read-archive.ts'
 import { timeAgo } from '../../postgres/read/time-ago.ts'
-import { ruleTableOf, TEMPLATE_EVENT_TYPES } from '../policy.ts'
+import { ruleTableOf } from '../policy.ts'
+import { runBacktest } from '../run-backtest.ts'
 
 export interface BacktestJob {
   readonly table: string
@@ -35,7 +32,10 @@ async function runToEnd({ table, days }: BacktestJob): Promise<BacktestMessage> 
   try {
     const candidate = await ruleTableOf(table)
     pool = await openPool({ databaseUrl: workerData as string, connectionCountMax: 1, endWithClient: true })
-    return await backtest(pool, candidate, days)
+    const since = await timeAgo(pool, days * DAY_MS)
+    const period = { since, counting: 'last', pageCountMax: PAGE_COUNT_MAX } as const
+    const result = await runBacktest(pool, candidate, period, (events) => say({ kind: 'progress', events }))
+    return { kind: 'report', since, report: reportBacktest(result) }
   } catch (error) {
     if (error instanceof RuleTableError) return { kind: 'faults', faults: error.faults }
     if (isUnreachable(error)) return { kind: 'problem', problem: 'The database did not respond.' }
@@ -43,29 +43,6 @@ async function runToEnd({ table, days }: BacktestJob): Promise<BacktestMessage> 
   } finally {
     await pool?.end()
   }
-}
-
-/** The loop of `rules backtest`. */
-async function backtest(
-  pool: DatabasePool,
-  candidate: Parameters<typeof createBacktest>[0],
-  days: number,
-): Promise<BacktestMessage> {
-  const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), TEMPLATE_EVENT_TYPES)
-  let rules: RulesByRevision = new Map()
-  const test = createBacktest(candidate, (revision, ruleId) => {
-    const known = rules.get(revision)
-    return typeof known === 'object' ? known.find(({ id }) => id === ruleId)?.reason : undefined
-  })
-  const since = await timeAgo(pool, days * DAY_MS)
-  let seen = 0
-  for await (const { events, groups } of decisionGroups(pool, since, PAGE_COUNT_MAX)) {
-    rules = await rulesOf(groups)
-    for (const group of groups) test.add(group)
-    seen += events
-    await say({ kind: 'progress', events: seen })
-  }
-  return { kind: 'report', since, report: reportBacktest(test.result()) }
 }
 
 /** Resolves when it is to go on. */

@@ -1,13 +1,10 @@
 import { Command, Option } from 'commander'
-import { RULE_TABLE, readText, ruleTableOf, TEMPLATE_EVENT_TYPES } from '../../app/policy.ts'
+import { RULE_TABLE, readText, ruleTableOf } from '../../app/policy.ts'
+import { runBacktest } from '../../app/run-backtest.ts'
 import { loadDatabaseUrl } from '../../config/config.ts'
-import { createBacktest, describeBacktest } from '../../core/rules/backtest.ts'
-import type { Rule } from '../../core/rules/rule.ts'
+import { describeBacktest } from '../../core/rules/backtest.ts'
 import { counted } from '../../core/text/count.ts'
-import { createRuleCache, type RulesByRevision } from '../../core/why/archived-rules.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
-import { decisionGroups } from '../../postgres/read/group-decisions.ts'
-import { readArchivedRuleTable } from '../../postgres/read/read-archive.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { parseSince, type Since, timeOf } from '../terminal/since.ts'
 
@@ -48,24 +45,13 @@ async function backtest({ table, since, first, json }: Options): Promise<void> {
   const candidate = await ruleTableOf(await readText(table), table)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
-    const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), TEMPLATE_EVENT_TYPES)
-    let rules: RulesByRevision = new Map()
-    const test = createBacktest(candidate, (revision, ruleId) => reasonOf(rules.get(revision), ruleId))
     const start = await timeOf(pool, since)
-    let seen = 0
-    for await (const { events, groups } of decisionGroups(
-      pool,
-      start,
-      PAGE_COUNT_MAX,
-      first ? 'first' : 'last',
-    )) {
-      rules = await rulesOf(groups)
-      for (const group of groups) test.add(group)
-      seen += events
-      progress.show(`${seen} events decided again`)
-    }
+    const period = { since: start, counting: first ? 'first' : 'last', pageCountMax: PAGE_COUNT_MAX } as const
+    const backtested = await runBacktest(pool, candidate, period, (count) =>
+      progress.show(`${count} events decided again`),
+    )
     progress.clear()
-    const result = { since: start, ...test.result() }
+    const result = { since: start, ...backtested }
     process.stdout.write(
       json
         ? `${JSON.stringify(result)}\n`
@@ -80,8 +66,4 @@ function periodOf(since: Since, start: string): string {
   return Number.isInteger(days) && days > 0
     ? `In the last ${counted(days, 'day')}, since ${start}`
     : `Since ${start}`
-}
-
-function reasonOf(rules: readonly Rule[] | string | undefined, ruleId: string): string | null | undefined {
-  return typeof rules === 'object' ? rules.find(({ id }) => id === ruleId)?.reason : undefined
 }

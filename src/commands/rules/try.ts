@@ -8,6 +8,7 @@ import { isPartyLocator, parseEvent } from '../../core/event/parse-event.ts'
 import { describeTried, type TriedEvent, tryEvent } from '../../core/rules/try-event.ts'
 import { readTemplates } from '../../core/templates/read-templates.ts'
 import type { Templates } from '../../core/templates/template.ts'
+import { eventOfTrial } from '../../core/workbench/trial.ts'
 import { templates as shipped } from '../../generated/templates.ts'
 import { templateFilesOf } from '../terminal/template-folder.ts'
 import { UsageError } from '../terminal/usage-error.ts'
@@ -84,19 +85,15 @@ function templatesOf(folder: string | undefined): Templates {
 async function triedEventOf(options: Options): Promise<TriedEvent> {
   const { variables, partyLocator, partyLocatorInvalid } = await eventOf(options)
   if (options.party !== undefined) return { event: variables, ...(await lookUpParty(options.party)) }
-  const isMissing = partyLocator === null || options.partyState === 'missing'
-  return {
-    event: variables,
-    recipient: { partyLocator: isMissing ? null : partyLocator, invalid: partyLocatorInvalid },
-    contact: isMissing ? undefined : contactOf(options),
-    preferences: isMissing
-      ? undefined
-      : {
-          preferredChannel: options.prefers,
-          optedOutEvents: new Set(options.optedOut ? [variables.eventType] : []),
-          changeId: null,
-        },
-  }
+  const tried = eventOfTrial({
+    ...variables,
+    party: partyLocator === null ? 'missing' : options.partyState,
+    preferredChannel: options.prefers,
+    optedOut: options.optedOut ?? false,
+    emailOnFile: options.email,
+    phoneOnFile: options.phone,
+  })
+  return { ...tried, recipient: { ...tried.recipient, invalid: partyLocatorInvalid } }
 }
 
 async function eventOf({ event: file, eventType, locator, reason }: Options) {
@@ -113,21 +110,6 @@ async function eventOf({ event: file, eventType, locator, reason }: Options) {
     throw new UsageError(`this message would be rejected: it is no event, since ${parsed.rejection.error}`)
   const { event } = parsed
   return { ...event, variables: { eventType: event.eventType, locator: event.locator, reason: event.reason } }
-}
-
-function contactOf({ partyState, email, phone }: Options): TriedEvent['contact'] {
-  switch (partyState) {
-    case 'found':
-      return { state: partyState, email: email ? 'on file' : null, phone: phone ? 'on file' : null }
-    case 'unresolved':
-      return { state: partyState, error: 'policy administration could not be asked', unasked: true }
-    case 'not found':
-      return { state: partyState }
-    case 'missing':
-      return undefined
-    default:
-      return partyState satisfies never
-  }
 }
 
 function parseParty(text: string): string {
