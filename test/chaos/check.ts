@@ -20,6 +20,8 @@ export interface Evidence {
   readonly answers: ReadonlyMap<string, readonly PartyAnswer[]>
   /** What the senders were handed, by their own record. */
   readonly sends: readonly Send[]
+  /** What was sent before this had time to be committed by the time of the snapshot; later than that, a retry may be under way. */
+  readonly committedUntilMs: number
   readonly faults: readonly InjectedFault[]
 }
 
@@ -420,7 +422,8 @@ function* sentOnce({ snapshot, evidence }: World): Iterable<string> {
       ({ atMs }) => !isWithin(evidence.faults, BREAKS, atMs, BREAK_LEAD_MS, BREAK_ECHO_MS),
     )
     if (calm.length > 1) yield `${eventId} was handed to its sender ${made.length} times`
-    if (!sentRows.has(eventId) && calm.length > 0) yield `${eventId} was sent, and has no row that says so`
+    if (!sentRows.has(eventId) && calm.some(({ atMs }) => atMs < evidence.committedUntilMs))
+      yield `${eventId} was sent, and has no row that says so`
   }
 }
 

@@ -38,6 +38,8 @@ export interface ChaosReport {
 /** Far more than a session time-out, the longest back-off and a rebalance take together. */
 const CATCH_UP_MS_MAX = 90_000
 const RETRY_MS_MAX = 90_000
+/** From the sends of a transaction to its COMMIT. */
+const COMMIT_MS_MAX = 5_000
 const RETRY_PAUSE = '1 minute'
 
 /**
@@ -135,12 +137,13 @@ class Run {
   }
 
   async #check(stage: Stage): Promise<void> {
+    const committedUntilMs = stage === 'settled' ? Number.POSITIVE_INFINITY : Date.now() - COMMIT_MS_MAX
     const snapshot = await until(() => this.#stack.withDatabase(readSnapshot), {
       what: 'a snapshot of the database',
     })
     await this.#records.readOn()
     const { answers, sends } = this.#stack
-    const evidence = { answers, sends, faults: this.#faults }
+    const evidence = { answers, sends, committedUntilMs, faults: this.#faults }
     this.#checked = { records: this.#records.all(), ends: this.#records.ends, snapshot, evidence }
     this.#violations.push(
       ...check(this.#checked, stage),
