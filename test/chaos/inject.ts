@@ -104,13 +104,11 @@ const INJECT: Readonly<Record<FaultKind, Inject>> = {
   'party look-ups garbled': outage('garbled'),
   'some parties hang': async ({ policyAdministration }, _, durationMs, dice) => {
     const parties = hangingBy(dice)
-    const { requests } = policyAdministration
-    const before = requests.count
+    const before = policyAdministration.asked.length
     for (const party of parties) policyAdministration.set(party, 'hanging')
     await sleep(durationMs)
     for (const party of parties) policyAdministration.set(party, null)
-    const asked = requests.paths.slice(Math.max(requests.paths.length - (requests.count - before), 0))
-    return parties.some((party) => asked.some((path) => path.endsWith(`/${party}`)))
+    return policyAdministration.asked.slice(before).some((party) => parties.includes(party))
   },
 }
 

@@ -142,8 +142,8 @@ class Run {
       what: 'a snapshot of the database',
     })
     await this.#records.readOn()
-    const { answers, sends } = this.#stack
-    const evidence = { answers, sends, committedUntilMs, faults: this.#faults }
+    const { policyAdministration, sends } = this.#stack
+    const evidence = { answers: policyAdministration.answers, sends, committedUntilMs, faults: this.#faults }
     this.#checked = { records: this.#records.all(), ends: this.#records.ends, snapshot, evidence }
     this.#violations.push(
       ...check(this.#checked, stage),

@@ -5,15 +5,18 @@ import { backlog } from '../stack/backlog.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 import type { Kafka } from '../stack/kafka/broker.ts'
 import { startKafka } from '../stack/kafka.ts'
-import { type PolicyAdministration, startPolicyAdministration } from '../stack/policy-administration.ts'
 import { type Postgres, startPostgres } from '../stack/postgres.ts'
 import type { LogLine } from '../stack/service.ts'
 import { createTopics, type Offsets } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
-import type { PartyAnswer, Send } from './check.ts'
+import type { Send } from './check.ts'
 import { TOPIC_NAMES, type TopicName } from './load.ts'
 import { PARTY_KINDS } from './parties.ts'
 import { type HeldLine, noteHeld, PARTITION_COUNT } from './places.ts'
+import {
+  type PolicyAdministrationThread,
+  startPolicyAdministrationThread,
+} from './policy-administration-thread.ts'
 import { Replica } from './replica.ts'
 import { WITNESS_SQL } from './snapshot.ts'
 import { REFUSED_EVENT_TYPE } from './truth.ts'
@@ -22,10 +25,9 @@ import { REFUSED_EVENT_TYPE } from './truth.ts'
 export interface Stack {
   readonly kafka: Kafka
   readonly postgres: Postgres
-  readonly policyAdministration: PolicyAdministration
+  readonly policyAdministration: PolicyAdministrationThread
   readonly topics: Record<TopicName, string>
   readonly replicas: readonly Replica[]
-  readonly answers: ReadonlyMap<string, readonly PartyAnswer[]>
   readonly sends: readonly Send[]
   /** What the replicas said of partitions that could not go on. */
   readonly held: readonly HeldLine[]
@@ -66,14 +68,7 @@ export async function startStack({ replicaCount, logDir, log }: StackOptions): P
     const [kafka, postgres] = await Promise.all([startKafka({ log }), startPostgres()])
     closers.push(() => Promise.all([kafka.close(), postgres.close()]))
     if (kafka.kind === 'mock') throw new Error('chaos needs a real broker: the mock cannot be started again')
-    const answers = new Map<string, PartyAnswer[]>()
-    const policyAdministration = await startPolicyAdministration({
-      onAnswer: (partyLocator, status, body) => {
-        const list = answers.get(partyLocator) ?? []
-        answers.set(partyLocator, list)
-        list.push({ atMs: Date.now(), said: isJson(body) ? status : 'malformed' })
-      },
-    })
+    const policyAdministration = await startPolicyAdministrationThread()
     closers.push(() => policyAdministration.stop())
     const database = await createMigratedDatabase(postgres.url)
     const pool = new pg.Pool({ connectionString: database.url, max: 2, application_name: 'chaos' })
@@ -120,7 +115,6 @@ export async function startStack({ replicaCount, logDir, log }: StackOptions): P
       policyAdministration,
       topics,
       replicas,
-      answers,
       sends,
       held,
       env,
@@ -178,14 +172,5 @@ async function putPreferences(url: string): Promise<void> {
       })
       if (status !== 200) throw new Error(`PUT /preferences/${prefix}${i} was answered ${status}`)
     }
-  }
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
   }
 }

@@ -52,9 +52,11 @@ const BY_PREFIX: [prefix: string, behaviour: (partyLocator: string) => Behaviour
  */
 export async function startPolicyAdministration({
   port = 0,
+  onRequest = () => {},
   onAnswer = () => {},
 }: {
   port?: number
+  onRequest?: (partyLocator: string) => void
   /** Told of each answer just before it is given. */
   onAnswer?: (partyLocator: string, status: number, body: string) => void
 } = {}): Promise<PolicyAdministration> {
@@ -68,6 +70,7 @@ export async function startPolicyAdministration({
     requests.count++
     if (requests.paths.push(path) > PATH_COUNT_MAX) requests.paths.shift()
     const partyLocator = partyIn(path, request.method)
+    onRequest(partyLocator)
     const give: Give = (status, body) => {
       onAnswer(partyLocator, status, body)
       answer(response, status, body)
