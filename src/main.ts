@@ -1,7 +1,7 @@
 #!/usr/bin/env -S MALLOC_ARENA_MAX=1 node --max-semi-space-size=16 --heap-growing-percent=130 --max-old-space-size=1024
-// Without --heap-growing-percent V8 collects only after 200 MB of garbage; with --max-old-space-size alone it collects all
-// the time. The limit leaves room for 16 MB of JSON, which can take 400 MB in memory. Each malloc arena would add 8 MB.
+// The same settings as in bound-memory.ts, so that Node need not start twice.
 import { Command, CommanderError } from 'commander'
+import { boundMemory } from './commands/terminal/bound-memory.ts'
 import { UsageError } from './commands/terminal/usage-error.ts'
 import { CorrectableError } from './core/text/correctable-error.ts'
 
@@ -33,6 +33,7 @@ Example:
   )
 
 const asked = process.argv[2] ?? ''
+if (asked === 'serve' || asked === '') boundMemory()
 for (const [name, load] of Object.entries(COMMANDS)) {
   if (name === asked || !Object.hasOwn(COMMANDS, asked))
     program.addCommand(await load(), { isDefault: name === 'serve' })
