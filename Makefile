@@ -105,6 +105,12 @@ rules-commit: ## Push the outcomes of pull request PR onto its branch as the acc
 migrate: build ## Bring the schema of DATABASE_URL up to date
 	@$(NODE) src/main.ts migrate
 
+vulnerabilities: install ## Check what the service depends on at run time for known vulnerabilities (asks the registry)
+	@$(NPM) audit --omit=dev --audit-level=moderate
+
+image: build ## Build and try the image without a container engine (src/deploy/README.md)
+	@test/deploy/image.sh
+
 ## Measurements (test/bench/README.md)
 
 bench: build ## Throughput against a plain implementation and a bare minimum

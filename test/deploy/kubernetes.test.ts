@@ -1,0 +1,106 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import * as apps from 'kubernetes-models/apps/v1'
+import * as batch from 'kubernetes-models/batch/v1'
+import * as policy from 'kubernetes-models/policy/v1'
+import * as core from 'kubernetes-models/v1'
+import t from 'tap'
+import ts from 'typescript'
+import { parse } from 'yaml'
+import { loadConfig } from '../../src/config/config.ts'
+import { variables } from '../../src/config/variables.ts'
+import { MAIN } from '../stack/executable.ts'
+
+const folder = new URL('../../src/deploy/kubernetes/', import.meta.url)
+const manifests = readdirSync(folder)
+  .filter((file) => file !== 'kustomization.yaml')
+  .map((file) => ({ file, manifest: parse(readFileSync(new URL(file, folder), 'utf8')) }))
+
+const MODELS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  'apps/v1': apps,
+  'batch/v1': batch,
+  'policy/v1': policy,
+  v1: core,
+}
+
+/** Faults by the schemas of Kubernetes, which allow unknown fields. */
+function schemaFault(manifest: { apiVersion: string; kind: string }): string | null {
+  const Model = MODELS[manifest.apiVersion]?.[manifest.kind] as new (data: object) => { validate: () => void }
+  try {
+    new Model(manifest).validate()
+    return null
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+/** Faults by their types, which do not. */
+function typeFaults(checked: readonly { apiVersion: string; kind: string }[]): string[] {
+  const source = checked
+    .map(
+      (manifest, index) =>
+        `import type { I${manifest.kind} as T${index} } from 'kubernetes-models/${manifest.apiVersion}'\n` +
+        `export const manifest${index}: T${index} = ${JSON.stringify(manifest)}\n`,
+    )
+    .join('')
+  const name = new URL('manifests.ts', import.meta.url).pathname
+  const options: ts.CompilerOptions = {
+    module: ts.ModuleKind.NodeNext,
+    strict: true,
+    skipLibCheck: true,
+    noEmit: true,
+    types: [],
+  }
+  const host = ts.createCompilerHost(options)
+  const { getSourceFile, fileExists } = host
+  host.getSourceFile = (file, version) =>
+    file === name ? ts.createSourceFile(file, source, version) : getSourceFile(file, version)
+  host.fileExists = (file) => file === name || fileExists(file)
+  return ts
+    .getPreEmitDiagnostics(ts.createProgram([name], options, host))
+    .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+}
+
+t.test('the manifests are valid by the schemas of Kubernetes', async (t) => {
+  for (const { file, manifest } of manifests) t.equal(schemaFault(manifest), null, file)
+  t.strictSame(typeFaults(manifests.map(({ manifest }) => manifest)), [])
+})
+
+t.test('a fault in a manifest is told', async (t) => {
+  const deployment = manifestOf('deployment.yaml')
+  const changed = (change: (container: Record<string, unknown>) => void) => {
+    const copy = structuredClone(deployment)
+    change(copy.spec.template.spec.containers[0])
+    return copy
+  }
+  t.match(
+    schemaFault(changed((container) => Object.assign(container, { ports: [{ containerPort: 'http' }] }))),
+    /containerPort must be integer/,
+  )
+  t.match(
+    typeFaults([changed((container) => Object.assign(container, { readinesProbe: {} }))]).join(),
+    /readinesProbe.* does not exist/,
+  )
+})
+
+t.test('the settings are such as the service takes, and those that it cannot do without', async (t) => {
+  const { data } = manifestOf('settings.yaml')
+  const container = manifestOf('deployment.yaml').spec.template.spec.containers[0]
+  const fromPod = { DATABASE_PASSWORD_FILE: MAIN, MANAGEMENT_PORT: '4007', MANAGEMENT_HOST: '10.0.0.7' }
+  const { warnings } = loadConfig({ ...data, ...fromPod })
+  t.strictSame(warnings, [])
+  const named = [...Object.keys(data), ...container.env.map(({ name }: { name: string }) => name)]
+  t.strictSame(
+    named.filter((name) => !Object.hasOwn(variables.shape, name)),
+    [],
+  )
+})
+
+t.test('the image is built with the pinned Node', async (t) => {
+  const dockerfile = readFileSync(new URL('../Dockerfile', folder), 'utf8')
+  const { devDependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  t.match(dockerfile, `ARG NODE_VERSION=${devDependencies.node}\n`)
+})
+
+function manifestOf(file: string) {
+  return manifests.find((candidate) => candidate.file === file)?.manifest
+}
