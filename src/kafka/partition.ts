@@ -64,6 +64,11 @@ const UNSERVED: Readonly<Record<Unserved['reason'], string>> = {
   'no-leader': 'no broker leads the partition',
 }
 
+const MOVED = 'another consumer moved the checkpoint: continuing from there'
+/** No consumer moves a checkpoint back. */
+const REWOUND =
+  'the checkpoint is behind what this process committed: the database has lost commits, by a fail-over or a restored ' +
+  'backup, or somebody set it back. Continuing from there; messages sent since are sent again, with the same idempotency keys'
 /** Another consumer moved the checkpoint. */
 class Moved extends Error {}
 /** The checkpoint was set anew: go on from there. */
@@ -314,7 +319,7 @@ export class PartitionConsumer {
     if (result.kind === 'moved') {
       this.#needs.log.warn(
         { ...this.#name, held: String(batch.heldOffset), checkpoint: String(result.checkpoint) },
-        'another consumer moved the checkpoint: continuing from there',
+        result.checkpoint < batch.heldOffset ? REWOUND : MOVED,
       )
       throw new Moved('another consumer moves the checkpoint')
     }

@@ -255,6 +255,27 @@ t.test('a checkpoint that another consumer moved is gone on from, at once', asyn
   t.match(lines, [{ msg: 'another consumer moved the checkpoint: continuing from there' }])
 })
 
+t.test(
+  'a database that has lost commits is gone on from where it is, and said to have lost them',
+  async (t) => {
+    let isRewound = false
+    const { fetch, database, values, lines } = await withTen({
+      batchCountMax: 5,
+      beforeCommit: async ({ heldOffset }) => {
+        if (heldOffset !== 4n || isRewound) return
+        isRewound = true
+        database.checkpoint = { offset: 2n, lastMessage: null }
+      },
+    })
+    await fetch()
+    await fetch()
+    t.strictSame(values(), ['a', 'b', 'c', 'd', 'e', 'd', 'e', 'f', 'g', 'h', 'i', 'j'])
+    t.match(lines, [
+      { msg: /^the checkpoint is behind what this process committed: the database has lost commits/ },
+    ])
+  },
+)
+
 t.test('a fetch that does not begin where the one before ended is fetched again', async (t) => {
   const { ask, hand, kafkajs, fetch, values, start, database } = await withTen()
   const late = ask()
