@@ -19,7 +19,7 @@ import { observedPool } from '../postgres/connection/observed-pool.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { findLogged } from '../postgres/read/find-logged.ts'
 import { type DueCursor, listDueEntries } from '../postgres/read/list-due-entries.ts'
-import { loadCheckpoint, resetCheckpoint } from '../postgres/write/checkpoints.ts'
+import { listCheckpoints, loadCheckpoint, resetCheckpoint } from '../postgres/write/checkpoints.ts'
 import { commitBatch } from '../postgres/write/commit-batch.ts'
 import { commitRetries } from '../postgres/write/commit-retries.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -59,6 +59,7 @@ export function createWorker(parts: WorkerParts): Worker {
     {
       loadCheckpoint: (topic, partition) => loadCheckpoint(pool, topic, partition),
       resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),
+      listCheckpoints: (topics) => listCheckpoints(pool, topics),
       dispatch: metrics.countBatches(createDispatch(parts, contactsOf, send)),
       reasonOf: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
     },

@@ -40,6 +40,20 @@ export function createAssignedPartitions(needs: AssignedPartitionsNeeds) {
         for (const partition of numbers) start(topic, partition)
       }
     },
+    /** A quiet partition would not notice that the database has lost its last commits: it has nothing to commit. */
+    compareCheckpoints: async (topics: readonly string[]): Promise<void> => {
+      // Before the database is asked, so that what is committed meanwhile does not count.
+      const committed = new Map([...consumers].map(([key, consumer]) => [key, consumer.committed]))
+      const found = await needs.listCheckpoints(topics)
+      const checkpoints = new Map(
+        found.map(({ topic, partition, offset }) => [`${topic}/${partition}`, offset]),
+      )
+      for (const [key, consumer] of consumers) {
+        const checkpoint = checkpoints.get(key) ?? -1n
+        if (checkpoint < (committed.get(key) ?? -1n) && checkpoint < consumer.committed)
+          consumer.rewind(checkpoint)
+      }
+    },
     /** kafkajs's `eachBatch`: queues what was fetched, and does not wait for its processing. Never rejects. */
     eachBatch: async ({ batch, resolveOffset }: EachBatchPayload): Promise<void> => {
       const { topic, partition } = batch

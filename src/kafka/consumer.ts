@@ -35,6 +35,8 @@ const PARTITION_FETCH_BYTES = 512 * 1024
 const QUEUE_BYTES_MAX = 8 * 1024 * 1024
 /** New partitions are found, and a new leader of one without, when kafkajs looks at the topics again. */
 const METADATA_AGE_MAX_MS = 10_000
+/** How long a quiet partition may not know that the database has lost its last commits. */
+const CHECKPOINTS_POLL_MS = 10_000
 /** How long a stop waits for a join under way, so that it can leave the group again. */
 const JOIN_WAIT_MS = 2_000
 /**
@@ -152,6 +154,7 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
         'joined the consumer group',
       )
     })
+    void watchCheckpoints(() => owned.compareCheckpoints(topics), over.signal)
     const joining = join(consumer, topics, async (payload) => {
       failureCount = 0
       await owned.eachBatch(payload)
@@ -169,6 +172,14 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
       await settled(reports.flush(), REPORT_WAIT_MS)
       // kafkajs has logged what it could not do; how the membership ended must not be lost over it.
       await settled(consumer.disconnect(), DISCONNECT_WAIT_MS)
+    }
+  }
+
+  /** The database may be away: batches and HTTP say so. */
+  async function watchCheckpoints(compare: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(CHECKPOINTS_POLL_MS, undefined, { signal }).catch(() => {})
+      if (!signal.aborted) await compare().catch(() => {})
     }
   }
 

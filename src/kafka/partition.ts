@@ -24,6 +24,10 @@ export interface ConsumerNeeds {
     held: bigint,
     offset: bigint,
   ) => Promise<bigint>
+  /** The checkpoints of these topics, as the database has them now. */
+  readonly listCheckpoints: (
+    topics: readonly string[],
+  ) => Promise<readonly { topic: string; partition: number; offset: bigint }[]>
   readonly dispatch: Dispatch
   /** Which of the two an error of the functions above is. */
   readonly reasonOf: (error: unknown) => Extract<HoldReason, 'locked' | 'not-committed'>
@@ -69,7 +73,7 @@ const MOVED = 'another consumer moved the checkpoint: continuing from there'
 const REWOUND =
   'the checkpoint is behind what this process committed: the database has lost commits, by a fail-over or a restored ' +
   'backup, or somebody set it back. Continuing from there; messages sent since are sent again, with the same idempotency keys'
-/** Another consumer moved the checkpoint. */
+/** The checkpoint is not the one that is held. */
 class Moved extends Error {}
 /** The checkpoint was set anew: go on from there. */
 class Repositioned extends Error {}
@@ -123,6 +127,18 @@ export class PartitionConsumer {
   end(): void {
     this.#over.abort()
     this.#inbox.seal()
+  }
+
+  /** The last committed offset; -1 before there is one. */
+  get committed(): bigint {
+    return this.#committed.offset
+  }
+
+  /** The database has lost commits: the messages since its checkpoint are processed again. */
+  rewind(checkpoint: bigint): void {
+    if (this.#isGivenUp) return
+    this.#fault = { error: this.#moved(this.#committed.offset, checkpoint) }
+    this.#inbox.wake()
   }
 
   /** Resolves when it is over and nothing of it is under way. */
@@ -316,13 +332,7 @@ export class PartitionConsumer {
   /** Returns what is left of a batch that was cut. */
   #settle(batch: Batch, result: CommitResult): Batch | null {
     if (result.kind === 'given-up') return null
-    if (result.kind === 'moved') {
-      this.#needs.log.warn(
-        { ...this.#name, held: String(batch.heldOffset), checkpoint: String(result.checkpoint) },
-        result.checkpoint < batch.heldOffset ? REWOUND : MOVED,
-      )
-      throw new Moved('another consumer moves the checkpoint')
-    }
+    if (result.kind === 'moved') throw this.#moved(batch.heldOffset, result.checkpoint)
     const { nextOffset } = result
     const isCut = nextOffset < batch.nextOffset
     const messages = isCut ? batch.messages.filter(({ offset }) => offset > nextOffset) : []
@@ -340,6 +350,14 @@ export class PartitionConsumer {
 
   #report(): void {
     this.#needs.reportToKafka(this.#topic, this.#partition, this.#committed.offset + 1n)
+  }
+
+  #moved(held: bigint, checkpoint: bigint): Moved {
+    this.#needs.log.warn(
+      { ...this.#name, held: String(held), checkpoint: String(checkpoint) },
+      checkpoint < held ? REWOUND : MOVED,
+    )
+    return new Moved('the checkpoint was moved')
   }
 
   /** Deals with what is no reason to wait. Returns what is one, else null. */

@@ -14,11 +14,14 @@ function membership() {
   const batches: { batch: Batch; commit: () => void }[] = []
   const latest = new Map<string, PartitionConsumer>()
   const clock = { nowMs: 0 }
+  const checkpoints = new Map<number, bigint>()
   const partitions = createAssignedPartitions({
     loadCheckpoint: async (topic, partition) => {
       calls.push(`load ${topic}/${partition}`)
-      return { offset: -1n, lastMessage: null }
+      return { offset: checkpoints.get(partition) ?? -1n, lastMessage: null }
     },
+    listCheckpoints: async () =>
+      [...checkpoints].map(([partition, offset]) => ({ topic: 'claims', partition, offset })),
     resetCheckpoint: async () => -1n,
     dispatch: async (batch) => {
       const committed = Promise.withResolvers<void>()
@@ -51,7 +54,7 @@ function membership() {
     await partitions.eachBatch({ batch, resolveOffset } as unknown as EachBatchPayload)
     await settled()
   }
-  return { partitions, calls, batches, clock, latest, deliver }
+  return { partitions, calls, batches, checkpoints, clock, latest, deliver }
 }
 
 t.test('a partition is paused until its checkpoint says from where', async (t) => {
@@ -137,4 +140,38 @@ t.test('a batch that is stuck shows as such, whoever owns its partition by then'
   await settled()
   t.strictSame(partitions.held(), [])
   partitions.end()
+})
+
+t.test('a quiet partition whose commits the database has lost begins again at its checkpoint', async (t) => {
+  const { partitions, calls, batches, checkpoints, deliver } = membership()
+  partitions.onJoin({ claims: [0, 1] })
+  await settled()
+  for (const partition of [0, 1]) {
+    await deliver(partition)
+    batches[partition]?.commit()
+    checkpoints.set(partition, 0n)
+  }
+  await settled()
+  await partitions.compareCheckpoints(['claims'])
+  await settled()
+  const before = calls.length
+  checkpoints.delete(1)
+  await partitions.compareCheckpoints(['claims'])
+  await settled()
+  t.strictSame(calls.slice(before), ['pause claims/1', 'load claims/1', 'seek claims/1 0', 'resume claims/1'])
+})
+
+t.test('what is committed while the checkpoints are read is not taken for lost', async (t) => {
+  const { partitions, calls, batches, checkpoints, deliver } = membership()
+  partitions.onJoin({ claims: [0] })
+  await settled()
+  await deliver(0)
+  const before = calls.length
+  checkpoints.set(0, -1n)
+  const compared = partitions.compareCheckpoints(['claims'])
+  batches[0]?.commit()
+  await settled()
+  await compared
+  await settled()
+  t.strictSame(calls.slice(before), [])
 })

@@ -35,6 +35,7 @@ async function consume(
     {
       loadCheckpoint: async (topic, partition) =>
         checkpoints.get(`${topic}/${partition}`) ?? { offset: -1n, lastMessage: null },
+      listCheckpoints: async () => [],
       resetCheckpoint: async (_topic, _partition, _held, offset) => offset,
       dispatch: async (batch, turn): Promise<CommitResult> => {
         await dispatch(batch)

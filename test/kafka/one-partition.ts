@@ -57,6 +57,7 @@ export function onePartition(given: Given = {}) {
       database.checkpoint = { offset, lastMessage: null }
       return offset
     },
+    listCheckpoints: async () => [{ topic: 'claims', partition: 0, offset: database.checkpoint.offset }],
     dispatch: async (batch, turn): Promise<CommitResult> => {
       prepared.push(batch)
       await given.prepare?.(batch)

@@ -19,6 +19,22 @@ t.test('what a restored database has lost comes again, also where no new message
   t.equal(await rowCount(), 40)
 })
 
+t.test(
+  'what a database has lost beneath a running service comes again, also where no new message does',
+  async (t) => {
+    await world.publish(Array.from({ length: 20 }, (_, i) => ({ ...anEvent(), partition: i % 2 })))
+    await world.caughtUp()
+    t.equal(await rowCount(), 60)
+    await world.sql(`
+    BEGIN;
+    TRUNCATE notifications.notification_log, notifications.decision;
+    UPDATE notifications.projection_checkpoints SET "offset" = -1;
+    COMMIT`)
+    await world.caughtUp()
+    t.equal(await rowCount(), 60)
+  },
+)
+
 t.test('a batch that is far larger than it was compressed is processed in pieces', async (t) => {
   const before = await rowCount()
   const reason = 'x'.repeat(900_000)
