@@ -151,7 +151,7 @@ bench-backtest: build ## Dispatch beside back-tests in the workbench
 
 ## Long runs
 
-chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS)
+chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS; POOLER=transaction: through PgBouncer)
 	@$(NODE) test/chaos/main.ts
 
 soak: soak-requests soak-rules soak-decisions soak-opt-outs soak-backlog soak-outage soak-look-ups soak-transactions soak-hostile soak-migrations ## Run all soak tests below

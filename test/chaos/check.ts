@@ -399,6 +399,8 @@ const BREAKS: readonly FaultKind[] = [
   'connections frozen',
   'connections terminated',
   'database crash',
+  'synchronous fail-over',
+  'asynchronous fail-over',
 ]
 const BREAK_LEAD_MS = 5_000
 const BREAK_ECHO_MS = 10_000
@@ -421,6 +423,8 @@ function* sentOnce({ snapshot, evidence }: World): Iterable<string> {
     const calm = made.filter(
       ({ atMs }) => !isWithin(evidence.faults, BREAKS, atMs, BREAK_LEAD_MS, BREAK_ECHO_MS),
     )
+    if (made.some(({ key }) => key !== firstKey(eventId)))
+      yield `${eventId} was sent by another key than its first`
     if (calm.length > 1) yield `${eventId} was handed to its sender ${made.length} times`
     if (!sentRows.has(eventId) && calm.some(({ atMs }) => atMs < evidence.committedUntilMs))
       yield `${eventId} was sent, and has no row that says so`

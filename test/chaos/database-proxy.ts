@@ -12,6 +12,8 @@ export interface Held {
 export interface DatabaseProxy {
   /** The server's connection string, by way of this proxy. */
   readonly url: string
+  /** From now on goes to another server; breaks all connections. */
+  pointTo(serverUrl: string): void
   /** Breaks all connections; returns how many there were. */
   cut(): number
   /** From now on, until `thaw`, not a byte goes through, and nobody is told. */
@@ -34,7 +36,7 @@ interface Catch {
  * TLS) to tell messages apart and to know a few statements.
  */
 export async function startDatabaseProxy(serverUrl: string): Promise<DatabaseProxy> {
-  const target = new URL(serverUrl)
+  let target = new URL(serverUrl)
   const links = new Set<Link>()
   let frozen = false
   let caught: Catch | null = null
@@ -74,13 +76,18 @@ export async function startDatabaseProxy(serverUrl: string): Promise<DatabasePro
 
   const url = new URL(serverUrl)
   url.port = String((server.address() as AddressInfo).port)
+  const cut = () => {
+    const count = links.size
+    for (const link of links) link.break()
+    return count
+  }
   return {
     url: url.href,
-    cut: () => {
-      const count = links.size
-      for (const link of links) link.break()
-      return count
+    pointTo: (serverUrl) => {
+      target = new URL(serverUrl)
+      cut()
     },
+    cut,
     freeze: () => {
       frozen = true
       for (const link of links) link.pause()

@@ -78,16 +78,9 @@ const INJECT: Readonly<Record<FaultKind, Inject>> = {
       })
       // The database is down itself.
       .catch(() => false),
-  'database crash': async ({ postgres }, _, durationMs) => {
-    const pid = postgres.pid()
-    if (pid === undefined) return false
-    // What `pg_ctl stop -m immediate` does.
-    process.kill(pid, 'SIGQUIT')
-    await postgres.ended()
-    await sleep(durationMs)
-    await postgres.start()
-    return true
-  },
+  'database crash': ({ servers }, _, durationMs) => servers.crash(durationMs),
+  'synchronous fail-over': ({ servers }, _, durationMs) => servers.failOver('synchronous', durationMs),
+  'asynchronous fail-over': ({ servers }, _, durationMs) => servers.failOver('asynchronous', durationMs),
   'partition locked': partitionLocked,
   'broker kill': async ({ kafka }, _, durationMs) => {
     await kafka.kill()

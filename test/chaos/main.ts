@@ -6,6 +6,7 @@ import { randomInt } from 'node:crypto'
 import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { type ChaosReport, runChaos } from './run.ts'
+import type { PoolMode } from './stack.ts'
 
 const VIOLATION_COUNT_SHOWN = 20
 
@@ -19,15 +20,20 @@ process.removeAllListeners('warning')
 const seed = numberFrom('SEED', randomInt(1_000_000))
 const cycleCount = numberFrom('CYCLES', 10)
 const replicaCount = numberFrom('REPLICAS', 2)
-const again = `make chaos SEED=${seed} CYCLES=${cycleCount} REPLICAS=${replicaCount}`
+const poolMode = poolModeFrom(process.env.POOLER)
+const again =
+  `make chaos SEED=${seed} CYCLES=${cycleCount} REPLICAS=${replicaCount}` +
+  (poolMode === null ? '' : ` POOLER=${poolMode}`)
 const logDir = fileURLToPath(new URL(`../../.cache/chaos/${seed}/`, import.meta.url))
 console.log(`${again}; logs in ${logDir}`)
 const startedMs = performance.now()
-const report = await runChaos({ seed, cycleCount, replicaCount, logDir, log: console.log }).catch((error) => {
-  console.error(error)
-  console.error(`the run itself failed; to see it again: ${again}`)
-  process.exit(2)
-})
+const report = await runChaos({ seed, cycleCount, replicaCount, poolMode, logDir, log: console.log }).catch(
+  (error) => {
+    console.error(error)
+    console.error(`the run itself failed; to see it again: ${again}`)
+    process.exit(2)
+  },
+)
 console.log(describe(report, (performance.now() - startedMs) / 1_000))
 process.exit(report.violations.length === 0 ? 0 : 1)
 
@@ -40,7 +46,7 @@ function describe(report: ChaosReport, seconds: number): string {
   ])
   return [
     `${report.messageCount} messages became ${report.rowCount} rows and ${report.rejectedCount} rejected messages in ` +
-      `${seconds.toFixed(0)} s; ${report.retryCount} retries; ` +
+      `${seconds.toFixed(0)} s; ${report.retryCount} retries; ${report.repeatedSendCount} messages sent again, by the same key; ` +
       `the slowest catch-up took ${(report.slowestCatchUpMs / 1_000).toFixed(1)} s`,
     'faults:',
     ...faults,
@@ -49,6 +55,12 @@ function describe(report: ChaosReport, seconds: number): string {
       ? ['nothing lost, nothing twice']
       : [...violations, `to see it again: ${again}`]),
   ].join('\n')
+}
+
+function poolModeFrom(value = ''): PoolMode | null {
+  if (value === '' || value === 'session' || value === 'transaction') return value || null
+  console.error(`POOLER=${value} is not a pool mode of PgBouncer: session or transaction`)
+  process.exit(2)
 }
 
 /** A whole number from 1, or 0 as a seed. */

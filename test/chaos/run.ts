@@ -7,12 +7,14 @@ import { publishAll } from './publisher.ts'
 import { Records } from './records.ts'
 import { createSchedule, type Fault, type FaultKind } from './schedule.ts'
 import { readSnapshot } from './snapshot.ts'
-import { type Stack, startStack } from './stack.ts'
+import { type PoolMode, type Stack, startStack } from './stack.ts'
 
 export interface ChaosOptions {
   readonly seed: number
   readonly cycleCount: number
   readonly replicaCount: number
+  /** Replicas reach the database through PgBouncer. */
+  readonly poolMode: PoolMode | null
   readonly logDir: string
   /** One line a cycle. */
   readonly log: (line: string) => void
@@ -26,6 +28,8 @@ export interface ChaosReport {
   /** Decisions that are not the first of their row. */
   readonly retryCount: number
   readonly faultCounts: Readonly<Partial<Record<FaultKind, number>>>
+  /** Messages that senders were handed again, after a transaction was broken off or lost. */
+  readonly repeatedSendCount: number
   /** Faults that found nothing to strike. */
   readonly missedCount: number
   readonly slowestCatchUpMs: number
@@ -172,6 +176,7 @@ class Run {
       rejectedCount: rejected.length,
       retryCount: decisions.length - log.length,
       faultCounts: Object.fromEntries(Object.entries(byKind).map(([kind, { length }]) => [kind, length])),
+      repeatedSendCount: this.#stack.sends.length - new Set(this.#stack.sends.map(({ key }) => key)).size,
       missedCount: this.#missedCount,
       slowestCatchUpMs: this.#slowestCatchUpMs,
       violations: this.#violations,

@@ -19,6 +19,8 @@ const KINDS = {
   'HTTP flood': ['replica', 5_000, 9_000],
   'connections terminated': ['database', 0, 0],
   'database crash': ['database', 0, 2_000],
+  'synchronous fail-over': ['database', 1_000, 3_000],
+  'asynchronous fail-over': ['database', 1_000, 3_000],
   // Beyond the 5 s for which a lock is waited for.
   'partition locked': ['database', 6_000, 9_000],
   'broker kill': ['broker', 0, 1_000],

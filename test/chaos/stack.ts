@@ -5,7 +5,7 @@ import { backlog } from '../stack/backlog.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 import type { Kafka } from '../stack/kafka/broker.ts'
 import { startKafka } from '../stack/kafka.ts'
-import { type Postgres, startPostgres } from '../stack/postgres.ts'
+import { startPgBouncer } from '../stack/pgbouncer.ts'
 import type { LogLine } from '../stack/service.ts'
 import { createTopics, type Offsets } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
@@ -18,13 +18,14 @@ import {
   startPolicyAdministrationThread,
 } from './policy-administration-thread.ts'
 import { Replica } from './replica.ts'
+import { type Servers, startServers } from './servers.ts'
 import { WITNESS_SQL } from './snapshot.ts'
 import { REFUSED_EVENT_TYPE } from './truth.ts'
 
 /** A broker, a database, policy administration and the replicas between them: all of it may be broken. */
 export interface Stack {
   readonly kafka: Kafka
-  readonly postgres: Postgres
+  readonly servers: Servers
   readonly policyAdministration: PolicyAdministrationThread
   readonly topics: Record<TopicName, string>
   readonly replicas: readonly Replica[]
@@ -40,8 +41,11 @@ export interface Stack {
   close(): Promise<void>
 }
 
+export type PoolMode = 'session' | 'transaction'
+
 export interface StackOptions {
   readonly replicaCount: number
+  readonly poolMode: PoolMode | null
   /** Where the replicas' logs go. */
   readonly logDir: string
   readonly log: (line: string) => void
@@ -59,18 +63,23 @@ const SETTINGS = {
 
 const RECORD_RECIPIENTS = `--import=${new URL('./record-recipients.ts', import.meta.url).href}`
 
-export async function startStack({ replicaCount, logDir, log }: StackOptions): Promise<Stack> {
+export async function startStack({ replicaCount, poolMode, logDir, log }: StackOptions): Promise<Stack> {
   const closers: (() => Promise<unknown>)[] = []
   const close = async () => {
     for (const closer of closers.toReversed()) await closer()
   }
   try {
-    const [kafka, postgres] = await Promise.all([startKafka({ log }), startPostgres()])
-    closers.push(() => Promise.all([kafka.close(), postgres.close()]))
+    const [kafka, servers] = await Promise.all([startKafka({ log }), startServers(log)])
+    closers.push(() => Promise.all([kafka.close(), servers.close()]))
     if (kafka.kind === 'mock') throw new Error('chaos needs a real broker: the mock cannot be started again')
     const policyAdministration = await startPolicyAdministrationThread()
     closers.push(() => policyAdministration.stop())
-    const database = await createMigratedDatabase(postgres.url)
+    const database = await createMigratedDatabase(servers.url)
+    // Otherwise it would wait 15 s after each refused connection.
+    const pooler =
+      poolMode && (await startPgBouncer(servers.url, { pool_mode: poolMode, server_login_retry: '1' }))
+    if (pooler) closers.push(() => pooler.close())
+    const wayTo = (url: string) => pooler?.through(url) ?? url
     const pool = new pg.Pool({ connectionString: database.url, max: 2, application_name: 'chaos' })
     pool.on('error', () => {})
     closers.push(() => pool.end())
@@ -102,7 +111,7 @@ export async function startStack({ replicaCount, logDir, log }: StackOptions): P
       Array.from({ length: replicaCount }, async (_, i) => {
         const name = `replica-${i + 1}`
         const logFile = createWriteStream(join(logDir, `${name}.log`))
-        const replica = await Replica.start(name, database.url, replicaEnv, noteLine, logFile)
+        const replica = await Replica.start(name, wayTo(database.url), replicaEnv, noteLine, logFile)
         closers.push(() => closeReplica(replica, logFile))
         return replica
       }),
@@ -111,7 +120,7 @@ export async function startStack({ replicaCount, logDir, log }: StackOptions): P
 
     return {
       kafka,
-      postgres,
+      servers,
       policyAdministration,
       topics,
       replicas,

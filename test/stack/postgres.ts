@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chown, cp, stat, writeFile } from 'node:fs/promises'
+import { chown, cp, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -11,6 +11,7 @@ export interface Postgres {
   /** Connection string of the superuser and the database `postgres`. */
   url: string
   port: number
+  readonly dataDir: string
   /** Starts it again on the same port with the same data, after `stop` or `kill`. */
   start(): Promise<void>
   /** Fast shutdown: open connections are broken off. The data stays. */
@@ -51,10 +52,16 @@ const CACHE_MAX_MB = 4_096
  * class is left alone: importing it hooks SIGINT and SIGTERM and ends the process, under the feet of whatever
  * is being tested.
  * @param options.dataDir is kept at the end and used again; without it a temporary directory is used and removed
+ * @param options.standbyOf a running server that it is a copy of, and follows until it is promoted
  * @param options.tls refuses connections without TLS, but those of the user `postgres`, whose `url` this is
  */
 export async function startPostgres(
-  options: { dataDir?: string; tls?: ServerCertificate; log?: (line: string) => void } = {},
+  options: {
+    dataDir?: string
+    standbyOf?: Standby
+    tls?: ServerCertificate
+    log?: (line: string) => void
+  } = {},
 ): Promise<Postgres> {
   const port = await freePort()
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
@@ -66,12 +73,13 @@ export async function startPostgres(
     abandonSignal: 'SIGQUIT',
   })
   try {
-    const start = await prepare(keeper, port, url, options.tls)
+    const start = await prepare(keeper, port, url, options)
     await start()
     options.log?.(`postgres: ${url}, files in ${keeper.dir}`)
     return {
       url,
       port,
+      dataDir: dataDirOf(keeper),
       start,
       stop: () => keeper.stop(),
       kill: () => killAll(keeper),
@@ -85,6 +93,8 @@ export async function startPostgres(
     throw error
   }
 }
+
+const dataDirOf = (keeper: Keeper) => join(keeper.dir, 'data')
 
 /**
  * The children are in sessions of their own. One that was busy would hold the shared memory for a while after
@@ -109,14 +119,15 @@ async function prepare(
   keeper: Keeper,
   port: number,
   url: string,
-  tls: ServerCertificate | undefined,
+  { standbyOf, tls }: Pick<Parameters<typeof startPostgres>[0] & {}, 'standbyOf' | 'tls'>,
 ): Promise<() => Promise<void>> {
   const account = unprivilegedAccount()
   if (account.uid !== undefined && account.gid !== undefined)
     await chown(keeper.dir, account.uid, account.gid)
   const binaries = await binariesFor(account, keeper.dir)
-  const dataDir = join(keeper.dir, 'data')
-  if (!(await exists(join(dataDir, 'PG_VERSION')))) {
+  const dataDir = dataDirOf(keeper)
+  if (standbyOf !== undefined) await copyServer(standbyOf, dataDir, account)
+  else if (!(await exists(join(dataDir, 'PG_VERSION')))) {
     await keeper.run({
       file: join(binaries, 'initdb'),
       args: initdbArguments(dataDir),
@@ -129,6 +140,37 @@ async function prepare(
     ...account,
   }
   return () => keeper.start(command, () => answers(url), START_TIMEOUT_MS)
+}
+
+/** A running server, and a connection string by which a standby follows it. */
+export interface Standby {
+  readonly primary: Pick<Postgres, 'url' | 'dataDir'>
+  readonly by: string
+}
+
+/** By PostgreSQL's low-level API of backups: files may change while they are copied. */
+async function copyServer({ primary, by }: Standby, dataDir: string, account: Account): Promise<void> {
+  const client = new pg.Client({ connectionString: primary.url })
+  await client.connect()
+  try {
+    await client.query(`SELECT pg_backup_start('standby', fast => true)`)
+    // Keeps the owner. Its exit code tells of files that went meanwhile, which replay makes good.
+    spawnSync('cp', ['-a', primary.dataDir, dataDir])
+    const { rows } = await client.query('SELECT labelfile FROM pg_backup_stop(wait_for_archive => false)')
+    await rm(join(dataDir, 'postmaster.pid'), { force: true })
+    const files = {
+      backup_label: rows[0].labelfile,
+      'standby.signal': '',
+      'postgresql.auto.conf': `primary_conninfo = '${by}'\n`,
+    }
+    for (const [name, content] of Object.entries(files)) {
+      await writeFile(join(dataDir, name), content)
+      if (account.uid !== undefined && account.gid !== undefined)
+        await chown(join(dataDir, name), account.uid, account.gid)
+    }
+  } finally {
+    await client.end()
+  }
 }
 
 function initdbArguments(dataDir: string): string[] {
