@@ -58,6 +58,8 @@ export interface Config {
   readonly gitCommit: string | null
   /** Of its web page, without a slash at the end; null: not known. */
   readonly repositoryUrl: string | null
+  /** Of a trace, with `{traceId}` in it; null: not known. */
+  readonly traceUrl: string | null
   /** Messages of one transaction at most. */
   readonly batchMax: number
   readonly shutdownGraceMs: number
@@ -143,6 +145,7 @@ export function loadConfig(env: Environment): Config {
     logLevel: value.LOG_LEVEL,
     gitCommit: value.GIT_COMMIT ?? null,
     repositoryUrl: value.REPOSITORY_URL ?? null,
+    traceUrl: value.TRACE_URL ?? null,
     batchMax: value.BATCH_MAX,
     shutdownGraceMs: value.SHUTDOWN_GRACE,
     warnings: warningsOf(set, value),
@@ -181,6 +184,13 @@ export function loadRetryLimits(env: Environment): Config['retry'] {
   const result = variables.pick({ RETRY_MAX_AGE: true, RETRY_MAX_ATTEMPTS: true }).safeParse(setOf(env))
   if (!result.success) throw new ConfigError(result.error.issues)
   return { maxAgeMs: result.data.RETRY_MAX_AGE, attemptCountMax: result.data.RETRY_MAX_ATTEMPTS }
+}
+
+/** Where traces are shown, alone; null: not known. Throws a `ConfigError` like `loadConfig`. */
+export function loadTraceUrl(env: Environment): string | null {
+  const result = variables.pick({ TRACE_URL: true }).safeParse(setOf(env))
+  if (!result.success) throw new ConfigError(result.error.issues)
+  return result.data.TRACE_URL ?? null
 }
 
 /** The file goes with the URL, like those of certificates. */

@@ -2,6 +2,7 @@ import { accessSync, constants, readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { pointerFault } from '../core/event/json-pointer.ts'
 import { databaseUrls } from '../core/text/database-urls.ts'
+import { milliseconds } from '../core/time/duration.ts'
 
 /** What `sslmode` of a database URL can be here, as libpq means it; without it there is no TLS. */
 export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
@@ -13,7 +14,6 @@ export type SslFile = (typeof SSL_FILES)[number]
 
 const PORT_MAX = 65_535
 const HTTP = /^https?$/
-const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
 /** Parsers for the text of one variable; the error says what it must be. A secret value is never repeated. */
 function must(be: string, { secret = false } = {}) {
@@ -75,12 +75,6 @@ export function duration(min: string, max: string) {
       { error },
     )
     .transform((found) => milliseconds(found) as number)
-}
-
-/** A duration as it is written in the configuration, such as `24h`; undefined for anything else. */
-export function milliseconds(found: string): number | undefined {
-  const [, amount, unit = 'ms'] = /^(\d{1,15})(ms|s|m|h|d)?$/.exec(found) ?? []
-  return amount === undefined ? undefined : Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS]
 }
 
 /** Without IPv6 literals: the Kafka client splits an address at its first colon. */
@@ -214,6 +208,14 @@ export function baseUrl() {
       const { origin, pathname } = new URL(found)
       return `${origin}${pathname}`.replace(/\/+$/, '')
     })
+}
+
+/** It is shown as a link, so that it must hold no secret and be no script. */
+export function traceUrl() {
+  const { error, text } = must('an http:// or https:// URL without credentials and with {traceId} in it')
+  return text
+    .pipe(z.url({ protocol: HTTP, error, abort: true }))
+    .refine((found) => !hasCredentials(found) && found.includes('{traceId}'), { error })
 }
 
 export function keySetUrl() {

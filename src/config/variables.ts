@@ -17,6 +17,7 @@ import {
   ratio,
   readablePath,
   topics,
+  traceUrl,
   trueOrFalse,
 } from './parsers.ts'
 
@@ -228,6 +229,10 @@ export const variables = z.object({
     description:
       'Web page of the repository, on GitHub or GitLab; the workbench links to the page that edits a file on `main`',
     example: 'https://github.com/insurer/notifications-service',
+  }),
+  TRACE_URL: traceUrl().optional().meta({
+    description: 'Web page of a trace, with `{traceId}` in it; unset: trace ids without a link',
+    example: 'https://jaeger.example/trace/{traceId}',
   }),
   SHUTDOWN_GRACE: duration('100ms', '10m').prefault('20s').meta({
     description: 'Time allowed for an orderly stop',
