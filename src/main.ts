@@ -1,6 +1,10 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=1 node --max-semi-space-size=16 --heap-growing-percent=130 --max-old-space-size=1024
-// The same settings as in bound-memory.ts, so that Node need not start twice.
+#!/bin/sh
+':' //; case $(node --version 2>&1) in v2[4-9].* | v[3-9][0-9].*) exec env MALLOC_ARENA_MAX=1 node --max-semi-space-size=16 --heap-growing-percent=130 --max-old-space-size=1024 "$0" "$@" ;; esac
+':' //; echo "Node.js 24 or newer is required, and PATH has: $(node --version 2>&1). Run make install, then: export PATH=\$PWD/node_modules/.bin:\$PATH" >&2; exit 1
+// A shell runs the two lines above, which JavaScript passes over: an older Node.js cannot even read this file.
+// The settings are those of bound-memory.ts, so that Node need not start twice.
 import { Command, CommanderError } from 'commander'
+import packageJson from '../package.json' with { type: 'json' }
 import { boundMemory } from './commands/terminal/bound-memory.ts'
 import { UsageError } from './commands/terminal/usage-error.ts'
 import { CorrectableError } from './core/text/correctable-error.ts'
@@ -20,37 +24,61 @@ const COMMANDS = {
   prune: async () => (await import('./commands/prune.ts')).pruneCommand,
 }
 
-const program = new Command('notifications-service')
+// `node src/main.ts` of version 22.18 to 23 gets so far.
+const [nodeMajor = 0, nodeMajorMin = 0] = [process.versions.node, packageJson.engines.node].map((version) =>
+  Number(/\d+/.exec(version)),
+)
+if (nodeMajor < nodeMajorMin) {
+  await exitWith(1, `Node.js ${nodeMajorMin} or newer is required; this is ${process.version}`)
+}
+
+const commit = process.env.GIT_COMMIT ? ` (commit ${process.env.GIT_COMMIT})` : ''
+const program = new Command(packageJson.name)
   .description('Turns domain events from Kafka into member messages and writes one log row for each event.')
+  .version(
+    `${packageJson.name} ${packageJson.version}${commit}, Node.js ${process.versions.node}`,
+    '-V, --version',
+    'print the version, the commit if GIT_COMMIT names it, and that of Node.js',
+  )
   .showHelpAfterError()
   .addHelpText(
     'after',
     `
 Exit codes: 0 success, 1 failure or a problem found, 2 wrong usage. See each command's --help for its own.
+Without a command, \`serve\` runs.
 
 Example:
   $ notifications-service doctor`,
   )
 
-const asked = process.argv[2] ?? ''
-if (asked === 'serve' || asked === '') boundMemory()
+const [asked = 'serve', ...rest] = process.argv.slice(2)
+if (asked === 'serve') boundMemory()
 for (const [name, load] of Object.entries(COMMANDS)) {
-  if (name === asked || !Object.hasOwn(COMMANDS, asked))
-    program.addCommand(await load(), { isDefault: name === 'serve' })
+  if (name === asked || !Object.hasOwn(COMMANDS, asked)) program.addCommand(await load())
 }
 throwInsteadOfExiting(program)
 // The reader, such as `head`, has closed the pipe.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-  process.exit(1)
-})
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit(1)
+  })
+}
 try {
-  await program.parseAsync()
+  await program.parseAsync([asked, ...rest], { from: 'user' })
 } catch (error) {
-  if (error instanceof CommanderError) process.exit(exitCodeOf(error))
+  if (error instanceof CommanderError) await exitWith(exitCodeOf(error))
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
-  process.stderr.write(`${error instanceof CorrectableError ? message : stack}\n`)
-  process.exit(error instanceof UsageError ? 2 : 1)
+  await exitWith(error instanceof UsageError ? 2 : 1, error instanceof CorrectableError ? message : stack)
+}
+
+/** Ends the process, whatever is still open, once all that was written has gone through its pipes. */
+async function exitWith(code: number, text?: string): Promise<never> {
+  if (text !== undefined) process.stderr.write(`${text}\n`)
+  await Promise.all(
+    [process.stdout, process.stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))),
+  )
+  process.exit(code)
 }
 
 /** Subcommands do not inherit it. */

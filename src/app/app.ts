@@ -71,7 +71,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   const listeners = createListeners({
     config,
     database,
-    reads: createReads(config.retry, policy.ruleTable, database, held, workbench),
+    reads: createReads(config, policy.ruleTable, database, held, workbench),
     metrics,
     readiness: async () => {
       const reason = stopping.signal.aborted ? 'the service is stopping' : await database.fault()

@@ -19,6 +19,7 @@ import { listNotTold } from '../postgres/read/list-not-told.ts'
 import { listPreferenceChanges } from '../postgres/read/list-preference-changes.ts'
 import { listRejected } from '../postgres/read/list-rejected-messages.ts'
 import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
+import { timeOf } from '../postgres/read/time-ago.ts'
 import type { Database } from './database.ts'
 import { TEMPLATE_EVENT_TYPES } from './policy.ts'
 
@@ -29,7 +30,7 @@ export interface Reads {
 
 /** What is read over HTTP: log entries with their reasons, and all that the console shows. */
 export function createReads(
-  retryLimits: Config['retry'],
+  { retry: retryLimits, traceUrl }: Pick<Config, 'retry' | 'traceUrl'>,
   { revision, rules }: RuleTable,
   { httpPool }: Database,
   held: () => readonly Held[],
@@ -40,11 +41,17 @@ export function createReads(
     TEMPLATE_EVENT_TYPES,
   )
   const logEntries: LogEntries = {
-    list: async (filter, page, signal) =>
-      readUntil(signal, httpPool(), (connection) => listLogEntries(connection, filter, page)),
+    list: async ({ from, to, ...filter }, page, signal) =>
+      readUntil(signal, httpPool(), async (connection) => {
+        const times = {
+          from: from === undefined ? from : await timeOf(connection, from),
+          to: to === undefined ? to : await timeOf(connection, to),
+        }
+        return listLogEntries(connection, { ...filter, ...times }, page)
+      }),
     get: async (locator) => {
       const entry = await getLogEntry(httpPool(), locator)
-      return entry && explain(entry, await rulesOf(entry.decisions))
+      return entry && explain(entry, await rulesOf(entry.decisions), traceUrl)
     },
   }
   const consoleData: ConsoleData = {
@@ -55,9 +62,10 @@ export function createReads(
       changes: async (partyLocator, countMax) => listPreferenceChanges(httpPool(), partyLocator, countMax),
     },
     listNotTold: async (filter, page, signal) => {
-      const { items, next } = await readUntil(signal, httpPool(), (connection) =>
-        listNotTold(connection, retryLimits, filter, page),
-      )
+      const { items, next } = await readUntil(signal, httpPool(), async (connection) => {
+        const since = await timeOf(connection, filter.since)
+        return listNotTold(connection, retryLimits, { ...filter, since }, page)
+      })
       return { items: explainNotTold(items, await rulesOf(revisionsOf(items))), next }
     },
     workbench,

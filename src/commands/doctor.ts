@@ -21,6 +21,7 @@ interface Result {
   /** `skipped`: not checked until something else is fixed, or not configured. */
   readonly status: 'ok' | 'warning' | 'failed' | 'skipped'
   readonly detail: string
+  /** Null where nothing is to be done. */
   readonly remedy: string | null
 }
 
@@ -75,8 +76,11 @@ function configurationOf(env: Env): { config: Config; result: Result; faulty: re
   try {
     const config = loadConfig(env)
     const detail = ['valid', ...config.warnings].join('\n')
-    const status = config.warnings.length === 0 ? 'ok' : 'warning'
-    return { config, faulty: [], result: { name, status, detail, remedy: null } }
+    const result: Result =
+      config.warnings.length === 0
+        ? { name, status: 'ok', detail, remedy: null }
+        : { name, status: 'warning', detail, remedy: 'set what is missing, or remove what has no effect' }
+    return { config, faulty: [], result }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const groups = error.variables.map((variable) => `${variable.split('_')[0]}_`)

@@ -11,18 +11,15 @@ import { explainNotTold, revisionsOf } from '../core/why/explain-not-told.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { listNotTold } from '../postgres/read/list-not-told.ts'
 import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
+import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
 import { createProgress } from './terminal/progress.ts'
-import { parseSince, type Since, timeOf } from './terminal/since.ts'
+import { type Since, sinceOption, timeOf } from './terminal/since.ts'
 
 const PAGE_COUNT_MAX = 1_000
 
 export const notToldCommand = new Command('not-told')
   .description('list the members who were not told, newest first: skipped, or failed past the last retry')
-  .addOption(
-    new Option('--since <when>', 'how far to go back: a duration such as 7d, a date, or a time (ISO 8601)')
-      .argParser(parseSince)
-      .default(parseSince('7d'), '7d'),
-  )
+  .addOption(sinceOption('how far to go back', '7d'))
   .option('--event-type <type>', 'only events of this type')
   .option('--rule <id>', 'only events that this rule decided')
   .addOption(new Option('--csv', 'as CSV, with a header').conflicts('json'))
@@ -51,6 +48,7 @@ async function notTold({ since, eventType, rule, csv, json }: Options): Promise<
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
     const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), TEMPLATE_EVENT_TYPES)
+    if (rule !== undefined) await checkRule(pool, rule)
     const start = await timeOf(pool, since)
     const shown = csv ? notToldCsvLine : json ? JSON.stringify : lineOf
     if (csv) process.stdout.write(NOT_TOLD_CSV_HEAD)
@@ -70,6 +68,7 @@ async function notTold({ since, eventType, rule, csv, json }: Options): Promise<
       after = next
     }
     progress.clear()
+    if (count === 0 && eventType !== undefined) noteUnknownEventType(eventType)
     if (!csv && !json) process.stderr.write(`${count} entries since ${start}\n`)
   })
 }

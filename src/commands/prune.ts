@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
 import { counted } from '../core/text/count.ts'
+import { SINCE_WORDS } from '../core/time/since.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { timeAgo } from '../postgres/read/time-ago.ts'
@@ -25,11 +26,7 @@ const TOO_YOUNG = '--older-than must be at least a day ago: write 1d or more'
 
 export const pruneCommand = new Command('prune')
   .description('delete log entries with their decisions, and rejected messages, that are older than an age')
-  .requiredOption(
-    '--older-than <age>',
-    'a duration such as 400d, a date, or a time: a day ago at least',
-    parseOlderThan,
-  )
+  .requiredOption('--older-than <when>', `at least a day ago: ${SINCE_WORDS}`, parseOlderThan)
   .option('--dry-run', 'delete nothing; count what would be deleted')
   .option('--yes', 'do not ask for confirmation')
   .option('--by <name>', 'name to record; by default that of the account')

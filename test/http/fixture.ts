@@ -1,6 +1,7 @@
 import type { ExplainedLogEntry } from '../../src/core/log/log-entry.ts'
 import type { LogFilter, LogPageRequest, LogPosition } from '../../src/core/log/log-page.ts'
 import type { StoredPreferences } from '../../src/core/party/preferences.ts'
+import type { Since } from '../../src/core/time/since.ts'
 import type { AppDependencies } from '../../src/http/public.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
@@ -48,7 +49,8 @@ export const ENTRY: ExplainedLogEntry = {
       topic: 'claims',
       partition: 2,
       offset: '9007199254740993',
-      traceId: null,
+      traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+      traceUrl: 'https://traces.example/4bf92f3577b34da6a3ce929d0e0e4736',
       preferenceChange: {
         changedAt: '2026-01-30T12:00:00.000000Z',
         changedBy: null,
@@ -69,7 +71,7 @@ export const OUTAGE = new Error('connect ECONNREFUSED postgres://user:hunter2@db
 
 /** What an app needs, with one entry in its log and no preferences; records how it was asked and what it logged. */
 export function dependencies(overrides: Partial<AppDependencies> = {}) {
-  const asked: { filter: LogFilter; page: LogPageRequest }[] = []
+  const asked: { filter: LogFilter<Since>; page: LogPageRequest }[] = []
   const askedFor: string[] = []
   const logged: string[] = []
   const stored = new Map<string, StoredPreferences & { changedBy: string | null }>()

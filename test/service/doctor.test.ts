@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
+import { CHECKS } from '../../src/commands/doctor/checks.ts'
 import { createDatabase } from '../stack/databases.ts'
 import { startIdentityProvider } from '../stack/identity-provider.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
@@ -50,6 +51,24 @@ t.test('what leaves routes more open than meant is a warning, and no failure', a
   const { stdout } = await command(['doctor'], { ...world.env, IDP_JWKS_URI: idp.keySetUrl })
   t.match(stdout, /^warning +configuration +valid$/m)
   t.match(stdout, /^All checks passed, with warnings\.$/m)
+})
+
+t.test('half of a login is a warning with its remedy', async (t) => {
+  const found = await doctor({ MQ_SASL_USERNAME: 'someone' })
+  t.match(found, { code: 0, ok: true, statuses: { ...ALL_WELL, configuration: 'warning' } })
+  t.match(found.find('configuration'), {
+    detail: /MQ_SASL_USERNAME has no effect: MQ_SASL_MECHANISM is not set/,
+    remedy: /set what is missing, or remove/,
+  })
+})
+
+t.test('whatever fails, there is a remedy', async (t) => {
+  for (const { name, remedies } of CHECKS) {
+    t.ok(
+      remedies.some(([words]) => words.test('something else')),
+      name,
+    )
+  }
 })
 
 t.test('a key set without a key that is fit for signatures is a fault', async (t) => {

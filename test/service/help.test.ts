@@ -1,9 +1,16 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import packageJson from '../../package.json' with { type: 'json' }
+import { SINCE_WORDS } from '../../src/core/time/since.ts'
+import { MAIN } from '../stack/executable.ts'
 import { command } from './command.ts'
 
 /** Print nothing but their log, which is JSON. */
 const WITHOUT_DATA = ['serve', 'migrate']
 
+const RULE_TABLE = join(import.meta.dirname, '../../rules/dispatch.csv')
 const NOWHERE = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' }
 
 /** All that `--help` names, from the top down. */
@@ -36,6 +43,93 @@ for (const [path, help] of all) {
   })
 }
 
+t.test('points in time are told in the same words everywhere, and defaults as one writes them', async (t) => {
+  const words = (help: string) => help.replaceAll(/\s+/g, ' ')
+  const told = all.filter(([, help]) => /--(since|at|older-than) </.test(help))
+  t.ok(told.length >= 7)
+  for (const [path, help] of told) {
+    t.match(words(help), SINCE_WORDS, path.join(' '))
+    t.notMatch(words(help), /\(default: (\d{4,}|"?\d{4}-)/, path.join(' '))
+  }
+  for (const [path, help] of all) t.notMatch(words(help), /\(default: (\[|"?\/)/, path.join(' '))
+})
+
+t.test('an unknown command, subcommand or option is named with the nearest', async (t) => {
+  const cases = [
+    ['serv', /unknown command 'serv'\n\(Did you mean serve\?\)/],
+    ['not-tell --json', /unknown command 'not-tell'\n\(Did you mean not-told\?\)/],
+    ['rules chek', /unknown command 'chek'\n\(Did you mean check\?\)/],
+    ['not-told --rulee x', /unknown option '--rulee'\n\(Did you mean --rule\?\)/],
+    ['--verson', /unknown option '--verson'\n\(Did you mean --version\?\)/],
+  ] as const
+  for (const [line, stderr] of cases) {
+    t.match(await command(line.split(' '), NOWHERE), { code: 2, stdout: '', stderr }, line)
+  }
+})
+
+t.test('--version names the version, the commit where it is known, and Node.js', async (t) => {
+  const { name, version } = packageJson
+  const node = process.versions.node
+  const commit = { GIT_COMMIT: 'c0ffee0' }
+  t.match(await command(['--version'], {}), { code: 0, stdout: `${name} ${version}, Node.js ${node}\n` })
+  t.equal((await command(['-V'], commit)).stdout, `${name} ${version} (commit c0ffee0), Node.js ${node}\n`)
+})
+
+t.test('an older Node.js is named, with the remedy', async (t) => {
+  const folder = t.testdir()
+  for (const version of ['v20.19.5', 'v23.11.0']) {
+    writeFileSync(join(folder, 'node'), `#!/bin/sh\necho ${version}\n`)
+    chmodSync(join(folder, 'node'), 0o755)
+    const started = spawnSync(MAIN, ['serve'], {
+      encoding: 'utf8',
+      env: { PATH: `${folder}:/usr/bin:/bin` },
+    })
+    t.match(started, {
+      status: 1,
+      stdout: '',
+      stderr: new RegExp(
+        `^Node\\.js 24 or newer is required, and PATH has: ${version}\\. Run make install, .*\\n$`,
+      ),
+    })
+  }
+  const pretend =
+    'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"22.20.0"}})'
+  const { status, stderr } = spawnSync(process.execPath, ['--import', pretend, MAIN, 'rules', 'check'], {
+    encoding: 'utf8',
+  })
+  t.equal(status, 1)
+  t.match(stderr, /^Node\.js 24 or newer is required; this is v\S+\n$/, 'as `node src/main.ts` finds out')
+  const [, shell] = readFileSync(MAIN, 'utf8').split('\n')
+  t.match(shell, ' v2[4-9].* ')
+  t.equal(packageJson.engines.node, '>=24', 'both say the same')
+})
+
+t.test('all that is written goes through a pipe, however much it is', async (t) => {
+  const folder = t.testdir()
+  const faulty = join(folder, 'faulty.csv')
+  const rows = Array.from({ length: 20_000 }, (_, row) => `rule-${row},nothing`)
+  writeFileSync(faulty, [readFileSync(RULE_TABLE, 'utf8').split('\n')[0], ...rows, ''].join('\n'))
+  const faults = await command(['rules', 'diff', '--against', RULE_TABLE, '--table', faulty], {})
+  t.equal(faults.code, 1)
+  t.ok(faults.stderr.length > 1_000_000)
+  t.match(faults.stderr.slice(-200), 'row 20001')
+
+  const accepted = join(folder, 'accepted.txt')
+  const lines = Array.from({ length: 40_000 }, (_, line) => `  line ${line} that is not an outcome`)
+  writeFileSync(accepted, lines.join('\n'))
+  const outcomes = await command(['rules', 'outcomes', '--check', '--accepted', accepted], {})
+  t.equal(outcomes.code, 1)
+  t.ok(outcomes.stdout.length > 1_000_000)
+  t.match(outcomes.stdout.slice(-200), /^\+ .*\n$/m)
+  t.match(outcomes.stderr, /^not all outcomes were accepted/)
+})
+
+t.test('a reader that has seen enough ends a command without a word', async (t) => {
+  const line = `"${process.execPath}" "${MAIN}" rules outcomes --json | head -c 1`
+  const { stdout, stderr } = spawnSync('sh', ['-c', line], { encoding: 'utf8' })
+  t.same({ stdout, stderr }, { stdout: '{', stderr: '' })
+})
+
 /** Each line a command line that no command can be made of. */
 const WRONG = `
 rule
@@ -47,6 +141,10 @@ rules diff --against x --fail-on y
 not-told --jsno
 not-told --since 2026-02-30
 not-told --since soon
+rejected list --since 2026-02-30
+rules backtest --since 2026-02-30
+rules counts --since 2026-02-30T12:00:00Z
+prune --older-than 2025-02-29
 not-told --csv --json
 not-told --rules x
 erase

@@ -69,6 +69,22 @@ t.test('as CSV it is whole, and harmless in a spreadsheet', async (t) => {
   ])
 })
 
+t.test(
+  'a rule that never was is refused, naming the nearest; of an unknown event type there is a note',
+  async (t) => {
+    t.match(await notTold(['--rule', 'party-not-fuond']), {
+      code: 2,
+      stdout: '',
+      stderr: 'no rule table has ever had a rule "party-not-fuond"; did you mean "party-not-found"?\n',
+    })
+    t.match(await notTold(['--rule', 'party-not-found']), { code: 0, stderr: /^1 entries/ })
+    t.match(await notTold(['--event-type', 'claim.payed']), {
+      code: 0,
+      stderr: /^there is no template for "claim.payed"; did you mean "claim.paid"\?\n0 entries/,
+    })
+  },
+)
+
 t.test('rows without any decision are listed too, without a rule', async (t) => {
   const client = new pg.Client(database.url)
   await client.connect()

@@ -21,7 +21,7 @@ export interface Check {
   readonly after?: readonly string[]
   /** Resolves to what was found, null where it is not configured; rejects with what is wrong. */
   readonly run: (config: Config) => Promise<string | null>
-  /** What to do, by the text of the error; the first that matches. */
+  /** What to do, by the text of the error: the first that matches, and the last one always does. */
   readonly remedies: readonly (readonly [RegExp, string])[]
 }
 
@@ -116,7 +116,10 @@ export const CHECKS: readonly Check[] = [
     prefix: 'MQ_',
     after: ['broker', 'schema'],
     run: (config) => withPool(config, (pool) => checkPartitions(config, pool)),
-    remedies: [[/^held: /, 'see NotificationsPartitionHeld in src/telemetry/README.md']],
+    remedies: [
+      [/^held: /, 'see NotificationsPartitionHeld in src/telemetry/README.md'],
+      [/./, 'check that all brokers can be reached from here, and run the command `doctor` again'],
+    ],
   },
   {
     name: 'policy administration',

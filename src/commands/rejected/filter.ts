@@ -3,7 +3,7 @@ import type { Rejected } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { type RejectedFilter, readRejected } from '../../postgres/read/list-rejected-messages.ts'
-import { parseSince, type Since, timeOf } from '../terminal/since.ts'
+import { type Since, sinceOption, timeOf } from '../terminal/since.ts'
 
 /** Messages are read whole, and may be large. */
 const PAGE_COUNT_MAX = 20
@@ -21,11 +21,7 @@ export function withFilter(command: Command): Command {
     .addOption(
       new Option('--code <code>', 'only those with this error code').choices(Object.keys(REJECTIONS)),
     )
-    .option(
-      '--since <when>',
-      'only those rejected since then: a duration such as 7d, a date, or a time (ISO 8601)',
-      parseSince,
-    )
+    .addOption(sinceOption('only those rejected since then'))
 }
 
 export async function filterOf(

@@ -14,7 +14,7 @@ import { type FilterOptions, filterOf, helpOf, parseId, rejectedMessages, withFi
 
 export const redriveCommand = withFilter(new Command('redrive'))
   .description('process rejected messages again, once the cause of the rejection is fixed')
-  .argument('[id...]', 'ids, as listed; else all that match the filter and no redrive has settled', addId, [])
+  .argument('[id...]', 'ids, as listed; else all that match the filter and no redrive has settled', addId)
   .option('--all', 'without ids and filter: all that no redrive has settled')
   .option('--dry-run', 'write nothing, only say what would happen')
   .option('--yes', 'do not ask for confirmation')
@@ -37,7 +37,7 @@ interface Options extends FilterOptions {
   readonly json?: true
 }
 
-async function redrive(ids: readonly bigint[], options: Options): Promise<void> {
+async function redrive(ids: readonly bigint[] = [], options: Options): Promise<void> {
   checkUsage(ids, options)
   const config = loadConfig(process.env)
   const redriver = await createRedriver(config, createLog('warn', process.stderr))
@@ -103,6 +103,6 @@ function expectedOutcome({ entries: [entry], rejected: [rejected] }: DecidedBatc
   return { result: 'logged', note: `event ${entry.event.eventId}: ${outcome} by ${channel}` }
 }
 
-function addId(text: string, previous: readonly bigint[]): bigint[] {
+function addId(text: string, previous: readonly bigint[] = []): bigint[] {
   return [...previous, parseId(text)]
 }

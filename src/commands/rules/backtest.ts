@@ -1,23 +1,20 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { RULE_TABLE, readText, ruleTableOf } from '../../app/policy.ts'
 import { runBacktest } from '../../app/run-backtest.ts'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { describeBacktest } from '../../core/rules/backtest.ts'
 import { counted } from '../../core/text/count.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
+import { fileOption } from '../terminal/file-option.ts'
 import { createProgress } from '../terminal/progress.ts'
-import { parseSince, type Since, timeOf } from '../terminal/since.ts'
+import { type Since, sinceOption, timeOf } from '../terminal/since.ts'
 
 const PAGE_COUNT_MAX = 50_000
 
 export const backtestCommand = new Command('backtest')
   .description('decide past events again by a candidate rule table; send and write nothing')
-  .option('--table <file>', 'the candidate table', RULE_TABLE)
-  .addOption(
-    new Option('--since <when>', 'how far to go back: a duration such as 7d, a date, or a time (ISO 8601)')
-      .argParser(parseSince)
-      .default(parseSince('30d'), '30d'),
-  )
+  .addOption(fileOption('--table <file>', 'the candidate table', RULE_TABLE))
+  .addOption(sinceOption('how far to go back', '30d'))
   .option(
     '--first',
     'count an event by its first decision, before any retry, instead of by what became of it',

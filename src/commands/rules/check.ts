@@ -5,12 +5,13 @@ import { EnvelopeMapError, loadEnvelopeMap } from '../../core/event/envelope-map
 import { checkRuleFiles, type FileReport } from '../../core/rules/check-files.ts'
 import { listFaults } from '../../core/text/faults.ts'
 import { rowIn, workflowCommand } from '../terminal/annotations.ts'
+import { fileOption } from '../terminal/file-option.ts'
 
 export const checkCommand = new Command('check')
   .description('check the rule table, its promises and the envelope map; report all faults at once')
-  .option('--table <file>', 'the rule table', RULE_TABLE)
-  .option('--promises <file>', 'what the rule table promises', PROMISES)
-  .option('--envelope <file>', 'the envelope map', ENVELOPE_MAP)
+  .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
+  .addOption(fileOption('--promises <file>', 'what the rule table promises', PROMISES))
+  .addOption(fileOption('--envelope <file>', 'the envelope map', ENVELOPE_MAP))
   .option('--annotations', 'print faults and warnings also as annotations of GitHub Actions')
   .option('--json', 'as one JSON value: the faults, warnings and summary of each file')
   .addHelpText(

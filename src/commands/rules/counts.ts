@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { RULE_TABLE, readText, ruleTableOf, TEMPLATE_EVENT_TYPES } from '../../app/policy.ts'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { cellsOf } from '../../core/rules/event-type-cell.ts'
@@ -7,17 +7,13 @@ import { createTrafficCount, trafficToCsv } from '../../core/rules/traffic.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { decisionGroups } from '../../postgres/read/group-decisions.ts'
 import { createProgress } from '../terminal/progress.ts'
-import { parseSince, type Since, timeOf } from '../terminal/since.ts'
+import { type Since, sinceOption, timeOf } from '../terminal/since.ts'
 
 const PAGE_COUNT_MAX = 50_000
 
 export const countsCommand = new Command('counts')
   .description('count recorded events by type and situation, without any person, for rules diff --counts')
-  .addOption(
-    new Option('--since <when>', 'how far to go back: a duration such as 7d, a date, or a time (ISO 8601)')
-      .argParser(parseSince)
-      .default(parseSince('30d'), '30d'),
-  )
+  .addOption(sinceOption('how far to go back', '30d'))
   .option('--first', 'count an event by its first decision, before any retry')
   .option('--output <file>', 'write a file, such as rules/counts.csv, instead of standard output')
   .option('--json', 'as one JSON value instead of CSV')

@@ -7,6 +7,7 @@ import { DIRECTIONS } from '../../core/rules/diff-directions.ts'
 import { diffToMarkdown } from '../../core/rules/diff-markdown.ts'
 import { describeDiff } from '../../core/rules/diff-text.ts'
 import { loadTraffic, type Traffic } from '../../core/rules/traffic.ts'
+import { fileOption } from '../terminal/file-option.ts'
 import { checkRevision, readFileAt } from '../terminal/git.ts'
 
 export const diffCommand = new Command('diff')
@@ -15,7 +16,7 @@ export const diffCommand = new Command('diff')
     '--against <git revision or file>',
     'the earlier rule table; an existing file takes precedence',
   )
-  .option('--table <file>', 'the current rule table', RULE_TABLE)
+  .addOption(fileOption('--table <file>', 'the current rule table', RULE_TABLE))
   .addOption(
     new Option(
       '--fail-on <direction>',

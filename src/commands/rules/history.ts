@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import type { Activation } from '../../core/rules/activation.ts'
+import { SINCE_WORDS } from '../../core/time/since.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { listActivations } from '../../postgres/read/list-activations.ts'
 import { readArchivedRuleTable } from '../../postgres/read/read-archive.ts'
@@ -10,7 +11,7 @@ export const historyCommand = new Command('history')
   .description('list which rule tables were in force since when, or show the one of a date')
   .option(
     '--at <when>',
-    'show the table in force then: a date (its end, in UTC), a time (ISO 8601), or a duration ago, such as 7d',
+    `show the table in force then (on a date: at its end, in UTC): ${SINCE_WORDS}`,
     parseAt,
   )
   .option('--json', 'as one JSON value')

@@ -3,11 +3,12 @@ import { Command, Option } from 'commander'
 import { OUTCOMES, RULE_TABLE, readText, ruleTableOf, TEMPLATE_EVENT_TYPES } from '../../app/policy.ts'
 import { enumerate } from '../../core/rules/enumerate-situations.ts'
 import { compareOutcomes, listOutcomes } from '../../core/rules/outcomes.ts'
+import { fileOption } from '../terminal/file-option.ts'
 
 export const outcomesCommand = new Command('outcomes')
   .description('list what the rule table decides in every situation; compare it with what was accepted')
-  .option('--table <file>', 'the rule table', RULE_TABLE)
-  .option('--accepted <file>', 'the accepted outcomes', OUTCOMES)
+  .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
+  .addOption(fileOption('--accepted <file>', 'the accepted outcomes', OUTCOMES))
   .option('--check', 'print nothing but the lines that differ from the accepted ones')
   .addOption(new Option('--accept', 'write them as the accepted ones').conflicts(['check', 'json']))
   .option('--json', 'as one JSON value')

@@ -10,6 +10,8 @@ import { readTemplates } from '../../core/templates/read-templates.ts'
 import type { Templates } from '../../core/templates/template.ts'
 import { eventOfTrial } from '../../core/workbench/trial.ts'
 import { templates as shipped } from '../../generated/templates.ts'
+import { fileOption } from '../terminal/file-option.ts'
+import { noteUnknownEventType } from '../terminal/known-names.ts'
 import { templateFilesOf } from '../terminal/template-folder.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 import { lookUpParty } from './known-party.ts'
@@ -39,7 +41,7 @@ export const tryCommand = new Command('try')
   .option('--opted-out', 'the party has opted out of events of this type')
   .option('--no-email', 'there is no email address on file')
   .option('--no-phone', 'there is no phone number on file')
-  .option('--table <file>', 'the rule table', RULE_TABLE)
+  .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
   .option('--templates <folder>', 'the templates; default: those that this version was built with')
   .option('--json', 'as one JSON object')
   .addHelpText(
@@ -100,6 +102,7 @@ async function eventOf({ event: file, eventType, locator, reason }: Options) {
   if (file === undefined) {
     if (eventType === undefined)
       throw new UsageError('name an event type by --event-type, or an event by --event')
+    noteUnknownEventType(eventType)
     const variables = { eventType, locator, reason: reason ?? null }
     return { variables, partyLocator: 'party', partyLocatorInvalid: false }
   }

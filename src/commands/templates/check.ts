@@ -6,11 +6,12 @@ import { describeTemplateFault, type TemplateFault } from '../../core/templates/
 import { listFaults } from '../../core/text/faults.ts'
 import { describeSms } from '../../core/text/sms-length.ts'
 import { workflowCommand } from '../terminal/annotations.ts'
+import { fileOption } from '../terminal/file-option.ts'
 import { TEMPLATES, templateFilesOf } from '../terminal/template-folder.ts'
 
 export const checkCommand = new Command('check')
   .description('report all faults of all templates by file and line, and how long each text is by SMS')
-  .option('--templates <folder>', 'the templates', TEMPLATES)
+  .addOption(fileOption('--templates <folder>', 'the templates', TEMPLATES))
   .option('--annotations', 'print faults and warnings also as annotations of GitHub Actions')
   .option('--json', 'as one JSON value: faults, warnings and a line for each template')
   .addHelpText(

@@ -5,11 +5,12 @@ import { diffPreviews, type Preview, previewTexts } from '../../core/templates/p
 import { previewChangesToHtml, previewsToHtml } from '../../core/templates/preview-html.ts'
 import { previewChangesToMarkdown, previewsToMarkdown } from '../../core/templates/preview-markdown.ts'
 import { readTemplates } from '../../core/templates/read-templates.ts'
+import { fileOption } from '../terminal/file-option.ts'
 import { TEMPLATES, templateFilesAgainst, templateFilesOf } from '../terminal/template-folder.ts'
 
 export const previewCommand = new Command('preview')
   .description('print all texts with sample values as one page')
-  .option('--templates <folder>', 'the templates', TEMPLATES)
+  .addOption(fileOption('--templates <folder>', 'the templates', TEMPLATES))
   .option('--against <git revision or folder>', 'print only the texts that differ, before and after')
   .addOption(new Option('--html', 'as a page of HTML instead of Markdown').conflicts('json'))
   .option('--json', 'as one JSON value')

@@ -56,6 +56,8 @@ export const explainedDecision = recordedDecision.omit({ envelopeMap: true }).ex
   why: z.string(),
   /** The rule's sentence for people; null where the table of its time cannot be read. */
   because: z.string().nullable(),
+  /** The web page of its trace; null without a trace id, or where `TRACE_URL` is not set. */
+  traceUrl: z.string().nullable(),
   /** The rules above it, from top to bottom, each with the first of its cells that did not match. */
   rulesAbove: z.array(z.object({ ruleId: z.string(), mismatch: z.string() })),
 })

@@ -3,16 +3,16 @@ import type { LogEntry } from './log-entry.ts'
 import type { Status } from './status.ts'
 
 /** Which log entries to list: those that every value given holds for. Times are as in an entry. */
-export interface LogFilter {
+export interface LogFilter<Time = string> {
   readonly partyLocator?: string | undefined
   readonly eventType?: string | undefined
   readonly status?: Status | undefined
   readonly channel?: Channel | undefined
   readonly eventId?: string | undefined
   /** `createdAt` is this time or later. */
-  readonly from?: string | undefined
+  readonly from?: Time | undefined
   /** `createdAt` is earlier than this time. */
-  readonly to?: string | undefined
+  readonly to?: Time | undefined
 }
 
 /** The position of an entry in the order of the log: newest first by creation time, then by locator. It never changes. */

@@ -31,9 +31,9 @@ export const explainedNotTold = notTold.extend({ because: z.string().nullable() 
 export type ExplainedNotTold = Readonly<z.infer<typeof explainedNotTold>>
 
 /** Which entries: those that every value given holds for. Times are as in an entry. */
-export interface NotToldFilter {
+export interface NotToldFilter<Time = string> {
   /** `createdAt` is this time or later. */
-  readonly since: string
+  readonly since: Time
   readonly eventType?: string | undefined
   readonly rule?: string | undefined
 }

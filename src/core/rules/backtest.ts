@@ -170,9 +170,10 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** The result in lines: how many events change, each kind of change with its situations, and counts by type and rule. */
+/** The result in lines: how many events change, each kind of change with its situations, and counts by type and rule of those. */
 export function describeBacktest(result: BacktestResult): string[] {
   const { events, changed, unchanged, byAnotherRule, invalidParties, channels, changes, lines } = result
+  const linesChanged = lines.filter((line) => line.changed > 0)
   const kinds = Map.groupBy(changes, ({ eventType, before, after }) => {
     const rules = `(rule "${before.ruleId}" before, rule "${after.ruleId}" now)`
     return `from ${describeResult(before)} to ${describeResult(after)} for ${eventType} ${rules}`
@@ -196,8 +197,8 @@ export function describeBacktest(result: BacktestResult): string[] {
         ),
       ]
     }),
-    ...(lines.length === 0 ? [] : ['By event type and rule, unchanged and changed:']),
-    ...lines.map(
+    ...(changed === 0 ? [] : ['Where events change, by event type and rule, unchanged and changed:']),
+    ...linesChanged.map(
       (line) => `    ${line.eventType}, rule "${line.ruleId}": ${line.unchanged}, ${line.changed}`,
     ),
   ].map(printable)

@@ -10,12 +10,23 @@ import { describeSituation } from '../rules/situations.ts'
 import { printable } from '../text/sanitize.ts'
 import type { RulesByRevision } from './archived-rules.ts'
 
-/** Says why a log entry is as it is, by the rules that were in force when each of its decisions was made. */
-export function explain(entry: RecordedLogEntry, rulesOf: RulesByRevision): ExplainedLogEntry {
+/**
+ * Says why a log entry is as it is, by the rules that were in force when each of its decisions was made. `traceUrl` is the
+ * web page of a trace, with `{traceId}` in it.
+ */
+export function explain(
+  entry: RecordedLogEntry,
+  rulesOf: RulesByRevision,
+  traceUrl: string | null = null,
+): ExplainedLogEntry {
   return {
     ...entry,
     decisions: entry.decisions.map((decision) =>
-      explainDecision(decision, rulesOf.get(decision.ruleTableRevision) ?? 'its rule table was not read'),
+      explainDecision(
+        decision,
+        rulesOf.get(decision.ruleTableRevision) ?? 'its rule table was not read',
+        traceUrl,
+      ),
     ),
   }
 }
@@ -24,8 +35,13 @@ export function explain(entry: RecordedLogEntry, rulesOf: RulesByRevision): Expl
 function explainDecision(
   { envelopeMap, ...recorded }: RecordedDecision,
   rules: readonly Rule[] | string,
+  traceUrl: string | null,
 ): ExplainedDecision {
-  const decision = { ...recorded, readFrom: pointersOf(envelopeMap) }
+  const decision = {
+    ...recorded,
+    readFrom: pointersOf(envelopeMap),
+    traceUrl: recorded.traceId && (traceUrl?.replaceAll('{traceId}', recorded.traceId) ?? null),
+  }
   if (typeof rules === 'string') {
     return { ...decision, why: `${whatAndFor(decision)} (${rules}).`, because: null, rulesAbove: [] }
   }
@@ -94,7 +110,7 @@ export function describeEntry(entry: ExplainedLogEntry): string[] {
 
 function describeDecision(decision: ExplainedDecision): string[] {
   const { topic, partition, offset, templateRevision, ruleTableRevision, receipt } = decision
-  const { envelopeMapRevision, readFrom } = decision
+  const { envelopeMapRevision, readFrom, traceId, traceUrl } = decision
   return [
     '',
     `${decision.decidedAt}, attempt ${decision.attempt}: ${decision.why}`,
@@ -110,5 +126,6 @@ function describeDecision(decision: ExplainedDecision): string[] {
           `  read from the event: party locator at ${readFrom.partyLocator}, locator at ${readFrom.locator}, reason at ${readFrom.reason}`,
         ]),
     `  from ${topic}, partition ${partition}, offset ${offset}`,
+    ...(traceId === null ? [] : [`  trace ${traceUrl ?? traceId}`]),
   ]
 }

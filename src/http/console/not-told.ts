@@ -6,14 +6,15 @@ import {
   type NotToldFilter,
   type NotToldPage,
 } from '../../core/log/not-told.ts'
+import type { Since } from '../../core/time/since.ts'
 import { problemBody } from '../problems/problem.ts'
-import { identifier, instant, time } from '../request/fields.ts'
+import { identifier, since, time } from '../request/fields.ts'
 import { cursors, limit } from '../request/paging.ts'
 import { position } from '../routes/log.ts'
 import type { App } from '../server/base.ts'
 
 export type ListNotTold = (
-  filter: NotToldFilter,
+  filter: NotToldFilter<Since>,
   page: LogPageRequest,
   signal: AbortSignal,
 ) => Promise<NotToldPage<ExplainedNotTold>>
@@ -26,7 +27,7 @@ const item = explainedNotTold.extend({ createdAt: time })
 export function notToldRoute(app: App, listNotTold: ListNotTold): void {
   const schema = {
     querystring: z.strictObject({
-      since: instant,
+      since,
       eventType: identifier.optional(),
       rule: identifier.optional(),
       limit,

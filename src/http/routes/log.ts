@@ -5,14 +5,15 @@ import { type ExplainedLogEntry, explainedLogEntry, logEntry } from '../../core/
 import { isLogLocator } from '../../core/log/log-locator.ts'
 import type { LogFilter, LogPage, LogPageRequest } from '../../core/log/log-page.ts'
 import { STATUSES } from '../../core/log/status.ts'
+import type { Since } from '../../core/time/since.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
-import { identifier, instant, time } from '../request/fields.ts'
+import { identifier, since, time } from '../request/fields.ts'
 import { cursors, limit } from '../request/paging.ts'
 import type { App } from '../server/base.ts'
 
 /** Reads the notification log. Both reject where the database fails. A list ends with its signal: its client is gone. */
 export interface LogEntries {
-  list: (filter: LogFilter, page: LogPageRequest, signal: AbortSignal) => Promise<LogPage>
+  list: (filter: LogFilter<Since>, page: LogPageRequest, signal: AbortSignal) => Promise<LogPage>
   get: (locator: string) => Promise<ExplainedLogEntry | null>
 }
 
@@ -44,8 +45,8 @@ const query = z.strictObject({
   status: z.enum(STATUSES, `must be one of ${STATUSES.join(', ')}`).optional(),
   channel: z.enum(CHANNELS, `must be one of ${CHANNELS.join(', ')}`).optional(),
   eventId: identifier.optional(),
-  from: instant.optional(),
-  to: instant.optional(),
+  from: since.optional(),
+  to: since.optional(),
   limit,
   cursor: cursor.parameter,
 })

@@ -13,11 +13,16 @@ const recordedRow = logEntry.extend({
 
 /** One log entry with the decisions behind it, or null. */
 export function getLogEntry(pool: DatabasePool, locator: string): Promise<RecordedLogEntry | null> {
-  return pool.maybeOne(logEntryQuery(locator))
+  return pool.maybeOne(logEntryQuery({ locator }))
+}
+
+/** The log entry of an event, or null; there is one at most. */
+export function getLogEntryOfEvent(pool: DatabasePool, eventId: string): Promise<RecordedLogEntry | null> {
+  return pool.maybeOne(logEntryQuery({ eventId }))
 }
 
 /** The query for one entry and its decisions. */
-export function logEntryQuery(locator: string) {
+export function logEntryQuery(key: { readonly locator: string } | { readonly eventId: string }) {
   return sql.type(recordedRow)`
     SELECT ${LOG_COLUMNS}, ARRAY(
       SELECT json_build_object(
@@ -39,5 +44,7 @@ export function logEntryQuery(locator: string) {
       )
       FROM notifications.decision WHERE decision.locator = notification_log.locator ORDER BY attempt
     ) AS decisions
-    FROM notifications.notification_log WHERE locator = ${locator}`
+    FROM notifications.notification_log WHERE ${
+      'locator' in key ? sql.fragment`locator = ${key.locator}` : sql.fragment`event_id = ${key.eventId}`
+    }`
 }

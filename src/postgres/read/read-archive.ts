@@ -15,3 +15,10 @@ export function readArchivedRuleTable(pool: DatabasePool, revision: string): Pro
   return pool.maybeOneFirst(sql.type(z.object({ source: z.string() }))`
     SELECT source FROM notifications.ruleset WHERE revision = ${revision}`)
 }
+
+/** The revisions of all rule tables that were ever loaded to decide events: they are few. */
+export function listArchivedRuleTables(pool: DatabasePool): Promise<readonly string[]> {
+  return pool.anyFirst(
+    sql.type(z.object({ revision: z.string() }))`SELECT revision FROM notifications.ruleset`,
+  )
+}

@@ -38,8 +38,8 @@ t.test('what the operator has chosen stays', async (t) => {
   t.strictSame(started([`${old}`, `${growing}`, `${young}`]).options, [old, growing, young])
 })
 
-t.test('the first line of the program has the same settings', async (t) => {
-  const [line] = readFileSync(MAIN, 'utf8').split('\n')
-  t.equal(line, `#!/usr/bin/env -S MALLOC_ARENA_MAX=1 node ${ALL.join(' ')}`)
-  t.match(readFileSync(MAIN, 'utf8'), /asked === 'serve'.*boundMemory\(\)/)
+t.test('the head of the program has the same settings', async (t) => {
+  const program = readFileSync(MAIN, 'utf8')
+  t.ok(program.includes(`exec env MALLOC_ARENA_MAX=1 node ${ALL.join(' ')} "$0"`))
+  t.match(program, /asked === 'serve'.*boundMemory\(\)/)
 })

@@ -161,12 +161,17 @@ t.test('the result is told in words', async (t) => {
     '19 events change from SEND by IN_APP to SKIP (muted) for invoice.paid (rule "in-app" before, rule "muted" now):',
     '    10: party found, not opted out, prefers IN_APP, no email on file, phone on file, such as NTF-invoice.paid-9',
     '    9: party found, not opted out, prefers IN_APP, no email on file, no phone on file, such as NTF-invoice.paid-8',
-    'By event type and rule, unchanged and changed:',
+    'Where events change, by event type and rule, unchanged and changed:',
     '    invoice.paid, rule "in-app": 0, 19',
   ])
+  const unchanged = groups().filter(({ facts }) => facts.eventType === 'claim.paid')
+  t.equal(describeBacktest(backtest(muted, unchanged)).length, 1, 'what stays as it is, is not listed')
   t.same(describeBacktest(backtest(muted, [])), ['0 events: 0 change, 0 do not'])
   const odd = all
     .slice(0, 1)
     .map((group) => ({ ...group, facts: { ...group.facts, eventType: 'a\u001b[2J\nb' } }))
-  t.equal(describeBacktest(backtest(muted, odd)).at(-1), '    a\uFFFD[2J\uFFFDb, rule "in-app": 9, 0')
+  const silent = await tableOf(
+    above('opted-out', 'muted,not claim.rejected,found,,,,,SKIP,,muted,"We are silent."'),
+  )
+  t.equal(describeBacktest(backtest(silent, odd)).at(-1), '    a\uFFFD[2J\uFFFDb, rule "in-app": 0, 9')
 })

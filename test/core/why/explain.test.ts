@@ -33,6 +33,7 @@ function anEntryWith(...decisions: Partial<RecordedDecision>[]): RecordedLogEntr
     because: __,
     rulesAbove: ___,
     readFrom: ____,
+    traceUrl: _____,
     ...decision
   } = ENTRY.decisions[0] as (typeof ENTRY.decisions)[0]
   return {
@@ -54,6 +55,19 @@ async function explained(...decisions: Partial<RecordedDecision>[]) {
   return explain(entry, await rulesOf(entry.decisions))
 }
 const whyOf = async (decision: Partial<RecordedDecision>) => (await explained(decision)).decisions[0]?.why
+
+t.test('a trace id becomes a link where it is known what leads to traces', async (t) => {
+  const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+  const entry = anEntryWith({ traceId }, { traceId: null })
+  const rules = await rulesOf(entry.decisions)
+  const linked = explain(entry, rules, 'https://traces.example/{traceId}?of={traceId}')
+  const url = `https://traces.example/${traceId}?of=${traceId}`
+  t.match(linked.decisions, [{ traceUrl: url }, { traceUrl: null }])
+  t.match(describeEntry(linked).join('\n'), `  trace ${url}`)
+  const plain = explain(entry, rules)
+  t.match(plain.decisions, [{ traceUrl: null }, { traceUrl: null }])
+  t.match(describeEntry(plain).join('\n'), `  trace ${traceId}`)
+})
 
 t.test('a decision is told in one sentence, and why each rule above it did not apply', async (t) => {
   const { decisions } = await explained({})
@@ -177,7 +191,7 @@ t.test('for a terminal an entry is told attempt by attempt', async (t) => {
   t.ok(lines.includes('  not by rule "opted-out": "opted out" must be yes, but is no'))
   t.ok(lines.includes('  rule table old'))
   t.ok(lines.includes('  receipt: recorded'))
-  t.equal(lines.at(-1), '  from claims, partition 2, offset 9007199254740993')
+  t.equal(lines.at(-2), '  from claims, partition 2, offset 9007199254740993')
   t.same(describeEntry({ ...ENTRY, decisions: [] }).at(-1), 'No recorded decision explains this entry.')
   t.match(
     describeEntry({ ...ENTRY, eventType: 'a\u001b[2J\nb' })[0],

@@ -83,6 +83,12 @@ for (const [given, meant] of INSTANTS) {
   })
 }
 
+t.test('a date means its start, and a duration so long ago, as on the command line', async (t) => {
+  const { app, asked } = t.context
+  t.equal((await app.inject('/log/list?from=7d&to=2026-01-31')).statusCode, 200)
+  t.same(asked[0].filter, { from: 7 * 86_400_000, to: '2026-01-31T00:00:00.000000Z' })
+})
+
 const cursorOf = (text: string) => Buffer.from(text).toString('base64url')
 const OURS = cursorOf(`log${JSON.stringify(PLACE)}`)
 const FOREIGN_CURSORS = [
@@ -120,10 +126,12 @@ const REFUSED: readonly (readonly [string, readonly string[]])[] = [
   ...[
     '',
     'yesterday',
-    '2026-01-31',
     '2026-01-31T12:00:00',
     '2026-01-31T12:00:00+02:00', // Its + is a space.
+    '2026-02-30',
     '2026-02-30T12:00:00Z',
+    '36501d',
+    '7',
     '2026-01-31T24:00:00Z',
     '2026-01-31T12:00:00.1234567Z',
     '0000-01-01T00:00:00Z',

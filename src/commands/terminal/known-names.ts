@@ -1,0 +1,25 @@
+import { TEMPLATE_EVENT_TYPES } from '../../app/policy.ts'
+import { PRUNED_RULE_ID } from '../../core/decision/skip-pruned.ts'
+import { didYouMean, nearest } from '../../core/text/nearest.ts'
+import { createRuleCache } from '../../core/why/archived-rules.ts'
+import type { DatabasePool } from '../../postgres/connection/pool.ts'
+import { listArchivedRuleTables, readArchivedRuleTable } from '../../postgres/read/read-archive.ts'
+import { UsageError } from './usage-error.ts'
+
+/** Throws UsageError for a rule that no rule table ever had, unless some table cannot be read. */
+export async function checkRule(pool: DatabasePool, rule: string): Promise<void> {
+  const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), TEMPLATE_EVENT_TYPES)
+  const revisions = await listArchivedRuleTables(pool)
+  const tables = [...(await rulesOf(revisions.map((ruleTableRevision) => ({ ruleTableRevision })))).values()]
+  const ids = tables.flatMap((rules) => (typeof rules === 'string' ? [] : rules.map(({ id }) => id)))
+  const isAllRead = tables.every((rules) => typeof rules !== 'string')
+  if (!isAllRead || ids.length === 0 || [PRUNED_RULE_ID, ...ids].includes(rule)) return
+  throw new UsageError(`no rule table has ever had a rule "${rule}"${didYouMean(nearest(rule, ids))}`)
+}
+
+/** Notes that an event type has no template; that is no fault, since producers may send any type. */
+export function noteUnknownEventType(eventType: string): void {
+  if (TEMPLATE_EVENT_TYPES.includes(eventType)) return
+  const near = didYouMean(nearest(eventType, TEMPLATE_EVENT_TYPES))
+  process.stderr.write(`there is no template for "${eventType}"${near}\n`)
+}
