@@ -12,7 +12,9 @@ TAP := $(if $(MAKE_TERMOUT),,CI=false) $(BIN)/tap --reporter=$(REPORTER)
 # The test files to run; all by default. One file takes seconds: make test TESTS=test/party/circuit.test.ts
 TESTS :=
 # What rules-diff compares the rule table with: a git revision or a file, as in make rules-diff AGAINST=old.csv
-AGAINST := main
+# Recipes read it from the environment, where no shell takes it for more than a text.
+AGAINST ?= main
+export AGAINST
 OUTCOMES := rules/outcomes.txt
 # On a runner of GitHub Actions faults are also shown at their lines.
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
@@ -74,7 +76,7 @@ rules-check: commands ## Check the rule table, its promises and the envelope map
 	@$(NODE) src/main.ts rules check $(ANNOTATIONS)
 
 rules-diff: commands ## Describe which decisions differ from the rule table of AGAINST (main)
-	@$(NODE) src/main.ts rules diff --against '$(AGAINST)'
+	@$(NODE) src/main.ts rules diff --against "$$AGAINST"
 
 rules-accept: commands ## Accept the outcomes of the rule table and show what changed
 	@$(NODE) src/main.ts rules outcomes --accept
@@ -86,12 +88,12 @@ templates-check: commands ## Check all texts: faults by file and line, length by
 	@$(NODE) src/main.ts templates check $(ANNOTATIONS)
 
 templates-preview: commands ## Print all texts with sample values, as HTML; AGAINST=main: before and after
-	@$(NODE) src/main.ts templates preview --html $(if $(filter command% environment%,$(origin AGAINST)),--against '$(AGAINST)')
+	@$(NODE) src/main.ts templates preview --html $(if $(filter command% environment%,$(origin AGAINST)),--against "$$AGAINST")
 
 ## Pull requests (.github/workflows)
 
 rules-summary: commands ## Summarise a pull request to AGAINST as Markdown: faults, changes, texts
-	@$(NODE) src/main.ts rules summary --against "$$(git merge-base '$(AGAINST)' HEAD)"
+	@$(NODE) src/main.ts rules summary --against "$$(git merge-base "$$AGAINST" HEAD)"
 
 rules-outcomes: commands ## Print the outcomes that rules-accept would record
 	@$(NODE) src/main.ts rules outcomes

@@ -13,8 +13,12 @@ fail() {
 }
 
 [[ ${PR:-} =~ ^[0-9]+$ ]] || fail 'name the pull request by its number: PR=12'
-read -r state fork head base branch < <(gh pr view "$PR" --json state,isCrossRepository,headRefOid,baseRefName,headRefName \
-  --jq '"\(.state) \(.isCrossRepository) \(.headRefOid) \(.baseRefName) \(.headRefName)"')
+view=$(gh pr view "$PR" --json state,isCrossRepository,headRefOid,baseRefName,headRefName \
+  --jq '"\(.state) \(.isCrossRepository) \(.headRefOid) \(.baseRefName) \(.headRefName)"' 2>&1) || case $view in
+*'Could not resolve to a PullRequest'*) fail "there is no pull request $PR in this repository" ;;
+*) fail "pull request $PR cannot be read: $view" ;;
+esac
+read -r state fork head base branch <<<"$view"
 [ "$state" = OPEN ] || fail "pull request $PR is not open"
 [ "$fork" = false ] || fail "pull request $PR comes from a fork, where this workflow may not write. Its author can accept the \
 outcomes: download the artifact \"outcomes\" from the checks of the pull request, and upload it to the branch as $outcomes"
@@ -35,6 +39,11 @@ export GIT_AUTHOR_NAME='github-actions[bot]' GIT_AUTHOR_EMAIL='41898282+github-a
 export GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL GIT_INDEX_FILE=$PWD/.cache/accepted.index
 rm -f "$GIT_INDEX_FILE"
 git fetch --quiet --depth=1 origin "$head"
+# Without checks of the new commit nobody could merge it.
+active=$(gh workflow list --json path,state --jq ".[] | select(.path == \".github/workflows/$workflow\") | .state")
+[ "$active" = active ] || fail "the checks ($workflow) are switched off, and could not start: nothing was pushed"
+git show "$head:.github/workflows/$workflow" | grep -q '^ *workflow_dispatch:' ||
+  fail "on the branch of pull request $PR the checks cannot be started by hand: bring it up to date with $base; nothing was pushed"
 git read-tree "$head"
 blob=$(git hash-object -w --no-filters "$file")
 git update-index --add --cacheinfo "100644,$blob,$outcomes"
@@ -48,5 +57,6 @@ commit=$(git commit-tree -p "$head" -m 'Accept the outcomes of the changed rule 
 git push --quiet --force-with-lease="refs/heads/$branch:$head" origin "$commit:refs/heads/$branch"
 
 # A push made with a workflow's token starts no checks; a dispatch does.
-gh workflow run "$workflow" --ref "$branch" --field base="$base"
+gh workflow run "$workflow" --ref "$branch" --field base="$base" ||
+  fail "the outcomes of pull request $PR are accepted, but its checks did not start: start the workflow \"pull request\" on the branch $branch"
 echo "Accepted the outcomes of pull request $PR; its checks run on the new commit."

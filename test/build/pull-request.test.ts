@@ -120,6 +120,43 @@ t.test('of faulty files the summary holds each fault, and the checks show each a
   t.not(texts?.status, 0)
 })
 
+t.test('faulty counts are a fault of the summary, which tells all the rest', async (t) => {
+  const clone = checkOut()
+  edit(clone, 'rules/dispatch.csv', above(MUTED))
+  writeFileSync(join(clone, 'rules/counts.csv'), 'event type,count\ninvoice.paid,many\n')
+  const { status, stdout } = make(clone, 'rules-summary')
+  t.equal(status, 0)
+  t.match(stdout, /^### \d+ faults?\n\n- rules\/counts\.csv: /)
+  t.match(stdout, '### Rule table: 24 situations change')
+})
+
+t.test('what a change is compared with is a text, whatever is in it', async (t) => {
+  const clone = checkOut()
+  for (const target of ['rules-diff', 'rules-summary', 'templates-preview']) {
+    const { status, stderr } = make(clone, target, { AGAINST: "x'; touch broken; '$(touch broken)" })
+    t.not(status, 0, target)
+    t.match(stderr, /(is neither a|is not a|Not a valid object name)/, target)
+  }
+  t.notOk(existsSync(join(clone, 'broken')))
+  t.match(make(clone, 'rules-diff', { AGAINST: 'origin/main' }), {
+    status: 0,
+    stdout: '0 situations change\n',
+  })
+})
+
+t.test('a branch whose checks cannot be started by hand gets no commit', async (t) => {
+  const { author, made } = pullRequest()
+  edit(author, '.github/workflows/pull-request.yml', (text) => text.replace('workflow_dispatch:', 'push:'))
+  git(author, 'commit', '--quiet', '--all', '-m', 'Older checks')
+  git(author, 'push', '--quiet', 'origin', 'change')
+  const head = git(author, 'rev-parse', 'HEAD').trim()
+  answerAsGitHub({ head }, made)
+  const { status, stderr } = make(checkOut(), 'rules-commit', { PR: '12' })
+  t.not(status, 0)
+  t.match(stderr, /cannot be started by hand: bring it up to date with main; nothing was pushed/)
+  t.equal(git(forge.bare, 'rev-parse', 'change').trim(), head)
+})
+
 t.test('the summary tells warnings first, then what changes by harm, texts and promises', async (t) => {
   const clone = checkOut()
   edit(clone, 'rules/dispatch.csv', above(MUTED))
@@ -154,14 +191,16 @@ t.test('the summary tells warnings first, then what changes by harm, texts and p
 
 /** Stands in for GitHub's command line: answers as it does what the workflow asks, and keeps what it is asked to start. */
 function answerAsGitHub(
-  { head, fork = false }: { head: string; fork?: boolean },
+  { head, fork = false, workflowState = 'active' }: { head: string; fork?: boolean; workflowState?: string },
   made: string | null,
 ): string {
   const started = join(forge.folder, 'started')
   const download = made === null ? 'exit 1' : `mkdir -p "$7" && cp '${made}' "$7/outcomes.txt"`
   const program = `#!/bin/sh
 case "$1 $2" in
-  'pr view') echo 'OPEN ${fork} ${head} main change' ;;
+  'pr view') [ "$3" = 12 ] || { echo "GraphQL: Could not resolve to a PullRequest with the number of $3." >&2; exit 1; }
+    echo 'OPEN ${fork} ${head} main change' ;;
+  'workflow list') echo ${workflowState} ;;
   'run list') echo 77 ;;
   'run download') ${download} ;;
   'workflow run') echo "$*" >'${started}' ;;
@@ -216,7 +255,10 @@ t.test('nothing is pushed for a fork, an older commit, no outcomes or something 
   const other = join(author, 'rules/promises.csv')
   answerAsGitHub({ head }, other)
   refused(/does not hold a list of outcomes/)
+  answerAsGitHub({ head, workflowState: 'disabled_manually' }, made)
+  refused(/the checks \(pull-request\.yml\) are switched off.*nothing was pushed/)
   answerAsGitHub({ head }, made)
+  refused(/::error::there is no pull request 13 in this repository/, { PR: '13' })
   git(author, 'commit', '--quiet', '--allow-empty', '-m', 'more')
   git(author, 'push', '--quiet', 'origin', 'change')
   refused(/stale info|rejected/)

@@ -7,7 +7,7 @@ import { checkRuleFiles } from '../../core/rules/check-files.ts'
 import { diffRuleTables } from '../../core/rules/diff.ts'
 import { diffPromises } from '../../core/rules/diff-promises.ts'
 import { enumerate } from '../../core/rules/enumerate-situations.ts'
-import { PromisesError, RuleTableError } from '../../core/rules/errors.ts'
+import { PromisesError, RuleTableError, TrafficError } from '../../core/rules/errors.ts'
 import { loadPromises } from '../../core/rules/load-promises.ts'
 import { loadRuleTable } from '../../core/rules/load-table.ts'
 import { compareOutcomes, listOutcomes } from '../../core/rules/outcomes.ts'
@@ -50,13 +50,17 @@ async function summarise({ against, counts, json }: Options): Promise<void> {
   const checked = await checkRuleFiles(after.table, after.promises, known)
   const [tableBefore, tableAfter] = [await tableOf(before), await tableOf(after)]
   const outcomes = tableAfter && listOutcomes(await enumerate(tableAfter.rules, known), known)
+  const { traffic, faults: countFaults } = trafficOf(await countsOf(counts))
   const summary: ChangeSummary = {
-    traffic: await trafficOf(counts),
+    traffic,
     reviews: [
       { file: 'rules/dispatch.csv', ...checked.table },
       { file: 'rules/promises.csv', ...checked.promises },
       await reviewEnvelopeMap(),
       ...reviewTemplates(after.templates),
+      ...(countFaults.length === 0
+        ? []
+        : [{ file: counts ?? 'rules/counts.csv', faults: countFaults, warnings: [] }]),
     ],
     diff: tableBefore && tableAfter && diffRuleTables(tableBefore, tableAfter),
     texts: diffTexts(before.templates, after.templates),
@@ -66,10 +70,18 @@ async function summarise({ against, counts, json }: Options): Promise<void> {
   process.stdout.write(json ? `${JSON.stringify(summary)}\n` : summaryToMarkdown(summary))
 }
 
-async function trafficOf(file: string | undefined): Promise<Traffic | null> {
-  if (file !== undefined) return loadTraffic(await readText(file))
-  const text = await readFile(COUNTS, 'utf8').catch(() => null)
-  return text === null ? null : loadTraffic(text)
+async function countsOf(file: string | undefined): Promise<string | null> {
+  return file === undefined ? readFile(COUNTS, 'utf8').catch(() => null) : readText(file)
+}
+
+/** Where the counts have faults, the rest of the summary is told without them. */
+function trafficOf(text: string | null): { traffic: Traffic | null; faults: readonly string[] } {
+  try {
+    return { traffic: text === null ? null : loadTraffic(text), faults: [] }
+  } catch (error) {
+    if (!(error instanceof TrafficError)) throw error
+    return { traffic: null, faults: error.faults }
+  }
 }
 
 /** The files that people change. */
