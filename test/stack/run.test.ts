@@ -12,6 +12,8 @@ import { until } from './until.ts'
 
 const RUN = fileURLToPath(new URL('./run.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+/** Of a terminal that knows nothing of the run. */
+const PLAIN_ENV = { PATH: process.env.PATH, HOME: process.env.HOME }
 const LOCAL = { DATABASE_URL: '', MQ_BROKERS: '' }
 
 interface Run {
@@ -88,6 +90,19 @@ t.test('shows what became of a few hundred events, and leaves nothing at Ctrl-C'
   t.match(await entry.json(), { status: 'SENT', decisions: [{ outcome: 'SEND' }] })
   t.equal((await fetch(await printed(/(http:\S+\/readyz)/))).status, 200)
   t.equal((await fetch(await printed(/(http:\S+\/console)\n/))).status, 200)
+
+  const source = await printed(/^ {2}(export PATH=.*)$/m)
+  for (const [line, answer] of [
+    [await printed(/^ {2}(src\/main\.ts why NTF-.*)$/m), /^NTF-\S+ is SENT: /],
+    [await printed(/^ {2}(src\/main\.ts doctor)$/m), /^All checks passed/m],
+  ] as const) {
+    const asked = spawnSync('sh', ['-c', `${source}\n${line}`], {
+      cwd: ROOT,
+      encoding: 'utf8',
+      env: PLAIN_ENV,
+    })
+    t.match(asked, { status: 0, stdout: answer }, line)
+  }
 
   const own = await printed(/^ {2}(echo .*)$/m)
   t.match(spawnSync('sh', ['-c', own], { cwd: ROOT, encoding: 'utf8' }).stdout, 'published to claims: 1')

@@ -2,7 +2,7 @@
 // Starts PostgreSQL, Kafka, a stand-in for policy administration and the service, publishes a few hundred events,
 // shows what became of them, and stays up until Ctrl-C. DATABASE_URL and MQ_BROKERS, where set, win over servers of
 // its own. The service listens on PORT (4006; 0 picks a free one), on loopback only.
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import pg from 'pg'
 import { backlog } from './backlog.ts'
@@ -65,6 +65,7 @@ async function run(): Promise<void> {
     SHUTDOWN_GRACE: '10s',
   }
   const keeper = await serviceKeeper(logDir)
+  const envFile = await writeEnvironment(env)
   await step('database schema', () => keeper.run(command('migrate', env)))
   const serviceUrl = `http://${HOST}:${port}`
   await step(`service at ${serviceUrl}`, () =>
@@ -89,6 +90,7 @@ async function run(): Promise<void> {
       database,
       brokers,
       topics,
+      envFile,
     })}`,
   )
   print('\nAll of it stays up until Ctrl-C.')
@@ -130,6 +132,18 @@ async function serviceKeeper(dir: string): Promise<Keeper> {
   }
   watchLog(join(dir, 'log'), onTrouble).catch(broken.reject)
   return keeper
+}
+
+/**
+ * Writes the environment of the service to a file that a shell can source, for the command line. It may hold a password: it
+ * is for this user alone. Returns its path.
+ */
+async function writeEnvironment(env: Readonly<Record<string, string>>): Promise<string> {
+  const file = join(ROOT, '.cache/run.env')
+  const lines = Object.entries(env).map(([name, value]) => `${name}='${value.replaceAll("'", `'\\''`)}'\n`)
+  await rm(file, { force: true })
+  await writeFile(file, lines.join(''), { mode: 0o600 })
+  return relative(process.cwd(), file)
 }
 
 function command(name: 'migrate' | 'serve', env: Record<string, string>) {

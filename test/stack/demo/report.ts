@@ -9,6 +9,8 @@ export interface Places {
   database: string
   brokers: string
   topics: Topics
+  /** Holds the environment of the service, for a shell. */
+  envFile: string
 }
 
 /** The outcome as text for people. */
@@ -19,6 +21,7 @@ export function reportText(publication: Publication, outcome: Outcome, places: P
     rejections(outcome),
     ...outcome.samples.map(sampleText),
     whereToLook(outcome, places),
+    commandLine(outcome, places),
     ownEvent(places),
   ].join('\n\n')
 }
@@ -77,6 +80,15 @@ function whereToLook({ samples }: Outcome, { serviceUrl, consoleUrl, database }:
     `  ${serviceUrl}/log/list?eventType=claim.rejected&status=SENT`,
     `  ${serviceUrl}/readyz`,
     `  psql ${database} -c 'SELECT * FROM notifications.notification_log ORDER BY locator DESC LIMIT 10'`,
+  ].join('\n')
+}
+
+function commandLine({ samples: [sample] }: Outcome, { envFile }: Places): string {
+  return [
+    'Ask the command line, in another terminal and this folder',
+    `  export PATH=$PWD/node_modules/.bin:$PATH; set -a; . ./${envFile}; set +a`,
+    ...(sample ? [`  src/main.ts why ${sample.locator}`] : []),
+    '  src/main.ts doctor',
   ].join('\n')
 }
 
