@@ -58,6 +58,7 @@ export function createListeners(parts: ListenerParts): Listeners {
         requestCountMax: config.http.requestCountMax,
         log,
         document: await http.document(),
+        askApi: http.ask,
         exposeMetrics: metrics.expose,
         consolePage: readConsolePage(),
         consoleData: reads.consoleData,

@@ -1,13 +1,24 @@
 import { STATUS_CODES } from 'node:http'
 import swagger from '@fastify/swagger'
 import type { RouteOptions } from 'fastify'
-import { jsonSchemaTransform } from 'fastify-type-provider-zod'
+import { createJsonSchemaTransform } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import packageJson from '../../package.json' with { type: 'json' }
-import { PROBLEMS, type ProblemCode, problemBody } from './problems/problem.ts'
+import { bodyOf, type Fault, PROBLEMS, type ProblemCode, problemBody } from './problems/problem.ts'
 import type { App } from './server/base.ts'
 
 const PROBLEM_REF = { $ref: '#/components/schemas/Problem' }
+
+/** Zod leaves them out where a text is transformed. Those in `meta` are of the text that a client writes. */
+const toJsonSchema = createJsonSchemaTransform({
+  zodToJsonConfig: {
+    override: ({ zodSchema, jsonSchema }) => {
+      const { default: byDefault, examples } = z.globalRegistry.get(zodSchema) ?? {}
+      if (byDefault !== undefined) jsonSchema.default = byDefault as never
+      if (examples !== undefined) jsonSchema.examples = examples as never
+    },
+  },
+})
 
 /**
  * Gathers the routes that are added to `app` after this into an OpenAPI 3.1 document: `app.swagger()` once it is ready.
@@ -23,6 +34,12 @@ export function documentRoutes(app: App, { withTokens }: { withTokens: boolean }
         description: packageJson.description,
       },
       servers: [{ url: 'http://localhost:{port}', variables: { port: { default: '4006' } } }],
+      tags: [
+        { name: 'Log', description: 'What became of each event, and why. An administrative view.' },
+        { name: 'Preferences', description: 'By which channel a party is told, and of what it is not.' },
+        { name: 'Health', description: 'For probes. No token is needed.' },
+        { name: 'Placeholders', description: 'Routes that the specification reserves.' },
+      ],
       components: {
         schemas: { Problem: z.toJSONSchema(problemBody) as object },
         ...(withTokens
@@ -32,7 +49,7 @@ export function documentRoutes(app: App, { withTokens }: { withTokens: boolean }
     },
     convertConstToEnum: false,
     transform: (given) => {
-      const { schema, url } = jsonSchemaTransform(given)
+      const { schema, url } = toJsonSchema(given)
       // The 405s of known paths have no schema.
       if (schema === undefined) return { schema: { hide: true }, url }
       const response = { ...(schema.response as Record<string, unknown>) }
@@ -60,12 +77,25 @@ function problemsOf({ config, schema = {} }: RouteOptions, withTokens: boolean):
   ]
 }
 
+/** The example of a schema stands beside it: not every tool looks for it inside. */
 function success(status: string, schema: unknown) {
-  return { description: STATUS_CODES[status] ?? status, content: { 'application/json': { schema } } }
+  const [example] = (schema as { examples?: readonly unknown[] }).examples ?? []
+  return {
+    description: STATUS_CODES[status] ?? status,
+    content: { 'application/json': { schema, ...(example === undefined ? {} : { example }) } },
+  }
 }
 
 function problem(status: string) {
-  const { title } =
-    Object.values(PROBLEMS).find((each) => each.status === Number(status)) ?? PROBLEMS.internal
-  return { description: title, content: { 'application/problem+json': { schema: PROBLEM_REF } } }
+  const codes = Object.keys(PROBLEMS) as ProblemCode[]
+  const code = codes.find((each) => PROBLEMS[each].status === Number(status)) ?? 'internal'
+  const example = bodyOf({ code, detail: undefined, errors: EXAMPLE_FAULTS[code] })
+  return {
+    description: PROBLEMS[code].title,
+    content: { 'application/problem+json': { schema: PROBLEM_REF, example } },
+  }
+}
+
+const EXAMPLE_FAULTS: { readonly [Code in ProblemCode]?: readonly Fault[] } = {
+  'invalid-request': [{ detail: 'must be a whole number from 1 to 200', parameter: 'limit' }],
 }

@@ -37,6 +37,17 @@ t.test('the document is served as OpenAPI 3.1', async (t) => {
   t.strictSame(document, JSON.parse(JSON.stringify(open)))
 })
 
+// biome-ignore lint/suspicious/noExplicitAny: an operation, read as it comes
+function operationsOf(document: any): [string, string, any][] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods as object).map(([method, operation]): [string, string, unknown] => [
+      path,
+      method,
+      operation,
+    ]),
+  )
+}
+
 t.test('it documents exactly the routes of the specification', async (t) => {
   const operations = Object.entries(open.paths).flatMap(([path, methods]) =>
     Object.keys(methods as object).map((method) => `${method} ${path}`),
@@ -60,7 +71,7 @@ t.test('it documents exactly the routes of the specification', async (t) => {
 t.test('every schema in it is valid JSON Schema 2020-12, and every reference leads somewhere', async (t) => {
   const ajv = new Ajv2020({ strict: true, strictTypes: false })
   addFormats.default(ajv)
-  ajv.addVocabulary(['components', 'paths', 'openapi', 'info', 'servers'])
+  ajv.addVocabulary(['components', 'paths', 'openapi', 'info', 'servers', 'tags'])
   ajv.addSchema({ $id: 'document', ...open })
   let schemaCount = 0
   const visit = (value: unknown, at: string): void => {
@@ -77,12 +88,71 @@ t.test('every schema in it is valid JSON Schema 2020-12, and every reference lea
   t.ok(schemaCount > 20)
 })
 
+t.test(
+  'every operation has an id, a tag, a summary and examples; parameters say what they are',
+  async (t) => {
+    const known = open.tags.map(({ name }: { name: string }) => name)
+    const ids = new Set()
+    for (const [path, method, operation] of operationsOf(open)) {
+      const name = `${method} ${path}`
+      t.match(operation, { operationId: /^[a-z][A-Za-z]+$/, summary: /^[A-Z].*[^.]$/, tags: [String] }, name)
+      t.ok(known.includes(operation.tags[0]), name)
+      ids.add(operation.operationId)
+      for (const parameter of operation.parameters ?? []) t.match(parameter, { description: /./ }, name)
+      for (const { content } of [operation.requestBody, ...Object.values(operation.responses)].filter(
+        Boolean,
+      )) {
+        for (const media of Object.values(content as object)) t.hasProp(media, 'example', name)
+      }
+    }
+    t.equal(ids.size, operationsOf(open).length, 'ids are unique')
+  },
+)
+
+t.test('every example is as its own schema says', async (t) => {
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  let exampleCount = 0
+  const check = (schema: object, example: unknown, at: string) => {
+    exampleCount++
+    const validate = ajv.compile({ ...schema, components: open.components })
+    t.ok(validate(example), `${at}: ${ajv.errorsText(validate.errors)}`)
+  }
+  // biome-ignore lint/suspicious/noExplicitAny: a document, read as it comes
+  const visit = (value: any, at: string): void => {
+    if (typeof value !== 'object' || value === null) return
+    if (value.schema !== undefined && 'example' in value) check(value.schema, value.example, at)
+    if (Array.isArray(value.examples)) for (const example of value.examples) check(value, example, at)
+    if (value.type !== undefined && 'default' in value) check(value, value.default, `${at}, default`)
+    for (const [key, inner] of Object.entries(value)) {
+      if (key !== 'example' && key !== 'examples') visit(inner, `${at}/${key}`)
+    }
+  }
+  visit(JSON.parse(JSON.stringify(open.paths)), '')
+  t.ok(exampleCount > 60)
+})
+
+t.test('defaults are documented', async (t) => {
+  const parameters: { name: string; schema: unknown }[] = open.paths['/log/list'].get.parameters
+  t.match(parameters.find(({ name }) => name === 'limit')?.schema, { default: 50, minimum: 1, maximum: 200 })
+  const { properties } =
+    open.paths['/preferences/{partyLocator}'].put.requestBody.content['application/json'].schema
+  t.match(properties, {
+    email: { default: null },
+    preferredChannel: { default: 'EMAIL' },
+    optedOutEvents: { default: [] },
+  })
+})
+
 t.test('errors are documented as problems, and tokens where they are asked for', async (t) => {
   const { get } = closed.paths['/log/list']
   t.same(get.security, [{ token: [] }])
   for (const status of ['400', '401', '403', '503']) {
-    t.same(get.responses[status].content, {
-      'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+    t.match(get.responses[status].content, {
+      'application/problem+json': {
+        schema: { $ref: '#/components/schemas/Problem' },
+        example: { status: Number(status) },
+      },
     })
   }
   t.same(closed.paths['/healthz'].get.security, [])

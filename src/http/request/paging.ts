@@ -4,13 +4,25 @@ import { NOT_ONCE } from './fields.ts'
 const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 200
 
+/** Of a list: leads to its next page. */
+export const nextCursor = z
+  .string()
+  .nullable()
+  .meta({ description: 'The `cursor` of the next page; null on the last one' })
+
 /** The query parameter for the size of a page. */
 export const limit = z
   .string(NOT_ONCE)
   .transform((digits) => (/^\d{1,3}$/.test(digits) ? Number(digits) : 0))
   .refine((count) => count >= 1 && count <= LIMIT_MAX, `must be a whole number from 1 to ${LIMIT_MAX}`)
   .default(LIMIT_DEFAULT)
-  .meta({ type: 'integer', minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT })
+  .meta({
+    type: 'integer',
+    minimum: 1,
+    maximum: LIMIT_MAX,
+    default: LIMIT_DEFAULT,
+    description: 'Items of a page',
+  })
 
 /** We make none longer: a position has at most 255 characters, each at most six as JSON. */
 const CURSOR_LENGTH_MAX = 4_096

@@ -8,13 +8,27 @@ export type Readiness = { ready: true } | { ready: false; reason: string }
 
 /** `GET /healthz`: the process is alive. `GET /readyz`: the database answers, too. */
 export function healthRoutes(app: App, readiness: () => Promise<Readiness>): void {
-  const healthy = { 200: z.object({ status: z.literal('ok') }) }
-  app.get('/healthz', { config: { access: 'open' }, schema: { response: healthy } }, async () => ({
+  const tags = ['Health']
+  const healthy = z.object({ status: z.literal('ok') }).meta({ examples: [{ status: 'ok' }] })
+  const healthSchema = {
+    tags,
+    operationId: 'getHealth',
+    summary: 'Whether the process responds',
+    response: { 200: healthy },
+  }
+  app.get('/healthz', { config: { access: 'open' }, schema: healthSchema }, async () => ({
     status: 'ok' as const,
   }))
 
-  const response = { 200: z.object({ status: z.literal('ready') }), 503: problemBody }
-  app.get('/readyz', { config: { access: 'open' }, schema: { response } }, async () => {
+  const ready = z.object({ status: z.literal('ready') }).meta({ examples: [{ status: 'ready' }] })
+  const readySchema = {
+    tags,
+    operationId: 'getReadiness',
+    summary: 'Whether the service can do its work',
+    description: '503 gives the reason: the database does not respond, is not migrated, or takes no writes.',
+    response: { 200: ready, 503: problemBody },
+  }
+  app.get('/readyz', { config: { access: 'open' }, schema: readySchema }, async () => {
     const state = await readiness().catch((cause: unknown) => {
       throw unavailable('The readiness check failed.', cause)
     })

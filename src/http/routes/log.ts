@@ -5,10 +5,11 @@ import { type ExplainedLogEntry, explainedLogEntry, logEntry } from '../../core/
 import { isLogLocator } from '../../core/log/log-locator.ts'
 import type { LogFilter, LogPage, LogPageRequest } from '../../core/log/log-page.ts'
 import { STATUSES } from '../../core/log/status.ts'
-import type { Since } from '../../core/time/since.ts'
+import { SINCE_WORDS, type Since } from '../../core/time/since.ts'
+import { ENTRY_EXAMPLE, EXPLAINED_ENTRY_EXAMPLE } from '../examples.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
-import { identifier, since, time } from '../request/fields.ts'
-import { cursors, limit } from '../request/paging.ts'
+import { described, identifier, since, time } from '../request/fields.ts'
+import { cursors, limit, nextCursor } from '../request/paging.ts'
 import type { App } from '../server/base.ts'
 
 /** Reads the notification log. Both reject where the database fails. A list ends with its signal: its client is gone. */
@@ -18,8 +19,18 @@ export interface LogEntries {
 }
 
 const entryTimes = { sentAt: time.nullable(), createdAt: time }
-const listedEntry = logEntry.extend(entryTimes)
-const wholeEntry = explainedLogEntry.extend({
+const WORDS = {
+  locator: 'Identifies the entry',
+  eventId: 'Of the consumed event; no other entry has it',
+  partyLocator: 'Of the party that the message is for; null where the event named none',
+  channel: 'The chosen one, else the preferred one, else `EMAIL`',
+  subject: 'Rendered; null where nothing was to be sent, or the text was erased',
+  body: 'Rendered; null where nothing was to be sent, or the text was erased',
+  failureReason: 'Why the status is not `SENT`',
+  attemptCount: 'Attempts to send; each retry adds one',
+}
+const listedEntry = described(logEntry.extend(entryTimes), WORDS)
+const entry = explainedLogEntry.extend({
   ...entryTimes,
   decisions: z.array(
     explainedDecision.extend({
@@ -29,6 +40,10 @@ const wholeEntry = explainedLogEntry.extend({
     }),
   ),
 })
+const wholeEntry = described(entry, {
+  ...WORDS,
+  decisions: 'What was decided at each attempt, and why; the oldest first',
+}).meta({ examples: [EXPLAINED_ENTRY_EXAMPLE] })
 
 /** PostgreSQL has no year 0. */
 const YEAR_KNOWN = /^(?!0000)/
@@ -39,7 +54,7 @@ export const position = z.object({
 })
 const cursor = cursors('log', position)
 
-const query = z.strictObject({
+const anyQuery = z.strictObject({
   partyLocator: identifier.optional(),
   eventType: identifier.optional(),
   status: z.enum(STATUSES, `must be one of ${STATUSES.join(', ')}`).optional(),
@@ -51,26 +66,54 @@ const query = z.strictObject({
   cursor: cursor.parameter,
 })
 
-/** The names under which the specification has the log. */
-const PATHS = ['/log', '/notifications']
+const query = described(anyQuery, {
+  partyLocator: 'Only entries of this party',
+  eventType: 'Only entries of this type of event',
+  status: 'Only entries with this status',
+  channel: 'Only entries by this channel',
+  eventId: 'Only the entry of this event',
+  from: `Only entries created then or later: ${SINCE_WORDS}`,
+  to: `Only entries created earlier: ${SINCE_WORDS}`,
+})
+
+/** The names under which the specification has the log, and what operation ids call them. */
+const NAMES: Readonly<Record<string, string>> = { '/log': 'Log', '/notifications': 'Notifications' }
 
 /** The notification log under its names: newest first, filtered, in pages; and one entry with its decisions. */
-export function logRoutes(app: App, logEntries: LogEntries, paths: readonly string[] = PATHS): void {
-  const list = z.object({ items: z.array(listedEntry), nextCursor: z.string().nullable() })
-  const listSchema = { querystring: query, response: { 200: list, 400: problemBody, 503: problemBody } }
+export function logRoutes(app: App, logEntries: LogEntries, paths = Object.keys(NAMES)): void {
+  const tags = ['Log']
+  const list = z
+    .object({ items: z.array(listedEntry), nextCursor })
+    .meta({ examples: [{ items: [ENTRY_EXAMPLE], nextCursor: null }] })
+  const listSchema = {
+    tags,
+    summary: 'The log, newest first by creation time',
+    description: 'Filters can be combined. Paging shows each entry that was there at the start exactly once.',
+    querystring: query,
+    response: { 200: list, 400: problemBody, 503: problemBody },
+  }
+  const locator = z.string().meta({
+    description: 'Locator of the entry: `NTF-` and a UUID',
+    examples: [ENTRY_EXAMPLE.locator],
+  })
   const oneSchema = {
-    params: z.object({ locator: z.string() }),
+    tags,
+    summary: 'One entry of the log, with its decisions and their reasons in words',
+    params: z.object({ locator }),
     response: { 200: wholeEntry, 404: problemBody, 503: problemBody },
   }
 
   for (const path of paths) {
-    app.get(`${path}/list`, { config: { access: 'admin' }, schema: listSchema }, async (request) => {
+    const name = NAMES[path]
+    const listOperation = { ...listSchema, operationId: `list${name}` }
+    const oneOperation = { ...oneSchema, operationId: `get${name}Entry` }
+    app.get(`${path}/list`, { config: { access: 'admin' }, schema: listOperation }, async (request) => {
       const { limit, cursor: after = null, ...filter } = request.query
       const { items, next } = await logEntries.list(filter, { limit, after }, request.signal)
       return { items: [...items], nextCursor: next && cursor.encode(next) }
     })
 
-    app.get(`${path}/:locator`, { config: { access: 'admin' }, schema: oneSchema }, async (request) => {
+    app.get(`${path}/:locator`, { config: { access: 'admin' }, schema: oneOperation }, async (request) => {
       const { locator } = request.params
       const entry = isLogLocator(locator) ? await logEntries.get(locator) : null
       if (entry === null) throw new ProblemError('not-found', { detail: 'No log entry has this locator.' })

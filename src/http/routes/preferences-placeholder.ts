@@ -17,14 +17,26 @@ export async function preferencesPlaceholderRoutes(app: App): Promise<void> {
     return body
   })
 
-  app.get(
-    '/preferences',
-    { config: { access: 'token' }, schema: { response: { 200: z.strictObject({}) } } },
-    async () => ({}),
-  )
+  const tags = ['Placeholders']
+  const getSchema = {
+    tags,
+    operationId: 'getPreferencesPlaceholder',
+    summary: 'An empty object',
+    description: 'Placeholder of version 2: reads nothing.',
+    response: { 200: z.strictObject({}).meta({ examples: [{}] }) },
+  }
+  app.get('/preferences', { config: { access: 'token' }, schema: getSchema }, async () => ({}))
 
-  const schema = { body: z.unknown(), response: { 200: z.unknown() } }
-  app.put('/preferences', { config: { access: 'token' }, schema }, async (request, reply) => {
+  const json = z.unknown().meta({ examples: [{ anything: ['that', 'is', 'JSON'] }] })
+  const putSchema = {
+    tags,
+    operationId: 'echoPreferencesPlaceholder',
+    summary: 'The body, byte for byte, if it is JSON',
+    description: 'Placeholder of version 2: stores nothing.',
+    body: json,
+    response: { 200: json },
+  }
+  app.put('/preferences', { config: { access: 'token' }, schema: putSchema }, async (request, reply) => {
     if (!Buffer.isBuffer(request.body)) {
       throw new ProblemError('invalid-request', { detail: 'The body is missing; send JSON.' })
     }

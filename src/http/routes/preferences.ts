@@ -9,10 +9,11 @@ import {
   storedPreferences,
 } from '../../core/party/preferences.ts'
 import { isOfOwnParty, subjectOf } from '../auth/tokens.ts'
+import { PARTY_PREFERENCES_EXAMPLE, PREFERENCES_EXAMPLE } from '../examples.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
-import { text } from '../request/fields.ts'
+import { described, text } from '../request/fields.ts'
 import { parseJson } from '../request/json.ts'
-import { cursors, limit } from '../request/paging.ts'
+import { cursors, limit, nextCursor } from '../request/paging.ts'
 import type { App } from '../server/base.ts'
 
 /** Reads and writes preferences. All reject where the database fails. */
@@ -40,11 +41,21 @@ export const params = z.object({
     .refine(
       isPartyLocator,
       `must have 1 to ${IDENTIFIER_LENGTH_MAX} characters, no NUL, and be neither "." nor ".."`,
-    ),
+    )
+    .meta({
+      description: `Locator of the party, percent-encoded; 1 to ${IDENTIFIER_LENGTH_MAX} characters`,
+      examples: [PARTY_PREFERENCES_EXAMPLE.partyLocator],
+    }),
 })
 
 const channel = z.enum(CHANNELS, `must be one of ${CHANNELS.join(', ')}`)
-const body = z.strictObject(
+const WORDS = {
+  email: 'Stored and returned; messages go to the address that policy administration has',
+  phone: 'Stored and returned; messages go to the number that policy administration has',
+  preferredChannel: 'By which the party wants to be told',
+  optedOutEvents: 'Types of events of which the party does not want to be told',
+}
+const strictBody = z.strictObject(
   {
     email: text(EMAIL_LENGTH_MAX, 'must be a string or null').nullable().default(null),
     phone: text(PHONE_LENGTH_MAX, 'must be a string or null').nullable().default(null),
@@ -56,6 +67,9 @@ const body = z.strictObject(
   },
   { error: ({ code }) => (code === 'invalid_type' ? 'must be an object' : undefined) },
 )
+
+const body = described(strictBody, WORDS).meta({ examples: [PREFERENCES_EXAMPLE] })
+const shown = described(storedPreferences, WORDS).meta({ examples: [PREFERENCES_EXAMPLE] })
 
 /** PostgreSQL refuses NUL. */
 const cursor = cursors('preferences', z.string().regex(/^[^\0]*$/))
@@ -72,11 +86,14 @@ export async function preferencesRoutes(app: App, preferences: PreferencesStore)
     async (_request: unknown, body: Buffer) => parseJson(body),
   )
 
-  const list = z.object({
-    items: z.array(partyPreferences),
-    nextCursor: z.string().nullable(),
-  })
+  const tags = ['Preferences']
+  const list = z
+    .object({ items: z.array(described(partyPreferences, WORDS)), nextCursor })
+    .meta({ examples: [{ items: [PARTY_PREFERENCES_EXAMPLE], nextCursor: null }] })
   const listSchema = {
+    tags,
+    operationId: 'listPreferences',
+    summary: 'The preferences of all parties, ordered by party locator',
     querystring: z.strictObject({ limit, cursor: cursor.parameter }),
     response: { 200: list, 400: problemBody, 503: problemBody },
   }
@@ -86,7 +103,13 @@ export async function preferencesRoutes(app: App, preferences: PreferencesStore)
     return { items: [...items], nextCursor: next === null ? null : cursor.encode(next) }
   })
 
-  const getSchema = { params, response: { 200: storedPreferences, 404: problemBody, 503: problemBody } }
+  const getSchema = {
+    tags,
+    operationId: 'getPreferences',
+    summary: 'The preferences of a party',
+    params,
+    response: { 200: shown, 404: problemBody, 503: problemBody },
+  }
   app.get(
     '/preferences/:partyLocator',
     { config: { access: 'party' }, schema: getSchema },
@@ -97,7 +120,16 @@ export async function preferencesRoutes(app: App, preferences: PreferencesStore)
     },
   )
 
-  const putSchema = { params, body, response: { 200: storedPreferences, 503: problemBody } }
+  const putSchema = {
+    tags,
+    operationId: 'putPreferences',
+    summary: 'Create or replace the preferences of a party',
+    description:
+      'All four fields are replaced; one that is missing gets its default. The response is what was stored.',
+    params,
+    body,
+    response: { 200: shown, 503: problemBody },
+  }
   app.put('/preferences/:partyLocator', { config: { access: 'party' }, schema: putSchema }, async (request) =>
     preferences.put(request.params.partyLocator, request.body, subjectOf(request), isOfOwnParty(request)),
   )

@@ -5,7 +5,13 @@ import type { App } from '../server/base.ts'
 /** How long the rest of a body is read and thrown away: a client that still writes would lose the answer to a reset. */
 const DRAIN_MS = 2_000
 
-const accepted = z.object({ status: z.literal('accepted') })
+const schema = {
+  tags: ['Placeholders'],
+  operationId: 'send',
+  summary: 'Accept anything and do nothing',
+  description: 'Nothing is enqueued or sent, whatever the body and its content type.',
+  response: { 202: z.object({ status: z.literal('accepted') }).meta({ examples: [{ status: 'accepted' }] }) },
+}
 
 /**
  * `POST /send`: accepts anything and does nothing (specification). It answers before a body would be parsed, so that
@@ -19,9 +25,5 @@ export async function sendRoute(app: App): Promise<void> {
     }
     return reply.code(202).send({ status: 'accepted' })
   }
-  app.post(
-    '/send',
-    { config: { access: 'open' }, schema: { response: { 202: accepted } }, onRequest: accept },
-    accept,
-  )
+  app.post('/send', { config: { access: 'open' }, schema, onRequest: accept }, accept)
 }
