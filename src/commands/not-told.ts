@@ -1,10 +1,10 @@
-import { once } from 'node:events'
 import { Command, Option } from 'commander'
 import { TEMPLATE_EVENT_TYPES } from '../app/policy.ts'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import type { ExplainedNotTold } from '../core/log/not-told.ts'
 import { NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../core/log/not-told-csv.ts'
+import { counted } from '../core/text/count.ts'
 import { printable } from '../core/text/sanitize.ts'
 import { createRuleCache } from '../core/why/archived-rules.ts'
 import { explainNotTold, revisionsOf } from '../core/why/explain-not-told.ts'
@@ -12,6 +12,7 @@ import { withDatabase } from '../postgres/connection/with-database.ts'
 import { listNotTold } from '../postgres/read/list-not-told.ts'
 import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
 import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
+import { print } from './terminal/print.ts'
 import { createProgress } from './terminal/progress.ts'
 import { type Since, sinceOption, timeOf } from './terminal/since.ts'
 
@@ -69,7 +70,7 @@ async function notTold({ since, eventType, rule, csv, json }: Options): Promise<
     }
     progress.clear()
     if (count === 0 && eventType !== undefined) noteUnknownEventType(eventType)
-    if (!csv && !json) process.stderr.write(`${count} entries since ${start}\n`)
+    if (!csv && !json) process.stderr.write(`${counted(count, 'entry', 'entries')} since ${start}\n`)
   })
 }
 
@@ -83,9 +84,4 @@ function lineOf(item: ExplainedNotTold): string {
   return printable(
     `${createdAt}  ${locator}  ${status} (${failureReason}): ${eventType} for ${item.partyLocator ?? 'nobody'}${rule}`,
   )
-}
-
-/** Waits for a reader that is slower than the database. */
-async function print(text: string): Promise<void> {
-  if (!process.stdout.write(text)) await once(process.stdout, 'drain')
 }

@@ -5,7 +5,9 @@ import { showCommand } from './rejected/show.ts'
 import { skipCommand } from './rejected/skip.ts'
 
 export const rejectedCommand = new Command('rejected')
-  .description('messages that are not valid events, or whose row the database refused')
+  .description(
+    'list, show and redrive rejected messages: those that are not valid events, or whose row the database refused',
+  )
   .addCommand(listCommand)
   .addCommand(showCommand)
   .addCommand(redriveCommand)

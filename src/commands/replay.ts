@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { Command } from 'commander'
 import { loadDatabaseUrl } from '../config/config.ts'
 import { createArchive } from '../core/replay/archive.ts'
@@ -9,6 +8,7 @@ import { withDatabase } from '../postgres/connection/with-database.ts'
 import { recordedEntryPages } from '../postgres/read/list-recorded-entries.ts'
 import { readArchivedRuleTable, readArchivedTemplates } from '../postgres/read/read-archive.ts'
 import { restoreEntries } from '../postgres/write/restore-entries.ts'
+import { print } from './terminal/print.ts'
 import { createProgress } from './terminal/progress.ts'
 
 /** Rows of one page, and of one transaction of a rebuild, at most. */
@@ -54,7 +54,7 @@ async function runReplay(options: Options, command: Command): Promise<void> {
       report: async (finding) => {
         progress.clear()
         const line = options.json ? JSON.stringify(finding) : describeFinding(finding)
-        if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')
+        await print(`${line}\n`)
       },
       onProgress: ({ entries, differences }) =>
         progress.show(`${entries} entries compared, ${differences} differences`),

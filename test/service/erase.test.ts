@@ -116,7 +116,7 @@ t.test('nothing that was said to a person, or about one, is left, and nothing is
   const { stdout } = await command(['rejected', 'redrive', '--all', '--dry-run'], {
     ...world.env,
   })
-  t.equal(stdout.match(/not redriven: it was erased on/g)?.length, 2)
+  t.equal(stdout.match(/cannot be redriven: it was erased on/g)?.length, 2)
   await second.stop()
 })
 

@@ -1,20 +1,25 @@
 import t from 'tap'
 import type { ExplainedLogEntry, LogEntry } from '../../src/core/log/log-entry.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
+import { command } from './command.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
 
 const COUNT = 120
 const PATHS = ['/log', '/notifications']
 
 const world = await aWorld(t, { partitionCount: 1 })
-const { url } = await world.serve({ BATCH_MAX: '50' })
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
+const TRACE_URL = 'https://traces.example/{traceId}'
+
+const { url } = await world.serve({ BATCH_MAX: '50', TRACE_URL })
 const events = Array.from({ length: COUNT }, (_, i) =>
   anEvent({
     eventType: i % 3 === 0 ? 'claim.approved' : 'claim.paid',
     partyLocator: i % 4 === 0 ? 'unknown-1' : `party-${i % 5}`,
   }),
 )
-await world.publish(events)
+const traced = { traceparent: `00-${TRACE_ID}-00f067aa0ba902b7-01` }
+await world.publish(events.map((event, i) => (i === 1 ? { ...event, headers: traced } : event)))
 await world.caughtUp()
 const log = await world.sql(
   'SELECT * FROM notifications.notification_log ORDER BY created_at DESC, locator DESC',
@@ -92,6 +97,9 @@ for (const path of PATHS) {
       ],
       ['status=FAILED', () => false],
       ['partyLocator=nobody', () => false],
+      ['from=1h', () => true],
+      ['to=1h', () => false],
+      ['from=2020-01-31&to=2020-02-01', () => false],
     ]
     for (const [query, matches] of filters) {
       const expected = log.filter(matches).map(({ locator }) => locator)
@@ -102,6 +110,7 @@ for (const path of PATHS) {
       )
     }
     t.equal((await get(`${path}/list?status=LOST`)).status, 400)
+    t.equal((await get(`${path}/list?from=2026-02-30`)).status, 400)
   })
 
   t.test(`${path}/{locator} shows one entry and why it is as it is`, async (t) => {
@@ -145,5 +154,8 @@ for (const path of PATHS) {
     t.equal(sentEntry.body, sent.body)
     t.equal(Date.parse(sentEntry.sentAt ?? ''), Number(sent.sent_at))
     t.match(sentEntry.decisions, [{ outcome: 'SEND', receipt: `EMAIL:${sentEntry.eventId}/1` }])
+    t.match(sentEntry.decisions, [{ traceUrl: `https://traces.example/${TRACE_ID}` }])
+    const why = await command(['why', sentEntry.eventId], { ...world.env, TRACE_URL })
+    t.match(why.stdout, `  trace https://traces.example/${TRACE_ID}\n`)
   })
 }

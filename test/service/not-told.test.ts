@@ -26,7 +26,7 @@ t.test('not-told says who was not told, by which rule and why', async (t) => {
     stdout,
     /^\S+Z {2}NTF-\S+ {2}SKIPPED \(party not found\): claim\.paid for @party, "1", by rule "party-not-found": .+\n$/,
   )
-  t.match(stderr, /^1 entries since \S+Z\n$/)
+  t.match(stderr, /^1 entry since \S+Z\n$/)
 })
 
 t.test('what is given up is as the environment says', async (t) => {
@@ -77,7 +77,7 @@ t.test(
       stdout: '',
       stderr: 'no rule table has ever had a rule "party-not-fuond"; did you mean "party-not-found"?\n',
     })
-    t.match(await notTold(['--rule', 'party-not-found']), { code: 0, stderr: /^1 entries/ })
+    t.match(await notTold(['--rule', 'party-not-found']), { code: 0, stderr: /^1 entry/ })
     t.match(await notTold(['--event-type', 'claim.payed']), {
       code: 0,
       stderr: /^there is no template for "claim.payed"; did you mean "claim.paid"\?\n0 entries/,

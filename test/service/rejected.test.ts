@@ -49,6 +49,12 @@ t.test('list names what was rejected, oldest first, and nothing of what it holds
   )
   t.equal((await rejected('list', '--since', '2999-01-01T00:00:00Z')).stdout, '')
   t.not((await rejected('list', '--since', '1h')).stdout, '')
+  const some = await rejected('list', '--limit', '2')
+  t.equal(linesOf(some.stdout).length, 2)
+  t.equal(
+    some.stderr,
+    '3 rejected messages that no redrive has resolved; these are the oldest 2, see --limit\n',
+  )
 })
 
 t.test('show shows one whole, as text only what a terminal would just show', async (t) => {
@@ -75,7 +81,7 @@ t.test('what is fixed is logged through the same pipeline, and all is recorded',
   const { code, stdout, stderr } = await rejected('redrive', '--all', '--yes', '--by', 'alice')
   t.equal(code, 0)
   t.match(stdout, /^\d+ {2}logged {2}NTF-/)
-  t.match(stderr, /logged 1, logged already 0, still rejected 2/)
+  t.match(stderr, /1 logged, 0 already logged, 2 still rejected/)
   const [row] = await rowsOf('SELECT * FROM notifications.notification_log')
   t.match(row, { event_id: event.eventId, status: 'SENT', attempt_count: 1 })
   t.match(await rowsOf('SELECT * FROM notifications.decision'), [
@@ -123,9 +129,9 @@ t.test(
   async (t) => {
     const before = await counts()
     const cut = await keep('cut', 11, 'too-large', anEvent().value)
-    const said = `${cut}  not redriven: only the first bytes of its value are kept: have it published again, in smaller messages\n`
+    const said = `${cut}  cannot be redriven: only the first bytes of its value are kept: have it published again, in smaller messages\n`
     const byId = await rejected('redrive', cut, '--yes')
-    t.match(byId, { code: 1, stdout: said, stderr: /still rejected 0, not redriven 1/ })
+    t.match(byId, { code: 1, stdout: said, stderr: /0 still rejected, 1 cannot be redriven/ })
     t.match(await rejected('redrive', '--topic', 'cut', '--dry-run'), { code: 0, stdout: said })
     const { stdout } = await rejected('redrive', '--topic', 'cut', '--yes', '--json')
     t.match(JSON.parse(stdout), { id: cut, result: 'refused', error: /only the first bytes/ })

@@ -10,9 +10,9 @@ export type RedriveOutcome = (RedriveResult | { result: 'logged' } | Refused) & 
 
 export function sentenceOf(outcome: RedriveOutcome): string {
   const said = outcome.note === '' ? '' : `  ${printable(outcome.note)}`
-  if (outcome.result === 'refused') return `not redriven: ${outcome.error}`
+  if (outcome.result === 'refused') return `cannot be redriven: ${outcome.error}`
   if (outcome.result === 'rejected') return `still rejected: ${printable(outcome.error)}`
-  if (outcome.result === 'duplicate') return 'its event is already logged'
+  if (outcome.result === 'duplicate') return 'already logged, no second row'
   return `logged${'locator' in outcome ? `  ${outcome.locator}` : ''}${said}`
 }
 

@@ -17,11 +17,11 @@ export interface FilterOptions {
 /** Adds the options that choose among rejected messages. */
 export function withFilter(command: Command): Command {
   return command
-    .option('--topic <name>', 'only those from this topic')
+    .option('--topic <name>', 'only messages from this topic')
     .addOption(
-      new Option('--code <code>', 'only those with this error code').choices(Object.keys(REJECTIONS)),
+      new Option('--code <code>', 'only messages rejected with this code').choices(Object.keys(REJECTIONS)),
     )
-    .addOption(sinceOption('only those rejected since then'))
+    .addOption(sinceOption('only messages rejected since then'))
 }
 
 export async function filterOf(
@@ -48,7 +48,7 @@ export async function* rejectedMessages(
 }
 
 export function parseId(text: string): bigint {
-  if (!/^[1-9]\d{0,17}$/.test(text)) throw new InvalidArgumentError('an id is a whole number above 0.')
+  if (!/^[1-9]\d{0,17}$/.test(text)) throw new InvalidArgumentError('An id is a whole number above 0.')
   return BigInt(text)
 }
 

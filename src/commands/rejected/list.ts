@@ -1,19 +1,18 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { loadDatabaseUrl } from '../../config/config.ts'
+import { counted } from '../../core/text/count.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
+import { print } from '../terminal/print.ts'
 import { lineOf, summaryOf } from './describe.ts'
 import { type FilterOptions, filterOf, helpOf, rejectedMessages, withFilter } from './filter.ts'
 
 export const listCommand = withFilter(new Command('list'))
   .description('list rejected messages, oldest first, without their contents')
-  .option('--all', 'include those settled by a redrive')
-  .option('--limit <count>', 'maximum number to list', parseCount, 100)
+  .option('--all', 'include those that a redrive has resolved')
+  .option('--limit <count>', 'list at most so many', parseCount, 100)
   .option('--json', 'one JSON object per line')
-  .addHelpText(
-    'after',
-    helpOf('0 listed, 1 they could not be read, 2 wrong usage', 'list --topic claims --since 2026-01-31'),
-  )
+  .addHelpText('after', helpOf('0 listed, 1 failed, 2 wrong usage', 'list --topic claims --since 2026-01-31'))
   .action(list)
 
 interface Options extends FilterOptions {
@@ -28,15 +27,17 @@ async function list(options: Options): Promise<void> {
     let leftCount = options.limit
     for await (const rejected of rejectedMessages(pool, filter)) {
       if (leftCount-- === 0) break
-      process.stdout.write(`${options.json ? JSON.stringify(summaryOf(rejected)) : lineOf(rejected)}\n`)
+      await print(`${options.json ? JSON.stringify(summaryOf(rejected)) : lineOf(rejected)}\n`)
     }
     if (options.json) return
     const count = await countRejectedMessages(pool, filter)
-    process.stderr.write(count > options.limit ? `${count} in all: see --limit\n` : `${count} in all\n`)
+    const which = options.all ? '' : ' that no redrive has resolved'
+    const shown = count > options.limit ? `; these are the oldest ${options.limit}, see --limit` : ''
+    process.stderr.write(`${counted(count, 'rejected message')}${which}${shown}\n`)
   })
 }
 
 function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('it must be a whole number above 0.')
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number above 0.')
   return Number(text)
 }

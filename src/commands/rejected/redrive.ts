@@ -4,26 +4,34 @@ import { loadConfig } from '../../config/config.ts'
 import type { DecidedBatch } from '../../core/batch/batch.ts'
 import type { Rejected } from '../../core/event/rejected-message.ts'
 import type { RejectionCode } from '../../core/event/rejection.ts'
+import { counted } from '../../core/text/count.ts'
 import { countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { accountName } from '../terminal/account-name.ts'
 import { confirm } from '../terminal/confirm.ts'
+import { print } from '../terminal/print.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 import { type RedriveOutcome, sentenceOf } from './describe.ts'
 import { type FilterOptions, filterOf, helpOf, parseId, rejectedMessages, withFilter } from './filter.ts'
 
 export const redriveCommand = withFilter(new Command('redrive'))
-  .description('process rejected messages again, once the cause of the rejection is fixed')
-  .argument('[id...]', 'ids, as listed; else all that match the filter and no redrive has settled', addId)
-  .option('--all', 'without ids and filter: all that no redrive has settled')
-  .option('--dry-run', 'write nothing, only say what would happen')
+  .description(
+    'send rejected messages through the pipeline again, once the cause of their rejection is fixed',
+  )
+  .argument(
+    '[id...]',
+    'ids, as listed; without them, all messages that match the filter and that no redrive has resolved',
+    addId,
+  )
+  .option('--all', 'instead of ids or a filter: all messages that no redrive has resolved')
+  .option('--dry-run', 'write nothing; show what would happen')
   .option('--yes', 'do not ask for confirmation')
   .option('--by <name>', 'name to record; by default that of the account')
   .option('--json', 'one JSON object per line')
   .addHelpText(
     'after',
     helpOf(
-      '0 all were redriven, whatever the result, 1 one that was named could not be, 2 wrong usage',
+      '0 all were redriven, whatever the result, 1 a message named by its id could not be redriven, 2 wrong usage',
       'redrive --code refused-by-database --dry-run',
     ),
   )
@@ -61,9 +69,12 @@ async function redriveAll(redriver: Redriver, ids: readonly bigint[], options: O
   const filter = await filterOf(redriver.pool, options, { ids: isById ? ids : null, open: !isById })
   const count = await countRejectedMessages(redriver.pool, filter)
   const missingCount = isById ? new Set(ids).size - count : 0
-  if (missingCount > 0) throw new UsageError(`${missingCount} of these ids belong to no rejected message`)
-  if (count > 0 && !dryRun && !yes && !(await confirm(`Redrive ${count} messages?`))) {
-    process.stderr.write('nothing was done\n')
+  if (missingCount > 0)
+    throw new UsageError(
+      `there is no rejected message with ${missingCount === 1 ? 'one' : missingCount} of these ids`,
+    )
+  if (count > 0 && !dryRun && !yes && !(await confirm(`Redrive ${counted(count, 'message')}?`))) {
+    process.stderr.write('Not confirmed: nothing was redriven\n')
     return
   }
   const counts = { logged: 0, duplicate: 0, rejected: 0, refused: 0 }
@@ -77,11 +88,11 @@ async function redriveAll(redriver: Redriver, ids: readonly bigint[], options: O
     const line = json
       ? JSON.stringify({ id: String(rejected.id), ...outcome })
       : `${rejected.id}  ${sentenceOf(outcome)}`
-    process.stdout.write(`${line}\n`)
+    await print(`${line}\n`)
   }
-  const sum = `logged ${counts.logged}, logged already ${counts.duplicate}, still rejected ${counts.rejected}, not redriven ${counts.refused}`
+  const sum = `${counts.logged} logged, ${counts.duplicate} already logged, ${counts.rejected} still rejected, ${counts.refused} cannot be redriven`
   if (isById && counts.refused > 0) process.exitCode = 1
-  process.stderr.write(`${dryRun ? `Dry run: would be ${sum}` : sum}\n`)
+  process.stderr.write(`${dryRun ? `Dry run, nothing was written: ${sum}` : sum}\n`)
 }
 
 /** Why a message cannot be redriven at all. Of one that was too large, only the first bytes are kept. */

@@ -11,11 +11,11 @@ import { confirm } from '../terminal/confirm.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 
 export const skipCommand = new Command('skip')
-  .description('go past record batches that cannot be read, because of which a partition is held')
+  .description('skip record batches that cannot be read and so hold a partition')
   .requiredOption('--topic <name>', 'the topic')
   .requiredOption('--partition <number>', 'the partition', parseWhole)
   .requiredOption('--to <offset>', 'the last offset to skip', parseWhole)
-  .option('--reason <text>', 'why, to be recorded')
+  .option('--reason <text>', 'why it is skipped; recorded')
   .option('--by <name>', 'name to record; by default that of the account')
   .option('--yes', 'do not ask for confirmation')
   .option('--json', 'print a JSON object')
@@ -64,7 +64,7 @@ async function skipWith(config: Config, inspector: PartitionInspector, options: 
     process.stderr.write(`${found.details.join('\n')}\n`)
     const question = `Skip offsets ${from} to ${to} of ${place}? Their events are lost unless they are published again.`
     if (!yes && !(await confirm(question))) {
-      process.stderr.write('nothing was done\n')
+      process.stderr.write('Not confirmed: nothing was skipped\n')
       return
     }
     const error = [
@@ -76,7 +76,7 @@ async function skipWith(config: Config, inspector: PartitionInspector, options: 
     const rejection = { code: 'unreadable' as const, error }
     const was = await skipUnreadable(pool, { topic, partition, checkpoint, to, bytes, rejection })
     if (was !== checkpoint)
-      throw new Error(`the checkpoint of ${place} has moved to ${was}: nothing was done`)
+      throw new Error(`the checkpoint of ${place} has moved to ${was}: nothing was skipped`)
     process.stdout.write(
       json
         ? `${JSON.stringify({ topic, partition, from: String(from), to: String(to), by, error })}\n`
@@ -124,6 +124,6 @@ function refusalOf(inspected: Inspected, at: bigint, from: bigint, to: bigint): 
 }
 
 function parseWhole(text: string): bigint {
-  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('must be a whole number')
+  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
   return BigInt(text)
 }

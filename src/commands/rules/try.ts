@@ -110,7 +110,7 @@ async function eventOf({ event: file, eventType, locator, reason }: Options) {
   const message = { offset: 0n, key: null, value: Buffer.from(json), headers: {} }
   const parsed = parseEvent(message, loadEnvelopeMap(await readText(ENVELOPE_MAP)))
   if (parsed.kind === 'rejection')
-    throw new UsageError(`this message would be rejected: it is no event, since ${parsed.rejection.error}`)
+    throw new UsageError(`this message is not a valid event and would be rejected: ${parsed.rejection.error}`)
   const { event } = parsed
   return { ...event, variables: { eventType: event.eventType, locator: event.locator, reason: event.reason } }
 }

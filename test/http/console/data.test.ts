@@ -199,7 +199,14 @@ t.test('those who were not told come in pages', async (t) => {
   const { items, nextCursor } = (await get(path)).json()
   t.same(items, [NOT_TOLD])
   t.equal((await get(`${path}&cursor=${nextCursor}`)).json().nextCursor, null)
-  for (const query of ['', '?since=yesterday', `?since=${TIME}&rule=`, `?since=${TIME}&status=SENT`]) {
+  t.equal((await get('/console/data/not-told?since=7d')).statusCode, 200)
+  for (const query of [
+    '',
+    '?since=yesterday',
+    '?since=2026-02-30',
+    `?since=${TIME}&rule=`,
+    `?since=${TIME}&status=SENT`,
+  ]) {
     t.equal((await get(`/console/data/not-told${query}`)).statusCode, 400, query)
   }
 })
