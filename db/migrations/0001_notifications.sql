@@ -150,6 +150,7 @@ CREATE TABLE notifications.decision (
   -- The failure reason that the rule gave; null on SEND.
   reason text,
   facts jsonb NOT NULL,
+  -- What the text was rendered from; of a skipped row, what it would be rendered from if it were retried.
   variables jsonb,
   template_revision text COLLATE "C",
   rule_table_revision text COLLATE "C" NOT NULL,

@@ -410,7 +410,7 @@ t.test(
         emailOnFile: true,
         phoneOnFile: true,
       },
-      variables: null,
+      variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
       template_revision: null,
       offset: String(order.indexOf('optedOut')),
     })

@@ -14,7 +14,8 @@ export interface Entry {
   readonly status: Status
   /** Null unless the row may ever be sent: a skipped row stores no text. */
   readonly text: { readonly subject: string; readonly body: string } | null
-  readonly variables: Variables | null
+  /** Of a skipped row too: it may be retried on request. */
+  readonly variables: Variables
   readonly templateRevision: Template['revision'] | null
   /** 1 where a send is made, else 0. */
   readonly attemptCount: number
@@ -33,11 +34,8 @@ export function composeEntry(
   templates: Templates,
 ): Entry {
   const send = decision.outcome === 'SEND'
-  const variables =
-    decision.outcome === 'SKIP'
-      ? null
-      : { eventType: event.eventType, locator: event.locator, reason: event.reason }
-  const rendered = variables === null ? null : render(templates, variables)
+  const variables = variablesOf(event)
+  const rendered = decision.outcome === 'SKIP' ? null : render(templates, variables)
   return {
     locator,
     event,
@@ -50,6 +48,11 @@ export function composeEntry(
     address: send ? addressFor(decision.channel, contact) : null,
     offset,
   }
+}
+
+/** What a template may insert of an event. */
+export function variablesOf({ eventType, locator, reason }: Event): Variables {
+  return { eventType, locator, reason }
 }
 
 /** The address on file for a channel; null for IN_APP, where the row is the message. */

@@ -16,7 +16,7 @@ export interface ReplayedDecision
   readonly eventId: string
   readonly partyLocator: string | null
   readonly eventType: string
-  /** Null where no text was rendered. */
+  /** Null where they were erased, and of skipped rows from before these kept theirs. */
   readonly variables: Variables | null
 }
 
@@ -46,7 +46,7 @@ export function rebuild(
   const isErasedUnsent = isErased && decided === 'FAILED'
   const status = isErasedUnsent ? 'SKIPPED' : decided
   const isSkippedAtOnce = last === first && last.outcome === 'SKIP'
-  const text = isErased || status === 'SKIPPED' ? NO_TEXT : textOf(first, templateOf)
+  const text = isErased || status === 'SKIPPED' ? NO_TEXT : textOf(last, templateOf)
   const isFault = typeof text === 'string'
   return {
     row: {
@@ -74,7 +74,7 @@ export function wasErased(decisions: readonly ReplayedDecision[]): boolean {
 
 const NO_TEXT = { subject: null, body: null }
 
-/** What was rendered at first, or why it cannot be told. */
+/** What was rendered, or why it cannot be told. A decision repeats what the one before it was rendered from, unless it rendered anew. */
 function textOf(
   { templateRevision, variables }: ReplayedDecision,
   templateOf: (revision: string) => string | undefined,

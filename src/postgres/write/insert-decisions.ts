@@ -38,7 +38,7 @@ export async function insertDecisions(
       ${column('text', (entry) => entry.decision.ruleId)},
       ${column('text', (entry) => entry.decision.failureReason)},
       ${column('jsonb', (entry) => JSON.stringify(entry.decision.facts))},
-      ${column('jsonb', (entry) => entry.variables && JSON.stringify(entry.variables))},
+      ${column('jsonb', (entry) => JSON.stringify(entry.variables))},
       ${column('text', (entry) => entry.templateRevision)},
       ${column('text', (entry) => deliveries.get(entry.locator)?.receipt ?? null)},
       ${column('text', (entry) => deliveries.get(entry.locator)?.error ?? null)},

@@ -35,7 +35,7 @@ export function probeEntry(): Entry {
     },
     status: 'FAILED',
     text: { subject: 'probe', body: 'probe' },
-    variables: null,
+    variables: { eventType, locator: '', reason: null },
     templateRevision: null,
     attemptCount: 0,
     address: null,
