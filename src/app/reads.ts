@@ -50,7 +50,7 @@ export function createReads(
         return listLogEntries(connection, { ...filter, ...times }, page)
       }),
     get: async (locator) => {
-      const entry = await getLogEntry(httpPool(), locator)
+      const entry = await getLogEntry(httpPool(), retryLimits, locator)
       return entry && explain(entry, await rulesOf(entry.decisions), traceUrl)
     },
   }

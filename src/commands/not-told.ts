@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander'
 import { TEMPLATE_EVENT_TYPES } from '../app/policy.ts'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
+import { describeGivenUp } from '../core/log/given-up.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import type { ExplainedNotTold } from '../core/log/not-told.ts'
 import { NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../core/log/not-told-csv.ts'
@@ -81,7 +82,8 @@ function lineOf(item: ExplainedNotTold): string {
     ruleId === null
       ? ''
       : `, by rule "${ruleId}"${because === null || status === 'FAILED' ? '' : `: ${because}`}`
+  const isGivenUp = status === 'FAILED' ? `, ${describeGivenUp(item)}` : ''
   return printable(
-    `${createdAt}  ${locator}  ${status} (${failureReason}): ${eventType} for ${item.partyLocator ?? 'nobody'}${rule}`,
+    `${createdAt}  ${locator}  ${status}${isGivenUp} (${failureReason}): ${eventType} for ${item.partyLocator ?? 'nobody'}${rule}`,
   )
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { TEMPLATE_EVENT_TYPES } from '../app/policy.ts'
-import { loadDatabaseUrl, loadTraceUrl } from '../config/config.ts'
+import { loadDatabaseUrl, loadRetryLimits, loadTraceUrl } from '../config/config.ts'
 import { isLogLocator } from '../core/log/log-locator.ts'
 import { printable } from '../core/text/sanitize.ts'
 import { createRuleCache } from '../core/why/archived-rules.ts'
@@ -17,7 +17,7 @@ export const whyCommand = new Command('why')
     'after',
     `
 An event has one log entry at most. None: it was not read yet, it was rejected (see \`rejected list\`), or its row was pruned.
-DATABASE_URL names the database. TRACE_URL, if set, makes a link of each trace id.
+DATABASE_URL names the database; RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS, as for serve, say what is given up. TRACE_URL, if set, makes a link of each trace id.
 Exit codes: 0 explained, 1 no such entry or failed, 2 wrong usage.
 
 Example:
@@ -27,8 +27,9 @@ Example:
 
 async function why(id: string, { json }: { readonly json?: true }): Promise<void> {
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
-    const byLocator = isLogLocator(id) ? await getLogEntry(pool, id) : null
-    const entry = byLocator ?? (await getLogEntryOfEvent(pool, id))
+    const limits = loadRetryLimits(process.env)
+    const byLocator = isLogLocator(id) ? await getLogEntry(pool, limits, id) : null
+    const entry = byLocator ?? (await getLogEntryOfEvent(pool, limits, id))
     if (entry === null) {
       process.stderr.write(`no log entry has the locator or the event id ${printable(id)}\n`)
       process.exitCode = 1

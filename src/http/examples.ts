@@ -34,6 +34,7 @@ export const ENTRY_EXAMPLE: LogEntry = {
 
 export const EXPLAINED_ENTRY_EXAMPLE: ExplainedLogEntry = {
   ...ENTRY_EXAMPLE,
+  givenUp: false,
   decisions: [
     {
       attempt: 1,

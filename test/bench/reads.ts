@@ -121,7 +121,7 @@ async function startPlain() {
   const list = logPageQuery({}, { limit: 50, after: null })
   const queries = {
     list: { sql: textOf(list), values: list.values },
-    entry: { sql: textOf(logEntryQuery({ locator: '' })) },
+    entry: { sql: textOf(logEntryQuery({ maxAgeMs: 86_400_000, attemptCountMax: 3 }, { locator: '' })) },
   }
   const child = spawn(process.execPath, [fileURLToPath(new URL('./reads-plain.ts', import.meta.url))], {
     env: { PATH: process.env.PATH, DATABASE_URL: world.databaseUrl, QUERIES: JSON.stringify(queries) },

@@ -23,6 +23,7 @@ export const ENTRY: ExplainedLogEntry = {
   attemptCount: 1,
   sentAt: '2026-01-31T12:00:00.500000Z',
   createdAt: '2026-01-31T12:00:00.123456Z',
+  givenUp: false,
   decisions: [
     {
       attempt: 1,

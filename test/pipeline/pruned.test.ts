@@ -145,7 +145,7 @@ t.test('it is explained without a rule, and neither verified nor back-tested by 
   const { rows } = await client.query(
     "SELECT locator FROM notifications.notification_log WHERE event_id = 'old'",
   )
-  const entry = await getLogEntry(pool, rows[0].locator)
+  const entry = await getLogEntry(pool, { maxAgeMs: 86_400_000, attemptCountMax: 3 }, rows[0].locator)
   if (entry === null) throw new Error('there is no such entry')
   const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), [])
   t.equal(

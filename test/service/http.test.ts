@@ -121,6 +121,7 @@ for (const path of PATHS) {
     t.equal(status, 200)
     const { createdAt, decisions, ...entry } = body
     t.strictSame(entry, {
+      givenUp: false,
       locator: row.locator,
       eventId: event.eventId,
       partyLocator: 'unknown-1',

@@ -49,7 +49,7 @@ t.test('what is given up is as the environment says', async (t) => {
   const asText = await notTold([], { RETRY_MAX_ATTEMPTS: '0' })
   t.match(
     asText.stdout,
-    /FAILED \(.*HTTP 500\): .*, by rule "unresolved"$/m,
+    /FAILED, given up without a retry \(.*HTTP 500\): .*, by rule "unresolved"$/m,
     'without the sentence of a retry to come',
   )
 })

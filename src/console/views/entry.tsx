@@ -1,4 +1,5 @@
 import type { ExplainedDecision } from '../../core/decision/recorded-decision.ts'
+import { describeGivenUp } from '../../core/log/given-up.ts'
 import type { ExplainedLogEntry } from '../../core/log/log-entry.ts'
 import { describeSituation } from '../../core/rules/situations.ts'
 import { Badge, Fact, State, Time, Title, Value } from '../parts.tsx'
@@ -37,7 +38,8 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
         aria-labelledby="why"
       >
         <h2 id="why">
-          <Badge of={entry.status} /> {HEADLINES[entry.status]}
+          <Badge of={entry.status} />{' '}
+          {entry.givenUp ? `The member was not told: ${describeGivenUp(entry)}.` : HEADLINES[entry.status]}
         </h2>
         {last === undefined ? (
           <p class="reason">No recorded decision explains this entry.</p>

@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks'
+import { describeGivenUp } from '../../core/log/given-up.ts'
 import type { ExplainedNotTold } from '../../core/log/not-told.ts'
 import { DownloadNotTold } from '../download-not-told.tsx'
 import {
@@ -71,7 +72,7 @@ export function NotToldView({ query: { days: wanted, eventType, rule }, visit }:
               <Value
                 of={entry.status === 'FAILED' ? entry.failureReason : (entry.because ?? entry.failureReason)}
               />
-              {entry.status === 'FAILED' && <span class="faint"> No further retries.</span>}
+              {entry.status === 'FAILED' && <span class="faint">, {describeGivenUp(entry)}</span>}
             </td>
             <td>
               <Value of={entry.ruleId} mono />

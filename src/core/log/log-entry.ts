@@ -27,10 +27,15 @@ export type LogEntry = Readonly<z.infer<typeof logEntry>>
 export const logRow = logEntry.extend({ lastAttemptAt: z.string().nullable() })
 export type LogRow = Readonly<z.infer<typeof logRow>>
 
+const wholeEntry = logEntry.extend({
+  /** FAILED, and past the last retry. */
+  givenUp: z.boolean(),
+})
+
 /** One log entry with the decisions behind it, oldest first. */
-export const recordedLogEntry = logEntry.extend({ decisions: z.array(recordedDecision) })
+export const recordedLogEntry = wholeEntry.extend({ decisions: z.array(recordedDecision) })
 export type RecordedLogEntry = Readonly<z.infer<typeof recordedLogEntry>>
 
 /** One log entry with its decisions in words. */
-export const explainedLogEntry = logEntry.extend({ decisions: z.array(explainedDecision) })
+export const explainedLogEntry = wholeEntry.extend({ decisions: z.array(explainedDecision) })
 export type ExplainedLogEntry = Readonly<z.infer<typeof explainedLogEntry>>

@@ -3,6 +3,7 @@ import { describeResult } from '../decision/rule-result.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { EnvelopeMapError, loadEnvelopeMap } from '../event/envelope-map.ts'
 import { pointerText } from '../event/json-pointer.ts'
+import { describeGivenUp } from '../log/given-up.ts'
 import type { ExplainedLogEntry, RecordedLogEntry } from '../log/log-entry.ts'
 import { mismatchesAbove } from '../rules/mismatch.ts'
 import type { Rule } from '../rules/rule.ts'
@@ -19,16 +20,15 @@ export function explain(
   rulesOf: RulesByRevision,
   traceUrl: string | null = null,
 ): ExplainedLogEntry {
-  return {
-    ...entry,
-    decisions: entry.decisions.map((decision) =>
-      explainDecision(
-        decision,
-        rulesOf.get(decision.ruleTableRevision) ?? 'its rule table was not read',
-        traceUrl,
-      ),
-    ),
-  }
+  const last = entry.decisions.at(-1)
+  const decisions = entry.decisions.map((decision) => {
+    const rules = rulesOf.get(decision.ruleTableRevision) ?? 'its rule table was not read'
+    const explained = explainDecision(decision, rules, traceUrl)
+    if (!entry.givenUp || decision !== last) return explained
+    // The rule's own sentence announces a retry.
+    return { ...explained, why: `${whatAndFor(decision)}: ${describeGivenUp(entry)}.` }
+  })
+  return { ...entry, decisions }
 }
 
 /** `rules` are those of the decision's revision, or why they cannot be told. */
@@ -102,7 +102,7 @@ export function describeEntry(entry: ExplainedLogEntry): string[] {
   const party = entry.partyLocator === null ? 'nobody' : entry.partyLocator
   const reason = entry.failureReason === null ? '' : ` (${entry.failureReason})`
   return [
-    `${entry.locator} is ${entry.status}${reason}: ${entry.eventType} for ${party}, event ${entry.eventId}`,
+    `${entry.locator} is ${entry.status}${entry.givenUp ? `, ${describeGivenUp(entry)}` : ''}${reason}: ${entry.eventType} for ${party}, event ${entry.eventId}`,
     ...entry.decisions.flatMap(describeDecision),
     ...(entry.decisions.length === 0 ? ['No recorded decision explains this entry.'] : []),
   ].map(printable)

@@ -1,30 +1,45 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { recordedDecision } from '../../core/decision/recorded-decision.ts'
-import { logEntry, type RecordedLogEntry } from '../../core/log/log-entry.ts'
+import { type RecordedLogEntry, recordedLogEntry } from '../../core/log/log-entry.ts'
 import { isoTime } from '../sql/iso-time.ts'
 import { factsColumn } from './facts-column.ts'
+import { isPastRetry } from './given-up.ts'
+import type { RetryLimits } from './list-due-entries.ts'
 import { LOG_COLUMNS } from './log-columns.ts'
 import { OPTED_OUT_SINCE } from './opted-out-since.ts'
 
-const recordedRow = logEntry.extend({
+const recordedRow = recordedLogEntry.extend({
   decisions: z.array(recordedDecision.extend({ facts: factsColumn })),
 })
 
 /** One log entry with the decisions behind it, or null. */
-export function getLogEntry(pool: DatabasePool, locator: string): Promise<RecordedLogEntry | null> {
-  return pool.maybeOne(logEntryQuery({ locator }))
+export function getLogEntry(
+  pool: DatabasePool,
+  limits: GivenUpLimits,
+  locator: string,
+): Promise<RecordedLogEntry | null> {
+  return pool.maybeOne(logEntryQuery(limits, { locator }))
 }
 
 /** The log entry of an event, or null; there is one at most. */
-export function getLogEntryOfEvent(pool: DatabasePool, eventId: string): Promise<RecordedLogEntry | null> {
-  return pool.maybeOne(logEntryQuery({ eventId }))
+export function getLogEntryOfEvent(
+  pool: DatabasePool,
+  limits: GivenUpLimits,
+  eventId: string,
+): Promise<RecordedLogEntry | null> {
+  return pool.maybeOne(logEntryQuery(limits, { eventId }))
 }
 
+type GivenUpLimits = Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>
+
 /** The query for one entry and its decisions. */
-export function logEntryQuery(key: { readonly locator: string } | { readonly eventId: string }) {
+export function logEntryQuery(
+  limits: GivenUpLimits,
+  key: { readonly locator: string } | { readonly eventId: string },
+) {
   return sql.type(recordedRow)`
-    SELECT ${LOG_COLUMNS}, ARRAY(
+    SELECT ${LOG_COLUMNS}, status = 'FAILED' AND ${isPastRetry(limits)} AS "givenUp", ARRAY(
       SELECT json_build_object(
         'attempt', attempt, 'outcome', outcome, 'channel', channel, 'ruleId', rule_id, 'reason', reason,
         'facts', facts, 'templateRevision', template_revision, 'ruleTableRevision', rule_table_revision,

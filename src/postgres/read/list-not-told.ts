@@ -9,6 +9,7 @@ import {
   notTold,
 } from '../../core/log/not-told.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
+import { isPastRetry } from './given-up.ts'
 import type { RetryLimits } from './list-due-entries.ts'
 import { newestPositions } from './list-log-entries.ts'
 
@@ -58,7 +59,7 @@ function lastCandidate(
 
 /** The query for the entries behind `after`, up to `end`. */
 export function notToldQuery(
-  { maxAgeMs, attemptCountMax }: Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>,
+  limits: Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>,
   { since, eventType, rule }: NotToldFilter,
   { limit, after, end }: LogPageRequest & { readonly end: LogPosition | null },
 ) {
@@ -84,10 +85,7 @@ export function notToldQuery(
       WHERE decision.locator = notification_log.locator ORDER BY attempt DESC LIMIT 1
     ) AS last ON true
     WHERE ${upToEnd}
-      AND (
-        status = 'SKIPPED' OR attempt_count >= ${attemptCountMax}
-        OR created_at <= now() - ${maxAgeMs}::float8 * interval '1 millisecond'
-      )
+      AND (status = 'SKIPPED' OR ${isPastRetry(limits)})
       AND ${rule === undefined ? sql.fragment`true` : sql.fragment`rule_id = ${rule}`}
     ORDER BY created_at DESC, locator DESC
     LIMIT ${limit}`

@@ -172,17 +172,34 @@ t.test('a rule table is read once, and the first ones are forgotten where there 
   t.equal(read.length, 18)
 })
 
-t.test('for a terminal an entry is told attempt by attempt', async (t) => {
-  const failed = {
-    attempt: 0,
-    outcome: 'FAIL',
-    ruleId: 'unresolved',
-    reason: 'contact could not be resolved: HTTP 500',
-    facts: { ...FACTS, party: 'unresolved', emailOnFile: null, phoneOnFile: null },
-    decidedAt: '2026-01-31T11:00:00.000000Z',
-    receipt: null,
+const FAILED = {
+  attempt: 0,
+  outcome: 'FAIL',
+  ruleId: 'unresolved',
+  reason: 'contact could not be resolved: HTTP 500',
+  facts: { ...FACTS, party: 'unresolved', emailOnFile: null, phoneOnFile: null },
+  decidedAt: '2026-01-31T11:00:00.000000Z',
+  receipt: null,
+} as const
+
+t.test('an entry that is given up says so, in place of the retry that its rule announces', async (t) => {
+  const entry = {
+    ...anEntryWith({}, FAILED),
+    status: 'FAILED',
+    failureReason: 'HTTP 500',
+    attemptCount: 3,
   } as const
-  const lines = describeEntry(await explained(failed, {}))
+  const waiting = explain(entry, await rulesOf(entry.decisions))
+  t.match(waiting.decisions[1]?.why, /waits for a retry/)
+  t.match(describeEntry(waiting)[0], /is FAILED \(HTTP 500\)/)
+  const givenUp = explain({ ...entry, givenUp: true }, await rulesOf(entry.decisions))
+  t.match(givenUp.decisions[1]?.why, /: given up after 3 attempts\.$/)
+  t.match(givenUp.decisions[0]?.why, /: The party prefers/, 'the last decision alone')
+  t.match(describeEntry(givenUp)[0], /is FAILED, given up after 3 attempts \(HTTP 500\)/)
+})
+
+t.test('for a terminal an entry is told attempt by attempt', async (t) => {
+  const lines = describeEntry(await explained(FAILED, {}))
   t.equal(lines[0], `${ENTRY.locator} is SENT: claim.rejected for PTY-1, event event-1`)
   t.match(
     lines[2],

@@ -9,7 +9,7 @@ t.beforeEach((t) => {
   t.teardown(() => app.close())
 })
 
-const { decisions: _, ...SHOWN } = ENTRY
+const { decisions: _, givenUp: __, ...SHOWN } = ENTRY
 
 for (const path of ['/log', '/notifications']) {
   t.test(`${path}/list shows entries and leads to the next page`, async (t) => {

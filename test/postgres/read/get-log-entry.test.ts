@@ -11,6 +11,7 @@ import { commitRetries } from '../../../src/postgres/write/commit-retries.ts'
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { aBatch, aFailedEntry, anEntry, openDatabase } from '../fixtures.ts'
 
+const LIMITS = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
 const { pool } = await openDatabase(t)
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
@@ -38,7 +39,7 @@ t.test('an entry comes with its decisions, the first one first', async (t) => {
     { error: () => {} },
   )
 
-  const entry = await getLogEntry(pool, failed.locator)
+  const entry = await getLogEntry(pool, LIMITS, failed.locator)
   t.match(entry, {
     locator: failed.locator,
     eventId: 'a',
@@ -92,7 +93,7 @@ t.test('a decision comes with the change of preferences that it followed', async
     const { offset: heldOffset } = await loadCheckpoint(pool, 'claims', 0)
     const batch = aBatch([{ ...entry, decision }], { heldOffset, nextOffset: heldOffset + 1n })
     await commitBatch(pool, batch, async () => new Map())
-    return (await getLogEntry(pool, entry.locator))?.decisions[0]?.preferenceChange
+    return (await getLogEntry(pool, LIMITS, entry.locator))?.decisions[0]?.preferenceChange
   }
   const at = changes.map((change) => change.at)
   t.same(await changeOf('opted out', 0), { changedAt: at[0], changedBy: 'subject 0', optedOutAt: at[0] })
@@ -105,5 +106,5 @@ t.test('a decision comes with the change of preferences that it followed', async
 })
 
 t.test('an unknown locator has no entry', async (t) => {
-  t.equal(await getLogEntry(pool, anEntry('b').locator), null)
+  t.equal(await getLogEntry(pool, LIMITS, anEntry('b').locator), null)
 })
