@@ -20,6 +20,7 @@ const COMMANDS = {
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   why: async () => (await import('./commands/why.ts')).whyCommand,
   'not-told': async () => (await import('./commands/not-told.ts')).notToldCommand,
+  retry: async () => (await import('./commands/retry.ts')).retryCommand,
   erase: async () => (await import('./commands/erase.ts')).eraseCommand,
   prune: async () => (await import('./commands/prune.ts')).pruneCommand,
 }

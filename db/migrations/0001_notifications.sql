@@ -170,6 +170,9 @@ CREATE TABLE notifications.decision (
   -- message went out, and the next attempt must carry the same key. Null where it is known what became of the message.
   unknown_attempt integer,
   envelope_map_revision text COLLATE "C",
+  -- A row that was given up or skipped is retried at somebody's request: who, and why. Null where the service itself decided.
+  retried_by text,
+  retried_because text,
   CONSTRAINT decision_pkey PRIMARY KEY (locator, attempt),
   CONSTRAINT decision_outcome_known CHECK (outcome IN ('SEND', 'SKIP', 'FAIL')),
   CONSTRAINT decision_channel_known CHECK (channel IN ('EMAIL', 'SMS', 'IN_APP')),
@@ -179,6 +182,7 @@ CREATE TABLE notifications.decision (
     CHECK (erased_at IS NULL OR (variables IS NULL AND coalesce(send_error, 'erased') = 'erased')),
   CONSTRAINT decision_erased_receipt_is_blank
     CHECK (erased_at IS NULL OR coalesce(receipt, 'erased') = 'erased'),
+  CONSTRAINT decision_retried_by_for_a_reason CHECK ((retried_by IS NULL) = (retried_because IS NULL)),
   CONSTRAINT decision_unknown_attempt_failed
     CHECK (unknown_attempt IS NULL OR (unknown_attempt BETWEEN 1 AND attempt AND send_error IS NOT NULL))
 );

@@ -122,7 +122,7 @@ function retryNeeds(
     isDown: parties.isDown,
     commit: metrics.countRetries((asked) => {
       const decide: PreparedRetries['decide'] = (...known) => decideRetry(ruleTable.decide, ...known)
-      const prepared = { ruleTableRevision: ruleTable.revision, asked, decide }
+      const prepared = { ruleTableRevision: ruleTable.revision, asked, request: null, decide }
       const commitIn = (database: DatabasePool) => commitRetries(database, prepared, send, log)
       return tracing === null
         ? commitIn(pool)

@@ -38,6 +38,7 @@ export const EXPLAINED_ENTRY_EXAMPLE: ExplainedLogEntry = {
   decisions: [
     {
       attempt: 1,
+      retry: null,
       outcome: 'SEND',
       channel: 'EMAIL',
       ruleId: 'email',

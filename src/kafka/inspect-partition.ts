@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
 import type { HoldReason } from '../core/batch/hold.ts'
+import type { Message } from '../core/event/message.ts'
 import { createClient } from './client.ts'
 import { type Cluster, createCluster } from './cluster.ts'
 import { brokerReason } from './errors.ts'
@@ -28,6 +29,8 @@ export type Inspected =
 export interface PartitionInspector {
   /** What the consumer would come upon next. */
   inspect(topic: string, partition: number, from: bigint): Promise<Inspected>
+  /** The message at an offset, or why there is none to be had. */
+  read(topic: string, partition: number, offset: bigint): Promise<Message | string>
   close(): Promise<void>
 }
 
@@ -49,10 +52,30 @@ export async function openInspector(
   return {
     inspect: (topic, partition, from) =>
       inspect((bytesMax) => fetchFrom(cluster, topic, partition, from, bytesMax), from),
+    // The broker sends a whole batch, however little is asked for.
+    read: async (topic, partition, offset) =>
+      messageAt(await fetchFrom(cluster, topic, partition, offset, 1), offset),
     close: () => cluster.disconnect(),
   }
 }
 
+/** @param fetched from this offset on; null where there is nothing */
+export async function messageAt(fetched: FetchedBytes | null, offset: bigint): Promise<Message | string> {
+  const { error, bytes, aborted } = fetched ?? NOTHING
+  if (error === 'OFFSET_OUT_OF_RANGE') return 'the broker no longer has it'
+  if (error !== null) return `the broker does not serve its partition: ${error}`
+  const set = recordSetOf(bytes, offset, aborted)
+  if (set === null) return NOTHING_THERE
+  try {
+    for await (const [first] of readRecordSet(set)) return first?.offset === offset ? first : NOTHING_THERE
+    return NOTHING_THERE
+  } catch (cause) {
+    if (!(cause instanceof UnreadableBatch)) throw cause
+    return `the broker has it in a batch that cannot be read: ${cause.message}`
+  }
+}
+
+const NOTHING_THERE = 'the broker has no message at its offset any more'
 const NOTHING: FetchedBytes = { error: null, bytes: Buffer.alloc(0), aborted: [] }
 
 /** @param fetch fetches so many bytes from this offset on, or one whole batch; null where there is nothing */

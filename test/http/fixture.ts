@@ -59,6 +59,7 @@ export const ENTRY: ExplainedLogEntry = {
       },
       why: 'SEND by EMAIL by rule "send-email" for claim.rejected: it is wanted.',
       because: 'It is wanted.',
+      retry: null,
       rulesAbove: [{ ruleId: 'no-party', mismatch: '"party" must be missing, but is found' }],
     },
   ],

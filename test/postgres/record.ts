@@ -99,7 +99,12 @@ export async function retryAll(
   const asked = due.map((entry) => ({ due: entry, contact }))
   const decide: PreparedRetries['decide'] = (entry) => decideRetry(inForce.decide, entry, preferences)
   const { send } = recordingSend(() => ({ receipt: 'recorded', error: null }))
-  await commitRetries(pool, { ruleTableRevision: inForce.revision, asked, decide }, send, QUIET)
+  await commitRetries(
+    pool,
+    { ruleTableRevision: inForce.revision, asked, request: null, decide },
+    send,
+    QUIET,
+  )
 }
 
 const QUIET = { error: () => {} }

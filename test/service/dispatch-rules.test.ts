@@ -354,6 +354,8 @@ t.test(
       partition_id: 0,
       trace_id: null,
       erased_at: null,
+      retried_by: null,
+      retried_because: null,
       sent: false,
       attempted: false,
     }

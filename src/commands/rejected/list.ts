@@ -1,8 +1,9 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { counted } from '../../core/text/count.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
+import { parseCount } from '../terminal/parse-count.ts'
 import { print } from '../terminal/print.ts'
 import { lineOf, summaryOf } from './describe.ts'
 import { type FilterOptions, filterOf, helpOf, rejectedMessages, withFilter } from './filter.ts'
@@ -35,9 +36,4 @@ async function list(options: Options): Promise<void> {
     const shown = count > options.limit ? `; these are the oldest ${options.limit}, see --limit` : ''
     process.stderr.write(`${counted(count, 'rejected message')}${which}${shown}\n`)
   })
-}
-
-function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number above 0.')
-  return Number(text)
 }

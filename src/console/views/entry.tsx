@@ -160,6 +160,11 @@ function Decision({ decision }: { decision: ExplainedDecision }) {
           </a>
         </Fact>
         <Fact name="Facts">{describeSituation(facts)}</Fact>
+        {decision.retry !== null && (
+          <Fact name="Retried by">
+            <Value of={`${decision.retry.by}: ${decision.retry.because}`} />
+          </Fact>
+        )}
         {change !== null && (
           <Fact name="Preferences set">
             <Time of={change.changedAt} />

@@ -42,6 +42,8 @@ export type FollowedChange = Readonly<z.infer<typeof followedChange>>
 
 /** A decision with the change of preferences that it followed; null where the party had none on record. */
 export const recordedDecision = decisionRecord.extend({
+  /** Who asked for a row to be retried that was given up or skipped, and why; null where the service decided by itself. */
+  retry: z.object({ by: z.string(), because: z.string() }).nullable(),
   preferenceChange: followedChange.nullable(),
   /** The source of its envelope map; null where that is not in the archive. */
   envelopeMap: z.string().nullable(),

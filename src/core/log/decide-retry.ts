@@ -4,7 +4,7 @@ import type { RuleResult } from '../decision/rule-result.ts'
 import type { Contact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
 import { addressFor } from './compose-entry.ts'
-import type { DueEntry } from './due-entry.ts'
+import type { DueEntry, RetryRequest } from './due-entry.ts'
 import { STATUS_OF, type Status } from './status.ts'
 
 /** A due row, and what was learned of its party; `contact` is undefined where the row has none. */
@@ -17,6 +17,8 @@ export interface AskedEntry {
 export interface PreparedRetries {
   readonly ruleTableRevision: string
   readonly asked: readonly AskedEntry[]
+  /** Null where the service itself retries what is due. */
+  readonly request: RetryRequest | null
   /** Pure. */
   readonly decide: (asked: AskedEntry, preferences: Preferences | undefined) => RetriedEntry
 }
@@ -43,7 +45,7 @@ export function decideRetry(
   { due, contact }: AskedEntry,
   preferences: Preferences | undefined,
 ): RetriedEntry {
-  const recipient = { partyLocator: due.partyLocator, invalid: false }
+  const recipient = { partyLocator: due.partyLocator, invalid: due.isPartyInvalid ?? false }
   const decision = decide(decideByRules, due.eventType, recipient, contact, preferences)
   return {
     due,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Variables } from '../templates/template.ts'
 import { logEntry } from './log-entry.ts'
 
 /** A failed row that is due for a retry. Its text was rendered when the event was dispatched: a retry sends it as stored. */
@@ -12,4 +13,15 @@ export const dueEntry = logEntry
     /** The number in the last idempotency key, if nobody knows what became of that message: it is used again. */
     unknownKey: z.int().nullable(),
   })
-export type DueEntry = Readonly<z.infer<typeof dueEntry>>
+export interface DueEntry extends Readonly<z.infer<typeof dueEntry>> {
+  /** What its text was rendered from just now, where the row is SKIPPED and stores none: it is retried on request. */
+  readonly rendered?: { readonly variables: Variables; readonly templateRevision: string }
+  /** Its event names a party that none can be. */
+  readonly isPartyInvalid?: boolean
+}
+
+/** Who asked for rows to be retried that the service itself would not retry any more, and why. */
+export interface RetryRequest {
+  readonly by: string
+  readonly because: string
+}

@@ -114,6 +114,7 @@ function describeDecision(decision: ExplainedDecision): string[] {
   return [
     '',
     `${decision.decidedAt}, attempt ${decision.attempt}: ${decision.why}`,
+    ...(decision.retry === null ? [] : [`  retried by ${decision.retry.by}: ${decision.retry.because}`]),
     ...(decision.erasedAt === null ? [] : [`  its text was erased on ${decision.erasedAt}`]),
     ...decision.rulesAbove.map(({ ruleId, mismatch }) => `  not by rule "${ruleId}": ${mismatch}`),
     ...(receipt === null ? [] : [`  receipt: ${receipt}`]),

@@ -49,6 +49,7 @@ export function logEntryQuery(
         'receipt', receipt, 'sendError', send_error,
         'decidedAt', ${isoTime(sql.fragment`decided_at`)}, 'erasedAt', ${isoTime(sql.fragment`erased_at`)},
         'topic', topic, 'partition', partition_id, 'offset', "offset"::text, 'traceId', trace_id,
+        'retry', CASE WHEN retried_by IS NOT NULL THEN json_build_object('by', retried_by, 'because', retried_because) END,
         'preferenceChange', (
           SELECT json_build_object(
             'changedAt', ${isoTime(sql.fragment`change.changed_at`)}, 'changedBy', change.changed_by,

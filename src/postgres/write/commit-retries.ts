@@ -4,6 +4,7 @@ import type { PreparedRetries, RetriedEntry } from '../../core/log/decide-retry.
 import { afterDelivery, messagesOfRetries, type Send } from '../../core/log/delivery.ts'
 import { databaseMessage } from '../connection/errors.ts'
 import { lookUpPreferences } from '../read/look-up-preferences.ts'
+import { shareErasure } from '../retention/erasure-record.ts'
 import { findRefused, writeUnlessRefused } from './find-refused.ts'
 import { insertDecisions } from './insert-decisions.ts'
 import { insertEntries } from './insert-entries.ts'
@@ -33,6 +34,8 @@ export function commitRetries(
   log: RefusalLog,
 ): Promise<readonly RetriedEntry[]> {
   return pool.transaction(async (tx) => {
+    // No text may come back to a row that is erased meanwhile: a skipped one has none that the erasure would wait for.
+    if (prepared.request !== null) await shareErasure(tx)
     const accepted = await writeAccepted(tx, prepared, log)
     if (accepted.length === 0) return []
     const deliveries = await send(messagesOfRetries(accepted))
@@ -45,11 +48,12 @@ export function commitRetries(
 /** Locks, decides and writes the rows that PostgreSQL takes, with their decisions, logs those it refuses, and returns those written. */
 async function writeAccepted(
   tx: DatabaseTransactionConnection,
-  { ruleTableRevision, asked, decide }: PreparedRetries,
+  prepared: PreparedRetries,
   log: RefusalLog,
 ): Promise<readonly RetriedEntry[]> {
+  const { asked, decide } = prepared
   const lockAndDecide = async (savepoint: DatabaseTransactionConnection) => {
-    const locked = await lockDueEntries(savepoint, asked)
+    const locked = await lockDueEntries(savepoint, prepared)
     const mine = asked.filter(({ due }) => locked.has(due.locator))
     const parties = [...new Set(mine.flatMap(({ due }) => due.partyLocator ?? []))]
     const preferences = await lookUpPreferences(savepoint, parties)
@@ -57,7 +61,7 @@ async function writeAccepted(
   }
   const write = async (savepoint: DatabaseTransactionConnection, part: readonly RetriedEntry[]) => {
     await updateRetriedEntries(savepoint, part)
-    await insertRetryDecisions(savepoint, part, ruleTableRevision)
+    await insertRetryDecisions(savepoint, part, prepared)
   }
   let mine: readonly RetriedEntry[] = []
   // Locked in the savepoint too: a row locked outside it would cost PostgreSQL a MultiXact when it is updated.
@@ -70,6 +74,7 @@ async function writeAccepted(
   const refused = await findRefused(tx, mine, write, async (savepoint) => {
     const probe = probeEntry()
     await insertEntries(savepoint, [probe])
+    const { ruleTableRevision } = prepared
     const provenance = { topic: 'probe', partition: 0, ruleTableRevision, envelopeMapRevision: 'probe' }
     await insertDecisions(savepoint, [probe], new Map(), provenance)
     await write(savepoint, [retryOf(probe)])

@@ -198,6 +198,11 @@ t.test('an entry that is given up says so, in place of the retry that its rule a
   t.match(describeEntry(givenUp)[0], /is FAILED, given up after 3 attempts \(HTTP 500\)/)
 })
 
+t.test('who asked for a retry, and why, is told', async (t) => {
+  const retried = await explained(FAILED, { retry: { by: 'alice', because: 'an outage\u001b[2J' } })
+  t.ok(describeEntry(retried).includes('  retried by alice: an outage\uFFFD[2J'))
+})
+
 t.test('for a terminal an entry is told attempt by attempt', async (t) => {
   const lines = describeEntry(await explained(FAILED, {}))
   t.equal(lines[0], `${ENTRY.locator} is SENT: claim.rejected for PTY-1, event event-1`)

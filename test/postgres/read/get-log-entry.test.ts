@@ -33,6 +33,7 @@ t.test('an entry comes with its decisions, the first one first', async (t) => {
     {
       ruleTableRevision: 'next',
       asked: due.map((entry) => ({ due: entry, contact: undefined })),
+      request: { by: 'alice', because: 'an outage' },
       decide: ({ due }) => ({ due, decision, status: 'SENT', attemptCount: 1, address: null }),
     },
     async () => new Map([[failed.locator, { receipt: 'r', error: null }]]),
@@ -60,6 +61,7 @@ t.test('an entry comes with its decisions, the first one first', async (t) => {
         envelopeMap: '{}',
         decidedAt: TIME,
         offset: '9007199254740993',
+        retry: null,
       },
       {
         attempt: 1,
@@ -68,6 +70,7 @@ t.test('an entry comes with its decisions, the first one first', async (t) => {
         ruleTableRevision: 'next',
         envelopeMapRevision: 'ghi',
         topic: 'claims',
+        retry: { by: 'alice', because: 'an outage' },
       },
     ],
   })

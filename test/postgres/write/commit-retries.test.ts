@@ -1,10 +1,15 @@
 import t from 'tap'
 import type { PreparedRetries, RetriedEntry } from '../../../src/core/log/decide-retry.ts'
+import type { Deliveries } from '../../../src/core/log/delivery.ts'
 import type { DueEntry } from '../../../src/core/log/due-entry.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
+import { eraseEntries } from '../../../src/postgres/retention/erase-entries.ts'
+import { beginErasure } from '../../../src/postgres/retention/erasure-record.ts'
 import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
 import { commitBatch } from '../../../src/postgres/write/commit-batch.ts'
 import { commitRetries } from '../../../src/postgres/write/commit-retries.ts'
+import { ADVISORY_LOCK_WAITS } from '../../stack/databases.ts'
+import { until } from '../../stack/until.ts'
 import { aBatch, aFailedEntry, anEntry, openDatabase, recordingSend } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)
@@ -39,7 +44,7 @@ function sending(entry: DueEntry): RetriedEntry {
 /** The retries of due rows, all sent by EMAIL whatever is known of their parties. */
 function retriesOf(entries: readonly DueEntry[], ruleTableRevision = 'def'): PreparedRetries {
   const asked = entries.map((entry) => ({ due: entry, contact: undefined }))
-  return { ruleTableRevision, asked, decide: ({ due }) => sending(due) }
+  return { ruleTableRevision, asked, request: null, decide: ({ due }) => sending(due) }
 }
 
 t.test(
@@ -267,4 +272,87 @@ t.test('every other error is thrown, and nothing is tried again', async (t) => {
   await t.rejects(commitRetries(pool, retriesOf(await due()), send, quiet), /out of order/)
   t.equal(callCount, 1)
   t.same(ids(await due()), ['a', 'b', 'c'])
+})
+
+const REQUEST = { by: 'alice', because: 'an outage' }
+const variables = { eventType: 'claim.paid', locator: 'CLM-1', reason: null }
+
+/** Skipped rows, each with a text rendered anew. */
+async function skippedRows(): Promise<readonly DueEntry[]> {
+  const entries = await due()
+  await client.query(`
+    UPDATE notifications.notification_log
+    SET status = 'SKIPPED', subject = NULL, body = NULL, last_attempt_at = NULL`)
+  return entries.map((entry) => ({
+    ...entry,
+    subject: 'New',
+    body: 'New text',
+    rendered: { variables, templateRevision: 'template-2' },
+  }))
+}
+
+t.test('a skipped row is retried on request: it gets a text, and the decision says who asked', async (t) => {
+  const [entry, ...others] = await skippedRows()
+  if (entry === undefined) throw new Error('nothing is there')
+  const failed = others.map(({ rendered: _, ...other }) => other)
+  t.same(await commitRetries(pool, retriesOf(failed), noDelivery, quiet), [], 'none of them is FAILED')
+  const made = await commitRetries(pool, { ...retriesOf([entry]), request: REQUEST }, noDelivery, quiet)
+  t.equal(made.length, 1)
+  const { rows } = await client.query('SELECT * FROM notifications.notification_log WHERE locator = $1', [
+    entry.locator,
+  ])
+  t.match(rows, [{ status: 'SENT', subject: 'New', body: 'New text', attempt_count: 1 }])
+  const decisions = await client.query(
+    'SELECT * FROM notifications.decision WHERE locator = $1 AND attempt = 1',
+    [entry.locator],
+  )
+  t.match(decisions.rows, [
+    { retried_by: 'alice', retried_because: 'an outage', variables, template_revision: 'template-2' },
+  ])
+  t.same(
+    await commitRetries(pool, { ...retriesOf([entry]), request: REQUEST }, noDelivery, quiet),
+    [],
+    'once it is sent it is left alone',
+  )
+})
+
+t.test('what is erased while it is asked about is not retried on request', async (t) => {
+  const [entry] = await skippedRows()
+  if (entry === undefined) throw new Error('nothing is there')
+  const erasure = await beginErasure(pool, 'party-1', 'bob')
+  t.teardown(() => client.query('TRUNCATE notifications.erasure'))
+  const request = { ...retriesOf([entry]), request: REQUEST }
+  t.same(await commitRetries(pool, request, noDelivery, quiet), [], 'its party is being erased')
+  await eraseEntries(pool, erasure, [entry.locator])
+  await client.query('TRUNCATE notifications.erasure')
+  t.same(await commitRetries(pool, request, noDelivery, quiet), [], 'its decision is erased')
+})
+
+t.test('an erasure waits for a retry on request, and blanks what that wrote', async (t) => {
+  const [entry] = await skippedRows()
+  if (entry === undefined) throw new Error('nothing is there')
+  const erasure = await beginErasure(pool, 'party-2', 'bob')
+  t.teardown(() => client.query('TRUNCATE notifications.erasure'))
+  const sending = Promise.withResolvers<void>()
+  const sent = Promise.withResolvers<Deliveries>()
+  const send = () => {
+    sending.resolve()
+    return sent.promise
+  }
+  const retried = commitRetries(pool, { ...retriesOf([entry]), request: REQUEST }, send, quiet)
+  await sending.promise
+  const erased = eraseEntries(pool, erasure, [entry.locator])
+  const isWaiting = async () => (await client.query(ADVISORY_LOCK_WAITS)).rowCount === 1
+  await until(isWaiting, { what: 'the erasure to wait' })
+  sent.resolve(new Map())
+  t.equal((await retried).length, 1)
+  await erased
+  const { rows } = await client.query(
+    `SELECT body, (
+       SELECT count(*)::int FROM notifications.decision AS decision
+       WHERE decision.locator = entry.locator AND erased_at IS NULL
+     ) AS "left" FROM notifications.notification_log AS entry WHERE locator = $1`,
+    [entry.locator],
+  )
+  t.same(rows, [{ body: null, left: 0 }])
 })

@@ -45,7 +45,7 @@ const sending = ({ due }: { due: DueEntry }) => ({
 async function retryDue(send: Send): Promise<void> {
   const { due } = await listDueEntries(pool, limits, null, 10)
   const asked = due.map((entry) => ({ due: entry, contact: undefined }))
-  await commitRetries(pool, { ruleTableRevision: 'def', asked, decide: sending }, send, {
+  await commitRetries(pool, { ruleTableRevision: 'def', asked, request: null, decide: sending }, send, {
     error: () => t.fail(),
   })
 }

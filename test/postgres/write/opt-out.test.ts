@@ -83,6 +83,7 @@ async function retry(): Promise<void> {
     const prepared = {
       ruleTableRevision: table.revision,
       asked: due.map((entry) => ({ due: entry, contact: FOUND })),
+      request: null,
       decide: decideRetry.bind(null, table.decide),
     }
     await commitRetries(pool, prepared, noDelivery, { error: () => t.fail('a row was refused') })

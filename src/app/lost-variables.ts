@@ -1,0 +1,43 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/config.ts'
+import { EnvelopeMapError, loadEnvelopeMap } from '../core/event/envelope-map.ts'
+import { parseEvent } from '../core/event/parse-event.ts'
+import { variablesOf } from '../core/log/compose-entry.ts'
+import type { DecidedCandidate } from '../core/log/retry-candidate.ts'
+import type { Variables } from '../core/templates/template.ts'
+import { openInspector, type PartitionInspector } from '../kafka/inspect-partition.ts'
+
+export interface LostVariables {
+  /** What a row's event said, read from the broker once more and by the envelope map of its time; else why it cannot be had. */
+  of(candidate: DecidedCandidate): Promise<Variables | string>
+  close(): Promise<void>
+}
+
+/** Connects to the broker when it is first asked. One that cannot be reached then is not tried again. */
+export function createLostVariables({ broker }: Pick<Config, 'broker'>, log: Logger): LostVariables {
+  let opening: Promise<PartitionInspector> | null = null
+
+  async function read({ eventId, decision }: DecidedCandidate): Promise<Variables | string> {
+    const { topic, partition, offset, envelopeMap } = decision
+    if (envelopeMap === null) return 'the envelope map of its time is not in the archive'
+    const map = loadEnvelopeMap(envelopeMap)
+    opening ??= openInspector(broker.connection, broker.groupId, log)
+    const message = await (await opening).read(topic, partition, BigInt(offset))
+    if (typeof message === 'string') return message
+    const parsed = parseEvent(message, map)
+    const isSame = parsed.kind === 'event' && parsed.event.eventId === eventId
+    return isSame ? variablesOf(parsed.event) : 'the broker has another message at its offset'
+  }
+
+  return {
+    of: (candidate) =>
+      read(candidate).catch((error) =>
+        error instanceof EnvelopeMapError
+          ? 'this version cannot read the envelope map of its time'
+          : `its message cannot be read from the broker: ${error instanceof Error ? error.message : error}`,
+      ),
+    close: async () => {
+      await opening?.then((inspector) => inspector.close()).catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,85 @@
+import type { Config } from '../../config/config.ts'
+import type { LogPosition } from '../../core/log/log-page.ts'
+import type { RequestNeeds } from '../../pipeline/retry-on-request.ts'
+import type { DatabasePool } from '../../postgres/connection/pool.ts'
+import { listNotTold } from '../../postgres/read/list-not-told.ts'
+import { readRetryCandidates } from '../../postgres/read/read-retry-candidates.ts'
+import { type Since, timeOf } from '../terminal/since.ts'
+import { UsageError } from '../terminal/usage-error.ts'
+
+export interface FilterOptions {
+  readonly since?: Since
+  readonly until?: Since
+  readonly eventType?: string
+  readonly rule?: string
+  readonly reason?: string
+  readonly limit?: number
+}
+
+/** The log entries that are to be retried. */
+export interface Selection {
+  readonly isNamed: boolean
+  readonly list: RequestNeeds['listCandidates']
+  /** How many there are; `onProgress` is told how many were counted so far. */
+  readonly count: (onProgress: (soFar: number) => void) => Promise<number>
+}
+
+const PAGE_COUNT_MAX = 500
+/** Behind the locators of all entries that were created at the same time. */
+const LAST_LOCATOR = 'NTF-~'
+
+/** Entries by their distinct locators. Throws UsageError where one does not exist. */
+export async function named(
+  pool: DatabasePool,
+  limits: Config['retry'],
+  locators: readonly string[],
+): Promise<Selection> {
+  const candidates = await readRetryCandidates(pool, limits, locators)
+  const known = new Set(candidates.map(({ locator }) => locator))
+  const missing = locators.filter((locator) => !known.has(locator))
+  if (missing.length > 0) throw new UsageError(`no log entry has the locator ${missing.join(', ')}`)
+  return {
+    isNamed: true,
+    list: async () => ({ candidates, next: null }),
+    count: async () => candidates.length,
+  }
+}
+
+/** Entries whose members were not told, and will not be: those of `not-told`, newest first. */
+export async function matching(
+  pool: DatabasePool,
+  limits: Config['retry'],
+  { since = 0, until = 0, eventType, rule, reason = '', limit = Number.POSITIVE_INFINITY }: FilterOptions,
+): Promise<Selection> {
+  const filter = { since: await timeOf(pool, since), eventType, rule }
+  const start: LogPosition = { createdAt: await timeOf(pool, until), locator: LAST_LOCATOR }
+
+  /** `countMax`: how many more are wanted. */
+  async function locatorsOf(after: LogPosition | null, countMax: number) {
+    const page = { limit: PAGE_COUNT_MAX, after: after ?? start }
+    const { items, next } = await listNotTold(pool, limits, filter, page)
+    const found = items.filter(({ failureReason }) => failureReason?.startsWith(reason))
+    const locators = found.slice(0, countMax).map(({ locator }) => locator)
+    return { locators, next: locators.length === countMax ? null : next }
+  }
+
+  let leftCount = limit
+  return {
+    isNamed: false,
+    list: async (after) => {
+      const { locators, next } = await locatorsOf(after, leftCount)
+      leftCount -= locators.length
+      return { candidates: await readRetryCandidates(pool, limits, locators), next }
+    },
+    count: async (onProgress) => {
+      let count = 0
+      for (let after: LogPosition | null | undefined; after !== null; ) {
+        const { locators, next } = await locatorsOf(after ?? null, limit - count)
+        count += locators.length
+        onProgress(count)
+        after = next
+      }
+      return count
+    },
+  }
+}

@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import { INVALID_PARTY } from '../decision/failure-reason.ts'
+import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
+import { render } from '../templates/render.ts'
+import type { Templates, Variables } from '../templates/template.ts'
+import { type DueEntry, dueEntry } from './due-entry.ts'
+import { logEntry } from './log-entry.ts'
+
+/** A row that somebody asks to retry, with what its last decision says. */
+export const retryCandidate = dueEntry
+  .extend(logEntry.pick({ status: true, subject: true, body: true, failureReason: true }).shape)
+  .extend({
+    /** FAILED, and past its last retry. */
+    isGivenUp: z.boolean(),
+    /** It was erased, or its party was, at any time. */
+    isErased: z.boolean(),
+    /** Null where no decision explains the row. */
+    decision: z
+      .object({
+        ruleId: z.string(),
+        /** Null in skipped rows from before these kept theirs. */
+        variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
+        topic: z.string(),
+        partition: z.int(),
+        /** In decimal digits. */
+        offset: z.string(),
+        /** The source of its envelope map; null where that is not in the archive. */
+        envelopeMap: z.string().nullable(),
+      })
+      .nullable(),
+  })
+export type RetryCandidate = Readonly<z.infer<typeof retryCandidate>>
+export type DecidedCandidate = RetryCandidate & { readonly decision: NonNullable<RetryCandidate['decision']> }
+
+/** Why a row cannot be retried at all; null where it can. */
+export function refusalOf(candidate: RetryCandidate): string | null {
+  const { status, isGivenUp, isErased, decision } = candidate
+  if (status === 'SENT') return 'it was sent'
+  if (status === 'FAILED' && !isGivenUp) return 'the service still retries it by itself'
+  if (isErased) return 'it was erased, or its party was'
+  if (decision === null) return 'no decision explains it'
+  if (decision.ruleId === PRUNED_RULE_ID) return 'its member may have been told before a pruning'
+  return null
+}
+
+/** A row as its retry needs it. A skipped row stores no text: it is rendered from `variables` by the templates in force. */
+export function dueEntryOf(
+  candidate: RetryCandidate,
+  variables: Variables | null,
+  templates: Templates,
+): DueEntry {
+  const { locator, eventId, eventType, partyLocator, attemptCount, sendCount, unknownKey } = candidate
+  const { status, subject, body, failureReason } = candidate
+  const row = { locator, eventId, eventType, partyLocator, attemptCount, sendCount, unknownKey }
+  if (status === 'FAILED') return { ...row, subject: subject ?? '', body: body ?? '' }
+  if (variables === null) throw new Error(`${locator} has nothing to be rendered from`)
+  const text = render(templates, variables)
+  return {
+    ...row,
+    subject: text.subject,
+    body: text.body,
+    rendered: { variables, templateRevision: text.revision },
+    isPartyInvalid: partyLocator === null && failureReason === INVALID_PARTY,
+  }
+}

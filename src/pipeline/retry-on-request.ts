@@ -1,0 +1,108 @@
+import type { RetriedEntry } from '../core/log/decide-retry.ts'
+import type { DueEntry } from '../core/log/due-entry.ts'
+import type { LogPosition } from '../core/log/log-page.ts'
+import {
+  type DecidedCandidate,
+  dueEntryOf,
+  type RetryCandidate,
+  refusalOf,
+} from '../core/log/retry-candidate.ts'
+import type { Status } from '../core/log/status.ts'
+import type { Templates, Variables } from '../core/templates/template.ts'
+import { createRetry, type RetryNeeds } from './retry.ts'
+
+/** What became of a row that somebody asked to retry. `refused`: it was left as it is. */
+export type RequestedResult =
+  | {
+      readonly result: Status
+      readonly channel: RetriedEntry['decision']['channel']
+      readonly ruleId: string
+      /** Null where it was sent, or where its sender failed: `why` has the sender's words. */
+      readonly reason: string | null
+    }
+  | { readonly result: 'refused'; readonly error: string }
+
+export interface RequestNeeds
+  extends Pick<RetryNeeds<LogPosition>, 'contactsOf' | 'isDown' | 'clock' | 'log'> {
+  /** The rows that were asked for, in pages; `next` is null on the last. */
+  readonly listCandidates: (
+    after: LogPosition | null,
+  ) => Promise<{ readonly candidates: readonly RetryCandidate[]; readonly next: LogPosition | null }>
+  /** From the broker, for a skipped row that kept nothing to render its text from; else why it cannot be had. */
+  readonly variablesOf: (candidate: DecidedCandidate) => Promise<Variables | string>
+  readonly templates: Templates
+  /** Retries the rows that nobody else took or changed; `refused` are those that the database refused, with its words. */
+  readonly commit: (asked: Parameters<RetryNeeds<LogPosition>['commit']>[0]) => Promise<{
+    readonly made: readonly RetriedEntry[]
+    readonly refused: ReadonlyMap<string, string>
+  }>
+  readonly report: (locator: string, result: RequestedResult) => void
+}
+
+/**
+ * Retries rows that the service itself would not retry any more, in one pass of the background retry: the same look-ups,
+ * locks, decisions and sends. Each row listed is reported once. Returns why the pass ended before its time, null where it did
+ * not. Rejects where the rows cannot be read.
+ */
+export async function retryOnRequest(needs: RequestNeeds): Promise<string | null> {
+  const open = new Set<string>()
+  let failure: string | null = null
+  let isAllListed = false
+
+  function report(locator: string, result: RequestedResult): void {
+    open.delete(locator)
+    needs.report(locator, result)
+  }
+
+  async function dueOf(candidate: RetryCandidate): Promise<DueEntry | string> {
+    const refusal = refusalOf(candidate)
+    if (refusal !== null) return refusal
+    const { decision } = candidate as DecidedCandidate
+    const isTextLost = candidate.status === 'SKIPPED' && decision.variables === null
+    const variables = isTextLost ? await needs.variablesOf(candidate as DecidedCandidate) : decision.variables
+    return typeof variables === 'string' ? variables : dueEntryOf(candidate, variables, needs.templates)
+  }
+
+  const { pass } = createRetry<LogPosition>({
+    ...needs,
+    listDueEntries: async (after) => {
+      const { candidates, next } = await needs.listCandidates(after)
+      isAllListed = next === null
+      const due: DueEntry[] = []
+      for (const candidate of candidates) {
+        const entry = await dueOf(candidate)
+        if (typeof entry === 'string') report(candidate.locator, { result: 'refused', error: entry })
+        else {
+          due.push(entry)
+          open.add(entry.locator)
+        }
+      }
+      return { due, next }
+    },
+    commit: async (asked) => {
+      const { made, refused } = await needs.commit(asked).catch((error) => {
+        failure = `rows could not be committed: ${error instanceof Error ? error.message : error}`
+        throw error
+      })
+      for (const retried of made) report(retried.due.locator, resultOf(retried))
+      for (const { due } of asked.filter(({ due }) => open.has(due.locator))) {
+        const words = refused.get(due.locator)
+        const error =
+          words === undefined ? 'another process has it, or changed it' : `the database refused it: ${words}`
+        report(due.locator, { result: 'refused', error })
+      }
+      return made
+    },
+  })
+  await pass()
+  const stop =
+    failure ??
+    (isAllListed && open.size === 0 ? null : 'policy administration could not be asked for all of them')
+  for (const locator of open) report(locator, { result: 'refused', error: stop ?? '' })
+  return stop
+}
+
+function resultOf({ status, decision }: RetriedEntry): RequestedResult {
+  const { channel, ruleId, failureReason } = decision
+  return { result: status, channel, ruleId, reason: failureReason }
+}

@@ -1,0 +1,31 @@
+import { type CommonQueryMethods, sql } from 'slonik'
+import { type RetryCandidate, retryCandidate } from '../../core/log/retry-candidate.ts'
+import { arrayOf } from '../sql/columns.ts'
+import { isPastRetry } from './given-up.ts'
+import type { RetryLimits } from './list-due-entries.ts'
+
+/** Rows of the log by their locators, newest first, with what a retry on request needs to know. Locks nothing. */
+export function readRetryCandidates(
+  pool: CommonQueryMethods,
+  limits: Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>,
+  locators: readonly string[],
+): Promise<readonly RetryCandidate[]> {
+  const ofEntry = sql.fragment`FROM notifications.decision WHERE decision.locator = entry.locator`
+  return pool.any(sql.type(retryCandidate)`
+    SELECT
+      locator, event_id AS "eventId", event_type AS "eventType", party_locator AS "partyLocator", status, subject, body,
+      failure_reason AS "failureReason", attempt_count AS "attemptCount", status = 'FAILED' AND ${isPastRetry(limits)} AS "isGivenUp",
+      EXISTS (SELECT ${ofEntry} AND erased_at IS NOT NULL)
+        OR EXISTS (SELECT FROM notifications.erasure WHERE erasure.party_locator = entry.party_locator) AS "isErased",
+      (SELECT count(*)::integer ${ofEntry} AND outcome = 'SEND') AS "sendCount",
+      (SELECT unknown_attempt ${ofEntry} AND outcome = 'SEND' ORDER BY attempt DESC LIMIT 1) AS "unknownKey",
+      (
+        SELECT json_build_object(
+          'ruleId', rule_id, 'variables', variables, 'topic', topic, 'partition', partition_id, 'offset', "offset"::text,
+          'envelopeMap', (SELECT source FROM notifications.envelope_map WHERE revision = envelope_map_revision)
+        ) ${ofEntry} ORDER BY attempt DESC LIMIT 1
+      ) AS decision
+    FROM notifications.notification_log AS entry
+    WHERE locator = ANY(${arrayOf('text', locators)})
+    ORDER BY created_at DESC, locator DESC`)
+}

@@ -1,0 +1,62 @@
+import t from 'tap'
+import { dueEntryOf, type RetryCandidate, refusalOf } from '../../../src/core/log/retry-candidate.ts'
+import { templates } from '../../../src/generated/templates.ts'
+
+const decision = {
+  ruleId: 'no-email',
+  variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
+  topic: 'claims',
+  partition: 0,
+  offset: '7',
+  envelopeMap: null,
+}
+const SKIPPED: RetryCandidate = {
+  locator: 'NTF-1',
+  eventId: 'event-1',
+  eventType: 'claim.paid',
+  partyLocator: 'party-1',
+  status: 'SKIPPED',
+  subject: null,
+  body: null,
+  failureReason: 'no email on file',
+  attemptCount: 0,
+  sendCount: 0,
+  unknownKey: null,
+  isGivenUp: false,
+  isErased: false,
+  decision,
+}
+const FAILED = { ...SKIPPED, status: 'FAILED', subject: 'S', body: 'B', isGivenUp: true } as const
+
+t.test('a skipped row and one that is given up can be retried, others cannot', async (t) => {
+  t.equal(refusalOf(SKIPPED), null)
+  t.equal(refusalOf(FAILED), null)
+  t.equal(refusalOf({ ...FAILED, status: 'SENT' }), 'it was sent')
+  t.equal(refusalOf({ ...FAILED, isGivenUp: false }), 'the service still retries it by itself')
+  for (const row of [SKIPPED, FAILED]) {
+    t.match(refusalOf({ ...row, isErased: true }), /erased/)
+    t.match(refusalOf({ ...row, decision: null }), /no decision/)
+  }
+  const pruned = { ...SKIPPED, decision: { ...decision, ruleId: '(pruned)' } }
+  t.match(refusalOf(pruned), /may have been told before a pruning/)
+})
+
+t.test('a failed row is sent as stored, a skipped one is rendered by the templates in force', async (t) => {
+  const failed = dueEntryOf(FAILED, decision.variables, templates)
+  t.match(failed, { subject: 'S', body: 'B' })
+  t.equal(failed.rendered, undefined)
+  const skipped = dueEntryOf(SKIPPED, decision.variables, templates)
+  t.match(skipped, {
+    body: /CLM-1/,
+    isPartyInvalid: false,
+    rendered: {
+      variables: decision.variables,
+      templateRevision: templates.byEventType.get('claim.paid')?.revision,
+    },
+  })
+})
+
+t.test('a party that none can be is no missing one', async (t) => {
+  const row = { ...SKIPPED, partyLocator: null, failureReason: 'invalid party locator' }
+  t.equal(dueEntryOf(row, decision.variables, templates).isPartyInvalid, true)
+})

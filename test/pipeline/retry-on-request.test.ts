@@ -1,0 +1,131 @@
+import { pino } from 'pino'
+import t from 'tap'
+import { decideRetry } from '../../src/core/log/decide-retry.ts'
+import type { LogPosition } from '../../src/core/log/log-page.ts'
+import type { RetryCandidate } from '../../src/core/log/retry-candidate.ts'
+import type { Contact } from '../../src/core/party/contact.ts'
+import { templates } from '../../src/generated/templates.ts'
+import {
+  type RequestedResult,
+  type RequestNeeds,
+  retryOnRequest,
+} from '../../src/pipeline/retry-on-request.ts'
+
+const FOUND: Contact = { state: 'found', email: 'a@example.com', phone: null }
+const VARIABLES = { eventType: 'claim.paid', locator: 'CLM-1', reason: null }
+
+function aCandidate(name: string, overrides: Partial<RetryCandidate> = {}): RetryCandidate {
+  return {
+    locator: name,
+    eventId: name,
+    eventType: 'claim.paid',
+    partyLocator: name,
+    status: 'SKIPPED',
+    subject: null,
+    body: null,
+    failureReason: 'no email on file',
+    attemptCount: 0,
+    sendCount: 0,
+    unknownKey: null,
+    isGivenUp: false,
+    isErased: false,
+    decision: {
+      ruleId: 'no-email',
+      variables: VARIABLES,
+      topic: 'claims',
+      partition: 0,
+      offset: '7',
+      envelopeMap: null,
+    },
+    ...overrides,
+  }
+}
+
+/** Runs over pages of candidates, all of which can be sent unless told otherwise. */
+async function run(pages: RetryCandidate[][], overrides: Partial<RequestNeeds> = {}) {
+  const reported: [string, RequestedResult][] = []
+  const committed: string[] = []
+  const commit: RequestNeeds['commit'] = async (asked) => {
+    const decideByParty = () =>
+      ({ ruleId: 'email', outcome: 'SEND', channel: 'EMAIL', reason: null }) as const
+    const made = asked.map((entry) => decideRetry(decideByParty, entry, undefined))
+    committed.push(...made.map(({ due }) => due.locator))
+    return { made, refused: new Map() }
+  }
+  const stop = await retryOnRequest({
+    listCandidates: async (after) => {
+      const page = Number((after as LogPosition | null)?.locator ?? 0)
+      const next = page + 1 < pages.length ? { createdAt: '', locator: String(page + 1) } : null
+      return { candidates: pages[page] ?? [], next }
+    },
+    variablesOf: async () => 'the broker no longer has it',
+    templates,
+    contactsOf: async (parties) => new Map(parties.map((party) => [party, FOUND])),
+    isDown: () => false,
+    commit,
+    report: (...result) => reported.push(result),
+    clock: { nowMs: () => 0, sleep: async () => {} },
+    log: pino({ level: 'silent' }),
+    ...overrides,
+  })
+  return { stop, reported: Object.fromEntries(reported), reportCount: reported.length, committed }
+}
+
+const SENT = { result: 'SENT', channel: 'EMAIL', ruleId: 'email', reason: null }
+
+t.test('every row is reported once: what became of it, or why it was left alone', async (t) => {
+  const lost = aCandidate('lost')
+  const pages = [
+    [aCandidate('a'), aCandidate('sent', { status: 'SENT' })],
+    [],
+    [{ ...lost, decision: lost.decision && { ...lost.decision, variables: null } }, aCandidate('b')],
+  ]
+  t.match(await run(pages), {
+    stop: null,
+    committed: ['a', 'b'],
+    reportCount: 4,
+    reported: {
+      a: SENT,
+      b: SENT,
+      sent: { result: 'refused', error: 'it was sent' },
+      lost: { result: 'refused', error: 'the broker no longer has it' },
+    },
+  })
+})
+
+t.test('a row that another process took, or that the database refused, is left alone', async (t) => {
+  const commit: RequestNeeds['commit'] = async () => ({ made: [], refused: new Map([['b', 'too long']]) })
+  t.match(await run([[aCandidate('a'), aCandidate('b')]], { commit }), {
+    stop: null,
+    reported: {
+      a: { result: 'refused', error: 'another process has it, or changed it' },
+      b: { result: 'refused', error: 'the database refused it: too long' },
+    },
+  })
+})
+
+t.test('a page that cannot be committed keeps no other from its turn, and is told', async (t) => {
+  const failing: RequestNeeds['commit'] = async (asked) => {
+    if (asked.some(({ due }) => due.locator === 'a')) throw new Error('the connection is lost')
+    return { made: [], refused: new Map() }
+  }
+  t.match(await run([[aCandidate('a')], [aCandidate('b')]], { commit: failing }), {
+    stop: 'rows could not be committed: the connection is lost',
+    reported: {
+      a: { result: 'refused', error: /the connection is lost/ },
+      b: { result: 'refused', error: /another process/ },
+    },
+  })
+})
+
+t.test('once policy administration is down the rest waits for another run', async (t) => {
+  const unasked: Contact = { state: 'unresolved', error: 'it is down', unasked: true }
+  const { stop, reported, committed } = await run([[aCandidate('a')], [aCandidate('b')]], {
+    contactsOf: async (parties) => new Map(parties.map((party) => [party, unasked])),
+    isDown: () => true,
+  })
+  t.match(stop, /policy administration could not be asked/)
+  t.match(reported, { a: { result: 'refused', error: stop } })
+  t.notOk('b' in reported, 'it is not even read')
+  t.same(committed, [])
+})
