@@ -19,7 +19,7 @@ export const retryCommand = new Command('retry')
   .description(
     'retry log entries that were given up or skipped, by the rules, contacts and preferences of today',
   )
-  .argument('[locator...]', 'log entries, NTF-…; else all that match the filter', addLocator, [])
+  .argument('[locator...]', 'log entries, NTF-…; else all that match the filter', addLocator)
   .addOption(sinceOption('only events since then'))
   .option('--until <when>', 'only events up to then; by default up to now', parseAt)
   .option('--event-type <type>', 'only events of this type')
@@ -51,7 +51,7 @@ interface Options extends FilterOptions {
   readonly json?: true
 }
 
-async function retry(locators: readonly string[], options: Options): Promise<void> {
+async function retry(locators: readonly string[] = [], options: Options): Promise<void> {
   checkUsage(locators, options)
   const config = loadConfig(process.env)
   const retrier = await createRetrier(config, createLog('warn', process.stderr))
@@ -111,7 +111,7 @@ function sentenceOf(result: RequestedResult): string {
   return printable(`${result.result} (${result.reason ?? `the ${result.channel} sender failed`})`)
 }
 
-function addLocator(text: string, previous: readonly string[]): string[] {
+function addLocator(text: string, previous: readonly string[] = []): string[] {
   if (!isLogLocator(text)) throw new InvalidArgumentError('a locator is NTF- and a UUID.')
   return [...previous, text]
 }
