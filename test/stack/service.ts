@@ -30,12 +30,15 @@ export interface Service {
 
 const LINE_COUNT_MAX = 10_000
 
-/** Starts `serve` as users run it, on a free port, and resolves once it listens. `onLine` sees its log as it comes. */
+/**
+ * Starts `serve` as users run it, on a free port, and resolves once it listens. `onLine` sees its log as it comes; `main` is
+ * another copy of the program.
+ */
 export async function startService(
   env: Record<string, string>,
-  { onLine = () => {} }: { onLine?: (line: LogLine) => void } = {},
+  { onLine = () => {}, main = MAIN }: { onLine?: (line: LogLine) => void; main?: string } = {},
 ): Promise<Service> {
-  const child = spawn(MAIN, ['serve'], {
+  const child = spawn(main, ['serve'], {
     env: { ...EXECUTABLE_ENV, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'debug', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
