@@ -197,7 +197,7 @@ t.test('rules try names what is missing or wrong', async (t) => {
   writeFileSync(event, '{"eventType":"claim.paid"}')
   t.match(await rules('try', '--event', event), {
     code: 2,
-    stderr: /this message would be rejected: it is no event, since eventId is missing/,
+    stderr: /this message is not a valid event and would be rejected: eventId is missing/,
   })
   t.match(await rules('try', '--event-type', 'x', '--templates', dir), {
     code: 1,
