@@ -20,7 +20,7 @@ OUTCOMES := rules/outcomes.txt
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood bench-isolation bench-partitions bench-backtest check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs soak-look-ups soak-transactions soak-hostile soak-migrations soak-upgrade rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos
+.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood bench-isolation bench-partitions bench-backtest check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs soak-look-ups soak-transactions soak-hostile soak-migrations soak-upgrade soak-audit rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos image vulnerabilities
 
 ## Daily work
 
@@ -156,7 +156,7 @@ bench-backtest: build ## Dispatch beside back-tests in the workbench
 chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS; POOLER=transaction: through PgBouncer)
 	@$(NODE) test/chaos/main.ts
 
-soak: soak-requests soak-rules soak-decisions soak-opt-outs soak-backlog soak-outage soak-look-ups soak-transactions soak-hostile soak-migrations soak-upgrade ## Run all soak tests below
+soak: soak-requests soak-rules soak-decisions soak-opt-outs soak-backlog soak-outage soak-look-ups soak-transactions soak-hostile soak-migrations soak-upgrade soak-audit ## Run all soak tests below
 
 soak-requests: build ## 10,000 malformed HTTP requests
 	@FUZZ_RUNS=10000 $(NODE) test/stack/with-stack.ts -- env $(TAP) test/service/fuzz.test.ts
@@ -191,3 +191,6 @@ soak-upgrade: build ## A rolling restart to a version with pending migrations, o
 
 soak-migrations: build ## A migration of each kind on ROWS (1000000) rows under 500 events/s
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/migrations.ts
+
+soak-audit: build ## Audit MESSAGES (1000000) messages of which 5 rows are missing
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/audit.ts

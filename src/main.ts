@@ -14,6 +14,7 @@ const COMMANDS = {
   serve: async () => (await import('./commands/serve.ts')).serveCommand,
   migrate: async () => (await import('./commands/migrate.ts')).migrateCommand,
   replay: async () => (await import('./commands/replay.ts')).replayCommand,
+  audit: async () => (await import('./commands/audit.ts')).auditCommand,
   rules: async () => (await import('./commands/rules.ts')).rulesCommand,
   templates: async () => (await import('./commands/templates.ts')).templatesCommand,
   rejected: async () => (await import('./commands/rejected.ts')).rejectedCommand,

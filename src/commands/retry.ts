@@ -10,10 +10,10 @@ import { type FilterOptions, matching, named, type Selection } from './retry/sel
 import { accountName } from './terminal/account-name.ts'
 import { confirm } from './terminal/confirm.ts'
 import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
-import { parseCount } from './terminal/parse-count.ts'
 import { createProgress } from './terminal/progress.ts'
 import { parseAt, sinceOption } from './terminal/since.ts'
 import { UsageError } from './terminal/usage-error.ts'
+import { parseCount } from './terminal/whole-number.ts'
 
 export const retryCommand = new Command('retry')
   .description(

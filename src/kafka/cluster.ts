@@ -14,8 +14,14 @@ export interface Cluster {
   findGroupCoordinator(of: { groupId: string }): Promise<Broker>
 }
 
+/** What a request sees: all, or only what lies before the first transaction without an end. */
+export const READ_UNCOMMITTED = 0
+export const READ_COMMITTED = 1
+export type IsolationLevel = typeof READ_UNCOMMITTED | typeof READ_COMMITTED
+
 interface Broker {
   listOffsets(request: {
+    readonly isolationLevel: IsolationLevel
     /** A time in milliseconds, -1 for the end, -2 for the first offset. */
     readonly topics: readonly {
       readonly topic: string
@@ -33,7 +39,7 @@ interface Broker {
   fetch(request: {
     readonly maxWaitTime: number
     readonly maxBytes: number
-    readonly isolationLevel: number
+    readonly isolationLevel: IsolationLevel
     readonly topics: readonly {
       readonly topic: string
       readonly partitions: readonly {

@@ -3,7 +3,7 @@ import type { BrokerConnection } from '../config/config.ts'
 import type { HoldReason } from '../core/batch/hold.ts'
 import type { Message } from '../core/event/message.ts'
 import { createClient } from './client.ts'
-import { type Cluster, createCluster } from './cluster.ts'
+import { type Cluster, createCluster, type IsolationLevel, READ_COMMITTED } from './cluster.ts'
 import { brokerReason } from './errors.ts'
 import { type FetchedBytes, fetchedBytesOf } from './mends/fetch-response.ts'
 import { findIntact, readRecordSet, recordSetOf } from './records/record-set.ts'
@@ -39,7 +39,6 @@ const FETCH_BYTES = 1024 * 1024
 const FETCH_BYTES_MAX = 64 * FETCH_BYTES
 const FETCH_WAIT_MS = 500
 const METADATA_AGE_MAX_MS = 10_000
-const READ_COMMITTED = 1
 
 /** Reads partitions without being a member of any group. */
 export async function openInspector(
@@ -51,10 +50,12 @@ export async function openInspector(
   await cluster.connect()
   return {
     inspect: (topic, partition, from) =>
-      inspect((bytesMax) => fetchFrom(cluster, topic, partition, from, bytesMax), from),
+      inspect((bytesMax) => fetchFrom(cluster, { topic, partition, from, bytesMax }, READ_COMMITTED), from),
     // The broker sends a whole batch, however little is asked for.
-    read: async (topic, partition, offset) =>
-      messageAt(await fetchFrom(cluster, topic, partition, offset, 1), offset),
+    read: async (topic, partition, offset) => {
+      const range = { topic, partition, from: offset, bytesMax: 1 }
+      return messageAt(await fetchFrom(cluster, range, READ_COMMITTED), offset)
+    },
     close: () => cluster.disconnect(),
   }
 }
@@ -120,12 +121,21 @@ async function judge({ error, bytes, aborted }: FetchedBytes, from: bigint): Pro
   }
 }
 
-async function fetchFrom(
+/** Fetches so many bytes of a partition from this offset on, or one whole batch; null where there is nothing. */
+export async function fetchFrom(
   cluster: Cluster,
-  topic: string,
-  partition: number,
-  from: bigint,
-  bytesMax: number,
+  {
+    topic,
+    partition,
+    from,
+    bytesMax,
+  }: {
+    readonly topic: string
+    readonly partition: number
+    readonly from: bigint
+    readonly bytesMax: number
+  },
+  isolationLevel: IsolationLevel,
 ): Promise<FetchedBytes | null> {
   await cluster.addMultipleTargetTopics([topic])
   const found = cluster.findTopicPartitionMetadata(topic).find(({ partitionId }) => partitionId === partition)
@@ -134,7 +144,7 @@ async function fetchFrom(
   const { responses } = await leader.fetch({
     maxWaitTime: FETCH_WAIT_MS,
     maxBytes: bytesMax,
-    isolationLevel: READ_COMMITTED,
+    isolationLevel,
     topics: [{ topic, partitions: [{ partition, fetchOffset: String(from), maxBytes: bytesMax }] }],
   })
   const answered = responses.flatMap(({ partitions }) => partitions)[0]

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
 import type { Ends } from '../core/batch/position.ts'
 import { createClient } from './client.ts'
-import { type Cluster, createCluster } from './cluster.ts'
+import { type Cluster, createCluster, type IsolationLevel, READ_COMMITTED } from './cluster.ts'
 
 /** Of a partition. */
 export interface Place {
@@ -23,8 +23,8 @@ export interface EndsReader {
   close(): Promise<void>
 }
 
-const END = '-1'
-const EARLIEST = '-2'
+export const END = '-1'
+export const EARLIEST = '-2'
 /** What retention has removed matters only to what lags far behind. */
 const EARLIEST_VALID_MS = 60_000
 const METADATA_AGE_MAX_MS = 10_000
@@ -128,7 +128,8 @@ export function createEndsReader(
   }
 }
 
-function isUnknownTopic(error: unknown): false {
+/** False where that is the error; throws any other. */
+export function isUnknownTopic(error: unknown): false {
   if ((error as { type?: unknown }).type === 'UNKNOWN_TOPIC_OR_PARTITION') return false
   throw error
 }
@@ -140,11 +141,12 @@ function partitionsIn(memberAssignment: Buffer): string[] {
   )
 }
 
-/** One request to each broker. */
-async function listOffsets<P extends Place>(
+/** One request to each broker. By default what belongs to an open transaction is left out, and all behind it. */
+export async function listOffsets<P extends Place>(
   cluster: Cluster,
   places: readonly P[],
   timestampOf: (place: P) => string,
+  isolationLevel: IsolationLevel = READ_COMMITTED,
 ): Promise<Map<string, bigint>> {
   const byTopic = Map.groupBy(places, ({ topic }) => topic)
   const byBroker = new Map<number, Map<string, P[]>>()
@@ -162,6 +164,7 @@ async function listOffsets<P extends Place>(
   const answers = [...byBroker].map(async ([nodeId, topics]) => {
     const broker = await cluster.findBroker({ nodeId: String(nodeId) })
     const { responses } = await broker.listOffsets({
+      isolationLevel,
       topics: [...topics].map(([topic, ofTopic]) => ({
         topic,
         partitions: ofTopic.map((place) => ({ partition: place.partition, timestamp: timestampOf(place) })),
@@ -175,6 +178,6 @@ async function listOffsets<P extends Place>(
   return new Map(found.filter(([, offset]) => offset >= 0n))
 }
 
-function keyOf({ topic, partition }: Place): string {
+export function keyOf({ topic, partition }: Place): string {
   return `${topic}/${partition}`
 }

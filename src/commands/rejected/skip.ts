@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import { type Config, loadConfig } from '../../config/config.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import { type Inspected, openInspector, type PartitionInspector } from '../../kafka/inspect-partition.ts'
@@ -9,6 +9,7 @@ import { createLog } from '../../telemetry/log.ts'
 import { accountName } from '../terminal/account-name.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { UsageError } from '../terminal/usage-error.ts'
+import { parseWhole } from '../terminal/whole-number.ts'
 
 export const skipCommand = new Command('skip')
   .description('skip record batches that cannot be read and so hold a partition')
@@ -121,9 +122,4 @@ function refusalOf(inspected: Inspected, at: bigint, from: bigint, to: bigint): 
   return /^(damaged|undecodable|too-large)$/.test(inspected.reason)
     ? null
     : `the broker does not serve the partition: ${inspected.detail}`
-}
-
-function parseWhole(text: string): bigint {
-  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
-  return BigInt(text)
 }

@@ -27,7 +27,8 @@ export interface RecordSet {
   readonly aborted: readonly AbortedTransaction[]
 }
 
-const MAGIC = 2
+/** Of the format of today. */
+export const MAGIC = 2
 const OLD_ENTRY_BYTES_MIN = 26
 const NO_HEADER: Buffer = Buffer.alloc(0)
 /** So that a batch of very many small records takes neither much memory nor much time at once. */
@@ -113,7 +114,7 @@ export function findIntact(
 }
 
 /** Each complete batch; the rest as one where a length makes no sense. */
-function* batchesOf(bytes: Buffer): Generator<Buffer> {
+export function* batchesOf(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at + OLD_ENTRY_BYTES_MIN <= bytes.length; ) {
     const length = bytes.readInt32BE(at + LENGTH_END - 4)
     const end = at + LENGTH_END + length
@@ -129,7 +130,7 @@ function* batchesOf(bytes: Buffer): Generator<Buffer> {
 }
 
 /** Null where the header makes no sense. */
-function offsetsOf(batch: Buffer): { first: bigint; last: bigint } | null {
+export function offsetsOf(batch: Buffer): { first: bigint; last: bigint } | null {
   const first = batch.readBigInt64BE(0)
   const magic = batch.readInt8(MAGIC_AT)
   const isWhole = batch.readInt32BE(LENGTH_END - 4) === batch.length - LENGTH_END
@@ -157,8 +158,8 @@ async function* messagesOf(
   } else if (!isAborted) yield* records
 }
 
-/** Records are cut from what is unpacked as soon as all of their bytes are there. */
-async function* decodeRecords(
+/** Records are cut from what is unpacked as soon as all of their bytes are there. Throws `Malformed`. */
+export async function* decodeRecords(
   header: BatchHeader,
   pieces: AsyncIterable<Buffer>,
 ): AsyncGenerator<FetchedMessage[]> {

@@ -6,14 +6,15 @@ import { type DatabasePool, openPool } from './pool.ts'
 export class UnusableDatabaseError extends CorrectableError {}
 
 /**
- * Lets a command use a database, by one connection, and closes it. Throws UnusableDatabaseError where it cannot be
+ * Lets a command use a database, by one connection unless it works side by side, and closes it. Throws UnusableDatabaseError where it cannot be
  * reached or is not migrated.
  */
 export async function withDatabase(
   databaseUrl: string,
   use: (pool: DatabasePool) => Promise<void>,
+  connectionCountMax = 1,
 ): Promise<void> {
-  const pool = await open(databaseUrl)
+  const pool = await open(databaseUrl, connectionCountMax)
   try {
     await use(pool)
   } catch (error) {
@@ -27,9 +28,9 @@ export async function withDatabase(
   }
 }
 
-async function open(databaseUrl: string): Promise<DatabasePool> {
+async function open(databaseUrl: string, connectionCountMax: number): Promise<DatabasePool> {
   try {
-    return await openPool({ databaseUrl, connectionCountMax: 1 })
+    return await openPool({ databaseUrl, connectionCountMax })
   } catch (error) {
     if (!(error instanceof Error)) throw error
     throw new UnusableDatabaseError(

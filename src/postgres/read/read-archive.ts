@@ -22,3 +22,9 @@ export function listArchivedRuleTables(pool: DatabasePool): Promise<readonly str
     sql.type(z.object({ revision: z.string() }))`SELECT revision FROM notifications.ruleset`,
   )
 }
+
+/** The source of the envelope map of a revision, or null. */
+export function readArchivedEnvelopeMap(pool: DatabasePool, revision: string): Promise<string | null> {
+  return pool.maybeOneFirst(sql.type(z.object({ source: z.string() }))`
+    SELECT source FROM notifications.envelope_map WHERE revision = ${revision}`)
+}

@@ -1,0 +1,183 @@
+import { once } from 'node:events'
+import { Command, Option } from 'commander'
+import { ENVELOPE_MAP, readText, sha256 } from '../app/policy.ts'
+import { type Config, loadConfig } from '../config/config.ts'
+import {
+  type AuditedPartition,
+  type Counts,
+  describeCounts,
+  describeFinding,
+  describePartition,
+  type Finding,
+  isSound,
+  messageCountOf,
+  noCounts,
+} from '../core/audit/finding.ts'
+import { type OpenLog, openLog } from '../kafka/open-log.ts'
+import { type AuditNeeds, auditPartition } from '../pipeline/audit.ts'
+import type { DatabasePool } from '../postgres/connection/pool.ts'
+import { withDatabase } from '../postgres/connection/with-database.ts'
+import { findLogged } from '../postgres/read/find-logged.ts'
+import { findRejected } from '../postgres/read/find-rejected.ts'
+import { findRows } from '../postgres/read/find-rows.ts'
+import { listSkips } from '../postgres/read/list-skips.ts'
+import { readArchivedEnvelopeMap } from '../postgres/read/read-archive.ts'
+import { createLog } from '../telemetry/log.ts'
+import { choosePartitions, type Range } from './audit/choose-partitions.ts'
+import { createParse } from './audit/parse-as-then.ts'
+import { createProgress, type Progress } from './terminal/progress.ts'
+import { parseAt, parseSince } from './terminal/since.ts'
+import { UsageError } from './terminal/usage-error.ts'
+import { parseWhole } from './terminal/whole-number.ts'
+
+/** One works while another waits for the database. */
+const PARTITIONS_AT_ONCE = 4
+
+export const auditCommand = new Command('audit')
+  .description(
+    'prove from the broker that each message is a log row, a duplicate of one, or a rejected message',
+  )
+  .option('--topic <name>', 'only this topic; by default all of MQ_TOPICS')
+  .addOption(
+    new Option(
+      '--since <when>',
+      'from the first message of then on: a duration such as 7d, a date, or a time (ISO 8601)',
+    ).argParser(parseSince),
+  )
+  .addOption(
+    new Option('--until <when>', 'to the last message of then: likewise; a date includes its day').argParser(
+      parseAt,
+    ),
+  )
+  .option('--partition <number>', 'only this partition of the topic', parseWhole)
+  .addOption(
+    new Option('--from <offset>', 'from this offset of the partition on')
+      .argParser(parseWhole)
+      .conflicts(['since', 'until']),
+  )
+  .addOption(
+    new Option('--to <offset>', 'to this offset of the partition')
+      .argParser(parseWhole)
+      .conflicts(['since', 'until']),
+  )
+  .option('--duplicates', 'also list each duplicate, with the message that its row came from')
+  .option('--json', 'one JSON object per line: each finding, then the summary')
+  .addHelpText(
+    'after',
+    `
+Reads beside the consumers: it joins no group, commits no offset and writes nothing. Run it with the environment of
+\`serve\`. A message up to the checkpoint must have a row that agrees in event type and party, or be stored as rejected,
+unless it was aborted by its producer, skipped, or old enough to be pruned.
+Exit codes: 0 every message is accounted for, 1 one is not or the audit failed, 2 wrong usage.
+
+Examples:
+  $ notifications-service audit --since 7d
+  $ notifications-service audit --topic claims --partition 3 --from 1200 --to 1300`,
+  )
+  .action(audit)
+
+interface Options extends Range {
+  readonly duplicates?: true
+  readonly json?: true
+}
+
+async function audit(options: Options): Promise<void> {
+  const { topic, partition, from, to } = options
+  if (partition !== undefined && topic === undefined) throw new UsageError('--partition needs --topic')
+  if ((from !== undefined || to !== undefined) && partition === undefined)
+    throw new UsageError('--from and --to are offsets of one partition: give --topic and --partition')
+  if (from !== undefined && to !== undefined && from > to)
+    throw new UsageError(`--from ${from} lies behind --to ${to}`)
+  const config = loadConfig(process.env)
+  const log = await openLog(config.broker.connection, `${config.broker.groupId}-audit`, createLog('silent'))
+  try {
+    await withDatabase(
+      config.database.url,
+      (pool) => auditWith(config, pool, log, options),
+      PARTITIONS_AT_ONCE,
+    )
+  } finally {
+    await log.close()
+  }
+}
+
+async function auditWith(config: Config, pool: DatabasePool, log: OpenLog, options: Options): Promise<void> {
+  const partitions = await choosePartitions(pool, log, config.broker.topics, options)
+  const progress = createProgress(process.stderr)
+  const print = createPrinter(progress)
+  if (!options.json) for (const partition of partitions) await print(describePartition(partition))
+  const sum = noCounts()
+  const showProgress = createShowProgress(progress, sum, partitions)
+  const needs = {
+    ...(await databaseNeeds(pool)),
+    report: async (finding: Finding) => {
+      if (finding.kind !== 'duplicate' || options.duplicates)
+        await print(options.json ? JSON.stringify(finding) : describeFinding(finding))
+    },
+    onProgress: (counts: Counts) => {
+      for (const name of Object.keys(sum) as (keyof Counts)[]) sum[name] += counts[name]
+      showProgress()
+    },
+  }
+  const waiting = partitions.values()
+  const work = async () => {
+    for (const partition of waiting) {
+      const read: AuditNeeds['read'] = (range) => log.read(range, partition.logEnd)
+      await auditPartition({ ...needs, read }, partition)
+    }
+  }
+  await Promise.all(Array.from({ length: PARTITIONS_AT_ONCE }, work))
+  const sound = isSound(sum)
+  if (options.json)
+    await print(JSON.stringify({ kind: 'summary', sound, ...sum, partitions: partitions.map(shown) }))
+  else for (const line of describeCounts(sum)) await print(line)
+  process.exitCode = sound ? 0 : 1
+}
+
+async function databaseNeeds(
+  pool: DatabasePool,
+): Promise<Omit<AuditNeeds, 'read' | 'report' | 'onProgress'>> {
+  const source = await readText(ENVELOPE_MAP)
+  return {
+    parse: createParse({ source, revision: sha256(source) }, (revision) =>
+      readArchivedEnvelopeMap(pool, revision),
+    ),
+    findRows: (eventIds) => findRows(pool, eventIds),
+    findRejected: (topic, partition, messages) => findRejected(pool, topic, partition, messages),
+    prunings: async (topic, partition) => (await findLogged(pool, topic, partition, [])).pruned,
+    skips: (topic, partition) => listSkips(pool, topic, partition),
+  }
+}
+
+/** Prints a line at a time, and waits for a slow reader. */
+function createPrinter(progress: Progress): (line: string) => Promise<void> {
+  return async (line) => {
+    progress.clear()
+    if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')
+  }
+}
+
+function createShowProgress(
+  progress: Progress,
+  sum: Counts,
+  partitions: readonly AuditedPartition[],
+): () => void {
+  const total = partitions.reduce((count, { from, end }) => count + (end > from ? Number(end - from) : 0), 0)
+  const beganMs = performance.now()
+  return () => {
+    const count = messageCountOf(sum)
+    const perSecond = Math.round((count * 1_000) / Math.max(1, performance.now() - beganMs))
+    progress.show(`${count} messages of ${total} offsets, ${perSecond}/s, ${sum.missing} missing`)
+  }
+}
+
+function shown({ topic, partition, from, end, earliest, checkpoint }: AuditedPartition) {
+  return {
+    topic,
+    partition,
+    from: String(from),
+    end: String(end),
+    earliest: String(earliest),
+    checkpoint: String(checkpoint),
+  }
+}

@@ -1,0 +1,79 @@
+import type { AuditedPartition } from '../../core/audit/finding.ts'
+import type { LogExtent, OpenLog } from '../../kafka/open-log.ts'
+import type { DatabasePool } from '../../postgres/connection/pool.ts'
+import { listCheckpoints, NOTHING_PROCESSED } from '../../postgres/write/checkpoints.ts'
+import { type Since, timeOf } from '../terminal/since.ts'
+import { UsageError } from '../terminal/usage-error.ts'
+
+/** What is to be audited. */
+export interface Range {
+  readonly topic?: string
+  readonly partition?: bigint
+  readonly since?: Since
+  readonly until?: Since
+  readonly from?: bigint
+  readonly to?: bigint
+}
+
+export interface ChosenPartition extends AuditedPartition {
+  /** Behind its last record. */
+  readonly logEnd: bigint
+}
+
+/**
+ * The partitions to be audited, each with its offsets. The checkpoints are read before the ends: one that lies behind the
+ * end all the same belongs to another partition of this name. Throws UsageError.
+ */
+export async function choosePartitions(
+  pool: DatabasePool,
+  log: OpenLog,
+  configured: readonly string[],
+  range: Range,
+): Promise<readonly ChosenPartition[]> {
+  const topics = range.topic === undefined ? configured : [range.topic]
+  const [since, until] = [await millisecondsOf(pool, range.since), await millisecondsOf(pool, range.until)]
+  if (since !== null && until !== null && since > until) throw new UsageError('--since lies after --until')
+  const checkpoints = new Map(
+    (await listCheckpoints(pool, topics)).map(({ topic, partition, offset }) => [
+      `${topic}/${partition}`,
+      offset,
+    ]),
+  )
+  const extents: (LogExtent & { from: bigint; to: bigint })[] = []
+  for (const topic of topics) {
+    const all = await log.extents(topic)
+    const some = all.filter(
+      ({ partition }) => range.partition === undefined || BigInt(partition) === range.partition,
+    )
+    if (some.length === 0)
+      throw new UsageError(`${topic} has ${all.length} partitions, and none is ${range.partition}`)
+    const froms = since === null ? null : await log.firstSince(some, since)
+    // The last one that counts is the one before.
+    const ends = until === null ? null : await log.firstSince(some, until + 1)
+    extents.push(
+      ...some.map((extent, i) => ({
+        ...extent,
+        from: range.from ?? froms?.[i] ?? 0n,
+        to: range.to === undefined ? (ends?.[i] ?? extent.end) : range.to + 1n,
+      })),
+    )
+  }
+  return extents.map(({ topic, partition, earliest, end: logEnd, from, to }) => {
+    const checkpoint = checkpoints.get(`${topic}/${partition}`) ?? NOTHING_PROCESSED
+    return {
+      topic,
+      partition,
+      earliest,
+      logEnd,
+      from,
+      end: to < logEnd ? to : logEnd,
+      // Else the topic was created anew, and the service will read it from its start.
+      checkpoint: checkpoint < logEnd ? checkpoint : NOTHING_PROCESSED,
+    }
+  })
+}
+
+/** Since 1970. */
+async function millisecondsOf(pool: DatabasePool, when: Since | undefined): Promise<number | null> {
+  return when === undefined ? null : Date.parse(await timeOf(pool, when))
+}

@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { BrokerConnection } from '../config/config.ts'
+import type { LogPiece, OffsetRange } from '../core/audit/log-piece.ts'
+import { CorrectableError } from '../core/text/correctable-error.ts'
+import { createClient } from './client.ts'
+import { type Cluster, createCluster, READ_UNCOMMITTED } from './cluster.ts'
+import { isStaleMetadata } from './errors.ts'
+import { fetchFrom } from './inspect-partition.ts'
+import { EARLIEST, END, isUnknownTopic, keyOf, listOffsets, type Place } from './list-offsets.ts'
+import type { FetchedBytes } from './mends/fetch-response.ts'
+import { readLog } from './read-log.ts'
+
+/** What the broker holds of a partition, open transactions included. */
+export interface LogExtent extends Place {
+  readonly earliest: bigint
+  /** Behind its last record. */
+  readonly end: bigint
+}
+
+export interface OpenLog {
+  /** Of every partition of a topic. Throws CorrectableError where the broker does not tell of all. */
+  extents(topic: string): Promise<readonly LogExtent[]>
+  /** The first offset whose message is not older than this, in ms since 1970; the end where there is no such message. */
+  firstSince(extents: readonly LogExtent[], timestampMs: number): Promise<readonly bigint[]>
+  read(range: OffsetRange, logEnd: bigint): AsyncGenerator<LogPiece>
+  close(): Promise<void>
+}
+
+const METADATA_AGE_MAX_MS = 10_000
+const TRY_COUNT_MAX = 6
+const PAUSE_MS = 500
+
+/** Reads logs beside every consumer: joins no group, commits no offset. Throws CorrectableError where no broker lets us in. */
+export async function openLog(connection: BrokerConnection, clientId: string, log: Logger): Promise<OpenLog> {
+  const cluster = createCluster(createClient(connection, clientId, log), METADATA_AGE_MAX_MS)
+  try {
+    await cluster.connect()
+  } catch (cause) {
+    const { message } = cause as Error
+    throw new CorrectableError(
+      `the brokers of MQ_BROKERS cannot be used (${message}): run the command \`doctor\` to find out why`,
+      { cause },
+    )
+  }
+  const fetchAlone = oneAtATime((wanted: Parameters<typeof fetchFrom>[1]) =>
+    fetchFrom(cluster, wanted, READ_UNCOMMITTED),
+  )
+  const offsets = (places: readonly Place[], timestamp: string) =>
+    listOffsets(cluster, places, () => timestamp, READ_UNCOMMITTED)
+  return {
+    extents: async (topic) => {
+      const places = await partitionsOf(cluster, topic)
+      const [earliest, ends] = await Promise.all([offsets(places, EARLIEST), offsets(places, END)])
+      return places.map((place) => {
+        const found = { earliest: earliest.get(keyOf(place)), end: ends.get(keyOf(place)) }
+        if (found.earliest === undefined || found.end === undefined)
+          throw new CorrectableError(`${keyOf(place)} has no leader: audit it once it has one`)
+        return { ...place, earliest: found.earliest, end: found.end }
+      })
+    },
+    firstSince: async (extents, timestampMs) => {
+      const found = await offsets(extents, String(timestampMs))
+      return extents.map((extent) => found.get(keyOf(extent)) ?? extent.end)
+    },
+    read: (range, logEnd) =>
+      readLog(
+        {
+          fetch: (from, bytesMax) => fetchPatiently(cluster, () => fetchAlone({ ...range, from, bytesMax })),
+          earliest: async () => (await offsets([range], EARLIEST)).get(keyOf(range)) ?? 0n,
+        },
+        range,
+        logEnd,
+      ),
+    close: () => cluster.disconnect(),
+  }
+}
+
+async function partitionsOf(cluster: Cluster, topic: string): Promise<Place[]> {
+  const known = cluster.addMultipleTargetTopics([topic]).then(() => true)
+  const partitions = (await known.catch(isUnknownTopic))
+    ? cluster.findTopicPartitionMetadata(topic).map(({ partitionId }) => partitionId)
+    : []
+  if (partitions.length === 0)
+    throw new CorrectableError(
+      `the broker has no topic ${topic}, or does not let us read it: correct its name, or grant READ`,
+    )
+  return partitions.toSorted((a, b) => a - b).map((partition) => ({ topic, partition }))
+}
+
+/** kafkajs 2.2.4 opens a broker's connection for fetches without a lock: the first ones together would leave sockets open. */
+function oneAtATime<Wanted, Found>(
+  ask: (wanted: Wanted) => Promise<Found>,
+): (wanted: Wanted) => Promise<Found> {
+  let before: Promise<unknown> = Promise.resolve()
+  return (wanted) => {
+    const asked = before.then(() => ask(wanted))
+    before = asked.catch(() => {})
+    return asked
+  }
+}
+
+/** A broker may restart, or hand its partition to another one. */
+async function fetchPatiently(
+  cluster: Cluster,
+  fetch: () => Promise<FetchedBytes | null>,
+): Promise<FetchedBytes> {
+  for (let tryCount = 1; ; tryCount++) {
+    const isLast = tryCount === TRY_COUNT_MAX
+    try {
+      const fetched = await fetch()
+      if (fetched !== null && (isLast || !isStaleMetadata(fetched.error ?? ''))) return fetched
+      if (isLast) return { error: null, bytes: Buffer.alloc(0), aborted: [] }
+    } catch (error) {
+      if (isLast || !(error as { retriable?: unknown }).retriable) throw error
+    }
+    await sleep(PAUSE_MS * tryCount)
+    await cluster.refreshMetadata().catch(() => {})
+  }
+}

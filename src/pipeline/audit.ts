@@ -1,0 +1,280 @@
+import {
+  type AuditedPartition,
+  type Counts,
+  type Difference,
+  type Finding,
+  messageCountOf,
+  noCounts,
+} from '../core/audit/finding.ts'
+import type { Fate, LogPiece, OffsetRange } from '../core/audit/log-piece.ts'
+import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
+import type { Message } from '../core/event/message.ts'
+import type { Event, Parsed } from '../core/event/parse-event.ts'
+
+/** A log row, and the message that it came from. */
+export interface LoggedRow {
+  readonly eventId: string
+  readonly locator: string
+  readonly eventType: string
+  readonly partyLocator: string | null
+  /** Null where no decision explains the row. */
+  readonly origin: { readonly topic: string; readonly partition: number; readonly offset: bigint } | null
+  /** Of the map by which the message was read; null where that is not known. */
+  readonly envelopeMapRevision: string | null
+  readonly erased: boolean
+}
+
+export interface AuditNeeds {
+  readonly read: (range: OffsetRange) => AsyncIterable<LogPiece>
+  /** By the map of this revision; null: by the present one. */
+  readonly parse: (message: Message, envelopeMapRevision: string | null) => Promise<Parsed> | Parsed
+  /** Those of the events that have a row, by event id. */
+  readonly findRows: (eventIds: readonly string[]) => Promise<ReadonlyMap<string, LoggedRow>>
+  /** Those of the messages that are stored as rejected, by offset, and whether they were erased. */
+  readonly findRejected: (
+    topic: string,
+    partition: number,
+    messages: readonly Message[],
+  ) => Promise<ReadonlyMap<bigint, { readonly erased: boolean }>>
+  /** What prunings may have deleted of a partition, as of now. */
+  readonly prunings: (topic: string, partition: number) => Promise<readonly Pruned[]>
+  /** The offsets of a partition that were skipped, as of now. */
+  readonly skips: (topic: string, partition: number) => Promise<readonly Skip[]>
+  readonly report: (finding: Finding) => Promise<void>
+  /** Called with what each page adds. */
+  readonly onProgress: (counts: Counts) => void
+}
+
+/** Offsets that somebody skipped, both included. */
+export interface Skip {
+  readonly from: bigint
+  readonly to: bigint
+}
+
+interface Read {
+  readonly message: Message
+  readonly fate: Fate
+}
+
+/** A message up to the checkpoint. */
+interface Processed {
+  readonly message: Message
+  readonly isAborted: boolean
+  readonly parsed: Parsed
+}
+
+/** Of one page, which is looked up by a query or two. */
+const PAGE_COUNT_MAX = 2_000
+const PAGE_BYTES_MAX = 8 * 1024 * 1024
+
+/**
+ * Compares the messages of a partition with what the database holds of them, page by page: memory does not grow with
+ * their number. A message up to the checkpoint must be a row, a duplicate of one, or a rejected message, unless something
+ * else explains it. What is beyond the checkpoint, as it was when the audit began, is only counted.
+ */
+export async function auditPartition(needs: AuditNeeds, partition: AuditedPartition): Promise<Counts> {
+  const sum = noCounts()
+  const add = (counts: Partial<Counts>) => {
+    const page = { ...noCounts(), ...counts }
+    for (const name of Object.keys(sum) as (keyof Counts)[]) sum[name] += page[name]
+    needs.onProgress(page)
+  }
+  add(removedBefore(partition))
+  let page: Read[] = []
+  let pageBytes = 0
+  const flush = async () => {
+    if (page.length > 0) add(await auditPage(needs, partition, page))
+    page = []
+    pageBytes = 0
+  }
+  const from = max(partition.from, partition.earliest)
+  for await (const piece of needs.read({ ...partition, from })) {
+    if (piece.kind === 'control') add({ control: 1 })
+    else if (piece.kind === 'removed') add({ removed: piece.count })
+    else if (piece.kind === 'unreadable') add(await auditUnreadable(needs, partition, piece))
+    else {
+      for (const message of piece.messages) {
+        page.push({ message, fate: piece.fate })
+        pageBytes += message.value?.length ?? 0
+        if (page.length >= PAGE_COUNT_MAX || pageBytes >= PAGE_BYTES_MAX) await flush()
+      }
+    }
+  }
+  await flush()
+  add({ absent: Math.max(0, offsetCount(partition) - offsetsIn(sum)) })
+  return sum
+}
+
+function offsetCount({ from, end }: OffsetRange): number {
+  return from < end ? Number(end - from) : 0
+}
+
+/** Skipped ones are messages or offsets of unreadable batches: either way each is one offset. */
+function offsetsIn(counts: Counts): number {
+  const { removed, control, unreadable } = counts
+  return messageCountOf(counts) + removed + control + unreadable
+}
+
+/** What retention had removed when the audit began. Where nothing was ever processed, nothing was to be. */
+function removedBefore({ from, end, earliest, checkpoint }: AuditedPartition): Partial<Counts> {
+  const last = min(earliest, end)
+  const unreadFrom = max(from, checkpoint + 1n)
+  return {
+    removed: last > from ? Number(last - from) : 0,
+    removedUnread: checkpoint >= 0n && last > unreadFrom ? Number(last - unreadFrom) : 0,
+  }
+}
+
+async function auditUnreadable(
+  { skips, report }: AuditNeeds,
+  { topic, partition, checkpoint }: AuditedPartition,
+  { first, last, detail }: Extract<LogPiece, { kind: 'unreadable' }>,
+): Promise<Partial<Counts>> {
+  const count = Number(last - first + 1n)
+  if (first > checkpoint) return { waiting: count }
+  const isSkipped = (await skips(topic, partition)).some(({ from, to }) => from <= last && to >= first)
+  if (isSkipped) return { skipped: count }
+  await report({ kind: 'unreadable', topic, partition, offset: String(first), last: String(last), detail })
+  return { unreadable: count }
+}
+
+async function auditPage(
+  needs: AuditNeeds,
+  partition: AuditedPartition,
+  page: readonly Read[],
+): Promise<Partial<Counts>> {
+  const counts = noCounts()
+  const processed: Processed[] = []
+  for (const { message, fate } of page) {
+    const isProcessed = message.offset <= partition.checkpoint
+    if (isProcessed && fate === 'open') {
+      counts.undecided++
+      await needs.report({ ...placeOf(partition, message), kind: 'undecided' })
+    } else if (isProcessed)
+      processed.push({ message, isAborted: fate === 'aborted', parsed: await needs.parse(message, null) })
+    else if (fate === 'aborted') counts.aborted++
+    else counts.waiting++
+  }
+  const eventIds = processed.flatMap(({ parsed }) => (parsed.kind === 'event' ? [parsed.event.eventId] : []))
+  const rows = eventIds.length === 0 ? new Map<string, LoggedRow>() : await needs.findRows(eventIds)
+  const unlogged: Processed[] = []
+  for (const read of processed) {
+    const { parsed } = read
+    const row = parsed.kind === 'event' ? rows.get(parsed.event.eventId) : undefined
+    if (row === undefined || parsed.kind !== 'event') unlogged.push(read)
+    else await auditLogged(needs, partition, read, row, counts)
+  }
+  if (unlogged.length > 0) await auditUnlogged(needs, partition, unlogged, counts)
+  return counts
+}
+
+/** Of a message whose event has a row: its own, or that of another message, which it repeats. */
+async function auditLogged(
+  needs: AuditNeeds,
+  partition: AuditedPartition,
+  { message, isAborted, parsed }: Processed,
+  row: LoggedRow,
+  counts: Counts,
+): Promise<void> {
+  const place = placeOf(partition, message)
+  const isOwn = row.origin === null || isAt(row.origin, partition, message)
+  if (isAborted) {
+    // Published again after that, it has the row of the message that was committed.
+    counts[isOwn ? 'unexpected' : 'aborted']++
+    if (isOwn) await needs.report({ ...place, kind: 'aborted', locator: row.locator })
+    return
+  }
+  if (isOwn) {
+    counts.rows++
+    if (row.erased) counts.erased++
+  } else {
+    counts.duplicates++
+    const of = row.origin === null ? null : { ...row.origin, offset: String(row.origin.offset) }
+    await needs.report({ ...place, kind: 'duplicate', eventId: row.eventId, locator: row.locator, of })
+  }
+  const event = (parsed as Extract<Parsed, { kind: 'event' }>).event
+  const differences = await differencesOf(needs, message, event, row)
+  if (differences.length === 0) return
+  counts.disagreeing++
+  const { eventId, eventType } = event
+  await needs.report({ ...place, kind: 'disagrees', locator: row.locator, eventId, eventType, differences })
+}
+
+/** The party is compared as the envelope map of the row's time found it. */
+async function differencesOf(
+  { parse }: AuditNeeds,
+  message: Message,
+  event: Event,
+  row: LoggedRow,
+): Promise<Difference[]> {
+  const differences: Difference[] = []
+  if (row.eventType !== event.eventType)
+    differences.push({ column: 'event_type', stored: row.eventType, published: event.eventType })
+  if (row.partyLocator === event.partyLocator) return differences
+  const then = row.envelopeMapRevision === null ? null : await parse(message, row.envelopeMapRevision)
+  const published = then?.kind === 'event' ? then.event.partyLocator : event.partyLocator
+  if (row.partyLocator !== published)
+    differences.push({ column: 'party_locator', stored: row.partyLocator, published })
+  return differences
+}
+
+/** Of messages without a row. What explains them is read after the rows, so that a row pruned meanwhile is explained. */
+async function auditUnlogged(
+  needs: AuditNeeds,
+  partition: AuditedPartition,
+  unlogged: readonly Processed[],
+  counts: Counts,
+): Promise<void> {
+  const { topic, partition: number } = partition
+  const [rejected, prunings, skips] = await Promise.all([
+    needs.findRejected(
+      topic,
+      number,
+      unlogged.map(({ message }) => message),
+    ),
+    needs.prunings(topic, number),
+    needs.skips(topic, number),
+  ])
+  for (const { message, isAborted, parsed } of unlogged) {
+    const { offset, timestampMs } = message
+    const place = placeOf(partition, message)
+    const kept = rejected.get(offset)
+    if (kept !== undefined && isAborted) {
+      counts.unexpected++
+      await needs.report({ ...place, kind: 'aborted', locator: null })
+    } else if (kept !== undefined) {
+      counts.rejected++
+      if (kept.erased) counts.erased++
+    } else if (isAborted) counts.aborted++
+    else if (skips.some(({ from, to }) => from <= offset && offset <= to)) counts.skipped++
+    else if (isPruned(prunings, offset, timestampMs)) counts.pruned++
+    else {
+      counts.missing++
+      await needs.report(
+        parsed.kind === 'event'
+          ? { ...place, kind: 'missing', eventId: parsed.event.eventId, eventType: parsed.event.eventType }
+          : { ...place, kind: 'not-kept', reason: parsed.rejection.error },
+      )
+    }
+  }
+}
+
+function placeOf({ topic, partition }: OffsetRange, { offset }: Message) {
+  return { topic, partition, offset: String(offset) }
+}
+
+function isAt(
+  origin: NonNullable<LoggedRow['origin']>,
+  { topic, partition }: OffsetRange,
+  { offset }: Message,
+) {
+  return origin.offset === offset && origin.partition === partition && origin.topic === topic
+}
+
+function min(a: bigint, b: bigint): bigint {
+  return a < b ? a : b
+}
+
+function max(a: bigint, b: bigint): bigint {
+  return a > b ? a : b
+}

@@ -1,0 +1,21 @@
+import { type CommonQueryMethods, sql } from 'slonik'
+import { z } from 'zod'
+
+const skip = z.object({ from: z.bigint(), to: z.bigint() })
+
+/**
+ * The offsets of a partition that `rejected skip` went past, both included. Only the text of the record tells the last one:
+ * of an erased one the first is all that is left.
+ */
+export function listSkips(
+  pool: CommonQueryMethods,
+  topic: string,
+  partition: number,
+): Promise<readonly z.infer<typeof skip>[]> {
+  return pool.any(sql.type(skip)`
+    SELECT "offset" AS "from",
+      coalesce(substring(error FROM '; skipped offsets [0-9]+ to ([0-9]{1,18}) by ')::bigint, "offset") AS "to"
+    FROM notifications.rejected_message
+    WHERE topic = ${topic} AND partition_id = ${partition} AND code = 'unreadable'
+    ORDER BY "offset"`)
+}

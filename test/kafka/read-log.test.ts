@@ -1,0 +1,114 @@
+import t from 'tap'
+import type { LogPiece } from '../../src/core/audit/log-piece.ts'
+import { readLog } from '../../src/kafka/read-log.ts'
+import { writeBatch, writeMarker } from './records/write-batch.ts'
+
+/** A log whose broker sends so many batches at a time, from the one on that holds the offset. */
+function brokerOf(batches: readonly Buffer[], atOnce: number, earliest = 0n) {
+  const fetched: bigint[] = []
+  const lastOf = (batch: Buffer) => batch.readBigInt64BE(0) + BigInt(batch.readInt32BE(23))
+  return {
+    fetched,
+    earliest: async () => earliest,
+    fetch: async (from: bigint) => {
+      fetched.push(from)
+      if (from < earliest) return { error: 'OFFSET_OUT_OF_RANGE', bytes: Buffer.alloc(0), aborted: [] }
+      const first = batches.findIndex((batch) => lastOf(batch) >= from)
+      const bytes = Buffer.concat(first === -1 ? [] : batches.slice(first, first + atOnce))
+      return { error: null, bytes, aborted: [] }
+    },
+  }
+}
+
+/** What is read, in short: `fate@offset`, or the kind of a piece. */
+async function readAll(pieces: AsyncIterable<LogPiece>): Promise<string[]> {
+  const found: string[] = []
+  for await (const piece of pieces) {
+    if (piece.kind === 'messages')
+      found.push(...piece.messages.map(({ offset }) => `${piece.fate}@${offset}`))
+    else if (piece.kind === 'unreadable') found.push(`unreadable@${piece.first}-${piece.last}`)
+    else if (piece.kind === 'removed') found.push(`removed ${piece.count}`)
+    else found.push(piece.kind)
+  }
+  return found
+}
+
+const batch = (baseOffset: number, producerId?: number, count = 1) =>
+  writeBatch({
+    baseOffset,
+    ...(producerId !== undefined && { producerId, isTransactional: true }),
+    records: Array.from({ length: count }, () => ({ value: 'x' })),
+  })
+
+/** Transactions of two producers that overlap, one of which ends, and begins anew, behind other batches. */
+const LOG = [
+  batch(0, 1),
+  batch(1, 2, 2),
+  batch(3),
+  writeMarker(4, 2, 'abort'),
+  batch(5, 2),
+  batch(6, 1),
+  writeMarker(7, 1, 'commit'),
+  writeMarker(8, 2, 'commit'),
+  batch(9, 3),
+  batch(10),
+]
+const FATES = [
+  'committed@0',
+  'aborted@1',
+  'aborted@2',
+  'committed@3',
+  'control',
+  'committed@5',
+  'committed@6',
+  'control',
+  'control',
+  'open@9',
+  'committed@10',
+]
+
+t.test(
+  'the next end of its producer tells the fate of a message, however little is sent at once',
+  async (t) => {
+    for (const atOnce of [1, 2, 3, LOG.length])
+      t.same(
+        await readAll(readLog(brokerOf(LOG, atOnce), { from: 0n, end: 11n }, 11n)),
+        FATES,
+        String(atOnce),
+      )
+  },
+)
+
+t.test('a part is read alone, and its transactions end behind it', async (t) => {
+  const broker = brokerOf(LOG, 1)
+  t.same(await readAll(readLog(broker, { from: 2n, end: 4n }, 11n)), ['aborted@2', 'committed@3'])
+  t.notOk(broker.fetched.includes(5n), 'nothing is read ahead of the end that is sought')
+  t.same(await readAll(readLog(brokerOf(LOG, 9), { from: 4n, end: 6n }, 11n)), ['control', 'committed@5'])
+  t.same(await readAll(readLog(brokerOf(LOG, 9), { from: 6n, end: 6n }, 11n)), [])
+})
+
+t.test('a damaged batch is told with its offsets, and what follows is read', async (t) => {
+  const damaged = Buffer.from(batch(2, undefined, 3))
+  damaged[damaged.length - 1] = 99
+  const log = [batch(0, undefined, 2), damaged, batch(5), batch(6)]
+  const expected = ['committed@0', 'committed@1', 'unreadable@2-4', 'committed@5', 'committed@6']
+  for (const atOnce of [2, 4])
+    t.same(await readAll(readLog(brokerOf(log, atOnce), { from: 0n, end: 7n }, 7n)), expected, String(atOnce))
+})
+
+t.test('what retention removes meanwhile is counted, and what is left is read', async (t) => {
+  const broker = brokerOf([batch(4), batch(5)], 1, 4n)
+  t.same(await readAll(readLog(broker, { from: 1n, end: 6n }, 6n)), [
+    'removed 3',
+    'committed@4',
+    'committed@5',
+  ])
+  t.same(await readAll(readLog(broker, { from: 1n, end: 3n }, 6n)), ['removed 2'])
+})
+
+t.test('a partition that the broker does not serve is told', async (t) => {
+  const fetch = async () => ({ error: 'TOPIC_AUTHORIZATION_FAILED', bytes: Buffer.alloc(0), aborted: [] })
+  await t.rejects(readAll(readLog({ ...brokerOf([], 1), fetch }, { from: 0n, end: 1n }, 1n)), {
+    message: 'the broker does not serve offset 0: TOPIC_AUTHORIZATION_FAILED',
+  })
+})

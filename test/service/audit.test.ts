@@ -1,0 +1,268 @@
+import kafkajs from 'kafkajs'
+import t from 'tap'
+import { endOffsets, removeBefore } from '../stack/topics.ts'
+import { until } from '../stack/until.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
+import { command } from './command.ts'
+
+const skip = process.env.KAFKA_KIND === 'mock' && 'the mock broker keeps no transactions'
+const world = await aWorld(t)
+const { claims, billing, enrollment } = world.topics
+const kafka = new kafkajs.Kafka({ brokers: world.brokers.split(','), logLevel: kafkajs.logLevel.NOTHING })
+
+const audit = (...args: string[]) => command(['audit', ...args], world.env)
+const LOG = 'notifications.notification_log'
+
+/** The findings, by place, and the summary. */
+async function auditJson(...args: string[]) {
+  const { code, stdout, stderr } = await audit('--json', ...args)
+  const lines = stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+  const placeOf = ({ partition, offset }: { partition: number; offset: string }) =>
+    partition * 100 + Number(offset)
+  const findings = lines.filter(({ kind }) => kind !== 'summary').sort((a, b) => placeOf(a) - placeOf(b))
+  return { code, stderr, findings, summary: lines.at(-1) }
+}
+
+/** Changes the database, audits, and puts it back as it was. */
+async function auditAfter(changes: readonly string[], ...args: string[]) {
+  const tables = [
+    'notification_log',
+    'decision',
+    'rejected_message',
+    'pruned_partition',
+    'projection_checkpoints',
+  ]
+  for (const table of tables)
+    await world.sql(`CREATE TABLE public.${table} AS SELECT * FROM notifications.${table}`)
+  try {
+    for (const change of changes) await world.sql(change)
+    return await auditJson(...args)
+  } finally {
+    for (const table of tables) {
+      const [{ columns } = { columns: '' }] = await world.sql(
+        `SELECT string_agg(quote_ident(column_name), ', ') AS columns FROM information_schema.columns
+         WHERE table_schema = 'notifications' AND table_name = $1 AND is_generated = 'NEVER'`,
+        [table],
+      )
+      await world.sql(`DELETE FROM notifications.${table}`)
+      await world.sql(
+        `INSERT INTO notifications.${table} (${columns}) OVERRIDING SYSTEM VALUE SELECT ${columns} FROM public.${table}`,
+      )
+      await world.sql(`DROP TABLE public.${table}`)
+    }
+  }
+}
+
+/** Two producers whose transactions overlap in one partition. Returns the events of the one that was aborted. */
+async function publishTransactions() {
+  const open = async (name: string) => {
+    const options = { transactionalId: `${claims}-${name}`, maxInFlightRequests: 1, idempotent: true }
+    const producer = kafka.producer(options)
+    await producer.connect()
+    const transaction = await producer.transaction()
+    const events = [anEvent(), anEvent()]
+    const send = ({ value }: { value: string }) =>
+      transaction.send({ topic: claims, messages: [{ value, partition: 1 }] })
+    return { producer, transaction, events, send }
+  }
+  const [kept, aborted] = [await open('kept'), await open('aborted')]
+  for (const [i, event] of kept.events.entries()) {
+    await kept.send(event)
+    await aborted.send(aborted.events[i] as (typeof aborted.events)[0])
+  }
+  await kept.transaction.commit()
+  await aborted.transaction.abort()
+  await Promise.all([kept.producer.disconnect(), aborted.producer.disconnect()])
+  await until(async () => (await endOffsets(world.brokers, claims))[1] === 7, { what: 'both to be ended' })
+  return aborted.events
+}
+
+const events = Array.from({ length: 4 }, (_, i) => ({
+  ...anEvent({ partyLocator: `party-${i}` }),
+  partition: 0,
+}))
+const [first, second, third, fourth] = events as [
+  (typeof events)[0],
+  (typeof events)[0],
+  (typeof events)[0],
+  (typeof events)[0],
+]
+const aborted: { eventId: string }[] = []
+
+t.before(async () => {
+  if (skip) return
+  const service = await world.serve()
+  await world.publish([...events, { value: '{"no": "event"}', partition: 0 }])
+  await world.caughtUp()
+  await world.publish([
+    { ...first, partition: 1 },
+    { ...second, topic: 'billing' },
+    { ...anEvent({ partyLocator: '' }), topic: 'billing', partition: 1 },
+    { ...anEvent(), topic: 'enrollment', partition: 0 },
+    { ...anEvent(), topic: 'enrollment', partition: 0 },
+  ])
+  aborted.push(...(await publishTransactions()))
+  await world.caughtUp()
+  await service.stop()
+  await world.publish([{ ...anEvent(), partition: 0 }])
+})
+
+t.test('each message is a row, a duplicate, rejected, aborted or not consumed yet', { skip }, async (t) => {
+  const { code, findings, summary } = await auditJson()
+  t.same({ code, findings }, { code: 0, findings: [] })
+  t.match(summary, {
+    sound: true,
+    rows: 9,
+    duplicates: 2,
+    rejected: 1,
+    aborted: 2,
+    waiting: 1,
+    missing: 0,
+    control: 2,
+    absent: 0,
+    removed: 0,
+  })
+  const { stdout } = await audit('--topic', claims, '--partition', '0')
+  t.match(stdout, `${claims}/0  offsets 0 to 5, processed up to 4\n6 messages read\n`)
+  t.match(
+    stdout,
+    /^ +4 {2}rows .*\n +1 {2}rejected.*\n +1 {2}not yet consumed\nEvery message is accounted for\.$/m,
+  )
+})
+
+t.test('a duplicate is listed with the message that its row came from', { skip }, async (t) => {
+  const { stdout } = await audit('--duplicates')
+  t.match(stdout, `${claims}/1@0  duplicate: event "${first.eventId}" is logged as NTF-`)
+  t.match(stdout, `from ${claims}/0@0\n`)
+  t.match(stdout, `duplicate: event "${second.eventId}"`)
+})
+
+t.test('a missing row, a missing rejected message and rows that disagree are named', { skip }, async (t) => {
+  const { code, findings, summary } = await auditAfter([
+    `DELETE FROM ${LOG} WHERE event_id = '${first.eventId}'`,
+    `UPDATE ${LOG} SET event_type = 'claim.approved' WHERE event_id = '${third.eventId}'`,
+    `UPDATE ${LOG} SET party_locator = 'another' WHERE event_id = '${fourth.eventId}'`,
+    'DELETE FROM notifications.rejected_message',
+  ])
+  const missing = { kind: 'missing', topic: claims, eventId: first.eventId, eventType: 'claim.paid' }
+  const differs = (column: string, stored: string, published: string) => ({
+    kind: 'disagrees',
+    differences: [{ column, stored, published }],
+  })
+  t.equal(code, 1)
+  t.match(findings, [
+    { ...missing, partition: 0, offset: '0' },
+    { ...differs('event_type', 'claim.approved', 'claim.paid'), offset: '2' },
+    { ...differs('party_locator', 'another', 'party-3'), offset: '3' },
+    { kind: 'not-kept', offset: '4', reason: /eventId is missing/ },
+    { ...missing, partition: 1, offset: '0' },
+  ])
+  t.match(summary, { sound: false, missing: 3, disagreeing: 2 })
+})
+
+t.test('a message whose event id has the row of another event disagrees with it', { skip }, async (t) => {
+  const { findings } = await auditAfter([
+    `UPDATE ${LOG} SET event_id = event_id || '-' WHERE event_id = '${first.eventId}'`,
+    `UPDATE ${LOG} SET event_id = '${first.eventId}' WHERE event_id = '${fourth.eventId}'`,
+    `UPDATE ${LOG} SET event_id = '${fourth.eventId}' WHERE event_id = '${first.eventId}-'`,
+  ])
+  t.match(findings, [
+    { kind: 'disagrees', eventId: first.eventId, differences: [{ stored: 'party-3', published: 'party-0' }] },
+    { kind: 'disagrees', eventId: fourth.eventId },
+    { kind: 'disagrees', eventId: first.eventId, partition: 1 },
+  ])
+})
+
+t.test('the party is compared as the envelope map of its time found it', { skip }, async (t) => {
+  const source = JSON.stringify({ partyLocator: '/payload/locator', locator: '/eventId', reason: '/reason' })
+  const { code } = await auditAfter([
+    `INSERT INTO notifications.envelope_map (revision, source) VALUES ('then', '${source}') ON CONFLICT DO NOTHING`,
+    `UPDATE ${LOG} SET party_locator = 'CLM-1' WHERE event_id = '${third.eventId}'`,
+    `UPDATE notifications.decision SET envelope_map_revision = 'then' WHERE event_id = '${third.eventId}'`,
+  ])
+  t.equal(code, 0)
+})
+
+t.test('rows that were pruned or skipped are counted as such, and no others', { skip }, async (t) => {
+  const remove = (topic: string, partition: number, offset: number) =>
+    `DELETE FROM ${LOG} WHERE event_id IN (
+      SELECT event_id FROM notifications.decision
+      WHERE topic = '${topic}' AND partition_id = ${partition} AND "offset" = ${offset})`
+  const { findings, summary } = await auditAfter([
+    remove(claims, 0, 2),
+    remove(claims, 0, 3),
+    remove(billing, 1, 0),
+    `INSERT INTO notifications.pruned_partition VALUES ('${claims}', 0, '2999-01-01Z', 2)`,
+    `INSERT INTO notifications.rejected_message (topic, partition_id, "offset", headers, code, error)
+     VALUES ('${claims}', 0, 3, '{}', 'unreadable', 'damaged; skipped offsets 3 to 3 by ops')`,
+  ])
+  t.match(findings, [{ kind: 'missing', topic: billing }])
+  t.match(summary, { pruned: 1, skipped: 1, missing: 1 })
+})
+
+t.test('an aborted event that has a row all the same is named', { skip }, async (t) => {
+  const eventId = aborted[0]?.eventId
+  const { code, findings, summary } = await auditAfter([
+    `INSERT INTO ${LOG} (locator, event_id, party_locator, event_type, channel, status, failure_reason, attempt_count)
+     VALUES ('NTF-leaked', '${eventId}', 'party-1', 'claim.paid', 'EMAIL', 'SKIPPED', 'of old', 0)`,
+    `INSERT INTO notifications.decision (locator, attempt, event_id, event_type, outcome, channel, rule_id, facts,
+       rule_table_revision, topic, partition_id, "offset")
+     VALUES ('NTF-leaked', 0, '${eventId}', 'claim.paid', 'SKIP', 'EMAIL', 'x', '{}', 'x', '${claims}', 1, 2)`,
+  ])
+  t.equal(code, 1)
+  t.match(findings, [{ kind: 'aborted', topic: claims, partition: 1, offset: '2', locator: 'NTF-leaked' }])
+  t.match(summary, { aborted: 1, unexpected: 1 })
+})
+
+t.test('only what was asked for is read, by offset or by time', { skip }, async (t) => {
+  const change = `DELETE FROM ${LOG} WHERE event_id = '${third.eventId}'`
+  const place = ['--topic', claims, '--partition', '0']
+  const among = (...args: string[]) => auditAfter([change], ...args)
+  t.match(await among(...place, '--from', '0', '--to', '1'), { code: 0, summary: { rows: 2 } })
+  t.match(await among(...place, '--from', '2', '--to', '2'), { code: 1, summary: { rows: 0, missing: 1 } })
+  t.match(await among(...place, '--from', '99'), { code: 0, summary: { rows: 0, waiting: 0 } })
+  t.match(await among('--since', '1h'), { code: 1, summary: { rows: 8, missing: 1 } })
+  t.match(await among('--until', '1h'), { code: 0, summary: { rows: 0 } })
+  t.match(await among('--topic', enrollment), { code: 0, summary: { rows: 2 } })
+})
+
+t.test(
+  'what retention has removed is counted, and is a fault only where it was not processed',
+  { skip },
+  async (t) => {
+    await removeBefore(world.brokers, enrollment, 0, 2)
+    t.match(await auditJson('--topic', enrollment), { code: 0, summary: { removed: 2, removedUnread: 0 } })
+    const unread = await auditAfter(
+      [
+        `UPDATE notifications.projection_checkpoints SET "offset" = 0 WHERE topic = '${enrollment}' AND "offset" > 0`,
+      ],
+      '--topic',
+      enrollment,
+    )
+    t.match(unread, { code: 1, summary: { removedUnread: 1 } })
+  },
+)
+
+t.test('a topic that is not there, or a partition, is told with a remedy', { skip }, async (t) => {
+  t.match(await audit('--topic', 'nowhere'), {
+    code: 1,
+    stderr: /^the broker has no topic nowhere, .*grant READ\n$/,
+  })
+  t.match(await audit('--topic', claims, '--partition', '7'), { code: 2, stderr: /has 2 partitions/ })
+  const nobody = await command(['audit'], { ...world.env, MQ_BROKERS: '127.0.0.1:1' })
+  t.match(nobody, { code: 1, stderr: /^the brokers of MQ_BROKERS cannot be used .*`doctor`/ })
+})
+
+t.test('wrong usage ends with 2', async (t) => {
+  const wrong = [
+    '--partition 1',
+    '--topic x --from 1',
+    '--topic x --partition 0 --from 2 --to 1',
+    '--since soon',
+  ]
+  for (const line of [...wrong, '--topic x --partition 0 --from 1 --since 1d', '--from x'])
+    t.match(await audit(...line.split(' ')), { code: 2, stdout: '' }, line)
+})
