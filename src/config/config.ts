@@ -10,11 +10,26 @@ export interface BrokerConnection {
   readonly brokers: readonly string[]
   /** TLS, PEM texts in it; without `ca` the authorities that Node knows are good. Null: plain text. */
   readonly ssl: { readonly ca?: string; readonly cert?: string; readonly key?: string } | null
-  readonly sasl: {
-    readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'
-    readonly username: string
-    readonly password: string
-  } | null
+  readonly sasl:
+    | {
+        readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'
+        readonly username: string
+        readonly password: string
+      }
+    | TokenClient
+    | null
+}
+
+/** Whoever gets access tokens for the brokers by the client credentials grant of OAuth 2. */
+export interface TokenClient {
+  readonly mechanism: 'oauthbearer'
+  /** Of the token endpoint. */
+  readonly url: string
+  readonly clientId: string
+  /** Its text, or a file to be read for each token. */
+  readonly clientSecret: { readonly text: string } | { readonly file: string }
+  readonly scope: string | null
+  readonly extensions: Readonly<Record<string, string>>
 }
 
 /** The configuration, read from the environment. Frozen; times are in milliseconds. */
@@ -219,12 +234,31 @@ function sslOf({ MQ_SSL, MQ_SSL_CA_FILE: ca, MQ_SSL_CERT_FILE: cert, MQ_SSL_KEY_
   return MQ_SSL ? { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) } : null
 }
 
-function saslOf({
-  MQ_SASL_MECHANISM: mechanism,
-  MQ_SASL_USERNAME: username,
-  MQ_SASL_PASSWORD: password,
-}: Values) {
+function saslOf(value: Values): BrokerConnection['sasl'] {
+  const { MQ_SASL_MECHANISM: mechanism, MQ_SASL_USERNAME: username, MQ_SASL_PASSWORD: password } = value
+  if (mechanism === 'oauthbearer') return tokenClientOf(value)
   return mechanism && username && password ? { mechanism, username, password } : null
+}
+
+function tokenClientOf({
+  MQ_SASL_TOKEN_URL: url,
+  MQ_SASL_CLIENT_ID: clientId,
+  MQ_SASL_CLIENT_SECRET: text,
+  MQ_SASL_CLIENT_SECRET_FILE: file,
+  MQ_SASL_SCOPE: scope,
+  MQ_SASL_EXTENSIONS: extensions,
+}: Values): TokenClient | null {
+  const clientSecret = file !== undefined ? { file } : text !== undefined ? { text } : null
+  return url && clientId && clientSecret
+    ? {
+        mechanism: 'oauthbearer',
+        url,
+        clientId,
+        clientSecret,
+        scope: scope ?? null,
+        extensions: extensions ?? {},
+      }
+    : null
 }
 
 function setOf(env: Environment): Record<string, string | undefined> {

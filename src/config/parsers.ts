@@ -112,6 +112,20 @@ function list(found: string): string[] {
   return found.split(',').map((item) => item.trim())
 }
 
+/** By name; RFC 7628 allows letters for a name, and has `auth` for the token. */
+export function saslExtensions() {
+  const { error, text } = must('a comma-separated list of different name=value')
+  const isExtension = (item: string) => /^(?!auth=)[A-Za-z]+=[ -~]+$/.test(item)
+  return text
+    .transform((found) => list(found).map((item) => [item.split('=', 1)[0] ?? '', item] as const))
+    .refine((found) => found.every(([, item]) => isExtension(item)) && new Map(found).size === found.length, {
+      error: ({ input }) => error({ input: (input as string[][]).map(([, item]) => item).join() }),
+    })
+    .transform((found) =>
+      Object.fromEntries(found.map(([name, item]) => [name, item.slice(name.length + 1)])),
+    )
+}
+
 /** Without ports; names are compared in lower case. */
 export function hostNames() {
   const { error, text } = must('a comma-separated list of host names without ports')

@@ -16,6 +16,7 @@ import {
   postgresUrl,
   ratio,
   readablePath,
+  saslExtensions,
   topics,
   traceUrl,
   trueOrFalse,
@@ -32,7 +33,7 @@ export const SAMPLERS = [
 ] as const
 export type SamplerName = (typeof SAMPLERS)[number]
 
-const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
+const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'] as const
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
@@ -91,6 +92,27 @@ export const variables = z.object({
   MQ_SASL_PASSWORD: matching(/^.{1,1000}$/s, '1 to 1000 characters', { secret: true })
     .optional()
     .meta({ description: 'Password for the brokers', example: 'secret' }),
+  MQ_SASL_TOKEN_URL: httpUrl().optional().meta({
+    description: 'OAUTHBEARER: token endpoint, asked by the client credentials grant',
+    example: 'https://identity.example/oauth2/token',
+  }),
+  MQ_SASL_CLIENT_ID: matching(/^.{1,255}$/, '1 to 255 characters')
+    .optional()
+    .meta({ description: 'OAUTHBEARER: client id at the token endpoint', example: 'notifications' }),
+  MQ_SASL_CLIENT_SECRET: matching(/^.{1,1000}$/s, '1 to 1000 characters', { secret: true })
+    .optional()
+    .meta({ description: 'OAUTHBEARER: secret of the client', example: 'secret' }),
+  MQ_SASL_CLIENT_SECRET_FILE: readablePath().optional().meta({
+    description: 'OAUTHBEARER: file of the secret, in place of the variable; read again for each token',
+    example: '/run/secrets/kafka-client-secret',
+  }),
+  MQ_SASL_SCOPE: matching(/^[!-~]+( [!-~]+)*$/, 'scopes separated by single spaces')
+    .optional()
+    .meta({ description: 'OAUTHBEARER: scope to ask for', example: 'https://events.example/.default' }),
+  MQ_SASL_EXTENSIONS: saslExtensions().optional().meta({
+    description: 'OAUTHBEARER: extensions sent with each token, as Confluent Cloud wants them',
+    example: 'logicalCluster=lkc-abc123,identityPoolId=pool-1',
+  }),
   MQ_TOPICS: topics()
     .prefault('claims,billing,enrollment')
     .meta({ description: 'Kafka topics to consume', example: 'claims,billing,enrollment' }),

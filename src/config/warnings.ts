@@ -54,10 +54,20 @@ function brokerWarnings(set: Environment, value: Values): readonly string[] {
   for (const name of ['MQ_SSL_CA_FILE', 'MQ_SSL_CERT_FILE', 'MQ_SSL_KEY_FILE']) {
     if (!value.MQ_SSL && set[name] !== undefined) all.push(`${name} has no effect: MQ_SSL is not true`)
   }
-  for (const name of ['MQ_SASL_USERNAME', 'MQ_SASL_PASSWORD']) {
-    if (set.MQ_SASL_MECHANISM === undefined && set[name] !== undefined) {
-      all.push(`${name} has no effect: MQ_SASL_MECHANISM is not set`)
-    }
+  const { MQ_SASL_MECHANISM: mechanism } = set
+  const isToken = mechanism === 'OAUTHBEARER'
+  for (const name of Object.keys(set).filter((name) => /^MQ_SASL_(?!MECHANISM)/.test(name))) {
+    const isOfToken = !['MQ_SASL_USERNAME', 'MQ_SASL_PASSWORD'].includes(name)
+    if (mechanism === undefined) all.push(`${name} has no effect: MQ_SASL_MECHANISM is not set`)
+    else if (isOfToken !== isToken) all.push(`${name} has no effect with MQ_SASL_MECHANISM=${mechanism}`)
+  }
+  if (isToken && !value.MQ_SSL) {
+    all.push('MQ_SASL_MECHANISM=OAUTHBEARER without MQ_SSL=true sends tokens in plain text over the network')
+  }
+  if (isToken && value.MQ_SASL_TOKEN_URL?.startsWith('http:')) {
+    all.push(
+      'MQ_SASL_TOKEN_URL is an http:// URL: the secret of the client is sent in plain text. Use https://',
+    )
   }
   if (value.MQ_SASL_MECHANISM === 'plain' && !value.MQ_SSL) {
     all.push('MQ_SASL_MECHANISM=PLAIN without MQ_SSL=true sends the password in plain text over the network')

@@ -1,6 +1,8 @@
-import kafkajs, { type Kafka, type LogEntry, type SASLOptions } from 'kafkajs'
+import kafkajs, { type Kafka, type LogEntry, type Mechanism, type SASLOptions } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
+import { accessTokensOf } from './access-token.ts'
+import { bearerLogIn } from './bearer-log-in.ts'
 import { mendFetchResponses } from './mends/fetch-response.ts'
 import { mendGroupOffsets } from './mends/group-offsets.ts'
 import { mendMetadataErrors } from './mends/metadata-errors.ts'
@@ -19,13 +21,19 @@ export function createClient({ brokers, ssl, sasl }: BrokerConnection, clientId:
     clientId,
     brokers: [...brokers],
     ...(ssl && { ssl }),
-    // A copy, since kafkajs writes into it.
-    ...(sasl && { sasl: { ...sasl } as SASLOptions }),
+    ...(sasl && { sasl: saslOptionsOf(sasl) }),
     connectionTimeout: 3_000,
     requestTimeout: 30_000,
     retry: { retries: 4, initialRetryTime: 200, maxRetryTime: 2_000 },
     logCreator: () => (entry) => write(log, entry),
   })
+}
+
+function saslOptionsOf(sasl: NonNullable<BrokerConnection['sasl']>): SASLOptions | Mechanism {
+  // A copy, since kafkajs writes into it.
+  return sasl.mechanism === 'oauthbearer'
+    ? bearerLogIn(accessTokensOf(sasl), sasl.extensions)
+    : ({ ...sasl } as SASLOptions)
 }
 
 function write(

@@ -2,6 +2,8 @@ import type { HoldReason } from '../core/batch/hold.ts'
 
 /** kafkajs treats these as final, yet they mean a broker that went away or did not answer in time. */
 const PASSING_ERRORS = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout', 'KafkaJSLockTimeout']
+/** Kafka's name of it: a log-in was broken off on this connection, and begun again. Another connection will do. */
+export const ILLEGAL_SASL_STATE = 'ILLEGAL_SASL_STATE'
 const STALE_METADATA = new Set([
   'LEADER_NOT_AVAILABLE',
   'NOT_LEADER_FOR_PARTITION',
@@ -14,6 +16,7 @@ const STALE_METADATA = new Set([
 export function isPassing(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (PASSING_ERRORS.includes(cause.name)) return true
+    if ((cause as { type?: unknown }).type === ILLEGAL_SASL_STATE) return true
   }
   return false
 }

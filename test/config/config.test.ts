@@ -212,8 +212,41 @@ t.test('TLS and a log-in to the brokers are taken together', async (t) => {
   t.notMatch(faultsOf({ ...env, MQ_SASL_MECHANISM: 'GSSAPI' }), 'hunter2')
   t.match(
     faultsOf({ ...env, MQ_SASL_MECHANISM: 'GSSAPI' }),
-    /must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512/,
+    /must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER/,
   )
+})
+
+t.test('a client that gets access tokens for the brokers is taken whole', async (t) => {
+  const env = {
+    ...REQUIRED,
+    MQ_SSL: 'true',
+    MQ_SASL_MECHANISM: 'OAUTHBEARER',
+    MQ_SASL_TOKEN_URL: 'https://identity.example/token',
+    MQ_SASL_CLIENT_ID: 'notifications',
+    MQ_SASL_CLIENT_SECRET: 'hunter2',
+    MQ_SASL_EXTENSIONS: 'logicalCluster=lkc-1, identityPoolId=a=b',
+  }
+  const { broker, warnings } = loadConfig(env)
+  t.same(broker.connection.sasl, {
+    mechanism: 'oauthbearer',
+    url: 'https://identity.example/token',
+    clientId: 'notifications',
+    clientSecret: { text: 'hunter2' },
+    scope: null,
+    extensions: { logicalCluster: 'lkc-1', identityPoolId: 'a=b' },
+  })
+  t.same(warnings, [])
+  const file = import.meta.filename
+  const { MQ_SASL_CLIENT_SECRET: _, ...withoutSecret } = env
+  t.match(loadConfig({ ...withoutSecret, MQ_SASL_CLIENT_SECRET_FILE: file }).broker.connection.sasl, {
+    clientSecret: { file },
+  })
+  const half = faultsOf({ ...REQUIRED, MQ_SASL_MECHANISM: 'OAUTHBEARER' })
+  for (const name of ['MQ_SASL_TOKEN_URL', 'MQ_SASL_CLIENT_ID', 'MQ_SASL_CLIENT_SECRET'])
+    t.match(half, `${name} is required with MQ_SASL_MECHANISM; for example`)
+  t.notMatch(half, 'MQ_SASL_PASSWORD')
+  for (const extensions of ['auth=x', 'a', 'a=1,a=2', '1=x', 'a=\u0001'])
+    t.match(faultsOf({ ...env, MQ_SASL_EXTENSIONS: extensions }), /MQ_SASL_EXTENSIONS must be/, extensions)
 })
 
 t.test('what does not protect the brokers is warned of', async (t) => {
@@ -222,6 +255,16 @@ t.test('what does not protect the brokers is warned of', async (t) => {
   t.match(warningsOf(login), [/^MQ_SASL_USERNAME has no effect/, /^MQ_SASL_PASSWORD has no effect/])
   t.match(warningsOf({ ...login, MQ_SASL_MECHANISM: 'PLAIN' }), [/sends the password in plain text/])
   t.same(warningsOf({ ...login, MQ_SASL_MECHANISM: 'SCRAM-SHA-256' }), [])
+  const client = {
+    MQ_SASL_TOKEN_URL: 'http://identity.example/token',
+    MQ_SASL_CLIENT_ID: 'c',
+    MQ_SASL_CLIENT_SECRET: 'hunter2',
+  }
+  t.match(warningsOf({ ...client, MQ_SASL_USERNAME: 'u', MQ_SASL_MECHANISM: 'OAUTHBEARER' }), [
+    /^MQ_SASL_USERNAME has no effect with MQ_SASL_MECHANISM=OAUTHBEARER$/,
+    /sends tokens in plain text/,
+    /^MQ_SASL_TOKEN_URL is an http:/,
+  ])
 })
 
 t.test('a key set turns token validation on, and what is not set is not checked', async (t) => {

@@ -1,5 +1,6 @@
 import kafkajs from 'kafkajs'
 import t from 'tap'
+import { AccessTokenError } from '../../src/kafka/access-token.ts'
 import { isPassing } from '../../src/kafka/errors.ts'
 
 const { KafkaJSGroupCoordinatorNotFound, KafkaJSLockTimeout, KafkaJSNonRetriableError } = kafkajs
@@ -15,6 +16,15 @@ t.test('errors by which kafkajs means a broker that went away do not end the pro
   t.ok(isPassing(gone))
   t.ok(isPassing(make(KafkaJSLockTimeout, 'Timeout while acquiring lock')))
   t.ok(isPassing(givenUp(gone)))
+})
+
+t.test('a log-in that was broken off for want of an access token does not end the process', async (t) => {
+  const brokenOff = Object.assign(new Error('Request is not valid given the current SASL state'), {
+    type: 'ILLEGAL_SASL_STATE',
+    retriable: false,
+  })
+  t.ok(isPassing(brokenOff))
+  t.ok(isPassing(givenUp(new AccessTokenError('the token endpoint cannot be used'))))
 })
 
 t.test('what is final stays so', async (t) => {

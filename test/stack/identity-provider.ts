@@ -14,7 +14,8 @@ import { freePort } from './free-port.ts'
 
 export const AUDIENCE = 'notifications-service'
 export const ADMIN_SCOPE = 'notifications:admin'
-const CLIENT = { id: 'console', secret: 'a-secret-of-the-tests' }
+/** Who may ask for tokens by the client credentials grant. */
+export const CLIENT = { id: 'console', secret: 'a-secret-of-the-tests' }
 const RESOURCE = 'https://notifications.example'
 
 /** A private key and its public half. */
@@ -144,6 +145,8 @@ function providerOf(issuer: string, { privateJwk }: SigningKey): RequestListener
       devInteractions: { enabled: false },
       resourceIndicators: {
         enabled: true,
+        // For clients that ask for a token of no particular resource.
+        defaultResource: () => RESOURCE,
         getResourceServerInfo: () => ({
           scope: ADMIN_SCOPE,
           audience: AUDIENCE,

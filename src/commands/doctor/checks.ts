@@ -37,9 +37,20 @@ export const CHECKS: readonly Check[] = [
     prefix: 'MQ_',
     run: async ({ broker }) => {
       const count = await countBrokers(broker.connection, CLIENT_ID, log)
-      return `${counted(count, 'broker')}, ${broker.connection.ssl ? 'TLS' : 'plain text'}`
+      const { ssl, sasl } = broker.connection
+      const login = sasl === null ? '' : `, logged in by ${sasl.mechanism.toUpperCase()}`
+      return `${counted(count, 'broker')}, ${ssl ? 'TLS' : 'plain text'}${login}`
     },
     remedies: [
+      [
+        /token endpoint refuses/,
+        'check MQ_SASL_CLIENT_ID, MQ_SASL_CLIENT_SECRET (or its file) and MQ_SASL_SCOPE at the identity provider',
+      ],
+      [/token endpoint/, 'check MQ_SASL_TOKEN_URL, and that this machine can reach it'],
+      [
+        /OAUTHBEARER authentication failed/,
+        'compare issuer, audience and scope of the token with what the brokers expect, and check MQ_SASL_EXTENSIONS',
+      ],
       [/authentication|SASL/i, 'check MQ_SASL_MECHANISM, MQ_SASL_USERNAME and MQ_SASL_PASSWORD'],
       [/certificate|self-signed|altnames|issuer/i, 'set MQ_SSL_CA_FILE to the authority of the brokers'],
       [

@@ -7,9 +7,12 @@ import { answersGroups } from './answers.ts'
 import type { Kafka } from './broker.ts'
 
 const START_TIMEOUT_MS = 180_000
+/** Whoever came by a token has to log in again after this time, or is cut off. kafkajs does 10 s before. */
+export const SESSION_MS = 11_000
 
 /**
- * One more listener, on localhost: TLS, with a user who logs in by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. This user has all
+ * One more listener, on localhost: TLS, with a user who logs in by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, and whoever has an
+ * access token. They have all
  * rights to whatever nobody was granted any to, and whoever comes without TLS has all rights.
  */
 export interface SecureListener {
@@ -19,6 +22,8 @@ export interface SecureListener {
   readonly key: string
   readonly username: string
   readonly password: string
+  /** Whose access tokens are good for a log-in by OAUTHBEARER, too. */
+  readonly tokens: { readonly keySetUrl: string; readonly issuer: string; readonly audience: string }
 }
 
 /** A real Apache Kafka broker in KRaft mode, on the jars in `jarsDir`. */
@@ -41,7 +46,11 @@ export async function startApacheKafka(
     const more = secure ? await secureProperties(keeper.dir, plain, secure) : {}
     await writeFile(properties, textOf({ ...plain, ...more }))
     await format(keeper, jarsDir, properties, secure ? scramUser(secure) : [])
-    const command = java(jarsDir, ['-Xms256m', '-Xmx512m'], 'kafka.Kafka', [properties])
+    // Kafka fetches key sets from nowhere else.
+    const allowed = secure
+      ? [`-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=${secure.tokens.keySetUrl}`]
+      : []
+    const command = java(jarsDir, ['-Xms256m', '-Xmx512m', ...allowed], 'kafka.Kafka', [properties])
     const start = () => keeper.start(command, () => answersGroups(brokers), START_TIMEOUT_MS)
     await start()
     log(`kafka: ${brokers}, files in ${keeper.dir}`)
@@ -150,10 +159,18 @@ async function secureProperties(
     'advertised.listeners': `${plain['advertised.listeners']},SECURE://localhost:${secure.port}`,
     'inter.broker.listener.name': 'PLAINTEXT',
     'listener.security.protocol.map': `${plain['listener.security.protocol.map']},SECURE:SASL_SSL`,
-    'sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
+    'sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER',
     'listener.name.secure.plain.sasl.jaas.config': `${login}.plain.PlainLoginModule required user_${secure.username}="${secure.password}";`,
     'listener.name.secure.scram-sha-256.sasl.jaas.config': scram,
     'listener.name.secure.scram-sha-512.sasl.jaas.config': scram,
+    'listener.name.secure.oauthbearer.sasl.jaas.config': `${login}.oauthbearer.OAuthBearerLoginModule required;`,
+    'listener.name.secure.oauthbearer.sasl.server.callback.handler.class': `${login}.oauthbearer.OAuthBearerValidatorCallbackHandler`,
+    // The default of 4.1.0 checks neither signature, issuer nor audience (DefaultJwtValidator without a key resolver).
+    'sasl.oauthbearer.jwt.validator.class': `${login}.oauthbearer.BrokerJwtValidator`,
+    'listener.name.secure.oauthbearer.connections.max.reauth.ms': SESSION_MS,
+    'listener.name.secure.oauthbearer.sasl.oauthbearer.jwks.endpoint.url': secure.tokens.keySetUrl,
+    'listener.name.secure.oauthbearer.sasl.oauthbearer.expected.issuer': secure.tokens.issuer,
+    'listener.name.secure.oauthbearer.sasl.oauthbearer.expected.audience': secure.tokens.audience,
     'listener.name.secure.ssl.keystore.type': 'PEM',
     'listener.name.secure.ssl.keystore.location': keyStore,
     'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',

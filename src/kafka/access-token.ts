@@ -1,0 +1,159 @@
+import { readFile } from 'node:fs/promises'
+import { request } from 'undici'
+import { z } from 'zod'
+import type { TokenClient } from '../config/config.ts'
+import { printable } from '../core/text/sanitize.ts'
+import { ILLEGAL_SASL_STATE } from './errors.ts'
+
+export interface AccessTokens {
+  /** One that is valid. Rejects with AccessTokenError. */
+  get(): Promise<string>
+  /** A broker refuses it: another one is to be asked for. */
+  forget(token: string): void
+}
+
+/** No token could be had, or none that a broker takes. It passes: kafkajs retries, and so do we. Holds no secret. */
+export class AccessTokenError extends Error {
+  override readonly name = 'AccessTokenError'
+  readonly retriable = true
+  /** kafkajs asks for a token in the middle of a log-in; of this type, an error has it begin on another connection. */
+  readonly type = ILLEGAL_SASL_STATE
+}
+
+const TIMEOUT_MS = 5_000
+const QUOTED_LENGTH_MAX = 200
+/** Where the endpoint does not tell how long a token is valid. */
+const UNTOLD_VALID_MS = 60_000
+/** Of its validity, how much a token is used: kafkajs logs in again 10 s before a session ends, with a newer one. */
+const USED_SHARE = 0.8
+/** One that is valid for less is not worth a log-in. */
+const LEFT_MIN_MS = 15_000
+
+const granted = z.object({
+  access_token: z.string().min(1),
+  expires_in: z.coerce.number().positive().optional(),
+})
+const refused = z.object({ error: z.string(), error_description: z.string().optional() })
+
+const ofProcess = new WeakMap<TokenClient, AccessTokens>()
+
+/** The access tokens of a client, shared by all connections of this process. */
+export function accessTokensOf(client: TokenClient): AccessTokens {
+  const known = ofProcess.get(client)
+  if (known !== undefined) return known
+  const tokens = createAccessTokens(client, () => performance.now())
+  ofProcess.set(client, tokens)
+  return tokens
+}
+
+/**
+ * Gets access tokens by the client credentials grant (RFC 6749, section 4.4). A token is used again until a fifth of its
+ * validity is left, and those who ask together get the same one. While the endpoint is down a valid one will do.
+ */
+export function createAccessTokens(client: TokenClient, nowMs: () => number): AccessTokens {
+  let current: {
+    readonly token: string
+    readonly untilMs: number
+    readonly validUntilMs: number
+  } | null = null
+  let asking: Promise<string> | null = null
+
+  async function ask(): Promise<string> {
+    const askedAtMs = nowMs()
+    const { access_token: token, expires_in: validS } = await requestToken(client)
+    const validMs = validS === undefined ? UNTOLD_VALID_MS : validS * 1_000
+    current = { token, untilMs: askedAtMs + validMs * USED_SHARE, validUntilMs: askedAtMs + validMs }
+    return token
+  }
+
+  async function askOrUse(): Promise<string> {
+    try {
+      return await ask()
+    } catch (error) {
+      if (current === null || nowMs() + LEFT_MIN_MS > current.validUntilMs) throw error
+      return current.token
+    }
+  }
+
+  return {
+    get: () => {
+      if (current !== null && nowMs() < current.untilMs) return Promise.resolve(current.token)
+      asking ??= askOrUse().finally(() => {
+        asking = null
+      })
+      return asking
+    },
+    forget: (token) => {
+      if (current?.token === token) current = null
+    },
+  }
+}
+
+async function requestToken(client: TokenClient): Promise<z.infer<typeof granted>> {
+  const { status, text } = await post(client)
+  const json = parseJson(text)
+  if (status === 200) {
+    const found = granted.safeParse(json)
+    if (found.success) return found.data
+    throw new AccessTokenError(
+      'the token endpoint of MQ_SASL_TOKEN_URL answers with something other than an access token',
+    )
+  }
+  const found = refused.safeParse(json)
+  // RFC 6749 gives it for whatever is wrong with the request; any other answer is not of a token endpoint in order.
+  if (!found.success || ![400, 401, 403].includes(status))
+    throw new AccessTokenError(`the token endpoint of MQ_SASL_TOKEN_URL answers with status ${status}`)
+  const { error, error_description: description } = found.data
+  const words = description === undefined ? error : `${error}: ${description}`
+  throw new AccessTokenError(
+    `the token endpoint refuses a token (status ${status}, ${printable(words.slice(0, QUOTED_LENGTH_MAX))})`,
+  )
+}
+
+async function post(client: TokenClient): Promise<{ readonly status: number; readonly text: string }> {
+  const authorization = `Basic ${Buffer.from([client.clientId, await secretOf(client)].map(formEncoded).join(':')).toString('base64')}`
+  const form = { grant_type: 'client_credentials', ...(client.scope !== null && { scope: client.scope }) }
+  try {
+    const { statusCode, body } = await request(client.url, {
+      method: 'POST',
+      headers: {
+        authorization,
+        accept: 'application/json',
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: new URLSearchParams(form).toString(),
+      // No idle connection is kept for so few requests.
+      reset: true,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    return { status: statusCode, text: await body.text() }
+  } catch (cause) {
+    const { message, name } = cause as Error
+    const words = name === 'TimeoutError' ? `no response within ${TIMEOUT_MS / 1_000} s` : message
+    throw new AccessTokenError(`the token endpoint of MQ_SASL_TOKEN_URL cannot be used (${words})`, { cause })
+  }
+}
+
+async function secretOf({ clientSecret }: TokenClient): Promise<string> {
+  if ('text' in clientSecret) return clientSecret.text
+  try {
+    return (await readFile(clientSecret.file, 'utf8')).replace(/\r?\n$/, '')
+  } catch (cause) {
+    throw new AccessTokenError(`MQ_SASL_CLIENT_SECRET_FILE cannot be read: ${(cause as Error).message}`, {
+      cause,
+    })
+  }
+}
+
+/** Id and secret are encoded like a form before they are joined (RFC 6749, section 2.3.1). */
+function formEncoded(text: string): string {
+  return new URLSearchParams({ text }).toString().slice('text='.length)
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,142 @@
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import type { TokenClient } from '../../src/config/config.ts'
+import { createAccessTokens } from '../../src/kafka/access-token.ts'
+
+/** A token endpoint; each token is another one, valid for so long. */
+const endpoint = {
+  requests: [] as { authorization: string | undefined; form: Record<string, string> }[],
+  answer: null as RequestListener | null,
+  validS: 600 as number | undefined,
+}
+const server = createServer(async (request, response) => {
+  const form = Object.fromEntries(new URLSearchParams(await text(request)))
+  endpoint.requests.push({ authorization: request.headers.authorization, form })
+  if (endpoint.answer !== null) return endpoint.answer(request, response)
+  const access_token = `token-${endpoint.requests.length}`
+  response.end(JSON.stringify({ access_token, token_type: 'Bearer', expires_in: endpoint.validS }))
+})
+server.listen(0, '127.0.0.1')
+await once(server, 'listening')
+t.teardown(() => server.close())
+const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`
+
+const CLIENT: TokenClient = {
+  mechanism: 'oauthbearer',
+  url,
+  clientId: 'a client',
+  clientSecret: { text: 'p:ss%' },
+  scope: 'read all',
+  extensions: {},
+}
+
+t.beforeEach(() => {
+  endpoint.requests = []
+  endpoint.answer = null
+  endpoint.validS = 600
+})
+
+/** Its tokens, by a clock that is set. */
+function tokensOf(client: Partial<TokenClient> = {}) {
+  const clock = { nowMs: 0 }
+  const tokens = createAccessTokens({ ...CLIENT, ...client }, () => clock.nowMs)
+  return { clock, ...tokens, value: tokens.get }
+}
+
+t.test('a token is asked for by the client credentials grant', async (t) => {
+  t.equal(await tokensOf().value(), 'token-1')
+  const credentials = Buffer.from('a+client:p%3Ass%25').toString('base64')
+  t.same(endpoint.requests, [
+    { authorization: `Basic ${credentials}`, form: { grant_type: 'client_credentials', scope: 'read all' } },
+  ])
+  await tokensOf({ scope: null }).value()
+  t.same(endpoint.requests[1]?.form, { grant_type: 'client_credentials' })
+})
+
+t.test('a token is shared, and renewed before a fifth of its validity is left', async (t) => {
+  endpoint.validS = 100
+  const { clock, value } = tokensOf()
+  t.same(await Promise.all([value(), value(), value()]), ['token-1', 'token-1', 'token-1'])
+  clock.nowMs = 79_999
+  t.equal(await value(), 'token-1')
+  clock.nowMs = 80_000
+  t.equal(await value(), 'token-2')
+  t.equal(endpoint.requests.length, 2)
+})
+
+t.test('a token that a broker refuses is not used again', async (t) => {
+  const { forget, value } = tokensOf()
+  await value()
+  forget('token-0')
+  t.equal(await value(), 'token-1')
+  forget('token-1')
+  t.equal(await value(), 'token-2')
+})
+
+t.test('a token of unknown validity is kept for less than a minute', async (t) => {
+  endpoint.validS = undefined
+  const unknown = tokensOf()
+  await unknown.value()
+  unknown.clock.nowMs = 60_000
+  t.equal(await unknown.value(), 'token-2')
+})
+
+t.test('while the endpoint is down a token that is still valid will do', async (t) => {
+  endpoint.validS = 100
+  const { clock, value } = tokensOf()
+  await value()
+  endpoint.answer = (_request, response) => void response.writeHead(503).end()
+  clock.nowMs = 84_000
+  t.equal(await value(), 'token-1')
+  clock.nowMs = 86_000
+  await t.rejects(value(), { message: /answers with status 503$/, retriable: true })
+  endpoint.answer = null
+  t.match(await value(), /^token-/)
+})
+
+t.test('the file of the secret is read for each token', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'access-token-'))
+  t.teardown(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'secret')
+  const authorizationOf = async (secret: string) => {
+    await writeFile(file, secret)
+    await tokensOf({ clientSecret: { file } }).value()
+    return Buffer.from(endpoint.requests.at(-1)?.authorization?.slice(6) ?? '', 'base64').toString()
+  }
+  t.equal(await authorizationOf('first\n'), 'a+client:first')
+  t.equal(await authorizationOf('second'), 'a+client:second')
+  const gone = tokensOf({ clientSecret: { file: join(folder, 'none') } })
+  await t.rejects(gone.value(), { message: /^MQ_SASL_CLIENT_SECRET_FILE cannot be read: ENOENT/ })
+})
+
+t.test('each failure is told by a sentence without the secret', async (t) => {
+  const answer = (status: number, body: string) => {
+    endpoint.answer = (_request, response) => void response.writeHead(status).end(body)
+  }
+  const refusal = { error: 'invalid_client', error_description: 'no such\u001b[2J client' }
+  const cases: readonly (readonly [number, string, RegExp])[] = [
+    [
+      401,
+      JSON.stringify(refusal),
+      /refuses a token \(status 401, invalid_client: no such\uFFFD\[2J client\)$/,
+    ],
+    [400, '{"error":"invalid_scope"}', /refuses a token \(status 400, invalid_scope\)$/],
+    [500, '{"error":"x"}', /answers with status 500$/],
+    [302, '', /answers with status 302$/],
+    [200, '<html>', /something other than an access token$/],
+    [200, '{"access_token":""}', /something other than an access token$/],
+  ]
+  for (const [status, body, message] of cases) {
+    answer(status, body)
+    await t.rejects(tokensOf().value(), { name: 'AccessTokenError', message, retriable: true }, `${status}`)
+  }
+  await t.rejects(tokensOf({ url: 'http://127.0.0.1:1/' }).value(), {
+    message: /cannot be used \(.*ECONNREFUSED/,
+  })
+})
