@@ -9,7 +9,7 @@ import { command } from '../service/command.ts'
 import { produceRaw } from '../stack/kafka/produce-raw.ts'
 import { until } from '../stack/until.ts'
 import { anEvent } from '../stack/world.ts'
-import { heldFor, type Place, placeBy } from './places.ts'
+import { type Bomb, heldFor, placeBy } from './places.ts'
 import type { Stack } from './stack.ts'
 
 const HEADER_COUNT = 50_000
@@ -37,11 +37,12 @@ export async function compressedBomb(stack: Stack, dice: number, durationMs: num
   const offset = await produceRaw(stack.kafka.brokers, place.topic, place.partition, writeBomb())
   const isHeld = await heldFor(stack.held, place, 'too-large', sinceMs)
   await sleep(durationMs)
-  return (await skip(stack, place, offset)) && isHeld
+  stack.bombs.push({ ...place, offset })
+  return (await skipBomb(stack, { ...place, offset })) && isHeld
 }
 
-/** What comes before it may still be under way, the database or the broker be down. */
-function skip({ env }: Stack, { topic, partition }: Place, offset: number): Promise<boolean> {
+/** As an operator does. What comes before it may still be under way, the database or the broker be down. */
+export function skipBomb({ env }: Stack, { topic, partition, offset }: Bomb): Promise<boolean> {
   const place = ['--topic', topic, '--partition', String(partition), '--to', String(offset)]
   const args = ['rejected', 'skip', ...place, '--yes', '--by', 'chaos', '--reason', 'a bomb']
   const isSkipped = async () => {

@@ -9,6 +9,11 @@ export interface Place {
   readonly partition: number
 }
 
+/** A record batch that nobody can read. */
+export interface Bomb extends Place {
+  readonly offset: number
+}
+
 /** A replica said that a partition cannot go on. */
 export interface HeldLine extends Place {
   readonly atMs: number

@@ -12,7 +12,7 @@ import { until } from '../stack/until.ts'
 import type { Send } from './check.ts'
 import { TOPIC_NAMES, type TopicName } from './load.ts'
 import { PARTY_KINDS } from './parties.ts'
-import { type HeldLine, noteHeld, PARTITION_COUNT } from './places.ts'
+import { type Bomb, type HeldLine, noteHeld, PARTITION_COUNT } from './places.ts'
 import {
   type PolicyAdministrationThread,
   startPolicyAdministrationThread,
@@ -32,6 +32,8 @@ export interface Stack {
   readonly sends: readonly Send[]
   /** What the replicas said of partitions that could not go on. */
   readonly held: readonly HeldLine[]
+  /** Those of this cycle. */
+  readonly bombs: Bomb[]
   /** For commands: the settings of the replicas, with the database that no fault of theirs is between. */
   readonly env: Record<string, string>
   /** On a connection that no fault is aimed at. Rejects while the database is down. */
@@ -126,6 +128,7 @@ export async function startStack({ replicaCount, poolMode, logDir, log }: StackO
       replicas,
       sends,
       held,
+      bombs: [],
       env,
       withDatabase: async (work) => {
         const client = await pool.connect()
