@@ -20,7 +20,7 @@ OUTCOMES := rules/outcomes.txt
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood bench-isolation bench-partitions bench-backtest check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs soak-look-ups soak-transactions soak-hostile soak-migrations soak-upgrade soak-audit rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos image vulnerabilities
+.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood bench-isolation bench-partitions bench-backtest bench-poolers check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs soak-look-ups soak-transactions soak-hostile soak-migrations soak-upgrade soak-audit rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos image vulnerabilities
 
 ## Daily work
 
@@ -147,6 +147,9 @@ bench-isolation: build ## What held partitions cost the others
 
 bench-partitions: build ## Throughput of three partitions beside twelve (EVENTS, ROUNDS)
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/partitions.ts
+
+bench-poolers: build ## Dispatch through PgBouncer, in session and in transaction mode
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/poolers.ts
 
 bench-backtest: build ## Dispatch beside back-tests in the workbench
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/backtest.ts
