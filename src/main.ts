@@ -1,8 +1,7 @@
 #!/bin/sh
-':' //; case $(node --version 2>&1) in v2[4-9].* | v[3-9][0-9].*) exec env MALLOC_ARENA_MAX=1 node --max-semi-space-size=16 --heap-growing-percent=130 --max-old-space-size=1024 "$0" "$@" ;; esac
+':' //; case $(node --version 2>&1) in v2[4-9].* | v[3-9][0-9].*) exec node "$0" "$@" ;; esac
 ':' //; echo "Node.js 24 or newer is required, and PATH has: $(node --version 2>&1). Run make install, then: export PATH=\$PWD/node_modules/.bin:\$PATH" >&2; exit 1
 // A shell runs the two lines above, which JavaScript passes over: an older Node.js cannot even read this file.
-// The settings are those of bound-memory.ts, so that Node need not start twice.
 import { Command, CommanderError } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
 import { boundMemory } from './commands/terminal/bound-memory.ts'

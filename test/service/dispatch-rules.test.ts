@@ -7,7 +7,7 @@ import { onlyRowOf, rowsOf } from './rows.ts'
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
 /** Well over what a slow party takes, well under what the tests wait for. */
-const DEADLINE = '2s'
+const DEADLINE = '5s'
 const GENERIC_SUBJECT = 'News about your insurance'
 
 /** Every type with a template, by topic: the subject and a piece of the body that no other type has. */
@@ -220,7 +220,7 @@ t.test('a failed look-up fails the row with a reason to act on, and keeps the te
   t.match(row.body, '(reference CLM-7)')
   const malformed = 'answered 200 with a body that is not a JSON object'
   hasStatus(t, events.malformed, 'FAILED', `${failed} ${malformed}`)
-  hasStatus(t, events.hanging, 'FAILED', `${failed} did not answer within 2 s`)
+  hasStatus(t, events.hanging, 'FAILED', `${failed} did not answer within 5 s`)
   t.equal(hasStatus(t, events.errorInApp, 'FAILED', `${failed} answered 500`).channel, 'IN_APP')
   hasStatus(t, events.errorOptedOut, 'FAILED', `${failed} answered 500`)
 })

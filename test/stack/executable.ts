@@ -1,7 +1,7 @@
 import { delimiter, dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The command line as users run it: its first line says with which flags. */
+/** The command line as users run it. */
 export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 const { PATH, NODE_COMPILE_CACHE } = process.env

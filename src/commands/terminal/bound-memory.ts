@@ -16,13 +16,21 @@ export function boundMemory(): void {
   const added = V8_OPTIONS.filter((option) => !chosen.includes(nameOf(option)))
   // What a parent process listens on would be closed.
   if (added.length === 0 || process.execve === undefined || process.channel) return
-  process.execve(process.execPath, [process.execPath, ...added, ...execArgv, ...process.argv.slice(1)], {
-    ...env,
-    MALLOC_ARENA_MAX: env.MALLOC_ARENA_MAX ?? MALLOC_ARENA_MAX,
-  })
+  const args = [process.execPath, ...added, ...execArgv, ...process.argv.slice(1)]
+  try {
+    process.execve(process.execPath, args, {
+      ...env,
+      MALLOC_ARENA_MAX: env.MALLOC_ARENA_MAX ?? MALLOC_ARENA_MAX,
+    })
+  } catch {
+    // Node's permission model forbids it: better unbound than not at all.
+  }
 }
 
-/** V8 takes underscores for hyphens. */
+/** V8 takes underscores for hyphens; NODE_OPTIONS may have quotes. */
 function nameOf(option: string): string {
-  return option.replace(/=.*/, '').replaceAll('_', '-').replace(/^-*/, '')
+  return option
+    .replace(/=.*/, '')
+    .replaceAll('_', '-')
+    .replace(/^["-]*/, '')
 }

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { MAIN } from '../../stack/executable.ts'
+import { startService } from '../../stack/service.ts'
 
 const module = fileURLToPath(new URL('../../../src/commands/terminal/bound-memory.ts', import.meta.url))
 const CODE = `
@@ -33,13 +33,27 @@ t.test('a bare `node` starts again in the same process, with a bound on its memo
 t.test('what the operator has chosen stays', async (t) => {
   const [young, growing, old] = ALL
   t.strictSame(started(['--max_old_space_size=2048']).options, [young, growing, '--max_old_space_size=2048'])
-  t.strictSame(started([], { NODE_OPTIONS: '--max-old-space-size=2048' }).options, [young, growing])
+  for (const chosen of ['--max-old-space-size=2048', '"--max-old-space-size=2048"'])
+    t.strictSame(started([], { NODE_OPTIONS: chosen }).options, [young, growing])
   t.equal(started([], { MALLOC_ARENA_MAX: '4' }).arenas, '4')
   t.strictSame(started([`${old}`, `${growing}`, `${young}`]).options, [old, growing, young])
 })
 
-t.test('the head of the program has the same settings', async (t) => {
-  const program = readFileSync(MAIN, 'utf8')
-  t.ok(program.includes(`exec env MALLOC_ARENA_MAX=1 node ${ALL.join(' ')} "$0"`))
-  t.match(program, /asked === 'serve'.*boundMemory\(\)/)
+t.test('where Node may not start again, the process goes on unbound', async (t) => {
+  const { options, isSameProcess } = started(['--permission', '--allow-fs-read=*'])
+  t.strictSame(options, [])
+  t.ok(isSameProcess)
+})
+
+const SKIP = process.platform !== 'linux' && 'the command line of a process is read from /proc'
+
+t.test('serve is bound as users start it', { skip: SKIP }, async (t) => {
+  const service = await startService({
+    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+    MQ_BROKERS: '127.0.0.1:1',
+    POLICY_ADMIN_URL: 'http://127.0.0.1:1',
+  })
+  const args = (await readFile(`/proc/${service.pid}/cmdline`, 'utf8')).split('\0')
+  t.strictSame(args.slice(1, 4), ALL)
+  t.equal(await service.stop(), 0)
 })
