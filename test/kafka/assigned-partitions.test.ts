@@ -165,7 +165,7 @@ t.test('a quiet partition whose commits the database has lost begins again at it
 })
 
 t.test('what is committed while the checkpoints are read is not taken for lost', async (t) => {
-  const { partitions, calls, batches, checkpoints, deliver } = membership()
+  const { partitions, calls, batches, deliver } = membership()
   partitions.onJoin({ claims: [0] })
   await settled()
   await deliver(0)
