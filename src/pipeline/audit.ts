@@ -80,6 +80,7 @@ export async function auditPartition(needs: AuditNeeds, partition: AuditedPartit
     needs.onProgress(page)
   }
   add(removedBefore(partition))
+  if (partition.checkpoint >= partition.logEnd) add(await reportBeyondEnd(needs, partition))
   let page: Read[] = []
   let pageBytes = 0
   const flush = async () => {
@@ -113,6 +114,16 @@ function offsetCount({ from, end }: OffsetRange): number {
 function offsetsIn(counts: Counts): number {
   const { removed, control, unreadable } = counts
   return messageCountOf(counts) + removed + control + unreadable
+}
+
+/** Whatever the log holds was to be processed all the same, and is judged as such. */
+async function reportBeyondEnd(
+  { report }: AuditNeeds,
+  { topic, partition, checkpoint, logEnd }: AuditedPartition,
+): Promise<Partial<Counts>> {
+  const [offset, end] = [String(checkpoint), String(logEnd)]
+  await report({ kind: 'beyond-end', topic, partition, offset, end })
+  return { beyondEnd: 1 }
 }
 
 /** What retention had removed when the audit began. Where nothing was ever processed, nothing was to be. */

@@ -229,6 +229,24 @@ t.test('only what was asked for is read, by offset or by time', { skip }, async 
   t.match(await among('--topic', enrollment), { code: 0, summary: { rows: 2 } })
 })
 
+t.test('a checkpoint beyond the end is a fault, and what is missing is named', { skip }, async (t) => {
+  const found = await auditAfter(
+    [
+      `DELETE FROM ${LOG} WHERE event_id = '${second.eventId}'`,
+      `UPDATE notifications.projection_checkpoints SET "offset" = 50 WHERE topic = '${claims}' AND partition_id = 0`,
+    ],
+    ...['--topic', claims, '--partition', '0', '--to', '4'],
+  )
+  t.match(found, {
+    code: 1,
+    findings: [
+      { kind: 'missing', offset: '1' },
+      { kind: 'beyond-end', offset: '50', end: '6' },
+    ],
+    summary: { sound: false, rows: 3, waiting: 0, beyondEnd: 1, partitions: [{ checkpoint: '50' }] },
+  })
+})
+
 t.test(
   'what retention has removed is counted, and is a fault only where it was not processed',
   { skip },

@@ -15,21 +15,16 @@ export interface Range {
   readonly to?: bigint
 }
 
-export interface ChosenPartition extends AuditedPartition {
-  /** Behind its last record. */
-  readonly logEnd: bigint
-}
-
 /**
- * The partitions to be audited, each with its offsets. The checkpoints are read before the ends: one that lies behind the
- * end all the same belongs to another partition of this name. Throws UsageError.
+ * The partitions to be audited, each with its offsets. The checkpoints are read before the ends, so that one
+ * that moves meanwhile does not lie beyond the end. Throws UsageError.
  */
 export async function choosePartitions(
   pool: DatabasePool,
   log: OpenLog,
   configured: readonly string[],
   range: Range,
-): Promise<readonly ChosenPartition[]> {
+): Promise<readonly AuditedPartition[]> {
   const topics = range.topic === undefined ? configured : [range.topic]
   const [since, until] = [await millisecondsOf(pool, range.since), await millisecondsOf(pool, range.until)]
   if (since !== null && until !== null && since > until) throw new UsageError('--since lies after --until')
@@ -58,19 +53,15 @@ export async function choosePartitions(
       })),
     )
   }
-  return extents.map(({ topic, partition, earliest, end: logEnd, from, to }) => {
-    const checkpoint = checkpoints.get(`${topic}/${partition}`) ?? NOTHING_PROCESSED
-    return {
-      topic,
-      partition,
-      earliest,
-      logEnd,
-      from,
-      end: to < logEnd ? to : logEnd,
-      // Else the topic was created anew, and the service will read it from its start.
-      checkpoint: checkpoint < logEnd ? checkpoint : NOTHING_PROCESSED,
-    }
-  })
+  return extents.map(({ topic, partition, earliest, end: logEnd, from, to }) => ({
+    topic,
+    partition,
+    earliest,
+    logEnd,
+    from,
+    end: to < logEnd ? to : logEnd,
+    checkpoint: checkpoints.get(`${topic}/${partition}`) ?? NOTHING_PROCESSED,
+  }))
 }
 
 /** Since 1970. */

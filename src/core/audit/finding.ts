@@ -23,6 +23,8 @@ export type Finding =
   | (Place & { readonly kind: 'aborted'; readonly locator: string | null })
   /** The checkpoint is beyond a message, though the log holds no end of its transaction. */
   | (Place & { readonly kind: 'undecided' })
+  /** The checkpoint, which is the offset, lies beyond the end of the log: the log was cut off, or the topic created anew. */
+  | (Place & { readonly kind: 'beyond-end'; readonly end: string })
   | (Place & { readonly kind: 'unreadable'; readonly last: string; readonly detail: string })
   | (Place & {
       readonly kind: 'duplicate'
@@ -59,6 +61,8 @@ export interface Counts {
   /** Offsets that retention has removed; of these, the ones beyond the checkpoint. */
   removed: number
   removedUnread: number
+  /** Checkpoints that lie beyond the end of their partition. */
+  beyondEnd: number
   /** Records that are no messages, such as the end of a transaction. */
   control: number
   /** Offsets without a record: compaction removed it. */
@@ -82,6 +86,7 @@ export function noCounts(): Counts {
     unreadable: 0,
     removed: 0,
     removedUnread: 0,
+    beyondEnd: 0,
     control: 0,
     absent: 0,
   }
@@ -89,8 +94,8 @@ export function noCounts(): Counts {
 
 /** Whether all that was read is accounted for. */
 export function isSound(counts: Counts): boolean {
-  const { missing, unexpected, undecided, disagreeing, unreadable, removedUnread } = counts
-  return missing + unexpected + undecided + disagreeing + unreadable + removedUnread === 0
+  const { missing, unexpected, undecided, disagreeing, unreadable, removedUnread, beyondEnd } = counts
+  return missing + unexpected + undecided + disagreeing + unreadable + removedUnread + beyondEnd === 0
 }
 
 /** A finding in words. */
@@ -110,6 +115,8 @@ function wordsOf(finding: Finding): string {
       return `aborted: its transaction was aborted, but ${finding.locator === null ? 'it is a rejected message' : `${finding.locator} is its row`}`
     case 'undecided':
       return 'undecided: the checkpoint is beyond it, but no end of its transaction can be read'
+    case 'beyond-end':
+      return `the checkpoint ${finding.offset} lies beyond the end ${finding.end}: the log was cut off, or the topic was created anew and not consumed since`
     case 'unreadable':
       return `unreadable up to offset ${finding.last}: ${finding.detail}`
     case 'duplicate':
@@ -134,7 +141,9 @@ function quote(value: string | null): string {
 /** What was audited of a partition: `from` to before `end`, of what the broker holds from `earliest` on. */
 export interface AuditedPartition extends OffsetRange {
   readonly earliest: bigint
-  /** When the audit began; -1: nothing was processed. */
+  /** Behind its last record. */
+  readonly logEnd: bigint
+  /** When the audit began, wherever it lies; -1: nothing was processed. */
   readonly checkpoint: bigint
 }
 
@@ -170,6 +179,7 @@ export function describeCounts(counts: Counts): readonly string[] {
     [counts.undecided, 'FAULT: no end of their transaction can be read'],
     [counts.unreadable, 'FAULT: offsets that cannot be read and were not skipped'],
     [counts.removedUnread, 'FAULT: offsets that retention removed before they were processed'],
+    [counts.beyondEnd, 'FAULT: checkpoints beyond the end of their partition'],
     [counts.missing, 'FAULT: missing'],
   ]
   const shown = lines.filter(([count]) => count > 0)

@@ -1,0 +1,89 @@
+import t from 'tap'
+import type { AuditedPartition, Finding } from '../../src/core/audit/finding.ts'
+import { isSound } from '../../src/core/audit/finding.ts'
+import type { LogPiece } from '../../src/core/audit/log-piece.ts'
+import type { Message } from '../../src/core/event/message.ts'
+import { type AuditNeeds, auditPartition, type LoggedRow } from '../../src/pipeline/audit.ts'
+
+const PARTITION: AuditedPartition = {
+  topic: 'claims',
+  partition: 0,
+  from: 0n,
+  earliest: 0n,
+  end: 3n,
+  logEnd: 3n,
+  checkpoint: 2n,
+}
+
+/** A message of the event `event-<offset>`, or of another one. */
+function messageOf(offset: number, eventId = `event-${offset}`): Message {
+  return { offset: BigInt(offset), timestampMs: 1n, key: null, value: Buffer.from(eventId), headers: {} }
+}
+
+const committed = (...messages: Message[]): LogPiece => ({ kind: 'messages', fate: 'committed', messages })
+
+/** The row of an event whose message is at that offset. */
+function rowOf(offset: number, origin: LoggedRow['origin'] | undefined = undefined): LoggedRow {
+  return {
+    eventId: `event-${offset}`,
+    locator: `NTF-${offset}`,
+    eventType: 'claim.paid',
+    partyLocator: 'party-1',
+    origin: origin === undefined ? { topic: 'claims', partition: 0, offset: BigInt(offset) } : origin,
+    envelopeMapRevision: null,
+    erased: false,
+  }
+}
+
+/** Audits what is read with these rows; all else holds nothing. */
+async function audit(
+  pieces: readonly LogPiece[],
+  rows: readonly LoggedRow[],
+  partition: Partial<AuditedPartition> = {},
+  needs: Partial<AuditNeeds> = {},
+) {
+  const findings: Finding[] = []
+  const counts = await auditPartition(
+    {
+      read: async function* () {
+        yield* pieces
+      },
+      parse: ({ value }) => ({
+        kind: 'event',
+        event: {
+          eventId: String(value),
+          eventType: 'claim.paid',
+          partyLocator: 'party-1',
+          partyLocatorInvalid: false,
+          locator: 'CLM-1',
+          reason: null,
+          traceId: null,
+        },
+      }),
+      findRows: async (eventIds) =>
+        new Map(rows.filter(({ eventId }) => eventIds.includes(eventId)).map((row) => [row.eventId, row])),
+      findRejected: async () => new Map(),
+      prunings: async () => [],
+      skips: async () => [],
+      report: async (finding) => void findings.push(finding),
+      onProgress: () => {},
+      ...needs,
+    },
+    { ...PARTITION, ...partition },
+  )
+  return { counts, findings, sound: isSound(counts) }
+}
+
+const ALL = [committed(messageOf(0), messageOf(1), messageOf(2))]
+
+t.test('a checkpoint beyond the end is a fault, and hides nothing', async (t) => {
+  t.match(await audit(ALL, [rowOf(0), rowOf(1), rowOf(2)]), { sound: true, findings: [] })
+  t.match(await audit(ALL, [rowOf(0), rowOf(2)], { checkpoint: 50n }), {
+    sound: false,
+    counts: { rows: 2, missing: 1, beyondEnd: 1, waiting: 0 },
+    findings: [
+      { kind: 'beyond-end', offset: '50', end: '3' },
+      { kind: 'missing', offset: '1' },
+    ],
+  })
+})
