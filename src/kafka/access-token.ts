@@ -21,6 +21,8 @@ export class AccessTokenError extends Error {
 }
 
 const TIMEOUT_MS = 5_000
+/** A token has a few kilobytes. */
+const BODY_BYTES_MAX = 64 * 1024
 const QUOTED_LENGTH_MAX = 200
 /** Where the endpoint does not tell how long a token is valid. */
 const UNTOLD_VALID_MS = 60_000
@@ -126,12 +128,24 @@ async function post(client: TokenClient): Promise<{ readonly status: number; rea
       reset: true,
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
-    return { status: statusCode, text: await body.text() }
+    return { status: statusCode, text: await textOf(body) }
   } catch (cause) {
     const { message, name } = cause as Error
     const words = name === 'TimeoutError' ? `no response within ${TIMEOUT_MS / 1_000} s` : message
     throw new AccessTokenError(`the token endpoint of MQ_SASL_TOKEN_URL cannot be used (${words})`, { cause })
   }
+}
+
+/** Reads no more than is allowed, however much the endpoint sends. */
+async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of body) {
+    bytes += piece.length
+    if (bytes > BODY_BYTES_MAX) throw new Error(`its response is larger than ${BODY_BYTES_MAX / 1024} kB`)
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString()
 }
 
 async function secretOf({ clientSecret }: TokenClient): Promise<string> {

@@ -115,6 +115,20 @@ t.test('the file of the secret is read for each token', async (t) => {
   await t.rejects(gone.value(), { message: /^MQ_SASL_CLIENT_SECRET_FILE cannot be read: ENOENT/ })
 })
 
+t.test('an endless response is broken off early', { timeout: 10_000 }, async (t) => {
+  let sentBytes = 0
+  const piece = Buffer.alloc(64 * 1024, 32)
+  endpoint.answer = (_request, response) => {
+    const push = () => {
+      while (!response.destroyed && response.write(piece)) sentBytes += piece.length
+    }
+    response.on('drain', push)
+    push()
+  }
+  await t.rejects(tokensOf().value(), { message: /cannot be used \(its response is larger than 64 kB\)$/ })
+  t.ok(sentBytes < 64 * 1024 * 1024)
+})
+
 t.test('each failure is told by a sentence without the secret', async (t) => {
   const answer = (status: number, body: string) => {
     endpoint.answer = (_request, response) => void response.writeHead(status).end(body)
