@@ -178,6 +178,6 @@ function shown({ topic, partition, from, end, earliest, checkpoint }: AuditedPar
     from: String(from),
     end: String(end),
     earliest: String(earliest),
-    checkpoint: String(checkpoint),
+    checkpoint: checkpoint === null ? null : String(checkpoint),
   }
 }

@@ -38,7 +38,7 @@ export async function* readLog(
     const stretch = await (ahead.at === at ? ahead.stretch : readStretch(source, at))
     if (stretch === null) {
       const first = await firstAfter(source, at)
-      yield { kind: 'removed', count: Number((first < end ? first : end) - at) }
+      yield { kind: 'removed', first: at, last: (first < end ? first : end) - 1n }
       at = first
       continue
     }

@@ -79,8 +79,8 @@ export async function auditPartition(needs: AuditNeeds, partition: AuditedPartit
     for (const name of Object.keys(sum) as (keyof Counts)[]) sum[name] += page[name]
     needs.onProgress(page)
   }
-  add(removedBefore(partition))
-  if (partition.checkpoint >= partition.logEnd) add(await reportBeyondEnd(needs, partition))
+  add(removedOf(partition, { first: partition.from, last: min(partition.earliest, partition.end) - 1n }))
+  if (isProcessed(partition, partition.logEnd)) add(await reportBeyondEnd(needs, partition))
   let page: Read[] = []
   let pageBytes = 0
   const flush = async () => {
@@ -91,7 +91,7 @@ export async function auditPartition(needs: AuditNeeds, partition: AuditedPartit
   const from = max(partition.from, partition.earliest)
   for await (const piece of needs.read({ ...partition, from })) {
     if (piece.kind === 'control') add({ control: 1 })
-    else if (piece.kind === 'removed') add({ removed: piece.count })
+    else if (piece.kind === 'removed') add(removedOf(partition, piece))
     else if (piece.kind === 'unreadable') add(await auditUnreadable(needs, partition, piece))
     else {
       for (const message of piece.messages) {
@@ -102,12 +102,8 @@ export async function auditPartition(needs: AuditNeeds, partition: AuditedPartit
     }
   }
   await flush()
-  add({ absent: Math.max(0, offsetCount(partition) - offsetsIn(sum)) })
+  add({ absent: Math.max(0, offsetCount(partition.from, partition.end - 1n) - offsetsIn(sum)) })
   return sum
-}
-
-function offsetCount({ from, end }: OffsetRange): number {
-  return from < end ? Number(end - from) : 0
 }
 
 /** Skipped ones are messages or offsets of unreadable batches: either way each is one offset. */
@@ -126,23 +122,30 @@ async function reportBeyondEnd(
   return { beyondEnd: 1 }
 }
 
-/** What retention had removed when the audit began. Where nothing was ever processed, nothing was to be. */
-function removedBefore({ from, end, earliest, checkpoint }: AuditedPartition): Partial<Counts> {
-  const last = min(earliest, end)
-  const unreadFrom = max(from, checkpoint + 1n)
+/** Offsets that retention removed. Where the service never was, nothing was to be processed. */
+function removedOf(
+  { checkpoint }: AuditedPartition,
+  { first, last }: { readonly first: bigint; readonly last: bigint },
+): Partial<Counts> {
   return {
-    removed: last > from ? Number(last - from) : 0,
-    removedUnread: checkpoint >= 0n && last > unreadFrom ? Number(last - unreadFrom) : 0,
+    removed: offsetCount(first, last),
+    removedUnread: checkpoint === null ? 0 : offsetCount(max(first, checkpoint + 1n), last),
   }
+}
+
+/** From the first to the last. */
+function offsetCount(first: bigint, last: bigint): number {
+  return first <= last ? Number(last - first + 1n) : 0
 }
 
 async function auditUnreadable(
   { skips, report }: AuditNeeds,
-  { topic, partition, checkpoint }: AuditedPartition,
+  audited: AuditedPartition,
   { first, last, detail }: Extract<LogPiece, { kind: 'unreadable' }>,
 ): Promise<Partial<Counts>> {
-  const count = Number(last - first + 1n)
-  if (first > checkpoint) return { waiting: count }
+  const { topic, partition } = audited
+  const count = offsetCount(first, last)
+  if (!isProcessed(audited, first)) return { waiting: count }
   const isSkipped = (await skips(topic, partition)).some(({ from, to }) => from <= last && to >= first)
   if (isSkipped) return { skipped: count }
   await report({ kind: 'unreadable', topic, partition, offset: String(first), last: String(last), detail })
@@ -157,11 +160,11 @@ async function auditPage(
   const counts = noCounts()
   const processed: Processed[] = []
   for (const { message, fate } of page) {
-    const isProcessed = message.offset <= partition.checkpoint
-    if (isProcessed && fate === 'open') {
+    const wasProcessed = isProcessed(partition, message.offset)
+    if (wasProcessed && fate === 'open') {
       counts.undecided++
       await needs.report({ ...placeOf(partition, message), kind: 'undecided' })
-    } else if (isProcessed)
+    } else if (wasProcessed)
       processed.push({ message, isAborted: fate === 'aborted', parsed: await needs.parse(message, null) })
     else if (fate === 'aborted') counts.aborted++
     else counts.waiting++
@@ -268,6 +271,10 @@ async function auditUnlogged(
       )
     }
   }
+}
+
+function isProcessed({ checkpoint }: AuditedPartition, offset: bigint): boolean {
+  return checkpoint !== null && offset <= checkpoint
 }
 
 function placeOf({ topic, partition }: OffsetRange, { offset }: Message) {

@@ -27,7 +27,7 @@ async function readAll(pieces: AsyncIterable<LogPiece>): Promise<string[]> {
     if (piece.kind === 'messages')
       found.push(...piece.messages.map(({ offset }) => `${piece.fate}@${offset}`))
     else if (piece.kind === 'unreadable') found.push(`unreadable@${piece.first}-${piece.last}`)
-    else if (piece.kind === 'removed') found.push(`removed ${piece.count}`)
+    else if (piece.kind === 'removed') found.push(`removed@${piece.first}-${piece.last}`)
     else found.push(piece.kind)
   }
   return found
@@ -99,11 +99,11 @@ t.test('a damaged batch is told with its offsets, and what follows is read', asy
 t.test('what retention removes meanwhile is counted, and what is left is read', async (t) => {
   const broker = brokerOf([batch(4), batch(5)], 1, 4n)
   t.same(await readAll(readLog(broker, { from: 1n, end: 6n }, 6n)), [
-    'removed 3',
+    'removed@1-3',
     'committed@4',
     'committed@5',
   ])
-  t.same(await readAll(readLog(broker, { from: 1n, end: 3n }, 6n)), ['removed 2'])
+  t.same(await readAll(readLog(broker, { from: 1n, end: 3n }, 6n)), ['removed@1-2'])
 })
 
 t.test('a partition that the broker does not serve is told', async (t) => {

@@ -87,3 +87,17 @@ t.test('a checkpoint beyond the end is a fault, and hides nothing', async (t) =>
     ],
   })
 })
+
+t.test('what retention removes unread is a fault, also while the partition is read', async (t) => {
+  const removed = { kind: 'removed', first: 0n, last: 1n } as const
+  const meanwhile = (checkpoint: bigint | null) =>
+    audit([removed, committed(messageOf(2))], [], { checkpoint })
+  t.match(await meanwhile(1n), { sound: true, counts: { removed: 2, removedUnread: 0, waiting: 1 } })
+  t.match(await meanwhile(0n), { sound: false, counts: { removed: 2, removedUnread: 1 } })
+  t.match(await meanwhile(-1n), { sound: false, counts: { removed: 2, removedUnread: 2 } })
+  t.match(await meanwhile(null), { sound: true, counts: { removed: 2, removedUnread: 0 } })
+  const before = (checkpoint: bigint | null) => audit([], [], { earliest: 3n, checkpoint })
+  t.match(await before(0n), { sound: false, counts: { removed: 3, removedUnread: 2 } })
+  t.match(await before(-1n), { sound: false, counts: { removed: 3, removedUnread: 3 } })
+  t.match(await before(null), { sound: true, counts: { removed: 3, removedUnread: 0 } })
+})

@@ -1,7 +1,7 @@
 import type { AuditedPartition } from '../../core/audit/finding.ts'
 import type { LogExtent, OpenLog } from '../../kafka/open-log.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
-import { listCheckpoints, NOTHING_PROCESSED } from '../../postgres/write/checkpoints.ts'
+import { listCheckpoints } from '../../postgres/write/checkpoints.ts'
 import { type Since, timeOf } from '../terminal/since.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 
@@ -60,7 +60,7 @@ export async function choosePartitions(
     logEnd,
     from,
     end: to < logEnd ? to : logEnd,
-    checkpoint: checkpoints.get(`${topic}/${partition}`) ?? NOTHING_PROCESSED,
+    checkpoint: checkpoints.get(`${topic}/${partition}`) ?? null,
   }))
 }
 

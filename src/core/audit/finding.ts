@@ -143,13 +143,13 @@ export interface AuditedPartition extends OffsetRange {
   readonly earliest: bigint
   /** Behind its last record. */
   readonly logEnd: bigint
-  /** When the audit began, wherever it lies; -1: nothing was processed. */
-  readonly checkpoint: bigint
+  /** When the audit began, wherever it lies; null: the service never was there; -1: it was, and processed nothing. */
+  readonly checkpoint: bigint | null
 }
 
 export function describePartition({ topic, partition, from, end, checkpoint }: AuditedPartition): string {
   const offsets = from < end ? `offsets ${from} to ${end - 1n}` : 'no offsets'
-  return `${topic}/${partition}  ${offsets}, ${checkpoint < 0n ? 'nothing processed yet' : `processed up to ${checkpoint}`}`
+  return `${topic}/${partition}  ${offsets}, ${checkpoint === null || checkpoint < 0n ? 'nothing processed yet' : `processed up to ${checkpoint}`}`
 }
 
 /** How many messages were read. */

@@ -19,4 +19,4 @@ export type LogPiece =
   /** Record batches that cannot be read, and the offsets they take up. */
   | { readonly kind: 'unreadable'; readonly first: bigint; readonly last: bigint; readonly detail: string }
   /** Offsets that retention removed while the partition was read. */
-  | { readonly kind: 'removed'; readonly count: number }
+  | { readonly kind: 'removed'; readonly first: bigint; readonly last: bigint }
