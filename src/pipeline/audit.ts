@@ -191,27 +191,31 @@ async function auditLogged(
   counts: Counts,
 ): Promise<void> {
   const place = placeOf(partition, message)
-  const isOwn = row.origin === null || isAt(row.origin, partition, message)
+  const { eventId, locator, origin } = row
+  const isOther = origin !== null && !isAt(origin, partition, message)
   if (isAborted) {
     // Published again after that, it has the row of the message that was committed.
-    counts[isOwn ? 'unexpected' : 'aborted']++
-    if (isOwn) await needs.report({ ...place, kind: 'aborted', locator: row.locator })
+    counts[isOther ? 'aborted' : 'unexpected']++
+    if (!isOther) await needs.report({ ...place, kind: 'aborted', locator })
     return
   }
-  if (isOwn) {
+  if (origin === null) {
+    counts.unexplained++
+    await needs.report({ ...place, kind: 'unexplained', eventId, locator })
+  } else if (isOther) {
+    counts.duplicates++
+    const of = { ...origin, offset: String(origin.offset) }
+    await needs.report({ ...place, kind: 'duplicate', eventId, locator, of })
+  } else {
     counts.rows++
     if (row.erased) counts.erased++
-  } else {
-    counts.duplicates++
-    const of = row.origin === null ? null : { ...row.origin, offset: String(row.origin.offset) }
-    await needs.report({ ...place, kind: 'duplicate', eventId: row.eventId, locator: row.locator, of })
   }
   const event = (parsed as Extract<Parsed, { kind: 'event' }>).event
   const differences = await differencesOf(needs, message, event, row)
   if (differences.length === 0) return
   counts.disagreeing++
-  const { eventId, eventType } = event
-  await needs.report({ ...place, kind: 'disagrees', locator: row.locator, eventId, eventType, differences })
+  const { eventType } = event
+  await needs.report({ ...place, kind: 'disagrees', locator, eventId, eventType, differences })
 }
 
 /** The party is compared as the envelope map of the row's time found it. */

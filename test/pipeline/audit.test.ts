@@ -101,3 +101,16 @@ t.test('what retention removes unread is a fault, also while the partition is re
   t.match(await before(-1n), { sound: false, counts: { removed: 3, removedUnread: 3 } })
   t.match(await before(null), { sound: true, counts: { removed: 3, removedUnread: 0 } })
 })
+
+t.test('a row that no decision explains is a fault, for each message of its event', async (t) => {
+  const twice = [committed(messageOf(0), messageOf(1, 'event-0'), messageOf(2))]
+  t.match(await audit(twice, [rowOf(0), rowOf(2)]), { sound: true, counts: { rows: 2, duplicates: 1 } })
+  t.match(await audit(twice, [rowOf(0, null), rowOf(2)]), {
+    sound: false,
+    counts: { rows: 1, duplicates: 0, unexplained: 2, absent: 0 },
+    findings: [
+      { kind: 'unexplained', offset: '0', eventId: 'event-0', locator: 'NTF-0' },
+      { kind: 'unexplained', offset: '1' },
+    ],
+  })
+})

@@ -23,6 +23,8 @@ export type Finding =
   | (Place & { readonly kind: 'aborted'; readonly locator: string | null })
   /** The checkpoint is beyond a message, though the log holds no end of its transaction. */
   | (Place & { readonly kind: 'undecided' })
+  /** The event has a row, but no decision tells of which message. */
+  | (Place & { readonly kind: 'unexplained'; readonly eventId: string; readonly locator: string })
   /** The checkpoint, which is the offset, lies beyond the end of the log: the log was cut off, or the topic created anew. */
   | (Place & { readonly kind: 'beyond-end'; readonly end: string })
   | (Place & { readonly kind: 'unreadable'; readonly last: string; readonly detail: string })
@@ -30,7 +32,7 @@ export type Finding =
       readonly kind: 'duplicate'
       readonly eventId: string
       readonly locator: string
-      readonly of: Place | null
+      readonly of: Place
     })
 
 export interface Difference {
@@ -39,7 +41,7 @@ export interface Difference {
   readonly published: string | null
 }
 
-/** Each message counts once, as one of the first ten. */
+/** Each message counts once, as one of the first eleven. */
 export interface Counts {
   rows: number
   duplicates: number
@@ -52,6 +54,8 @@ export interface Counts {
   /** Has a row or is kept as rejected, although its transaction was aborted. */
   unexpected: number
   undecided: number
+  /** Of events whose row no decision explains: whether it came from this message, nobody can tell. */
+  unexplained: number
   /** Of the rows and rejected messages, the ones that were erased. */
   erased: number
   /** Of the rows and duplicates, the ones whose row says something else. */
@@ -81,6 +85,7 @@ export function noCounts(): Counts {
     missing: 0,
     unexpected: 0,
     undecided: 0,
+    unexplained: 0,
     erased: 0,
     disagreeing: 0,
     unreadable: 0,
@@ -92,10 +97,20 @@ export function noCounts(): Counts {
   }
 }
 
+const FAULTS: readonly (keyof Counts)[] = [
+  'missing',
+  'unexpected',
+  'undecided',
+  'unexplained',
+  'disagreeing',
+  'unreadable',
+  'removedUnread',
+  'beyondEnd',
+]
+
 /** Whether all that was read is accounted for. */
 export function isSound(counts: Counts): boolean {
-  const { missing, unexpected, undecided, disagreeing, unreadable, removedUnread, beyondEnd } = counts
-  return missing + unexpected + undecided + disagreeing + unreadable + removedUnread + beyondEnd === 0
+  return FAULTS.every((name) => counts[name] === 0)
 }
 
 /** A finding in words. */
@@ -121,13 +136,15 @@ function wordsOf(finding: Finding): string {
       return `unreadable up to offset ${finding.last}: ${finding.detail}`
     case 'duplicate':
       return `duplicate: event ${quote(finding.eventId)} is logged as ${finding.locator}, ${originOf(finding.of)}`
+    case 'unexplained':
+      return `unexplained: event ${quote(finding.eventId)} is logged as ${finding.locator}, but no decision tells from which message`
     default:
       return finding satisfies never
   }
 }
 
-function originOf(of: Place | null): string {
-  return of === null ? 'which no decision explains' : `from ${of.topic}/${of.partition}@${of.offset}`
+function originOf({ topic, partition, offset }: Place): string {
+  return `from ${topic}/${partition}@${offset}`
 }
 
 function differenceOf({ column, stored, published }: Difference): string {
@@ -152,13 +169,23 @@ export function describePartition({ topic, partition, from, end, checkpoint }: A
   return `${topic}/${partition}  ${offsets}, ${checkpoint === null || checkpoint < 0n ? 'nothing processed yet' : `processed up to ${checkpoint}`}`
 }
 
+const MESSAGES: readonly (keyof Counts)[] = [
+  'rows',
+  'duplicates',
+  'rejected',
+  'pruned',
+  'skipped',
+  'aborted',
+  'waiting',
+  'missing',
+  'unexpected',
+  'undecided',
+  'unexplained',
+]
+
 /** How many messages were read. */
 export function messageCountOf(counts: Counts): number {
-  const { rows, duplicates, rejected, pruned, skipped, aborted, waiting, missing, unexpected, undecided } =
-    counts
-  return (
-    rows + duplicates + rejected + pruned + skipped + aborted + waiting + missing + unexpected + undecided
-  )
+  return MESSAGES.reduce((sum, name) => sum + counts[name], 0)
 }
 
 /** The counts in words, a line each; those that are zero are left out, but for the first and the last. */
@@ -176,6 +203,7 @@ export function describeCounts(counts: Counts): readonly string[] {
     [counts.control, 'ends of transactions, which are no messages'],
     [counts.disagreeing, 'FAULT: the row disagrees with the message'],
     [counts.unexpected, 'FAULT: processed, although their transaction was aborted'],
+    [counts.unexplained, 'FAULT: the event has a row, but no decision tells from which message'],
     [counts.undecided, 'FAULT: no end of their transaction can be read'],
     [counts.unreadable, 'FAULT: offsets that cannot be read and were not skipped'],
     [counts.removedUnread, 'FAULT: offsets that retention removed before they were processed'],
