@@ -45,7 +45,7 @@ export const auditCommand = new Command('audit')
     ).argParser(parseSince),
   )
   .addOption(
-    new Option('--until <when>', 'to the last message of then: likewise; a date includes its day').argParser(
+    new Option('--until <when>', 'only messages of up to then: likewise; a date includes its day').argParser(
       parseAt,
     ),
   )

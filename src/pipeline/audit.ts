@@ -160,6 +160,10 @@ async function auditPage(
   const counts = noCounts()
   const processed: Processed[] = []
   for (const { message, fate } of page) {
+    if (partition.untilMs !== null && Number(message.timestampMs ?? -1) > partition.untilMs) {
+      counts.later++
+      continue
+    }
     const wasProcessed = isProcessed(partition, message.offset)
     if (wasProcessed && fate === 'open') {
       counts.undecided++

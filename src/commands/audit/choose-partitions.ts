@@ -17,7 +17,8 @@ export interface Range {
 
 /**
  * The partitions to be audited, each with its offsets. The checkpoints are read before the ends, so that one
- * that moves meanwhile does not lie beyond the end. Throws UsageError.
+ * that moves meanwhile does not lie beyond the end. The times of a partition need not ascend:
+ * all before the first message that is young enough are too old, but one that is old enough may come last. Throws UsageError.
  */
 export async function choosePartitions(
   pool: DatabasePool,
@@ -43,13 +44,11 @@ export async function choosePartitions(
     if (some.length === 0)
       throw new UsageError(`${topic} has ${all.length} partitions, and none is ${range.partition}`)
     const froms = since === null ? null : await log.firstSince(some, since)
-    // The last one that counts is the one before.
-    const ends = until === null ? null : await log.firstSince(some, until + 1)
     extents.push(
       ...some.map((extent, i) => ({
         ...extent,
         from: range.from ?? froms?.[i] ?? 0n,
-        to: range.to === undefined ? (ends?.[i] ?? extent.end) : range.to + 1n,
+        to: range.to === undefined ? extent.end : range.to + 1n,
       })),
     )
   }
@@ -61,6 +60,7 @@ export async function choosePartitions(
     from,
     end: to < logEnd ? to : logEnd,
     checkpoint: checkpoints.get(`${topic}/${partition}`) ?? null,
+    untilMs: until,
   }))
 }
 

@@ -41,7 +41,7 @@ export interface Difference {
   readonly published: string | null
 }
 
-/** Each message counts once, as one of the first eleven. */
+/** Each message counts once, as one of the first twelve. */
 export interface Counts {
   rows: number
   duplicates: number
@@ -56,6 +56,8 @@ export interface Counts {
   undecided: number
   /** Of events whose row no decision explains: whether it came from this message, nobody can tell. */
   unexplained: number
+  /** Published after the time up to which messages are judged. */
+  later: number
   /** Of the rows and rejected messages, the ones that were erased. */
   erased: number
   /** Of the rows and duplicates, the ones whose row says something else. */
@@ -86,6 +88,7 @@ export function noCounts(): Counts {
     unexpected: 0,
     undecided: 0,
     unexplained: 0,
+    later: 0,
     erased: 0,
     disagreeing: 0,
     unreadable: 0,
@@ -162,6 +165,8 @@ export interface AuditedPartition extends OffsetRange {
   readonly logEnd: bigint
   /** When the audit began, wherever it lies; null: the service never was there; -1: it was, and processed nothing. */
   readonly checkpoint: bigint | null
+  /** Messages that are known to be published after this are not judged; ms since 1970, null: all are judged. */
+  readonly untilMs: number | null
 }
 
 export function describePartition({ topic, partition, from, end, checkpoint }: AuditedPartition): string {
@@ -181,6 +186,7 @@ const MESSAGES: readonly (keyof Counts)[] = [
   'unexpected',
   'undecided',
   'unexplained',
+  'later',
 ]
 
 /** How many messages were read. */
@@ -198,6 +204,7 @@ export function describeCounts(counts: Counts): readonly string[] {
     [counts.skipped, 'skipped by `rejected skip`'],
     [counts.aborted, 'aborted with their transaction'],
     [counts.waiting, 'not yet consumed'],
+    [counts.later, 'published after --until, and not judged'],
     [counts.removed, 'offsets removed by the retention of the broker, which cannot be audited'],
     [counts.absent, 'offsets without a record, removed by compaction'],
     [counts.control, 'ends of transactions, which are no messages'],
