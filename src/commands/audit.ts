@@ -110,6 +110,7 @@ async function auditWith(config: Config, pool: DatabasePool, log: OpenLog, optio
   const showProgress = createShowProgress(progress, sum, partitions)
   const needs = {
     ...(await databaseNeeds(pool)),
+    isCompacted: log.isCompacted,
     report: async (finding: Finding) => {
       if (finding.kind !== 'duplicate' || options.duplicates)
         await print(options.json ? JSON.stringify(finding) : describeFinding(finding))
@@ -136,7 +137,7 @@ async function auditWith(config: Config, pool: DatabasePool, log: OpenLog, optio
 
 async function databaseNeeds(
   pool: DatabasePool,
-): Promise<Omit<AuditNeeds, 'read' | 'report' | 'onProgress'>> {
+): Promise<Omit<AuditNeeds, 'read' | 'isCompacted' | 'report' | 'onProgress'>> {
   const source = await readText(ENVELOPE_MAP)
   return {
     parse: createParse({ source, revision: sha256(source) }, (revision) =>

@@ -33,6 +33,18 @@ interface Broker {
       readonly partitions: readonly { readonly partition: number; readonly offset: string }[]
     }[]
   }>
+  /** Rejects where one of them is not told. */
+  describeConfigs(request: {
+    readonly resources: readonly {
+      readonly type: number
+      readonly name: string
+      readonly configNames: readonly string[]
+    }[]
+  }): Promise<{
+    readonly resources: readonly {
+      readonly configEntries: readonly { readonly configName: string; readonly configValue: string | null }[]
+    }[]
+  }>
   describeGroups(request: { readonly groupIds: readonly string[] }): Promise<{
     readonly groups: readonly { readonly members: readonly { readonly memberAssignment: Buffer }[] }[]
   }>

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import kafkajs from 'kafkajs'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
 import type { LogPiece, OffsetRange } from '../core/audit/log-piece.ts'
@@ -23,10 +24,13 @@ export interface OpenLog {
   extents(topic: string): Promise<readonly LogExtent[]>
   /** The first offset whose message is not older than this, in ms since 1970; the end where there is no such message. */
   firstSince(extents: readonly LogExtent[], timestampMs: number): Promise<readonly bigint[]>
+  /** Whether compaction may remove records of a topic; false also where the broker does not tell. */
+  isCompacted(topic: string): Promise<boolean>
   read(range: OffsetRange, logEnd: bigint): AsyncGenerator<LogPiece>
   close(): Promise<void>
 }
 
+const CLEANUP_POLICY = 'cleanup.policy'
 const METADATA_AGE_MAX_MS = 10_000
 const TRY_COUNT_MAX = 6
 const PAUSE_MS = 500
@@ -63,6 +67,7 @@ export async function openLog(connection: BrokerConnection, clientId: string, lo
       const found = await offsets(extents, String(timestampMs))
       return extents.map((extent) => found.get(keyOf(extent)) ?? extent.end)
     },
+    isCompacted: (topic) => isCompacted(cluster, topic).catch(() => false),
     read: (range, logEnd) =>
       readLog(
         {
@@ -86,6 +91,19 @@ async function partitionsOf(cluster: Cluster, topic: string): Promise<Place[]> {
       `the broker has no topic ${topic}, or does not let us read it: correct its name, or grant READ`,
     )
   return partitions.toSorted((a, b) => a - b).map((partition) => ({ topic, partition }))
+}
+
+/** Rejects where DESCRIBE_CONFIGS is not granted. */
+async function isCompacted(cluster: Cluster, topic: string): Promise<boolean> {
+  const leader = cluster.findTopicPartitionMetadata(topic).find((partition) => partition.leader >= 0)?.leader
+  const broker = await cluster.findBroker({ nodeId: String(leader) })
+  const { resources } = await broker.describeConfigs({
+    resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configNames: [CLEANUP_POLICY] }],
+  })
+  const policies = resources.flatMap(({ configEntries }) => configEntries)
+  return policies.some(
+    ({ configName, configValue }) => configName === CLEANUP_POLICY && configValue?.includes('compact'),
+  )
 }
 
 /** kafkajs 2.2.4 opens a broker's connection for fetches without a lock: the first ones together would leave sockets open. */

@@ -90,7 +90,7 @@ async function* readStretchPieces(
       const { firstOffset, lastOffset, producerId, isControl, messages } = logBatchOf(batchBytes)
       if (lastOffset < expected || (firstOffset < expected && expected > from))
         throw new Malformed('its offsets do not follow those before it', 'damaged')
-      if (isControl && lastOffset < end) yield { kind: 'control' }
+      if (isControl && lastOffset < end) yield { kind: 'control', offset: lastOffset }
       else if (!isControl && expected < end) {
         const fate = producerId === null ? 'committed' : await transactions.fateOf(producerId, lastOffset)
         const first = expected

@@ -3,10 +3,10 @@ import {
   type Counts,
   type Difference,
   type Finding,
-  messageCountOf,
   noCounts,
 } from '../core/audit/finding.ts'
 import type { Fate, LogPiece, OffsetRange } from '../core/audit/log-piece.ts'
+import { type Gap, withGaps } from '../core/audit/with-gaps.ts'
 import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
 import type { Message } from '../core/event/message.ts'
 import type { Event, Parsed } from '../core/event/parse-event.ts'
@@ -40,6 +40,8 @@ export interface AuditNeeds {
   readonly prunings: (topic: string, partition: number) => Promise<readonly Pruned[]>
   /** The offsets of a partition that were skipped, as of now. */
   readonly skips: (topic: string, partition: number) => Promise<readonly Skip[]>
+  /** Whether compaction may remove records of a topic; false also where the broker does not tell. */
+  readonly isCompacted: (topic: string) => Promise<boolean>
   readonly report: (finding: Finding) => Promise<void>
   /** Called with what each page adds. */
   readonly onProgress: (counts: Counts) => void
@@ -89,8 +91,9 @@ export async function auditPartition(needs: AuditNeeds, partition: AuditedPartit
     pageBytes = 0
   }
   const from = max(partition.from, partition.earliest)
-  for await (const piece of needs.read({ ...partition, from })) {
+  for await (const piece of withGaps(needs.read({ ...partition, from }), { from, end: partition.end })) {
     if (piece.kind === 'control') add({ control: 1 })
+    else if (piece.kind === 'gap') add(await auditGap(needs, partition, piece))
     else if (piece.kind === 'removed') add(removedOf(partition, piece))
     else if (piece.kind === 'unreadable') add(await auditUnreadable(needs, partition, piece))
     else {
@@ -102,14 +105,7 @@ export async function auditPartition(needs: AuditNeeds, partition: AuditedPartit
     }
   }
   await flush()
-  add({ absent: Math.max(0, offsetCount(partition.from, partition.end - 1n) - offsetsIn(sum)) })
   return sum
-}
-
-/** Skipped ones are messages or offsets of unreadable batches: either way each is one offset. */
-function offsetsIn(counts: Counts): number {
-  const { removed, control, unreadable } = counts
-  return messageCountOf(counts) + removed + control + unreadable
 }
 
 /** Whatever the log holds was to be processed all the same, and is judged as such. */
@@ -136,6 +132,18 @@ function removedOf(
 /** From the first to the last. */
 function offsetCount(first: bigint, last: bigint): number {
   return first <= last ? Number(last - first + 1n) : 0
+}
+
+/** Brokers give out offsets without gaps, and nothing but compaction removes records out of the middle of a log. */
+async function auditGap(
+  { isCompacted, report }: AuditNeeds,
+  { topic, partition }: AuditedPartition,
+  { first, last }: Gap,
+): Promise<Partial<Counts>> {
+  const count = offsetCount(first, last)
+  if (await isCompacted(topic)) return { absent: count }
+  await report({ kind: 'gap', topic, partition, offset: String(first), last: String(last) })
+  return { lost: count }
 }
 
 async function auditUnreadable(

@@ -66,6 +66,7 @@ async function audit(
       findRejected: async () => new Map(),
       prunings: async () => [],
       skips: async () => [],
+      isCompacted: async () => false,
       report: async (finding) => void findings.push(finding),
       onProgress: () => {},
       ...needs,
@@ -127,4 +128,23 @@ t.test('a message of the time in question is judged behind one that is younger',
   t.match(await audit(pieces, [], { untilMs: 9 }), { counts: { missing: 3, later: 0 } })
   const { timestampMs: _, ...untimed } = messageOf(0)
   t.match(await audit([committed(untimed)], [], { untilMs: 8, end: 1n }), { counts: { missing: 1 } })
+})
+
+t.test('offsets without a record are a fault, unless the topic is compacted', async (t) => {
+  const pieces: LogPiece[] = [committed(messageOf(1)), { kind: 'control', offset: 4n }]
+  const partition = { end: 7n, logEnd: 7n, checkpoint: 6n }
+  t.match(await audit(pieces, [rowOf(1)], partition), {
+    sound: false,
+    counts: { rows: 1, control: 1, lost: 5, absent: 0 },
+    findings: [
+      { kind: 'gap', offset: '0', last: '0' },
+      { kind: 'gap', offset: '2', last: '3' },
+      { kind: 'gap', offset: '5', last: '6' },
+    ],
+  })
+  t.match(await audit(pieces, [rowOf(1)], partition, { isCompacted: async () => true }), {
+    sound: true,
+    counts: { rows: 1, control: 1, lost: 0, absent: 5 },
+    findings: [],
+  })
 })

@@ -23,6 +23,8 @@ export type Finding =
   | (Place & { readonly kind: 'aborted'; readonly locator: string | null })
   /** The checkpoint is beyond a message, though the log holds no end of its transaction. */
   | (Place & { readonly kind: 'undecided' })
+  /** The log holds nothing between these offsets, both included, and compaction did not remove it. */
+  | (Place & { readonly kind: 'gap'; readonly last: string })
   /** The event has a row, but no decision tells of which message. */
   | (Place & { readonly kind: 'unexplained'; readonly eventId: string; readonly locator: string })
   /** The checkpoint, which is the offset, lies beyond the end of the log: the log was cut off, or the topic created anew. */
@@ -73,6 +75,8 @@ export interface Counts {
   control: number
   /** Offsets without a record: compaction removed it. */
   absent: number
+  /** Offsets without a record, of a topic that is not compacted as far as is known. */
+  lost: number
 }
 
 export function noCounts(): Counts {
@@ -97,6 +101,7 @@ export function noCounts(): Counts {
     beyondEnd: 0,
     control: 0,
     absent: 0,
+    lost: 0,
   }
 }
 
@@ -109,6 +114,7 @@ const FAULTS: readonly (keyof Counts)[] = [
   'unreadable',
   'removedUnread',
   'beyondEnd',
+  'lost',
 ]
 
 /** Whether all that was read is accounted for. */
@@ -139,6 +145,8 @@ function wordsOf(finding: Finding): string {
       return `unreadable up to offset ${finding.last}: ${finding.detail}`
     case 'duplicate':
       return `duplicate: event ${quote(finding.eventId)} is logged as ${finding.locator}, ${originOf(finding.of)}`
+    case 'gap':
+      return `no record up to offset ${finding.last}, though the topic is not compacted as far as the broker tells`
     case 'unexplained':
       return `unexplained: event ${quote(finding.eventId)} is logged as ${finding.locator}, but no decision tells from which message`
     default:
@@ -214,6 +222,7 @@ export function describeCounts(counts: Counts): readonly string[] {
     [counts.undecided, 'FAULT: no end of their transaction can be read'],
     [counts.unreadable, 'FAULT: offsets that cannot be read and were not skipped'],
     [counts.removedUnread, 'FAULT: offsets that retention removed before they were processed'],
+    [counts.lost, 'FAULT: offsets without a record, on a topic that is not compacted'],
     [counts.beyondEnd, 'FAULT: checkpoints beyond the end of their partition'],
     [counts.missing, 'FAULT: missing'],
   ]

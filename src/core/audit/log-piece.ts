@@ -15,7 +15,7 @@ export type Fate = 'committed' | 'aborted' | 'open'
 export type LogPiece =
   | { readonly kind: 'messages'; readonly fate: Fate; readonly messages: readonly Message[] }
   /** One record that is no message: the end of a transaction, for example. */
-  | { readonly kind: 'control' }
+  | { readonly kind: 'control'; readonly offset: bigint }
   /** Record batches that cannot be read, and the offsets they take up. */
   | { readonly kind: 'unreadable'; readonly first: bigint; readonly last: bigint; readonly detail: string }
   /** Offsets that retention removed while the partition was read. */
