@@ -1,5 +1,5 @@
 import type { LogPiece, OffsetRange } from '../core/audit/log-piece.ts'
-import { inspect } from './inspect-partition.ts'
+import { type Inspected, inspect } from './inspect-partition.ts'
 import type { FetchedBytes } from './mends/fetch-response.ts'
 import { isIntact } from './records/batch-header.ts'
 import { logBatchOf } from './records/log-batch.ts'
@@ -29,9 +29,7 @@ export async function* readLog(
   logEnd: bigint,
 ): AsyncGenerator<LogPiece> {
   if (from >= end) return
-  const transactions = createTransactionEnds(async (at) =>
-    at < logEnd ? await readStretch(source, at) : null,
-  )
+  const transactions = createTransactionEnds(async (at) => (at < logEnd ? await readAhead(source, at) : null))
   /** What is fetched while the stretch before it is read. */
   const ahead = { at: from, stretch: readStretch(source, from) }
   for (let at = from; at < end; ) {
@@ -53,12 +51,17 @@ export async function* readLog(
   }
 }
 
-/** Null where the broker no longer has this offset. */
+/** Null where there is nothing that could end a transaction. */
+async function readAhead(source: LogSource, from: bigint): Promise<Stretch | null> {
+  const stretch = await readStretch(source, from)
+  return stretch?.bytes.length ? stretch : null
+}
+
+/** Null where the broker no longer has this offset; empty where it has none from there on. */
 async function readStretch({ fetch }: LogSource, from: bigint): Promise<Stretch | null> {
   const { error, bytes } = await fetch(from, FETCH_BYTES)
   if (error === OUT_OF_RANGE) return null
   if (error !== null) throw new Error(`the broker does not serve offset ${from}: ${error}`)
-  if (bytes.length === 0) throw new Error(`the broker sends nothing from offset ${from} on`)
   const intact = behindDamage(bytes, from)
   const set = recordSetOf(intact, from, [])
   return { bytes: intact, from, next: set === null ? from + 1n : set.lastOffset + 1n }
@@ -102,7 +105,7 @@ async function* readStretchPieces(
       }
       expected = lastOffset + 1n
     }
-    if (expected === from) throw new Malformed('its length makes no sense', 'damaged')
+    if (expected === from) throw new Malformed('the broker sends no whole batch', 'damaged')
     return next
   } catch (error) {
     if (!(error instanceof Malformed)) throw error
@@ -113,11 +116,18 @@ async function* readStretchPieces(
   }
 }
 
-/** Where reading goes on behind what cannot be read; `end` where nobody knows. */
+/**
+ * Where reading goes on behind what cannot be read; `end` where nobody knows. Asked for an offset whose batch has a damaged
+ * one in its header, brokers send what follows it.
+ */
 async function behindUnreadable({ fetch }: LogSource, at: bigint, end: bigint): Promise<bigint> {
   const inspected = await inspect((bytesMax) => fetch(at, bytesMax), at)
-  if (inspected.kind !== 'unreadable') throw new Error(`what the broker sends from offset ${at} on changes`)
-  const { next, last } = inspected
-  const following = next ?? (last === null ? end : last + 1n)
-  return following > at && following < end ? following : end
+  const following = followingOf(inspected)
+  return following !== null && following > at && following < end ? following : end
+}
+
+function followingOf(inspected: Inspected): bigint | null {
+  if (inspected.kind === 'end') return null
+  if (inspected.kind === 'readable') return inspected.begin
+  return inspected.next ?? (inspected.last === null ? null : inspected.last + 1n)
 }

@@ -112,3 +112,34 @@ t.test('a partition that the broker does not serve is told', async (t) => {
     message: 'the broker does not serve offset 0: TOPIC_AUTHORIZATION_FAILED',
   })
 })
+
+t.test('a batch with a damaged base offset is told, and what follows is read', async (t) => {
+  const withBase = (at: bigint, wrong: bigint) => {
+    const damaged = Buffer.from(batch(Number(at)))
+    damaged.writeBigInt64BE(wrong)
+    return damaged
+  }
+  const middle = [batch(0), batch(1), withBase(2n, 1n), batch(3), batch(4)]
+  const last = [batch(0), batch(1), batch(2), batch(3), withBase(4n, 3n)]
+  const read = (log: Buffer[], atOnce: number) =>
+    readAll(readLog(brokerOf(log, atOnce), { from: 0n, end: 5n }, 5n))
+  for (const atOnce of [2, 3, 9]) {
+    const found = await read(middle, atOnce)
+    t.same(found.slice(0, 2), ['committed@0', 'committed@1'], String(atOnce))
+    t.same(found.slice(-2), ['committed@3', 'committed@4'], String(atOnce))
+    t.notOk(found.includes('committed@2'), String(atOnce))
+  }
+  t.same(await read(middle, 9), [
+    'committed@0',
+    'committed@1',
+    'unreadable@2-2',
+    'committed@3',
+    'committed@4',
+  ])
+  for (const atOnce of [1, 9])
+    t.same(
+      await read(last, atOnce),
+      ['committed@0', 'committed@1', 'committed@2', 'committed@3', 'unreadable@4-4'],
+      String(atOnce),
+    )
+})
