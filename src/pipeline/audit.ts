@@ -94,6 +94,7 @@ export async function auditPartition(needs: AuditNeeds, partition: AuditedPartit
   for await (const piece of withGaps(needs.read({ ...partition, from }), { from, end: partition.end })) {
     if (piece.kind === 'control') add({ control: 1 })
     else if (piece.kind === 'gap') add(await auditGap(needs, partition, piece))
+    else if (piece.kind === 'aborted-rest') add({ aborted: offsetCount(piece.first, piece.last) })
     else if (piece.kind === 'removed') add(removedOf(partition, piece))
     else if (piece.kind === 'unreadable') add(await auditUnreadable(needs, partition, piece))
     else {

@@ -27,6 +27,7 @@ async function readAll(pieces: AsyncIterable<LogPiece>): Promise<string[]> {
     if (piece.kind === 'messages')
       found.push(...piece.messages.map(({ offset }) => `${piece.fate}@${offset}`))
     else if (piece.kind === 'unreadable') found.push(`unreadable@${piece.first}-${piece.last}`)
+    else if (piece.kind === 'aborted-rest') found.push(`aborted rest@${piece.first}-${piece.last}`)
     else if (piece.kind === 'removed') found.push(`removed@${piece.first}-${piece.last}`)
     else found.push(piece.kind)
   }
@@ -142,4 +143,28 @@ t.test('a batch with a damaged base offset is told, and what follows is read', a
       ['committed@0', 'committed@1', 'committed@2', 'committed@3', 'unreadable@4-4'],
       String(atOnce),
     )
+})
+
+t.test('what an aborted batch holds beyond what can be unpacked is aborted', async (t) => {
+  const cut = (producerId?: number) =>
+    writeBatch({
+      baseOffset: 1,
+      ...(producerId !== undefined && { producerId, isTransactional: true }),
+      records: [{ value: 'x' }, { value: 'x' }, { value: 'x' }],
+      recordCount: 4,
+      lastOffsetDelta: 3,
+    })
+  const read = (log: Buffer[]) => readAll(readLog(brokerOf(log, 9), { from: 0n, end: 7n }, 7n))
+  const rest = [writeMarker(5, 1, 'abort'), batch(6)]
+  t.same(await read([batch(0), cut(1), ...rest]), [
+    'committed@0',
+    ...['aborted@1', 'aborted@2', 'aborted@3', 'aborted rest@4-4'],
+    'control',
+    'committed@6',
+  ])
+  const damaged = cut(1)
+  damaged[damaged.length - 1] = 99
+  t.match(await read([batch(0), damaged, ...rest]), ['committed@0', 'unreadable@1-4', 'control'])
+  t.equal((await read([batch(0), cut(), ...rest]))[4], 'unreadable@4-4')
+  t.equal((await read([batch(0), cut(1), writeMarker(5, 1, 'commit'), batch(6)]))[4], 'unreadable@4-4')
 })

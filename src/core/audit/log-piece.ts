@@ -18,5 +18,7 @@ export type LogPiece =
   | { readonly kind: 'control'; readonly offset: bigint }
   /** Record batches that cannot be read, and the offsets they take up. */
   | { readonly kind: 'unreadable'; readonly first: bigint; readonly last: bigint; readonly detail: string }
+  /** Messages of an aborted transaction that nobody can unpack. */
+  | { readonly kind: 'aborted-rest'; readonly first: bigint; readonly last: bigint }
   /** Offsets that retention removed while the partition was read. */
   | { readonly kind: 'removed'; readonly first: bigint; readonly last: bigint }
