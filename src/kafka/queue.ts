@@ -1,3 +1,4 @@
+import { sizeOf } from '../core/event/message.ts'
 import type { FetchedMessage } from './records/record.ts'
 import { type RecordSet, readRecordSet } from './records/record-set.ts'
 
@@ -135,13 +136,4 @@ export class Queue {
     this.#bytes += change
     this.#onBytes(change)
   }
-}
-
-/** In bytes: of a message that is rejected, key and headers are written, too. */
-function sizeOf({ key, value, headers }: FetchedMessage): number {
-  let size = (key?.length ?? 0) + (value?.length ?? 0)
-  for (const name in headers) {
-    for (const part of headers[name] ?? []) size += name.length + (part?.length ?? 0)
-  }
-  return size
 }

@@ -8,7 +8,7 @@ import {
 import type { Fate, LogPiece, OffsetRange } from '../core/audit/log-piece.ts'
 import { type Gap, withGaps } from '../core/audit/with-gaps.ts'
 import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
-import type { Message } from '../core/event/message.ts'
+import { type Message, sizeOf } from '../core/event/message.ts'
 import type { Event, Parsed } from '../core/event/parse-event.ts'
 
 /** A log row, and the message that it came from. */
@@ -100,7 +100,7 @@ export async function auditPartition(needs: AuditNeeds, partition: AuditedPartit
     else {
       for (const message of piece.messages) {
         page.push({ message, fate: piece.fate })
-        pageBytes += message.value?.length ?? 0
+        pageBytes += sizeOf(message)
         if (page.length >= PAGE_COUNT_MAX || pageBytes >= PAGE_BYTES_MAX) await flush()
       }
     }

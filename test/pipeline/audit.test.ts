@@ -148,3 +148,22 @@ t.test('offsets without a record are a fault, unless the topic is compacted', as
     findings: [],
   })
 })
+
+t.test('a page ends at 8 MB, whichever part of its messages is large', async (t) => {
+  const large = Buffer.alloc(5 * 1024 * 1024)
+  const pageCounts: number[] = []
+  const findRows: AuditNeeds['findRows'] = async (eventIds) => {
+    pageCounts.push(eventIds.length)
+    return new Map()
+  }
+  const messages = [messageOf(0), messageOf(1), messageOf(2)]
+  await audit(
+    [committed(...messages.map((some) => ({ ...some, headers: { large: [large] } })))],
+    [],
+    {},
+    { findRows },
+  )
+  await audit([committed(...messages.map((some) => ({ ...some, key: large })))], [], {}, { findRows })
+  await audit([committed(...messages)], [], {}, { findRows })
+  t.same(pageCounts, [2, 1, 2, 1, 3])
+})
