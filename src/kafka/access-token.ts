@@ -92,7 +92,8 @@ export function createAccessTokens(client: TokenClient, nowMs: () => number): Ac
 }
 
 async function requestToken(client: TokenClient): Promise<z.infer<typeof granted>> {
-  const { status, text } = await post(client)
+  const secret = await secretOf(client)
+  const { status, text } = await post(client, secret)
   const json = parseJson(text)
   if (status === 200) {
     const found = granted.safeParse(json)
@@ -106,14 +107,17 @@ async function requestToken(client: TokenClient): Promise<z.infer<typeof granted
   if (!found.success || ![400, 401, 403].includes(status))
     throw new AccessTokenError(`the token endpoint of MQ_SASL_TOKEN_URL answers with status ${status}`)
   const { error, error_description: description } = found.data
-  const words = description === undefined ? error : `${error}: ${description}`
+  const words = withoutSecret(description === undefined ? error : `${error}: ${description}`, client, secret)
   throw new AccessTokenError(
     `the token endpoint refuses a token (status ${status}, ${printable(words.slice(0, QUOTED_LENGTH_MAX))})`,
   )
 }
 
-async function post(client: TokenClient): Promise<{ readonly status: number; readonly text: string }> {
-  const authorization = `Basic ${Buffer.from([client.clientId, await secretOf(client)].map(formEncoded).join(':')).toString('base64')}`
+async function post(
+  client: TokenClient,
+  secret: string,
+): Promise<{ readonly status: number; readonly text: string }> {
+  const authorization = `Basic ${credentialsOf(client, secret)}`
   const form = { grant_type: 'client_credentials', ...(client.scope !== null && { scope: client.scope }) }
   try {
     const { statusCode, body } = await request(client.url, {
@@ -159,7 +163,19 @@ async function secretOf({ clientSecret }: TokenClient): Promise<string> {
   }
 }
 
+/** An endpoint may quote what it was sent, in any of the forms it has on the way. */
+function withoutSecret(words: string, client: TokenClient, secret: string): string {
+  return [credentialsOf(client, secret), formEncoded(secret), secret].reduce(
+    (left, form) => left.replaceAll(form, '***'),
+    words,
+  )
+}
+
 /** Id and secret are encoded like a form before they are joined (RFC 6749, section 2.3.1). */
+function credentialsOf({ clientId }: TokenClient, secret: string): string {
+  return Buffer.from([clientId, secret].map(formEncoded).join(':')).toString('base64')
+}
+
 function formEncoded(text: string): string {
   return new URLSearchParams({ text }).toString().slice('text='.length)
 }

@@ -140,6 +140,11 @@ t.test('each failure is told by a sentence without the secret', async (t) => {
       JSON.stringify(refusal),
       /refuses a token \(status 401, invalid_client: no such\uFFFD\[2J client\)$/,
     ],
+    [
+      401,
+      JSON.stringify({ error: 'x', error_description: `p:ss% p%3Ass%25 ${btoa('a+client:p%3Ass%25')}` }),
+      /refuses a token \(status 401, x: \*\*\* \*\*\* \*\*\*\)$/,
+    ],
     [400, '{"error":"invalid_scope"}', /refuses a token \(status 400, invalid_scope\)$/],
     [500, '{"error":"x"}', /answers with status 500$/],
     [302, '', /answers with status 302$/],
