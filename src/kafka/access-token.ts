@@ -154,13 +154,15 @@ async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
 
 async function secretOf({ clientSecret }: TokenClient): Promise<string> {
   if ('text' in clientSecret) return clientSecret.text
-  try {
-    return (await readFile(clientSecret.file, 'utf8')).replace(/\r?\n$/, '')
-  } catch (cause) {
-    throw new AccessTokenError(`MQ_SASL_CLIENT_SECRET_FILE cannot be read: ${(cause as Error).message}`, {
-      cause,
-    })
-  }
+  const text = await readFile(clientSecret.file, 'utf8').catch((cause: Error) => {
+    throw new AccessTokenError(`MQ_SASL_CLIENT_SECRET_FILE cannot be read: ${cause.message}`, { cause })
+  })
+  const secret = text.replace(/[\r\n]+$/, '')
+  if (secret === '')
+    throw new AccessTokenError(
+      `MQ_SASL_CLIENT_SECRET_FILE is empty: write the secret into ${clientSecret.file}`,
+    )
+  return secret
 }
 
 /** An endpoint may quote what it was sent, in any of the forms it has on the way. */

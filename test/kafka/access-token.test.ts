@@ -111,6 +111,9 @@ t.test('the file of the secret is read for each token', async (t) => {
   }
   t.equal(await authorizationOf('first\n'), 'a+client:first')
   t.equal(await authorizationOf('second'), 'a+client:second')
+  t.equal(await authorizationOf('third\r\n\n'), 'a+client:third')
+  for (const empty of ['', '\n'])
+    await t.rejects(authorizationOf(empty), { message: /^MQ_SASL_CLIENT_SECRET_FILE is empty: / })
   const gone = tokensOf({ clientSecret: { file: join(folder, 'none') } })
   await t.rejects(gone.value(), { message: /^MQ_SASL_CLIENT_SECRET_FILE cannot be read: ENOENT/ })
 })
