@@ -33,8 +33,13 @@ const LEFT_MIN_MS = 15_000
 
 const granted = z.object({
   access_token: z.string().min(1),
-  expires_in: z.coerce.number().positive().optional(),
+  expires_in: z.unknown().optional(),
 })
+/** In seconds. Some endpoints write it as text, or as null where they do not tell. */
+const validity = z
+  .union([z.number(), z.string().trim().min(1).transform(Number)])
+  .pipe(z.number().positive())
+  .nullish()
 const refused = z.object({ error: z.string(), error_description: z.string().optional() })
 
 const ofProcess = new WeakMap<TokenClient, AccessTokens>()
@@ -62,8 +67,7 @@ export function createAccessTokens(client: TokenClient, nowMs: () => number): Ac
 
   async function ask(): Promise<string> {
     const askedAtMs = nowMs()
-    const { access_token: token, expires_in: validS } = await requestToken(client)
-    const validMs = validS === undefined ? UNTOLD_VALID_MS : validS * 1_000
+    const { token, validMs } = await requestToken(client)
     current = { token, untilMs: askedAtMs + validMs * USED_SHARE, validUntilMs: askedAtMs + validMs }
     return token
   }
@@ -91,16 +95,27 @@ export function createAccessTokens(client: TokenClient, nowMs: () => number): Ac
   }
 }
 
-async function requestToken(client: TokenClient): Promise<z.infer<typeof granted>> {
+async function requestToken(
+  client: TokenClient,
+): Promise<{ readonly token: string; readonly validMs: number }> {
   const secret = await secretOf(client)
   const { status, text } = await post(client, secret)
   const json = parseJson(text)
   if (status === 200) {
     const found = granted.safeParse(json)
-    if (found.success) return found.data
-    throw new AccessTokenError(
-      'the token endpoint of MQ_SASL_TOKEN_URL answers with something other than an access token',
-    )
+    if (!found.success)
+      throw new AccessTokenError(
+        'the token endpoint of MQ_SASL_TOKEN_URL answers with something other than an access token',
+      )
+    const validS = validity.safeParse(found.data.expires_in)
+    if (!validS.success)
+      throw new AccessTokenError(
+        'the token endpoint of MQ_SASL_TOKEN_URL answers with an access token whose expires_in is not a positive number',
+      )
+    return {
+      token: found.data.access_token,
+      validMs: validS.data ? validS.data * 1_000 : UNTOLD_VALID_MS,
+    }
   }
   const found = refused.safeParse(json)
   // RFC 6749 gives it for whatever is wrong with the request; any other answer is not of a token endpoint in order.

@@ -13,7 +13,7 @@ import { createAccessTokens } from '../../src/kafka/access-token.ts'
 const endpoint = {
   requests: [] as { authorization: string | undefined; form: Record<string, string> }[],
   answer: null as RequestListener | null,
-  validS: 600 as number | undefined,
+  validS: 600 as unknown,
 }
 const server = createServer(async (request, response) => {
   const form = Object.fromEntries(new URLSearchParams(await text(request)))
@@ -80,11 +80,22 @@ t.test('a token that a broker refuses is not used again', async (t) => {
 })
 
 t.test('a token of unknown validity is kept for less than a minute', async (t) => {
-  endpoint.validS = undefined
-  const unknown = tokensOf()
-  await unknown.value()
-  unknown.clock.nowMs = 60_000
-  t.equal(await unknown.value(), 'token-2')
+  for (const validS of [undefined, null]) {
+    endpoint.requests = []
+    endpoint.validS = validS
+    const unknown = tokensOf()
+    await unknown.value()
+    unknown.clock.nowMs = 60_000
+    t.equal(await unknown.value(), 'token-2')
+  }
+})
+
+t.test('the validity of a token may be written as text', async (t) => {
+  endpoint.validS = '100'
+  const { clock, value } = tokensOf()
+  await value()
+  clock.nowMs = 79_999
+  t.equal(await value(), 'token-1')
 })
 
 t.test('while the endpoint is down a token that is still valid will do', async (t) => {
@@ -151,6 +162,14 @@ t.test('each failure is told by a sentence without the secret', async (t) => {
     [400, '{"error":"invalid_scope"}', /refuses a token \(status 400, invalid_scope\)$/],
     [500, '{"error":"x"}', /answers with status 500$/],
     [302, '', /answers with status 302$/],
+    ...['0', '-5', '""', '"soon"', 'true', '[]'].map(
+      (expires) =>
+        [
+          200,
+          `{"access_token":"x","expires_in":${expires}}`,
+          /expires_in is not a positive number$/,
+        ] as const,
+    ),
     [200, '<html>', /something other than an access token$/],
     [200, '{"access_token":""}', /something other than an access token$/],
   ]
