@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { Command, Option } from 'commander'
 import { ENVELOPE_MAP, readText, sha256 } from '../app/policy.ts'
 import { type Config, loadConfig } from '../config/config.ts'
+import { isTopicName } from '../config/parsers.ts'
 import {
   type AuditedPartition,
   type Counts,
@@ -83,6 +84,8 @@ interface Options extends Range {
 
 async function audit(options: Options): Promise<void> {
   const { topic, partition, from, to } = options
+  if (topic !== undefined && !isTopicName(topic))
+    throw new UsageError(`--topic ${JSON.stringify(topic)} is no topic name: 1 to 249 of A-Z a-z 0-9 . _ -`)
   if (partition !== undefined && topic === undefined) throw new UsageError('--partition needs --topic')
   if ((from !== undefined || to !== undefined) && partition === undefined)
     throw new UsageError('--from and --to are offsets of one partition: give --topic and --partition')

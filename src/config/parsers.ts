@@ -87,14 +87,18 @@ export function brokers() {
   return text.refine((found) => list(found).every(isBroker), { error }).transform(list)
 }
 
+/** Of Kafka. */
+export function isTopicName(text: string): boolean {
+  return /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/.test(text)
+}
+
 export function topics() {
   const { error, text } = must(
     'a comma-separated list of different Kafka topic names (each 1 to 249 of A-Z a-z 0-9 . _ -)',
   )
-  const isTopic = (item: string) => /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/.test(item)
   const areDifferent = (items: readonly string[]) => new Set(items).size === items.length
   return text
-    .refine((found) => list(found).every(isTopic) && areDifferent(list(found)), { error })
+    .refine((found) => list(found).every(isTopicName) && areDifferent(list(found)), { error })
     .transform(list)
 }
 

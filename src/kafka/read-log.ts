@@ -1,4 +1,5 @@
 import type { LogPiece, OffsetRange } from '../core/audit/log-piece.ts'
+import { CorrectableError } from '../core/text/correctable-error.ts'
 import { type Inspected, inspect } from './inspect-partition.ts'
 import type { FetchedBytes } from './mends/fetch-response.ts'
 import { isIntact } from './records/batch-header.ts'
@@ -61,7 +62,10 @@ async function readAhead(source: LogSource, from: bigint): Promise<Stretch | nul
 async function readStretch({ fetch }: LogSource, from: bigint): Promise<Stretch | null> {
   const { error, bytes } = await fetch(from, FETCH_BYTES)
   if (error === OUT_OF_RANGE) return null
-  if (error !== null) throw new Error(`the broker does not serve offset ${from}: ${error}`)
+  if (error !== null)
+    throw new CorrectableError(
+      `the broker does not serve offset ${from}: ${error}. Check the rights (READ) and the partition's leader, and run it again`,
+    )
   const intact = behindDamage(bytes, from)
   const set = recordSetOf(intact, from, [])
   return { bytes: intact, from, next: set === null ? from + 1n : set.lastOffset + 1n }
@@ -76,7 +80,10 @@ function behindDamage(bytes: Buffer, from: bigint): Buffer {
 
 async function firstAfter({ earliest }: LogSource, at: bigint): Promise<bigint> {
   const first = await earliest()
-  if (first <= at) throw new Error(`the broker has no offset ${at}, although its log begins at ${first}`)
+  if (first <= at)
+    throw new CorrectableError(
+      `the broker has no offset ${at}, although its log begins at ${first}: it was cut off meanwhile; run it again`,
+    )
   return first
 }
 

@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { LogPiece } from '../../src/core/audit/log-piece.ts'
+import { CorrectableError } from '../../src/core/text/correctable-error.ts'
 import { readLog } from '../../src/kafka/read-log.ts'
 import { writeBatch, writeMarker } from './records/write-batch.ts'
 
@@ -110,7 +111,13 @@ t.test('what retention removes meanwhile is counted, and what is left is read', 
 t.test('a partition that the broker does not serve is told', async (t) => {
   const fetch = async () => ({ error: 'TOPIC_AUTHORIZATION_FAILED', bytes: Buffer.alloc(0), aborted: [] })
   await t.rejects(readAll(readLog({ ...brokerOf([], 1), fetch }, { from: 0n, end: 1n }, 1n)), {
-    message: 'the broker does not serve offset 0: TOPIC_AUTHORIZATION_FAILED',
+    constructor: CorrectableError,
+    message: /^the broker does not serve offset 0: TOPIC_AUTHORIZATION_FAILED\. .*READ/,
+  })
+  const cut = async () => ({ error: 'OFFSET_OUT_OF_RANGE', bytes: Buffer.alloc(0), aborted: [] })
+  await t.rejects(readAll(readLog({ ...brokerOf([], 1), fetch: cut }, { from: 0n, end: 1n }, 1n)), {
+    constructor: CorrectableError,
+    message: /^the broker has no offset 0, .*run it again$/,
   })
 })
 

@@ -283,4 +283,10 @@ t.test('wrong usage ends with 2', async (t) => {
   ]
   for (const line of [...wrong, '--topic x --partition 0 --from 1 --since 1d', '--from x'])
     t.match(await audit(...line.split(' ')), { code: 2, stdout: '' }, line)
+  for (const topic of ['a b', '', '.'])
+    t.match(
+      await audit('--topic', topic),
+      { code: 2, stdout: '', stderr: /^--topic .* is no topic name/ },
+      topic,
+    )
 })
