@@ -175,3 +175,15 @@ t.test('what an aborted batch holds beyond what can be unpacked is aborted', asy
   t.equal((await read([batch(0), cut(), ...rest]))[4], 'unreadable@4-4')
   t.equal((await read([batch(0), cut(1), writeMarker(5, 1, 'commit'), batch(6)]))[4], 'unreadable@4-4')
 })
+
+t.test('behind a damaged end of a transaction, the next end does not tell the fate', async (t) => {
+  const damaged = Buffer.from(writeMarker(1, 7, 'commit'))
+  damaged[damaged.length - 1] = 99
+  const log = [batch(0, 7), damaged, batch(2, 7), writeMarker(3, 7, 'abort')]
+  for (const atOnce of [2, 3, 9])
+    t.same(
+      await readAll(readLog(brokerOf(log, atOnce), { from: 0n, end: 4n }, 4n)),
+      ['open@0', 'unreadable@1-1', 'aborted@2', 'control'],
+      String(atOnce),
+    )
+})
