@@ -90,14 +90,17 @@ export async function auditPartition(needs: AuditNeeds, partition: AuditedPartit
     page = []
     pageBytes = 0
   }
+  /** Of the last message that was read: a batch that cannot be read tells no time. */
+  let timestampMs: bigint | undefined
   const from = max(partition.from, partition.earliest)
   for await (const piece of withGaps(needs.read({ ...partition, from }), { from, end: partition.end })) {
     if (piece.kind === 'control') add({ control: 1 })
     else if (piece.kind === 'gap') add(await auditGap(needs, partition, piece))
     else if (piece.kind === 'aborted-rest') add({ aborted: offsetCount(piece.first, piece.last) })
     else if (piece.kind === 'removed') add(removedOf(partition, piece))
-    else if (piece.kind === 'unreadable') add(await auditUnreadable(needs, partition, piece))
+    else if (piece.kind === 'unreadable') add(await auditUnreadable(needs, partition, piece, timestampMs))
     else {
+      timestampMs = piece.messages.at(-1)?.timestampMs
       for (const message of piece.messages) {
         page.push({ message, fate: piece.fate })
         pageBytes += sizeOf(message)
@@ -148,15 +151,18 @@ async function auditGap(
 }
 
 async function auditUnreadable(
-  { skips, report }: AuditNeeds,
+  { skips, prunings, report }: AuditNeeds,
   audited: AuditedPartition,
   { first, last, detail }: Extract<LogPiece, { kind: 'unreadable' }>,
+  timestampMs: bigint | undefined,
 ): Promise<Partial<Counts>> {
   const { topic, partition } = audited
   const count = offsetCount(first, last)
   if (!isProcessed(audited, first)) return { waiting: count }
   const isSkipped = (await skips(topic, partition)).some(({ from, to }) => from <= last && to >= first)
   if (isSkipped) return { skipped: count }
+  // A pruning deletes the records of skips, too.
+  if (isPruned(await prunings(topic, partition), last, timestampMs)) return { pruned: count }
   await report({ kind: 'unreadable', topic, partition, offset: String(first), last: String(last), detail })
   return { unreadable: count }
 }

@@ -167,3 +167,20 @@ t.test('a page ends at 8 MB, whichever part of its messages is large', async (t)
   await audit([committed(...messages)], [], {}, { findRows })
   t.same(pageCounts, [2, 1, 2, 1, 3])
 })
+
+t.test('what cannot be read was skipped, or may have been before a pruning', async (t) => {
+  const OLD_MS = 1_500_000_000_000n
+  const unreadable = { kind: 'unreadable', first: 1n, last: 2n, detail: 'its checksum is wrong' } as const
+  const pieces = [committed({ ...messageOf(0), timestampMs: OLD_MS }), unreadable]
+  const auditWith = (needs: Partial<AuditNeeds>) => audit(pieces, [rowOf(0)], {}, needs)
+  t.match(await auditWith({}), { sound: false, counts: { unreadable: 2 } })
+  t.match(await auditWith({ skips: async () => [{ from: 1n, to: 2n }] }), {
+    sound: true,
+    counts: { skipped: 2 },
+  })
+  const prunedAt = (through: bigint, beforeMs: bigint) =>
+    auditWith({ prunings: async () => [{ through, beforeMs: Number(beforeMs) }] })
+  t.match(await prunedAt(2n, OLD_MS + 1n), { sound: true, counts: { pruned: 2 } })
+  t.match(await prunedAt(1n, OLD_MS + 1n), { sound: false, counts: { unreadable: 2 } })
+  t.match(await prunedAt(2n, OLD_MS), { sound: false, counts: { unreadable: 2 } })
+})
