@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { EnvelopeMapError, loadEnvelopeMap } from '../core/event/envelope-map.ts'
-import { parseEvent } from '../core/event/parse-event.ts'
+import type { Message } from '../core/event/message.ts'
+import { type Event, parseEvent } from '../core/event/parse-event.ts'
 import { variablesOf } from '../core/log/compose-entry.ts'
 import type { DecidedCandidate } from '../core/log/retry-candidate.ts'
 import type { Variables } from '../core/templates/template.ts'
@@ -17,7 +18,8 @@ export interface LostVariables {
 export function createLostVariables({ broker }: Pick<Config, 'broker'>, log: Logger): LostVariables {
   let opening: Promise<PartitionInspector> | null = null
 
-  async function read({ eventId, decision }: DecidedCandidate): Promise<Variables | string> {
+  async function read(candidate: DecidedCandidate): Promise<Variables | string> {
+    const { decision, createdAt } = candidate
     const { topic, partition, offset, envelopeMap } = decision
     if (envelopeMap === null) return 'the envelope map of its time is not in the archive'
     const map = loadEnvelopeMap(envelopeMap)
@@ -25,8 +27,11 @@ export function createLostVariables({ broker }: Pick<Config, 'broker'>, log: Log
     const message = await (await opening).read(topic, partition, BigInt(offset))
     if (typeof message === 'string') return message
     const parsed = parseEvent(message, map)
-    const isSame = parsed.kind === 'event' && parsed.event.eventId === eventId
-    return isSame ? variablesOf(parsed.event) : 'the broker has another message at its offset'
+    if (parsed.kind === 'rejection' || !isOf(parsed.event, candidate))
+      return 'the broker has another message at its offset'
+    if (isNewer(message, createdAt))
+      return 'the broker has another message at its offset: one newer than the log entry'
+    return variablesOf(parsed.event)
   }
 
   return {
@@ -40,4 +45,14 @@ export function createLostVariables({ broker }: Pick<Config, 'broker'>, log: Log
       await opening?.then((inspector) => inspector.close()).catch(() => {})
     },
   }
+}
+
+/** A topic that was created anew may have the same event id at the same offset, of another event. */
+function isOf(event: Event, { eventId, eventType, partyLocator }: DecidedCandidate): boolean {
+  return event.eventId === eventId && event.eventType === eventType && event.partyLocator === partyLocator
+}
+
+/** A timestamp that is not known tells nothing. */
+function isNewer({ timestampMs = -1n }: Message, createdAt: string): boolean {
+  return timestampMs > Date.parse(createdAt)
 }

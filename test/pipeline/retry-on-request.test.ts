@@ -24,6 +24,7 @@ function aCandidate(name: string, overrides: Partial<RetryCandidate> = {}): Retr
     subject: null,
     body: null,
     failureReason: 'no email on file',
+    createdAt: '2026-01-31T12:00:00.000000Z',
     attemptCount: 0,
     sendCount: 0,
     unknownKey: null,

@@ -4,7 +4,7 @@ import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 
 const skip = process.env.KAFKA_KIND === 'mock' && 'the mock broker cannot remove messages'
-const PARTIES = ['gone', 'kept', 'swapped', 'moved', 'kept-too']
+const PARTIES = ['gone', 'kept', 'swapped', 'moved', 'kept-too', 'other-type', 'other-party', 'newer']
 
 t.test('a skipped row that kept nothing is rendered from its message in the broker', { skip }, async (t) => {
   const world = await aWorld(t, { partitionCount: 1 })
@@ -27,6 +27,19 @@ t.test('a skipped row that kept nothing is rendered from its message in the brok
   await world.sql('UPDATE notifications.decision SET variables = NULL')
   await world.sql(`UPDATE notifications.decision SET "offset" = 1 WHERE event_id = 'swapped'`)
   await world.sql(`UPDATE notifications.decision SET topic = 'no-such-topic' WHERE event_id = 'moved'`)
+  // As where the topic was created anew since, and has the same event ids at the same offsets.
+  for (const table of ['notification_log', 'decision']) {
+    await world.sql(
+      `UPDATE notifications.${table} SET event_type = 'claim.approved' WHERE event_id = 'other-type'`,
+    )
+    await world.sql(
+      `UPDATE notifications.${table} SET party_locator = 'unknown-kept' WHERE event_id = 'other-party'`,
+    )
+  }
+  for (const column of ['notification_log SET created_at', 'decision SET decided_at'])
+    await world.sql(
+      `UPDATE notifications.${column} = date_trunc('minute', now()) - interval '1 minute' WHERE event_id = 'newer'`,
+    )
   await removeBefore(world.brokers, world.topics.claims, 0, 1)
 
   const args = ['retry', '--since', '1h', '--because', 'they are known now', '--yes', '--json']
@@ -44,6 +57,12 @@ t.test('a skipped row that kept nothing is rendered from its message in the brok
     swapped: { result: 'refused', error: 'the broker has another message at its offset' },
     moved: { result: 'refused', error: /^its message cannot be read from the broker: / },
     'kept-too': { result: 'SENT' },
+    'other-type': { result: 'refused', error: 'the broker has another message at its offset' },
+    'other-party': { result: 'refused', error: 'the broker has another message at its offset' },
+    newer: {
+      result: 'refused',
+      error: 'the broker has another message at its offset: one newer than the log entry',
+    },
   })
   const statusOf = Object.fromEntries(rows.map(({ event_id, status }) => [event_id, status]))
   t.match(statusOf, {
@@ -52,6 +71,9 @@ t.test('a skipped row that kept nothing is rendered from its message in the brok
     swapped: 'SKIPPED',
     moved: 'SKIPPED',
     'kept-too': 'SENT',
+    'other-type': 'SKIPPED',
+    'other-party': 'SKIPPED',
+    newer: 'SKIPPED',
   })
   t.match(rows.find(({ event_id }) => event_id === 'kept')?.body, /CLM-kept.*too late/s)
   t.match(await command(['replay', '--verify'], world.env), { code: 0, stdout: /no difference/ })

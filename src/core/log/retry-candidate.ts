@@ -8,7 +8,9 @@ import { logEntry } from './log-entry.ts'
 
 /** A row that somebody asks to retry, with what its last decision says. */
 export const retryCandidate = dueEntry
-  .extend(logEntry.pick({ status: true, subject: true, body: true, failureReason: true }).shape)
+  .extend(
+    logEntry.pick({ status: true, subject: true, body: true, failureReason: true, createdAt: true }).shape,
+  )
   .extend({
     /** FAILED, and past its last retry. */
     isGivenUp: z.boolean(),

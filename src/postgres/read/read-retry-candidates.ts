@@ -14,7 +14,7 @@ export function readRetryCandidates(
   return pool.any(sql.type(retryCandidate)`
     SELECT
       locator, event_id AS "eventId", event_type AS "eventType", party_locator AS "partyLocator", status, subject, body,
-      failure_reason AS "failureReason", attempt_count AS "attemptCount", status = 'FAILED' AND ${isPastRetry(limits)} AS "isGivenUp",
+      failure_reason AS "failureReason", created_at AS "createdAt", attempt_count AS "attemptCount", status = 'FAILED' AND ${isPastRetry(limits)} AS "isGivenUp",
       EXISTS (SELECT ${ofEntry} AND erased_at IS NOT NULL)
         OR EXISTS (SELECT FROM notifications.erasure WHERE erasure.party_locator = entry.party_locator) AS "isErased",
       (SELECT count(*)::integer ${ofEntry} AND outcome = 'SEND') AS "sendCount",
