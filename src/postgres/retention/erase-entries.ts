@@ -5,6 +5,8 @@ import { lockErasure } from './erasure-record.ts'
 
 /** Keeps transactions to some milliseconds, so that they hold up nothing else. */
 const ENTRY_COUNT_MAX = 500
+/** Entries of a party that one statement looks at. */
+const SEARCHED_COUNT_MAX = 5_000
 /** Of one statement, which compares keys only. */
 const DECISION_COUNT_MAX = 50_000
 
@@ -17,47 +19,63 @@ export interface EntriesToErase {
 }
 
 /**
- * The locators under which something of a party is stored yet, in pages: first those of its log entries, then those of
- * decisions whose row is not there, which a rebuild would bring back. `onProgress` is told how many decisions
- * were compared with the log so far.
+ * The locators under which something of a party is stored yet, in pages: first those of decisions whose row is not there, which
+ * a rebuild would bring back, then those of its log entries, also of any that was brought back meanwhile. `onProgress` is told
+ * how many decisions were compared with the log so far.
  */
 export async function* entriesToErase(
   pool: DatabasePool,
   partyLocator: string,
   onProgress: (decisions: number) => void,
 ): AsyncGenerator<EntriesToErase> {
-  yield* entriesOfParty(pool, partyLocator)
   yield* decisionsOfParty(pool, partyLocator, onProgress)
+  yield* entriesOfParty(pool, partyLocator)
 }
 
-const row = locators.extend({
-  eventType: z.string(),
-  status: z.string(),
-  channel: z.string(),
-  createdAt: z.string(),
+const page = z.object({
+  end: z.string().nullable(),
+  entries: z.array(locators.extend({ status: z.string() })),
 })
 
+/**
+ * In the order of the locators, which never change: a retry that is under way moves its row to another status or channel, and
+ * must not move it behind what was looked at.
+ */
 async function* entriesOfParty(pool: DatabasePool, partyLocator: string): AsyncGenerator<EntriesToErase> {
-  for (let after: z.infer<typeof row> | undefined; ; ) {
-    const isLater =
-      after === undefined
-        ? sql.fragment`true`
-        : sql.fragment`(event_type, status, channel, created_at, locator) >
-            (${after.eventType}, ${after.status}, ${after.channel}, ${after.createdAt}::timestamptz, ${after.locator})`
-    const page: readonly z.infer<typeof row>[] = await pool.any(sql.type(row)`
-      SELECT event_type AS "eventType", status, channel, created_at AS "createdAt", locator
-      FROM notifications.notification_log AS entry
-      WHERE party_locator = ${partyLocator} AND ${isLater}
-        AND (body IS NOT NULL OR EXISTS (
-          SELECT FROM notifications.decision WHERE decision.locator = entry.locator AND erased_at IS NULL
-        ))
-      ORDER BY event_type, status, channel, created_at, locator
-      LIMIT ${ENTRY_COUNT_MAX}`)
-    const retries = page.filter(({ status }) => status === 'FAILED').length
-    if (page.length > 0) yield { locators: page.map(({ locator }) => locator), retries }
-    after = page.at(-1)
-    if (page.length < ENTRY_COUNT_MAX) return
+  for (let after: string | null = ''; after !== null; ) {
+    const { end, entries }: z.infer<typeof page> = await pool.one(pageOfPartyQuery(partyLocator, after))
+    for (let first = 0; first < entries.length; first += ENTRY_COUNT_MAX) {
+      const some = entries.slice(first, first + ENTRY_COUNT_MAX)
+      const retries = some.filter(({ status }) => status === 'FAILED').length
+      yield { locators: some.map(({ locator }) => locator), retries }
+    }
+    after = end
   }
+}
+
+/**
+ * The query for a party's entries that hold something yet, of the next ones behind `after`; and for the last of these, null where
+ * no more follow. Each page reads the party's keys once, and only rows of its own.
+ */
+export function pageOfPartyQuery(partyLocator: string, after: string) {
+  return sql.type(page)`
+    -- Materialized, or the planner may walk the whole log in the order of the locators.
+    WITH of_party AS MATERIALIZED (
+      SELECT locator FROM notifications.notification_log
+      WHERE party_locator = ${partyLocator} AND locator > ${after}
+    ), these AS MATERIALIZED (
+      SELECT locator FROM of_party ORDER BY locator LIMIT ${SEARCHED_COUNT_MAX}
+    )
+    SELECT
+      (SELECT locator FROM these ORDER BY locator OFFSET ${SEARCHED_COUNT_MAX - 1}) AS "end",
+      ARRAY(
+        SELECT json_build_object('locator', locator, 'status', status)
+        FROM these JOIN notifications.notification_log AS entry USING (locator)
+        WHERE body IS NOT NULL OR EXISTS (
+          SELECT FROM notifications.decision WHERE decision.locator = entry.locator AND erased_at IS NULL
+        )
+        ORDER BY locator
+      ) AS entries`
 }
 
 async function* decisionsOfParty(

@@ -26,10 +26,12 @@ const { pool, client } = await openDatabase(t)
 const ERASURE_LOCK = 4_006_004
 const rowsOf = async (query: string, values?: unknown[]) => (await client.query(query, values)).rows
 
-async function erase(party: string) {
+/** `meanwhile` happens once the first page is read. */
+async function erase(party: string, meanwhile = async () => {}) {
   const erasure = await beginErasure(pool, party, 'tester')
   const sum = { logEntries: 0, retries: 0 }
   for await (const { locators } of entriesToErase(pool, party, () => {})) {
+    if (sum.logEntries === 0) await meanwhile()
     const counts = await eraseEntries(pool, erasure, locators)
     sum.logEntries += counts.logEntries
     sum.retries += counts.retries
@@ -156,6 +158,50 @@ t.test('an erasure waits for a retry that is under way, and blanks what it wrote
       [locator],
     ),
     [{ blank: true }, { blank: true }],
+  )
+})
+
+const MOVES = [
+  {
+    what: 'a retry on request sends meanwhile',
+    others: {},
+    before: `SET channel = channel WHERE false`,
+    meanwhile: `SET status = 'SENT', failure_reason = NULL, sent_at = now(), attempt_count = 1, subject = '', body = ''
+      WHERE event_id = 'skipped'`,
+  },
+  {
+    what: 'a retry moves to another channel meanwhile',
+    others: { contact: UNRESOLVED },
+    before: `SET channel = 'SMS' WHERE event_id = 'failed'`,
+    meanwhile: `SET channel = 'EMAIL' WHERE event_id = 'failed'`,
+  },
+]
+for (const { what, others, before, meanwhile } of MOVES) {
+  t.test(`an erasure in several pages reaches a row that ${what}`, async (t) => {
+    await client.query(`UPDATE notifications.notification_log ${before}`)
+    await record(
+      pool,
+      Array.from({ length: 600 }, (_, i) => ({ eventId: `more-${i}`, ...others })),
+    )
+    await erase('party-1', async () => {
+      await client.query(`UPDATE notifications.notification_log ${meanwhile}`)
+    })
+    t.same(
+      (await statuses()).filter(({ blank }) => !blank),
+      [{ event_id: 'other', status: 'SENT', blank: false }],
+    )
+  })
+}
+
+t.test('an erasure reaches a row that is brought back while it goes on', async (t) => {
+  const [{ locator }] = await rowsOf(`SELECT locator FROM notifications.decision WHERE event_id = 'skipped'`)
+  await client.query(`DELETE FROM notifications.notification_log WHERE locator = $1`, [locator])
+  await erase('party-1', async () => void (await verify(true)))
+  t.same(
+    await rowsOf(
+      `SELECT count(*)::int AS left FROM notifications.decision WHERE party_locator = 'party-1' AND erased_at IS NULL`,
+    ),
+    [{ left: 0 }],
   )
 })
 

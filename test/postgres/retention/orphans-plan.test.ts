@@ -1,7 +1,11 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { z } from 'zod'
-import { entriesToErase, orphansQuery } from '../../../src/postgres/retention/erase-entries.ts'
+import {
+  entriesToErase,
+  orphansQuery,
+  pageOfPartyQuery,
+} from '../../../src/postgres/retention/erase-entries.ts'
 import { openDatabase } from '../fixtures.ts'
 
 /** More than one page. */
@@ -29,8 +33,22 @@ t.before(async () => {
   await client.query('VACUUM ANALYZE notifications.decision, notifications.notification_log')
 })
 
+const explained = z.object({ 'QUERY PLAN': z.string() })
+
+t.test('the entries of a party are found by its keys: of no other party is a row read', async (t) => {
+  for (const party of ['PTY-7', 'nobody']) {
+    const lines = await pool.anyFirst(
+      sql.type(
+        explained,
+      )`EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) ${pageOfPartyQuery(party, 'NTF-0000000100')}`,
+    )
+    const plan = lines.join('\n')
+    t.match(plan, /Index Only Scan using notification_log_party/)
+    t.notMatch(plan, /Seq Scan|Rows Removed by Filter/)
+  }
+})
+
 t.test('decisions without a row are found by comparing keys: no decision is read', async (t) => {
-  const explained = z.object({ 'QUERY PLAN': z.string() })
   const lines = await pool.anyFirst(
     sql.type(explained)`
       EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) ${orphansQuery('NTF-0000050000', 'NTF-0000100000')}`,
