@@ -130,16 +130,20 @@ function rankOf(change: BacktestChange): number {
 }
 
 /**
- * What would have become of these events: a FAIL is retried, and so is a SEND where the sender failed then, as long as there
- * is a decision on record that says what was known at the next attempt. With the facts that decided.
+ * What would have become of these events: a FAIL is retried, and so is a SEND where the sender failed then, and a SKIP where
+ * somebody asked for the retry, as long as there is a decision on record that says what was known at the next attempt. With
+ * the facts that decided.
  */
 function decideAgain(
   candidate: Pick<RuleTable, 'decide'>,
-  { earlier, facts }: Pick<DecisionGroup, 'earlier' | 'facts'>,
+  { earlier, facts, onRequest }: Pick<DecisionGroup, 'earlier' | 'facts' | 'onRequest'>,
 ): { readonly facts: Facts; readonly result: RuleResult } {
-  for (const step of earlier) {
+  for (const [i, step] of earlier.entries()) {
     const result = candidate.decide(step.facts)
-    const isRetried = result.outcome === 'FAIL' || (result.outcome === 'SEND' && step.outcome === 'SEND')
+    const isRetried =
+      result.outcome === 'FAIL' ||
+      (result.outcome === 'SEND' && step.outcome === 'SEND') ||
+      (result.outcome === 'SKIP' && (earlier[i + 1]?.onRequest ?? onRequest))
     if (!isRetried) return { facts: step.facts, result }
   }
   return { facts, result: candidate.decide(facts) }

@@ -3,14 +3,19 @@ import { CHANNELS } from '../decision/channel.ts'
 import { facts } from '../decision/facts.ts'
 import { OUTCOMES } from '../decision/outcome.ts'
 
-/** A decision before the one that counts: it failed, or its message could not be sent, and the event was retried. */
-const earlierDecision = z.object({ facts, outcome: z.enum(OUTCOMES) })
+/**
+ * A decision before the one that counts: it failed, or its message could not be sent, and the event was retried; or somebody
+ * asked for the next one, whatever this one was.
+ */
+const earlierDecision = z.object({ facts, outcome: z.enum(OUTCOMES), onRequest: z.boolean() })
 
 /** Events that were decided alike from the same facts. */
 export const decisionGroup = z.object({
   facts,
   /** From the first on; empty where the event was decided once, or counts by its first decision. */
   earlier: z.array(earlierDecision),
+  /** Somebody asked for it, where it is not the first. */
+  onRequest: z.boolean(),
   ruleId: z.string(),
   outcome: z.enum(OUTCOMES),
   channel: z.enum(CHANNELS),

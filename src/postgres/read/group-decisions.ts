@@ -13,7 +13,7 @@ const page = z.object({
   groups: z.array(
     decisionGroup.extend({
       facts: factsColumn,
-      earlier: z.array(z.object({ facts: factsColumn, outcome: z.enum(OUTCOMES) })),
+      earlier: z.array(z.object({ facts: factsColumn, outcome: z.enum(OUTCOMES), onRequest: z.boolean() })),
     }),
   ),
 })
@@ -49,29 +49,32 @@ export async function* decisionGroups(
         ), of_rules AS (
           SELECT * FROM first WHERE decided_at >= ${since}::timestamptz AND rule_id <> ${PRUNED_RULE_ID}
         ), counting AS (
-          SELECT locator, facts, '[]'::jsonb AS earlier, rule_id, outcome, channel, rule_table_revision, invalid_party
+          SELECT locator, facts, '[]'::jsonb AS earlier, false AS on_request, rule_id, outcome, channel, rule_table_revision, invalid_party
           FROM of_rules WHERE NOT superseded
           UNION ALL
           SELECT locator, last.* FROM of_rules CROSS JOIN LATERAL (
             SELECT d.facts, (
-              SELECT jsonb_agg(jsonb_build_object('facts', e.facts, 'outcome', e.outcome) ORDER BY e.attempt)
+              SELECT jsonb_agg(
+                jsonb_build_object('facts', e.facts, 'outcome', e.outcome, 'onRequest', e.retried_by IS NOT NULL)
+                ORDER BY e.attempt
+              )
               FROM notifications.decision e WHERE e.locator = d.locator AND e.attempt < d.attempt
-            ), d.rule_id, d.outcome, d.channel, d.rule_table_revision, coalesce(d.reason = ${INVALID_PARTY}, false)
+            ), d.retried_by IS NOT NULL, d.rule_id, d.outcome, d.channel, d.rule_table_revision, coalesce(d.reason = ${INVALID_PARTY}, false)
             FROM notifications.decision d WHERE d.locator = of_rules.locator ORDER BY d.attempt DESC LIMIT 1
           ) AS last
           WHERE superseded
         ), counted AS (
-          SELECT facts, earlier, rule_id, outcome, channel, rule_table_revision, invalid_party,
+          SELECT facts, earlier, on_request, rule_id, outcome, channel, rule_table_revision, invalid_party,
             count(*) AS count, min(locator) AS sample
           FROM counting
-          GROUP BY facts, earlier, rule_id, outcome, channel, rule_table_revision, invalid_party
+          GROUP BY facts, earlier, on_request, rule_id, outcome, channel, rule_table_revision, invalid_party
         )
         SELECT
           (SELECT max(locator) FROM first) AS "end",
           (SELECT count(*)::integer FROM first) AS events,
           ARRAY(
             SELECT json_build_object(
-              'facts', facts, 'earlier', earlier, 'ruleId', rule_id, 'outcome', outcome, 'channel', channel,
+              'facts', facts, 'earlier', earlier, 'onRequest', on_request, 'ruleId', rule_id, 'outcome', outcome, 'channel', channel,
               'ruleTableRevision', rule_table_revision, 'invalidParty', invalid_party, 'count', count, 'sample', sample
             ) FROM counted
           ) AS groups`),

@@ -18,6 +18,7 @@ function groups(): DecisionGroup[] {
       const recorded = {
         facts,
         earlier: [],
+        onRequest: false,
         ruleId,
         outcome,
         channel,
@@ -64,7 +65,8 @@ function retried(eventType = 'invoice.paid'): DecisionGroup {
   const [failed] = groups().filter(
     ({ facts, outcome }) => facts.eventType === eventType && outcome === 'FAIL',
   )
-  return { ...(sent as DecisionGroup), earlier: [failed as DecisionGroup], count: 5 }
+  const earlier = [failed as DecisionGroup]
+  return { ...(sent as DecisionGroup), earlier, count: 5 }
 }
 
 t.test('an event counts by what became of it: a change for parties first unresolved shows', async (t) => {
@@ -84,8 +86,22 @@ t.test('an event counts by what became of it: a change for parties first unresol
 t.test('what a sender refused was sent again: the same table changes nothing of it', async (t) => {
   const group = retried()
   const facts = { ...group.facts, preferredChannel: 'IN_APP' } as const
-  const before = { ...group, earlier: [{ facts, outcome: 'SEND' as const }] }
+  const before = { ...group, earlier: [{ facts, outcome: 'SEND' as const, onRequest: false }] }
   t.match(backtest(shipped, [before]), { changed: 0 })
+})
+
+t.test('a skipped event that was retried on request is decided again by what was known then', async (t) => {
+  const [skipped] = groups().filter(({ ruleId }) => ruleId === 'party-not-found') as [DecisionGroup]
+  const group = { ...retried(skipped.facts.eventType), earlier: [skipped], onRequest: true }
+  const twice = { ...group, earlier: [skipped, { ...skipped, onRequest: true }] }
+  for (const asked of [group, twice])
+    t.match(backtest(shipped, [asked]), { events: 5, changed: 0, changes: [] })
+  for (const unasked of [
+    { ...group, onRequest: false },
+    { ...twice, earlier: [skipped, skipped] },
+  ])
+    t.match(backtest(shipped, [unasked]), { changed: 5, changes: [{ after: { outcome: 'SKIP' } }] })
+  t.match(backtest(muted, [group]), { changed: 5, changes: [{ after: { ruleId: 'muted' } }] })
 })
 
 t.test('messages are counted by channel, before and after, the greatest loss first', async (t) => {

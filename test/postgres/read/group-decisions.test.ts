@@ -74,11 +74,29 @@ t.test('an event counts once, by its last decision, with those before it, whatev
         count: 1,
         ruleId: 'email',
         facts: { party: 'found' },
-        earlier: [{ outcome: 'FAIL', facts: { party: 'unresolved' } }],
+        earlier: [{ outcome: 'FAIL', facts: { party: 'unresolved' }, onRequest: false }],
       },
     ])
     t.equal(retried.length, 1)
   }
+})
+
+t.test('of each decision it is told whether somebody asked for it', async (t) => {
+  const asked = async (...attempts: number[]) => {
+    await client.query(
+      `UPDATE notifications.decision
+       SET retried_by = CASE WHEN attempt = ANY($1) THEN 'alice' END,
+         retried_because = CASE WHEN attempt = ANY($1) THEN 'an outage' END
+       WHERE event_id = 'retried'`,
+      [attempts],
+    )
+    const { all } = await groupsSince(await hourAgo(), 100)
+    const retried = all.filter(({ earlier }) => earlier.length > 0)
+    return retried.flatMap(({ earlier, onRequest }) => [...earlier.map((step) => step.onRequest), onRequest])
+  }
+  t.same(await asked(1), [false, true])
+  t.same(await asked(0), [true, false])
+  t.same(await asked(), [false, false])
 })
 
 t.test('what was decided before the time given does not count, to the microsecond', async (t) => {
