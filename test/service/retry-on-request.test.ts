@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { named } from '../../src/commands/retry/selection.ts'
+import type { LogPosition } from '../../src/core/log/log-page.ts'
 import { openDatabase } from '../postgres/fixtures.ts'
 import { record, retryAll, UNRESOLVED } from '../postgres/record.ts'
 import { startPolicyAdministration } from '../stack/policy-administration.ts'
@@ -276,6 +278,33 @@ const outcomes = () =>
     FROM notifications.notification_log AS entry GROUP BY 1, 2, 3`)
 const ALL_SENT = [{ status: 'SENT', attempt_count: 4, decisions: 2, count: ROW_COUNT }]
 const KEYS = Array.from({ length: ROW_COUNT }, (_, i) => `event-${i}/1`).sort()
+
+t.test('entries that are named are retried in pages, too', async (t) => {
+  await insertGivenUp()
+  const [{ locator: extra }] = await rowsOf(
+    'SELECT min(locator) AS locator FROM notifications.notification_log',
+  )
+  const locators = (await rowsOf('SELECT locator FROM notifications.notification_log')).map(
+    (row) => row.locator,
+  )
+  const pagesOf = async (some: string[]) => {
+    const { list } = await named(pool, { maxAgeMs: 0, attemptCountMax: 3 }, some)
+    const pages: string[][] = []
+    for (let after: LogPosition | null | undefined; after !== null; ) {
+      const { candidates, next } = await list(after ?? null)
+      pages.push(candidates.map(({ locator }) => locator))
+      after = next
+    }
+    return pages
+  }
+  const pages = await pagesOf(locators)
+  t.same(
+    pages.map(({ length }) => length),
+    [500, 500],
+  )
+  t.same(pages.flat().sort(), [...locators].sort())
+  t.same(await pagesOf([extra]), [[extra]])
+})
 
 t.test('three processes at once send each of 1,000 rows once', async (t) => {
   await insertGivenUp()

@@ -28,7 +28,7 @@ const PAGE_COUNT_MAX = 500
 /** Behind the locators of all entries that were created at the same time. */
 const LAST_LOCATOR = 'NTF-~'
 
-/** Entries by their distinct locators. Throws UsageError where one does not exist. */
+/** Entries by their distinct locators, newest first. Throws UsageError where one does not exist. */
 export async function named(
   pool: DatabasePool,
   limits: Config['retry'],
@@ -40,7 +40,12 @@ export async function named(
   if (missing.length > 0) throw new UsageError(`no log entry has the locator ${missing.join(', ')}`)
   return {
     isNamed: true,
-    list: async () => ({ candidates, next: null }),
+    // In pages, each of which is handed over and committed by itself, in time.
+    list: async (after) => {
+      const start = candidates.findIndex(({ locator }) => locator === after?.locator) + 1
+      const page = candidates.slice(start, start + PAGE_COUNT_MAX)
+      return { candidates: page, next: candidates.at(start + PAGE_COUNT_MAX) ? (page.at(-1) ?? null) : null }
+    },
     count: async () => candidates.length,
   }
 }
