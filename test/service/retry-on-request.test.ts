@@ -216,6 +216,24 @@ t.test('one that fails again waits for the service, is sent by it, and can be ve
   t.match(await command(['replay', '--verify'], { DATABASE_URL: url }), { code: 0, stdout: /no difference/ })
 })
 
+t.test(
+  'a message keeps its idempotency key unless it is known that the last one did not go out',
+  async (t) => {
+    const locators = await record(pool, [
+      { eventId: 'refused', sendError: 'no mailbox' },
+      { eventId: 'unknown', sendError: 'no answer' },
+    ])
+    await giveUp(...locators)
+    await client.query(`UPDATE notifications.decision SET unknown_attempt = 1 WHERE event_id = 'unknown'`)
+    const keys = join(t.testdir(), 'keys')
+    t.match(await retry(['--since', '1d', ...BECAUSE], { SENT_KEYS: keys }), {
+      code: 0,
+      stderr: /^SENT 2, FAILED 0/,
+    })
+    t.same((await readFile(keys, 'utf8')).trimEnd().split('\n').sort(), ['refused/2', 'unknown/1'])
+  },
+)
+
 t.test('nothing is retried that was erased, nor of a party that was', async (t) => {
   const [erased] = await record(pool, [
     { eventId: 'skipped', contact: { state: 'not found' }, reason: 'SECRET' },
