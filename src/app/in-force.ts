@@ -3,8 +3,10 @@ import { diffRuleTables } from '../core/rules/diff.ts'
 import { describeDiff } from '../core/rules/diff-text.ts'
 import { RuleTableError } from '../core/rules/errors.ts'
 import type { RuleTable } from '../core/rules/table.ts'
+import { CorrectableError } from '../core/text/correctable-error.ts'
 import { templates } from '../generated/templates.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
+import { listActivations } from '../postgres/read/list-activations.ts'
 import { activateRuleTable } from '../postgres/write/activate-rule-table.ts'
 import { archiveEnvelopeMap, archiveRevisions, type Revision } from '../postgres/write/archive-revisions.ts'
 import { type Policy, ruleTableOf } from './policy.ts'
@@ -16,6 +18,19 @@ export async function archivePolicy(
 ): Promise<void> {
   await archiveRevisions(pool, ruleTable, [...templates.byEventType.values(), templates.generic])
   await archiveEnvelopeMap(pool, envelopeMapRevision)
+}
+
+/** A command would decide by another rule table than the service. */
+export class NotInForceError extends CorrectableError {}
+
+/** Throws NotInForceError where a service put another rule table in force; none ever was on a new database. */
+export async function requireInForce(pool: DatabasePool, { ruleTable }: Policy): Promise<void> {
+  const last = (await listActivations(pool)).at(-1)
+  if (last === undefined || last.revision === ruleTable.revision) return
+  throw new NotInForceError(
+    `this version's rule table ${ruleTable.revision} is not in force, but ${last.revision} is, since ${last.activatedAt}: ` +
+      'run the command of the version that serves (`rules history` names its commit)',
+  )
 }
 
 /** Archives them, records that the rule table is in force from now on, and logs what that changes. */

@@ -4,21 +4,20 @@ import type { Batch, DecidedBatch, PreparedBatch } from '../core/batch/batch.ts'
 import { decideBatch } from '../core/batch/decide-batch.ts'
 import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
 import { commitLookedUp, lookUpBatch } from '../pipeline/dispatch.ts'
-import { type DatabasePool, openPool } from '../postgres/connection/pool.ts'
+import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { lookUpPreferences } from '../postgres/read/look-up-preferences.ts'
 import { commitRedrive } from '../postgres/write/commit-redrive.ts'
 import { createDispatchSteps } from './dispatch-steps.ts'
-import { archivePolicy } from './in-force.ts'
+import { archivePolicy, requireInForce } from './in-force.ts'
 import { createParties } from './parties.ts'
 import { readPolicy } from './policy.ts'
 import { createSenders } from './senders.ts'
 
 /** One message is worked on at a time. */
-const REDRIVE_CONNECTIONS = 2
+export const REDRIVE_CONNECTIONS = 2
 
-/** Takes rejected messages through the pipeline again, one by one; reads them, too. */
+/** Takes rejected messages through the pipeline again, one by one. */
 export interface Redriver {
-  readonly pool: DatabasePool
   /** Writes the result, and records that `by` redrove it. */
   redrive(rejected: Rejected, by: string): Promise<RedriveResult>
   /** A dry run: makes the same look-ups, writes nothing, and returns what would be written. */
@@ -26,10 +25,10 @@ export interface Redriver {
   close(): Promise<void>
 }
 
-/** Rejects if the database cannot be reached, or the rule table or the envelope map cannot be used. */
-export async function createRedriver(config: Config, log: Logger): Promise<Redriver> {
+/** Rejects if the rule table or the envelope map cannot be used, or the table is not the one in force. */
+export async function createRedriver(config: Config, pool: DatabasePool, log: Logger): Promise<Redriver> {
   const policy = await readPolicy()
-  const pool = await openPool({ databaseUrl: config.database.url, connectionCountMax: REDRIVE_CONNECTIONS })
+  await requireInForce(pool, policy)
   await archivePolicy(pool, policy)
   const parties = createParties(config, log)
   const send = createSenders(config, log)
@@ -37,15 +36,11 @@ export async function createRedriver(config: Config, log: Logger): Promise<Redri
   const run = async <Result>(rejected: Rejected, commit: (batch: PreparedBatch) => Promise<Result>) =>
     commitLookedUp({ ...steps, commit }, await lookUpBatch(steps, batchOf(rejected)))
   return {
-    pool,
     redrive: (rejected, by) =>
       run(rejected, (batch) => commitRedrive(pool, { rejectedId: rejected.id, by }, batch, send)),
     tryOut: (rejected) =>
       run(rejected, async (batch) => decideBatch(batch, await lookUpPreferences(pool, batch.partyLocators))),
-    close: async () => {
-      await parties.close()
-      await pool.end()
-    },
+    close: () => parties.close(),
   }
 }
 

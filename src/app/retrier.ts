@@ -5,23 +5,22 @@ import { type AskedEntry, decideRetry, type PreparedRetries } from '../core/log/
 import type { RetryRequest } from '../core/log/due-entry.ts'
 import { templates } from '../generated/templates.ts'
 import { type RequestNeeds, retryOnRequest } from '../pipeline/retry-on-request.ts'
-import { type DatabasePool, openPool } from '../postgres/connection/pool.ts'
+import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { lookUpPreferences } from '../postgres/read/look-up-preferences.ts'
 import { commitRetries } from '../postgres/write/commit-retries.ts'
-import { archivePolicy } from './in-force.ts'
+import { archivePolicy, requireInForce } from './in-force.ts'
 import { createLostVariables } from './lost-variables.ts'
 import { createParties } from './parties.ts'
 import { readPolicy } from './policy.ts'
 import { createSenders } from './senders.ts'
 
 /** A page is committed while the next one is read. */
-const RETRIER_CONNECTIONS = 3
+export const RETRIER_CONNECTIONS = 3
 
 type Run = Pick<RequestNeeds, 'listCandidates' | 'report'>
 
-/** Retries rows on request; reads them, too. */
+/** Retries rows on request. */
 export interface Retrier {
-  readonly pool: DatabasePool
   /** Returns why it ended before its time, or null; see `retryOnRequest`. */
   retry(request: RetryRequest, run: Run): Promise<string | null>
   /** A dry run: makes the same look-ups and decisions, sends and writes nothing, and reports what would become of the rows. */
@@ -29,14 +28,11 @@ export interface Retrier {
   close(): Promise<void>
 }
 
-/** Rejects if the database cannot be reached, or the rule table or the envelope map cannot be used. */
-export async function createRetrier(config: Config, log: Logger): Promise<Retrier> {
+/** Rejects if the rule table or the envelope map cannot be used, or the table is not the one in force. */
+export async function createRetrier(config: Config, pool: DatabasePool, log: Logger): Promise<Retrier> {
   const policy = await readPolicy()
   const { ruleTable } = policy
-  const pool = await openPool({
-    databaseUrl: config.database.url,
-    connectionCountMax: RETRIER_CONNECTIONS,
-  })
+  await requireInForce(pool, policy)
   const parties = createParties(config, log)
   const lost = createLostVariables(config, log.child({}, { level: 'silent' }))
   const decide: PreparedRetries['decide'] = (...known) => decideRetry(ruleTable.decide, ...known)
@@ -56,7 +52,6 @@ export async function createRetrier(config: Config, log: Logger): Promise<Retrie
       log: log.child({}, { level: 'silent' }),
     })
   return {
-    pool,
     retry: async (request, run) => {
       await archivePolicy(pool, policy)
       const send = createSenders(config, log)
@@ -71,10 +66,7 @@ export async function createRetrier(config: Config, log: Logger): Promise<Retrie
     },
     tryOut: (run) =>
       runWith(run, async (asked) => ({ made: await decideAll(pool, asked, decide), refused: new Map() })),
-    close: async () => {
-      await Promise.all([parties.close(), lost.close()])
-      await pool.end()
-    },
+    close: async () => void (await Promise.all([parties.close(), lost.close()])),
   }
 }
 

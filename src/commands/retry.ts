@@ -1,10 +1,11 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { createRetrier, type Retrier } from '../app/retrier.ts'
+import { createRetrier, RETRIER_CONNECTIONS, type Retrier } from '../app/retrier.ts'
 import { loadConfig } from '../config/config.ts'
 import { isLogLocator } from '../core/log/log-locator.ts'
 import { counted } from '../core/text/count.ts'
 import { printable } from '../core/text/sanitize.ts'
 import type { RequestedResult } from '../pipeline/retry-on-request.ts'
+import { withDatabase } from '../postgres/connection/with-database.ts'
 import { createLog } from '../telemetry/log.ts'
 import { type FilterOptions, matching, named, type Selection } from './retry/selection.ts'
 import { accountName } from './terminal/account-name.ts'
@@ -54,19 +55,24 @@ interface Options extends FilterOptions {
 async function retry(locators: readonly string[] = [], options: Options): Promise<void> {
   checkUsage(locators, options)
   const config = loadConfig(process.env)
-  const retrier = await createRetrier(config, createLog('warn', process.stderr))
-  try {
-    const { pool } = retrier
-    if (options.rule !== undefined) await checkRule(pool, options.rule)
-    if (options.eventType !== undefined) noteUnknownEventType(options.eventType)
-    const selection = await (locators.length > 0
-      ? named(pool, config.retry, [...new Set(locators)])
-      : matching(pool, config.retry, options))
-    if (!(await isConfirmed(selection, options))) process.stderr.write('nothing was done\n')
-    else await retryAll(retrier, selection, options)
-  } finally {
-    await retrier.close()
-  }
+  await withDatabase(
+    config.database.url,
+    async (pool) => {
+      const retrier = await createRetrier(config, pool, createLog('warn', process.stderr))
+      try {
+        if (options.rule !== undefined) await checkRule(pool, options.rule)
+        if (options.eventType !== undefined) noteUnknownEventType(options.eventType)
+        const selection = await (locators.length > 0
+          ? named(pool, config.retry, [...new Set(locators)])
+          : matching(pool, config.retry, options))
+        if (!(await isConfirmed(selection, options))) process.stderr.write('nothing was done\n')
+        else await retryAll(retrier, selection, options)
+      } finally {
+        await retrier.close()
+      }
+    },
+    RETRIER_CONNECTIONS,
+  )
 }
 
 function checkUsage(locators: readonly string[], options: Options): void {

@@ -5,7 +5,7 @@ import t from 'tap'
 import { named } from '../../src/commands/retry/selection.ts'
 import type { LogPosition } from '../../src/core/log/log-page.ts'
 import { openDatabase } from '../postgres/fixtures.ts'
-import { record, retryAll, UNRESOLVED } from '../postgres/record.ts'
+import { record, retryAll, ruleTable, UNRESOLVED } from '../postgres/record.ts'
 import { startPolicyAdministration } from '../stack/policy-administration.ts'
 import { command } from './command.ts'
 
@@ -233,6 +233,45 @@ t.test(
     t.same((await readFile(keys, 'utf8')).trimEnd().split('\n').sort(), ['refused/2', 'unknown/1'])
   },
 )
+
+t.test('nothing is retried by a rule table that is not the one in force', async (t) => {
+  const [locator = ''] = await record(pool, [{ eventId: 'skipped', contact: { state: 'not found' } }])
+  const { revision } = await ruleTable()
+  const other = 'a'.repeat(64)
+  const activate = (activated: string) =>
+    client.query(
+      'INSERT INTO notifications.rule_table_activation (revision, activated_at) VALUES ($1, now())',
+      [activated],
+    )
+  t.teardown(() => client.query('TRUNCATE notifications.rule_table_activation'))
+  await client.query(`INSERT INTO notifications.ruleset VALUES ($1, '')`, [other])
+  await activate(revision)
+  await activate(other)
+  const refused = {
+    code: 1,
+    stdout: '',
+    stderr: new RegExp(`^this version's rule table ${revision} .* ${other} .*run the command of the version`),
+  }
+  t.match(await retry([locator, ...BECAUSE]), refused)
+  t.match(await retry([locator, '--dry-run']), refused)
+  t.match(await command(['rejected', 'redrive', '--all', '--yes'], env), refused)
+  t.match(await rowOf(locator), { status: 'SKIPPED', attempt_count: 0 })
+  await activate(revision)
+  t.match(await retry([locator, ...BECAUSE]), { code: 0, stdout: /SENT by EMAIL/ })
+})
+
+t.test('nothing is retried on a database that is not migrated, and the remedy is named', async (t) => {
+  await client.query('ALTER SCHEMA notifications RENAME TO elsewhere')
+  t.teardown(() => client.query('ALTER SCHEMA elsewhere RENAME TO notifications'))
+  for (const args of [
+    ['retry', '--since', '1d', '--dry-run'],
+    ['rejected', 'redrive', '--all', '--dry-run'],
+  ])
+    t.match(await command(args, env), {
+      code: 1,
+      stderr: /^the schema does not match this version .*: run the command `migrate`\n$/,
+    })
+})
 
 t.test('nothing is retried that was erased, nor of a party that was', async (t) => {
   const [erased] = await record(pool, [

@@ -1,10 +1,12 @@
 import { Command } from 'commander'
-import { createRedriver, type Redriver } from '../../app/redriver.ts'
+import { createRedriver, REDRIVE_CONNECTIONS, type Redriver } from '../../app/redriver.ts'
 import { loadConfig } from '../../config/config.ts'
 import type { DecidedBatch } from '../../core/batch/batch.ts'
 import type { Rejected } from '../../core/event/rejected-message.ts'
 import type { RejectionCode } from '../../core/event/rejection.ts'
 import { counted } from '../../core/text/count.ts'
+import type { DatabasePool } from '../../postgres/connection/pool.ts'
+import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { accountName } from '../terminal/account-name.ts'
@@ -48,12 +50,18 @@ interface Options extends FilterOptions {
 async function redrive(ids: readonly bigint[] = [], options: Options): Promise<void> {
   checkUsage(ids, options)
   const config = loadConfig(process.env)
-  const redriver = await createRedriver(config, createLog('warn', process.stderr))
-  try {
-    await redriveAll(redriver, ids, options)
-  } finally {
-    await redriver.close()
-  }
+  await withDatabase(
+    config.database.url,
+    async (pool) => {
+      const redriver = await createRedriver(config, pool, createLog('warn', process.stderr))
+      try {
+        await redriveAll(redriver, pool, ids, options)
+      } finally {
+        await redriver.close()
+      }
+    },
+    REDRIVE_CONNECTIONS,
+  )
 }
 
 function checkUsage(ids: readonly bigint[], { topic, code, since, all }: Options): void {
@@ -62,12 +70,17 @@ function checkUsage(ids: readonly bigint[], { topic, code, since, all }: Options
   if (ids.length === 0 && !byFilter && !all) throw new UsageError('give ids, a filter or --all')
 }
 
-async function redriveAll(redriver: Redriver, ids: readonly bigint[], options: Options): Promise<void> {
+async function redriveAll(
+  redriver: Redriver,
+  pool: DatabasePool,
+  ids: readonly bigint[],
+  options: Options,
+): Promise<void> {
   const { dryRun, yes, by = accountName(), json } = options
   const isById = ids.length > 0
   // A message that is named is redriven again, whatever the last result; its event is logged at most once all the same.
-  const filter = await filterOf(redriver.pool, options, { ids: isById ? ids : null, open: !isById })
-  const count = await countRejectedMessages(redriver.pool, filter)
+  const filter = await filterOf(pool, options, { ids: isById ? ids : null, open: !isById })
+  const count = await countRejectedMessages(pool, filter)
   const missingCount = isById ? new Set(ids).size - count : 0
   if (missingCount > 0)
     throw new UsageError(
@@ -78,7 +91,7 @@ async function redriveAll(redriver: Redriver, ids: readonly bigint[], options: O
     return
   }
   const counts = { logged: 0, duplicate: 0, rejected: 0, refused: 0 }
-  for await (const rejected of rejectedMessages(redriver.pool, filter)) {
+  for await (const rejected of rejectedMessages(pool, filter)) {
     const outcome =
       refusalOf(rejected) ??
       (dryRun
