@@ -24,8 +24,12 @@ export const token = {
 /** Reads console data. Rejects with a RequestError, or with an AbortError once `signal` is aborted. */
 export async function read<Data>(path: readonly string[], query: Query, signal: AbortSignal): Promise<Data> {
   const search = searchOf(query)
-  return dataOf(await request(`${urlOf(path)}${search === '' ? '' : `?${search}`}`, {}, signal))
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(READ_MS_MAX)])
+  return dataOf(await request(`${urlOf(path)}${search === '' ? '' : `?${search}`}`, {}, signal, inTime))
 }
+
+/** Longer than the service waits for its database. */
+const READ_MS_MAX = 30_000
 
 /** Asks what becomes of something that the service does not keep. Rejects like `read`. */
 export async function ask<Data>(path: readonly string[], body: object, signal: AbortSignal): Promise<Data> {
@@ -63,14 +67,20 @@ function urlOf(path: readonly string[]): string {
   return `console/data/${path.map(encodeURIComponent).join('/')}`
 }
 
-async function request(url: string, init: RequestInit, signal: AbortSignal): Promise<Response> {
+/** `inTime` is aborted with `signal`, or when it takes too long. */
+async function request(
+  url: string,
+  init: RequestInit,
+  signal: AbortSignal,
+  inTime = signal,
+): Promise<Response> {
   const held = token.get()
   const response = await fetch(url, {
     ...init,
     headers: { ...init.headers, ...(held !== null && { authorization: `Bearer ${held}` }) },
     credentials: 'omit',
     redirect: 'error',
-    signal,
+    signal: inTime,
   }).catch((error: unknown) => {
     if (signal.aborted) throw error
     throw new RequestError(0, 'The service did not respond.')

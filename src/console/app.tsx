@@ -81,7 +81,7 @@ function View(route: Visit) {
   const [view, ...rest] = route.path
   switch (view) {
     case undefined:
-      return <OverviewView />
+      return <OverviewView {...route} />
     case 'log':
       return rest.length > 0 ? <EntryView key={rest.join('/')} {...route} /> : <LogView {...route} />
     case 'not-told':

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { hrefOf } from './route.ts'
-import { counted, formTimeOf, localTime, visible } from './text.ts'
+import { counted, formTimeOf, localTime, momentName, visible } from './text.ts'
 import type { Loaded, Pages } from './use-data.ts'
 import { go } from './visit.ts'
 
@@ -54,20 +54,35 @@ export function Title({ children, name }: { children?: ComponentChildren; name: 
 /** False until the first navigation: on page load the browser sets the focus. */
 Title.hasNavigated = false
 
-/** What went wrong, announced to screen readers. */
-export function Problem({ of, title }: { of: string | null; title?: string }) {
-  return (
-    <div role="alert">
-      {of !== null && (
-        <p class="notice notice-bad">
-          {title !== undefined && <strong>{title}</strong>} {visible(of)}
-        </p>
-      )}
-    </div>
-  )
+interface ProblemProps {
+  readonly of: string | null
+  readonly title?: string
+  /** Tries again; null or absent where that would be in vain. */
+  readonly retry?: (() => void) | null
 }
 
-export const NOT_LOADED = 'Could not load this page.'
+/** What went wrong, announced to screen readers. */
+export function Problem({ of, title, retry = null }: ProblemProps) {
+  return (
+    <>
+      <div role="alert">
+        {of !== null && (
+          <p class="notice notice-bad">
+            {title !== undefined && <strong>{title}</strong>} {visible(of)}
+            {retry !== null && ' The console tries again every 10 seconds.'}
+          </p>
+        )}
+      </div>
+      {of !== null && retry !== null && (
+        <p>
+          <button type="button" onClick={retry}>
+            Try again
+          </button>
+        </p>
+      )}
+    </>
+  )
+}
 
 /** A table that scrolls sideways on a narrow screen. */
 export function Table({
@@ -118,12 +133,27 @@ export function More<Item>({ pages, one, many }: { pages: Pages<Item>; one: stri
   )
 }
 
-/** Says that data is loading, or why it could not be loaded. */
-export function State({ of: { data, problem, isLoading } }: { of: Loaded<unknown> }) {
+const NOT_LOADED = 'Could not load this page.'
+
+/** Why a list could not be loaded, or not further. */
+export function ListProblem({ of: { data, problem, retry } }: { of: Pages<unknown> }) {
+  const title = (data?.length ?? 0) === 0 ? NOT_LOADED : 'Could not load more.'
+  return <Problem of={problem} title={title} retry={retry} />
+}
+
+/** Since when what is shown may differ from what is; null while it is up to date. */
+export function staleSince({ problem, readAtMs }: Loaded<unknown>): string | null {
+  return problem === null || readAtMs === null ? null : `Not current since ${momentName(readAtMs)}`
+}
+
+/** Says that data is loading, why it could not be loaded, or since when it is out of date. */
+export function State({ of }: { of: Loaded<unknown> }) {
+  const { data, problem, isLoading, retry } = of
+  const stale = staleSince(of)
   return (
     <>
-      <Problem of={problem} title={NOT_LOADED} />
-      {isLoading && data === null && (
+      <Problem of={problem} title={stale === null ? NOT_LOADED : `${stale}.`} retry={retry} />
+      {isLoading && data === null && problem === null && (
         <p class="faint" role="status">
           Loading…
         </p>

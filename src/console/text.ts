@@ -16,6 +16,13 @@ export function localTime(iso: string): string {
   return Number.isNaN(date.getTime()) ? iso : `${dayOf(date)} ${clockOf(date)}`
 }
 
+/** A moment (milliseconds since 1970) to the minute, with its day unless that is today's. */
+export function momentName(atMs: number, now = new Date()): string {
+  const date = new Date(atMs)
+  const clock = clockOf(date).slice(0, 5)
+  return dayOf(date) === dayOf(now) ? clock : `${dayOf(date)} ${clock}`
+}
+
 /** The start of a step (seconds since 1970), as short as the length of the step allows. */
 export function stepName(startS: number, stepS: number): string {
   const date = new Date(startS * 1_000)

@@ -3,16 +3,33 @@ import type { Page } from '../core/list/page.ts'
 import { ask, type Query, RequestError, read } from './api.ts'
 import { Refused } from './visit.ts'
 
-/** What a view has loaded so far. */
-export interface Loaded<Data> {
+/** What came of asking for something. */
+interface Answer<Data> {
   readonly data: Data | null
   /** In words; null if nothing is wrong. */
   readonly problem: string | null
   readonly isLoading: boolean
 }
-const NOTHING = { data: null, problem: null, isLoading: true }
 
-/** Loads data when the view appears or its query changes, and again every `everyMs` while the page is visible. */
+/** What a view has loaded so far. */
+export interface Loaded<Data> extends Answer<Data> {
+  /** When `data` was read, in milliseconds since 1970; null where there is none. */
+  readonly readAtMs: number | null
+  /** Asks again at once, which also happens by itself; null where the answer would be the same. */
+  readonly retry: (() => void) | null
+}
+const UNANSWERED = { data: null, problem: null, isLoading: true }
+const NOTHING = { ...UNANSWERED, readAtMs: null, retry: null }
+
+/** What failed is asked for again after so long. */
+const RETRY_MS = 10_000
+/** What takes longer is no longer shown as current. */
+const SLOW_MS = 5_000
+
+/**
+ * Loads data when the view appears or its query changes, again every `everyMs`, and soon after a failure: while the page is
+ * visible, and as soon as it is visible again. The data held stays until there is newer data.
+ */
 export function useData<Data>(
   path: readonly string[],
   query: Query,
@@ -23,17 +40,37 @@ export function useData<Data>(
 
   useEffect(() => {
     const stop = new AbortController()
-    setLoaded((held) => ({ ...held, isLoading: true }))
+    // Undefined while a request is under way, and where none is to follow.
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const change = (to: Partial<Loaded<Data>>) => setLoaded((held) => ({ ...held, ...to }))
     const again = async () => {
+      clearTimeout(timer)
+      timer = undefined
+      change({ retry: null })
+      const slow = setTimeout(() => change({ problem: 'The service takes long to respond.' }), SLOW_MS)
       const told = await load({}, stop.signal)
-      if (told !== null)
-        setLoaded((held) => ({ data: told.data ?? held.data, problem: told.problem, isLoading: false }))
+      clearTimeout(slow)
+      if (told === null) return
+      const { data, problem } = told
+      if (data === undefined) change({ problem, isLoading: false, retry: told.mayPass ? again : null })
+      else change({ data, problem, isLoading: false, readAtMs: Date.now() })
+      const nextMs = told.mayPass ? RETRY_MS : everyMs
+      if (nextMs !== null) timer = setTimeout(onTime, nextMs)
     }
-    again()
-    const timer = everyMs === null ? null : setInterval(() => document.hidden || again(), everyMs)
+    const onTime = () => {
+      if (document.hidden) timer = setTimeout(onTime, RETRY_MS)
+      else void again()
+    }
+    const onSight = () => {
+      if (!document.hidden && timer !== undefined) void again()
+    }
+    document.addEventListener('visibilitychange', onSight)
+    change({ isLoading: true })
+    void again()
     return () => {
+      document.removeEventListener('visibilitychange', onSight)
       stop.abort()
-      if (timer !== null) clearInterval(timer)
+      clearTimeout(timer)
     }
   }, [load, everyMs])
   return loaded
@@ -57,24 +94,30 @@ export function usePages<Item>(path: readonly string[], query: Query, visit: num
   const [cursor, setCursor] = useState<string | null>(null)
   const load = useLoad<Page<Item>>(path, query)
   const stop = useRef(new AbortController())
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
 
   const readOn = useCallback(
     async (held: readonly Item[], after: string | null, signal: AbortSignal) => {
+      clearTimeout(timer.current)
+      const change = (to: Partial<Loaded<readonly Item[]>>) =>
+        setLoaded({ ...NOTHING, data: items, isLoading: false, ...to })
       let items = held
       let next = after
       for (let count = 0; count < PAGES_AT_ONCE && items.length < held.length + ITEMS_AT_ONCE; count++) {
-        setLoaded({ data: items, problem: null, isLoading: true })
+        change({ isLoading: true })
         const told = await load(next === null ? {} : { cursor: next }, signal)
         if (told === null) return
         if (told.data === undefined) {
+          const retry = told.mayPass ? () => void readOn(items, next, signal) : null
+          if (retry !== null) timer.current = setTimeout(retry, RETRY_MS)
           setCursor(next)
-          return setLoaded({ data: items, problem: told.problem, isLoading: false })
+          return change({ problem: told.problem, retry })
         }
         items = [...items, ...told.data.items]
         next = told.data.nextCursor
         if (next === null) break
       }
-      setLoaded({ data: items, problem: null, isLoading: false })
+      change({ readAtMs: Date.now() })
       setCursor(next)
     },
     [load],
@@ -83,16 +126,24 @@ export function usePages<Item>(path: readonly string[], query: Query, visit: num
     stop.current = new AbortController()
     setCursor(null)
     readOn([], null, stop.current.signal)
-    return () => stop.current.abort()
+    return () => {
+      stop.current.abort()
+      clearTimeout(timer.current)
+    }
   }, [readOn, visit])
 
-  const canReadOn = cursor !== null && !loaded.isLoading
+  const canReadOn = cursor !== null && !loaded.isLoading && loaded.problem === null
   const more = () => void readOn(loaded.data ?? [], cursor, stop.current.signal)
   return { ...loaded, more: canReadOn ? more : null }
 }
 
 /** What was loaded, or why it could not be; null if the request was aborted or the token was refused. */
-type Told<Data> = { readonly data?: Data; readonly problem: string | null } | null
+type Told<Data> = {
+  readonly data?: Data
+  readonly problem: string | null
+  /** It failed, and may not fail if it is asked for again. */
+  readonly mayPass: boolean
+} | null
 
 /** A function that loads data, with additional parameters. */
 export function useLoad<Data>(
@@ -107,11 +158,14 @@ export function useLoad<Data>(
       const [wantedPath, wanted] = JSON.parse(asked) as [readonly string[], Query]
       try {
         const data = await read<Data>(wantedPath, { ...wanted, ...further }, signal)
-        return signal.aborted ? null : { data, problem: null }
+        return signal.aborted ? null : { data, problem: null, mayPass: false }
       } catch (error) {
         if (signal.aborted) return null
         if (!(error instanceof RequestError)) throw error
-        if (error.status !== 401 && error.status !== 403) return { problem: error.message }
+        if (error.status !== 401 && error.status !== 403) {
+          // 0: there was no response.
+          return { problem: error.message, mayPass: error.status === 0 || error.status >= 500 }
+        }
         refused(error)
         return null
       }
@@ -124,8 +178,8 @@ export function useLoad<Data>(
 const PAUSE_MS = 250
 
 /** Asks about something each time it changes and nobody types any more; what was said stays until the next answer. */
-export function useAnswer<Data>(path: string, body: object): Loaded<Data> {
-  const [loaded, setLoaded] = useState<Loaded<Data>>(NOTHING)
+export function useAnswer<Data>(path: string, body: object): Answer<Data> {
+  const [loaded, setLoaded] = useState<Answer<Data>>(UNANSWERED)
   const refused = useContext(Refused)
   const asked = JSON.stringify(body)
   useEffect(() => {

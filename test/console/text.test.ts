@@ -6,6 +6,7 @@ import {
   instantOf,
   localTime,
   markName,
+  momentName,
   stepName,
   visible,
 } from '../../src/console/text.ts'
@@ -51,4 +52,11 @@ t.test('a mark on the axis is the day where it begins, else the time', async (t)
 t.test('numbers are counted in words', async (t) => {
   t.equal(counted(1, 'entry', 'entries'), '1 entry')
   t.equal(counted(12_345, 'entry', 'entries'), '12,345 entries')
+})
+
+t.test('a moment has its day unless that is today', async (t) => {
+  const at = (text: string) => new Date(text).getTime()
+  const now = new Date('2026-01-31T12:00:00')
+  t.equal(momentName(at('2026-01-31T06:55:40'), now), '06:55')
+  t.equal(momentName(at('2026-01-30T23:59:59'), now), '2026-01-30 23:59')
 })

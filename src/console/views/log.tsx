@@ -7,9 +7,8 @@ import {
   Choice,
   Field,
   Filters,
+  ListProblem,
   More,
-  NOT_LOADED,
-  Problem,
   Table,
   Time,
   TimeField,
@@ -40,7 +39,7 @@ export function LogView({ query, visit }: Visit) {
         <TimeField label="From" name="from" value={filter.from} />
         <TimeField label="Before" name="to" value={filter.to} />
       </Filters>
-      <Problem of={pages.problem} title={NOT_LOADED} />
+      <ListProblem of={pages} />
       <Table
         label="Log entries"
         head={['Time', 'Status', 'Event type', 'Member', 'Channel', 'Subject or reason']}

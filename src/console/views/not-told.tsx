@@ -2,19 +2,7 @@ import { useMemo } from 'preact/hooks'
 import { describeGivenUp } from '../../core/log/given-up.ts'
 import type { ExplainedNotTold } from '../../core/log/not-told.ts'
 import { DownloadNotTold } from '../download-not-told.tsx'
-import {
-  Badge,
-  Choice,
-  Field,
-  Filters,
-  More,
-  NOT_LOADED,
-  Problem,
-  Table,
-  Time,
-  Title,
-  Value,
-} from '../parts.tsx'
+import { Badge, Choice, Field, Filters, ListProblem, More, Table, Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { usePages } from '../use-data.ts'
 import type { Visit } from '../visit.ts'
@@ -47,7 +35,7 @@ export function NotToldView({ query: { days: wanted, eventType, rule }, visit }:
         <Field label="Event type" name="eventType" value={eventType} hint="claim.paid" />
         <Field label="Rule" name="rule" value={rule} hint="no-email" />
       </Filters>
-      <Problem of={pages.problem} title={NOT_LOADED} />
+      <ListProblem of={pages} />
       <Table
         label="Members who were not told"
         head={['Time', 'Member', 'Event type', 'Status', 'Why', 'Rule']}

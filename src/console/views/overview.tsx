@@ -3,11 +3,12 @@ import type { HeldPartitions as Held } from '../../core/batch/held-partitions.ts
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS, type CountWindow } from '../../core/log/count-windows.ts'
 import type { LogCounts } from '../../core/log/log-counts.ts'
 import { Chart } from '../chart.tsx'
-import { Nothing, State, Table, Time, Title, Value } from '../parts.tsx'
+import { Nothing, State, staleSince, Table, Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
-import { type Table as Counts, colourOf, type Dimension, tableOf } from '../series.ts'
+import { type Table as Counts, colourOf, DIMENSIONS, type Dimension, tableOf } from '../series.ts'
 import { counted, numberOf, stepName } from '../text.ts'
 import { useData } from '../use-data.ts'
+import { go, type Visit } from '../visit.ts'
 
 const EVERY_MS = 10_000
 
@@ -25,10 +26,12 @@ const NAMES: Readonly<Record<Dimension, string>> = {
   eventType: 'Event type',
 }
 
-/** What became of recent events, refreshed while it is shown. */
-export function OverviewView() {
-  const [window, setWindow] = useState<CountWindow>('24h')
-  const [dimension, setDimension] = useState<Dimension>('status')
+/** What became of recent events, refreshed while it is shown. Its address says what is counted, and how. */
+export function OverviewView({ query }: Visit) {
+  const window = COUNT_WINDOW_NAMES.find((name) => name === query.window) ?? '24h'
+  const dimension = DIMENSIONS.find((name) => name === query.by) ?? 'status'
+  const choose = (chosen: { window?: CountWindow; by?: Dimension }) =>
+    go(hrefOf([], { window, by: dimension, ...chosen }))
   const [isLive, setLive] = useState(true)
   const loaded = useData<LogCounts>(['counts'], { window }, isLive ? EVERY_MS : null)
   const counts = loaded.data
@@ -42,18 +45,24 @@ export function OverviewView() {
           of={COUNT_WINDOW_NAMES}
           words={WINDOWS}
           now={window}
-          choose={setWindow}
+          choose={(window) => choose({ window })}
         />
         <Choices
           legend="Group by"
           name="dimension"
-          of={['status', 'reason', 'eventType']}
+          of={DIMENSIONS}
           words={NAMES}
           now={dimension}
-          choose={setDimension}
+          choose={(by) => choose({ by })}
         />
-        <button type="button" class="live" aria-pressed={isLive} onClick={() => setLive(!isLive)}>
-          <span class="dot" aria-hidden="true" /> Live
+        <button
+          type="button"
+          class={loaded.problem === null ? 'live' : 'live is-stale'}
+          aria-pressed={isLive}
+          onClick={() => setLive(!isLive)}
+        >
+          <span class="dot" aria-hidden="true" />{' '}
+          {loaded.problem === null ? 'Live' : (staleSince(loaded) ?? 'No data')}
         </button>
       </div>
       <State of={loaded} />

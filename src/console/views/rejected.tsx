@@ -1,18 +1,6 @@
 import type { ShownRejectedMessage } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
-import {
-  Choice,
-  Field,
-  Filters,
-  More,
-  NOT_LOADED,
-  Nothing,
-  Problem,
-  Table,
-  Time,
-  Title,
-  Value,
-} from '../parts.tsx'
+import { Choice, Field, Filters, ListProblem, More, Nothing, Table, Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { beginOf, counted } from '../text.ts'
 import { usePages } from '../use-data.ts'
@@ -33,7 +21,7 @@ export function RejectedView({ query: { topic, code, open }, visit }: Visit) {
         <Choice label="Error code" name="code" value={code} options={Object.keys(REJECTIONS)} />
         <Choice label="Redriven" name="open" value={open} options={[['true', 'Not settled yet']]} />
       </Filters>
-      <Problem of={pages.problem} title={NOT_LOADED} />
+      <ListProblem of={pages} />
       <Table label="Rejected messages" head={['Time', 'ID', 'Source', 'Error', 'First bytes', 'Redriven']}>
         {pages.data?.map((rejected) => (
           <tr key={rejected.id}>
