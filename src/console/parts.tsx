@@ -84,30 +84,50 @@ export function Problem({ of, title, retry = null }: ProblemProps) {
   )
 }
 
-/** A table that scrolls sideways on a narrow screen. */
-export function Table({
-  label,
-  head,
-  children,
-}: {
-  label: string
-  head: string[]
-  children: ComponentChildren
-}) {
+/** The name of a column; with the class of its cells. */
+type Column = string | readonly [name: string, className: string]
+
+/** A row of a table: a cell for each column. */
+interface Row {
+  readonly key: string | number
+  readonly cells: readonly ComponentChildren[]
+}
+
+interface TableProps {
+  readonly label: string
+  readonly columns: readonly Column[]
+  readonly rows: readonly Row[]
+}
+
+/** A table; on a narrow screen, a card for each row. */
+export function Table({ label, columns, rows }: TableProps) {
+  const named = columns.map((column) =>
+    typeof column === 'string' ? ([column, undefined] as const) : column,
+  )
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard
     <section class="table" aria-label={label} tabIndex={0}>
       <table>
         <thead>
           <tr>
-            {head.map((name) => (
+            {named.map(([name]) => (
               <th key={name} scope="col">
                 {name}
               </th>
             ))}
           </tr>
         </thead>
-        <tbody>{children}</tbody>
+        <tbody>
+          {rows.map(({ key, cells }) => (
+            <tr key={key}>
+              {named.map(([name, className], index) => (
+                <td key={name} class={className} data-column={name}>
+                  <div>{cells[index]}</div>
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
       </table>
     </section>
   )

@@ -102,7 +102,28 @@ async function testViews(): Promise<void> {
       await heading('Entries by event type, last 7 days')
     },
   )
+
+  const WITH_TABLES = ['#/', '#/not-told', '#/log', '#/parties/PTY-1', '#/rejected', '#/rules']
+  for (const path of WITH_TABLES) {
+    t.test(`on a telephone nothing of ${path} is cut off, and each value has its name`, async (t) => {
+      const { page, screenshot } = await open(t, path)
+      await page.setViewportSize({ width: 390, height: 844 })
+      const row = page.getByRole('row').filter({ has: page.getByRole('cell') })
+      await row.first().waitFor()
+      t.same(await page.evaluate(CUT_OFF), [])
+      t.match(await page.evaluate(NAME_OF_FIRST_CELL), /^"(Time|Partition|Rule)"$/)
+      await screenshot(`390${path.replace(/\W+/g, '-')}`)
+    })
+  }
 }
+
+/** What is wider than its place, and scrolls or is hidden there. */
+const CUT_OFF = `[...document.querySelectorAll('body, body *')]
+  .filter((element) => element.scrollWidth > element.clientWidth + 1 && !element.matches('.unseen, .skip'))
+  .filter((element) => element.clientWidth > 0 && getComputedStyle(element).display !== 'inline')
+  .map((element) => element.tagName + '.' + element.className)`
+
+const NAME_OF_FIRST_CELL = `getComputedStyle(document.querySelector('td'), '::before').content`
 
 async function wordsOf(place: Locator): Promise<string> {
   return (await place.innerText()).trim()

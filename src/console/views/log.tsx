@@ -42,31 +42,21 @@ export function LogView({ query, visit }: Visit) {
       <ListProblem of={pages} />
       <Table
         label="Log entries"
-        head={['Time', 'Status', 'Event type', 'Member', 'Channel', 'Subject or reason']}
-      >
-        {pages.data?.map((entry) => (
-          <tr key={entry.locator}>
-            <td>
-              <a href={hrefOf(['log', entry.locator])}>
-                <Time of={entry.createdAt} />
-              </a>
-            </td>
-            <td>
-              <Badge of={entry.status} />
-            </td>
-            <td>
-              <Value of={entry.eventType} />
-            </td>
-            <td>
-              <Value of={entry.partyLocator} mono />
-            </td>
-            <td>{entry.channel}</td>
-            <td class="wide">
-              <Value of={entry.status === 'SENT' ? entry.subject : entry.failureReason} />
-            </td>
-          </tr>
-        ))}
-      </Table>
+        columns={['Time', 'Status', 'Event type', 'Member', 'Channel', ['Subject or reason', 'wide']]}
+        rows={(pages.data ?? []).map((entry) => ({
+          key: entry.locator,
+          cells: [
+            <a href={hrefOf(['log', entry.locator])}>
+              <Time of={entry.createdAt} />
+            </a>,
+            <Badge of={entry.status} />,
+            <Value of={entry.eventType} />,
+            <Value of={entry.partyLocator} mono />,
+            entry.channel,
+            <Value of={entry.status === 'SENT' ? entry.subject : entry.failureReason} />,
+          ],
+        }))}
+      />
       <More pages={pages} one="entry" many="entries" />
     </>
   )

@@ -38,36 +38,26 @@ export function NotToldView({ query: { days: wanted, eventType, rule }, visit }:
       <ListProblem of={pages} />
       <Table
         label="Members who were not told"
-        head={['Time', 'Member', 'Event type', 'Status', 'Why', 'Rule']}
-      >
-        {pages.data?.map((entry) => (
-          <tr key={entry.locator}>
-            <td>
-              <a href={hrefOf(['log', entry.locator])}>
-                <Time of={entry.createdAt} />
-              </a>
-            </td>
-            <td>
-              <Value of={entry.partyLocator} mono />
-            </td>
-            <td>
-              <Value of={entry.eventType} />
-            </td>
-            <td>
-              <Badge of={entry.status} />
-            </td>
-            <td class="wide">
+        columns={['Time', 'Member', 'Event type', 'Status', ['Why', 'wide'], 'Rule']}
+        rows={(pages.data ?? []).map((entry) => ({
+          key: entry.locator,
+          cells: [
+            <a href={hrefOf(['log', entry.locator])}>
+              <Time of={entry.createdAt} />
+            </a>,
+            <Value of={entry.partyLocator} mono />,
+            <Value of={entry.eventType} />,
+            <Badge of={entry.status} />,
+            <>
               <Value
                 of={entry.status === 'FAILED' ? entry.failureReason : (entry.because ?? entry.failureReason)}
               />
               {entry.status === 'FAILED' && <span class="faint">, {describeGivenUp(entry)}</span>}
-            </td>
-            <td>
-              <Value of={entry.ruleId} mono />
-            </td>
-          </tr>
-        ))}
-      </Table>
+            </>,
+            <Value of={entry.ruleId} mono />,
+          ],
+        }))}
+      />
       <More pages={pages} one="entry" many="entries" />
       <DownloadNotTold query={asked} key={JSON.stringify(asked)} />
     </>

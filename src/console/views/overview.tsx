@@ -6,7 +6,7 @@ import { Chart } from '../chart.tsx'
 import { Nothing, State, staleSince, Table, Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { type Table as Counts, colourOf, DIMENSIONS, type Dimension, tableOf } from '../series.ts'
-import { counted, numberOf, stepName } from '../text.ts'
+import { counted, numberOf, stepName, visible } from '../text.ts'
 import { useData } from '../use-data.ts'
 import { go, type Visit } from '../visit.ts'
 
@@ -79,21 +79,14 @@ function HeldPartitions() {
   return (
     <section class="card" aria-labelledby="held">
       <h2 id="held">Partitions of this replica that cannot go on</h2>
-      <Table label="Held partitions" head={['Partition', 'Offset', 'Since', 'Reason', 'What to do']}>
-        {items.map(({ topic, partition, offset, since, reason, remedy }) => (
-          <tr key={`${topic}/${partition}`}>
-            <th scope="row" class="nowrap">
-              {topic}/{partition}
-            </th>
-            <td class="number">{offset ?? '–'}</td>
-            <td>
-              <Time of={since} />
-            </td>
-            <td>{reason}</td>
-            <td>{remedy}</td>
-          </tr>
-        ))}
-      </Table>
+      <Table
+        label="Held partitions"
+        columns={['Partition', ['Offset', 'number'], 'Since', 'Reason', 'What to do']}
+        rows={items.map(({ topic, partition, offset, since, reason, remedy }) => ({
+          key: `${topic}/${partition}`,
+          cells: [`${topic}/${partition}`, offset ?? <Nothing />, <Time of={since} />, reason, remedy],
+        }))}
+      />
     </section>
   )
 }
@@ -178,20 +171,17 @@ function Steps({ table: { startsS, series }, stepS }: { table: Counts; stepS: nu
     .map((startS, i) => ({ startS, counts: series.map(({ counts }) => counts[i] ?? 0) }))
     .reverse()
   return (
-    <Table label="Entries over time" head={['From', ...series.map(({ name }) => name)]}>
-      {rows.map(({ startS, counts }) => (
-        <tr key={startS}>
-          <th scope="row" class="nowrap">
-            {stepName(startS, stepS)}
-          </th>
-          {counts.map((count, i) => (
-            <td key={series[i]?.name} class="number">
-              {count === 0 ? <Nothing /> : numberOf(count)}
-            </td>
-          ))}
-        </tr>
-      ))}
-    </Table>
+    <Table
+      label="Entries over time"
+      columns={['From', ...series.map(({ name }) => [visible(name), 'number'] as const)]}
+      rows={rows.map(({ startS, counts }) => ({
+        key: startS,
+        cells: [
+          <span class="nowrap">{stepName(startS, stepS)}</span>,
+          ...counts.map((count) => (count === 0 ? <Nothing /> : numberOf(count))),
+        ],
+      }))}
+    />
   )
 }
 

@@ -60,23 +60,19 @@ function Party({ partyLocator }: { partyLocator: string }) {
             ) : (
               <Table
                 label="Changes to preferences"
-                head={['Time', 'Changed by', 'Channel', 'Opted out of', 'Email', 'Phone']}
-              >
-                {data.changes.map(({ changedAt, changedBy, before, after }) => (
-                  <tr key={changedAt}>
-                    <td>
-                      <Time of={changedAt} />
-                    </td>
-                    <td>
-                      <Value of={changedBy} />
-                    </td>
-                    <Change before={before?.preferredChannel} after={after.preferredChannel} />
-                    <Change before={before && listed(before)} after={listed(after)} />
-                    <Change before={before?.email} after={after.email} />
-                    <Change before={before?.phone} after={after.phone} />
-                  </tr>
-                ))}
-              </Table>
+                columns={['Time', 'Changed by', 'Channel', 'Opted out of', 'Email', 'Phone']}
+                rows={data.changes.map(({ changedAt, changedBy, before, after }) => ({
+                  key: changedAt,
+                  cells: [
+                    <Time of={changedAt} />,
+                    <Value of={changedBy} />,
+                    <Change before={before?.preferredChannel} after={after.preferredChannel} />,
+                    <Change before={before && listed(before)} after={listed(after)} />,
+                    <Change before={before?.email} after={after.email} />,
+                    <Change before={before?.phone} after={after.phone} />,
+                  ],
+                }))}
+              />
             )}
             {data.isMore && <p class="faint">Older changes are not shown.</p>}
           </section>
@@ -107,7 +103,7 @@ function Preferences({ of }: { of: StoredPreferences }) {
 function Change({ before, after }: { before: string | null | undefined; after: string | null }) {
   const was = before ?? null
   return (
-    <td>
+    <>
       <Value of={after} />
       {was !== null && was !== after && (
         <span class="was">
@@ -115,7 +111,7 @@ function Change({ before, after }: { before: string | null | undefined; after: s
           was <Value of={was} />
         </span>
       )}
-    </td>
+    </>
   )
 }
 

@@ -22,34 +22,31 @@ export function RejectedView({ query: { topic, code, open }, visit }: Visit) {
         <Choice label="Redriven" name="open" value={open} options={[['true', 'Not settled yet']]} />
       </Filters>
       <ListProblem of={pages} />
-      <Table label="Rejected messages" head={['Time', 'ID', 'Source', 'Error', 'First bytes', 'Redriven']}>
-        {pages.data?.map((rejected) => (
-          <tr key={rejected.id}>
-            <td>
-              <Time of={rejected.rejectedAt} />
-            </td>
-            <td class="mono">{rejected.id}</td>
-            <td>
+      <Table
+        label="Rejected messages"
+        columns={['Time', ['ID', 'mono'], 'Source', ['Error', 'wide'], ['First bytes', 'wide'], 'Redriven']}
+        rows={(pages.data ?? []).map((rejected) => ({
+          key: rejected.id,
+          cells: [
+            <Time of={rejected.rejectedAt} />,
+            rejected.id,
+            <>
               <Value of={rejected.topic} />
               <br />
               <span class="faint nowrap">
                 partition {rejected.partition}, offset {rejected.offset}
               </span>
-            </td>
-            <td class="wide">
+            </>,
+            <>
               <Value of={rejected.error} />
               <br />
               <span class="faint mono">{rejected.code}</span>
-            </td>
-            <td class="wide">
-              <Begin of={rejected} />
-            </td>
-            <td>
-              <Redriven of={rejected.redriven} />
-            </td>
-          </tr>
-        ))}
-      </Table>
+            </>,
+            <Begin of={rejected} />,
+            <Redriven of={rejected.redriven} />,
+          ],
+        }))}
+      />
       <More pages={pages} one="message" many="messages" />
     </>
   )

@@ -23,17 +23,22 @@ export function RulesView() {
           <Revision of={rules} />
           <Table
             label="Rule table"
-            head={['Rule', 'Applies to', 'Outcome', 'Because', 'Decisions', 'Last used']}
-          >
-            {rules.rules.map((rule) => (
-              <tr key={rule.ruleId}>
-                <td class="mono nowrap">
-                  <Value of={rule.ruleId} />
-                </td>
-                <td>
-                  <Cells of={rule} />
-                </td>
-                <td>
+            columns={[
+              'Rule',
+              'Applies to',
+              'Outcome',
+              ['Because', 'wide'],
+              ['Decisions', 'number'],
+              'Last used',
+            ]}
+            rows={rules.rules.map((rule) => ({
+              key: rule.ruleId,
+              cells: [
+                <span class="nowrap">
+                  <Value of={rule.ruleId} mono />
+                </span>,
+                <Cells of={rule} />,
+                <>
                   <Badge of={rule.outcome} />
                   <br />
                   <span class="faint">
@@ -43,20 +48,16 @@ export function RulesView() {
                       <Value of={rule.reason} />
                     )}
                   </span>
-                </td>
-                <td class="wide">
-                  <Value of={rule.because} />
-                </td>
-                <td class="number">
+                </>,
+                <Value of={rule.because} />,
+                <>
                   {numberOf(rule.count)}
                   <Share of={rule.count} among={rules.counted.lookedAt} />
-                </td>
-                <td>
-                  <Time of={rule.lastAt} />
-                </td>
-              </tr>
-            ))}
-          </Table>
+                </>,
+                <Time of={rule.lastAt} />,
+              ],
+            }))}
+          />
         </>
       )}
     </>

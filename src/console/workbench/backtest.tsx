@@ -120,50 +120,48 @@ function Report({ of: { since, report } }: { of: Found }) {
         .{byAnotherRule > 0 && ` ${numberOf(byAnotherRule)} decided the same way by another rule.`}
       </p>
       {changed > 0 && (
-        <Table label="By event type" head={['Event type', 'Events', 'Decided otherwise', 'How']}>
-          {otherwise.map((of) => (
-            <tr key={of.eventType}>
-              <td>
-                <Value of={of.eventType} />
-              </td>
-              <td>{numberOf(of.events)}</td>
-              <td>{numberOf(of.changed)}</td>
-              <td>
-                <Value of={of.kinds.map(({ kind, count }) => `${numberOf(count)} ${kind}`).join(', ')} />
-              </td>
-            </tr>
-          ))}
-        </Table>
+        <Table
+          label="By event type"
+          columns={['Event type', 'Events', 'Decided otherwise', 'How']}
+          rows={otherwise.map((of) => ({
+            key: of.eventType,
+            cells: [
+              <Value of={of.eventType} />,
+              numberOf(of.events),
+              numberOf(of.changed),
+              <Value of={of.kinds.map(({ kind, count }) => `${numberOf(count)} ${kind}`).join(', ')} />,
+            ],
+          }))}
+        />
       )}
       {eventTypesLeftOut > 0 && (
         <p class="faint">and {counted(eventTypesLeftOut, 'more event type', 'more event types')}</p>
       )}
       {changes.length > 0 && (
-        <Table label="What changes" head={['Events', 'Change', 'Event type', 'Situation', 'Sample entries']}>
-          {changes.map((change) => (
-            <tr key={`${change.eventType} ${change.situation} ${change.before} ${change.ruleBefore}`}>
-              <td>{numberOf(change.count)}</td>
-              <td class="wide">
+        <Table
+          label="What changes"
+          columns={['Events', ['Change', 'wide'], 'Event type', 'Situation', 'Sample entries']}
+          rows={changes.map((change) => ({
+            key: `${change.eventType} ${change.situation} ${change.before} ${change.ruleBefore}`,
+            cells: [
+              numberOf(change.count),
+              <>
                 <strong>{change.kind}</strong>
                 <br />
                 <Value
                   of={`from ${change.before} by rule "${change.ruleBefore}" to ${change.after} by rule "${change.ruleAfter}"`}
                 />
-              </td>
-              <td>
-                <Value of={change.eventType} />
-              </td>
-              <td>{change.situation}</td>
-              <td>
-                {change.samples.map((locator) => (
-                  <a key={locator} class="sample mono" href={hrefOf(['log', locator])}>
-                    {locator}
-                  </a>
-                ))}
-              </td>
-            </tr>
-          ))}
-        </Table>
+              </>,
+              <Value of={change.eventType} />,
+              change.situation,
+              change.samples.map((locator) => (
+                <a key={locator} class="sample mono" href={hrefOf(['log', locator])}>
+                  {locator}
+                </a>
+              )),
+            ],
+          }))}
+        />
       )}
       {changesLeftOut > 0 && (
         <p class="faint">and {counted(changesLeftOut, 'more change', 'more changes')}</p>
