@@ -10,6 +10,7 @@ import type { Workbench } from '../http/console/workbench.ts'
 import type { LogEntries } from '../http/routes/log.ts'
 import { readUntil } from '../postgres/connection/read-until.ts'
 import { countLogEntries } from '../postgres/read/count-log-entries.ts'
+import { countNotTold } from '../postgres/read/count-not-told.ts'
 import { countRuleMatches } from '../postgres/read/count-rule-matches.ts'
 import { getLogEntry } from '../postgres/read/get-log-entry.ts'
 import { getPreferences } from '../postgres/read/get-preferences.ts'
@@ -47,7 +48,7 @@ export function createReads(
           from: from === undefined ? from : await timeOf(connection, from),
           to: to === undefined ? to : await timeOf(connection, to),
         }
-        return listLogEntries(connection, { ...filter, ...times }, page)
+        return listLogEntries(connection, retryLimits, { ...filter, ...times }, page)
       }),
     get: async (locator) => {
       const entry = await getLogEntry(httpPool(), retryLimits, locator)
@@ -68,6 +69,11 @@ export function createReads(
       })
       return { items: explainNotTold(items, await rulesOf(revisionsOf(items))), next }
     },
+    countNotTold: async (filter, signal) =>
+      readUntil(signal, httpPool(), async (connection) => {
+        const since = await timeOf(connection, filter.since)
+        return countNotTold(connection, retryLimits, { ...filter, since })
+      }),
     workbench,
     heldPartitions: () => showHeld(held(), (ms) => new Date(ms).toISOString()),
     listRejected: async (query, page, signal) =>

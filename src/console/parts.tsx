@@ -110,8 +110,8 @@ export function Table({ label, columns, rows }: TableProps) {
       <table>
         <thead>
           <tr>
-            {named.map(([name]) => (
-              <th key={name} scope="col">
+            {named.map(([name, className]) => (
+              <th key={name} scope="col" class={className}>
                 {name}
               </th>
             ))}

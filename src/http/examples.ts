@@ -1,4 +1,4 @@
-import type { ExplainedLogEntry, LogEntry } from '../core/log/log-entry.ts'
+import type { ExplainedLogEntry, ListedLogEntry } from '../core/log/log-entry.ts'
 import type { PartyPreferences, StoredPreferences } from '../core/party/preferences.ts'
 
 /** What the API document shows. A test holds each against its schema. */
@@ -17,7 +17,7 @@ export const PARTY_PREFERENCES_EXAMPLE: PartyPreferences = {
   partyLocator: PARTY_LOCATOR,
 }
 
-export const ENTRY_EXAMPLE: LogEntry = {
+export const ENTRY_EXAMPLE: ListedLogEntry = {
   locator: 'NTF-0196f3a2-7c1e-7b3a-9d55-3f6f0c2b8a11',
   eventId: '5f0c7c1a-2f9e-4a57-9a53-0b1f6d1f7f10',
   partyLocator: PARTY_LOCATOR,
@@ -30,11 +30,11 @@ export const ENTRY_EXAMPLE: LogEntry = {
   attemptCount: 1,
   sentAt: '2026-01-31T12:00:00.512345Z',
   createdAt: '2026-01-31T12:00:00.123456Z',
+  givenUp: false,
 }
 
 export const EXPLAINED_ENTRY_EXAMPLE: ExplainedLogEntry = {
   ...ENTRY_EXAMPLE,
-  givenUp: false,
   decisions: [
     {
       attempt: 1,

@@ -118,10 +118,11 @@ async function startOurs() {
 async function startPlain() {
   // What a place holder is called in Slonik's queries.
   const textOf = ({ sql }: { sql: string }) => sql.replaceAll('$slonik_', '$')
-  const list = logPageQuery({}, { limit: 50, after: null })
+  const limits = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
+  const list = logPageQuery(limits, {}, { limit: 50, after: null })
   const queries = {
     list: { sql: textOf(list), values: list.values },
-    entry: { sql: textOf(logEntryQuery({ maxAgeMs: 86_400_000, attemptCountMax: 3 }, { locator: '' })) },
+    entry: { sql: textOf(logEntryQuery(limits, { locator: '' })) },
   }
   const child = spawn(process.execPath, [fileURLToPath(new URL('./reads-plain.ts', import.meta.url))], {
     env: { PATH: process.env.PATH, DATABASE_URL: world.databaseUrl, QUERIES: JSON.stringify(queries) },

@@ -15,6 +15,13 @@ t.test('the console is bundled into files whose names change with what they hold
   t.strictSame(kinds.sort(), ['icon-HASH.svg', 'index.html', 'main-HASH.css', 'main-HASH.js'])
 })
 
+t.test('it is small: what checks data on the server is not part of it', async (t) => {
+  const sizes = await Promise.all(
+    (await readdir(folder)).map(async (name) => (await stat(join(folder, name))).size),
+  )
+  t.ok(sizes.reduce((sum, size) => sum + size, 0) < 200_000)
+})
+
 t.test('its page loads these files, and has nothing inline', async (t) => {
   const html = await readFile(join(folder, 'index.html'), 'utf8')
   for (const name of await readdir(folder)) if (name !== 'index.html') t.match(html, `="console/${name}"`)

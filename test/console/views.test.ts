@@ -1,8 +1,10 @@
+import { readFile } from 'node:fs/promises'
 import type { Locator, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { ConsoleData } from '../../src/http/console/data.ts'
 import { readConsolePage } from '../../src/http/console/page.ts'
 import { aConsole, aManagement } from '../http/console/fixture.ts'
+import { ENTRY } from '../http/fixture.ts'
 import { openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
 
 if (withoutBrowser) t.plan(0, withoutBrowser)
@@ -76,7 +78,7 @@ async function testViews(): Promise<void> {
   t.test('a list that could not be read is read again by itself', async (t) => {
     const { page } = await open(t, '#/')
     await page.route('**/not-told*', (route) => route.abort())
-    await page.goto(`${page.url().split('#')[0]}#/not-told`)
+    await page.getByRole('link', { name: 'Not told' }).click()
     await page.getByText('Could not load this page. The service did not respond.').waitFor()
     await page.unroute('**/not-told*')
     await page.clock.fastForward(10_000)
@@ -103,6 +105,100 @@ async function testViews(): Promise<void> {
     },
   )
 
+  t.test('figures lead to the entries that they count', async (t) => {
+    const { page } = await open(t, '#/?window=7d&by=eventType')
+    await page.getByRole('link', { name: /^SENT/ }).click()
+    await page.getByRole('heading', { name: 'Log' }).waitFor()
+    t.match(page.url(), /#\/log\?status=SENT&from=7d$/)
+    t.match(await page.getByLabel('From').inputValue(), /^\d{4}-/, 'the form says from when on')
+    await page.goBack()
+    await Promise.all([
+      page.waitForRequest(/log\/list\?eventType=claim\.paid&from=7d/),
+      page.locator('.legend').getByRole('link', { name: 'claim.paid' }).click(),
+    ])
+  })
+
+  t.test(
+    'those who were not told are counted as events and as members, and a reason leads to its own',
+    async (t) => {
+      const { page } = await open(t, '#/not-told?since=30d')
+      await page.getByRole('heading', { name: '3 events of 2 members' }).waitFor()
+      const byReason = page.getByRole('region', { name: 'Not told, by reason' })
+      t.same(await byReason.getByRole('cell').allInnerTexts(), ['no email on file', '3', '2'])
+      t.same(
+        await page.getByRole('region', { name: 'Not told, by member' }).getByRole('cell').allInnerTexts(),
+        ['PTY-1', '2'],
+      )
+      await page.getByText('And 1 more member.').waitFor()
+      await Promise.all([
+        page.waitForRequest(/not-told\/counts\?since=30d&reason=no\+email\+on\+file/),
+        page.waitForRequest(/not-told\?since=30d&reason=no\+email\+on\+file/),
+        byReason.getByRole('link').click(),
+      ])
+      t.equal(await page.getByLabel('Reason', { exact: true }).inputValue(), 'no email on file')
+      await page.getByRole('link', { name: 'There is nobody to write to.' }).first().click()
+      await page.waitForURL(/reason=no\+party\+locator/)
+    },
+  )
+
+  const GIVEN_UP = {
+    ...ENTRY,
+    status: 'FAILED' as const,
+    failureReason: 'contact could not be resolved: HTTP 500',
+    attemptCount: 3,
+    givenUp: true,
+  }
+  const withEntry = (entry: typeof GIVEN_UP): Partial<ConsoleData> => ({
+    logEntries: { list: async () => ({ items: [entry], next: null }), get: async () => entry },
+  })
+
+  t.test('what is given up is said to be, wherever it is listed', async (t) => {
+    const { page, url } = await open(t, '#/log', withEntry(GIVEN_UP))
+    const words = /HTTP 500\s*, given up after 3 attempts/
+    await page.getByRole('cell', { name: words }).waitFor()
+    await page.goto(`${url}/console#/parties/PTY-1`)
+    await page.getByRole('region', { name: 'Last entries' }).getByRole('cell', { name: words }).waitFor()
+  })
+
+  t.test('the log is searched by reason and rule, and saved as a file', async (t) => {
+    const { page } = await open(t, '#/log', withEntry(GIVEN_UP))
+    await page.getByLabel('Rule').fill('unresolved')
+    await Promise.all([
+      page.waitForRequest(/log\/list\?rule=unresolved$/),
+      page.getByRole('button', { name: 'Search' }).click(),
+    ])
+    await page.getByRole('link', { name: /^contact could not/ }).click()
+    await page.waitForURL(/#\/log\?reason=contact\+could\+not\+be\+resolved$/)
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download as CSV' }).click(),
+    ])
+    t.equal(download.suggestedFilename(), 'log.csv')
+    const [head, line] = (await readFile(await download.path(), 'utf8')).split('\r\n')
+    t.match(head, /^createdAt,locator,.*,givenUp,failureReason,sentAt$/)
+    t.match(line, /FAILED,3,true,contact could not be resolved: HTTP 500,/)
+    t.notMatch(line, 'CLM-1', 'no text of a message')
+  })
+
+  t.test('an entry leads to its trace, and to all with its reason', async (t) => {
+    const { page } = await open(t, `#/log/${ENTRY.locator}`, withEntry(GIVEN_UP))
+    const trace = page.getByRole('link', { name: '4bf92f3577b34da6a3ce929d0e0e4736' })
+    t.equal(await trace.getAttribute('href'), 'https://traces.example/4bf92f3577b34da6a3ce929d0e0e4736')
+    t.equal(await trace.getAttribute('rel'), 'noopener noreferrer')
+    await page
+      .getByRole('link', { name: /^contact could not/ })
+      .first()
+      .click()
+    await page.waitForURL(/#\/log\?reason=contact\+could\+not\+be\+resolved$/)
+  })
+
+  t.test('a member without preferences is said to have none stored', async (t) => {
+    const none = { list: async () => ({ items: [], next: null }), get: async () => null }
+    const { page } = await open(t, '#/parties/nobody', { logEntries: none })
+    await page.getByText('No preferences are stored for this member.').waitFor()
+    await page.getByText('The log has no entry for this party locator.').waitFor()
+  })
+
   const WITH_TABLES = ['#/', '#/not-told', '#/log', '#/parties/PTY-1', '#/rejected', '#/rules']
   for (const path of WITH_TABLES) {
     t.test(`on a telephone nothing of ${path} is cut off, and each value has its name`, async (t) => {
@@ -111,7 +207,7 @@ async function testViews(): Promise<void> {
       const row = page.getByRole('row').filter({ has: page.getByRole('cell') })
       await row.first().waitFor()
       t.same(await page.evaluate(CUT_OFF), [])
-      t.match(await page.evaluate(NAME_OF_FIRST_CELL), /^"(Time|Partition|Rule)"$/)
+      t.match(await page.evaluate(NAME_OF_FIRST_CELL), /^"(Time|Partition|Reason|Rule)"$/)
       await screenshot(`390${path.replace(/\W+/g, '-')}`)
     })
   }

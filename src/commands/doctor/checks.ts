@@ -184,7 +184,7 @@ const NAMING_TEXTS: Readonly<Record<Naming, string>> = {
 /** A party that has a contact, so that its response shows whether it names the party; else one that nobody has. */
 async function partyToAsk(config: Config): Promise<string> {
   const newest = { limit: 1, after: null }
-  const found = withPool(config, (pool) => listLogEntries(pool, { status: 'SENT' }, newest))
+  const found = withPool(config, (pool) => listLogEntries(pool, config.retry, { status: 'SENT' }, newest))
   return found.then(
     ({ items }) => items[0]?.partyLocator ?? PARTY_LOCATOR,
     () => PARTY_LOCATOR,

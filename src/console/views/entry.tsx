@@ -3,6 +3,7 @@ import { describeGivenUp } from '../../core/log/given-up.ts'
 import type { ExplainedLogEntry } from '../../core/log/log-entry.ts'
 import { describeSituation } from '../../core/rules/situations.ts'
 import { Badge, Fact, State, Time, Title, Value } from '../parts.tsx'
+import { Reason } from '../reason.tsx'
 import { hrefOf, type Route } from '../route.ts'
 import { visible } from '../text.ts'
 import { useData } from '../use-data.ts'
@@ -46,7 +47,7 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
         ) : (
           <>
             <p class="reason">
-              <Value of={reasonOf(entry, last)} />
+              <Reason of={entry.failureReason} words={reasonOf(entry, last)} />
             </p>
             <p class="sentence">
               <Value of={last.why} />
@@ -114,7 +115,7 @@ function EntryFacts({ of: entry }: { of: ExplainedLogEntry }) {
           <Time of={entry.sentAt} />
         </Fact>
         <Fact name="Reason">
-          <Value of={entry.failureReason} />
+          <Reason of={entry.failureReason} />
         </Fact>
         <Fact name="Send attempts">{entry.attemptCount}</Fact>
       </dl>
@@ -184,7 +185,13 @@ function Decision({ decision }: { decision: ExplainedDecision }) {
         </Fact>
         {decision.traceId !== null && (
           <Fact name="Trace ID">
-            <Value of={decision.traceId} mono />
+            {decision.traceUrl === null ? (
+              <Value of={decision.traceId} mono />
+            ) : (
+              <a href={decision.traceUrl} target="_blank" rel="noopener noreferrer">
+                <Value of={decision.traceId} mono />
+              </a>
+            )}
           </Fact>
         )}
         <Fact name="Rule table">

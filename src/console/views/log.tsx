@@ -1,7 +1,10 @@
 import { CHANNELS } from '../../core/decision/channel.ts'
-import type { LogEntry } from '../../core/log/log-entry.ts'
+import { COUNT_WINDOW_NAMES, COUNT_WINDOWS } from '../../core/log/count-windows.ts'
+import { LOG_CSV_HEAD, logCsvLine } from '../../core/log/log-csv.ts'
+import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import { isLogLocator } from '../../core/log/log-locator.ts'
 import { STATUSES } from '../../core/log/status.ts'
+import { Download } from '../download.tsx'
 import {
   Badge,
   Choice,
@@ -15,17 +18,18 @@ import {
   Title,
   Value,
 } from '../parts.tsx'
+import { SubjectOrReason } from '../reason.tsx'
 import { hrefOf } from '../route.ts'
 import { instantOf } from '../text.ts'
 import { usePages } from '../use-data.ts'
 import type { Visit } from '../visit.ts'
 
-const FILTERS = ['partyLocator', 'eventType', 'status', 'channel', 'eventId', 'from', 'to']
+const FILTERS = ['partyLocator', 'eventType', 'status', 'channel', 'eventId', 'reason', 'rule', 'from', 'to']
 
 /** The log, filtered, newest first. */
 export function LogView({ query, visit }: Visit) {
   const filter = Object.fromEntries(FILTERS.map((name) => [name, query[name]]))
-  const pages = usePages<LogEntry>(['log', 'list'], filter, visit)
+  const pages = usePages<ListedLogEntry>(['log', 'list'], filter, visit)
   return (
     <>
       <Title name="Log" />
@@ -36,8 +40,10 @@ export function LogView({ query, visit }: Visit) {
         <Choice label="Status" name="status" value={filter.status} options={STATUSES} />
         <Choice label="Channel" name="channel" value={filter.channel} options={CHANNELS} />
         <Field label="Event ID or entry locator" name="eventId" value={filter.eventId} />
-        <TimeField label="From" name="from" value={filter.from} />
-        <TimeField label="Before" name="to" value={filter.to} />
+        <Field label="Reason" name="reason" value={filter.reason} hint="no email on file" />
+        <Field label="Rule" name="rule" value={filter.rule} hint="no-email" />
+        <TimeField label="From" name="from" value={startOf(filter.from)} />
+        <TimeField label="Before" name="to" value={startOf(filter.to)} />
       </Filters>
       <ListProblem of={pages} />
       <Table
@@ -53,13 +59,30 @@ export function LogView({ query, visit }: Visit) {
             <Value of={entry.eventType} />,
             <Value of={entry.partyLocator} mono />,
             entry.channel,
-            <Value of={entry.status === 'SENT' ? entry.subject : entry.failureReason} />,
+            <SubjectOrReason of={entry} />,
           ],
         }))}
       />
       <More pages={pages} one="entry" many="entries" />
+      <Download
+        key={JSON.stringify(filter)}
+        path={['log', 'list']}
+        query={filter}
+        name="log.csv"
+        head={LOG_CSV_HEAD}
+        lineOf={logCsvLine}
+        remedy="Narrow the filters."
+      />
     </>
   )
+}
+
+/** The time that is meant by a period of the overview; other times as they are. */
+function startOf(time: string | undefined): string | undefined {
+  const window = COUNT_WINDOW_NAMES.find((name) => name === time)
+  return window === undefined
+    ? time
+    : new Date(Date.now() - COUNT_WINDOWS[window].lengthS * 1_000).toISOString()
 }
 
 /** A locator leads straight to its entry. */

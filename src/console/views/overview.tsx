@@ -5,7 +5,7 @@ import type { LogCounts } from '../../core/log/log-counts.ts'
 import { Chart } from '../chart.tsx'
 import { Nothing, State, staleSince, Table, Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
-import { type Table as Counts, colourOf, DIMENSIONS, type Dimension, tableOf } from '../series.ts'
+import { type Table as Counts, colourOf, DIMENSIONS, type Dimension, REST, tableOf } from '../series.ts'
 import { counted, numberOf, stepName, visible } from '../text.ts'
 import { useData } from '../use-data.ts'
 import { go, type Visit } from '../visit.ts'
@@ -92,15 +92,17 @@ function HeldPartitions() {
 }
 
 function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension }) {
-  const window = windowOf(counts)
+  const from = COUNT_WINDOW_NAMES.find((name) => COUNT_WINDOWS[name].stepS === counts.stepS)
+  // In words. Taken from the data, since the period just chosen may not have been counted yet.
+  const window = from === undefined ? '' : WINDOWS[from]
   const table = tableOf(counts, dimension)
   const byStatus = tableOf(counts, 'status')
   return (
     <>
       <ul class="tiles" aria-label={`Entries in the last ${window}, by status`}>
-        <Tile name="All" total={byStatus.total} href={hrefOf(['log'])} />
+        <Tile name="All" total={byStatus.total} href={hrefOf(['log'], { from })} />
         {byStatus.series.map(({ name, total }) => (
-          <Tile key={name} name={name} total={total} href={hrefOf(['log'], { status: name })} />
+          <Tile key={name} name={name} total={total} href={hrefOf(['log'], { status: name, from })} />
         ))}
       </ul>
       {!counts.complete && (
@@ -120,7 +122,7 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
         ) : (
           <Chart table={table} stepS={counts.stepS} dimension={dimension} />
         )}
-        <Totals table={table} dimension={dimension} />
+        <Totals table={table} dimension={dimension} from={from} />
         <details>
           <summary>Show as a table</summary>
           <Steps table={table} stepS={counts.stepS} />
@@ -128,12 +130,6 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
       </section>
     </>
   )
-}
-
-/** In words. Taken from the data, since the period just chosen may not have been counted yet. */
-function windowOf({ stepS }: LogCounts): string {
-  const name = COUNT_WINDOW_NAMES.find((name) => COUNT_WINDOWS[name].stepS === stepS)
-  return name === undefined ? '' : WINDOWS[name]
 }
 
 function Tile({ name, total, href }: { name: string; total: number; href: string }) {
@@ -147,8 +143,16 @@ function Tile({ name, total, href }: { name: string; total: number; href: string
   )
 }
 
-/** The legend of the chart, with totals. */
-function Totals({ table, dimension }: { table: Counts; dimension: Dimension }) {
+/** The legend of the chart, with totals; each leads to its entries. */
+function Totals({
+  table,
+  dimension,
+  from,
+}: {
+  table: Counts
+  dimension: Dimension
+  from: CountWindow | undefined
+}) {
   return (
     <ul class="legend">
       {table.series.map((series, i) => (
@@ -158,7 +162,13 @@ function Totals({ table, dimension }: { table: Counts; dimension: Dimension }) {
             style={{ background: `var(--${colourOf(dimension, series.name, i)}, var(--series-rest))` }}
             aria-hidden="true"
           />
-          <Value of={series.name} />
+          {series.name === REST ? (
+            <Value of={series.name} />
+          ) : (
+            <a href={hrefOf(['log'], { [dimension]: series.name, from })}>
+              <Value of={series.name} />
+            </a>
+          )}
           <span class="faint">{counted(series.total, 'entry', 'entries')}</span>
         </li>
       ))}

@@ -1,5 +1,8 @@
+import type { Page } from '../../core/list/page.ts'
+import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import type { PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
-import { Fact, Field, filledIn, State, Table, Time, Title, Value } from '../parts.tsx'
+import { Badge, Fact, Field, filledIn, State, Table, Time, Title, Value } from '../parts.tsx'
+import { SubjectOrReason } from '../reason.tsx'
 import { hrefOf } from '../route.ts'
 import { useData } from '../use-data.ts'
 import { go, type Visit } from '../visit.ts'
@@ -45,14 +48,15 @@ function Party({ partyLocator }: { partyLocator: string }) {
           <section class="card" aria-labelledby="now">
             <h2 id="now">Preferences</h2>
             {data.preferences === null ? (
-              <p>None set: this member is told of every event by EMAIL.</p>
+              <p>
+                No preferences are stored for this member. The rules take that as preferring EMAIL and opting
+                out of nothing.
+              </p>
             ) : (
               <Preferences of={data.preferences} />
             )}
-            <p>
-              <a href={hrefOf(['log'], { partyLocator })}>All entries for this member</a>
-            </p>
           </section>
+          <LastEntries partyLocator={partyLocator} />
           <section aria-labelledby="history">
             <h2 id="history">History</h2>
             {data.changes.length === 0 ? (
@@ -79,6 +83,46 @@ function Party({ partyLocator }: { partyLocator: string }) {
         </>
       )}
     </>
+  )
+}
+
+const LAST_COUNT = '5'
+
+/** What became of the member's last events. */
+function LastEntries({ partyLocator }: { partyLocator: string }) {
+  const loaded = useData<Page<ListedLogEntry>>(['log', 'list'], { partyLocator, limit: LAST_COUNT })
+  const items = loaded.data?.items ?? []
+  return (
+    <section aria-labelledby="last">
+      <h2 id="last">Last entries</h2>
+      <State of={loaded} />
+      {loaded.data !== null && items.length === 0 && (
+        <p class="faint">The log has no entry for this party locator. Locators are compared to the letter.</p>
+      )}
+      {items.length > 0 && (
+        <>
+          <Table
+            label="Last entries"
+            columns={['Time', 'Status', 'Event type', 'Channel', ['Subject or reason', 'wide']]}
+            rows={items.map((entry) => ({
+              key: entry.locator,
+              cells: [
+                <a href={hrefOf(['log', entry.locator])}>
+                  <Time of={entry.createdAt} />
+                </a>,
+                <Badge of={entry.status} />,
+                <Value of={entry.eventType} />,
+                entry.channel,
+                <SubjectOrReason of={entry} />,
+              ],
+            }))}
+          />
+          <p>
+            <a href={hrefOf(['log'], { partyLocator })}>All entries for this member</a>
+          </p>
+        </>
+      )}
+    </section>
   )
 }
 

@@ -27,15 +27,17 @@ export type LogEntry = Readonly<z.infer<typeof logEntry>>
 export const logRow = logEntry.extend({ lastAttemptAt: z.string().nullable() })
 export type LogRow = Readonly<z.infer<typeof logRow>>
 
-const wholeEntry = logEntry.extend({
+/** An entry as a list shows it. */
+export const listedLogEntry = logEntry.extend({
   /** FAILED, and past the last retry. */
   givenUp: z.boolean(),
 })
+export type ListedLogEntry = Readonly<z.infer<typeof listedLogEntry>>
 
 /** One log entry with the decisions behind it, oldest first. */
-export const recordedLogEntry = wholeEntry.extend({ decisions: z.array(recordedDecision) })
+export const recordedLogEntry = listedLogEntry.extend({ decisions: z.array(recordedDecision) })
 export type RecordedLogEntry = Readonly<z.infer<typeof recordedLogEntry>>
 
 /** One log entry with its decisions in words. */
-export const explainedLogEntry = wholeEntry.extend({ decisions: z.array(explainedDecision) })
+export const explainedLogEntry = listedLogEntry.extend({ decisions: z.array(explainedDecision) })
 export type ExplainedLogEntry = Readonly<z.infer<typeof explainedLogEntry>>

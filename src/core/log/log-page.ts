@@ -1,5 +1,5 @@
 import type { Channel } from '../decision/channel.ts'
-import type { LogEntry } from './log-entry.ts'
+import type { ListedLogEntry, LogEntry } from './log-entry.ts'
 import type { Status } from './status.ts'
 
 /** Which log entries to list: those that every value given holds for. Times are as in an entry. */
@@ -9,6 +9,10 @@ export interface LogFilter<Time = string> {
   readonly status?: Status | undefined
   readonly channel?: Channel | undefined
   readonly eventId?: string | undefined
+  /** The failure reason, or what comes before its first colon. */
+  readonly reason?: string | undefined
+  /** The rule of the last decision. */
+  readonly rule?: string | undefined
   /** `createdAt` is this time or later. */
   readonly from?: Time | undefined
   /** `createdAt` is earlier than this time. */
@@ -24,8 +28,11 @@ export interface LogPageRequest {
   readonly after: LogPosition | null
 }
 
-/** Entries newest first. `next` is the `after` of the next page; null on the last one. */
+/**
+ * Entries newest first. `next` is the `after` of the next page; null on the last one. Where a reason or a rule is asked for, a
+ * page can hold fewer entries than were asked for, or none, and yet not be the last one.
+ */
 export interface LogPage {
-  readonly items: readonly LogEntry[]
+  readonly items: readonly ListedLogEntry[]
   readonly next: LogPosition | null
 }

@@ -36,6 +36,9 @@ export interface NotToldFilter<Time = string> {
   readonly since: Time
   readonly eventType?: string | undefined
   readonly rule?: string | undefined
+  /** The failure reason, or what comes before its first colon. */
+  readonly reason?: string | undefined
+  readonly status?: (typeof NOT_TOLD_STATUSES)[number] | undefined
 }
 
 /**

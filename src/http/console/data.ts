@@ -9,7 +9,7 @@ import type { App } from '../server/base.ts'
 import { logReads } from '../server/log-reads.ts'
 import { countsRoute } from './counts.ts'
 import { heldRoute } from './held.ts'
-import { type ListNotTold, notToldRoute } from './not-told.ts'
+import { type CountNotTold, type ListNotTold, notToldRoutes } from './not-told.ts'
 import { type PreferenceReader, preferencesRoute } from './preferences.ts'
 import { type ListRejected, rejectedRoute } from './rejected.ts'
 import { type RulesInForce, rulesRoute } from './rules.ts'
@@ -21,6 +21,7 @@ export interface ConsoleData {
   readonly countEntries: (window: CountWindow) => Promise<LogCounts>
   readonly preferences: PreferenceReader
   readonly listNotTold: ListNotTold
+  readonly countNotTold: CountNotTold
   readonly listRejected: ListRejected
   readonly rulesInForce: RulesInForce
   readonly heldPartitions: () => HeldPartitions
@@ -44,7 +45,7 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logge
     app.register(async (personal: App) => {
       logReads(personal)
       logRoutes(personal, data.logEntries, ['/log'])
-      notToldRoute(personal, data.listNotTold)
+      notToldRoutes(personal, data.listNotTold, data.countNotTold)
       preferencesRoute(personal, data.preferences)
       rejectedRoute(personal, data.listRejected)
     })

@@ -3,15 +3,20 @@ import type { LogPageRequest } from '../../core/log/log-page.ts'
 import {
   type ExplainedNotTold,
   explainedNotTold,
+  NOT_TOLD_STATUSES,
   type NotToldFilter,
   type NotToldPage,
 } from '../../core/log/not-told.ts'
+import { type NotToldCounts, notToldCounts } from '../../core/log/not-told-counts.ts'
 import type { Since } from '../../core/time/since.ts'
 import { problemBody } from '../problems/problem.ts'
 import { identifier, since, time } from '../request/fields.ts'
 import { cursors, limit } from '../request/paging.ts'
 import { position } from '../routes/log.ts'
 import type { App } from '../server/base.ts'
+
+/** Counts what `ListNotTold` lists. */
+export type CountNotTold = (filter: NotToldFilter<Since>, signal: AbortSignal) => Promise<NotToldCounts>
 
 export type ListNotTold = (
   filter: NotToldFilter<Since>,
@@ -23,16 +28,18 @@ const cursor = cursors('not-told', position)
 
 const item = explainedNotTold.extend({ createdAt: time })
 
-/** Members who were not told, newest first. A short or empty page need not be the last one. */
-export function notToldRoute(app: App, listNotTold: ListNotTold): void {
+const filters = z.strictObject({
+  since,
+  eventType: identifier.optional(),
+  rule: identifier.optional(),
+  reason: identifier.optional(),
+  status: z.enum(NOT_TOLD_STATUSES, `must be one of ${NOT_TOLD_STATUSES.join(', ')}`).optional(),
+})
+
+/** Members who were not told, newest first, and their counts. A short or empty page need not be the last one. */
+export function notToldRoutes(app: App, listNotTold: ListNotTold, countNotTold: CountNotTold): void {
   const schema = {
-    querystring: z.strictObject({
-      since,
-      eventType: identifier.optional(),
-      rule: identifier.optional(),
-      limit,
-      cursor: cursor.parameter,
-    }),
+    querystring: filters.extend({ limit, cursor: cursor.parameter }),
     response: {
       200: z.object({ items: z.array(item), nextCursor: z.string().nullable() }),
       400: problemBody,
@@ -44,4 +51,15 @@ export function notToldRoute(app: App, listNotTold: ListNotTold): void {
     const { items, next } = await listNotTold(filter, { limit, after }, signal)
     return { items: [...items], nextCursor: next && cursor.encode(next) }
   })
+
+  const counts = notToldCounts.extend({ cutAt: time.nullable() })
+  const countsSchema = {
+    querystring: filters,
+    response: { 200: counts, 400: problemBody, 503: problemBody },
+  }
+  app.get(
+    '/not-told/counts',
+    { config: { access: 'admin' }, schema: countsSchema },
+    async ({ query, signal }) => countNotTold(query, signal),
+  )
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CHANNELS } from '../../core/decision/channel.ts'
 import { explainedDecision, followedChange } from '../../core/decision/recorded-decision.ts'
-import { type ExplainedLogEntry, explainedLogEntry, logEntry } from '../../core/log/log-entry.ts'
+import { type ExplainedLogEntry, explainedLogEntry, listedLogEntry } from '../../core/log/log-entry.ts'
 import { isLogLocator } from '../../core/log/log-locator.ts'
 import type { LogFilter, LogPage, LogPageRequest } from '../../core/log/log-page.ts'
 import { STATUSES } from '../../core/log/status.ts'
@@ -27,9 +27,10 @@ const WORDS = {
   subject: 'Rendered; null where nothing was to be sent, or the text was erased',
   body: 'Rendered; null where nothing was to be sent, or the text was erased',
   failureReason: 'Why the status is not `SENT`',
+  givenUp: 'It is `FAILED`, and no retry is due any more',
   attemptCount: 'Attempts to send; each retry adds one',
 }
-const listedEntry = described(logEntry.extend(entryTimes), WORDS)
+const listedEntry = described(listedLogEntry.extend(entryTimes), WORDS)
 const entry = explainedLogEntry.extend({
   ...entryTimes,
   decisions: z.array(
@@ -60,6 +61,8 @@ const anyQuery = z.strictObject({
   status: z.enum(STATUSES, `must be one of ${STATUSES.join(', ')}`).optional(),
   channel: z.enum(CHANNELS, `must be one of ${CHANNELS.join(', ')}`).optional(),
   eventId: identifier.optional(),
+  reason: identifier.optional(),
+  rule: identifier.optional(),
   from: since.optional(),
   to: since.optional(),
   limit,
@@ -72,6 +75,8 @@ const query = described(anyQuery, {
   status: 'Only entries with this status',
   channel: 'Only entries by this channel',
   eventId: 'Only the entry of this event',
+  reason: 'Only entries with this failure reason, or with one that begins with it and a colon',
+  rule: 'Only entries that this rule decided last',
   from: `Only entries created then or later: ${SINCE_WORDS}`,
   to: `Only entries created earlier: ${SINCE_WORDS}`,
 })
@@ -88,7 +93,9 @@ export function logRoutes(app: App, logEntries: LogEntries, paths = Object.keys(
   const listSchema = {
     tags,
     summary: 'The log, newest first by creation time',
-    description: 'Filters can be combined. Paging shows each entry that was there at the start exactly once.',
+    description:
+      'Filters can be combined. Paging shows each entry that was there at the start exactly once. With a reason or a rule, a ' +
+      'page can be short or empty and yet have a `nextCursor`.',
     querystring: query,
     response: { 200: list, 400: problemBody, 503: problemBody },
   }

@@ -4,7 +4,7 @@ import { recordedDecision } from '../../core/decision/recorded-decision.ts'
 import { type RecordedLogEntry, recordedLogEntry } from '../../core/log/log-entry.ts'
 import { isoTime } from '../sql/iso-time.ts'
 import { factsColumn } from './facts-column.ts'
-import { isPastRetry } from './given-up.ts'
+import { isGivenUp } from './given-up.ts'
 import type { RetryLimits } from './list-due-entries.ts'
 import { LOG_COLUMNS } from './log-columns.ts'
 import { OPTED_OUT_SINCE } from './opted-out-since.ts'
@@ -39,7 +39,7 @@ export function logEntryQuery(
   key: { readonly locator: string } | { readonly eventId: string },
 ) {
   return sql.type(recordedRow)`
-    SELECT ${LOG_COLUMNS}, status = 'FAILED' AND ${isPastRetry(limits)} AS "givenUp", ARRAY(
+    SELECT ${LOG_COLUMNS}, ${isGivenUp(limits)} AS "givenUp", ARRAY(
       SELECT json_build_object(
         'attempt', attempt, 'outcome', outcome, 'channel', channel, 'ruleId', rule_id, 'reason', reason,
         'facts', facts, 'templateRevision', template_revision, 'ruleTableRevision', rule_table_revision,

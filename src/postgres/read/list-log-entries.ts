@@ -1,17 +1,28 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { CHANNELS } from '../../core/decision/channel.ts'
-import { logEntry } from '../../core/log/log-entry.ts'
+import { listedLogEntry } from '../../core/log/log-entry.ts'
 import type { LogFilter, LogPage, LogPageRequest, LogPosition } from '../../core/log/log-page.ts'
 import { STATUSES, type Status } from '../../core/log/status.ts'
+import { boundedPage, CANDIDATE_COUNT_MAX, hasReason, hasRule, isUpTo, rowsAt } from './bounded-page.ts'
+import { isGivenUp } from './given-up.ts'
+import type { RetryLimits } from './list-due-entries.ts'
 import { LOG_COLUMNS } from './log-columns.ts'
+
+type GivenUpLimits = Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>
 
 /** One page of the log, newest first. */
 export async function listLogEntries(
   pool: CommonQueryMethods,
+  limits: GivenUpLimits,
   filter: LogFilter,
   page: LogPageRequest,
 ): Promise<LogPage> {
-  const rows = await pool.any(logPageQuery(filter, page))
+  if (filter.reason !== undefined || filter.rule !== undefined) {
+    return boundedPage(pool, candidatesOf(filter, page.after), page.limit, (tx, limit, end) =>
+      tx.any(logSearchQuery(limits, filter, { ...page, limit, end })),
+    )
+  }
+  const rows = await pool.any(logPageQuery(limits, filter, page))
   const items = rows.slice(0, page.limit)
   const last = items.at(-1)
   const isMore = rows.length > page.limit && last !== undefined
@@ -23,10 +34,10 @@ export async function listLogEntries(
  * one for each kind of row (event type, status, channel; as far as the filter leaves it open), then reads these rows.
  * However common or rare what is asked for, nothing is read but what is walked over.
  */
-export function logPageQuery(filter: LogFilter, { limit, after }: LogPageRequest) {
+export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, after }: LogPageRequest) {
   const walk: Walk = { bounds: boundsOf(filter, after), rowCount: limit + 1 }
-  return sql.type(logEntry)`
-    SELECT ${LOG_COLUMNS}
+  return sql.type(listedLogEntry)`
+    SELECT ${LOG_COLUMNS}, ${isGivenUp(limits)} AS "givenUp"
     FROM (
       SELECT * FROM (${positionsOf(filter, walk)}) AS walks
       ORDER BY created_at DESC, locator DESC LIMIT ${walk.rowCount}
@@ -36,17 +47,45 @@ export function logPageQuery(filter: LogFilter, { limit, after }: LogPageRequest
 }
 
 /**
+ * The query for the entries with a reason or a rule, which no index knows: behind `after`, up to `end`, of a bounded number
+ * of rows.
+ */
+export function logSearchQuery(
+  limits: GivenUpLimits,
+  filter: LogFilter,
+  { limit, after, end }: LogPageRequest & { readonly end: LogPosition | null },
+) {
+  return sql.type(listedLogEntry)`
+    SELECT ${LOG_COLUMNS}, ${isGivenUp(limits)} AS "givenUp"
+    FROM ${rowsAt(candidatesOf(filter, after))}
+    WHERE ${isUpTo(end)} AND ${hasReason(filter.reason)} AND ${hasRule(filter.rule)}
+    ORDER BY created_at DESC, locator DESC
+    LIMIT ${limit}`
+}
+
+function candidatesOf(filter: LogFilter, after: LogPosition | null): Fragment {
+  const statuses = filter.status === undefined ? STATUSES : [filter.status]
+  // What was sent has no reason.
+  const searched = filter.reason === undefined ? statuses : statuses.filter((status) => status !== 'SENT')
+  return searched.length === 0
+    ? sql.fragment`SELECT created_at, locator FROM notifications.notification_log WHERE false`
+    : newestPositions(searched, filter, after, CANDIDATE_COUNT_MAX)
+}
+
+/**
  * The newest positions of the rows that have one of these statuses, in order, `rowCount` at most: a query in itself. Nothing
  * is read but index entries that are walked over.
  */
 export function newestPositions(
   statuses: readonly Status[],
-  { eventType, from }: Pick<LogFilter, 'eventType' | 'from'>,
+  filter: LogFilter,
   after: LogPosition | null,
   rowCount: number,
 ): Fragment {
-  const walk: Walk = { bounds: boundsOf({ from }, after), rowCount }
-  const walks = statuses.map((status) => positionsOfAll({ eventType, status }, walk))
+  const walk: Walk = { bounds: boundsOf(filter, after), rowCount }
+  const walks = statuses.map(
+    (status) => sql.fragment`SELECT * FROM (${positionsOf({ ...filter, status }, walk)}) AS walk`,
+  )
   return sql.fragment`
     SELECT * FROM (${sql.join(walks, sql.fragment` UNION ALL `)}) AS walks
     ORDER BY created_at DESC, locator DESC LIMIT ${rowCount}`

@@ -31,6 +31,7 @@ const DATA = [
   '/console/data/log/list',
   `/console/data/log/${ENTRY.locator}`,
   `/console/data/not-told?since=${TIME}`,
+  `/console/data/not-told/counts?since=${TIME}`,
   '/console/data/preferences/PTY-1',
   '/console/data/rejected',
   '/console/data/workbench',
@@ -67,6 +68,7 @@ t.test('these are all of its data, and nothing that it takes is kept', async (t)
     'GET /console/data/log/:locator',
     'GET /console/data/log/list',
     'GET /console/data/not-told',
+    'GET /console/data/not-told/counts',
     'GET /console/data/preferences/:partyLocator',
     'GET /console/data/rejected',
     'GET /console/data/rules',
@@ -117,7 +119,7 @@ t.test(
 )
 
 t.test('entries are as on the public listener, with their filters and pages', async (t) => {
-  const { decisions: _, givenUp: __, ...row } = ENTRY
+  const { decisions: _, ...row } = ENTRY
   const { items, nextCursor } = (await get('/console/data/log/list?status=SENT&limit=1')).json()
   t.same(items, [row])
   t.same((await get(`/console/data/log/list?limit=1&cursor=${nextCursor}`)).json().nextCursor, null)
@@ -209,6 +211,12 @@ t.test('those who were not told come in pages', async (t) => {
   ]) {
     t.equal((await get(`/console/data/not-told${query}`)).statusCode, 400, query)
   }
+})
+
+t.test('those who were not told are counted, by the same filters as they are listed', async (t) => {
+  const path = '/console/data/not-told/counts?since=24h&reason=no%20email&status=SKIPPED'
+  t.match((await get(path)).json(), { eventCount: 3, memberCount: 2, cutAt: null })
+  t.equal((await get(`${path}&limit=1`)).statusCode, 400)
 })
 
 t.test('rejected messages come in pages, with offsets that no JSON number can hold', async (t) => {

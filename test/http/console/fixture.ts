@@ -115,6 +115,14 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       items: [NOT_TOLD],
       next: after === null ? { createdAt: NOT_TOLD.createdAt, locator: NOT_TOLD.locator } : null,
     }),
+    countNotTold: async () => ({
+      eventCount: 3,
+      memberCount: 2,
+      byReason: [{ reason: 'no email on file', eventCount: 3, memberCount: 2 }],
+      reasonCount: 1,
+      byParty: [{ partyLocator: 'PTY-1', eventCount: 2 }],
+      cutAt: null,
+    }),
     listRejected: async (_, { after }) => ({
       items: [
         {

@@ -9,7 +9,7 @@ t.beforeEach((t) => {
   t.teardown(() => app.close())
 })
 
-const { decisions: _, givenUp: __, ...SHOWN } = ENTRY
+const { decisions: _, ...SHOWN } = ENTRY
 
 for (const path of ['/log', '/notifications']) {
   t.test(`${path}/list shows entries and leads to the next page`, async (t) => {
@@ -59,7 +59,10 @@ t.test('a text that can be no locator is not looked up', async (t) => {
 t.test('filters are passed on as they were meant', async (t) => {
   const { app, asked } = t.context
   const partyLocator = 'PTY/ä 100% & more'
-  const filter = { partyLocator, eventType: 'claim.paid', status: 'FAILED', channel: 'IN_APP', eventId: '%' }
+  const filter = {
+    ...{ partyLocator, eventType: 'claim.paid', status: 'FAILED', channel: 'IN_APP', eventId: '%' },
+    ...{ reason: 'no email', rule: 'no-email' },
+  }
   const response = await app.inject({ url: '/log/list', query: { ...filter, limit: '200' } })
   t.equal(response.statusCode, 200)
   t.same(asked, [{ filter, page: { limit: 200, after: null } }])

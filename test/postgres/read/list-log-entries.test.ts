@@ -8,13 +8,14 @@ import { fillLog } from '../fill-log.ts'
 import { openDatabase } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)
+const LIMITS = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
 
 /** Reads all pages, from the first to the last. */
 async function allPages(filter: LogFilter, limit: number, onPage = async () => {}): Promise<LogEntry[]> {
   const entries: LogEntry[] = []
   let after: LogPosition | null = null
   do {
-    const page = await listLogEntries(pool, filter, { limit, after })
+    const page = await listLogEntries(pool, LIMITS, filter, { limit, after })
     entries.push(...page.items)
     after = page.next
     await onPage()
@@ -80,7 +81,7 @@ t.test('a place outside the times of the filter leads to what lies inside them',
   const [from, to] = ['2026-01-31T11:59:59.999993Z', '2026-01-31T11:59:59.999997Z']
   const inside = all.filter(({ createdAt }) => createdAt >= from && createdAt < to)
   const listAfter = async (after: LogPosition) =>
-    (await listLogEntries(pool, { from, to }, { limit: 1_000, after })).items
+    (await listLogEntries(pool, LIMITS, { from, to }, { limit: 1_000, after })).items
   const locator = 'NTF-00000000-0000-0000-0000-000000000000'
   t.same(await listAfter({ createdAt: '2027-01-01T00:00:00.000000Z', locator }), inside)
   t.same(await listAfter({ createdAt: to, locator }), inside)
@@ -90,8 +91,8 @@ t.test('a place outside the times of the filter leads to what lies inside them',
 t.test('a page that is just full is the last one', async (t) => {
   await client.query(insert, ['event-', 10, '2026-01-31T12:00:00Z'])
   t.teardown(() => client.query('TRUNCATE notifications.notification_log'))
-  t.equal((await listLogEntries(pool, {}, { limit: 10, after: null })).next, null)
-  t.not((await listLogEntries(pool, {}, { limit: 9, after: null })).next, null)
+  t.equal((await listLogEntries(pool, LIMITS, {}, { limit: 10, after: null })).next, null)
+  t.not((await listLogEntries(pool, LIMITS, {}, { limit: 9, after: null })).next, null)
 })
 
 t.test('every row that was there at the start is seen exactly once while others are inserted', async (t) => {

@@ -58,6 +58,9 @@ t.test('event type, rule and time narrow it down', async (t) => {
   t.same(await listed({ ...EVER, eventType: 'invoice.paid' }, 10), ['too-often'])
   t.same(await listed({ ...EVER, rule: 'no-email' }, 1), ['skipped'])
   t.same(await listed({ ...EVER, rule: 'no-email', eventType: 'invoice.paid' }, 10), [])
+  t.same(await listed({ ...EVER, status: 'FAILED' }, 10), ['too-often', 'too-old'])
+  t.same(await listed({ ...EVER, reason: 'no party locator' }, 1), ['no-party'])
+  t.same(await listed({ ...EVER, reason: 'contact could not be resolved' }, 1), ['too-often', 'too-old'])
   const { rows } = await client.query(
     `SELECT created_at FROM notifications.notification_log WHERE event_id = 'skipped'`,
   )

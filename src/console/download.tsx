@@ -1,7 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Page } from '../core/list/page.ts'
-import type { ExplainedNotTold } from '../core/log/not-told.ts'
-import { NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../core/log/not-told-csv.ts'
 import type { Query } from './api.ts'
 import { Problem } from './parts.tsx'
 import { saveFile } from './save-file.ts'
@@ -12,16 +10,27 @@ const PAGE_ITEMS = '200'
 /** Spreadsheet programs still open a file of this size with ease. */
 const DOWNLOAD_ITEMS_MAX = 50_000
 
-/** Saves the whole list as a file. */
-export function DownloadNotTold({ query }: { query: Query }) {
-  const load = useLoad<Page<ExplainedNotTold>>(['not-told'], { ...query, limit: PAGE_ITEMS })
+interface DownloadProps<Item> {
+  readonly path: readonly string[]
+  readonly query: Query
+  /** The name of the file. */
+  readonly name: string
+  readonly head: string
+  readonly lineOf: (item: Item) => string
+  /** What can be done where the file cannot hold everything. */
+  readonly remedy: string
+}
+
+/** Saves a whole list as a CSV file. */
+export function Download<Item>({ path, query, name, head, lineOf, remedy }: DownloadProps<Item>) {
+  const load = useLoad<Page<Item>>(path, { ...query, limit: PAGE_ITEMS })
   const [state, setState] = useState<{ words: string; problem: string | null; isBusy: boolean } | null>(null)
 
   const stop = useRef(new AbortController())
   useEffect(() => () => stop.current.abort(), [])
 
   async function download(): Promise<void> {
-    const lines = [NOT_TOLD_CSV_HEAD]
+    const lines = [head]
     const found = () => counted(lines.length - 1, 'entry', 'entries')
     for (let cursor: string | null | undefined; cursor !== null && lines.length <= DOWNLOAD_ITEMS_MAX; ) {
       setState({ words: `Loaded ${found()}…`, problem: null, isBusy: true })
@@ -29,15 +38,15 @@ export function DownloadNotTold({ query }: { query: Query }) {
       if (told === null) return
       if (told.data === undefined)
         return setState({ words: '', problem: `Could not save the file. ${told.problem}`, isBusy: false })
-      lines.push(...told.data.items.map(notToldCsvLine))
+      lines.push(...told.data.items.map(lineOf))
       cursor = told.data.nextCursor
       if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
-        const problem = `The file holds only the newest ${found()}. Narrow the filters, or use the command not-told.`
-        saveFile('not-told.csv', lines)
+        const problem = `The file holds only the newest ${found()}. ${remedy}`
+        saveFile(name, lines)
         return setState({ words: '', problem, isBusy: false })
       }
     }
-    saveFile('not-told.csv', lines)
+    saveFile(name, lines)
     setState({ words: `Saved ${found()}.`, problem: null, isBusy: false })
   }
 

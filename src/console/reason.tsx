@@ -1,0 +1,34 @@
+import { describeGivenUp } from '../core/log/given-up.ts'
+import type { ListedLogEntry } from '../core/log/log-entry.ts'
+import { Value } from './parts.tsx'
+import { hrefOf } from './route.ts'
+
+/** Why an entry is not SENT; it leads to all entries of the log with this reason, whatever follows its colon. */
+export function Reason({ of: reason, words = reason }: { of: string | null; words?: string | null }) {
+  if (reason === null) return <Value of={words} />
+  return (
+    <a
+      class="plain-link"
+      href={hrefOf(['log'], { reason: headOf(reason) })}
+      title="All entries with this reason"
+    >
+      <Value of={words} />
+    </a>
+  )
+}
+
+/** What is counted as one reason. */
+export function headOf(reason: string): string {
+  return reason.split(':', 1)[0] ?? ''
+}
+
+/** Why an entry of a list is as it is, or the subject of what was sent. */
+export function SubjectOrReason({ of: entry }: { of: ListedLogEntry }) {
+  if (entry.status === 'SENT') return <Value of={entry.subject} />
+  return (
+    <>
+      <Reason of={entry.failureReason} />
+      {entry.givenUp && <span class="faint">, {describeGivenUp(entry)}</span>}
+    </>
+  )
+}
