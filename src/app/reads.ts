@@ -57,7 +57,7 @@ export function createReads(
   }
   const consoleData: ConsoleData = {
     logEntries,
-    countEntries: async (window) => countLogEntries(httpPool(), window),
+    countEntries: async (window) => countLogEntries(httpPool(), retryLimits, window),
     preferences: {
       get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
       changes: async (partyLocator, countMax) => listPreferenceChanges(httpPool(), partyLocator, countMax),

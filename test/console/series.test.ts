@@ -8,10 +8,17 @@ const COUNTS: LogCounts = {
   stepS: 60,
   complete: true,
   counts: [
-    { startS: 120, status: 'SENT', reason: null, eventType: 'claim.paid', count: 2 },
-    { startS: 120, status: 'SKIPPED', reason: 'no email on file', eventType: 'claim.paid', count: 1 },
-    { startS: 240, status: 'SENT', reason: null, eventType: 'invoice.paid', count: 5 },
-    { startS: 240, status: 'SKIPPED', reason: '', eventType: '', count: 9 },
+    { startS: 120, status: 'SENT', reason: null, eventType: 'claim.paid', count: 2, givenUp: 0 },
+    {
+      startS: 120,
+      status: 'SKIPPED',
+      reason: 'no email on file',
+      eventType: 'claim.paid',
+      count: 1,
+      givenUp: 0,
+    },
+    { startS: 240, status: 'SENT', reason: null, eventType: 'invoice.paid', count: 5, givenUp: 0 },
+    { startS: 240, status: 'SKIPPED', reason: '', eventType: '', count: 9, givenUp: 0 },
   ],
 }
 

@@ -95,6 +95,7 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
   const from = COUNT_WINDOW_NAMES.find((name) => COUNT_WINDOWS[name].stepS === counts.stepS)
   // In words. Taken from the data, since the period just chosen may not have been counted yet.
   const window = from === undefined ? '' : WINDOWS[from]
+  const givenUp = counts.counts.reduce((sum, count) => sum + count.givenUp, 0)
   const table = tableOf(counts, dimension)
   const byStatus = tableOf(counts, 'status')
   return (
@@ -105,6 +106,15 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
           <Tile key={name} name={name} total={total} href={hrefOf(['log'], { status: name, from })} />
         ))}
       </ul>
+      {givenUp > 0 && (
+        <p>
+          Of the FAILED entries,{' '}
+          <a href={hrefOf(['not-told'], { since: from, status: 'FAILED' })}>
+            {numberOf(givenUp)} are given up
+          </a>
+          {': no retry is due any more.'}
+        </p>
+      )}
       {!counts.complete && (
         <p class="notice">
           Only the newest {numberOf(byStatus.total)} entries are counted, from {stepName(counts.fromS, 3_600)}{' '}

@@ -4,21 +4,28 @@ import { CHANNELS } from '../../core/decision/channel.ts'
 import { COUNT_WINDOWS, type CountWindow, OTHER } from '../../core/log/count-windows.ts'
 import { type LogCounts, logCounts } from '../../core/log/log-counts.ts'
 import { STATUSES } from '../../core/log/status.ts'
+import { isGivenUp } from './given-up.ts'
+import type { RetryLimits } from './list-due-entries.ts'
 
 /** Bounds the cost: on a larger log only the newest entries are counted, and the answer says since when. */
 const ROW_COUNT_MAX = 100_000
 /** Event types and reasons come from outside, in any number. */
 const KIND_COUNT_MAX = 12
 
+type GivenUpLimits = Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>
+
 const countsRow = logCounts.omit({ stepS: true, complete: true }).extend({ cutAtS: z.number().nullable() })
 
 /** Counts the entries of a window that ends now, by the database's clock: the newest 100,000 of them at most. */
 export async function countLogEntries(
   pool: DatabasePool,
+  limits: GivenUpLimits,
   window: CountWindow,
   rowCountMax = ROW_COUNT_MAX,
 ): Promise<LogCounts> {
-  const { fromS, toS, cutAtS, counts } = await pool.one(logCountsQuery(COUNT_WINDOWS[window], rowCountMax))
+  const { fromS, toS, cutAtS, counts } = await pool.one(
+    logCountsQuery(limits, COUNT_WINDOWS[window], rowCountMax),
+  )
   return {
     fromS: cutAtS ?? fromS,
     toS,
@@ -33,6 +40,7 @@ export async function countLogEntries(
  * letter, and stops at so many rows in all.
  */
 export function logCountsQuery(
+  limits: GivenUpLimits,
   { lengthS, stepS }: { readonly lengthS: number; readonly stepS: number },
   rowCountMax: number,
 ) {
@@ -40,7 +48,7 @@ export function logCountsQuery(
   const walks = STATUSES.flatMap((status) =>
     CHANNELS.map(
       (channel) => sql.fragment`
-        (SELECT created_at, status, event_type, failure_reason FROM notifications.notification_log
+        (SELECT created_at, status, event_type, failure_reason, attempt_count FROM notifications.notification_log
         WHERE status || ' ' || channel = ${`${status} ${channel}`} AND created_at >= ${from}
         ORDER BY created_at DESC LIMIT ${rowCountMax + 1})`,
     ),
@@ -53,7 +61,8 @@ export function logCountsQuery(
       SELECT
         floor(extract(epoch FROM created_at) / ${stepS}::integer)::bigint * ${stepS}::integer AS start_s,
         status, split_part(failure_reason, ':', 1) AS reason, event_type,
-        count(*)::integer AS count, min(created_at) AS oldest_at
+        count(*)::integer AS count, min(created_at) AS oldest_at,
+        count(*) FILTER (WHERE ${isGivenUp(limits)})::integer AS given_up
       FROM walked GROUP BY 1, 2, 3, 4
     ), event_type AS (
       SELECT event_type FROM counted GROUP BY 1 ORDER BY sum(count) DESC, 1 LIMIT ${KIND_COUNT_MAX}
@@ -63,7 +72,8 @@ export function logCountsQuery(
       SELECT
         start_s, status, sum(count)::integer AS count,
         CASE WHEN reason IS NULL OR reason IN (TABLE reason) THEN reason ELSE ${OTHER} END AS reason,
-        CASE WHEN event_type IN (TABLE event_type) THEN event_type ELSE ${OTHER} END AS event_type
+        CASE WHEN event_type IN (TABLE event_type) THEN event_type ELSE ${OTHER} END AS event_type,
+        sum(given_up)::integer AS given_up
       FROM counted GROUP BY start_s, status, 4, 5
     )
     SELECT
@@ -71,7 +81,8 @@ export function logCountsQuery(
       (SELECT extract(epoch FROM min(oldest_at))::float8 FROM counted HAVING sum(count) > ${rowCountMax}) AS "cutAtS",
       ARRAY(
         SELECT json_build_object(
-          'startS', start_s, 'status', status, 'reason', reason, 'eventType', event_type, 'count', count
+          'startS', start_s, 'status', status, 'reason', reason, 'eventType', event_type, 'count', count,
+          'givenUp', given_up
         ) FROM folded ORDER BY start_s
       ) AS counts`
 }

@@ -238,6 +238,7 @@ t.test('reads of data of members are in the log with their subject, counts are n
     '/console/data/log/:locator',
     '/console/data/log/list',
     '/console/data/not-told',
+    '/console/data/not-told/counts',
     '/console/data/preferences/:partyLocator',
     '/console/data/rejected',
   ])

@@ -4,6 +4,8 @@ import { countLogEntries } from '../../../src/postgres/read/count-log-entries.ts
 import { openDatabase } from '../fixtures.ts'
 import { record, UNRESOLVED } from '../record.ts'
 
+const LIMITS = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
+
 const OPTED_OUT = {
   preferredChannel: 'EMAIL',
   optedOutEvents: new Set(['claim.paid']),
@@ -25,23 +27,39 @@ t.test('entries are counted by step, status, reason and event type', async (t) =
   await client.query(
     `UPDATE notifications.notification_log SET created_at = now() - interval '2 hours' WHERE event_id = 'sent-3'`,
   )
-  const { counts, fromS, toS, stepS, complete } = await countLogEntries(pool, '1h')
+  const { counts, fromS, toS, stepS, complete } = await countLogEntries(pool, LIMITS, '1h')
   t.equal(stepS, 60)
   t.equal(Math.round(toS - fromS), 3_600)
   t.equal(complete, true)
   for (const { startS } of counts) t.equal(startS % stepS, 0)
   t.ok(counts.every(({ startS }) => startS > fromS - stepS && startS <= toS))
   const [first, ...rest] = counts.map(({ startS: _, ...count }) => count)
-  t.same(first, { status: 'SENT', reason: null, eventType: 'claim.paid', count: 1 }, 'the oldest one first')
+  t.same(
+    first,
+    { status: 'SENT', reason: null, eventType: 'claim.paid', count: 1, givenUp: 0 },
+    'the oldest one first',
+  )
   t.same(
     rest.toSorted((a, b) => (a.status < b.status ? -1 : 1)),
     [
-      { status: 'FAILED', reason: 'contact could not be resolved', eventType: 'claim.paid', count: 1 },
-      { status: 'SENT', reason: null, eventType: 'claim.paid', count: 1 },
-      { status: 'SKIPPED', reason: 'event type opted out', eventType: 'claim.paid', count: 1 },
+      {
+        status: 'FAILED',
+        reason: 'contact could not be resolved',
+        eventType: 'claim.paid',
+        count: 1,
+        givenUp: 0,
+      },
+      { status: 'SENT', reason: null, eventType: 'claim.paid', count: 1, givenUp: 0 },
+      { status: 'SKIPPED', reason: 'event type opted out', eventType: 'claim.paid', count: 1, givenUp: 0 },
     ],
   )
-  const day = await countLogEntries(pool, '24h')
+  await client.query(`UPDATE notifications.notification_log SET attempt_count = 3 WHERE event_id = 'failed'`)
+  const { counts: later } = await countLogEntries(pool, LIMITS, '1h')
+  t.same(
+    later.filter(({ givenUp }) => givenUp > 0).map(({ status, givenUp }) => [status, givenUp]),
+    [['FAILED', 1]],
+  )
+  const day = await countLogEntries(pool, LIMITS, '24h')
   t.equal(
     day.counts.reduce((sum, { count }) => sum + count, 0),
     5,
@@ -60,7 +78,7 @@ t.test('of more entries than are counted at once the newest are, and it says sin
   await client.query(`
     UPDATE notifications.notification_log
     SET created_at = date_trunc('second', now()) - substr(event_id, 7)::integer * interval '1 minute'`)
-  const { counts, fromS, toS, complete } = await countLogEntries(pool, '1h', 10)
+  const { counts, fromS, toS, complete } = await countLogEntries(pool, LIMITS, '1h', 10)
   t.equal(complete, false)
   const minutes = Math.floor((toS - fromS) / 60)
   t.equal(minutes, 10)
@@ -68,7 +86,7 @@ t.test('of more entries than are counted at once the newest are, and it says sin
     counts.reduce((sum, { count }) => sum + count, 0),
     11,
   )
-  t.match(await countLogEntries(pool, '1h', 20), { complete: true })
+  t.match(await countLogEntries(pool, LIMITS, '1h', 20), { complete: true })
 })
 
 t.test('of very many event types the most frequent are named, the others are one', async (t) => {
@@ -80,7 +98,7 @@ t.test('of very many event types the most frequent are named, the others are one
       eventType: i < 10 ? 'claim.paid' : `odd.${i}`,
     })),
   )
-  const { counts } = await countLogEntries(pool, '15m')
+  const { counts } = await countLogEntries(pool, LIMITS, '15m')
   const countOf = (wanted: string) =>
     counts.filter(({ eventType }) => eventType === wanted).reduce((sum, { count }) => sum + count, 0)
   t.equal(countOf('claim.paid'), 10)
@@ -90,5 +108,5 @@ t.test('of very many event types the most frequent are named, the others are one
 
 t.test('an empty log counts nothing', async (t) => {
   const { pool } = await openDatabase(t)
-  t.match(await countLogEntries(pool, '30d'), { counts: [], complete: true })
+  t.match(await countLogEntries(pool, LIMITS, '30d'), { counts: [], complete: true })
 })

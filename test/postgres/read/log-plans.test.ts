@@ -184,7 +184,7 @@ t.test('those who were not told are counted from a bounded number of rows, read 
 t.test('counts read as many rows as they count, and stop where they may count no more', async (t) => {
   const rowCountMax = 1_000
   const allS = { lengthS: 20 * 365 * 86_400, stepS: 86_400 }
-  const { read, blocks } = readsOf(await planOf(logCountsQuery(allS, rowCountMax)))
+  const { read, blocks } = readsOf(await planOf(logCountsQuery(LIMITS, allS, rowCountMax)))
   t.ok(read > rowCountMax && read <= rowCountMax + 1 + 9, `${read} rows`)
   t.ok(blocks <= BLOCKS_OF.walks + BLOCKS_OF.walkedRow * read, `${blocks} blocks`)
 })
