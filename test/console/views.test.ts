@@ -3,7 +3,7 @@ import type { Locator, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { ConsoleData } from '../../src/http/console/data.ts'
 import { readConsolePage } from '../../src/http/console/page.ts'
-import { aConsole, aManagement } from '../http/console/fixture.ts'
+import { aConsole, aManagement, aWorkbench } from '../http/console/fixture.ts'
 import { ENTRY } from '../http/fixture.ts'
 import { openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
 
@@ -152,6 +152,20 @@ async function testViews(): Promise<void> {
     logEntries: { list: async () => ({ items: [entry], next: null }), get: async () => entry },
   })
 
+  t.test('the overview says how many of the failed entries are given up, and leads to them', async (t) => {
+    const { countEntries } = aConsole()
+    const { page } = await open(t, '#/', {
+      countEntries: async (window) => ({
+        ...(await countEntries(window)),
+        counts: [
+          { startS: 60, status: 'FAILED', reason: 'x', eventType: 'claim.paid', count: 7, givenUp: 5 },
+        ],
+      }),
+    })
+    await page.getByRole('link', { name: '5 are given up' }).click()
+    await page.waitForURL(/#\/not-told\?since=24h&status=FAILED$/)
+  })
+
   t.test('what is given up is said to be, wherever it is listed', async (t) => {
     const { page, url } = await open(t, '#/log', withEntry(GIVEN_UP))
     const words = /HTTP 500\s*, given up after 3 attempts/
@@ -197,6 +211,66 @@ async function testViews(): Promise<void> {
     const { page } = await open(t, '#/parties/nobody', { logEntries: none })
     await page.getByText('No preferences are stored for this member.').waitFor()
     await page.getByText('The log has no entry for this party locator.').waitFor()
+  })
+
+  t.test('a draft of files that are no longer in force is said to be one, and kept or dropped', async (t) => {
+    const workbench = aWorkbench()
+    const { start } = workbench
+    const { page } = await open(t, '#/workbench', { workbench })
+    const cell = page.getByRole('region', { name: 'The rules' }).getByRole('textbox').nth(1)
+    const outdated = page.getByText('The files in force have changed since you began this draft')
+    const deploy = async (because: string) => {
+      const grid = { columns: ['rule', 'because'], rows: [['muted', because]] }
+      Object.assign(start, { table: { ...start.table, grid } })
+      await page.reload()
+      await cell.waitFor()
+    }
+    await cell.waitFor()
+    await deploy('Nobody reads it.')
+    t.equal(await cell.inputValue(), 'Nobody reads it.', 'what nobody has touched follows')
+    t.equal(await outdated.count(), 0)
+    await cell.fill('Mine.')
+    await page.reload()
+    await cell.waitFor()
+    t.equal(await outdated.count(), 0)
+    await deploy('Theirs.')
+    await outdated.waitFor()
+    t.equal(await cell.inputValue(), 'Mine.')
+    await page.getByRole('button', { name: 'Keep my draft' }).click()
+    await outdated.waitFor({ state: 'hidden' })
+    await page.reload()
+    await cell.waitFor()
+    t.equal(await outdated.count(), 0)
+    await deploy('Theirs again.')
+    await page.getByRole('button', { name: /^Drop it/ }).click()
+    await outdated.waitFor({ state: 'hidden' })
+    t.equal(await cell.inputValue(), 'Theirs again.')
+  })
+
+  t.test('broken promises that are not listed are counted, and not called kept', async (t) => {
+    const file = { faults: [], faultsLeftOut: { count: 0, rows: [] }, warnings: [], summary: '1 rule' }
+    const rows = ['first', 'second', 'third'].map((name) => [name, ''])
+    const { start } = aWorkbench()
+    const { page } = await open(t, '#/workbench', {
+      workbench: aWorkbench({
+        start: { ...start, promises: { ...start.promises, grid: { columns: ['promise', 'because'], rows } } },
+        review: async () => ({
+          table: file,
+          promises: {
+            ...file,
+            faults: [{ row: 2, column: null, text: 'first is broken' }],
+            faultsLeftOut: { count: 4, rows: [4] },
+          },
+          diff: null,
+        }),
+      }),
+    })
+    // Typing is what the answer waits for.
+    await page.clock.fastForward(1_000)
+    await page.getByText('2 promises of 3 broken').waitFor()
+    await page.getByText('And 1 more promise is broken').waitFor()
+    await page.getByText('1 promise kept').click()
+    t.same(await page.locator('details[open] li').allInnerTexts(), ['second'])
   })
 
   const WITH_TABLES = ['#/', '#/not-told', '#/log', '#/parties/PTY-1', '#/rejected', '#/rules']

@@ -13,9 +13,12 @@ import { Grid } from '../workbench/grid.tsx'
 import { Paste } from '../workbench/paste.tsx'
 import { Trial } from '../workbench/trial.tsx'
 
+/** How soon one learns that other files have come into force. */
+const EVERY_MS = 60_000
+
 /** A change of the rule table, tried before it is proposed. */
 export function WorkbenchView() {
-  const loaded = useData<WorkbenchStart>(['workbench'], {})
+  const loaded = useData<WorkbenchStart>(['workbench'], {}, EVERY_MS)
   return (
     <>
       <Title name="Workbench" />
@@ -32,7 +35,7 @@ export function WorkbenchView() {
 
 function Bench({ start }: { start: WorkbenchStart }) {
   const isNarrow = useNarrow()
-  const { draft, change, undo } = useDraft(start)
+  const { draft, change, undo, outdated } = useDraft(start)
   const table = csvOf(start.table.grid.columns, draft.table)
   const promises = csvOf(start.promises.grid.columns, draft.promises)
   const { data: review, problem, isLoading } = useAnswer<Review>('review', { table, promises })
@@ -64,6 +67,22 @@ function Bench({ start }: { start: WorkbenchStart }) {
   }
   return (
     <>
+      {outdated !== null && (
+        <div class="notice" role="alert">
+          <p>
+            The files in force have changed since you began this draft: what is marked as changed may be what
+            somebody else changed, and your file would take that back.
+          </p>
+          <div class="actions">
+            <button type="button" onClick={outdated.keep}>
+              Keep my draft
+            </button>
+            <button type="button" onClick={outdated.drop}>
+              Drop it and begin with the files in force
+            </button>
+          </div>
+        </div>
+      )}
       {isNarrow && <p class="notice">On a phone the table can only be read. Edit it on a wider screen.</p>}
       <h2>Rules</h2>
       <p class="lead">

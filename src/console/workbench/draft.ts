@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { gridToCsv } from '../../core/workbench/grid-to-csv.ts'
 import type { Grid } from '../../core/workbench/sheet.ts'
 import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
@@ -31,6 +31,12 @@ export function csvOf(columns: readonly string[], rows: readonly DraftRow[]): st
   return gridToCsv({ columns: [...columns], rows: rows.map(({ cells }) => [...cells]) })
 }
 
+/** A draft as this tab keeps it, with the files that were in force when it was begun. */
+interface Kept {
+  readonly draft: Draft
+  readonly begunFrom: string
+}
+
 const KEY = 'notifications-workbench'
 const UNDO_COUNT_MAX = 100
 
@@ -39,14 +45,19 @@ const UNDO_COUNT_MAX = 100
  * nothing. What is typed into one cell is undone in one step.
  */
 export function useDraft({ table, promises }: WorkbenchStart) {
-  const [draft, setDraft] = useState(
-    () => kept() ?? { table: rowsOf(table.grid), promises: rowsOf(promises.grid) },
-  )
+  const inForce =
+    csvOf(table.grid.columns, rowsOf(table.grid)) + csvOf(promises.grid.columns, rowsOf(promises.grid))
+  const anew = (): Kept => ({
+    draft: { table: rowsOf(table.grid), promises: rowsOf(promises.grid) },
+    begunFrom: inForce,
+  })
+  const [{ draft, begunFrom }, setKept] = useState(() => kept() ?? anew())
   const past = useRef<Draft[]>([])
   const typedIn = useRef<string | undefined>(undefined)
-  const take = (next: Draft) => {
-    keep(next)
-    setDraft(next)
+  const take = (next: Draft, from = begunFrom) => {
+    const now = { draft: next, begunFrom: from }
+    keep(now)
+    setKept(now)
   }
   const change = (next: Draft, cell?: string) => {
     if (cell === undefined || cell !== typedIn.current)
@@ -58,19 +69,39 @@ export function useDraft({ table, promises }: WorkbenchStart) {
     typedIn.current = undefined
     take(past.current.pop() ?? draft)
   }
-  return { draft, change, undo: past.current.length === 0 ? null : undo }
+  const drafted = csvOf(table.grid.columns, draft.table) + csvOf(promises.grid.columns, draft.promises)
+  // Of what nobody has changed there is nothing to ask.
+  const isUntouched = drafted === begunFrom || drafted === inForce
+  const isOutdated = begunFrom !== inForce
+  useEffect(() => {
+    if (isOutdated && isUntouched) take(anew().draft, inForce)
+  }, [isOutdated, isUntouched])
+  const outdated = {
+    keep: () => take(draft, inForce),
+    drop: () => {
+      past.current = []
+      take(anew().draft, inForce)
+    },
+  }
+  return {
+    draft,
+    change,
+    undo: past.current.length === 0 ? null : undo,
+    /** What can be done about a draft of files that are no longer in force; null where they are. */
+    outdated: isOutdated && !isUntouched ? outdated : null,
+  }
 }
 
-function kept(): Draft | null {
+function kept(): Kept | null {
   try {
-    const { table, promises } = JSON.parse(sessionStorage.getItem(KEY) ?? 'null')
-    return { table: table.map(rowOf), promises: promises.map(rowOf) }
+    const { table, promises, begunFrom } = JSON.parse(sessionStorage.getItem(KEY) ?? 'null')
+    return { draft: { table: table.map(rowOf), promises: promises.map(rowOf) }, begunFrom: String(begunFrom) }
   } catch {
     return null
   }
 }
 
-function keep({ table, promises }: Draft): void {
+function keep({ draft: { table, promises }, begunFrom }: Kept): void {
   const cells = (rows: readonly DraftRow[]) => rows.map((row) => row.cells)
-  sessionStorage.setItem(KEY, JSON.stringify({ table: cells(table), promises: cells(promises) }))
+  sessionStorage.setItem(KEY, JSON.stringify({ table: cells(table), promises: cells(promises), begunFrom }))
 }

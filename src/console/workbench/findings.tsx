@@ -30,8 +30,8 @@ export function Verdict({
 }
 
 function FaultsVerdict({ of: { table, promises } }: { of: Review }) {
-  const unread = promises.summary === null ? promises.faults.length : 0
-  const count = table.faults.length + unread
+  const unread = promises.summary === null ? countOf(promises) : 0
+  const count = countOf(table) + unread
   return (
     <span class={`badge ${count === 0 ? 'badge-sent' : 'badge-failed'}`}>
       {count === 0 ? 'No faults' : counted(count, 'fault', 'faults')}
@@ -39,9 +39,13 @@ function FaultsVerdict({ of: { table, promises } }: { of: Review }) {
   )
 }
 
+function countOf({ faults, faultsLeftOut }: Review['table']): number {
+  return faults.length + faultsLeftOut.count
+}
+
 function PromisesVerdict({ of: { table, promises }, count }: { of: Review; count: number }) {
   if (promises.summary === null) return <span class="faint">Promises not checked</span>
-  const broken = new Set(promises.faults.map(({ row }) => row)).size
+  const broken = new Set(promises.faults.map(({ row }) => row)).size + promises.faultsLeftOut.rows.length
   return (
     <span class={`badge ${broken === 0 ? 'badge-sent' : 'badge-failed'}`}>
       {broken === 0
@@ -53,7 +57,7 @@ function PromisesVerdict({ of: { table, promises }, count }: { of: Review; count
 }
 
 /** Faults and warnings that belong to no row. */
-export function FileFindings({ faults, warnings }: Pick<Review['table'], 'faults' | 'warnings'>) {
+export function FileFindings({ faults, faultsLeftOut, warnings }: Omit<Review['table'], 'summary'>) {
   const wide = faults.filter(({ row }) => row === null)
   return (
     <div aria-live="polite">
@@ -63,6 +67,9 @@ export function FileFindings({ faults, warnings }: Pick<Review['table'], 'faults
             <li key={text}>{visible(text)}</li>
           ))}
         </ul>
+      )}
+      {faultsLeftOut.count > 0 && (
+        <p class="notice notice-bad">And {counted(faultsLeftOut.count, 'more fault', 'more faults')}.</p>
       )}
       {warnings.length > 0 && (
         <ul class="notice findings">
@@ -129,7 +136,7 @@ const KIND_BADGES: Readonly<Record<string, string>> = {
 
 /** Each promise: the broken ones first, with what breaks them. */
 export function Promises({
-  of: { faults, warnings, summary },
+  of: { faults, faultsLeftOut, warnings, summary },
   rows,
 }: {
   of: Review['promises']
@@ -137,7 +144,9 @@ export function Promises({
 }) {
   const faultsOf = (index: number) => faults.filter(({ row }) => row === index + 2)
   const all = rows.map((row, index) => ({ row, broken: faultsOf(index) }))
-  const kept = all.filter(({ broken }) => broken.length === 0)
+  // A file begins with its columns, in row 1.
+  const isLeftOut = new Set(faultsLeftOut.rows.map((row) => row - 2))
+  const kept = all.filter(({ broken }, index) => broken.length === 0 && !isLeftOut.has(index))
   return (
     <>
       {summary === null && <p class="faint">Promises are checked once both files can be read.</p>}
@@ -156,6 +165,12 @@ export function Promises({
             </li>
           ))}
       </ul>
+      {isLeftOut.size > 0 && (
+        <p>
+          And {counted(isLeftOut.size, 'more promise is broken', 'more promises are broken')}: correct these
+          first.
+        </p>
+      )}
       {summary !== null && faults.length > 0 && (
         <p>
           Change the rules; or, if you mean it, change the promise below, and propose both files together.

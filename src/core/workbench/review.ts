@@ -13,6 +13,8 @@ export type Candidate = Readonly<z.infer<typeof candidate>>
 
 const reviewedFile = z.object({
   faults: z.array(placed),
+  /** Further faults: how many, and the rows that have no others. */
+  faultsLeftOut: z.object({ count: z.int(), rows: z.array(z.int()) }),
   warnings: z.array(placed),
   /** Null where its faults leave nothing to sum up. */
   summary: z.string().nullable(),
@@ -60,7 +62,17 @@ export async function reviewCandidate(
 const SHOWN_COUNT_MAX = 200
 
 function placedIn({ faults, warnings, summary }: FileReport): Review['table'] {
-  return { faults: placedFew(faults), warnings: placedFew(warnings), summary }
+  const all = faults.map(placeOf)
+  const shown = all.slice(0, SHOWN_COUNT_MAX)
+  const leftOut = all.slice(SHOWN_COUNT_MAX)
+  const shownRows = new Set(shown.map(({ row }) => row))
+  const rows = leftOut.flatMap(({ row }) => (row === null || shownRows.has(row) ? [] : [row]))
+  return {
+    faults: shown,
+    faultsLeftOut: { count: leftOut.length, rows: [...new Set(rows)] },
+    warnings: placedFew(warnings),
+    summary,
+  }
 }
 
 function placedFew(said: readonly string[]): Placed[] {

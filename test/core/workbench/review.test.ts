@@ -49,6 +49,26 @@ t.test('a broken promise is told at its row, with what would change', async (t) 
 
 t.test('of many thousand faults the first 200 are told, and how many there are', async (t) => {
   const { table } = await reviewOf((text) => `${text}${'x\n'.repeat(5_000)}`)
-  t.equal(table.faults.length, 201)
-  t.match(table.faults.at(-1)?.text, /^and \d+ more$/)
+  t.equal(table.faults.length, 200)
+  t.ok(table.faultsLeftOut.count >= 4_800)
+  const told = new Set(table.faults.map(({ row }) => row))
+  t.ok(table.faultsLeftOut.rows.length > 0)
+  t.ok(table.faultsLeftOut.rows.every((row) => !told.has(row)))
+})
+
+t.test('rows of broken promises that are not told are named as such', async (t) => {
+  const [head = ''] = promises.split('\n')
+  const broken = Array.from({ length: 300 }, (_, i) => `promise ${i},claim.paid,found,no,EMAIL,yes,,SEND,,`)
+  const reviewed = await reviewCandidate(
+    {
+      table: table.replace('opted-out', `all,,,,,,,SKIP,,muted,Nobody wants it.\nopted-out`),
+      promises: [head, ...broken, ''].join('\n'),
+    },
+    inForce,
+    KNOWN,
+    tableOf,
+  )
+  const { faults, faultsLeftOut } = reviewed.promises
+  const rows = new Set([...faults.map(({ row }) => row), ...faultsLeftOut.rows])
+  t.equal(rows.size, 300)
 })

@@ -51,7 +51,12 @@ sms,,found,no,SMS,,yes,SEND,SMS,,It is wanted.
 
 const GRID = { columns: ['rule', 'because'], rows: [['muted', 'Nobody wants it.']] }
 
-const FILE: Review['table'] = { faults: [], warnings: [], summary: '1 rule' }
+const FILE: Review['table'] = {
+  faults: [],
+  faultsLeftOut: { count: 0, rows: [] },
+  warnings: [],
+  summary: '1 rule',
+}
 
 const TRIED: TrialResult = {
   ruleId: 'sms',
@@ -102,7 +107,7 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       toS: COUNT_WINDOWS[window].lengthS,
       stepS: COUNT_WINDOWS[window].stepS,
       complete: true,
-      counts: [{ startS: 60, status: 'SENT', reason: null, eventType: 'claim.paid', count: 2 }],
+      counts: [{ startS: 60, status: 'SENT', reason: null, eventType: 'claim.paid', count: 2, givenUp: 0 }],
     }),
     preferences: {
       get: async (partyLocator) => (partyLocator === 'PTY-1' ? PREFERENCES : null),
