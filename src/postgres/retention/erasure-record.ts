@@ -1,18 +1,33 @@
-import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
+import { type CommonQueryMethods, type DatabasePool, type QuerySqlToken, sql } from 'slonik'
 import { z } from 'zod'
+import { CorrectableError } from '../../core/text/correctable-error.ts'
 import { storable } from '../../core/text/sanitize.ts'
+import { isLocked } from '../connection/errors.ts'
 
 /** Any fixed number: what erases rows and what puts texts back take turns, so that no text comes back. */
 const ERASURE_LOCK = 4_006_004
 
-/** Waits for its turn, and keeps it until the transaction ends. */
-export async function lockErasure(tx: CommonQueryMethods): Promise<void> {
-  await tx.query(sql.unsafe`SELECT pg_advisory_xact_lock(${ERASURE_LOCK})`)
+/** Another command holds the lock for longer than one waits. */
+export class ErasureLockedError extends CorrectableError {}
+
+/** Waits for its turn, and keeps it until the transaction ends. Throws ErasureLockedError. */
+export function lockErasure(tx: CommonQueryMethods): Promise<void> {
+  return take(tx, sql.unsafe`SELECT pg_advisory_xact_lock(${ERASURE_LOCK})`)
 }
 
 /** The same, beside others that share it: nothing is erased until the transaction ends. */
-export async function shareErasure(tx: CommonQueryMethods): Promise<void> {
-  await tx.query(sql.unsafe`SELECT pg_advisory_xact_lock_shared(${ERASURE_LOCK})`)
+export function shareErasure(tx: CommonQueryMethods): Promise<void> {
+  return take(tx, sql.unsafe`SELECT pg_advisory_xact_lock_shared(${ERASURE_LOCK})`)
+}
+
+async function take(tx: CommonQueryMethods, lock: QuerySqlToken): Promise<void> {
+  await tx.query(lock).catch((error) => {
+    if (!isLocked(error)) throw error
+    throw new ErasureLockedError(
+      'another command that erases, rebuilds or retries on request keeps what is being erased locked: run it again once that has ended',
+      { cause: error },
+    )
+  })
 }
 
 /** Records that the erasure of a party begins, and by whom it was asked for. Returns its id. */

@@ -236,6 +236,16 @@ t.test('erasing and putting back take turns', async (t) => {
   t.match((await both)[1], { logEntries: 1 })
 })
 
+t.test('an erasure that cannot have its turn in time says what holds it up', async (t) => {
+  const erasure = await beginErasure(pool, 'party-1', 'tester')
+  await client.query('BEGIN')
+  await client.query('SELECT pg_advisory_xact_lock($1)', [ERASURE_LOCK])
+  t.teardown(() => client.query('ROLLBACK'))
+  await t.rejects(eraseEntries(pool, erasure, []), {
+    message: /^another command that erases, rebuilds or retries on request keeps .* locked: run it again/,
+  })
+})
+
 t.test('decisions are erased also where their row is not there', async (t) => {
   await client.query('DELETE FROM notifications.notification_log')
   t.match(await erase('party-1'), { logEntries: 4, retries: 0 })
