@@ -75,7 +75,7 @@ t.test("a stranger's page gets nothing: it can send no such header, and no origi
       },
       ...(method === 'GET' ? {} : { payload }),
     })
-    t.equal(answer.statusCode, 403, method)
+    t.match(answer.json(), { status: 403, title: 'This is not allowed' }, method)
     t.notHas(answer.headers, 'access-control-allow-origin')
   }
   t.equal(stored.size, 0)

@@ -5,7 +5,7 @@ import { z } from 'zod'
 export const PROBLEMS = {
   'invalid-request': { status: 400, title: 'The request is not valid' },
   unauthorized: { status: 401, title: 'A valid token is required' },
-  forbidden: { status: 403, title: 'The token does not allow this' },
+  forbidden: { status: 403, title: 'This is not allowed' },
   'not-found': { status: 404, title: 'Not found' },
   'method-not-allowed': { status: 405, title: 'This method is not allowed here' },
   'request-timeout': { status: 408, title: 'The request took too long to arrive' },
