@@ -113,8 +113,9 @@ async function retryAll(retrier: Retrier, selection: Selection, options: Options
 
 function sentenceOf(result: RequestedResult): string {
   if (result.result === 'refused') return `not retried: ${printable(result.error)}`
-  if (result.result === 'SENT') return `SENT by ${result.channel}`
-  return printable(`${result.result} (${result.reason ?? `the ${result.channel} sender failed`})`)
+  const sent = result.mayRepeat ? '; it may have gone out before, under the same key' : ''
+  if (result.result === 'SENT') return `SENT by ${result.channel}${sent}`
+  return printable(`${result.result} (${result.reason ?? `the ${result.channel} sender failed`})${sent}`)
 }
 
 function addLocator(text: string, previous: readonly string[] = []): string[] {

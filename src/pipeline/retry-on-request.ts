@@ -19,6 +19,8 @@ export type RequestedResult =
       readonly ruleId: string
       /** Null where it was sent, or where its sender failed: `why` has the sender's words. */
       readonly reason: string | null
+      /** Nobody knows what became of the last message: this one has the same idempotency key. */
+      readonly mayRepeat: boolean
     }
   | { readonly result: 'refused'; readonly error: string }
 
@@ -47,7 +49,7 @@ export interface RequestNeeds
 export async function retryOnRequest(needs: RequestNeeds): Promise<string | null> {
   const open = new Set<string>()
   let failure: string | null = null
-  let isAllListed = false
+  let unlisted: LogPosition | null = null
 
   function report(locator: string, result: RequestedResult): void {
     open.delete(locator)
@@ -67,7 +69,7 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
     ...needs,
     listDueEntries: async (after) => {
       const { candidates, next } = await needs.listCandidates(after)
-      isAllListed = next === null
+      unlisted = next
       const due: DueEntry[] = []
       for (const candidate of candidates) {
         const entry = await dueOf(candidate)
@@ -94,15 +96,29 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
       return made
     },
   })
+  async function countUnlisted(): Promise<number> {
+    let count = 0
+    for (let after = unlisted; after !== null; ) {
+      const { candidates, next } = await needs.listCandidates(after)
+      count += candidates.length
+      after = next
+    }
+    return count
+  }
+
   await pass()
+  const unlistedCount = failure === null ? await countUnlisted() : 0
   const stop =
     failure ??
-    (isAllListed && open.size === 0 ? null : 'policy administration could not be asked for all of them')
+    (unlistedCount + open.size === 0
+      ? null
+      : `policy administration could not be asked for all of them; ${unlistedCount} more were not looked at`)
   for (const locator of open) report(locator, { result: 'refused', error: stop ?? '' })
   return stop
 }
 
-function resultOf({ status, decision }: RetriedEntry): RequestedResult {
-  const { channel, ruleId, failureReason } = decision
-  return { result: status, channel, ruleId, reason: failureReason }
+function resultOf({ due, status, decision }: RetriedEntry): RequestedResult {
+  const { outcome, channel, ruleId, failureReason } = decision
+  const mayRepeat = outcome === 'SEND' && due.unknownKey !== null
+  return { result: status, channel, ruleId, reason: failureReason, mayRepeat }
 }

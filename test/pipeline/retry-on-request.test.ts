@@ -12,7 +12,7 @@ import {
 } from '../../src/pipeline/retry-on-request.ts'
 
 const FOUND: Contact = { state: 'found', email: 'a@example.com', phone: null }
-const VARIABLES = { eventType: 'claim.paid', locator: 'CLM-1', reason: null }
+const VARIABLES = { eventType: 'claim.paid', locator: 'CLM-1', reason: null, mayRepeat: false }
 
 function aCandidate(name: string, overrides: Partial<RetryCandidate> = {}): RetryCandidate {
   return {
@@ -125,7 +125,7 @@ t.test('once policy administration is down the rest waits for another run', asyn
     contactsOf: async (parties) => new Map(parties.map((party) => [party, unasked])),
     isDown: () => true,
   })
-  t.match(stop, /policy administration could not be asked/)
+  t.match(stop, /policy administration could not be asked for all of them; 1 more were not looked at/)
   t.match(reported, { a: { result: 'refused', error: stop } })
   t.notOk('b' in reported, 'it is not even read')
   t.same(committed, [])

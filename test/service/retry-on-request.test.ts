@@ -228,6 +228,10 @@ t.test(
     const keys = join(t.testdir(), 'keys')
     t.match(await retry(['--since', '1d', ...BECAUSE], { SENT_KEYS: keys }), {
       code: 0,
+      stdout: new RegExp(
+        `^${locators[1]}  SENT by EMAIL; it may have gone out before, under the same key$`,
+        'm',
+      ),
       stderr: /^SENT 2, FAILED 0/,
     })
     t.same((await readFile(keys, 'utf8')).trimEnd().split('\n').sort(), ['refused/2', 'unknown/1'])
