@@ -6,6 +6,7 @@ import { createClient } from './client.ts'
 import { type Cluster, createCluster, type IsolationLevel, READ_COMMITTED } from './cluster.ts'
 import { brokerReason } from './errors.ts'
 import { type FetchedBytes, fetchedBytesOf } from './mends/fetch-response.ts'
+import type { FetchedMessage } from './records/record.ts'
 import { findIntact, readRecordSet, recordSetOf } from './records/record-set.ts'
 import { UnreadableBatch, withoutEnd } from './records/unreadable.ts'
 
@@ -61,7 +62,10 @@ export async function openInspector(
 }
 
 /** @param fetched from this offset on; null where there is nothing */
-export async function messageAt(fetched: FetchedBytes | null, offset: bigint): Promise<Message | string> {
+export async function messageAt(
+  fetched: FetchedBytes | null,
+  offset: bigint,
+): Promise<FetchedMessage | string> {
   const { error, bytes, aborted } = fetched ?? NOTHING
   if (error === 'OFFSET_OUT_OF_RANGE') return 'the broker no longer has it'
   if (error !== null) return `the broker does not serve its partition: ${error}`

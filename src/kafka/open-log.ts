@@ -3,11 +3,13 @@ import kafkajs from 'kafkajs'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
 import type { LogPiece, OffsetRange } from '../core/audit/log-piece.ts'
+import type { Fingerprint } from '../core/batch/checkpoint.ts'
 import { CorrectableError } from '../core/text/correctable-error.ts'
 import { createClient } from './client.ts'
 import { type Cluster, createCluster, READ_UNCOMMITTED } from './cluster.ts'
 import { isStaleMetadata } from './errors.ts'
-import { fetchFrom } from './inspect-partition.ts'
+import { fingerprintOf } from './fingerprint.ts'
+import { fetchFrom, messageAt } from './inspect-partition.ts'
 import { EARLIEST, END, isUnknownTopic, keyOf, listOffsets, type Place } from './list-offsets.ts'
 import type { FetchedBytes } from './mends/fetch-response.ts'
 import { readLog } from './read-log.ts'
@@ -26,6 +28,8 @@ export interface OpenLog {
   firstSince(extents: readonly LogExtent[], timestampMs: number): Promise<readonly bigint[]>
   /** Whether compaction may remove records of a topic; false also where the broker does not tell. */
   isCompacted(topic: string): Promise<boolean>
+  /** Of the message at an offset; null where there is none to be read. */
+  fingerprintAt(place: Place, offset: bigint): Promise<Fingerprint | null>
   read(range: OffsetRange, logEnd: bigint): AsyncGenerator<LogPiece>
   close(): Promise<void>
 }
@@ -68,6 +72,12 @@ export async function openLog(connection: BrokerConnection, clientId: string, lo
       return extents.map((extent) => found.get(keyOf(extent)) ?? extent.end)
     },
     isCompacted: (topic) => isCompacted(cluster, topic).catch(() => false),
+    fingerprintAt: async ({ topic, partition }, offset) => {
+      // The broker sends a whole batch, however little is asked for.
+      const wanted = { topic, partition, from: offset, bytesMax: 1 }
+      const message = await messageAt(await fetchPatiently(cluster, () => fetchAlone(wanted)), offset)
+      return typeof message === 'string' ? null : fingerprintOf(message)
+    },
     read: (range, logEnd) =>
       readLog(
         {

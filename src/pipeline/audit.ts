@@ -82,6 +82,7 @@ export async function auditPartition(needs: AuditNeeds, partition: AuditedPartit
     needs.onProgress(page)
   }
   add(removedOf(partition, { first: partition.from, last: min(partition.earliest, partition.end) - 1n }))
+  if (partition.anotherAt !== null) add(await reportAnotherLog(needs, partition, partition.anotherAt))
   if (isProcessed(partition, partition.logEnd)) add(await reportBeyondEnd(needs, partition))
   let page: Read[] = []
   let pageBytes = 0
@@ -110,6 +111,16 @@ export async function auditPartition(needs: AuditNeeds, partition: AuditedPartit
   }
   await flush()
   return sum
+}
+
+/** The service reads it from its start once it notices, so that all of it waits. */
+async function reportAnotherLog(
+  { report }: AuditNeeds,
+  { topic, partition }: AuditedPartition,
+  offset: bigint,
+): Promise<Partial<Counts>> {
+  await report({ kind: 'another-log', topic, partition, offset: String(offset) })
+  return { anotherLog: 1 }
 }
 
 /** Whatever the log holds was to be processed all the same, and is judged as such. */
@@ -296,8 +307,8 @@ async function auditUnlogged(
   }
 }
 
-function isProcessed({ checkpoint }: AuditedPartition, offset: bigint): boolean {
-  return checkpoint !== null && offset <= checkpoint
+function isProcessed({ checkpoint, anotherAt }: AuditedPartition, offset: bigint): boolean {
+  return checkpoint !== null && anotherAt === null && offset <= checkpoint
 }
 
 function placeOf({ topic, partition }: OffsetRange, { offset }: Message) {

@@ -13,6 +13,7 @@ const PARTITION: AuditedPartition = {
   end: 3n,
   logEnd: 3n,
   checkpoint: 2n,
+  anotherAt: null,
   untilMs: null,
 }
 
@@ -183,4 +184,12 @@ t.test('what cannot be read was skipped, or may have been before a pruning', asy
   t.match(await prunedAt(2n, OLD_MS + 1n), { sound: true, counts: { pruned: 2 } })
   t.match(await prunedAt(1n, OLD_MS + 1n), { sound: false, counts: { unreadable: 2 } })
   t.match(await prunedAt(2n, OLD_MS), { sound: false, counts: { unreadable: 2 } })
+})
+
+t.test('a log that is not the one of the checkpoint waits to be read, and is a fault', async (t) => {
+  t.match(await audit(ALL, [], { checkpoint: 1n, anotherAt: 1n }), {
+    sound: false,
+    counts: { waiting: 3, missing: 0, anotherLog: 1 },
+    findings: [{ kind: 'another-log', offset: '1' }],
+  })
 })

@@ -34,6 +34,7 @@ async function auditAfter(changes: readonly string[], ...args: string[]) {
     'rejected_message',
     'pruned_partition',
     'projection_checkpoints',
+    'checkpoint_message',
   ]
   for (const table of tables)
     await world.sql(`CREATE TABLE public.${table} AS SELECT * FROM notifications.${table}`)
@@ -245,6 +246,19 @@ t.test('a checkpoint beyond the end is a fault, and what is missing is named', {
     ],
     summary: { sound: false, rows: 3, waiting: 0, beyondEnd: 1, partitions: [{ checkpoint: '50' }] },
   })
+})
+
+t.test('a checkpoint of another log is a fault, and its messages wait', { skip }, async (t) => {
+  const change = `UPDATE notifications.checkpoint_message SET sha256 = repeat('0', 64) WHERE topic = '${claims}' AND partition_id = 0`
+  const { code, findings, summary } = await auditAfter([change], '--topic', claims, '--partition', '0')
+  t.match(
+    { code, findings, summary },
+    {
+      code: 1,
+      findings: [{ kind: 'another-log' }],
+      summary: { waiting: 6, missing: 0, anotherLog: 1 },
+    },
+  )
 })
 
 t.test(

@@ -1,4 +1,6 @@
 import type { AuditedPartition } from '../../core/audit/finding.ts'
+import type { Fingerprint } from '../../core/batch/checkpoint.ts'
+import { compareLast } from '../../core/batch/position.ts'
 import type { LogExtent, OpenLog } from '../../kafka/open-log.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listCheckpoints } from '../../postgres/write/checkpoints.ts'
@@ -30,9 +32,9 @@ export async function choosePartitions(
   const [since, until] = [await millisecondsOf(pool, range.since), await millisecondsOf(pool, range.until)]
   if (since !== null && until !== null && since > until) throw new UsageError('--since lies after --until')
   const checkpoints = new Map(
-    (await listCheckpoints(pool, topics)).map(({ topic, partition, offset }) => [
-      `${topic}/${partition}`,
-      offset,
+    (await listCheckpoints(pool, topics)).map((checkpoint) => [
+      `${checkpoint.topic}/${checkpoint.partition}`,
+      checkpoint,
     ]),
   )
   const extents: (LogExtent & { from: bigint; to: bigint })[] = []
@@ -52,16 +54,33 @@ export async function choosePartitions(
       })),
     )
   }
-  return extents.map(({ topic, partition, earliest, end: logEnd, from, to }) => ({
-    topic,
-    partition,
-    earliest,
-    logEnd,
-    from,
-    end: to < logEnd ? to : logEnd,
-    checkpoint: checkpoints.get(`${topic}/${partition}`) ?? null,
-    untilMs: until,
-  }))
+  const chosen = extents.map(async ({ topic, partition, earliest, end: logEnd, from, to }) => {
+    const checkpoint = checkpoints.get(`${topic}/${partition}`)
+    const extent = { topic, partition, earliest, end: logEnd }
+    return {
+      topic,
+      partition,
+      earliest,
+      logEnd,
+      from,
+      end: to < logEnd ? to : logEnd,
+      checkpoint: checkpoint?.offset ?? null,
+      anotherAt: await anotherAt(log, extent, checkpoint?.lastMessage ?? null),
+      untilMs: until,
+    }
+  })
+  return Promise.all(chosen)
+}
+
+/** Where the log has another message in place of the one that was processed last, as the consumer judges it. */
+async function anotherAt(
+  log: OpenLog,
+  extent: LogExtent,
+  processed: Fingerprint | null,
+): Promise<bigint | null> {
+  if (processed === null || processed.offset < extent.earliest || processed.offset >= extent.end) return null
+  const found = await log.fingerprintAt(extent, processed.offset)
+  return compareLast(processed, found) === 'another' ? processed.offset : null
 }
 
 /** Since 1970. */

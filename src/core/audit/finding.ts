@@ -23,6 +23,8 @@ export type Finding =
   | (Place & { readonly kind: 'aborted'; readonly locator: string | null })
   /** The checkpoint is beyond a message, though the log holds no end of its transaction. */
   | (Place & { readonly kind: 'undecided' })
+  /** At the offset of the message that was processed last the log has another one: the topic was created anew. */
+  | (Place & { readonly kind: 'another-log' })
   /** The log holds nothing between these offsets, both included, and compaction did not remove it. */
   | (Place & { readonly kind: 'gap'; readonly last: string })
   /** The event has a row, but no decision tells of which message. */
@@ -71,6 +73,8 @@ export interface Counts {
   removedUnread: number
   /** Checkpoints that lie beyond the end of their partition. */
   beyondEnd: number
+  /** Checkpoints of another log: nothing of this one is known to be processed. */
+  anotherLog: number
   /** Records that are no messages, such as the end of a transaction. */
   control: number
   /** Offsets without a record: compaction removed it. */
@@ -99,6 +103,7 @@ export function noCounts(): Counts {
     removed: 0,
     removedUnread: 0,
     beyondEnd: 0,
+    anotherLog: 0,
     control: 0,
     absent: 0,
     lost: 0,
@@ -114,6 +119,7 @@ const FAULTS: readonly (keyof Counts)[] = [
   'unreadable',
   'removedUnread',
   'beyondEnd',
+  'anotherLog',
   'lost',
 ]
 
@@ -145,6 +151,8 @@ function wordsOf(finding: Finding): string {
       return `unreadable up to offset ${finding.last}: ${finding.detail}`
     case 'duplicate':
       return `duplicate: event ${quote(finding.eventId)} is logged as ${finding.locator}, ${originOf(finding.of)}`
+    case 'another-log':
+      return 'the message at this offset is not the one that was processed: the topic was created anew; audit it once `serve` has consumed it'
     case 'gap':
       return `no record up to offset ${finding.last}, though the topic is not compacted as far as the broker tells`
     case 'unexplained':
@@ -173,6 +181,8 @@ export interface AuditedPartition extends OffsetRange {
   readonly logEnd: bigint
   /** When the audit began, wherever it lies; null: the service never was there; -1: it was, and processed nothing. */
   readonly checkpoint: bigint | null
+  /** Where the log has another message in place of the one that was processed last; null: it has not, as far as is known. */
+  readonly anotherAt: bigint | null
   /** Messages that are known to be published after this are not judged; ms since 1970, null: all are judged. */
   readonly untilMs: number | null
 }
@@ -223,6 +233,7 @@ export function describeCounts(counts: Counts): readonly string[] {
     [counts.unreadable, 'FAULT: offsets that cannot be read and were not skipped'],
     [counts.removedUnread, 'FAULT: offsets that retention removed before they were processed'],
     [counts.lost, 'FAULT: offsets without a record, on a topic that is not compacted'],
+    [counts.anotherLog, 'FAULT: checkpoints of another log: the topic was created anew'],
     [counts.beyondEnd, 'FAULT: checkpoints beyond the end of their partition'],
     [counts.missing, 'FAULT: missing'],
   ]
