@@ -19,7 +19,7 @@ export function incompleteSettings(set: Environment): Fault[] {
 }
 
 function loginNeeds({ MQ_SASL_MECHANISM, MQ_SASL_CLIENT_SECRET_FILE }: Environment): readonly Variable[] {
-  if (MQ_SASL_MECHANISM !== 'OAUTHBEARER') return ['MQ_SASL_USERNAME', 'MQ_SASL_PASSWORD']
+  if (MQ_SASL_MECHANISM?.toUpperCase() !== 'OAUTHBEARER') return ['MQ_SASL_USERNAME', 'MQ_SASL_PASSWORD']
   const client = ['MQ_SASL_TOKEN_URL', 'MQ_SASL_CLIENT_ID'] as const
   return MQ_SASL_CLIENT_SECRET_FILE === undefined ? [...client, 'MQ_SASL_CLIENT_SECRET'] : client
 }

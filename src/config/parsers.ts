@@ -117,9 +117,18 @@ function list(found: string): string[] {
 }
 
 /** By name; RFC 7628 allows letters for a name, and has `auth` for the token. */
+export function tokenUrl() {
+  const { error, text } = must('an http:// or https:// URL without credentials and fragment', {
+    secret: true,
+  })
+  return text
+    .pipe(z.url({ protocol: HTTP, error, abort: true }))
+    .refine((found) => !hasCredentials(found) && !found.includes('#'), { error })
+}
+
 export function saslExtensions() {
   const { error, text } = must('a comma-separated list of different name=value')
-  const isExtension = (item: string) => /^(?!auth=)[A-Za-z]+=[ -~]+$/.test(item)
+  const isExtension = (item: string) => /^(?![Aa][Uu][Tt][Hh]=)[A-Za-z]+=[ -~]+$/.test(item)
   return text
     .transform((found) => list(found).map((item) => [item.split('=', 1)[0] ?? '', item] as const))
     .refine((found) => found.every(([, item]) => isExtension(item)) && new Map(found).size === found.length, {

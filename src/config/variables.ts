@@ -17,6 +17,7 @@ import {
   ratio,
   readablePath,
   saslExtensions,
+  tokenUrl,
   topics,
   traceUrl,
   trueOrFalse,
@@ -92,7 +93,7 @@ export const variables = z.object({
   MQ_SASL_PASSWORD: matching(/^.{1,1000}$/s, '1 to 1000 characters', { secret: true })
     .optional()
     .meta({ description: 'Password for the brokers', example: 'secret' }),
-  MQ_SASL_TOKEN_URL: httpUrl().optional().meta({
+  MQ_SASL_TOKEN_URL: tokenUrl().optional().meta({
     description: 'OAUTHBEARER: token endpoint, asked by the client credentials grant',
     example: 'https://identity.example/oauth2/token',
   }),

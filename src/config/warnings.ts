@@ -61,6 +61,13 @@ function brokerWarnings(set: Environment, value: Values): readonly string[] {
     if (mechanism === undefined) all.push(`${name} has no effect: MQ_SASL_MECHANISM is not set`)
     else if (isOfToken !== isToken) all.push(`${name} has no effect with MQ_SASL_MECHANISM=${mechanism}`)
   }
+  if (
+    isToken &&
+    value.MQ_SASL_CLIENT_SECRET !== undefined &&
+    value.MQ_SASL_CLIENT_SECRET_FILE !== undefined
+  ) {
+    all.push('MQ_SASL_CLIENT_SECRET has no effect with MQ_SASL_CLIENT_SECRET_FILE')
+  }
   if (isToken && !value.MQ_SSL) {
     all.push('MQ_SASL_MECHANISM=OAUTHBEARER without MQ_SSL=true sends tokens in plain text over the network')
   }

@@ -32,7 +32,8 @@ const USED_SHARE = 0.8
 const LEFT_MIN_MS = 15_000
 
 const granted = z.object({
-  access_token: z.string().min(1),
+  // Whatever else it held could add to the message that carries it to the broker (RFC 6749, appendix A.12).
+  access_token: z.string().regex(/^[ -~]+$/),
   expires_in: z.unknown().optional(),
 })
 /** In seconds. Some endpoints write it as text, or as null where they do not tell. */

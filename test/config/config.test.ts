@@ -245,8 +245,29 @@ t.test('a client that gets access tokens for the brokers is taken whole', async 
   for (const name of ['MQ_SASL_TOKEN_URL', 'MQ_SASL_CLIENT_ID', 'MQ_SASL_CLIENT_SECRET'])
     t.match(half, `${name} is required with MQ_SASL_MECHANISM; for example`)
   t.notMatch(half, 'MQ_SASL_PASSWORD')
-  for (const extensions of ['auth=x', 'a', 'a=1,a=2', '1=x', 'a=\u0001'])
+  for (const extensions of ['auth=x', 'Auth=x', 'a', 'a=1,a=2', '1=x', 'a=\u0001'])
     t.match(faultsOf({ ...env, MQ_SASL_EXTENSIONS: extensions }), /MQ_SASL_EXTENSIONS must be/, extensions)
+})
+
+t.test('a login by access tokens that contradicts itself is told', async (t) => {
+  const env = {
+    ...REQUIRED,
+    MQ_SSL: 'true',
+    MQ_SASL_MECHANISM: 'OAUTHBEARER',
+    MQ_SASL_TOKEN_URL: 'https://identity.example/token',
+    MQ_SASL_CLIENT_ID: 'notifications',
+    MQ_SASL_CLIENT_SECRET: 'hunter2',
+  }
+  t.same(loadConfig({ ...env, MQ_SASL_CLIENT_SECRET_FILE: import.meta.filename }).warnings, [
+    'MQ_SASL_CLIENT_SECRET has no effect with MQ_SASL_CLIENT_SECRET_FILE',
+  ])
+  t.match(
+    faultsOf({ ...env, MQ_SASL_TOKEN_URL: 'https://a:b@identity.example/' }),
+    /MQ_SASL_TOKEN_URL must be an .* without credentials/,
+  )
+  const lower = faultsOf({ ...env, MQ_SASL_MECHANISM: 'oauthbearer' })
+  t.match(lower, /MQ_SASL_MECHANISM must be one of/)
+  t.notMatch(lower, /MQ_SASL_USERNAME/)
 })
 
 t.test('what does not protect the brokers is warned of', async (t) => {

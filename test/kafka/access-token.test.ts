@@ -171,6 +171,7 @@ t.test('each failure is told by a sentence without the secret', async (t) => {
         ] as const,
     ),
     [200, '<html>', /something other than an access token$/],
+    [200, '{"access_token":"a\\u0001host=b"}', /something other than an access token$/],
     [200, '{"access_token":""}', /something other than an access token$/],
   ]
   for (const [status, body, message] of cases) {
