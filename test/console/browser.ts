@@ -94,3 +94,14 @@ export async function faultsOf(page: Page): Promise<string[]> {
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`)
 }
+
+/** What is wider than its place, and scrolls or is hidden there. */
+const CUT_OFF = `[...document.querySelectorAll('body, body *')]
+  .filter((element) => element.scrollWidth > element.clientWidth + 1 && !element.matches('.unseen, .skip'))
+  .filter((element) => element.clientWidth > 0 && getComputedStyle(element).display !== 'inline')
+  .map((element) => element.tagName + '.' + element.className)`
+
+/** Elements whose content does not fit, so that one has to scroll sideways to it, or cannot see it. */
+export function cutOff(page: Page): Promise<string[]> {
+  return page.evaluate(CUT_OFF)
+}

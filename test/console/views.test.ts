@@ -5,7 +5,7 @@ import type { ConsoleData } from '../../src/http/console/data.ts'
 import { readConsolePage } from '../../src/http/console/page.ts'
 import { aConsole, aManagement, aWorkbench } from '../http/console/fixture.ts'
 import { ENTRY } from '../http/fixture.ts'
-import { openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
+import { cutOff, openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
 
 if (withoutBrowser) t.plan(0, withoutBrowser)
 else await testViews()
@@ -280,18 +280,12 @@ async function testViews(): Promise<void> {
       await page.setViewportSize({ width: 390, height: 844 })
       const row = page.getByRole('row').filter({ has: page.getByRole('cell') })
       await row.first().waitFor()
-      t.same(await page.evaluate(CUT_OFF), [])
+      t.same(await cutOff(page), [])
       t.match(await page.evaluate(NAME_OF_FIRST_CELL), /^"(Time|Partition|Reason|Rule)"$/)
       await screenshot(`390${path.replace(/\W+/g, '-')}`)
     })
   }
 }
-
-/** What is wider than its place, and scrolls or is hidden there. */
-const CUT_OFF = `[...document.querySelectorAll('body, body *')]
-  .filter((element) => element.scrollWidth > element.clientWidth + 1 && !element.matches('.unseen, .skip'))
-  .filter((element) => element.clientWidth > 0 && getComputedStyle(element).display !== 'inline')
-  .map((element) => element.tagName + '.' + element.className)`
 
 const NAME_OF_FIRST_CELL = `getComputedStyle(document.querySelector('td'), '::before').content`
 
