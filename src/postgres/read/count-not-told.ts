@@ -10,7 +10,8 @@ import { newestPositions } from './list-log-entries.ts'
 /** Bounds the cost: of more rows only the newest are looked at, and the answer says since when. */
 const ROW_COUNT_MAX = 50_000
 /** Reasons and parties come from outside, in any number. */
-const KIND_COUNT_MAX = 10
+const REASON_COUNT_MAX = 10
+const PARTY_COUNT_MAX = 5
 
 type GivenUpLimits = Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>
 
@@ -44,14 +45,14 @@ export function notToldCountsQuery(
       SELECT reason, sum(count)::integer AS count, count(party_locator)::integer AS members FROM pair GROUP BY 1
     ), by_party AS (
       SELECT party_locator, sum(count)::integer AS count FROM pair WHERE party_locator IS NOT NULL
-      GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${KIND_COUNT_MAX}
+      GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${PARTY_COUNT_MAX}
     )
     SELECT
       (SELECT coalesce(sum(count), 0)::integer FROM pair) AS "eventCount",
       (SELECT count(DISTINCT party_locator)::integer FROM pair) AS "memberCount",
       ARRAY(
         SELECT json_build_object('reason', reason, 'eventCount', count, 'memberCount', members)
-        FROM by_reason ORDER BY count DESC, reason LIMIT ${KIND_COUNT_MAX}
+        FROM by_reason ORDER BY count DESC, reason LIMIT ${REASON_COUNT_MAX}
       ) AS "byReason",
       (SELECT count(*)::integer FROM by_reason) AS "reasonCount",
       ARRAY(
