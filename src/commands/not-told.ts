@@ -10,6 +10,7 @@ import { printable } from '../core/text/sanitize.ts'
 import { createRuleCache } from '../core/why/archived-rules.ts'
 import { explainNotTold, revisionsOf } from '../core/why/explain-not-told.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
+import { countFailedEntries } from '../postgres/read/count-failed-entries.ts'
 import { listNotTold } from '../postgres/read/list-not-told.ts'
 import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
 import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
@@ -71,7 +72,13 @@ async function notTold({ since, eventType, rule, csv, json }: Options): Promise<
     }
     progress.clear()
     if (count === 0 && eventType !== undefined) noteUnknownEventType(eventType)
-    if (!csv && !json) process.stderr.write(`${counted(count, 'entry', 'entries')} since ${start}\n`)
+    if (csv || json) return
+    const { waiting } = await countFailedEntries(pool, { maxAgeMs, attemptCountMax })
+    const others =
+      waiting === 0
+        ? ''
+        : `; besides, ${counted(waiting, 'entry has', 'entries have')} FAILED and will be retried`
+    process.stderr.write(`${counted(count, 'entry', 'entries')} since ${start}${others}\n`)
   })
 }
 

@@ -106,6 +106,7 @@ t.test('each fault is told with its remedy, and the other checks go on', async (
       { topics: 'skipped', partitions: 'skipped' },
     ],
     [{ MQ_TOPICS: 'no-such-topic' }, 'topics', /no-such-topic/, /create them/, {}],
+    [{ MQ_TOPICS: `${world.topics.claims}s` }, 'topics', /did you mean "claims/, /correct MQ_TOPICS/, {}],
     [
       { DATABASE_URL: 'postgres://u:pa55word@127.0.0.1:1/x' },
       'database',

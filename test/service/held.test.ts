@@ -76,14 +76,16 @@ t.test('a batch that unpacks to too much is gone past by command, and nothing el
   t.ok((await loggedIds()).has(before.eventId), 'what comes before it is logged')
   t.match(await command(['doctor'], world.env), {
     code: 1,
-    stdout: new RegExp(`${claims}/0 at offset 4, too-large: .*rejected skip`),
+    stdout: new RegExp(
+      `${claims}/0 at offset 4, too-large: .*rejected skip --topic ${claims} --partition 0 --to 4 --reason`,
+    ),
   })
 
   t.match(await skip(3), { code: 2, stderr: /is processed up to offset 3: nothing to skip/ })
   t.match(await skip(5), { code: 1, stderr: /nothing was skipped: offset 5 can be read/ })
   const place = ['--topic', claims, '--partition', '0', '--to', '4']
   t.match(await command(['rejected', 'skip', ...place], world.env), { code: 2, stderr: /--yes/ })
-  t.match(await skip(4), { code: 0, stdout: `skipped offsets 4 to 4 of ${claims}/0\n` })
+  t.match(await skip(4), { code: 0, stdout: `skipped offsets 4 to 4 of ${claims}/0: what events they held` })
   await world.caughtUp()
   await until(async () => (await loggedIds()).has(after.eventId), { what: 'what follows it' })
   t.notOk(await isHeld('too-large'))

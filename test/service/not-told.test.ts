@@ -26,7 +26,7 @@ t.test('not-told says who was not told, by which rule and why', async (t) => {
     stdout,
     /^\S+Z {2}NTF-\S+ {2}SKIPPED \(party not found\): claim\.paid for @party, "1", by rule "party-not-found": .+\n$/,
   )
-  t.match(stderr, /^1 entry since \S+Z\n$/)
+  t.match(stderr, /^1 entry since \S+Z; besides, 1 entry has FAILED and will be retried\n$/)
 })
 
 t.test('what is given up is as the environment says', async (t) => {

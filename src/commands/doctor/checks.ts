@@ -2,6 +2,7 @@ import { Agent } from 'undici'
 import { createParties } from '../../app/parties.ts'
 import type { Config } from '../../config/config.ts'
 import { counted } from '../../core/text/count.ts'
+import { didYouMean, nearest } from '../../core/text/nearest.ts'
 import { loadKeys } from '../../http/auth/load-keys.ts'
 import { countBrokers, listTopics } from '../../kafka/inspect.ts'
 import type { Naming } from '../../party/naming.ts'
@@ -67,7 +68,8 @@ export const CHECKS: readonly Check[] = [
     run: async ({ broker }) => {
       const existing = await listTopics(broker.connection, CLIENT_ID, log)
       const missing = broker.topics.filter((topic) => !existing.includes(topic))
-      if (missing.length > 0) throw new Error(`missing or not readable: ${missing.join(', ')}`)
+      const named = missing.map((topic) => `${topic}${didYouMean(nearest(topic, existing))}`)
+      if (missing.length > 0) throw new Error(`missing or not readable: ${named.join(', ')}`)
       return broker.topics.join(', ')
     },
     remedies: [[/./, 'create them, grant this user read access, or correct MQ_TOPICS']],
@@ -112,7 +114,7 @@ export const CHECKS: readonly Check[] = [
         const migrations = await knownMigrations()
         const fault = await findFault(pool, migrations)
         if (fault !== null) throw new Error(fault)
-        return `${counted(migrations.length, 'migration')} applied`
+        return `${counted(migrations.length, 'migration')} applied, all that this version has`
       }),
     remedies: [
       [

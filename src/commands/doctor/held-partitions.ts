@@ -71,7 +71,13 @@ async function unreadableOf(inspector: PartitionInspector, places: readonly Next
       const { topic, partition, next } = place
       const inspected = await inspector.inspect(topic, partition, next)
       if (inspected.kind !== 'unreadable') continue
-      faults.push(faultOf(`${topic}/${partition} at offset ${next}`, inspected.reason, inspected.detail))
+      const { reason, detail, last, next: intact } = inspected
+      const end = last ?? (intact === null ? null : intact - 1n)
+      const skip =
+        end === null
+          ? ''
+          : `; to skip it: rejected skip --topic ${topic} --partition ${partition} --to ${end} --reason …`
+      faults.push(faultOf(`${topic}/${partition} at offset ${next}`, reason, `${detail}${skip}`))
     }
   })
   await Promise.all(workers)

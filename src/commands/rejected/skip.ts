@@ -23,7 +23,7 @@ export const skipCommand = new Command('skip')
   .addHelpText(
     'after',
     '\nExit codes: 0 skipped, 1 refused because something up to the offset can be read, 2 wrong usage.' +
-      '\n\nExample:\n  $ notifications-service rejected skip --topic claims --partition 3 --to 1207',
+      '\n\nExample:\n  $ notifications-service rejected skip --topic claims --partition 3 --to 1207 --reason "disk error"',
   )
   .action(skip)
 
@@ -81,7 +81,7 @@ async function skipWith(config: Config, inspector: PartitionInspector, options: 
     process.stdout.write(
       json
         ? `${JSON.stringify({ topic, partition, from: String(from), to: String(to), by, error })}\n`
-        : `skipped offsets ${from} to ${to} of ${place}\n`,
+        : `skipped offsets ${from} to ${to} of ${place}: what events they held has to be published again\n`,
     )
   })
 }

@@ -21,5 +21,7 @@ export async function missingMigrations(
     applied = new Set()
   }
   const missing = names.filter((name) => !applied.has(name))
-  return missing.length === 0 ? null : `the schema lacks ${missing.join(', ')}: run the command \`migrate\``
+  return missing.length === 0
+    ? null
+    : `the schema lacks ${missing.join(', ')}: run the command \`migrate\` of this version, since another may not have it`
 }
