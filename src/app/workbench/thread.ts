@@ -23,7 +23,7 @@ interface ThreadOptions<Message> {
   readonly isLast: (message: Message) => boolean
 }
 
-/** Where `main.ts` is not run by its first line, whose limits take precedence. */
+/** Where Node's own limit, which takes precedence, was not set at the start. */
 const HEAP_MB = 64
 
 export function createThread<Job, Message>(
