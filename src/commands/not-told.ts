@@ -4,7 +4,7 @@ import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
 import { describeGivenUp } from '../core/log/given-up.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import type { ExplainedNotTold } from '../core/log/not-told.ts'
-import { NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../core/log/not-told-csv.ts'
+import { NOT_TOLD_CSV } from '../core/log/not-told-csv.ts'
 import { counted } from '../core/text/count.ts'
 import { printable } from '../core/text/sanitize.ts'
 import { createRuleCache } from '../core/why/archived-rules.ts'
@@ -53,8 +53,8 @@ async function notTold({ since, eventType, rule, csv, json }: Options): Promise<
     const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), TEMPLATE_EVENT_TYPES)
     if (rule !== undefined) await checkRule(pool, rule)
     const start = await timeOf(pool, since)
-    const shown = csv ? notToldCsvLine : json ? JSON.stringify : lineOf
-    if (csv) process.stdout.write(NOT_TOLD_CSV_HEAD)
+    const shown = csv ? NOT_TOLD_CSV.lineOf : json ? JSON.stringify : lineOf
+    if (csv) process.stdout.write(NOT_TOLD_CSV.head)
     let count = 0
     for (let after: LogPosition | null | undefined; after !== null; ) {
       const { items, next } = await listNotTold(

@@ -1,6 +1,6 @@
 import { CHANNELS } from '../../core/decision/channel.ts'
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS } from '../../core/log/count-windows.ts'
-import { LOG_CSV_HEAD, logCsvLine } from '../../core/log/log-csv.ts'
+import { LOG_CSV } from '../../core/log/log-csv.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import { isLogLocator } from '../../core/log/log-locator.ts'
 import { STATUSES } from '../../core/log/status.ts'
@@ -69,8 +69,8 @@ export function LogView({ query, visit }: Visit) {
         path={['log', 'list']}
         query={filter}
         name="log.csv"
-        head={LOG_CSV_HEAD}
-        lineOf={logCsvLine}
+        head={LOG_CSV.head}
+        lineOf={LOG_CSV.lineOf}
         remedy="Narrow the filters."
       />
     </>

@@ -1,7 +1,7 @@
 import { describeGivenUp } from '../../core/log/given-up.ts'
 import type { ExplainedNotTold } from '../../core/log/not-told.ts'
 import type { NotToldCounts } from '../../core/log/not-told-counts.ts'
-import { NOT_TOLD_CSV_HEAD, notToldCsvLine } from '../../core/log/not-told-csv.ts'
+import { NOT_TOLD_CSV } from '../../core/log/not-told-csv.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import type { Query } from '../api.ts'
 import { Download } from '../download.tsx'
@@ -85,8 +85,8 @@ export function NotToldView({ query: { since: wanted, eventType, rule, reason, s
         path={['not-told']}
         query={asked}
         name="not-told.csv"
-        head={NOT_TOLD_CSV_HEAD}
-        lineOf={notToldCsvLine}
+        head={NOT_TOLD_CSV.head}
+        lineOf={NOT_TOLD_CSV.lineOf}
         remedy="Narrow the filters, or use the command not-told."
       />
     </>

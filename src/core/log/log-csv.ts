@@ -1,8 +1,8 @@
-import { csvLine } from '../text/csv.ts'
+import { csvList } from '../text/csv.ts'
 import type { ListedLogEntry } from './log-entry.ts'
 
 /** What a list of entries shows as CSV, in this order. Not the text of the message. */
-const COLUMNS = [
+export const LOG_CSV = csvList([
   'createdAt',
   'locator',
   'eventId',
@@ -14,12 +14,4 @@ const COLUMNS = [
   'givenUp',
   'failureReason',
   'sentAt',
-] as const satisfies readonly (keyof ListedLogEntry)[]
-
-/** The first line of a list as CSV. */
-export const LOG_CSV_HEAD = csvLine(COLUMNS)
-
-/** One line of a list as CSV. */
-export function logCsvLine(item: ListedLogEntry): string {
-  return csvLine(COLUMNS.map((column) => (column === 'givenUp' ? String(item.givenUp) : item[column])))
-}
+] as const satisfies readonly (keyof ListedLogEntry)[])

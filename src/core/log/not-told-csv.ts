@@ -1,8 +1,8 @@
-import { csvLine } from '../text/csv.ts'
+import { csvList } from '../text/csv.ts'
 import type { ExplainedNotTold } from './not-told.ts'
 
 /** What a list of them shows as CSV, in this order. */
-const COLUMNS = [
+export const NOT_TOLD_CSV = csvList([
   'createdAt',
   'locator',
   'eventId',
@@ -14,12 +14,4 @@ const COLUMNS = [
   'failureReason',
   'ruleId',
   'because',
-] as const satisfies readonly (keyof ExplainedNotTold)[]
-
-/** The first line of a list as CSV. */
-export const NOT_TOLD_CSV_HEAD = csvLine(COLUMNS)
-
-/** One line of a list as CSV. */
-export function notToldCsvLine(item: ExplainedNotTold): string {
-  return csvLine(COLUMNS.map((column) => item[column]))
-}
+] as const satisfies readonly (keyof ExplainedNotTold)[])
