@@ -26,6 +26,7 @@ if (process.platform === 'linux') setPriority(PRIORITY)
 parentPort?.once('message', async (job: BacktestJob) => {
   parentPort?.postMessage(await runToEnd(job))
 })
+parentPort?.postMessage(null)
 
 async function runToEnd({ table, days }: BacktestJob): Promise<BacktestMessage> {
   let pool: DatabasePool | null = null

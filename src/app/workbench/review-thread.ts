@@ -26,6 +26,7 @@ export interface ReviewMessage {
 const inForce = ruleTableOf(workerData as string)
 
 parentPort?.on('message', async (job: ReviewJob) => parentPort?.postMessage(await answer(job)))
+parentPort?.postMessage(null)
 
 async function answer({ sheet, candidate, trial }: ReviewJob): Promise<ReviewMessage> {
   if (sheet !== undefined) return { read: readGrid(sheet.csv, sheet.columns, sheet.what) }

@@ -11,7 +11,7 @@ export interface Thread<Job, Message> {
   /**
    * Hands over a job and passes on what the thread says of it, up to and including the last message. The thread goes on
    * after each message when the next one is asked for. Whoever leaves before the last calls `return`. It ends, whatever it is at,
-   * with `signal`.
+   * with `signal`, or `maxMs` after it was handed over: neither the start of the thread nor the wait for a turn counts.
    */
   run(job: Job, signal: AbortSignal): AsyncGenerator<Message>
   close(): Promise<void>
@@ -20,15 +20,18 @@ export interface Thread<Job, Message> {
 interface ThreadOptions<Message> {
   readonly workerData: unknown
   readonly idleMs: number
+  /** Without it a job may take as long as it likes. */
+  readonly maxMs?: number
   readonly isLast: (message: Message) => boolean
 }
 
 /** Where Node's own limit, which takes precedence, was not set at the start. */
 const HEAP_MB = 64
 
+/** The thread of the module `entry`, which posts null once it listens. */
 export function createThread<Job, Message>(
   entry: URL,
-  { workerData, idleMs, isLast }: ThreadOptions<Message>,
+  { workerData, idleMs, maxMs, isLast }: ThreadOptions<Message>,
 ): Thread<Job, Message> {
   let worker: Worker | null = null
   let idle: NodeJS.Timeout | undefined
@@ -36,13 +39,15 @@ export function createThread<Job, Message>(
   let turn: Promise<void> = Promise.resolve()
   const closing = new AbortController()
 
-  function start(): Worker {
+  async function start(signal: AbortSignal): Promise<Worker> {
     const started = new Worker(entry, { workerData, resourceLimits: { maxOldGenerationSizeMb: HEAP_MB } })
     // An error that nobody listens for would end the process.
     started.on('error', () => {})
     started.once('exit', () => {
       if (worker === started) worker = null
     })
+    worker = started
+    await once(started, 'message', { signal })
     return started
   }
 
@@ -56,10 +61,10 @@ export function createThread<Job, Message>(
   async function* converse(job: Job, signal: AbortSignal): AsyncGenerator<Message> {
     clearTimeout(idle)
     signal.throwIfAborted()
-    worker ??= start()
-    const running = worker
+    const running = worker ?? (await start(signal))
+    const ended = maxMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(maxMs)])
     for (let said: unknown = job; ; said = null) {
-      const heard = once(running, 'message', { signal })
+      const heard = once(running, 'message', { signal: ended })
       running.postMessage(said)
       const [message] = (await heard) as [Message]
       yield message

@@ -45,6 +45,7 @@ export function createWorkbench(
   const reviews = createThread<ReviewJob, ReviewMessage>(new URL('./review-thread.ts', import.meta.url), {
     workerData: ruleTable.source,
     idleMs: REVIEW_IDLE_MS,
+    maxMs: REVIEW_MAX_MS,
     isLast: () => true,
   })
   const backtests = createThread<BacktestJob, BacktestMessage>(
@@ -54,12 +55,12 @@ export function createWorkbench(
 
   /** Null where it takes too long. */
   async function ask(job: ReviewJob, signal: AbortSignal): Promise<ReviewMessage | null> {
-    const limit = AbortSignal.timeout(REVIEW_MAX_MS)
     try {
-      for await (const message of reviews.run(job, AbortSignal.any([signal, limit]))) return message
+      for await (const message of reviews.run(job, signal)) return message
       return null
     } catch (error) {
-      if (limit.aborted || (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY') return null
+      const { cause, code } = error as NodeJS.ErrnoException & { cause?: Error }
+      if (cause?.name === 'TimeoutError' || code === 'ERR_WORKER_OUT_OF_MEMORY') return null
       throw error
     }
   }

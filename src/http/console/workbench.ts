@@ -86,7 +86,7 @@ function untilGone(reply: FastifyReply): AbortSignal {
 
 function tooLarge(): ProblemError {
   return unavailable(
-    'The check took too long: the table is too large, or others check theirs. Try again, or use the command `rules check`.',
+    'The check took too long: the table is too large, or the service too busy. Try again, or use the command `rules check`.',
   )
 }
 
