@@ -35,9 +35,10 @@ async function othersGoOn(): Promise<void> {
 t.test('a checkpoint that another session locks holds its partition alone, visibly', async (t) => {
   await world.publish([anEvent()])
   await world.caughtUp()
-  const locker = new pg.Client(world.databaseUrl)
+  const locker = new pg.Client({ connectionString: world.databaseUrl, application_name: 'a-forgotten-shell' })
   await locker.connect()
   await locker.query('BEGIN')
+  const { pid } = (await locker.query('SELECT pg_backend_pid() AS pid')).rows[0]
   await locker.query('SELECT FROM notifications.projection_checkpoints WHERE topic = $1 FOR UPDATE', [claims])
   const events = [anEvent(), anEvent()]
   await world.publish(events)
@@ -47,6 +48,10 @@ t.test('a checkpoint that another session locks holds its partition alone, visib
   const { code, stdout } = await command(['doctor'], world.env)
   t.equal(code, 1)
   t.match(stdout, new RegExp(`${claims}/0 at offset 1, locked: .*pg_locks`))
+  t.match(
+    stdout,
+    `session ${pid} of user postgres, application "a-forgotten-shell", in a transaction since 2`,
+  )
   await locker.query('ROLLBACK')
   await locker.end()
   await world.caughtUp()

@@ -6,7 +6,7 @@ import { openInspector, type PartitionInspector } from '../../kafka/inspect-part
 import { createEndsReader } from '../../kafka/list-offsets.ts'
 import { listUnserved } from '../../kafka/mends/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
-import { listLockedCheckpoints } from '../../postgres/read/list-locked-checkpoints.ts'
+import { listCheckpointLockers, listLockedCheckpoints } from '../../postgres/read/list-locked-checkpoints.ts'
 import { listCheckpoints } from '../../postgres/write/checkpoints.ts'
 import { createLog } from '../../telemetry/log.ts'
 
@@ -90,10 +90,15 @@ async function lockedFor(pool: DatabasePool, topics: readonly string[]): Promise
   if (before.length === 0) return []
   await sleep(LOCK_WAIT_MS)
   const after = new Set((await listLockedCheckpoints(pool, topics)).map(keyOf))
+  const sessions = (await listCheckpointLockers(pool)).map(
+    ({ pid, userName, application, since }) =>
+      `session ${pid} of user ${userName}, application "${application}", in a transaction since ${since}`,
+  )
+  const lockers = sessions.length === 0 ? undefined : `held by one of: ${sessions.join('; ')}`
   return before
     .filter((checkpoint) => after.has(keyOf(checkpoint)))
     .map(({ topic, partition, offset }) =>
-      faultOf(`${topic}/${partition} at offset ${offset + 1n}`, 'locked'),
+      faultOf(`${topic}/${partition} at offset ${offset + 1n}`, 'locked', lockers),
     )
 }
 
