@@ -25,6 +25,10 @@ export const notToldCommand = new Command('not-told')
   .addOption(sinceOption('how far to go back', '7d'))
   .option('--event-type <type>', 'only events of this type')
   .option('--rule <id>', 'only events that this rule decided')
+  .option(
+    '--reason <reason>',
+    'only entries with this failure reason, or with one that begins with it and a colon',
+  )
   .addOption(new Option('--csv', 'as CSV, with a header').conflicts('json'))
   .option('--json', 'one JSON object per line')
   .addHelpText(
@@ -42,11 +46,12 @@ interface Options {
   readonly since: Since
   readonly eventType?: string
   readonly rule?: string
+  readonly reason?: string
   readonly csv?: true
   readonly json?: true
 }
 
-async function notTold({ since, eventType, rule, csv, json }: Options): Promise<void> {
+async function notTold({ since, eventType, rule, reason, csv, json }: Options): Promise<void> {
   const { maxAgeMs, attemptCountMax } = loadRetryLimits(process.env)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
@@ -60,7 +65,7 @@ async function notTold({ since, eventType, rule, csv, json }: Options): Promise<
       const { items, next } = await listNotTold(
         pool,
         { maxAgeMs, attemptCountMax },
-        { since: start, eventType, rule },
+        { since: start, eventType, rule, reason },
         { limit: PAGE_COUNT_MAX, after: after ?? null },
       )
       const rules = await rulesOf(revisionsOf(items))

@@ -30,6 +30,7 @@ const ALL_WELL = {
   database: 'ok',
   schema: 'ok',
   partitions: 'ok',
+  log: 'ok',
   'policy administration': 'ok',
   'identity provider': 'skipped',
 }
@@ -39,6 +40,10 @@ t.test('where all is well it says so, with exit code 0', async (t) => {
   const { code, stdout } = await command(['doctor'], world.env)
   t.equal(code, 0)
   t.match(stdout, /^ok +database +PostgreSQL \d+.*plain text$/m)
+  t.match(
+    stdout,
+    /^ok +log +0 entries FAILED and waiting for a retry, 0 given up \(`not-told`\), 0 rejected messages /m,
+  )
 })
 
 t.test('what leaves routes more open than meant is a warning, and no failure', async (t) => {
@@ -112,9 +117,15 @@ t.test('each fault is told with its remedy, and the other checks go on', async (
       'database',
       /ECONNREFUSED/,
       /host and port in DATABASE_URL/,
-      { schema: 'skipped', partitions: 'skipped' },
+      { schema: 'skipped', partitions: 'skipped', log: 'skipped' },
     ],
-    [{ DATABASE_URL: empty.url }, 'schema', /lacks 0001/, /`migrate`/, { partitions: 'skipped' }],
+    [
+      { DATABASE_URL: empty.url },
+      'schema',
+      /lacks 0001/,
+      /`migrate`/,
+      { partitions: 'skipped', log: 'skipped' },
+    ],
     [
       { POLICY_ADMIN_URL: 'http://127.0.0.1:1' },
       'policy administration',
@@ -149,6 +160,7 @@ t.test('a variable at fault skips what goes by it, and nothing else', async (t) 
       database: 'skipped',
       schema: 'skipped',
       partitions: 'skipped',
+      log: 'skipped',
     },
   })
   t.match(found.find('configuration')?.detail, /DATABASE_URL must be[\s\S]*PORT must be/)

@@ -78,6 +78,8 @@ t.test(
       stderr: 'no rule table has ever had a rule "party-not-fuond"; did you mean "party-not-found"?\n',
     })
     t.match(await notTold(['--rule', 'party-not-found']), { code: 0, stderr: /^1 entry/ })
+    t.match(await notTold(['--reason', 'party not found']), { code: 0, stderr: /^1 entry/ })
+    t.match(await notTold(['--reason', 'party']), { code: 0, stderr: /^0 entries/ })
     t.match(await notTold(['--event-type', 'claim.payed']), {
       code: 0,
       stderr: /^there is no template for "claim.payed"; did you mean "claim.paid"\?\n0 entries/,

@@ -62,7 +62,11 @@ t.test(
     t.match(await readiness(), { status: 503, body: { detail: /point DATABASE_URL at the primary/ } })
     t.match(await put(), { status: 503, body: { detail: /cannot be used now/ } })
     const database = (await doctor()).find(({ name }) => name === 'database')
-    t.match(database, { status: 'failed', detail: /read-only/, remedy: /primary/ })
+    t.match(database, {
+      status: 'failed',
+      detail: /read-only: by the setting default_transaction_read_only/,
+      remedy: /^set default_transaction_read_only .* to off/,
+    })
     const event = anEvent()
     await world.publish([event])
 

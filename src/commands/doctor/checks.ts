@@ -8,7 +8,9 @@ import { countBrokers, listTopics } from '../../kafka/inspect.ts'
 import type { Naming } from '../../party/naming.ts'
 import { describeServer } from '../../postgres/connection/describe-server.ts'
 import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
+import { countFailedEntries } from '../../postgres/read/count-failed-entries.ts'
 import { listLogEntries } from '../../postgres/read/list-log-entries.ts'
+import { countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
 import { findFault } from '../../postgres/schema/find-fault.ts'
 import { knownMigrations } from '../../postgres/schema/migrate.ts'
 import { createLog } from '../../telemetry/log.ts'
@@ -78,15 +80,17 @@ export const CHECKS: readonly Check[] = [
     name: 'database',
     prefix: 'DATABASE_',
     run: async ({ database }) => {
-      const { version, tls, isPooled, isReadOnly } = await describeServer(database.url)
-      if (isReadOnly) throw new Error(`PostgreSQL ${version} is read-only`)
+      const { version, tls, isPooled, isReadOnly, isStandby } = await describeServer(database.url)
+      const because = isStandby ? 'a standby' : 'by the setting default_transaction_read_only'
+      if (isReadOnly) throw new Error(`PostgreSQL ${version} is read-only: ${because}`)
       return `PostgreSQL ${version}, ${tls ? 'TLS' : 'plain text'}${isPooled ? ', through a pooler' : ''}`
     },
     remedies: [
       [
-        /read-only|accepts writes/,
-        'point DATABASE_URL at the primary, or list all hosts; see default_transaction_read_only on a primary',
+        /by the setting/,
+        'set default_transaction_read_only of the server, the database or the user to off, or point DATABASE_URL at another server',
       ],
+      [/read-only|accepts writes/, 'point DATABASE_URL at the primary, or list all hosts'],
       [/settings do not hold/, 'set pool_mode of the pooler to transaction or session: see db/README.md'],
       [
         /no encryption|SSL off|does not support SSL/i,
@@ -135,6 +139,13 @@ export const CHECKS: readonly Check[] = [
     ],
   },
   {
+    name: 'log',
+    prefix: 'RETRY_',
+    after: ['schema'],
+    run: (config) => withPool(config, (pool) => describeLog(config, pool)),
+    remedies: [[/./, 'run the command `doctor` again']],
+  },
+  {
     name: 'policy administration',
     prefix: 'POLICY_ADMIN_',
     run: async (config) => {
@@ -174,6 +185,19 @@ export const CHECKS: readonly Check[] = [
     ],
   },
 ]
+
+/** What waits for somebody, and where to read of it. */
+async function describeLog({ retry }: Config, pool: DatabasePool): Promise<string> {
+  const [{ waiting, givenUp }, rejectedCount] = await Promise.all([
+    countFailedEntries(pool, retry),
+    countRejectedMessages(pool, { ids: null, topic: null, code: null, since: null, open: true }),
+  ])
+  return [
+    `${counted(waiting, 'entry', 'entries')} FAILED and waiting for a retry`,
+    `${givenUp} given up (\`not-told\`)`,
+    `${counted(rejectedCount, 'rejected message')} not settled (\`rejected list\`)`,
+  ].join(', ')
+}
 
 const NAMING_TEXTS: Readonly<Record<Naming, string>> = {
   'HTTP/2': 'it responds by HTTP/2; many look-ups share a connection',

@@ -7,6 +7,8 @@ export interface Server {
   readonly tls: boolean
   readonly isPooled: boolean
   readonly isReadOnly: boolean
+  /** It follows a primary, or is being restored. */
+  readonly isStandby: boolean
 }
 
 /** Connects as the service does, and says what it finds. */
@@ -14,10 +16,10 @@ export async function describeServer(databaseUrl: string): Promise<Server> {
   const connect = createConnector({ databaseUrl, settings: SETTINGS, applicationName: APPLICATION_NAME })
   const { client, isPooled, isReadOnly } = await connect()
   try {
-    const { rows } = await client.query<Pick<Server, 'version' | 'tls'>>(`
-      SELECT current_setting('server_version') AS version, ssl AS tls
+    const { rows } = await client.query<Pick<Server, 'version' | 'tls' | 'isStandby'>>(`
+      SELECT current_setting('server_version') AS version, ssl AS tls, pg_is_in_recovery() AS "isStandby"
       FROM pg_stat_ssl WHERE pid = pg_backend_pid()`)
-    const [found = { version: 'unknown', tls: false }] = rows
+    const [found = { version: 'unknown', tls: false, isStandby: false }] = rows
     return { ...found, isPooled, isReadOnly }
   } finally {
     await client.end()
