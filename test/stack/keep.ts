@@ -195,7 +195,8 @@ function setReferenced(keeperFork: ChildProcess, referenced: boolean): void {
 }
 
 function send(keeperFork: ChildProcess, message: ToKeeper): void {
-  if (keeperFork.connected) keeperFork.send(message)
+  // One that has just died tells so by its exit; without a callback the failed write would end this process.
+  if (keeperFork.connected) keeperFork.send(message, () => {})
 }
 
 type MessageOf<T extends FromKeeper['type']> = Extract<FromKeeper, { type: T }>

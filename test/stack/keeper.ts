@@ -70,5 +70,6 @@ function remove(): never {
 }
 
 function report(message: FromKeeper): void {
-  if (process.connected) process.send?.(message)
+  // A parent that has just gone is noticed by the disconnect.
+  if (process.connected) process.send?.(message, () => {})
 }

@@ -133,8 +133,13 @@ t.test('servers named in the environment win; the end of a part is told, and end
 t.test('SIGTERM in the middle of the start leaves nothing either', async (t) => {
   const child = spawn(process.execPath, [RUN], {
     env: { ...process.env, ...LOCAL, PORT: '0' },
-    stdio: 'ignore',
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
+  let text = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (chunk) => {
+      text += chunk
+    })
   t.teardown(() => child.kill('SIGKILL'))
   // Two keepers, and what each has begun. Nothing that passes is waited for: a busy machine would miss it.
   const pids = await until(
@@ -145,7 +150,7 @@ t.test('SIGTERM in the middle of the start leaves nothing either', async (t) => 
     { what: 'the start to be under way', intervalMs: 10 },
   )
   child.kill('SIGTERM')
-  t.strictSame(await once(child, 'exit'), [0, null])
+  t.strictSame(await once(child, 'exit'), [0, null], text)
   t.strictSame(pids ? pids.filter(isRunning) : null, [])
 })
 
