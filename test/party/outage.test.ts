@@ -129,7 +129,7 @@ for (const kind of ['500', 'garbled', 'hang'] as const) {
       else if (kind === '500') response.writeHead(500).end()
       else if (kind === 'garbled') response.end('<html>')
     })
-    const { client, lines } = clientOf(t, server.url, { deadlineMs: 1_000 })
+    const { client, lines } = clientOf(t, server.url, { deadlineMs: 3_000 })
     await client.lookUp(['good'])
     for (let count = 0; count < 3; count++) {
       const lookUp = client.lookUp(locators(40))

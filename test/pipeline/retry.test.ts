@@ -216,7 +216,7 @@ t.test('hanging rows that are due before healthy ones cost them no pass', async 
     const party = request.url?.split('/').pop()
     if (party?.startsWith('good')) json(response, { email: 'a@example.org', phone: null })
   })
-  const { client } = clientOf(t, server.url, { connectionCountMax: 32, deadlineMs: 1_000 })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 32, deadlineMs: 3_000 })
   await client.lookUp(['good-first'])
   const rows = [
     ...Array.from({ length: 600 }, (_, i) => due(`hanging-${i}`, `hanging-${i}`)),
