@@ -8,6 +8,9 @@ import type { DecidedCandidate } from '../core/log/retry-candidate.ts'
 import type { Variables } from '../core/templates/template.ts'
 import { openInspector, type PartitionInspector } from '../kafka/inspect-partition.ts'
 
+/** A producer whose clock is further ahead cannot be told from a topic that was created anew. */
+const CLOCK_SKEW_MAX_MS = 300_000
+
 export interface LostVariables {
   /** What a row's event said, read from the broker once more and by the envelope map of its time; else why it cannot be had. */
   of(candidate: DecidedCandidate): Promise<Variables | string>
@@ -52,7 +55,7 @@ function isOf(event: Event, { eventId, eventType, partyLocator }: DecidedCandida
   return event.eventId === eventId && event.eventType === eventType && event.partyLocator === partyLocator
 }
 
-/** A timestamp that is not known tells nothing. */
+/** A timestamp that is not known tells nothing; one may come from a clock that is ahead. */
 function isNewer({ timestampMs = -1n }: Message, createdAt: string): boolean {
-  return timestampMs > Date.parse(createdAt)
+  return timestampMs > Date.parse(createdAt) + CLOCK_SKEW_MAX_MS
 }

@@ -85,12 +85,14 @@ interface Options extends Range {
 async function audit(options: Options): Promise<void> {
   const { topic, partition, from, to } = options
   if (topic !== undefined && !isTopicName(topic))
-    throw new UsageError(`--topic ${JSON.stringify(topic)} is no topic name: 1 to 249 of A-Z a-z 0-9 . _ -`)
+    throw new UsageError(
+      `--topic ${JSON.stringify(topic)} is not a valid topic name: 1 to 249 of A-Z a-z 0-9 . _ -`,
+    )
   if (partition !== undefined && topic === undefined) throw new UsageError('--partition needs --topic')
   if ((from !== undefined || to !== undefined) && partition === undefined)
     throw new UsageError('--from and --to are offsets of one partition: give --topic and --partition')
   if (from !== undefined && to !== undefined && from > to)
-    throw new UsageError(`--from ${from} lies behind --to ${to}`)
+    throw new UsageError(`--from ${from} is greater than --to ${to}`)
   const config = loadConfig(process.env)
   const log = await openLog(config.broker.connection, `${config.broker.groupId}-audit`, createLog('silent'))
   try {

@@ -14,6 +14,7 @@ import { countFailedEntries } from '../postgres/read/count-failed-entries.ts'
 import { listNotTold } from '../postgres/read/list-not-told.ts'
 import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
 import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
+import { notBlank } from './terminal/not-blank.ts'
 import { print } from './terminal/print.ts'
 import { createProgress } from './terminal/progress.ts'
 import { type Since, sinceOption, timeOf } from './terminal/since.ts'
@@ -23,11 +24,12 @@ const PAGE_COUNT_MAX = 1_000
 export const notToldCommand = new Command('not-told')
   .description('list the members who were not told, newest first: skipped, or failed past the last retry')
   .addOption(sinceOption('how far to go back', '7d'))
-  .option('--event-type <type>', 'only events of this type')
-  .option('--rule <id>', 'only events that this rule decided')
+  .option('--event-type <type>', 'only events of this type', notBlank)
+  .option('--rule <id>', 'only events that this rule decided', notBlank)
   .option(
     '--reason <reason>',
     'only entries with this failure reason, or with one that begins with it and a colon',
+    notBlank,
   )
   .addOption(new Option('--csv', 'as CSV, with a header').conflicts('json'))
   .option('--json', 'one JSON object per line')

@@ -11,6 +11,7 @@ import { type FilterOptions, matching, named, type Selection } from './retry/sel
 import { accountName } from './terminal/account-name.ts'
 import { confirm } from './terminal/confirm.ts'
 import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
+import { notBlank } from './terminal/not-blank.ts'
 import { createProgress } from './terminal/progress.ts'
 import { parseAt, sinceOption } from './terminal/since.ts'
 import { UsageError } from './terminal/usage-error.ts'
@@ -23,9 +24,9 @@ export const retryCommand = new Command('retry')
   .argument('[locator...]', 'log entries, NTF-…; else all that match the filter', addLocator)
   .addOption(sinceOption('only events since then'))
   .option('--until <when>', 'only events up to then; by default up to now', parseAt)
-  .option('--event-type <type>', 'only events of this type')
-  .option('--rule <id>', 'only entries that this rule decided last')
-  .option('--reason <text>', 'only entries whose failure reason begins like this')
+  .option('--event-type <type>', 'only events of this type', notBlank)
+  .option('--rule <id>', 'only entries that this rule decided last', notBlank)
+  .option('--reason <text>', 'only entries whose failure reason begins like this', notBlank)
   .option('--limit <count>', 'at most so many, the newest', parseCount)
   .option('--because <text>', 'why they are retried, to be recorded')
   .option('--by <name>', 'name to record; by default that of the account')
@@ -65,7 +66,8 @@ async function retry(locators: readonly string[] = [], options: Options): Promis
         const selection = await (locators.length > 0
           ? named(pool, config.retry, [...new Set(locators)])
           : matching(pool, config.retry, options))
-        if (!(await isConfirmed(selection, options))) process.stderr.write('nothing was done\n')
+        if (!(await isConfirmed(selection, options)))
+          process.stderr.write('Not confirmed: nothing was retried\n')
         else await retryAll(retrier, selection, options)
       } finally {
         await retrier.close()

@@ -47,10 +47,10 @@ export interface AuditNeeds {
   readonly onProgress: (counts: Counts) => void
 }
 
-/** Offsets that somebody skipped, both included. */
+/** Offsets that somebody skipped, both included; `to` is null where it was erased. */
 export interface Skip {
   readonly from: bigint
-  readonly to: bigint
+  readonly to: bigint | null
 }
 
 interface Read {
@@ -170,12 +170,16 @@ async function auditUnreadable(
   const { topic, partition } = audited
   const count = offsetCount(first, last)
   if (!isProcessed(audited, first)) return { waiting: count }
-  const isSkipped = (await skips(topic, partition)).some(({ from, to }) => from <= last && to >= first)
-  if (isSkipped) return { skipped: count }
+  const skipped = (await skips(topic, partition)).reduce(
+    (sum, { from, to }) => sum + offsetCount(max(from, first), min(to ?? last, last)),
+    0,
+  )
+  const left = count - skipped
+  if (left <= 0) return { skipped: count }
   // A pruning deletes the records of skips, too.
-  if (isPruned(await prunings(topic, partition), last, timestampMs)) return { pruned: count }
+  if (isPruned(await prunings(topic, partition), last, timestampMs)) return { skipped, pruned: left }
   await report({ kind: 'unreadable', topic, partition, offset: String(first), last: String(last), detail })
-  return { unreadable: count }
+  return { skipped, unreadable: left }
 }
 
 async function auditPage(
@@ -294,7 +298,7 @@ async function auditUnlogged(
       counts.rejected++
       if (kept.erased) counts.erased++
     } else if (isAborted) counts.aborted++
-    else if (skips.some(({ from, to }) => from <= offset && offset <= to)) counts.skipped++
+    else if (skips.some(({ from, to }) => from <= offset && offset <= (to ?? from))) counts.skipped++
     else if (isPruned(prunings, offset, timestampMs)) counts.pruned++
     else {
       counts.missing++

@@ -68,9 +68,7 @@ t.test(
       error: 'policy administration did not answer within 4 s',
       unasked: false,
     })
-    const startedAtMs = performance.now()
     const contacts = await client.lookUp(['hanging-0', ...locators(50)])
-    t.ok(performance.now() - startedAtMs < 3_500, 'its batch waits for nobody')
     t.strictSame(contacts.get('hanging-0'), { state: 'unresolved', error: HUNG, unasked: true })
     t.strictSame(statesOf(contacts), { unresolved: 1, found: 50 })
     t.match((await client.lookUpAgain(['hanging-0'])).get('hanging-0'), {
@@ -92,11 +90,13 @@ t.test('many that hang keep only so many connections from the others', async (t)
   const { client } = clientOf(t, server.url, { connectionCountMax: 32, deadlineMs: 6_000 })
   await client.lookUp(['good'])
   const flood = client.lookUp(hangers(200))
-  const startedAtMs = performance.now()
+  let isOver = false
+  void flood.then(() => {
+    isOver = true
+  })
   const contacts = await client.lookUp(locators(100))
-  const tookMs = performance.now() - startedAtMs
   t.strictSame(statesOf(contacts), { found: 100 })
-  t.ok(tookMs < 5_000, `${tookMs} ms, less than those who hang have`)
+  t.notOk(isOver, 'they wait for none of those who hang')
   const asked = await flood
   t.ok(asked.size > 64, `${asked.size} were asked for`)
   t.notOk(client.isDown(), 'others are answered')

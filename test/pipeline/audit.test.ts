@@ -179,6 +179,14 @@ t.test('what cannot be read was skipped, or may have been before a pruning', asy
     sound: true,
     counts: { skipped: 2 },
   })
+  t.match(await auditWith({ skips: async () => [{ from: 0n, to: 1n }] }), {
+    sound: false,
+    counts: { skipped: 1, unreadable: 1 },
+  })
+  t.match(await auditWith({ skips: async () => [{ from: 1n, to: null }] }), {
+    sound: true,
+    counts: { skipped: 2 },
+  })
   const prunedAt = (through: bigint, beforeMs: bigint) =>
     auditWith({ prunings: async () => [{ through, beforeMs: Number(beforeMs) }] })
   t.match(await prunedAt(2n, OLD_MS + 1n), { sound: true, counts: { pruned: 2 } })

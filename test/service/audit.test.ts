@@ -300,7 +300,7 @@ t.test('wrong usage ends with 2', async (t) => {
   for (const topic of ['a b', '', '.'])
     t.match(
       await audit('--topic', topic),
-      { code: 2, stdout: '', stderr: /^--topic .* is no topic name/ },
+      { code: 2, stdout: '', stderr: /^--topic .* is not a valid topic name/ },
       topic,
     )
 })

@@ -4,7 +4,17 @@ import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
 
 const skip = process.env.KAFKA_KIND === 'mock' && 'the mock broker cannot remove messages'
-const PARTIES = ['gone', 'kept', 'swapped', 'moved', 'kept-too', 'other-type', 'other-party', 'newer']
+const PARTIES = [
+  'gone',
+  'kept',
+  'swapped',
+  'moved',
+  'kept-too',
+  'other-type',
+  'other-party',
+  'ahead',
+  'newer',
+]
 
 t.test('a skipped row that kept nothing is rendered from its message in the broker', { skip }, async (t) => {
   const world = await aWorld(t, { partitionCount: 1 })
@@ -36,10 +46,16 @@ t.test('a skipped row that kept nothing is rendered from its message in the brok
       `UPDATE notifications.${table} SET party_locator = 'unknown-kept' WHERE event_id = 'other-party'`,
     )
   }
-  for (const column of ['notification_log SET created_at', 'decision SET decided_at'])
-    await world.sql(
-      `UPDATE notifications.${column} = date_trunc('minute', now()) - interval '1 minute' WHERE event_id = 'newer'`,
-    )
+  // The one by a clock that is a little ahead, the other by minutes.
+  for (const [eventId, minutes] of [
+    ['ahead', 1],
+    ['newer', 10],
+  ])
+    for (const column of ['notification_log SET created_at', 'decision SET decided_at'])
+      await world.sql(
+        `UPDATE notifications.${column} = date_trunc('minute', now()) - $2 * interval '1 minute' WHERE event_id = $1`,
+        [eventId, minutes],
+      )
   await removeBefore(world.brokers, world.topics.claims, 0, 1)
 
   const args = ['retry', '--since', '1h', '--because', 'they are known now', '--yes', '--json']
@@ -59,6 +75,7 @@ t.test('a skipped row that kept nothing is rendered from its message in the brok
     'kept-too': { result: 'SENT' },
     'other-type': { result: 'refused', error: 'the broker has another message at its offset' },
     'other-party': { result: 'refused', error: 'the broker has another message at its offset' },
+    ahead: { result: 'SENT' },
     newer: {
       result: 'refused',
       error: 'the broker has another message at its offset: one newer than the log entry',
@@ -73,6 +90,7 @@ t.test('a skipped row that kept nothing is rendered from its message in the brok
     'kept-too': 'SENT',
     'other-type': 'SKIPPED',
     'other-party': 'SKIPPED',
+    ahead: 'SENT',
     newer: 'SKIPPED',
   })
   t.match(rows.find(({ event_id }) => event_id === 'kept')?.body, /CLM-kept.*too late/s)

@@ -197,6 +197,15 @@ t.test('filters choose by time, event type, rule and reason, and a limit takes t
   t.same(await chosen('--since', '3d', '--rule', 'party-not-found', '--limit', '1'), [newer])
 })
 
+t.test('a blank filter, as of a shell variable that is not set, is refused', async (t) => {
+  for (const option of ['--event-type', '--rule', '--reason'])
+    t.match(await retry(['--since', '3d', option, '', '--yes', ...BECAUSE]), {
+      code: 2,
+      stderr: new RegExp(`${option} .*must not be blank`),
+    })
+  t.same(await sentKeys(), [])
+})
+
 t.test('one that fails again waits for the service, is sent by it, and can be verified', async (t) => {
   const [locator] = await record(pool, [
     { eventId: 'skipped', partyLocator: 'error-1', contact: { state: 'not found' } },

@@ -60,7 +60,6 @@ export function createThread<Job, Message>(
 
   async function* converse(job: Job, signal: AbortSignal): AsyncGenerator<Message> {
     clearTimeout(idle)
-    signal.throwIfAborted()
     const running = worker ?? (await start(signal))
     const ended = maxMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(maxMs)])
     for (let said: unknown = job; ; said = null) {
@@ -77,16 +76,18 @@ export function createThread<Job, Message>(
     const before = turn
     const done = Promise.withResolvers<void>()
     turn = done.promise
-    let isDone = false
+    let isUnderWay = false
     try {
       await before
+      signal.throwIfAborted()
+      isUnderWay = true
       for await (const message of converse(job, AbortSignal.any([signal, closing.signal]))) {
-        isDone = isLast(message)
+        isUnderWay = !isLast(message)
         yield message
       }
     } finally {
       // A job that was left in the middle is work that nobody wants.
-      if (!isDone || idleMs === 0) await end()
+      if (isUnderWay || idleMs === 0) await end()
       else idle = setTimeout(end, idleMs).unref()
       jobCount--
       done.resolve()

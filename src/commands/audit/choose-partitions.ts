@@ -30,7 +30,7 @@ export async function choosePartitions(
 ): Promise<readonly AuditedPartition[]> {
   const topics = range.topic === undefined ? configured : [range.topic]
   const [since, until] = [await millisecondsOf(pool, range.since), await millisecondsOf(pool, range.until)]
-  if (since !== null && until !== null && since > until) throw new UsageError('--since lies after --until')
+  if (since !== null && until !== null && since > until) throw new UsageError('--since is later than --until')
   const checkpoints = new Map(
     (await listCheckpoints(pool, topics)).map((checkpoint) => [
       `${checkpoint.topic}/${checkpoint.partition}`,

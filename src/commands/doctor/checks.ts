@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent } from 'undici'
 import { createParties } from '../../app/parties.ts'
 import type { Config } from '../../config/config.ts'
@@ -30,6 +31,7 @@ export interface Check {
 
 const log = createLog('silent')
 const CLIENT_ID = 'notifications-doctor'
+const DATABASE_MAX_MS = 2_000
 /** Nobody has it: 404 is as good an answer as 200. */
 const PARTY_LOCATOR = 'notifications-doctor'
 
@@ -90,7 +92,6 @@ export const CHECKS: readonly Check[] = [
         /by the setting/,
         'set default_transaction_read_only of the server, the database or the user to off, or point DATABASE_URL at another server',
       ],
-      [/read-only|accepts writes/, 'point DATABASE_URL at the primary, or list all hosts'],
       [/settings do not hold/, 'set pool_mode of the pooler to transaction or session: see db/README.md'],
       [
         /no encryption|SSL off|does not support SSL/i,
@@ -100,10 +101,23 @@ export const CHECKS: readonly Check[] = [
         /certificate|self-signed|altnames|issuer/i,
         'set sslrootcert in DATABASE_URL to the authority of the server',
       ],
-      [/password|authentication|role .* does not exist/i, 'check user and password in DATABASE_URL'],
-      [/database .* does not exist/i, 'create the database, or correct its name in DATABASE_URL'],
+      [/permission denied for database/, 'as the owner of the database, GRANT CONNECT on it to this user'],
       [
-        /too many|remaining connection slots/i,
+        /no pg_hba.conf entry/,
+        'let this user and this machine in by pg_hba.conf of the server, or check both in DATABASE_URL',
+      ],
+      [/server login has been failing/, 'look into the log of the pooler: it cannot log in to the server'],
+      [
+        /password|authentication|role .* does not exist|no such user/i,
+        'check user and password in DATABASE_URL',
+      ],
+      [
+        /database .* does not exist|no such database/i,
+        'create the database, or correct its name in DATABASE_URL',
+      ],
+      [/is read-only/, 'point DATABASE_URL at the primary, or list all hosts'],
+      [
+        /too many|remaining connection slots|no more connections|query_wait_timeout/i,
         'lower DATABASE_POOL_MAX, or raise max_connections of the server',
       ],
       [/./, 'check host and port in DATABASE_URL, and that this machine can reach them'],
@@ -211,10 +225,12 @@ const NAMING_TEXTS: Readonly<Record<Naming, string>> = {
 async function partyToAsk(config: Config): Promise<string> {
   const newest = { limit: 1, after: null }
   const found = withPool(config, (pool) => listLogEntries(pool, config.retry, { status: 'SENT' }, newest))
-  return found.then(
+  const asked = found.then(
     ({ items }) => items[0]?.partyLocator ?? PARTY_LOCATOR,
     () => PARTY_LOCATOR,
   )
+  // A database that does not answer has a check of its own.
+  return Promise.race([asked, sleep(DATABASE_MAX_MS, PARTY_LOCATOR, { ref: false })])
 }
 
 async function withPool<T>({ database }: Config, use: (pool: DatabasePool) => Promise<T>): Promise<T> {

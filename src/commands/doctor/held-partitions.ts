@@ -10,8 +10,8 @@ import { listCheckpointLockers, listLockedCheckpoints } from '../../postgres/rea
 import { listCheckpoints } from '../../postgres/write/checkpoints.ts'
 import { createLog } from '../../telemetry/log.ts'
 
-/** A commit lets go of its lock far sooner. */
-const LOCK_WAIT_MS = 1_000
+/** A transaction of the service may hold the lock while senders take their time, but none waits for a lock so long. */
+const LOCK_WAIT_MS = 6_000
 /** Looked into at a time. */
 const INSPECTED_COUNT_MAX = 20
 

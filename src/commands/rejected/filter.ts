@@ -3,6 +3,7 @@ import type { Rejected } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { type RejectedFilter, readRejected } from '../../postgres/read/list-rejected-messages.ts'
+import { notBlank } from '../terminal/not-blank.ts'
 import { type Since, sinceOption, timeOf } from '../terminal/since.ts'
 
 /** Messages are read whole, and may be large. */
@@ -17,7 +18,7 @@ export interface FilterOptions {
 /** Adds the options that choose among rejected messages. */
 export function withFilter(command: Command): Command {
   return command
-    .option('--topic <name>', 'only messages from this topic')
+    .option('--topic <name>', 'only messages from this topic', notBlank)
     .addOption(
       new Option('--code <code>', 'only messages rejected with this code').choices(Object.keys(REJECTIONS)),
     )

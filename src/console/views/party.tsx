@@ -97,7 +97,9 @@ function LastEntries({ partyLocator }: { partyLocator: string }) {
       <h2 id="last">Last entries</h2>
       <State of={loaded} />
       {loaded.data !== null && items.length === 0 && (
-        <p class="faint">The log has no entry for this party locator. Locators are compared to the letter.</p>
+        <p class="faint">
+          The log has no entry for this party locator. Locators are compared character by character.
+        </p>
       )}
       {items.length > 0 && (
         <>

@@ -225,7 +225,7 @@ export function describeCounts(counts: Counts): readonly string[] {
     [counts.later, 'published after --until, and not judged'],
     [counts.removed, 'offsets removed by the retention of the broker, which cannot be audited'],
     [counts.absent, 'offsets without a record, removed by compaction'],
-    [counts.control, 'ends of transactions, which are no messages'],
+    [counts.control, 'ends of transactions, which are not messages'],
     [counts.disagreeing, 'FAULT: the row disagrees with the message'],
     [counts.unexpected, 'FAULT: processed, although their transaction was aborted'],
     [counts.unexplained, 'FAULT: the event has a row, but no decision tells from which message'],

@@ -1,11 +1,11 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 
-const skip = z.object({ from: z.bigint(), to: z.bigint() })
+const skip = z.object({ from: z.bigint(), to: z.bigint().nullable() })
 
 /**
- * The offsets of a partition that `rejected skip` went past, both included. Only the text of the record tells the last one:
- * of an erased one the first is all that is left.
+ * The offsets of a partition that `rejected skip` went past, both included. Only the text of the record tells the last one,
+ * which is null where that was erased.
  */
 export function listSkips(
   pool: CommonQueryMethods,
@@ -14,7 +14,7 @@ export function listSkips(
 ): Promise<readonly z.infer<typeof skip>[]> {
   return pool.any(sql.type(skip)`
     SELECT "offset" AS "from",
-      coalesce(substring(error FROM '; skipped offsets [0-9]+ to ([0-9]{1,18}) by ')::bigint, "offset") AS "to"
+      substring(error FROM '; skipped offsets [0-9]+ to ([0-9]{1,18}) by ')::bigint AS "to"
     FROM notifications.rejected_message
     WHERE topic = ${topic} AND partition_id = ${partition} AND code = 'unreadable'
     ORDER BY "offset"`)

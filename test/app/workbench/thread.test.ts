@@ -21,8 +21,8 @@ function threadOf(t: Test, options: { workerData: unknown; maxMs?: number }) {
   const entry = pathToFileURL(`${t.testdir({ 'entry.mjs': ENTRY })}/entry.mjs`)
   const thread = createThread<string, number>(entry, { ...options, idleMs: 60_000, isLast: () => true })
   t.teardown(thread.close)
-  const run = async (job: string) => {
-    for await (const count of thread.run(job, forever())) return count
+  const run = async (job: string, signal = forever()) => {
+    for await (const count of thread.run(job, signal)) return count
     return null
   }
   return { run, isBusy: thread.isBusy }
@@ -37,6 +37,15 @@ t.test('a thread that fails, at work or idle, is replaced, and nothing else ends
   const again = () => run('d').catch(() => null)
   await until(async () => (await again()) === 1, { what: 'a new thread to answer' })
   t.notOk(isBusy())
+})
+
+t.test('a job that is left before its turn leaves the thread to the next', async (t) => {
+  const { run } = threadOf(t, { workerData: null })
+  t.equal(await run('a'), 1)
+  const left = new AbortController()
+  const jobs = [run('b'), run('c', left.signal), run('d')]
+  left.abort()
+  t.match(await Promise.allSettled(jobs), [{ value: 2 }, { reason: { name: 'AbortError' } }, { value: 3 }])
 })
 
 t.test('a job that takes too long ends with its thread, whose start does not count', async (t) => {
