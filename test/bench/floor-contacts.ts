@@ -3,13 +3,13 @@ import { connect } from 'node:net'
 /** What was said of one party; null of one that is not known. */
 export type FloorContact = { partyLocator?: string; email: string | null; phone: string | null } | null
 
-interface Enquiry {
+interface LookUp {
   readonly locator: string
   readonly settle: (contact: FloorContact) => void
 }
 
 interface Connection {
-  ask(enquiries: readonly Enquiry[]): void
+  ask(lookUps: readonly LookUp[]): void
   close(): void
 }
 
@@ -23,12 +23,12 @@ const LENGTH_HEADER = 'content-length: '
  */
 export function createFloorContacts(baseUrl: string, connectionCountMax: number, pipelining: number) {
   const { hostname, port } = new URL(baseUrl)
-  const waiting: Enquiry[] = []
+  const waiting: LookUp[] = []
   const connections: Connection[] = []
   const idle: Connection[] = []
 
   function open(): Connection {
-    let asked: readonly Enquiry[] = []
+    let asked: readonly LookUp[] = []
     let answeredCount = 0
     let unread: Buffer | null = null
     const buffer = Buffer.allocUnsafe(READ_BYTES)
@@ -38,7 +38,7 @@ export function createFloorContacts(baseUrl: string, connectionCountMax: number,
     function receive(part: Buffer): true {
       let bytes = unread === null ? part : Buffer.concat([unread, part])
       for (let answer = readAnswer(bytes); answer !== null; answer = readAnswer(bytes)) {
-        const { locator, settle } = asked[answeredCount++] as Enquiry
+        const { locator, settle } = asked[answeredCount++] as LookUp
         const { contact, end } = answer
         if (pipelining > 1 && contact !== null && contact.partyLocator !== locator)
           throw new Error('another party')
@@ -53,10 +53,10 @@ export function createFloorContacts(baseUrl: string, connectionCountMax: number,
       return true
     }
     const connection = {
-      ask: (enquiries: readonly Enquiry[]) => {
-        asked = enquiries
+      ask: (lookUps: readonly LookUp[]) => {
+        asked = lookUps
         answeredCount = 0
-        const requests = enquiries.map(
+        const requests = lookUps.map(
           ({ locator }) =>
             `GET /internal/parties/${encodeURIComponent(locator)} HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`,
         )

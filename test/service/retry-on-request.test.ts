@@ -198,12 +198,13 @@ t.test('filters choose by time, event type, rule and reason, and a limit takes t
 })
 
 t.test('a blank filter, as of a shell variable that is not set, is refused', async (t) => {
+  const before = await sentKeys()
   for (const option of ['--event-type', '--rule', '--reason'])
     t.match(await retry(['--since', '3d', option, '', '--yes', ...BECAUSE]), {
       code: 2,
       stderr: new RegExp(`${option} .*must not be blank`),
     })
-  t.same(await sentKeys(), [])
+  t.same(await sentKeys(), before)
 })
 
 t.test('one that fails again waits for the service, is sent by it, and can be verified', async (t) => {

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { type Config, loadConfig } from '../../config/config.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
+import { describeSkip } from '../../core/event/skip-record.ts'
 import { type Inspected, openInspector, type PartitionInspector } from '../../kafka/inspect-partition.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { loadCheckpoint } from '../../postgres/write/checkpoints.ts'
@@ -70,7 +71,7 @@ async function skipWith(config: Config, inspector: PartitionInspector, options: 
     }
     const error = [
       `${REJECTIONS.unreadable}: ${found.details.join('; ')}`,
-      `skipped offsets ${from} to ${to} by ${by}`,
+      describeSkip(from, to, by),
       ...(options.reason === undefined ? [] : [`reason: ${options.reason}`]),
     ].join('; ')
     const bytes = Buffer.concat(found.bytes)

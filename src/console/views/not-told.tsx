@@ -133,14 +133,14 @@ function Counts({ asked }: { asked: Query }) {
             ['Events', 'number'],
             ['Members', 'number'],
           ]}
-          rows={counts.byReason.map(({ reason, eventCount, memberCount }) => ({
+          rows={counts.byReason.map(({ reason, eventCount, partyCount }) => ({
             key: reason,
             cells: [
               <a href={hrefOf(['not-told'], { ...asked, reason })}>
                 <Value of={reason} />
               </a>,
               numberOf(eventCount),
-              numberOf(memberCount),
+              numberOf(partyCount),
             ],
           }))}
         />
@@ -163,17 +163,17 @@ function Counts({ asked }: { asked: Query }) {
   )
 }
 
-function bothOf({ eventCount, memberCount }: Pick<NotToldCounts, 'eventCount' | 'memberCount'>): string {
-  return `${counted(eventCount, 'event', 'events')} of ${counted(memberCount, 'member', 'members')}`
+function bothOf({ eventCount, partyCount }: Pick<NotToldCounts, 'eventCount' | 'partyCount'>): string {
+  return `${counted(eventCount, 'event', 'events')} of ${counted(partyCount, 'member', 'members')}`
 }
 
 /** What the tables leave out. */
-function Rest({ of: { byReason, reasonCount, byParty, memberCount } }: { of: NotToldCounts }) {
+function Rest({ of: { byReason, reasonCount, byParty, partyCount } }: { of: NotToldCounts }) {
   const reasons = reasonCount - byReason.length
-  const members = memberCount - byParty.length
+  const parties = partyCount - byParty.length
   const rest = [
     reasons > 0 && counted(reasons, 'more reason', 'more reasons'),
-    members > 0 && counted(members, 'more member', 'more members'),
+    parties > 0 && counted(parties, 'more member', 'more members'),
   ].filter((words) => words !== false)
   return rest.length === 0 ? null : <p class="faint">And {rest.join(' and ')}.</p>
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
-/** Of those who were not told: how many events, and of how many members. An event can name no member. */
-const both = { eventCount: z.int(), memberCount: z.int() }
+/** Of those who were not told: how many events, and of how many parties. An event can name no party. */
+const both = { eventCount: z.int(), partyCount: z.int() }
 
 /** Those who were not told, counted by reason and by party: the most frequent ones. */
 export const notToldCounts = z.object({

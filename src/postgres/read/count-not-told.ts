@@ -42,16 +42,16 @@ export function notToldCountsQuery(
     ), pair AS MATERIALIZED (
       SELECT reason, party_locator, count(*)::integer AS count FROM looked_at WHERE counts GROUP BY 1, 2
     ), by_reason AS MATERIALIZED (
-      SELECT reason, sum(count)::integer AS count, count(party_locator)::integer AS members FROM pair GROUP BY 1
+      SELECT reason, sum(count)::integer AS count, count(party_locator)::integer AS parties FROM pair GROUP BY 1
     ), by_party AS (
       SELECT party_locator, sum(count)::integer AS count FROM pair WHERE party_locator IS NOT NULL
       GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${PARTY_COUNT_MAX}
     )
     SELECT
       (SELECT coalesce(sum(count), 0)::integer FROM pair) AS "eventCount",
-      (SELECT count(DISTINCT party_locator)::integer FROM pair) AS "memberCount",
+      (SELECT count(DISTINCT party_locator)::integer FROM pair) AS "partyCount",
       ARRAY(
-        SELECT json_build_object('reason', reason, 'eventCount', count, 'memberCount', members)
+        SELECT json_build_object('reason', reason, 'eventCount', count, 'partyCount', parties)
         FROM by_reason ORDER BY count DESC, reason LIMIT ${REASON_COUNT_MAX}
       ) AS "byReason",
       (SELECT count(*)::integer FROM by_reason) AS "reasonCount",

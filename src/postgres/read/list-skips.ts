@@ -1,5 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
+import { SKIPPED_TO } from '../../core/event/skip-record.ts'
 
 const skip = z.object({ from: z.bigint(), to: z.bigint().nullable() })
 
@@ -14,7 +15,7 @@ export function listSkips(
 ): Promise<readonly z.infer<typeof skip>[]> {
   return pool.any(sql.type(skip)`
     SELECT "offset" AS "from",
-      substring(error FROM '; skipped offsets [0-9]+ to ([0-9]{1,18}) by ')::bigint AS "to"
+      substring(error FROM ${SKIPPED_TO}::text)::bigint AS "to"
     FROM notifications.rejected_message
     WHERE topic = ${topic} AND partition_id = ${partition} AND code = 'unreadable'
     ORDER BY "offset"`)

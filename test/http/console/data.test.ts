@@ -215,7 +215,7 @@ t.test('those who were not told come in pages', async (t) => {
 
 t.test('those who were not told are counted, by the same filters as they are listed', async (t) => {
   const path = '/console/data/not-told/counts?since=24h&reason=no%20email&status=SKIPPED'
-  t.match((await get(path)).json(), { eventCount: 3, memberCount: 2, cutAt: null })
+  t.match((await get(path)).json(), { eventCount: 3, partyCount: 2, cutAt: null })
   t.equal((await get(`${path}&limit=1`)).statusCode, 400)
 })
 

@@ -122,8 +122,8 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
     }),
     countNotTold: async () => ({
       eventCount: 3,
-      memberCount: 2,
-      byReason: [{ reason: 'no email on file', eventCount: 3, memberCount: 2 }],
+      partyCount: 2,
+      byReason: [{ reason: 'no email on file', eventCount: 3, partyCount: 2 }],
       reasonCount: 1,
       byParty: [{ partyLocator: 'PTY-1', eventCount: 2 }],
       cutAt: null,

@@ -6,7 +6,7 @@ import { record, UNRESOLVED } from '../record.ts'
 const LIMITS = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
 const EVER = { since: '2000-01-01T00:00:00.000000Z' }
 const NO_EMAIL = { state: 'found', email: null, phone: null } as const
-const NOTHING = { eventCount: 0, memberCount: 0, byReason: [], reasonCount: 0, byParty: [], cutAt: null }
+const NOTHING = { eventCount: 0, partyCount: 0, byReason: [], reasonCount: 0, byParty: [], cutAt: null }
 
 t.test('those who were not told are counted by reason and by party, as events and as members', async (t) => {
   const { pool, client } = await openDatabase(t)
@@ -24,14 +24,14 @@ t.test('those who were not told are counted by reason and by party, as events an
   }
   await client.query(`UPDATE notifications.notification_log SET attempt_count = 3 WHERE event_id = '5'`)
 
-  const NO_EMAIL_COUNT = { reason: 'no email on file', eventCount: 3, memberCount: 2 }
+  const NO_EMAIL_COUNT = { reason: 'no email on file', eventCount: 3, partyCount: 2 }
   t.same(await countNotTold(pool, LIMITS, EVER), {
     eventCount: 5,
-    memberCount: 2,
+    partyCount: 2,
     byReason: [
       NO_EMAIL_COUNT,
-      { reason: 'contact could not be resolved', eventCount: 1, memberCount: 1 },
-      { reason: 'no party locator', eventCount: 1, memberCount: 0 },
+      { reason: 'contact could not be resolved', eventCount: 1, partyCount: 1 },
+      { reason: 'no party locator', eventCount: 1, partyCount: 0 },
     ],
     reasonCount: 3,
     byParty: [
@@ -43,7 +43,7 @@ t.test('those who were not told are counted by reason and by party, as events an
   for (const narrowed of [{ reason: 'no email on file' }, { rule: 'no-email' }]) {
     t.match(await countNotTold(pool, LIMITS, { ...EVER, ...narrowed }), {
       eventCount: 3,
-      memberCount: 2,
+      partyCount: 2,
       byReason: [NO_EMAIL_COUNT],
       reasonCount: 1,
     })
