@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
+import { sqlStatements } from '../../core/text/sql-statements.ts'
 import { createConnector, startTransaction } from '../connection/connect.ts'
 import { isLocked } from '../connection/errors.ts'
 
@@ -15,8 +16,9 @@ const LOCK_TIMEOUT = '500ms'
 const RETRY_PAUSE_MS = 2_000
 const TRY_COUNT_MAX = 60
 
-const NO_TIMEOUT = { statement_timeout: '0' }
-const INDEX = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+)\s/m
+const NO_TIMEOUT = { statement_timeout: '0', lock_timeout: '0' }
+const INDEX_CHANGE = /^(CREATE|DROP) .*\bCONCURRENTLY\b/i
+const INDEX_CREATED = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (?:IF NOT EXISTS )?(\w+)/i
 
 interface Log {
   info(fields: object, message: string): void
@@ -68,7 +70,7 @@ async function runMigrations(client: pg.Client, dir: string, log: Log): Promise<
   for (const name of missing) {
     log.info({ migration: name }, 'migrating')
     const source = await readFile(join(dir, `${name}.sql`), 'utf8')
-    if (/^(CREATE|DROP) .*CONCURRENTLY/m.test(source)) {
+    if (sqlStatements(source).some((statement) => INDEX_CHANGE.test(statement))) {
       await changeIndex(client, source)
       await inTransaction(client, record(name))
     } else {
@@ -96,7 +98,7 @@ async function appliedTo(client: pg.Client): Promise<ReadonlySet<string>> {
 }
 
 async function inTransaction(client: pg.Client, statements: string): Promise<void> {
-  await client.query(startTransaction({ lock_timeout: LOCK_TIMEOUT, ...NO_TIMEOUT }))
+  await client.query(startTransaction({ ...NO_TIMEOUT, lock_timeout: LOCK_TIMEOUT }))
   try {
     await client.query(statements)
     await client.query('COMMIT')
@@ -122,7 +124,8 @@ async function untilUnlocked(migration: string, log: Log, run: () => Promise<voi
 
 /** An index that an interrupted build left behind is INVALID: it is paid for by each write, and serves no read. */
 async function changeIndex(client: pg.Client, source: string): Promise<void> {
-  const [, name] = INDEX.exec(source) ?? []
+  await requireNoTimeout(client)
+  const [, name] = INDEX_CREATED.exec(sqlStatements(source)[0] ?? '') ?? []
   if (name !== undefined) {
     const { rows } = await client.query(
       `SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass('notifications.' || $1)`,
@@ -132,6 +135,19 @@ async function changeIndex(client: pg.Client, source: string): Promise<void> {
     if (rows[0]?.valid === false) await client.query(`DROP INDEX CONCURRENTLY notifications.${name}`)
   }
   await client.query(source)
+}
+
+/** Through a pooler a statement outside transactions has the timeouts of role and database; cut off, it leaves an INVALID index. */
+async function requireNoTimeout(client: pg.Client): Promise<void> {
+  const { rows } = await client.query(
+    `SELECT name FROM pg_settings WHERE name = ANY ($1) AND setting <> '0' ORDER BY name`,
+    [Object.keys(NO_TIMEOUT)],
+  )
+  if (rows.length === 0) return
+  const timeouts = rows.map(({ name }) => name).join(' and ')
+  throw new Error(
+    `${timeouts} would cut off the change of an index: run \`migrate\` on a direct connection, or lift it from role and database`,
+  )
 }
 
 /** Names of all migrations that this version of the service needs, as recorded once applied. */

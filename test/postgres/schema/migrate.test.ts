@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { migrate } from '../../../src/postgres/schema/migrate.ts'
+import { NO_PGBOUNCER, startPgBouncer } from '../../stack/pgbouncer.ts'
 import { until } from '../../stack/until.ts'
 import { openDatabase } from '../fixtures.ts'
 
@@ -16,16 +17,23 @@ async function migrating(
   t: Test,
   files: Record<string, string>,
   onLog: (message: string) => void = () => {},
+  databaseUrl = url,
 ) {
   const dir = await mkdtemp(join(tmpdir(), 'notifications-migrations-'))
   t.teardown(() => rm(dir, { recursive: true }))
   for (const [name, source] of Object.entries(files)) await writeFile(join(dir, `${name}.sql`), source)
-  return () => migrate(url, { info: (_fields, message) => onLog(message) }, dir)
+  return () => migrate(databaseUrl, { info: (_fields, message) => onLog(message) }, dir)
 }
 
 const valid = async (index: string) =>
   (await client.query('SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)', [index])).rows[0]
     ?.indisvalid
+
+/** As an interrupted build leaves it: this one fails over the rows that are equal. */
+async function leaveInvalid(index: string) {
+  const built = client.query(`CREATE UNIQUE INDEX CONCURRENTLY ${index} ON notifications.sample (id)`)
+  await built.catch(() => {})
+}
 
 t.test('while a migration waits for its table others go on, and it is made once it can be', async (t) => {
   const reader = new pg.Client(url)
@@ -55,26 +63,28 @@ t.test('while a migration waits for its table others go on, and it is made once 
 t.test(
   'an index is built beside open transactions, and one that was left INVALID is built anew',
   async (t) => {
-    // As an interrupted build leaves it: this one fails over the rows that are equal.
-    await t.rejects(
-      client.query('CREATE UNIQUE INDEX CONCURRENTLY sample_id ON notifications.sample (id)'),
-      /unique/,
-    )
+    await leaveInvalid('sample_id')
     t.equal(await valid('notifications.sample_id'), false)
     const files = {
       '1002_index':
         '-- Why: a sample.\n\nCREATE INDEX CONCURRENTLY sample_id ON notifications.sample (id);\n',
-      '1003_other_index': 'CREATE INDEX CONCURRENTLY sample_kind\n  ON notifications.sample (kind);\n',
+      '1003_other_index':
+        'create index -- A line break.\n  concurrently if not exists sample_kind\n  ON notifications.sample (kind);\n',
     }
+    await leaveInvalid('sample_kind')
     const run = await migrating(t, files)
     t.same(await run(), ['1002_index', '1003_other_index'])
     t.equal(await valid('notifications.sample_id'), true)
+    t.equal(await valid('notifications.sample_kind'), true)
 
-    await client.query(`DELETE FROM notifications.migration WHERE name = '1003_other_index'`)
-    t.same(await run(), ['1003_other_index'], 'built but not recorded, as when it ended in between')
-    const drop = await migrating(t, { '1004_drop': 'DROP INDEX CONCURRENTLY notifications.sample_kind;' })
+    await client.query(`DELETE FROM notifications.migration WHERE name = '1002_index'`)
+    t.same(await run(), ['1002_index'], 'built but not recorded, as when it ended in between')
+    const source = 'DROP INDEX CONCURRENTLY IF EXISTS notifications.sample_kind;'
+    const drop = await migrating(t, { '1004_drop': source })
     t.same(await drop(), ['1004_drop'])
     t.equal(await valid('notifications.sample_kind'), undefined)
+    await client.query(`DELETE FROM notifications.migration WHERE name = '1004_drop'`)
+    t.same(await drop(), ['1004_drop'], 'dropped but not recorded')
   },
 )
 
@@ -90,3 +100,25 @@ t.test('a constraint comes first unvalidated; what fails leaves the ones before 
   await client.query('DELETE FROM notifications.sample WHERE id = 2')
   t.same(await run(), ['1006_validated'])
 })
+
+t.test(
+  'no index is built through a pooler whose database would cut it off; directly it is',
+  { skip: NO_PGBOUNCER },
+  async (t) => {
+    const database = new URL(url).pathname.slice(1)
+    for (const timeout of ['lock_timeout', 'statement_timeout'])
+      await client.query(`ALTER DATABASE "${database}" SET ${timeout} = '1min'`)
+    const pooler = await startPgBouncer(url, { pool_mode: 'transaction' })
+    t.teardown(() => pooler.close())
+    const files = { '1007_index': 'CREATE INDEX CONCURRENTLY sample_both ON notifications.sample (id, kind)' }
+    const through = await migrating(t, files, () => {}, pooler.through(url))
+    await t.rejects(
+      through(),
+      /lock_timeout and statement_timeout would cut off .* run `migrate` on a direct connection/,
+    )
+    t.equal(await valid('notifications.sample_both'), undefined)
+    const directly = await migrating(t, files)
+    t.same(await directly(), ['1007_index'])
+    t.equal(await valid('notifications.sample_both'), true)
+  },
+)
