@@ -1,66 +1,92 @@
-/** What keeps writers of a big table waiting, or breaks the version that still runs, and what to do instead. */
-const BANNED: readonly (readonly [RegExp, string])[] = [
-  [/^CREATE (UNIQUE )?INDEX (?!CONCURRENTLY)/, 'build the index CONCURRENTLY'],
-  [/^DROP INDEX (?!CONCURRENTLY)/, 'drop the index CONCURRENTLY'],
-  [/^REINDEX (?!.*CONCURRENTLY)/, 'rebuild the index CONCURRENTLY'],
+import { sqlStatements } from '../core/text/sql-statements.ts'
+
+const TYPE = '(bigint|boolean|bytea|date|integer|jsonb|numeric|text( COLLATE "")?|timestamptz|uuid)'
+const DEFAULT = "DEFAULT (''|-?\\d+|true|false)"
+const COLUMN = `${TYPE}( ${DEFAULT}| NOT NULL ${DEFAULT}| ${DEFAULT} NOT NULL)?`
+
+/** Each is shown by the soak test of migrations to keep nobody waiting. Brackets are … here, and strings are empty. */
+const ALLOWED = [
+  'CREATE TABLE [\\w.]+ ?…',
+  `ALTER TABLE [\\w.]+ ADD COLUMN \\w+ ${COLUMN}`,
+  'ALTER TABLE [\\w.]+ ADD CONSTRAINT \\w+ CHECK ?… NOT VALID',
+  'ALTER TABLE [\\w.]+ ADD CONSTRAINT \\w+ UNIQUE USING INDEX \\w+',
+  'ALTER TABLE [\\w.]+ VALIDATE CONSTRAINT \\w+',
+  'CREATE (UNIQUE )?INDEX CONCURRENTLY \\w+ ON [\\w.]+ ?…( INCLUDE ?…)?( WHERE .+)?',
+  'DROP INDEX CONCURRENTLY IF EXISTS [\\w.]+',
+].map(whole)
+/** Harmless too, once the version that still runs does not look at it. */
+const ALLOWED_IF_UNUSED = ['ALTER TABLE [\\w.]+ DROP (COLUMN|CONSTRAINT) \\w+', 'DROP TABLE [\\w.]+'].map(
+  whole,
+)
+
+const NO_FOREIGN_KEY = 'leave it out, since it would refuse deletes of the version that still runs'
+
+/** What to do instead: the first that fits. */
+const REMEDIES: readonly (readonly [RegExp, string])[] = [
+  [/^CREATE (UNIQUE )?INDEX/i, 'CREATE INDEX CONCURRENTLY <name> ON <table> (…), without IF NOT EXISTS'],
+  [/^DROP INDEX/i, 'DROP INDEX CONCURRENTLY IF EXISTS <name>, which can be run again'],
+  [/^REINDEX/i, 'rebuild the index by hand, CONCURRENTLY: the schema stays as it is'],
+  [/^CREATE TABLE/i, 'CREATE TABLE <name> (…), with nothing before or after the brackets'],
+  [/^ALTER TABLE .*,/i, 'one action per ALTER TABLE'],
   [
-    /\bADD (CONSTRAINT \w+ )?(CHECK|FOREIGN KEY)\b(?!.*\bNOT VALID$)/,
-    'add the constraint NOT VALID, and validate it in the next file',
+    /^(DROP|ALTER TABLE \S+ DROP)\b/i,
+    'drop one thing that is not in use, after a line "-- Unused since: <version>"',
   ],
   [
-    /\bADD (CONSTRAINT \w+ )?(UNIQUE|PRIMARY KEY)\b(?! USING INDEX)/,
-    'build a unique index CONCURRENTLY, and add the constraint USING INDEX',
+    /\bADD (CONSTRAINT \S+ )?(UNIQUE|PRIMARY KEY)\b/i,
+    'build a unique index CONCURRENTLY, then ADD CONSTRAINT <name> UNIQUE USING INDEX <index>',
   ],
+  [/\bFOREIGN KEY\b|\bREFERENCES\b/i, NO_FOREIGN_KEY],
   [
-    /\bADD COLUMN\b.*\b(STORED|IDENTITY|UNIQUE|PRIMARY KEY|REFERENCES|CHECK)\b/,
-    'add a plain column: this one rewrites or reads the table',
+    /\bADD (CONSTRAINT|CHECK|EXCLUDE)\b|\bSET NOT NULL\b/i,
+    'ADD CONSTRAINT <name> CHECK (…) NOT VALID, and validate it in the next file',
   ],
-  [
-    /\bADD COLUMN\b.*\bDEFAULT \w+\(/,
-    'add the column with a constant default, or with none: this one rewrites the table',
-  ],
-  [
-    /\bADD COLUMN\b(?!.*\bDEFAULT\b).*\bNOT NULL\b/,
-    'add the column with a default, or without NOT NULL: older rows have no value',
-  ],
-  [/\bALTER (COLUMN )?\w+ (SET DATA )?TYPE\b/, 'add another column: this rewrites the table'],
-  [/\bSET NOT NULL\b/, 'add CHECK (… IS NOT NULL) NOT VALID, and validate it in the next file'],
-  [/\bRENAME\b/, 'add under the new name: the version that still runs knows the old one'],
-  [
-    /^(UPDATE|DELETE|TRUNCATE|CLUSTER|VACUUM|LOCK)\b|\bSET (UN)?LOGGED\b/,
-    'change rows in small transactions, by a command',
-  ],
+  [/\bADD\b/i, `ADD COLUMN <name> <plain type>, with a constant default if it is NOT NULL`],
+  [/^ALTER TABLE/i, 'add another column or table: the version that still runs knows the old one'],
+  [/^(WITH|DO|INSERT|UPDATE|DELETE|MERGE|TRUNCATE)\b/i, 'change rows in small transactions, by a command'],
+  [/^/, 'no form that migrations may have; show by the soak test of migrations that it keeps nobody waiting'],
 ]
 
 /**
- * What is wrong with a migration: one fault and its remedy an element. Tables that the file itself makes may be treated
- * in any way: nobody uses them yet. It reads statements by their words; strings with semicolons are beyond it.
+ * What is wrong with a migration: one fault and its remedy an element. Only forms that are known to keep nobody waiting,
+ * and to leave what the version that still runs looks at, pass; and indexes of tables that the file itself makes.
  */
 export function migrationFaults(source: string): string[] {
-  const statements = statementsOf(source)
-  const made = statements.flatMap((statement) => /^CREATE TABLE ([\w.]+)/.exec(statement)?.[1] ?? [])
-  const isMade = (statement: string) =>
-    made.some((table) => new RegExp(`(ON|TABLE) ${table}\\b`).test(statement))
-  const faults = statements
-    .filter((statement) => !isMade(statement))
-    .flatMap((statement) =>
-      BANNED.filter(([pattern]) => pattern.test(statement)).map(
-        ([, remedy]) => `${statement.slice(0, 60)}…: ${remedy}`,
-      ),
-    )
+  const statements = sqlStatements(source)
+  const made = statements.flatMap((statement) => /^CREATE TABLE ([\w.]+)/i.exec(statement)?.[1] ?? [])
+  const isUnused = /^-- Unused since: \S/m.test(source)
+  const allowed = [...ALLOWED, ...(isUnused ? ALLOWED_IF_UNUSED : []), ...made.map(indexOf)]
+  const faults = statements.flatMap((statement) => {
+    const outline = withoutBrackets(statement)
+    if (allowed.some((form) => form.test(outline))) return []
+    const [, remedy] = REMEDIES.find(([pattern]) => pattern.test(outline)) ?? []
+    return [`${statement.slice(0, 60)}…: ${remedy}`]
+  })
+  const refersElsewhere = statements
+    .filter((statement) => /^CREATE TABLE/i.test(statement))
+    .flatMap((statement) => [...statement.matchAll(/\bREFERENCES ([\w."]+)/gi)])
+    .some(([, table = '']) => !made.includes(table))
+  if (refersElsewhere) faults.push(`a foreign key to a table of another file: ${NO_FOREIGN_KEY}`)
   if (!source.startsWith('-- Why: ')) faults.push('begin with a comment "-- Why: …"')
-  if (statements.some((statement) => /CONCURRENTLY/.test(statement)) && statements.length > 1)
+  if (statements.some((statement) => /\bCONCURRENTLY\b/i.test(statement)) && statements.length > 1)
     faults.push('a CONCURRENTLY statement needs a file of its own: it cannot run in a transaction')
-  if (/NOT VALID/.test(source) && /VALIDATE CONSTRAINT/.test(source))
-    faults.push('validate a constraint in the next file: in this one the lock of ADD would be held')
+  if (statements.some((statement) => /\bVALIDATE CONSTRAINT\b/i.test(statement)) && statements.length > 1)
+    faults.push(
+      'validate a constraint in a file of its own: the locks of other statements would be held meanwhile',
+    )
   return faults
 }
 
-/** Each on one line, without comments. */
-function statementsOf(source: string): string[] {
-  return source
-    .replaceAll(/--.*$/gm, '')
-    .split(';')
-    .map((statement) => statement.replaceAll(/\s+/g, ' ').trim())
-    .filter((statement) => statement !== '')
+/** Of a table that the file itself makes: nobody uses it yet. */
+function indexOf(table: string): RegExp {
+  return whole(`CREATE (UNIQUE )?INDEX \\w+ ON ${table.replace('.', '\\.')} ?…( WHERE .+)?`)
+}
+
+function withoutBrackets(statement: string): string {
+  const outline = statement.replaceAll(/\([^()]*\)/g, '…')
+  return outline === statement ? outline : withoutBrackets(outline)
+}
+
+function whole(form: string): RegExp {
+  return new RegExp(`^${form}$`, 'i')
 }

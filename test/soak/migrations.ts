@@ -15,6 +15,7 @@ import { fillLog } from '../postgres/fill-log.ts'
 import { aBatch, anEntry, recordingSend } from '../postgres/fixtures.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 import { numberFrom, result, say } from './report.ts'
+import { SAMPLE_MIGRATIONS } from './sample-migrations.ts'
 
 const BATCH_COUNT = 50
 const BATCH_EVERY_MS = 100
@@ -22,14 +23,6 @@ const READ_MS = 5_000
 const WAIT_MAX_MS = 1_000
 
 const LOG = 'notifications.notification_log'
-const MIGRATIONS: Readonly<Record<string, string>> = {
-  '1001_column': `ALTER TABLE ${LOG} ADD COLUMN sample text`,
-  '1002_constraint': `ALTER TABLE ${LOG} ADD CONSTRAINT sample_short CHECK (length(sample) < 9) NOT VALID`,
-  '1003_validated': `ALTER TABLE ${LOG} VALIDATE CONSTRAINT sample_short`,
-  '1004_index': `CREATE INDEX CONCURRENTLY sample_event_type ON ${LOG} (event_type, locator);`,
-  '1005_index_dropped': 'DROP INDEX CONCURRENTLY notifications.sample_event_type;',
-  '1006_column_dropped': `ALTER TABLE ${LOG} DROP COLUMN sample`,
-}
 
 /** In milliseconds, of the commits since it was set to 0. */
 let longest = 0
@@ -45,7 +38,7 @@ try {
   const written = write(writing.signal)
   // One after the other, each beside a read of its own.
   const waits: Record<string, number> = {}
-  for (const [name, source] of Object.entries(MIGRATIONS)) {
+  for (const [name, source] of Object.entries(SAMPLE_MIGRATIONS)) {
     await writeFile(join(dir, `${name}.sql`), source)
     longest = 0
     const sinceMs = performance.now()
