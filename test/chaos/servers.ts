@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
+import { onServer } from '../stack/databases.ts'
 import { startPostgres } from '../stack/postgres.ts'
-import { until } from '../stack/until.ts'
+import { promote, type Replication, startStandby } from '../stack/standby.ts'
 import { startDatabaseProxy } from './database-proxy.ts'
-
-/** `synchronous`: a commit waits until the standby has it. `asynchronous`: it does not, and the standby lags. */
-export type Replication = 'synchronous' | 'asynchronous'
 
 export interface Servers {
   /** The address of whichever server is the primary. */
@@ -27,17 +25,14 @@ export async function startServers(log: (line: string) => void): Promise<Servers
   /** The primary is killed, and the standby promoted, also where something else fails meanwhile. */
   async function failOver(replication: Replication, durationMs: number): Promise<true> {
     const way = await startDatabaseProxy(primary.url)
-    const { hostname, port, username } = new URL(way.url)
-    const by = `host=${hostname} port=${port} user=${username} application_name=standby sslmode=disable gssencmode=disable`
-    const standby = await startPostgres({ standbyOf: { primary, by } })
-    await follows(primary.url, replication)
+    const standby = await startStandby(primary, { replication, by: way.url })
     // A standby that lags: what it is sent from now on stays under way.
     if (replication === 'asynchronous') way.freeze()
     await sleep(durationMs)
     const before = await committed(primary.url)
     await primary.kill()
     await way.close()
-    await query(standby.url, 'SELECT pg_promote()')
+    await promote(standby)
     const after = await committed(standby.url)
     const lost = [...before]
       .map(([what, count]) => [what, count - (after.get(what) ?? -1)] as const)
@@ -73,16 +68,6 @@ export async function startServers(log: (line: string) => void): Promise<Servers
   }
 }
 
-async function follows(url: string, replication: Replication): Promise<void> {
-  if (replication === 'synchronous') {
-    await query(url, `ALTER SYSTEM SET synchronous_standby_names = '*'`)
-    await query(url, 'SELECT pg_reload_conf()')
-  }
-  const state = replication === 'synchronous' ? 'sync' : 'async'
-  const found = `SELECT FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = '${state}'`
-  await until(async () => (await query(url, found)).length > 0, { what: 'the standby to follow' })
-}
-
 /** The offset of each checkpoint, and how many decisions there are: a retry moves no checkpoint. Of all databases that have some. */
 async function committed(serverUrl: string): Promise<ReadonlyMap<string, number>> {
   const found = new Map<string, number>()
@@ -101,12 +86,5 @@ async function committed(serverUrl: string): Promise<ReadonlyMap<string, number>
 }
 
 async function query(url: string, text: string): Promise<pg.QueryResultRow[]> {
-  const client = new pg.Client({ connectionString: url })
-  client.on('error', () => {})
-  await client.connect()
-  try {
-    return (await client.query(text)).rows
-  } finally {
-    await client.end()
-  }
+  return onServer(url, async (client) => (await client.query(text)).rows)
 }

@@ -1,0 +1,42 @@
+import t from 'tap'
+import { startDatabaseProxy } from '../chaos/database-proxy.ts'
+import { startPostgres } from '../stack/postgres.ts'
+import { promote, startStandby } from '../stack/standby.ts'
+import { until } from '../stack/until.ts'
+import { aWorld } from '../stack/world.ts'
+import { eachOnce, manyEvents, watchCheckpoints } from './exactly-once.ts'
+
+t.test('of two hosts the service moves to the one that is promoted, and logs every event once', async (t) => {
+  const primary = await startPostgres()
+  t.teardown(() => primary.close())
+  const standby = await startStandby(primary, { replication: 'synchronous' })
+  t.teardown(() => standby.close())
+  // What the test itself asks goes to whichever is the primary; the service has to find it.
+  const asked = await startDatabaseProxy(primary.url)
+  t.teardown(() => asked.close())
+  const world = await aWorld(t, { serverUrl: asked.url })
+  await watchCheckpoints(world)
+
+  const both = new URL(world.databaseUrl)
+  both.searchParams.set('target_session_attrs', 'read-write')
+  const hosts = `127.0.0.1:${primary.port},127.0.0.1:${standby.port}`
+  const service = await world.serve({ DATABASE_URL: both.href.replace(both.host, hosts) })
+  const isReady = async () => (await fetch(`${service.url}/readyz`)).ok
+  const events = manyEvents(900, 2)
+  await world.publish(events.slice(0, 300))
+  await world.caughtUp()
+  await until(isReady, { what: 'it to be ready' })
+
+  // Whatever it does with these at that moment breaks off.
+  await world.publish(events.slice(300, 600))
+  await primary.kill()
+  await until(async () => !(await isReady()), { what: 'it to notice' })
+  await promote(standby)
+  asked.pointTo(standby.url)
+  await world.publish(events.slice(600))
+  await world.caughtUp()
+  await eachOnce(t, world, events)
+  t.same(await world.sql(`SELECT event_id FROM notifications.notification_log WHERE status = 'FAILED'`), [])
+  await until(isReady, { what: 'it to be ready again' })
+  t.equal(await service.stop(), 0)
+})
