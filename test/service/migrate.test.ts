@@ -81,10 +81,10 @@ t.test('a migration that fails leaves nothing behind, and can be made once it is
   t.match(await migrate(url), { code: 0 })
 })
 
-t.test('migrate on a database that cannot be reached says so without a secret, not with 0', async (t) => {
+t.test('migrate on a database that cannot be reached says so in a sentence, without a secret', async (t) => {
   const { code, stdout, stderr } = await migrate('postgres://someone:pa55word@127.0.0.1:1/db')
   t.equal(code, 1)
-  t.match(stderr, /ECONNREFUSED/)
+  t.match(stderr, /^[^\n]*ECONNREFUSED[^\n]*\n$/, 'one line, and no stack')
   t.notMatch(stdout + stderr, /pa55word/)
 })
 
