@@ -1,7 +1,7 @@
 import type { WriteStream } from 'node:fs'
+import { type DatabaseProxy, startDatabaseProxy } from '../stack/database-proxy.ts'
 import { type LogLine, type Service, startService } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
-import { type DatabaseProxy, startDatabaseProxy } from './database-proxy.ts'
 
 /** Above the grace period, SHUTDOWN_GRACE: the process is to end by itself. */
 const STOP_TIMEOUT_MS = 25_000

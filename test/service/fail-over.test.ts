@@ -1,5 +1,5 @@
 import t from 'tap'
-import { startDatabaseProxy } from '../chaos/database-proxy.ts'
+import { startDatabaseProxy } from '../stack/database-proxy.ts'
 import { startPostgres } from '../stack/postgres.ts'
 import { promote, startStandby } from '../stack/standby.ts'
 import { until } from '../stack/until.ts'

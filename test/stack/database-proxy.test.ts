@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { createDatabase } from '../stack/databases.ts'
 import { startDatabaseProxy } from './database-proxy.ts'
+import { createDatabase } from './databases.ts'
 
 const database = await createDatabase()
 t.teardown(() => database.drop())
