@@ -1,5 +1,3 @@
-import { describeGivenUp } from '../core/log/given-up.ts'
-import type { ListedLogEntry } from '../core/log/log-entry.ts'
 import { Value } from './parts.tsx'
 import { hrefOf } from './route.ts'
 
@@ -20,15 +18,4 @@ export function Reason({ of: reason, words = reason }: { of: string | null; word
 /** What is counted as one reason. */
 export function headOf(reason: string): string {
   return reason.split(':', 1)[0] ?? ''
-}
-
-/** Why an entry of a list is as it is, or the subject of what was sent. */
-export function SubjectOrReason({ of: entry }: { of: ListedLogEntry }) {
-  if (entry.status === 'SENT') return <Value of={entry.subject} />
-  return (
-    <>
-      <Reason of={entry.failureReason} />
-      {entry.givenUp && <span class="faint">, {describeGivenUp(entry)}</span>}
-    </>
-  )
 }

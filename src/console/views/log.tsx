@@ -5,20 +5,8 @@ import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import { isLogLocator } from '../../core/log/log-locator.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { Download } from '../download.tsx'
-import {
-  Badge,
-  Choice,
-  Field,
-  Filters,
-  ListProblem,
-  More,
-  Table,
-  Time,
-  TimeField,
-  Title,
-  Value,
-} from '../parts.tsx'
-import { SubjectOrReason } from '../reason.tsx'
+import { Entries } from '../entries.tsx'
+import { Choice, Field, Filters, ListProblem, More, TimeField, Title } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { instantOf } from '../text.ts'
 import { usePages } from '../use-data.ts'
@@ -46,23 +34,7 @@ export function LogView({ query, visit }: Visit) {
         <TimeField label="Before" name="to" value={startOf(filter.to)} />
       </Filters>
       <ListProblem of={pages} />
-      <Table
-        label="Log entries"
-        columns={['Time', 'Status', 'Event type', 'Member', 'Channel', ['Subject or reason', 'wide']]}
-        rows={(pages.data ?? []).map((entry) => ({
-          key: entry.locator,
-          cells: [
-            <a href={hrefOf(['log', entry.locator])}>
-              <Time of={entry.createdAt} />
-            </a>,
-            <Badge of={entry.status} />,
-            <Value of={entry.eventType} />,
-            <Value of={entry.partyLocator} mono />,
-            entry.channel,
-            <SubjectOrReason of={entry} />,
-          ],
-        }))}
-      />
+      <Entries label="Log entries" of={pages.data ?? []} />
       <More pages={pages} one="entry" many="entries" />
       <Download
         key={JSON.stringify(filter)}

@@ -5,6 +5,7 @@ import { NOT_TOLD_CSV } from '../../core/log/not-told-csv.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import type { Query } from '../api.ts'
 import { Download } from '../download.tsx'
+import { EntryTime } from '../entries.tsx'
 import {
   Badge,
   Choice,
@@ -68,9 +69,7 @@ export function NotToldView({ query: { since: wanted, eventType, rule, reason, s
         rows={(pages.data ?? []).map((entry) => ({
           key: entry.locator,
           cells: [
-            <a href={hrefOf(['log', entry.locator])}>
-              <Time of={entry.createdAt} />
-            </a>,
+            <EntryTime of={entry} />,
             <Value of={entry.partyLocator} mono />,
             <Value of={entry.eventType} />,
             <Badge of={entry.status} />,

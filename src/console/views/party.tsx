@@ -1,8 +1,8 @@
 import type { Page } from '../../core/list/page.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import type { PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
-import { Badge, Fact, Field, filledIn, State, Table, Time, Title, Value } from '../parts.tsx'
-import { SubjectOrReason } from '../reason.tsx'
+import { Entries } from '../entries.tsx'
+import { Fact, Field, filledIn, State, Table, Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { useData } from '../use-data.ts'
 import { go, type Visit } from '../visit.ts'
@@ -103,22 +103,7 @@ function LastEntries({ partyLocator }: { partyLocator: string }) {
       )}
       {items.length > 0 && (
         <>
-          <Table
-            label="Last entries"
-            columns={['Time', 'Status', 'Event type', 'Channel', ['Subject or reason', 'wide']]}
-            rows={items.map((entry) => ({
-              key: entry.locator,
-              cells: [
-                <a href={hrefOf(['log', entry.locator])}>
-                  <Time of={entry.createdAt} />
-                </a>,
-                <Badge of={entry.status} />,
-                <Value of={entry.eventType} />,
-                entry.channel,
-                <SubjectOrReason of={entry} />,
-              ],
-            }))}
-          />
+          <Entries label="Last entries" of={items} ofOneMember />
           <p>
             <a href={hrefOf(['log'], { partyLocator })}>All entries for this member</a>
           </p>
