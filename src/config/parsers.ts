@@ -116,7 +116,7 @@ function list(found: string): string[] {
   return found.split(',').map((item) => item.trim())
 }
 
-/** By name; RFC 7628 allows letters for a name, and has `auth` for the token. */
+/** Of a token endpoint, which RFC 6749 allows a query but no fragment. */
 export function tokenUrl() {
   const { error, text } = must('an http:// or https:// URL without credentials and fragment', {
     secret: true,
@@ -126,6 +126,7 @@ export function tokenUrl() {
     .refine((found) => !hasCredentials(found) && !found.includes('#'), { error })
 }
 
+/** By name; RFC 7628 allows letters for a name, and has `auth` for the token. */
 export function saslExtensions() {
   const { error, text } = must('a comma-separated list of different name=value')
   const isExtension = (item: string) => /^(?![Aa][Uu][Tt][Hh]=)[A-Za-z]+=[ -~]+$/.test(item)

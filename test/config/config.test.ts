@@ -216,14 +216,18 @@ t.test('TLS and a log-in to the brokers are taken together', async (t) => {
   )
 })
 
+const TOKEN_CLIENT = {
+  ...REQUIRED,
+  MQ_SSL: 'true',
+  MQ_SASL_MECHANISM: 'OAUTHBEARER',
+  MQ_SASL_TOKEN_URL: 'https://identity.example/token',
+  MQ_SASL_CLIENT_ID: 'notifications',
+  MQ_SASL_CLIENT_SECRET: 'hunter2',
+}
+
 t.test('a client that gets access tokens for the brokers is taken whole', async (t) => {
   const env = {
-    ...REQUIRED,
-    MQ_SSL: 'true',
-    MQ_SASL_MECHANISM: 'OAUTHBEARER',
-    MQ_SASL_TOKEN_URL: 'https://identity.example/token',
-    MQ_SASL_CLIENT_ID: 'notifications',
-    MQ_SASL_CLIENT_SECRET: 'hunter2',
+    ...TOKEN_CLIENT,
     MQ_SASL_EXTENSIONS: 'logicalCluster=lkc-1, identityPoolId=a=b',
   }
   const { broker, warnings } = loadConfig(env)
@@ -250,22 +254,14 @@ t.test('a client that gets access tokens for the brokers is taken whole', async 
 })
 
 t.test('a login by access tokens that contradicts itself is told', async (t) => {
-  const env = {
-    ...REQUIRED,
-    MQ_SSL: 'true',
-    MQ_SASL_MECHANISM: 'OAUTHBEARER',
-    MQ_SASL_TOKEN_URL: 'https://identity.example/token',
-    MQ_SASL_CLIENT_ID: 'notifications',
-    MQ_SASL_CLIENT_SECRET: 'hunter2',
-  }
-  t.same(loadConfig({ ...env, MQ_SASL_CLIENT_SECRET_FILE: import.meta.filename }).warnings, [
+  t.same(loadConfig({ ...TOKEN_CLIENT, MQ_SASL_CLIENT_SECRET_FILE: import.meta.filename }).warnings, [
     'MQ_SASL_CLIENT_SECRET has no effect with MQ_SASL_CLIENT_SECRET_FILE',
   ])
   t.match(
-    faultsOf({ ...env, MQ_SASL_TOKEN_URL: 'https://a:b@identity.example/' }),
+    faultsOf({ ...TOKEN_CLIENT, MQ_SASL_TOKEN_URL: 'https://a:b@identity.example/' }),
     /MQ_SASL_TOKEN_URL must be an .* without credentials/,
   )
-  const lower = faultsOf({ ...env, MQ_SASL_MECHANISM: 'oauthbearer' })
+  const lower = faultsOf({ ...TOKEN_CLIENT, MQ_SASL_MECHANISM: 'oauthbearer' })
   t.match(lower, /MQ_SASL_MECHANISM must be one of/)
   t.notMatch(lower, /MQ_SASL_USERNAME/)
 })
