@@ -7,7 +7,7 @@ import { OUTCOMES } from '../decision/outcome.ts'
  * A decision before the one that counts: it failed, or its message could not be sent, and the event was retried; or somebody
  * asked for the next one, whatever this one was.
  */
-const earlierDecision = z.object({ facts, outcome: z.enum(OUTCOMES), onRequest: z.boolean() })
+export const earlierDecision = z.object({ facts, outcome: z.enum(OUTCOMES), onRequest: z.boolean() })
 
 /** Events that were decided alike from the same facts. */
 export const decisionGroup = z.object({

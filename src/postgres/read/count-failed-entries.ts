@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type { RetryLimits } from './list-due-entries.ts'
+import { type GivenUpLimits, isPastRetry } from './given-up.ts'
 
 /** Bounds the cost; so many failed rows are an incident of their own. */
 const ROW_COUNT_MAX = 100_000
@@ -10,14 +10,13 @@ const counts = z.object({ waiting: z.bigint(), given_up: z.bigint() })
 /** How many failed rows are still to be retried, and how many are given up: of the newest 100,000. */
 export async function countFailedEntries(
   pool: DatabasePool,
-  { maxAgeMs, attemptCountMax }: Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>,
+  limits: GivenUpLimits,
 ): Promise<{ waiting: number; givenUp: number }> {
   const found = await pool.one(sql.type(counts)`
-    SELECT count(*) FILTER (WHERE waiting) AS waiting, count(*) FILTER (WHERE NOT waiting) AS given_up
+    SELECT count(*) FILTER (WHERE NOT given_up) AS waiting, count(*) FILTER (WHERE given_up) AS given_up
     FROM (
       SELECT
-        created_at > now() - ${maxAgeMs}::float8 * interval '1 millisecond'
-          AND attempt_count < ${attemptCountMax} AS waiting
+        ${isPastRetry(limits)} AS given_up
       FROM notifications.notification_log
       -- What FAILED means by the table's checks, said so that the index of due rows is used.
       WHERE sent_at IS NULL AND body IS NOT NULL

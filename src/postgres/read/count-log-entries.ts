@@ -4,15 +4,12 @@ import { CHANNELS } from '../../core/decision/channel.ts'
 import { COUNT_WINDOWS, type CountWindow, OTHER } from '../../core/log/count-windows.ts'
 import { type LogCounts, logCounts } from '../../core/log/log-counts.ts'
 import { STATUSES } from '../../core/log/status.ts'
-import { isGivenUp } from './given-up.ts'
-import type { RetryLimits } from './list-due-entries.ts'
+import { type GivenUpLimits, isGivenUp } from './given-up.ts'
 
 /** Bounds the cost: on a larger log only the newest entries are counted, and the answer says since when. */
 const ROW_COUNT_MAX = 100_000
 /** Event types and reasons come from outside, in any number. */
 const KIND_COUNT_MAX = 12
-
-type GivenUpLimits = Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>
 
 const countsRow = logCounts.omit({ stepS: true, complete: true }).extend({ cutAtS: z.number().nullable() })
 

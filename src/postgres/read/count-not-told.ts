@@ -1,19 +1,16 @@
 import { type CommonQueryMethods, sql } from 'slonik'
-import { NOT_TOLD_STATUSES, type NotToldFilter } from '../../core/log/not-told.ts'
+import type { NotToldFilter } from '../../core/log/not-told.ts'
 import { type NotToldCounts, notToldCounts } from '../../core/log/not-told-counts.ts'
 import { isoTime } from '../sql/iso-time.ts'
 import { hasReason, hasRule, rowsAt } from './bounded-page.ts'
-import { isPastRetry } from './given-up.ts'
-import type { RetryLimits } from './list-due-entries.ts'
-import { newestPositions } from './list-log-entries.ts'
+import type { GivenUpLimits } from './given-up.ts'
+import { isNotTold, newestNotTold } from './list-not-told.ts'
 
 /** Bounds the cost: of more rows only the newest are looked at, and the answer says since when. */
 const ROW_COUNT_MAX = 50_000
 /** Reasons and parties come from outside, in any number. */
 const REASON_COUNT_MAX = 10
 const PARTY_COUNT_MAX = 5
-
-type GivenUpLimits = Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>
 
 /** Counts what `listNotTold` lists. */
 export function countNotTold(
@@ -26,19 +23,13 @@ export function countNotTold(
 }
 
 /** The query: one pass over the newest rows, then all counts from its pairs of reason and party. */
-export function notToldCountsQuery(
-  limits: GivenUpLimits,
-  { since, eventType, rule, reason, status }: NotToldFilter,
-  rowCountMax: number,
-) {
-  const statuses = status === undefined ? NOT_TOLD_STATUSES : [status]
-  const candidates = newestPositions(statuses, { eventType, from: since }, null, rowCountMax)
+export function notToldCountsQuery(limits: GivenUpLimits, filter: NotToldFilter, rowCountMax: number) {
   return sql.type(notToldCounts)`
     WITH looked_at AS MATERIALIZED (
       SELECT
         split_part(failure_reason, ':', 1) AS reason, party_locator, created_at,
-        (status = 'SKIPPED' OR ${isPastRetry(limits)}) AND ${hasReason(reason)} AND ${hasRule(rule)} AS counts
-      FROM ${rowsAt(candidates)}
+        ${isNotTold(limits)} AND ${hasReason(filter.reason)} AND ${hasRule(filter.rule)} AS counts
+      FROM ${rowsAt(newestNotTold(filter, null, rowCountMax))}
     ), pair AS MATERIALIZED (
       SELECT reason, party_locator, count(*)::integer AS count FROM looked_at WHERE counts GROUP BY 1, 2
     ), by_reason AS MATERIALIZED (

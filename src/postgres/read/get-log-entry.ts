@@ -4,8 +4,7 @@ import { recordedDecision } from '../../core/decision/recorded-decision.ts'
 import { type RecordedLogEntry, recordedLogEntry } from '../../core/log/log-entry.ts'
 import { isoTime } from '../sql/iso-time.ts'
 import { factsColumn } from './facts-column.ts'
-import { isGivenUp } from './given-up.ts'
-import type { RetryLimits } from './list-due-entries.ts'
+import { type GivenUpLimits, isGivenUp } from './given-up.ts'
 import { LOG_COLUMNS } from './log-columns.ts'
 import { OPTED_OUT_SINCE } from './opted-out-since.ts'
 
@@ -30,8 +29,6 @@ export function getLogEntryOfEvent(
 ): Promise<RecordedLogEntry | null> {
   return pool.maybeOne(logEntryQuery(limits, { eventId }))
 }
-
-type GivenUpLimits = Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>
 
 /** The query for one entry and its decisions. */
 export function logEntryQuery(

@@ -1,9 +1,8 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { INVALID_PARTY } from '../../core/decision/failure-reason.ts'
-import { OUTCOMES } from '../../core/decision/outcome.ts'
 import { PRUNED_RULE_ID } from '../../core/decision/skip-pruned.ts'
-import { type DecisionGroup, decisionGroup } from '../../core/rules/decision-group.ts'
+import { type DecisionGroup, decisionGroup, earlierDecision } from '../../core/rules/decision-group.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
 import { factsColumn } from './facts-column.ts'
 
@@ -13,7 +12,7 @@ const page = z.object({
   groups: z.array(
     decisionGroup.extend({
       facts: factsColumn,
-      earlier: z.array(z.object({ facts: factsColumn, outcome: z.enum(OUTCOMES), onRequest: z.boolean() })),
+      earlier: z.array(earlierDecision.extend({ facts: factsColumn })),
     }),
   ),
 })

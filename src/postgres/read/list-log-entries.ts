@@ -4,11 +4,8 @@ import { listedLogEntry } from '../../core/log/log-entry.ts'
 import type { LogFilter, LogPage, LogPageRequest, LogPosition } from '../../core/log/log-page.ts'
 import { STATUSES, type Status } from '../../core/log/status.ts'
 import { boundedPage, CANDIDATE_COUNT_MAX, hasReason, hasRule, isUpTo, rowsAt } from './bounded-page.ts'
-import { isGivenUp } from './given-up.ts'
-import type { RetryLimits } from './list-due-entries.ts'
+import { type GivenUpLimits, isGivenUp } from './given-up.ts'
 import { LOG_COLUMNS } from './log-columns.ts'
-
-type GivenUpLimits = Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>
 
 /** One page of the log, newest first. */
 export async function listLogEntries(

@@ -2,8 +2,7 @@ import { type CommonQueryMethods, sql } from 'slonik'
 import type { LogPageRequest, LogPosition } from '../../core/log/log-page.ts'
 import { NOT_TOLD_STATUSES, type NotToldFilter, type NotToldPage, notTold } from '../../core/log/not-told.ts'
 import { boundedPage, CANDIDATE_COUNT_MAX, hasReason, isUpTo, rowsAt } from './bounded-page.ts'
-import { isPastRetry } from './given-up.ts'
-import type { RetryLimits } from './list-due-entries.ts'
+import { type GivenUpLimits, isPastRetry } from './given-up.ts'
 import { newestPositions } from './list-log-entries.ts'
 
 /**
@@ -13,7 +12,7 @@ import { newestPositions } from './list-log-entries.ts'
  */
 export function listNotTold(
   pool: CommonQueryMethods,
-  limits: Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>,
+  limits: GivenUpLimits,
   filter: NotToldFilter,
   { limit, after }: LogPageRequest,
 ): Promise<NotToldPage> {
@@ -22,14 +21,28 @@ export function listNotTold(
   )
 }
 
-function candidatesOf({ since, eventType, status }: NotToldFilter, after: LogPosition | null) {
+function candidatesOf(filter: NotToldFilter, after: LogPosition | null) {
+  return newestNotTold(filter, after, CANDIDATE_COUNT_MAX)
+}
+
+/** The query for the newest positions behind `after` among which those are that were not told, as far as an index tells. */
+export function newestNotTold(
+  { since, eventType, status }: NotToldFilter,
+  after: LogPosition | null,
+  countMax: number,
+) {
   const statuses = status === undefined ? NOT_TOLD_STATUSES : [status]
-  return newestPositions(statuses, { eventType, from: since }, after, CANDIDATE_COUNT_MAX)
+  return newestPositions(statuses, { eventType, from: since }, after, countMax)
+}
+
+/** The condition under which such a row is one of them. */
+export function isNotTold(limits: GivenUpLimits) {
+  return sql.fragment`(status = 'SKIPPED' OR ${isPastRetry(limits)})`
 }
 
 /** The query for the entries behind `after`, up to `end`. */
 export function notToldQuery(
-  limits: Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>,
+  limits: GivenUpLimits,
   filter: NotToldFilter,
   { limit, after, end }: LogPageRequest & { readonly end: LogPosition | null },
 ) {
@@ -44,7 +57,7 @@ export function notToldQuery(
       WHERE decision.locator = notification_log.locator ORDER BY attempt DESC LIMIT 1
     ) AS last ON true
     WHERE ${isUpTo(end)} AND ${hasReason(filter.reason)}
-      AND (status = 'SKIPPED' OR ${isPastRetry(limits)})
+      AND ${isNotTold(limits)}
       AND ${filter.rule === undefined ? sql.fragment`true` : sql.fragment`rule_id = ${filter.rule}`}
     ORDER BY created_at DESC, locator DESC
     LIMIT ${limit}`

@@ -1,20 +1,19 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { type RetryCandidate, retryCandidate } from '../../core/log/retry-candidate.ts'
 import { arrayOf } from '../sql/columns.ts'
-import { isPastRetry } from './given-up.ts'
-import type { RetryLimits } from './list-due-entries.ts'
+import { type GivenUpLimits, isGivenUp } from './given-up.ts'
 
 /** Rows of the log by their locators, newest first, with what a retry on request needs to know. Locks nothing. */
 export function readRetryCandidates(
   pool: CommonQueryMethods,
-  limits: Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>,
+  limits: GivenUpLimits,
   locators: readonly string[],
 ): Promise<readonly RetryCandidate[]> {
   const ofEntry = sql.fragment`FROM notifications.decision WHERE decision.locator = entry.locator`
   return pool.any(sql.type(retryCandidate)`
     SELECT
       locator, event_id AS "eventId", event_type AS "eventType", party_locator AS "partyLocator", status, subject, body,
-      failure_reason AS "failureReason", created_at AS "createdAt", attempt_count AS "attemptCount", status = 'FAILED' AND ${isPastRetry(limits)} AS "isGivenUp",
+      failure_reason AS "failureReason", created_at AS "createdAt", attempt_count AS "attemptCount", ${isGivenUp(limits)} AS "isGivenUp",
       EXISTS (SELECT ${ofEntry} AND erased_at IS NOT NULL)
         OR EXISTS (SELECT FROM notifications.erasure WHERE erasure.party_locator = entry.party_locator) AS "isErased",
       (SELECT count(*)::integer ${ofEntry} AND outcome = 'SEND') AS "sendCount",

@@ -2,10 +2,10 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { CHANNELS } from '../../core/decision/channel.ts'
 import { STATUSES } from '../../core/log/status.ts'
-import type { RetryLimits } from '../read/list-due-entries.ts'
+import { type GivenUpLimits, isToBeRetried } from '../read/given-up.ts'
 
 /** What is pruned: all that is older than `before`, but for failed rows that are still to be retried. */
-export interface PruneLimits extends Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'> {
+export interface PruneLimits extends GivenUpLimits {
   readonly before: string
 }
 
@@ -50,7 +50,7 @@ async function* entriesOfKind(
       FROM notifications.notification_log AS entry
       WHERE status || ' ' || channel = ${kind}
         AND (created_at, locator) > (${after.createdAt}::timestamptz, ${after.locator})
-        AND created_at < ${limits.before}::timestamptz AND NOT ${isDue(limits)}
+        AND created_at < ${limits.before}::timestamptz AND NOT ${isToBeRetried(limits)}
       ORDER BY created_at, locator LIMIT ${ROW_COUNT_MAX}`)
     if (page.length > 0) yield { locators: page.map(({ locator }) => locator), decisions: decisionsOf(page) }
     after = page.at(-1) ?? after
@@ -60,13 +60,6 @@ async function* entriesOfKind(
 
 export function decisionsOf(page: readonly { decisions: number }[]): number {
   return page.reduce((sum, { decisions }) => sum + decisions, 0)
-}
-
-function isDue({ maxAgeMs, attemptCountMax }: PruneLimits) {
-  return sql.fragment`(
-    status = 'FAILED' AND attempt_count < ${attemptCountMax}
-    AND created_at > now() - ${maxAgeMs}::float8 * interval '1 millisecond'
-  )`
 }
 
 /**
@@ -83,7 +76,7 @@ export function pruneEntries(
   return pool.one(sql.type(z.object({ logEntries: z.number(), decisions: z.number() }))`
     WITH free AS (
       SELECT locator FROM notifications.notification_log
-      WHERE locator = ANY(${these}) AND NOT ${isDue(limits)} FOR UPDATE SKIP LOCKED
+      WHERE locator = ANY(${these}) AND NOT ${isToBeRetried(limits)} FOR UPDATE SKIP LOCKED
     ), entry AS (
       DELETE FROM notifications.notification_log WHERE locator IN (SELECT locator FROM free) RETURNING locator
     ), decision AS (
