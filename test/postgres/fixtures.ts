@@ -4,6 +4,7 @@ import type { PreparedBatch } from '../../src/core/batch/batch.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import type { Entry } from '../../src/core/log/compose-entry.ts'
 import type { Delivery, Send } from '../../src/core/log/delivery.ts'
+import type { LogPosition } from '../../src/core/log/log-page.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 
@@ -115,4 +116,20 @@ export function recordingSend(answer: (eventId: string) => Delivery = () => ({ r
     return deliveries
   }
   return { sent, send }
+}
+
+interface Page {
+  readonly items: readonly { readonly eventId: string }[]
+  readonly next: LogPosition | null
+}
+
+/** The event ids of all pages of a list, in its order. */
+export async function eventIdsOfPages(read: (after: LogPosition | null) => Promise<Page>): Promise<string[]> {
+  const all: string[] = []
+  for (let after: LogPosition | null | undefined; after !== null; ) {
+    const page: Page = await read(after ?? null)
+    all.push(...page.items.map(({ eventId }) => eventId))
+    after = page.next
+  }
+  return all
 }

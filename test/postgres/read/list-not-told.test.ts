@@ -1,9 +1,8 @@
 import type { CommonQueryMethods } from 'slonik'
 import t from 'tap'
-import type { LogPosition } from '../../../src/core/log/log-page.ts'
 import type { NotToldFilter } from '../../../src/core/log/not-told.ts'
 import { listNotTold } from '../../../src/postgres/read/list-not-told.ts'
-import { openDatabase } from '../fixtures.ts'
+import { eventIdsOfPages, openDatabase } from '../fixtures.ts'
 import { record, retryAll, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)
@@ -15,15 +14,12 @@ const change = (assignments: string, eventId: string) =>
   client.query(`UPDATE notifications.notification_log SET ${assignments} WHERE event_id = $1`, [eventId])
 
 /** Event ids, from all pages of this size. */
-async function listed(filter: NotToldFilter, limit: number, limits = LIMITS): Promise<string[]> {
-  const all: string[] = []
-  for (let after: LogPosition | null | undefined; after !== null; ) {
-    const page = await listNotTold(pool, limits, filter, { limit, after: after ?? null })
+function listed(filter: NotToldFilter, limit: number, limits = LIMITS): Promise<string[]> {
+  return eventIdsOfPages(async (after) => {
+    const page = await listNotTold(pool, limits, filter, { limit, after })
     t.ok(page.items.length <= limit)
-    all.push(...page.items.map(({ eventId }) => eventId))
-    after = page.next
-  }
-  return all
+    return page
+  })
 }
 
 t.before(async () => {

@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { LogFilter, LogPosition } from '../../../src/core/log/log-page.ts'
+import type { LogFilter } from '../../../src/core/log/log-page.ts'
 import { listLogEntries } from '../../../src/postgres/read/list-log-entries.ts'
-import { openDatabase } from '../fixtures.ts'
+import { eventIdsOfPages, openDatabase } from '../fixtures.ts'
 import { record, retryAll, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)
@@ -9,14 +9,8 @@ const LIMITS = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
 const NO_EMAIL = { state: 'found', email: null, phone: null } as const
 
 /** Event ids, from all pages of this size. */
-async function found(filter: LogFilter, limit = 50): Promise<string[]> {
-  const all: string[] = []
-  for (let after: LogPosition | null | undefined; after !== null; ) {
-    const page = await listLogEntries(pool, LIMITS, filter, { limit, after: after ?? null })
-    all.push(...page.items.map(({ eventId }) => eventId))
-    after = page.next
-  }
-  return all
+function found(filter: LogFilter, limit = 50): Promise<string[]> {
+  return eventIdsOfPages((after) => listLogEntries(pool, LIMITS, filter, { limit, after }))
 }
 
 t.before(async () => {
