@@ -44,6 +44,12 @@ export class Call {
     this.#finish()
   }
 
+  /** Next, before the others. */
+  askAlone(request: PartyRequest): void {
+    request.isAlone = true
+    this.waiting.push(request)
+  }
+
   /** Leaves out those who still wait, once the first is settled. */
   endAsking(): void {
     if (!this.#contacts.has(this.#first)) return

@@ -15,6 +15,8 @@ export interface CircuitNeeds {
   readonly log: Logger
 }
 
+export type Circuit = ReturnType<typeof createCircuit>
+
 /**
  * Opens where 20 parties failed and nobody was answered between, and then, a second later or more, a probe for a party that
  * was answered before fails too: however many parties one producer breaks, they open nothing while others are answered.

@@ -14,6 +14,8 @@ export interface ConnectionOptions {
 // The client has one timer for all its requests.
 const BOUNDS = { maxResponseSize: BODY_BYTES_MAX, headersTimeout: 0, bodyTimeout: 0 }
 
+export type Connections = ReturnType<typeof createConnections>
+
 /** The ways in which a request can travel; each connection is made when it is needed. */
 export function createConnections(options: ConnectionOptions) {
   const { origin, connectionCountMax, sharedCountMax, connectTimeoutMs: timeout } = options

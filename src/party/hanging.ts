@@ -2,6 +2,8 @@
 const REMEMBERED_MS = 170_000
 const PARTY_COUNT_MAX = 10_000
 
+export type Hanging = ReturnType<typeof createHanging>
+
 /** The parties that policy administration did not answer for within the deadline, for almost 3 minutes; the newest 10,000. */
 export function createHanging(nowMs: () => number) {
   const untilMs = new Map<string, number>()

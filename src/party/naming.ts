@@ -7,6 +7,8 @@ export type Naming = 'HTTP/2' | 'named' | 'unnamed' | 'unknown'
 /** Contacts in a row that must have named their party before requests share a connection. */
 const NAMED_COUNT_MIN = 32
 
+export type NamingWatch = ReturnType<typeof createNaming>
+
 /** Learns from contacts whether they name their party, and logs what it learns. */
 export function createNaming(log: Logger) {
   let namedCount = 0
