@@ -194,32 +194,35 @@ function Decision({ decision }: { decision: ExplainedDecision }) {
             )}
           </Fact>
         )}
-        <Fact name="Rule table">
-          <Value of={decision.ruleTableRevision.slice(0, 12)} mono />
-        </Fact>
-        {decision.envelopeMapRevision !== null && (
-          <Fact name="Envelope map">
-            <Value of={decision.envelopeMapRevision.slice(0, 12)} mono />
-          </Fact>
-        )}
-        {decision.templateRevision !== null && (
-          <Fact name="Template">
-            <Value of={decision.templateRevision.slice(0, 12)} mono />
-          </Fact>
-        )}
+        <Revision name="Rule table" of={decision.ruleTableRevision} />
+        <Revision name="Envelope map" of={decision.envelopeMapRevision} />
+        <Revision name="Template" of={decision.templateRevision} />
       </dl>
-      {decision.rulesAbove.length > 0 && (
-        <details>
-          <summary>Why the rules above did not match</summary>
-          <ul>
-            {decision.rulesAbove.map(({ ruleId, mismatch }) => (
-              <li key={ruleId}>
-                <Value of={ruleId} mono />: <Value of={mismatch} />
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
+      {decision.rulesAbove.length > 0 && <RulesAbove of={decision.rulesAbove} />}
     </>
+  )
+}
+
+function Revision({ name, of }: { name: string; of: string | null }) {
+  if (of === null) return null
+  return (
+    <Fact name={name}>
+      <Value of={of.slice(0, 12)} mono />
+    </Fact>
+  )
+}
+
+function RulesAbove({ of }: { of: ExplainedDecision['rulesAbove'] }) {
+  return (
+    <details>
+      <summary>Why the rules above did not match</summary>
+      <ul>
+        {of.map(({ ruleId, mismatch }) => (
+          <li key={ruleId}>
+            <Value of={ruleId} mono />: <Value of={mismatch} />
+          </li>
+        ))}
+      </ul>
+    </details>
   )
 }

@@ -1,16 +1,13 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { Placed } from '../../core/workbench/place-of.ts'
 import type { Review } from '../../core/workbench/review.ts'
 import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
 import { Problem, State, Title } from '../parts.tsx'
-import { saveFile } from '../save-file.ts'
 import { useAnswer, useData } from '../use-data.ts'
 import { Backtest } from '../workbench/backtest.tsx'
 import { Cards } from '../workbench/cards.tsx'
-import { csvOf, type DraftRow, type FileKey, rowsOf, useDraft } from '../workbench/draft.ts'
+import { csvOf, type FileKey, useDraft } from '../workbench/draft.ts'
+import { FileEditor, ROW_OF } from '../workbench/file-editor.tsx'
 import { Changes, FileFindings, Promises, Verdict } from '../workbench/findings.tsx'
-import { Grid } from '../workbench/grid.tsx'
-import { Paste } from '../workbench/paste.tsx'
 import { Trial } from '../workbench/trial.tsx'
 
 /** How soon one learns that other files have come into force. */
@@ -36,53 +33,28 @@ export function WorkbenchView() {
 function Bench({ start }: { start: WorkbenchStart }) {
   const isNarrow = useNarrow()
   const { draft, change, undo, outdated } = useDraft(start)
-  const table = csvOf(start.table.grid.columns, draft.table)
-  const promises = csvOf(start.promises.grid.columns, draft.promises)
-  const { data: review, problem, isLoading } = useAnswer<Review>('review', { table, promises })
-  const part = (of: FileKey, what: 'rule' | 'promise', faults: readonly Placed[]) => {
-    const file = start[of]
-    if (isNarrow) return <Cards label={`The ${what}s`} file={file} rows={draft[of]} />
-    const onRows = (rows: readonly DraftRow[], cell?: string) => change({ ...draft, [of]: rows }, cell)
-    const csv = of === 'table' ? table : promises
-    return (
-      <>
-        <FileActions
-          of={of}
-          file={file}
-          csv={csv}
-          onRows={onRows}
-          onUndo={undo}
-          onStartOver={() => onRows(rowsOf(file.grid))}
-        />
-        <Grid
-          what={what}
-          file={file}
-          rows={draft[of]}
-          faults={faults}
-          eventTypes={start.eventTypes}
-          onChange={onRows}
-        />
-      </>
-    )
+  const csv = {
+    table: csvOf(start.table.grid.columns, draft.table),
+    promises: csvOf(start.promises.grid.columns, draft.promises),
   }
+  const { data: review, problem, isLoading } = useAnswer<Review>('review', csv)
+  const part = (of: FileKey) =>
+    isNarrow ? (
+      <Cards label={`The ${ROW_OF[of]}s`} file={start[of]} rows={draft[of]} />
+    ) : (
+      <FileEditor
+        of={of}
+        start={start}
+        rows={draft[of]}
+        csv={csv[of]}
+        faults={review?.[of].faults ?? []}
+        onRows={(rows, cell) => change({ ...draft, [of]: rows }, cell)}
+        onUndo={undo}
+      />
+    )
   return (
     <>
-      {outdated !== null && (
-        <div class="notice" role="alert">
-          <p>
-            The files in force have changed since you began this draft: what is marked as changed may be what
-            somebody else changed, and your file would take that back.
-          </p>
-          <div class="actions">
-            <button type="button" onClick={outdated.keep}>
-              Keep my draft
-            </button>
-            <button type="button" onClick={outdated.drop}>
-              Drop it and begin with the files in force
-            </button>
-          </div>
-        </div>
-      )}
+      {outdated !== null && <Outdated {...outdated} />}
       {isNarrow && <p class="notice">On a phone the table can only be read. Edit it on a wider screen.</p>}
       <h2>Rules</h2>
       <p class="lead">
@@ -90,7 +62,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
         anything.
       </p>
       {!isNarrow && <Hints />}
-      {part('table', 'rule', review?.table.faults ?? [])}
+      {part('table')}
       {review !== null && <FileFindings {...review.table} />}
       <Problem of={problem} />
       <Verdict review={review} promises={draft.promises} isLoading={isLoading} />
@@ -111,11 +83,11 @@ function Bench({ start }: { start: WorkbenchStart }) {
       </div>
       <details class="card">
         <summary>{isNarrow ? 'All promises' : 'Edit the promises'}</summary>
-        {part('promises', 'promise', review?.promises.faults ?? [])}
+        {part('promises')}
       </details>
       <section class="card" aria-labelledby="try">
         <h2 id="try">Try a situation</h2>
-        <Trial table={table} />
+        <Trial table={csv.table} />
       </section>
       {!isNarrow && (
         <section class="card" aria-labelledby="backtest">
@@ -123,10 +95,30 @@ function Bench({ start }: { start: WorkbenchStart }) {
           <p class="faint">
             Decide the events of the last days again by this table. Nothing is sent or written.
           </p>
-          <Backtest table={table} isUsable={review?.diff !== null} />
+          <Backtest table={csv.table} isUsable={review?.diff !== null} />
         </section>
       )}
     </>
+  )
+}
+
+/** The draft began from other files than those in force now. */
+function Outdated({ keep, drop }: { keep: () => void; drop: () => void }) {
+  return (
+    <div class="notice" role="alert">
+      <p>
+        The files in force have changed since you began this draft: what is marked as changed may be what
+        somebody else changed, and your file would take that back.
+      </p>
+      <div class="actions">
+        <button type="button" onClick={keep}>
+          Keep my draft
+        </button>
+        <button type="button" onClick={drop}>
+          Drop it and begin with the files in force
+        </button>
+      </div>
+    </div>
   )
 }
 
@@ -139,65 +131,6 @@ function Hints() {
       all without a text of their own. Enter leads to the cell below, Shift+Enter to the one above; Alt with ↑
       or ↓ moves the row.
     </p>
-  )
-}
-
-interface FileActionsProps {
-  readonly of: FileKey
-  readonly file: WorkbenchStart['table']
-  readonly csv: string
-  readonly onRows: (rows: readonly DraftRow[]) => void
-  /** Null: there is nothing to undo. */
-  readonly onUndo: (() => void) | null
-  readonly onStartOver: () => void
-}
-
-function FileActions({ of, file: { name, editUrl }, csv, onRows, onUndo, onStartOver }: FileActionsProps) {
-  const [isPasting, setPasting] = useState(false)
-  const [said, setSaid] = useState('')
-  const paste = (rows: readonly DraftRow[]) => {
-    setPasting(false)
-    onRows(rows)
-  }
-  const copy = () =>
-    navigator.clipboard.writeText(csv).then(
-      () => setSaid('Copied.'),
-      () => setSaid('The browser did not allow it: download the file.'),
-    )
-  return (
-    <>
-      <div class="toolbar file-actions">
-        <button type="button" aria-expanded={isPasting} onClick={() => setPasting(!isPasting)}>
-          Paste a CSV…
-        </button>
-        <button
-          type="button"
-          title="Takes back your last change, of the rules or of the promises"
-          aria-disabled={onUndo === null}
-          onClick={() => onUndo?.()}
-        >
-          Undo
-        </button>
-        <button type="button" title={`Back to the ${name} in force`} onClick={onStartOver}>
-          Start over with {name}
-        </button>
-        <button type="button" class="primary" onClick={() => saveFile(name, [csv])}>
-          Download {name}
-        </button>
-        <button type="button" onClick={copy}>
-          Copy as CSV
-        </button>
-        {editUrl !== null && (
-          <a class="button" href={editUrl} target="_blank" rel="noopener noreferrer">
-            Edit {name} in the repository
-          </a>
-        )}
-        <span role="status" class="faint">
-          {said}
-        </span>
-      </div>
-      {isPasting && <Paste of={of} name={name} onRows={paste} />}
-    </>
   )
 }
 

@@ -18,9 +18,8 @@ interface Found {
 /** The last result, for as long as the page is open: a look at a sample entry leaves the view. */
 let kept: Found | null = null
 
-/** Recorded events, decided again by this table. */
-export function Backtest({ table, isUsable }: { table: string; isUsable: boolean }) {
-  const [days, setDays] = useState(7)
+/** Runs one back-test at a time, until it is stopped or its page is left. */
+function useBacktest() {
   const [progress, setProgress] = useState<string | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   const [found, setFound] = useState(kept)
@@ -28,7 +27,7 @@ export function Backtest({ table, isUsable }: { table: string; isUsable: boolean
   const running = useRef<AbortController | null>(null)
   useEffect(() => () => running.current?.abort(), [])
 
-  async function run(): Promise<void> {
+  async function run(table: string, days: number): Promise<void> {
     const stop = new AbortController()
     running.current = stop
     setProblem(null)
@@ -58,6 +57,13 @@ export function Backtest({ table, isUsable }: { table: string; isUsable: boolean
     setProgress(null)
   }
 
+  return { run, stop: () => running.current?.abort(), progress, problem, found }
+}
+
+/** Recorded events, decided again by this table. */
+export function Backtest({ table, isUsable }: { table: string; isUsable: boolean }) {
+  const [days, setDays] = useState(7)
+  const { run, stop, progress, problem, found } = useBacktest()
   const isRunning = progress !== null
   return (
     <>
@@ -65,7 +71,7 @@ export function Backtest({ table, isUsable }: { table: string; isUsable: boolean
         class="toolbar backtest"
         onSubmit={(event) => {
           event.preventDefault()
-          if (!isRunning && isUsable) void run()
+          if (!isRunning && isUsable) void run(table, days)
         }}
       >
         <label for="backtest-days">Days</label>
@@ -83,7 +89,7 @@ export function Backtest({ table, isUsable }: { table: string; isUsable: boolean
           Back-test
         </button>
         {isRunning && (
-          <button type="button" onClick={() => running.current?.abort()}>
+          <button type="button" onClick={stop}>
             Stop
           </button>
         )}
@@ -107,8 +113,7 @@ export function Backtest({ table, isUsable }: { table: string; isUsable: boolean
 function Report({ of: { since, report } }: { of: Found }) {
   const { events, changed, kinds, byAnotherRule, eventTypes, eventTypesLeftOut, changes, changesLeftOut } =
     report
-  const outcome = kinds.map(({ kind, count }) => `${numberOf(count)} ${kind}`).join(', ')
-  const otherwise = eventTypes.filter((of) => of.changed > 0)
+  const outcome = describeKinds(kinds)
   const same = eventTypes.filter((of) => of.changed === 0)
   return (
     <>
@@ -119,50 +124,11 @@ function Report({ of: { since, report } }: { of: Found }) {
         </strong>
         .{byAnotherRule > 0 && ` ${numberOf(byAnotherRule)} decided the same way by another rule.`}
       </p>
-      {changed > 0 && (
-        <Table
-          label="By event type"
-          columns={['Event type', 'Events', 'Decided otherwise', 'How']}
-          rows={otherwise.map((of) => ({
-            key: of.eventType,
-            cells: [
-              <Value of={of.eventType} />,
-              numberOf(of.events),
-              numberOf(of.changed),
-              <Value of={of.kinds.map(({ kind, count }) => `${numberOf(count)} ${kind}`).join(', ')} />,
-            ],
-          }))}
-        />
-      )}
+      {changed > 0 && <ByEventType of={eventTypes.filter((of) => of.changed > 0)} />}
       {eventTypesLeftOut > 0 && (
         <p class="faint">and {counted(eventTypesLeftOut, 'more event type', 'more event types')}</p>
       )}
-      {changes.length > 0 && (
-        <Table
-          label="What changes"
-          columns={['Events', ['Change', 'wide'], 'Event type', 'Situation', 'Sample entries']}
-          rows={changes.map((change) => ({
-            key: `${change.eventType} ${change.situation} ${change.before} ${change.ruleBefore}`,
-            cells: [
-              numberOf(change.count),
-              <>
-                <strong>{change.kind}</strong>
-                <br />
-                <Value
-                  of={`from ${change.before} by rule "${change.ruleBefore}" to ${change.after} by rule "${change.ruleAfter}"`}
-                />
-              </>,
-              <Value of={change.eventType} />,
-              change.situation,
-              change.samples.map((locator) => (
-                <a key={locator} class="sample mono" href={hrefOf(['log', locator])}>
-                  {locator}
-                </a>
-              )),
-            ],
-          }))}
-        />
-      )}
+      {changes.length > 0 && <Changes of={changes} />}
       {changesLeftOut > 0 && (
         <p class="faint">and {counted(changesLeftOut, 'more change', 'more changes')}</p>
       )}
@@ -179,5 +145,56 @@ function Report({ of: { since, report } }: { of: Found }) {
         </details>
       )}
     </>
+  )
+}
+
+function describeKinds(kinds: BacktestReport['kinds']): string {
+  return kinds.map(({ kind, count }) => `${numberOf(count)} ${kind}`).join(', ')
+}
+
+function ByEventType({ of }: { of: BacktestReport['eventTypes'] }) {
+  return (
+    <Table
+      label="By event type"
+      columns={['Event type', 'Events', 'Decided otherwise', 'How']}
+      rows={of.map(({ eventType, events, changed, kinds }) => ({
+        key: eventType,
+        cells: [
+          <Value of={eventType} />,
+          numberOf(events),
+          numberOf(changed),
+          <Value of={describeKinds(kinds)} />,
+        ],
+      }))}
+    />
+  )
+}
+
+function Changes({ of }: { of: BacktestReport['changes'] }) {
+  return (
+    <Table
+      label="What changes"
+      columns={['Events', ['Change', 'wide'], 'Event type', 'Situation', 'Sample entries']}
+      rows={of.map((change) => ({
+        key: `${change.eventType} ${change.situation} ${change.before} ${change.ruleBefore}`,
+        cells: [
+          numberOf(change.count),
+          <>
+            <strong>{change.kind}</strong>
+            <br />
+            <Value
+              of={`from ${change.before} by rule "${change.ruleBefore}" to ${change.after} by rule "${change.ruleAfter}"`}
+            />
+          </>,
+          <Value of={change.eventType} />,
+          change.situation,
+          change.samples.map((locator) => (
+            <a key={locator} class="sample mono" href={hrefOf(['log', locator])}>
+              {locator}
+            </a>
+          )),
+        ],
+      }))}
+    />
   )
 }
