@@ -11,8 +11,8 @@ import { createDatabase } from './database.ts'
 import { putInForce } from './in-force.ts'
 import { createListeners } from './listeners.ts'
 import { createParties } from './parties.ts'
-import { readPolicy, TEMPLATE_EVENT_TYPES } from './policy.ts'
 import { createReads } from './reads.ts'
+import { readRuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 import { createWorkbench } from './workbench/workbench.ts'
 import { createWorker, type Worker } from './worker.ts'
 
@@ -35,8 +35,8 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   let worker: Worker | null = null
   let stopped: Promise<void> | null = null
 
-  const policy = await readPolicy()
-  for (const warning of policy.warnings) log.warn(warning)
+  const ruleFiles = await readRuleFiles()
+  for (const warning of ruleFiles.warnings) log.warn(warning)
   const tracing = await openTracing(config, log)
   opened.defer(async () => tracing?.stop())
   const database = await createDatabase(config.database, log)
@@ -50,7 +50,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   const held = () => worker?.held() ?? []
   const metrics = createMetrics({
     version: packageJson.version,
-    ruleTableRevision: policy.ruleTable.revision,
+    ruleTableRevision: ruleFiles.ruleTable.revision,
     eventTypes: new Set(TEMPLATE_EVENT_TYPES),
     backlog: createBacklog({
       assignment: () => worker?.assignment() ?? null,
@@ -67,11 +67,11 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     isPolicyAdministrationDown: parties.isDown,
   })
 
-  const workbench = createWorkbench(config, policy)
+  const workbench = createWorkbench(config, ruleFiles)
   const listeners = createListeners({
     config,
     database,
-    reads: createReads(config, policy.ruleTable, database, held, workbench),
+    reads: createReads(config, ruleFiles.ruleTable, database, held, workbench),
     metrics,
     readiness: async () => {
       const reason = stopping.signal.aborted ? 'the service is stopping' : await database.fault()
@@ -85,10 +85,10 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   /** Waits for the database and its schema, then consumes and retries until stopped. */
   async function work(): Promise<void> {
     const pool = await database.reach(stopping.signal, (reached) =>
-      putInForce(reached, policy, config.gitCommit, log),
+      putInForce(reached, ruleFiles, config.gitCommit, log),
     )
     if (stopping.signal.aborted) return
-    worker = createWorker({ config, policy, parties, pool, metrics, tracing, log })
+    worker = createWorker({ config, ruleFiles, parties, pool, metrics, tracing, log })
     opened.defer(worker.stop)
     await worker.run()
   }

@@ -6,11 +6,11 @@ import { createLocators } from '../pipeline/locators.ts'
 import { isConflict } from '../postgres/connection/errors.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { findLogged } from '../postgres/read/find-logged.ts'
-import type { Policy } from './policy.ts'
+import type { RuleFiles } from './rule-files.ts'
 
 /** All that a batch goes through before it is committed. */
 export function createDispatchSteps(
-  { ruleTable, envelopeMap, envelopeMapRevision }: Policy,
+  { ruleTable, envelopeMap, envelopeMapRevision }: RuleFiles,
   parties: PartyClient,
   pool: DatabasePool,
 ): Omit<DispatchNeeds, 'commit'> {

@@ -9,12 +9,12 @@ import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { listActivations } from '../postgres/read/list-activations.ts'
 import { activateRuleTable } from '../postgres/write/activate-rule-table.ts'
 import { archiveEnvelopeMap, archiveRevisions, type Revision } from '../postgres/write/archive-revisions.ts'
-import { type Policy, ruleTableOf } from './policy.ts'
+import { type RuleFiles, ruleTableOf } from './rule-files.ts'
 
-/** Archives what is about to be used (rule table, envelope map, templates), so that each decision can name its own. */
-export async function archivePolicy(
+/** Archives the rule table, the envelope map and, with them, the templates, so that each decision can name its own. */
+export async function archiveRuleFiles(
   pool: DatabasePool,
-  { ruleTable, envelopeMapRevision }: Policy,
+  { ruleTable, envelopeMapRevision }: RuleFiles,
 ): Promise<void> {
   await archiveRevisions(pool, ruleTable, [...templates.byEventType.values(), templates.generic])
   await archiveEnvelopeMap(pool, envelopeMapRevision)
@@ -24,7 +24,7 @@ export async function archivePolicy(
 export class NotInForceError extends CorrectableError {}
 
 /** Throws NotInForceError where a service put another rule table in force; none ever was on a new database. */
-export async function requireInForce(pool: DatabasePool, { ruleTable }: Policy): Promise<void> {
+export async function requireInForce(pool: DatabasePool, { ruleTable }: RuleFiles): Promise<void> {
   const last = (await listActivations(pool)).at(-1)
   if (last === undefined || last.revision === ruleTable.revision) return
   throw new NotInForceError(
@@ -36,12 +36,12 @@ export async function requireInForce(pool: DatabasePool, { ruleTable }: Policy):
 /** Archives them, records that the rule table is in force from now on, and logs what that changes. */
 export async function putInForce(
   pool: DatabasePool,
-  policy: Policy,
+  ruleFiles: RuleFiles,
   gitCommit: string | null,
   log: Logger,
 ): Promise<void> {
-  const { ruleTable } = policy
-  await archivePolicy(pool, policy)
+  const { ruleTable } = ruleFiles
+  await archiveRuleFiles(pool, ruleFiles)
   const activation = await activateRuleTable(pool, ruleTable.revision, gitCommit)
   if (activation !== null) await logActivation(ruleTable, activation.before, gitCommit, log)
 }

@@ -22,7 +22,7 @@ import { listRejected } from '../postgres/read/list-rejected-messages.ts'
 import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
 import { timeOf } from '../postgres/read/time-ago.ts'
 import type { Database } from './database.ts'
-import { TEMPLATE_EVENT_TYPES } from './policy.ts'
+import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 
 export interface Reads {
   readonly logEntries: LogEntries

@@ -8,9 +8,9 @@ import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { lookUpPreferences } from '../postgres/read/look-up-preferences.ts'
 import { commitRedrive } from '../postgres/write/commit-redrive.ts'
 import { createDispatchSteps } from './dispatch-steps.ts'
-import { archivePolicy, requireInForce } from './in-force.ts'
+import { archiveRuleFiles, requireInForce } from './in-force.ts'
 import { createParties } from './parties.ts'
-import { readPolicy } from './policy.ts'
+import { readRuleFiles } from './rule-files.ts'
 import { createSenders } from './senders.ts'
 
 /** One message is worked on at a time. */
@@ -27,12 +27,12 @@ export interface Redriver {
 
 /** Rejects if the rule table or the envelope map cannot be used, or the table is not the one in force. */
 export async function createRedriver(config: Config, pool: DatabasePool, log: Logger): Promise<Redriver> {
-  const policy = await readPolicy()
-  await requireInForce(pool, policy)
-  await archivePolicy(pool, policy)
+  const ruleFiles = await readRuleFiles()
+  await requireInForce(pool, ruleFiles)
+  await archiveRuleFiles(pool, ruleFiles)
   const parties = createParties(config, log)
   const send = createSenders(config, log)
-  const steps = createDispatchSteps(policy, parties, pool)
+  const steps = createDispatchSteps(ruleFiles, parties, pool)
   const run = async <Result>(rejected: Rejected, commit: (batch: PreparedBatch) => Promise<Result>) =>
     commitLookedUp({ ...steps, commit }, await lookUpBatch(steps, batchOf(rejected)))
   return {

@@ -8,10 +8,10 @@ import { type RequestNeeds, retryOnRequest } from '../pipeline/retry-on-request.
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { lookUpPreferences } from '../postgres/read/look-up-preferences.ts'
 import { commitRetries } from '../postgres/write/commit-retries.ts'
-import { archivePolicy, requireInForce } from './in-force.ts'
+import { archiveRuleFiles, requireInForce } from './in-force.ts'
 import { createLostVariables } from './lost-variables.ts'
 import { createParties } from './parties.ts'
-import { readPolicy } from './policy.ts'
+import { readRuleFiles } from './rule-files.ts'
 import { createSenders } from './senders.ts'
 
 /** A page is committed while the next one is read. */
@@ -30,9 +30,9 @@ export interface Retrier {
 
 /** Rejects if the rule table or the envelope map cannot be used, or the table is not the one in force. */
 export async function createRetrier(config: Config, pool: DatabasePool, log: Logger): Promise<Retrier> {
-  const policy = await readPolicy()
-  const { ruleTable } = policy
-  await requireInForce(pool, policy)
+  const ruleFiles = await readRuleFiles()
+  const { ruleTable } = ruleFiles
+  await requireInForce(pool, ruleFiles)
   const parties = createParties(config, log)
   const lost = createLostVariables(config, log.child({}, { level: 'silent' }))
   const decide: PreparedRetries['decide'] = (...known) => decideRetry(ruleTable.decide, ...known)
@@ -53,7 +53,7 @@ export async function createRetrier(config: Config, pool: DatabasePool, log: Log
     })
   return {
     retry: async (request, run) => {
-      await archivePolicy(pool, policy)
+      await archiveRuleFiles(pool, ruleFiles)
       const send = createSenders(config, log)
       return runWith(run, async (asked) => {
         const refused = new Map<string, string>()

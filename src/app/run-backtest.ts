@@ -4,7 +4,7 @@ import { createRuleCache, type RulesByRevision } from '../core/why/archived-rule
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { type Counting, decisionGroups } from '../postgres/read/group-decisions.ts'
 import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
-import { TEMPLATE_EVENT_TYPES } from './policy.ts'
+import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 
 export interface BacktestPeriod {
   /** A time, as text of the database. */

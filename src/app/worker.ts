@@ -25,7 +25,7 @@ import { commitRetries } from '../postgres/write/commit-retries.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { createDispatchSteps } from './dispatch-steps.ts'
-import type { Policy } from './policy.ts'
+import type { RuleFiles } from './rule-files.ts'
 import { createSenders } from './senders.ts'
 
 export interface Worker {
@@ -39,7 +39,7 @@ export interface Worker {
 
 export interface WorkerParts {
   readonly config: Config
-  readonly policy: Policy
+  readonly ruleFiles: RuleFiles
   readonly parties: PartyClient
   readonly pool: DatabasePool
   readonly metrics: Metrics
@@ -82,11 +82,11 @@ export function createWorker(parts: WorkerParts): Worker {
 
 /** The pipeline of a batch: timed and counted stage by stage, and within a trace where tracing is on. */
 function createDispatch(
-  { policy, parties, pool, metrics, tracing }: WorkerParts,
+  { ruleFiles, parties, pool, metrics, tracing }: WorkerParts,
   contactsOf: LookUpContacts,
   send: Send,
 ): Dispatch {
-  const steps = createDispatchSteps(policy, parties, pool)
+  const steps = createDispatchSteps(ruleFiles, parties, pool)
   const needsOf = (database: DatabasePool, contactsOf: LookUpContacts): DispatchNeeds => ({
     ...steps,
     findLogged: metrics.timed('look_up', (...wanted) => findLogged(database, ...wanted)),
@@ -112,7 +112,7 @@ function dispatchWith(needs: DispatchNeeds): Dispatch {
 }
 
 function retryNeeds(
-  { config, policy: { ruleTable }, parties, pool, metrics, tracing, log }: WorkerParts,
+  { config, ruleFiles: { ruleTable }, parties, pool, metrics, tracing, log }: WorkerParts,
   send: Send,
 ): RetryNeeds<DueCursor> {
   const dueLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }

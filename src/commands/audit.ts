@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Command, Option } from 'commander'
-import { ENVELOPE_MAP, readText, sha256 } from '../app/policy.ts'
+import { ENVELOPE_MAP, readText, sha256 } from '../app/rule-files.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { isTopicName } from '../config/parsers.ts'
 import {

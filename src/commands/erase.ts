@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { ENVELOPE_MAP, readText } from '../app/policy.ts'
+import { ENVELOPE_MAP, readText } from '../app/rule-files.ts'
 import { loadDatabaseUrl } from '../config/config.ts'
 import { loadEnvelopeMap } from '../core/event/envelope-map.ts'
 import { findMention, isUnreadable } from '../core/event/is-about-party.ts'

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import { TEMPLATE_EVENT_TYPES } from '../app/policy.ts'
+import { TEMPLATE_EVENT_TYPES } from '../app/rule-files.ts'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
 import { describeGivenUp } from '../core/log/given-up.ts'
 import type { LogPosition } from '../core/log/log-page.ts'

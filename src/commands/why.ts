@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { TEMPLATE_EVENT_TYPES } from '../app/policy.ts'
+import { TEMPLATE_EVENT_TYPES } from '../app/rule-files.ts'
 import { loadDatabaseUrl, loadRetryLimits, loadTraceUrl } from '../config/config.ts'
 import { isLogLocator } from '../core/log/log-locator.ts'
 import { printable } from '../core/text/sanitize.ts'

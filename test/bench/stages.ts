@@ -2,7 +2,7 @@ import pg from 'pg'
 import { pino } from 'pino'
 import { sql } from 'slonik'
 import { z } from 'zod'
-import { readPolicy } from '../../src/app/policy.ts'
+import { readRuleFiles } from '../../src/app/rule-files.ts'
 import { type Decision, decide } from '../../src/core/decision/decide.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import { type Event, parseEvent } from '../../src/core/event/parse-event.ts'
@@ -46,7 +46,7 @@ export async function measureStages(contacts: Contacts, eventCount: number): Pro
     deadlineMs: 60_000,
     log: pino({ enabled: false }),
   })
-  const { ruleTable, envelopeMap, envelopeMapRevision } = await readPolicy()
+  const { ruleTable, envelopeMap, envelopeMapRevision } = await readRuleFiles()
   const newLocator = createLocators()
   const clock = createClock(backendPid)
   let { offset: checkpoint } = await loadCheckpoint(pool, PLACE.topic, PLACE.partition)

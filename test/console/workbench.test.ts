@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { readPolicy } from '../../src/app/policy.ts'
+import { readRuleFiles } from '../../src/app/rule-files.ts'
 import { createWorkbench } from '../../src/app/workbench/workbench.ts'
 import { readConsolePage } from '../../src/http/console/page.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
@@ -18,10 +18,10 @@ if (withoutBrowser) t.plan(0, withoutBrowser)
 else await testWorkbench()
 
 async function testWorkbench(): Promise<void> {
-  const [database, browser, policy] = await Promise.all([
+  const [database, browser, ruleFiles] = await Promise.all([
     createMigratedDatabase(),
     startBrowser(),
-    readPolicy(),
+    readRuleFiles(),
   ])
   const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
   await record(pool, [
@@ -34,7 +34,7 @@ async function testWorkbench(): Promise<void> {
       database: { url: database.url, poolMax: 1, httpPoolMax: 1 },
       repositoryUrl: 'https://github.com/insurer/n',
     },
-    policy,
+    ruleFiles,
   )
   const { app } = aManagement({
     consolePage: readConsolePage(),

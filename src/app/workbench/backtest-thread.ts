@@ -6,7 +6,7 @@ import { type BacktestMessage, reportBacktest } from '../../core/workbench/backt
 import { isUnreachable } from '../../postgres/connection/errors.ts'
 import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
 import { timeAgo } from '../../postgres/read/time-ago.ts'
-import { ruleTableOf } from '../policy.ts'
+import { ruleTableOf } from '../rule-files.ts'
 import { runBacktest } from '../run-backtest.ts'
 
 export interface BacktestJob {

@@ -5,7 +5,7 @@ import { type Candidate, type Review, reviewCandidate } from '../../core/workben
 import { type ReadGrid, readGrid } from '../../core/workbench/sheet.ts'
 import { eventOfTrial, type Trial, type TrialResult } from '../../core/workbench/trial.ts'
 import { templates } from '../../generated/templates.ts'
-import { ruleTableOf, TEMPLATE_EVENT_TYPES } from '../policy.ts'
+import { ruleTableOf, TEMPLATE_EVENT_TYPES } from '../rule-files.ts'
 
 /** Exactly one of them is there. */
 export interface ReviewJob {

@@ -10,7 +10,7 @@ import { editUrlOf } from '../../core/workbench/edit-url.ts'
 import { readGrid } from '../../core/workbench/sheet.ts'
 import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
 import type { Workbench } from '../../http/console/workbench.ts'
-import { type Policy, TEMPLATE_EVENT_TYPES } from '../policy.ts'
+import { type RuleFiles, TEMPLATE_EVENT_TYPES } from '../rule-files.ts'
 import type { BacktestJob } from './backtest-thread.ts'
 import type { ReviewJob, ReviewMessage } from './review-thread.ts'
 import { createThread } from './thread.ts'
@@ -40,7 +40,7 @@ const CHOICES = {
 /** What the workbench in the console runs, in threads of its own: nothing that it does may hold up dispatch. */
 export function createWorkbench(
   { database, repositoryUrl }: Pick<Config, 'database' | 'repositoryUrl'>,
-  { ruleTable, promises }: Policy,
+  { ruleTable, promises }: RuleFiles,
 ): Workbench & { close: () => Promise<void> } {
   const reviews = createThread<ReviewJob, ReviewMessage>(new URL('./review-thread.ts', import.meta.url), {
     workerData: ruleTable.source,

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { RULE_TABLE, readText, ruleTableOf } from '../../app/policy.ts'
+import { RULE_TABLE, readText, ruleTableOf } from '../../app/rule-files.ts'
 import { runBacktest } from '../../app/run-backtest.ts'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { describeBacktest } from '../../core/rules/backtest.ts'

@@ -1,6 +1,6 @@
 import { relative } from 'node:path'
 import { Command } from 'commander'
-import { ENVELOPE_MAP, PROMISES, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../app/policy.ts'
+import { ENVELOPE_MAP, PROMISES, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import { EnvelopeMapError, loadEnvelopeMap } from '../../core/event/envelope-map.ts'
 import { checkRuleFiles, type FileReport } from '../../core/rules/check-files.ts'
 import { listFaults } from '../../core/text/faults.ts'

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
-import { RULE_TABLE, readText, ruleTableOf, TEMPLATE_EVENT_TYPES } from '../../app/policy.ts'
+import { RULE_TABLE, readText, ruleTableOf, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { cellsOf } from '../../core/rules/event-type-cell.ts'
 import { createTrafficCount, trafficToCsv } from '../../core/rules/traffic.ts'

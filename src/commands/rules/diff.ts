@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Command, Option } from 'commander'
-import { RULE_TABLE, readText, ruleTableOf } from '../../app/policy.ts'
+import { RULE_TABLE, readText, ruleTableOf } from '../../app/rule-files.ts'
 import { type Change, diffRuleTables, type RuleTableDiff } from '../../core/rules/diff.ts'
 import { DIRECTIONS } from '../../core/rules/diff-directions.ts'
 import { diffToMarkdown } from '../../core/rules/diff-markdown.ts'

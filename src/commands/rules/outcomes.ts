@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { Command, Option } from 'commander'
-import { OUTCOMES, RULE_TABLE, readText, ruleTableOf, TEMPLATE_EVENT_TYPES } from '../../app/policy.ts'
+import { OUTCOMES, RULE_TABLE, readText, ruleTableOf, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import { enumerate } from '../../core/rules/enumerate-situations.ts'
 import { compareOutcomes, listOutcomes } from '../../core/rules/outcomes.ts'
 import { fileOption } from '../terminal/file-option.ts'

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Command } from 'commander'
-import { COUNTS, OUTCOMES, PROMISES, RULE_TABLE, readText, sha256 } from '../../app/policy.ts'
+import { COUNTS, OUTCOMES, PROMISES, RULE_TABLE, readText, sha256 } from '../../app/rule-files.ts'
 import { type ChangeSummary, type Review, summaryToMarkdown } from '../../core/rules/change-summary.ts'
 import { checkRuleFiles } from '../../core/rules/check-files.ts'
 import { diffRuleTables } from '../../core/rules/diff.ts'

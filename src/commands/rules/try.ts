@@ -1,6 +1,6 @@
 import { text as textOf } from 'node:stream/consumers'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { ENVELOPE_MAP, RULE_TABLE, readText, ruleTableOf, sha256 } from '../../app/policy.ts'
+import { ENVELOPE_MAP, RULE_TABLE, readText, ruleTableOf, sha256 } from '../../app/rule-files.ts'
 import { CHANNELS, type Channel, DEFAULT_CHANNEL } from '../../core/decision/channel.ts'
 import { PARTY_STATES, type PartyState } from '../../core/decision/party-state.ts'
 import { loadEnvelopeMap } from '../../core/event/envelope-map.ts'

@@ -1,6 +1,6 @@
 import { join, relative } from 'node:path'
 import { Command } from 'commander'
-import { sha256 } from '../../app/policy.ts'
+import { sha256 } from '../../app/rule-files.ts'
 import { checkTemplates, type TemplateLine } from '../../core/templates/check-templates.ts'
 import { describeTemplateFault, type TemplateFault } from '../../core/templates/errors.ts'
 import { listFaults } from '../../core/text/faults.ts'

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import { sha256 } from '../../app/policy.ts'
+import { sha256 } from '../../app/rule-files.ts'
 import type { TemplateFile } from '../../core/templates/compile.ts'
 import { diffPreviews, type Preview, previewTexts } from '../../core/templates/preview.ts'
 import { previewChangesToHtml, previewsToHtml } from '../../core/templates/preview-html.ts'

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { basename, dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { UnreadableFileError } from '../../app/policy.ts'
+import { UnreadableFileError } from '../../app/rule-files.ts'
 
 /** Throws UnreadableFileError where git does not know the revision; a `choice` would have done as well. */
 export async function checkRevision(revision: string, folder: string, choice: string): Promise<void> {

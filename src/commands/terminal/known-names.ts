@@ -1,4 +1,4 @@
-import { TEMPLATE_EVENT_TYPES } from '../../app/policy.ts'
+import { TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import { PRUNED_RULE_ID } from '../../core/decision/skip-pruned.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
 import { createRuleCache } from '../../core/why/archived-rules.ts'

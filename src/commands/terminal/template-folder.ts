@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { UnreadableFileError } from '../../app/policy.ts'
+import { UnreadableFileError } from '../../app/rule-files.ts'
 import { isTemplateFile, readTemplateFiles } from '../../build/template-files.ts'
 import type { TemplateFile } from '../../core/templates/compile.ts'
 import { checkRevision, listFilesAt, readFileAt } from './git.ts'

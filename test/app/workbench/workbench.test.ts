@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { sql } from 'slonik'
 import t from 'tap'
 import { z } from 'zod'
-import { readPolicy } from '../../../src/app/policy.ts'
+import { readRuleFiles } from '../../../src/app/rule-files.ts'
 import { createWorkbench } from '../../../src/app/workbench/workbench.ts'
 import type { BacktestMessage } from '../../../src/core/workbench/backtest-report.ts'
 import { openPool } from '../../../src/postgres/connection/pool.ts'
@@ -27,11 +27,11 @@ const forever = () => new AbortController().signal
 
 const database = await createMigratedDatabase()
 const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
-const policy = await readPolicy()
+const ruleFiles = await readRuleFiles()
 const workbenchOn = (url: string) =>
   createWorkbench(
     { database: { url, poolMax: 1, httpPoolMax: 1 }, repositoryUrl: 'https://github.com/insurer/n' },
-    policy,
+    ruleFiles,
   )
 const workbench = workbenchOn(database.url)
 t.teardown(async () => {
@@ -48,7 +48,7 @@ async function all(messages: AsyncIterable<BacktestMessage> | null): Promise<Bac
 
 t.test('it begins with the files in force, and where to edit them', async (t) => {
   const { table, promises, revision } = workbench.start
-  t.equal(revision, policy.ruleTable.revision)
+  t.equal(revision, ruleFiles.ruleTable.revision)
   t.match(
     [table, promises],
     [

@@ -26,23 +26,23 @@ export const TEMPLATE_EVENT_TYPES: readonly string[] = [...templates.byEventType
 /** A file that cannot be read. */
 export class UnreadableFileError extends CorrectableError {}
 
-/** What was reviewed, and runs. */
-export interface Policy {
+/** The files of `rules/` that this version was reviewed with and decides by. */
+export interface RuleFiles {
   readonly ruleTable: RuleTable
   /** The text of the promises. */
   readonly promises: string
   readonly envelopeMap: EnvelopeMap
   /** Its text, and the hash of that. */
   readonly envelopeMapRevision: { readonly revision: string; readonly source: string }
-  /** What may be a slip, or intended. */
+  /** Event types in the rule table that may be a slip, or intended. */
   readonly warnings: readonly string[]
 }
 
 /**
- * Reads what is to be served. Throws RuleTableError, PromisesError, EnvelopeMapError or UnreadableFileError. A table that
+ * Reads and checks the rule files. Throws RuleTableError, PromisesError, EnvelopeMapError or UnreadableFileError. A table that
  * breaks a promise is refused like any other bad one: events can wait, but a message cannot be called back.
  */
-export async function readPolicy(): Promise<Policy> {
+export async function readRuleFiles(): Promise<RuleFiles> {
   const ruleTable = await ruleTableOf(await readText(RULE_TABLE))
   const { rules, decide } = ruleTable
   const unknown = findUnknownEventTypes(rules, TEMPLATE_EVENT_TYPES)
