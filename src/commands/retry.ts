@@ -108,7 +108,7 @@ async function retryAll(retrier: Retrier, selection: Selection, options: Options
   }
   const stop = await (dryRun ? retrier.tryOut(run) : retrier.retry({ by, because }, run))
   const sum = `SENT ${counts.SENT}, FAILED ${counts.FAILED}, SKIPPED ${counts.SKIPPED}, not retried ${counts.refused}`
-  process.stderr.write(`${dryRun ? `Dry run: would be ${sum}` : sum}\n`)
+  process.stderr.write(`${dryRun ? `Dry run, nothing was sent: ${sum}` : sum}\n`)
   if (stop !== null) process.stderr.write(`ended early: ${printable(stop)}; run it again\n`)
   if (stop !== null || (selection.isNamed && counts.refused > 0)) process.exitCode = 1
 }

@@ -107,7 +107,7 @@ t.test('a dry run says what would become of each entry, sends nothing and writes
       `${optedOut}  SKIPPED (event type opted out)`,
     ].sort(),
   )
-  t.equal(stderr, 'Dry run: would be SENT 2, FAILED 0, SKIPPED 1, not retried 0\n')
+  t.equal(stderr, 'Dry run, nothing was sent: SENT 2, FAILED 0, SKIPPED 1, not retried 0\n')
   t.match(
     (await retry([waiting ?? '', '--dry-run'])).stdout,
     /not retried: the service still retries it by itself/,

@@ -46,7 +46,7 @@ export function mendFetchResponses(): void {
         return decode(bytes, Number(version))
       } catch (cause) {
         // kafkajs takes a RangeError for final.
-        throw new Error('the response of a broker makes no sense', { cause })
+        throw new Error("a broker's response cannot be read", { cause })
       }
     }
     response.parse = async (decoded: ReturnType<typeof decode>) => decoded

@@ -23,7 +23,7 @@ export interface LogBatch {
 /** Throws `Malformed`, also from `messages`. @param bytes of the whole batch */
 export function logBatchOf(bytes: Buffer): LogBatch {
   const offsets = offsetsOf(bytes)
-  if (offsets === null) throw new Malformed('its header makes no sense', 'damaged')
+  if (offsets === null) throw new Malformed('its header is not valid', 'damaged')
   const place = { firstOffset: offsets.first, lastOffset: offsets.last }
   if (bytes.readInt8(MAGIC_AT) !== MAGIC) {
     return { ...place, producerId: null, isControl: false, messages: () => oldMessages(bytes) }

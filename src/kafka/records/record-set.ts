@@ -36,7 +36,7 @@ const YIELD_COUNT_MAX = 250
 
 /**
  * The record set of these bytes, whose last batch may be cut off. Null where not even the first is complete. A batch whose
- * header makes no sense ends it: reading comes upon that.
+ * header is not valid ends it: reading comes upon that.
  */
 export function recordSetOf(
   bytes: Buffer,
@@ -79,7 +79,7 @@ export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly Fe
   for (const batch of batchesOf(set.bytes)) {
     try {
       const offsets = offsetsOf(batch)
-      if (offsets === null) throw new Malformed('its header makes no sense', 'damaged')
+      if (offsets === null) throw new Malformed('its header is not valid', 'damaged')
       if (offsets.last <= previous || (offsets.first <= previous && previous >= set.firstOffset))
         throw new Malformed('its offsets do not follow those before it', 'damaged')
       previous = offsets.last
@@ -113,7 +113,7 @@ export function findIntact(
   return null
 }
 
-/** Each complete batch; the rest as one where a length makes no sense. */
+/** Each complete batch; the rest as one where a length is not valid. */
 export function* batchesOf(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at + OLD_ENTRY_BYTES_MIN <= bytes.length; ) {
     const length = bytes.readInt32BE(at + LENGTH_END - 4)
@@ -129,7 +129,7 @@ export function* batchesOf(bytes: Buffer): Generator<Buffer> {
   }
 }
 
-/** Null where the header makes no sense. */
+/** Null where the header is not valid. */
 export function offsetsOf(batch: Buffer): { first: bigint; last: bigint } | null {
   const first = batch.readBigInt64BE(0)
   const magic = batch.readInt8(MAGIC_AT)

@@ -17,7 +17,7 @@ export class UnreadableBatch extends Error {
 
 /** Of an answer that holds no whole batch, though brokers give at least one or nothing: a length is damaged. */
 export function withoutEnd(from: bigint): UnreadableBatch {
-  return new UnreadableBatch('damaged', 'its length makes no sense', { first: from, last: from })
+  return new UnreadableBatch('damaged', 'its length is not valid', { first: from, last: from })
 }
 
 /** What is wrong with bytes, said by code that does not know where they come from. */

@@ -133,9 +133,9 @@ t.test(
   },
 )
 
-t.test('a response that makes no sense is none of the errors that kafkajs takes for final', async (t) => {
+t.test('a response that cannot be read is none of the errors that kafkajs takes for final', async (t) => {
   await t.rejects(read(11, respond(11, [{}]).subarray(0, -9)), {
     name: 'Error',
-    message: 'the response of a broker makes no sense',
+    message: "a broker's response cannot be read",
   })
 })

@@ -143,7 +143,7 @@ t.test('a batch that is damaged is named, after all that comes before it', async
   })
 })
 
-t.test('a header that makes no sense is a damaged batch', async (t) => {
+t.test('a header that is not valid is a damaged batch', async (t) => {
   for (const [at, value] of [
     [8, 5],
     [8, -1],
