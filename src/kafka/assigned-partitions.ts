@@ -76,3 +76,8 @@ export function createAssignedPartitions(needs: AssignedPartitionsNeeds) {
       consumers.get(`${topic}/${partition}`)?.head() ?? null,
   }
 }
+
+/** Resolves when nothing of these is under way. */
+export async function allFinished(consumers: ReadonlyMap<string, PartitionConsumer>): Promise<void> {
+  await Promise.all([...consumers.values()].map(({ finished }) => finished))
+}
