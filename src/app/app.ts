@@ -54,7 +54,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     eventTypes: new Set(TEMPLATE_EVENT_TYPES),
     backlog: createBacklog({
       assignment: () => worker?.assignment() ?? null,
-      headOf: (...place) => worker?.headOf(...place) ?? null,
+      headOf: (topic, partition) => worker?.headOf(topic, partition) ?? null,
       ends: () => ends.endsOf(topics),
       ownedByGroup: ends.ownedByGroup,
       firstSince: ends.firstSince,

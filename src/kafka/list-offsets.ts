@@ -2,21 +2,16 @@ import kafkajs from 'kafkajs'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
 import type { Ends } from '../core/batch/position.ts'
+import type { TopicPartition } from '../core/batch/topic-partition.ts'
 import { createClient } from './client.ts'
 import { type Cluster, createCluster, type IsolationLevel, READ_COMMITTED } from './cluster.ts'
 
-/** Of a partition. */
-export interface Place {
-  readonly topic: string
-  readonly partition: number
-}
-
 export interface EndsReader {
   /** Of every partition of these topics that has a leader, by `topic/partition`. */
-  endsOf(topics: readonly string[]): Promise<ReadonlyMap<string, Place & Ends>>
+  endsOf(topics: readonly string[]): Promise<ReadonlyMap<string, TopicPartition & Ends>>
   /** The first offset of a message that is not older than this, by `topic/partition`; none where there is no such message. */
   firstSince(
-    wanted: readonly (Place & { readonly timestampMs: number })[],
+    wanted: readonly (TopicPartition & { readonly timestampMs: number })[],
   ): Promise<ReadonlyMap<string, bigint>>
   /** The partitions that the members of the group own, as `topic/partition`. */
   ownedByGroup(): Promise<ReadonlySet<string>>
@@ -76,7 +71,7 @@ export function createEndsReader(
     }
   }
 
-  async function partitionsOf(cluster: Cluster, topics: readonly string[]): Promise<Place[]> {
+  async function partitionsOf(cluster: Cluster, topics: readonly string[]): Promise<TopicPartition[]> {
     for (const topic of topics) {
       if (known.has(topic)) continue
       const added = cluster.addMultipleTargetTopics([topic])
@@ -96,22 +91,22 @@ export function createEndsReader(
   return {
     endsOf: (topics) =>
       ask(async (cluster) => {
-        const places = await partitionsOf(cluster, topics)
-        const ends = await listOffsets(cluster, places, () => END)
+        const partitions = await partitionsOf(cluster, topics)
+        const ends = await listOffsets(cluster, partitions, () => END)
         const isValid = earliest !== null && nowMs() - earliest.readAtMs < EARLIEST_VALID_MS
-        const isKnown = places.every((place) => earliest?.offsets.has(keyOf(place)))
+        const isKnown = partitions.every((partition) => earliest?.offsets.has(keyOf(partition)))
         if (!isValid || !isKnown || earliest === null) {
-          earliest = { offsets: await listOffsets(cluster, places, () => EARLIEST), readAtMs: nowMs() }
+          earliest = { offsets: await listOffsets(cluster, partitions, () => EARLIEST), readAtMs: nowMs() }
         }
         const { offsets } = earliest
         return new Map(
-          places.flatMap((place) => {
-            const end = ends.get(keyOf(place))
-            const first = offsets.get(keyOf(place)) ?? 0n
+          partitions.flatMap((partition) => {
+            const end = ends.get(keyOf(partition))
+            const first = offsets.get(keyOf(partition)) ?? 0n
             // A topic that was created anew may end before what was its first offset.
             return end === undefined
               ? []
-              : [[keyOf(place), { ...place, end, earliest: first > end ? 0n : first }]]
+              : [[keyOf(partition), { ...partition, end, earliest: first > end ? 0n : first }]]
           }),
         )
       }),
@@ -142,23 +137,23 @@ function partitionsIn(memberAssignment: Buffer): string[] {
 }
 
 /** One request to each broker. By default what belongs to an open transaction is left out, and all behind it. */
-export async function listOffsets<P extends Place>(
+export async function listOffsets<P extends TopicPartition>(
   cluster: Cluster,
-  places: readonly P[],
-  timestampOf: (place: P) => string,
+  partitions: readonly P[],
+  timestampOf: (partition: P) => string,
   isolationLevel: IsolationLevel = READ_COMMITTED,
 ): Promise<Map<string, bigint>> {
-  const byTopic = Map.groupBy(places, ({ topic }) => topic)
+  const byTopic = Map.groupBy(partitions, ({ topic }) => topic)
   const byBroker = new Map<number, Map<string, P[]>>()
   for (const [topic, ofTopic] of byTopic) {
     const leaders = new Map(
       cluster.findTopicPartitionMetadata(topic).map(({ partitionId, leader }) => [partitionId, leader]),
     )
-    for (const place of ofTopic) {
-      const leader = leaders.get(place.partition) ?? -1
+    for (const topicPartition of ofTopic) {
+      const leader = leaders.get(topicPartition.partition) ?? -1
       if (leader < 0) continue
       const ofBroker = byBroker.get(leader) ?? new Map<string, P[]>()
-      byBroker.set(leader, ofBroker.set(topic, [...(ofBroker.get(topic) ?? []), place]))
+      byBroker.set(leader, ofBroker.set(topic, [...(ofBroker.get(topic) ?? []), topicPartition]))
     }
   }
   const answers = [...byBroker].map(async ([nodeId, topics]) => {
@@ -167,7 +162,10 @@ export async function listOffsets<P extends Place>(
       isolationLevel,
       topics: [...topics].map(([topic, ofTopic]) => ({
         topic,
-        partitions: ofTopic.map((place) => ({ partition: place.partition, timestamp: timestampOf(place) })),
+        partitions: ofTopic.map((topicPartition) => ({
+          partition: topicPartition.partition,
+          timestamp: timestampOf(topicPartition),
+        })),
       })),
     })
     return responses.flatMap(({ topic, partitions }) =>
@@ -178,6 +176,6 @@ export async function listOffsets<P extends Place>(
   return new Map(found.filter(([, offset]) => offset >= 0n))
 }
 
-export function keyOf({ topic, partition }: Place): string {
+export function keyOf({ topic, partition }: TopicPartition): string {
   return `${topic}/${partition}`
 }

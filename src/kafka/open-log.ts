@@ -4,18 +4,19 @@ import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
 import type { LogPiece, OffsetRange } from '../core/audit/log-piece.ts'
 import type { Fingerprint } from '../core/batch/checkpoint.ts'
+import type { TopicPartition } from '../core/batch/topic-partition.ts'
 import { CorrectableError } from '../core/text/correctable-error.ts'
 import { createClient } from './client.ts'
 import { type Cluster, createCluster, READ_UNCOMMITTED } from './cluster.ts'
 import { isStaleMetadata } from './errors.ts'
 import { fingerprintOf } from './fingerprint.ts'
 import { fetchFrom, messageAt } from './inspect-partition.ts'
-import { EARLIEST, END, isUnknownTopic, keyOf, listOffsets, type Place } from './list-offsets.ts'
+import { EARLIEST, END, isUnknownTopic, keyOf, listOffsets } from './list-offsets.ts'
 import type { FetchedBytes } from './mends/fetch-response.ts'
 import { readLog } from './read-log.ts'
 
 /** What the broker holds of a partition, open transactions included. */
-export interface LogExtent extends Place {
+export interface LogExtent extends TopicPartition {
   readonly earliest: bigint
   /** Behind its last record. */
   readonly end: bigint
@@ -29,7 +30,7 @@ export interface OpenLog {
   /** Whether compaction may remove records of a topic; false also where the broker does not tell. */
   isCompacted(topic: string): Promise<boolean>
   /** Of the message at an offset; null where there is none to be read. */
-  fingerprintAt(place: Place, offset: bigint): Promise<Fingerprint | null>
+  fingerprintAt(partition: TopicPartition, offset: bigint): Promise<Fingerprint | null>
   read(range: OffsetRange, logEnd: bigint): AsyncGenerator<LogPiece>
   close(): Promise<void>
 }
@@ -54,17 +55,17 @@ export async function openLog(connection: BrokerConnection, clientId: string, lo
   const fetchAlone = oneAtATime((wanted: Parameters<typeof fetchFrom>[1]) =>
     fetchFrom(cluster, wanted, READ_UNCOMMITTED),
   )
-  const offsets = (places: readonly Place[], timestamp: string) =>
-    listOffsets(cluster, places, () => timestamp, READ_UNCOMMITTED)
+  const offsets = (partitions: readonly TopicPartition[], timestamp: string) =>
+    listOffsets(cluster, partitions, () => timestamp, READ_UNCOMMITTED)
   return {
     extents: async (topic) => {
-      const places = await partitionsOf(cluster, topic)
-      const [earliest, ends] = await Promise.all([offsets(places, EARLIEST), offsets(places, END)])
-      return places.map((place) => {
-        const found = { earliest: earliest.get(keyOf(place)), end: ends.get(keyOf(place)) }
+      const partitions = await partitionsOf(cluster, topic)
+      const [earliest, ends] = await Promise.all([offsets(partitions, EARLIEST), offsets(partitions, END)])
+      return partitions.map((partition) => {
+        const found = { earliest: earliest.get(keyOf(partition)), end: ends.get(keyOf(partition)) }
         if (found.earliest === undefined || found.end === undefined)
-          throw new CorrectableError(`${keyOf(place)} has no leader: audit it once it has one`)
-        return { ...place, earliest: found.earliest, end: found.end }
+          throw new CorrectableError(`${keyOf(partition)} has no leader: audit it once it has one`)
+        return { ...partition, earliest: found.earliest, end: found.end }
       })
     },
     firstSince: async (extents, timestampMs) => {
@@ -91,7 +92,7 @@ export async function openLog(connection: BrokerConnection, clientId: string, lo
   }
 }
 
-async function partitionsOf(cluster: Cluster, topic: string): Promise<Place[]> {
+async function partitionsOf(cluster: Cluster, topic: string): Promise<TopicPartition[]> {
   const known = cluster.addMultipleTargetTopics([topic]).then(() => true)
   const partitions = (await known.catch(isUnknownTopic))
     ? cluster.findTopicPartitionMetadata(topic).map(({ partitionId }) => partitionId)

@@ -3,6 +3,7 @@ import type { Batch, CommitResult, Dispatch } from '../core/batch/batch.ts'
 import type { Checkpoint, Fingerprint } from '../core/batch/checkpoint.ts'
 import { type Held, HOLD_REASONS, type HoldReason } from '../core/batch/hold.ts'
 import { compareLast, type Ends, fetchStart, judgeOutOfRange } from '../core/batch/position.ts'
+import type { TopicPartition } from '../core/batch/topic-partition.ts'
 import type { Message } from '../core/event/message.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import type { Budget } from './budget.ts'
@@ -27,7 +28,7 @@ export interface ConsumerNeeds {
   /** The checkpoints of these topics, as the database has them now. */
   readonly listCheckpoints: (
     topics: readonly string[],
-  ) => Promise<readonly { topic: string; partition: number; offset: bigint }[]>
+  ) => Promise<readonly (TopicPartition & { readonly offset: bigint })[]>
   readonly dispatch: Dispatch
   /** Which of the two an error of the functions above is. */
   readonly reasonOf: (error: unknown) => Extract<HoldReason, 'locked' | 'not-committed'>
@@ -198,7 +199,7 @@ export class PartitionConsumer {
     return this.#fault !== null || this.#isOver
   }
 
-  get #name(): { topic: string; partition: number } {
+  get #name(): TopicPartition {
     return { topic: this.#topic, partition: this.#partition }
   }
 

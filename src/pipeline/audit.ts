@@ -197,7 +197,7 @@ async function auditPage(
     const wasProcessed = isProcessed(partition, message.offset)
     if (wasProcessed && fate === 'open') {
       counts.undecided++
-      await needs.report({ ...placeOf(partition, message), kind: 'undecided' })
+      await needs.report({ ...positionOf(partition, message), kind: 'undecided' })
     } else if (wasProcessed)
       processed.push({ message, isAborted: fate === 'aborted', parsed: await needs.parse(message, null) })
     else if (fate === 'aborted') counts.aborted++
@@ -224,22 +224,22 @@ async function auditLogged(
   row: LoggedRow,
   counts: Counts,
 ): Promise<void> {
-  const place = placeOf(partition, message)
+  const position = positionOf(partition, message)
   const { eventId, locator, origin } = row
   const isOther = origin !== null && !isAt(origin, partition, message)
   if (isAborted) {
     // Published again after that, it has the row of the message that was committed.
     counts[isOther ? 'aborted' : 'unexpected']++
-    if (!isOther) await needs.report({ ...place, kind: 'aborted', locator })
+    if (!isOther) await needs.report({ ...position, kind: 'aborted', locator })
     return
   }
   if (origin === null) {
     counts.unexplained++
-    await needs.report({ ...place, kind: 'unexplained', eventId, locator })
+    await needs.report({ ...position, kind: 'unexplained', eventId, locator })
   } else if (isOther) {
     counts.duplicates++
     const of = { ...origin, offset: String(origin.offset) }
-    await needs.report({ ...place, kind: 'duplicate', eventId, locator, of })
+    await needs.report({ ...position, kind: 'duplicate', eventId, locator, of })
   } else {
     counts.rows++
     if (row.erased) counts.erased++
@@ -249,7 +249,7 @@ async function auditLogged(
   if (differences.length === 0) return
   counts.disagreeing++
   const { eventType } = event
-  await needs.report({ ...place, kind: 'disagrees', locator, eventId, eventType, differences })
+  await needs.report({ ...position, kind: 'disagrees', locator, eventId, eventType, differences })
 }
 
 /** The party is compared as the envelope map of the row's time found it. */
@@ -289,11 +289,11 @@ async function auditUnlogged(
   ])
   for (const { message, isAborted, parsed } of unlogged) {
     const { offset, timestampMs } = message
-    const place = placeOf(partition, message)
+    const position = positionOf(partition, message)
     const kept = rejected.get(offset)
     if (kept !== undefined && isAborted) {
       counts.unexpected++
-      await needs.report({ ...place, kind: 'aborted', locator: null })
+      await needs.report({ ...position, kind: 'aborted', locator: null })
     } else if (kept !== undefined) {
       counts.rejected++
       if (kept.erased) counts.erased++
@@ -304,8 +304,8 @@ async function auditUnlogged(
       counts.missing++
       await needs.report(
         parsed.kind === 'event'
-          ? { ...place, kind: 'missing', eventId: parsed.event.eventId, eventType: parsed.event.eventType }
-          : { ...place, kind: 'not-kept', reason: parsed.rejection.error },
+          ? { ...position, kind: 'missing', eventId: parsed.event.eventId, eventType: parsed.event.eventType }
+          : { ...position, kind: 'not-kept', reason: parsed.rejection.error },
       )
     }
   }
@@ -315,7 +315,7 @@ function isProcessed({ checkpoint, anotherAt }: AuditedPartition, offset: bigint
   return checkpoint !== null && anotherAt === null && offset <= checkpoint
 }
 
-function placeOf({ topic, partition }: OffsetRange, { offset }: Message) {
+function positionOf({ topic, partition }: OffsetRange, { offset }: Message) {
   return { topic, partition, offset: String(offset) }
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createMessageAges, type MessageAgesNeeds, type Place } from './message-ages.ts'
+import type { TopicPartition } from '../core/batch/topic-partition.ts'
+import { createMessageAges, type MessageAgesNeeds } from './message-ages.ts'
 
 /** What this process owns as a member of the consumer group. */
 export interface Assignment {
@@ -10,7 +11,7 @@ export interface Assignment {
 }
 
 /** The first offset that the broker still has, and the one after its last. */
-interface PartitionEnds extends Place {
+interface PartitionEnds extends TopicPartition {
   readonly earliest: bigint
   readonly end: bigint
 }
@@ -30,15 +31,11 @@ export interface BacklogNeeds extends MessageAgesNeeds {
   /** The partitions that any member of the group owns, as `topic/partition`. */
   readonly ownedByGroup: () => Promise<ReadonlySet<string>>
   /** The last processed offset of each partition that has one. */
-  readonly checkpoints: () => Promise<
-    readonly { readonly topic: string; readonly partition: number; readonly offset: bigint }[]
-  >
+  readonly checkpoints: () => Promise<readonly (TopicPartition & { readonly offset: bigint })[]>
   readonly failedRows: () => Promise<FailedRows>
 }
 
-export interface PartitionLag {
-  readonly topic: string
-  readonly partition: number
+export interface PartitionLag extends TopicPartition {
   /** Messages that the broker has and the checkpoint does not cover. */
   readonly messageCount: number
   /** Age of the oldest of them, to a second and a tenth; 0 where there is none. */

@@ -1,16 +1,13 @@
+import type { TopicPartition } from '../core/batch/topic-partition.ts'
+
 /** The oldest message of a partition that is fetched and not processed. */
 export interface Head {
   readonly offset: bigint
   readonly timestampMs: bigint
 }
 
-export interface Place {
-  readonly topic: string
-  readonly partition: number
-}
-
 /** A partition, and the first of its messages that is not processed. */
-export interface Waiting extends Place {
+export interface Waiting extends TopicPartition {
   /** `topic/partition` */
   readonly key: string
   readonly next: bigint
@@ -21,7 +18,7 @@ export interface MessageAgesNeeds {
   readonly headOf: (topic: string, partition: number) => Head | null
   /** By `topic/partition`, the first offset of a message that is not older than this; none where there is no such message. */
   readonly firstSince: (
-    wanted: readonly (Place & { readonly timestampMs: number })[],
+    wanted: readonly (TopicPartition & { readonly timestampMs: number })[],
   ) => Promise<ReadonlyMap<string, bigint>>
   readonly nowMs: () => number
 }
@@ -41,12 +38,13 @@ export function createMessageAges(needs: MessageAgesNeeds) {
   return async (waiting: readonly Waiting[]): Promise<ReadonlyMap<string, number>> => {
     const unknown: Waiting[] = []
     const sinceMs = new Map<string, number>()
-    for (const place of waiting) {
-      const head = needs.headOf(place.topic, place.partition)
-      const known = found.get(place.key)
-      if (head !== null && head.offset >= place.next) sinceMs.set(place.key, Number(head.timestampMs))
-      else if (known?.next === place.next) sinceMs.set(place.key, known.sinceMs)
-      else unknown.push(place)
+    for (const asked of waiting) {
+      const { key, topic, partition, next } = asked
+      const head = needs.headOf(topic, partition)
+      const known = found.get(key)
+      if (head !== null && head.offset >= next) sinceMs.set(key, Number(head.timestampMs))
+      else if (known?.next === next) sinceMs.set(key, known.sinceMs)
+      else unknown.push(asked)
     }
     for (const { key, next, ageS } of await search(needs, unknown)) {
       sinceMs.set(key, needs.nowMs() - ageS * 1_000)
@@ -57,9 +55,9 @@ export function createMessageAges(needs: MessageAgesNeeds) {
 }
 
 /** For each the least candidate such that a message of this age or younger is at this offset or before it. */
-async function search({ firstSince, nowMs }: MessageAgesNeeds, places: readonly Waiting[]) {
+async function search({ firstSince, nowMs }: MessageAgesNeeds, waiting: readonly Waiting[]) {
   const startMs = nowMs()
-  const ranges = places.map((place) => ({ ...place, low: 0, high: AGE_COUNT - 1 }))
+  const ranges = waiting.map((asked) => ({ ...asked, low: 0, high: AGE_COUNT - 1 }))
   for (;;) {
     const open = ranges.filter(({ low, high }) => low < high)
     if (open.length === 0) return ranges.map(({ key, next, low }) => ({ key, next, ageS: ageS(low) }))

@@ -123,15 +123,20 @@ t.test('of a message that waits on, the brokers are asked once, and it grows old
 })
 
 t.test('all partitions are asked about at once', async (t) => {
-  const places = Array.from({ length: 1_000 }, (_, partition) => ({ topic: 'claims', partition }))
+  const numbers = Array.from({ length: 1_000 }, (_, partition) => partition)
   let askedCount = 0
   const { backlog } = partition({
-    assignment: () => ({ partitions: { claims: places.map((place) => place.partition) }, isLeader: false }),
+    assignment: () => ({ partitions: { claims: numbers }, isLeader: false }),
     ends: async () =>
-      new Map(places.map((place) => [`claims/${place.partition}`, { ...place, earliest: 0n, end: 5n }])),
+      new Map(
+        numbers.map((partition) => [
+          `claims/${partition}`,
+          { topic: 'claims', partition, earliest: 0n, end: 5n },
+        ]),
+      ),
     firstSince: async (wanted) => {
       askedCount++
-      return new Map(wanted.map((place) => [`claims/${place.partition}`, 0n]))
+      return new Map(wanted.map(({ partition }) => [`claims/${partition}`, 0n]))
     },
   })
   t.equal((await backlog()).partitions.length, 1_000)

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../../config/config.ts'
 import { HOLD_REASONS, type HoldReason } from '../../core/batch/hold.ts'
+import type { TopicPartition } from '../../core/batch/topic-partition.ts'
 import { counted } from '../../core/text/count.ts'
 import { openInspector, type PartitionInspector } from '../../kafka/inspect-partition.ts'
 import { createEndsReader } from '../../kafka/list-offsets.ts'
@@ -16,9 +17,7 @@ const LOCK_WAIT_MS = 6_000
 const INSPECTED_COUNT_MAX = 20
 
 /** What is to be read next of a partition. */
-interface Next {
-  readonly topic: string
-  readonly partition: number
+interface Next extends TopicPartition {
   readonly next: bigint
 }
 
@@ -28,24 +27,24 @@ export async function checkPartitions({ broker }: Config, pool: DatabasePool): P
   const ends = createEndsReader(connection, groupId, createLog('silent'), Date.now)
   const inspector = await openInspector(connection, groupId, createLog('silent'))
   try {
-    const places = [...(await ends.endsOf(topics)).values()]
+    const partitions = [...(await ends.endsOf(topics)).values()]
     const checkpoints = new Map(
       (await listCheckpoints(pool, topics)).map(({ topic, partition, offset }) => [
         `${topic}/${partition}`,
         offset,
       ]),
     )
-    const lagging = places.flatMap(({ topic, partition, earliest, end }) => {
+    const lagging = partitions.flatMap(({ topic, partition, earliest, end }) => {
       const next = (checkpoints.get(`${topic}/${partition}`) ?? -1n) + 1n
       return next >= end ? [] : [{ topic, partition, next: next < earliest ? earliest : next }]
     })
     const faults = [
-      ...listUnserved(topics).map(([place, { reason }]) => faultOf(place, reason)),
+      ...listUnserved(topics).map(([key, { reason }]) => faultOf(key, reason)),
       ...(await lockedFor(pool, topics)),
-      ...(await unreadableOf(inspector, [...lagging, ...endsOfQuiet(places, lagging)])),
+      ...(await unreadableOf(inspector, [...lagging, ...endsOfQuiet(partitions, lagging)])),
     ]
     if (faults.length > 0) throw new Error(`held: ${faults.join('\n')}`)
-    return `${counted(places.length, 'partition')}, none held`
+    return `${counted(partitions.length, 'partition')}, none held`
   } finally {
     await Promise.all([inspector.close(), ends.close()])
   }
@@ -53,22 +52,22 @@ export async function checkPartitions({ broker }: Config, pool: DatabasePool): P
 
 /** Whether a topic may be read shows only when it is: one without a backlog is read at an end. */
 function endsOfQuiet(
-  places: readonly (Omit<Next, 'next'> & { end: bigint })[],
+  partitions: readonly (Omit<Next, 'next'> & { end: bigint })[],
   lagging: readonly Next[],
 ): Next[] {
   const topics = new Set(lagging.map(({ topic }) => topic))
-  const quiet = places.filter(({ topic }) => !topics.has(topic))
+  const quiet = partitions.filter(({ topic }) => !topics.has(topic))
   return [...Map.groupBy(quiet, ({ topic }) => topic).values()].flatMap((ofTopic) =>
     ofTopic.slice(0, 1).map(({ topic, partition, end }) => ({ topic, partition, next: end })),
   )
 }
 
-async function unreadableOf(inspector: PartitionInspector, places: readonly Next[]): Promise<string[]> {
+async function unreadableOf(inspector: PartitionInspector, all: readonly Next[]): Promise<string[]> {
   const faults: string[] = []
-  const waiting = [...places]
+  const waiting = [...all]
   const workers = Array.from({ length: INSPECTED_COUNT_MAX }, async () => {
-    for (let place = waiting.pop(); place !== undefined; place = waiting.pop()) {
-      const { topic, partition, next } = place
+    for (let asked = waiting.pop(); asked !== undefined; asked = waiting.pop()) {
+      const { topic, partition, next } = asked
       const inspected = await inspector.inspect(topic, partition, next)
       if (inspected.kind !== 'unreadable') continue
       const { reason, detail, last, next: intact } = inspected
@@ -106,6 +105,6 @@ function keyOf({ topic, partition, offset }: Awaited<ReturnType<typeof listLocke
   return `${topic}/${partition}@${offset}`
 }
 
-function faultOf(place: string, reason: HoldReason, detail?: string): string {
-  return `${place}, ${reason}: ${HOLD_REASONS[reason]}${detail === undefined ? '' : ` (${detail})`}`
+function faultOf(where: string, reason: HoldReason, detail?: string): string {
+  return `${where}, ${reason}: ${HOLD_REASONS[reason]}${detail === undefined ? '' : ` (${detail})`}`
 }

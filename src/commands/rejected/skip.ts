@@ -57,14 +57,15 @@ async function skip(options: Options): Promise<void> {
 async function skipWith(config: Config, inspector: PartitionInspector, options: Options): Promise<void> {
   const { topic, to, yes, json, by = accountName() } = options
   const partition = Number(options.partition)
-  const place = `${topic}/${partition}`
+  const topicPartition = `${topic}/${partition}`
   await withDatabase(config.database.url, async (pool) => {
     const { offset: checkpoint } = await loadCheckpoint(pool, topic, partition)
     const from = checkpoint + 1n
-    if (to < from) throw new UsageError(`${place} is processed up to offset ${checkpoint}: nothing to skip`)
+    if (to < from)
+      throw new UsageError(`${topicPartition} is processed up to offset ${checkpoint}: nothing to skip`)
     const found = await inspectAll(inspector, topic, partition, from, to)
     process.stderr.write(`${found.details.join('\n')}\n`)
-    const question = `Skip offsets ${from} to ${to} of ${place}? Their events are lost unless they are published again.`
+    const question = `Skip offsets ${from} to ${to} of ${topicPartition}? Their events are lost unless they are published again.`
     if (!yes && !(await confirm(question))) {
       process.stderr.write('Not confirmed: nothing was skipped\n')
       return
@@ -78,11 +79,11 @@ async function skipWith(config: Config, inspector: PartitionInspector, options: 
     const rejection = { code: 'unreadable' as const, error }
     const was = await skipUnreadable(pool, { topic, partition, checkpoint, to, bytes, rejection })
     if (was !== checkpoint)
-      throw new Error(`the checkpoint of ${place} has moved to ${was}: nothing was skipped`)
+      throw new Error(`the checkpoint of ${topicPartition} has moved to ${was}: nothing was skipped`)
     process.stdout.write(
       json
         ? `${JSON.stringify({ topic, partition, from: String(from), to: String(to), by, error })}\n`
-        : `skipped offsets ${from} to ${to} of ${place}: what events they held has to be published again\n`,
+        : `skipped offsets ${from} to ${to} of ${topicPartition}: what events they held has to be published again\n`,
     )
   })
 }

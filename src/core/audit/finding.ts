@@ -1,10 +1,9 @@
+import type { TopicPartition } from '../batch/topic-partition.ts'
 import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'
 import type { OffsetRange } from './log-piece.ts'
 
-interface Place {
-  readonly topic: string
-  readonly partition: number
+interface Position extends TopicPartition {
   readonly offset: string
 }
 
@@ -13,30 +12,30 @@ type EventNames = { readonly eventId: string; readonly eventType: string }
 /** What an audit reports of one message or record batch. All but a duplicate is a fault. */
 export type Finding =
   /** An event with neither a log row nor anything that explains why. */
-  | (Place & { readonly kind: 'missing' } & EventNames)
+  | (Position & { readonly kind: 'missing' } & EventNames)
   /** A message that is not a valid event, and that was not kept as rejected. */
-  | (Place & { readonly kind: 'not-kept'; readonly reason: string })
-  | (Place & { readonly kind: 'disagrees'; readonly locator: string } & EventNames & {
+  | (Position & { readonly kind: 'not-kept'; readonly reason: string })
+  | (Position & { readonly kind: 'disagrees'; readonly locator: string } & EventNames & {
         readonly differences: readonly Difference[]
       })
   /** A message was processed although its transaction was aborted. `locator`: of its row; null: it was rejected. */
-  | (Place & { readonly kind: 'aborted'; readonly locator: string | null })
+  | (Position & { readonly kind: 'aborted'; readonly locator: string | null })
   /** The checkpoint is beyond a message, though the log holds no end of its transaction. */
-  | (Place & { readonly kind: 'undecided' })
+  | (Position & { readonly kind: 'undecided' })
   /** At the offset of the message that was processed last the log has another one: the topic was created anew. */
-  | (Place & { readonly kind: 'another-log' })
+  | (Position & { readonly kind: 'another-log' })
   /** The log holds nothing between these offsets, both included, and compaction did not remove it. */
-  | (Place & { readonly kind: 'gap'; readonly last: string })
+  | (Position & { readonly kind: 'gap'; readonly last: string })
   /** The event has a row, but no decision tells of which message. */
-  | (Place & { readonly kind: 'unexplained'; readonly eventId: string; readonly locator: string })
+  | (Position & { readonly kind: 'unexplained'; readonly eventId: string; readonly locator: string })
   /** The checkpoint, which is the offset, lies beyond the end of the log: the log was cut off, or the topic created anew. */
-  | (Place & { readonly kind: 'beyond-end'; readonly end: string })
-  | (Place & { readonly kind: 'unreadable'; readonly last: string; readonly detail: string })
-  | (Place & {
+  | (Position & { readonly kind: 'beyond-end'; readonly end: string })
+  | (Position & { readonly kind: 'unreadable'; readonly last: string; readonly detail: string })
+  | (Position & {
       readonly kind: 'duplicate'
       readonly eventId: string
       readonly locator: string
-      readonly of: Place
+      readonly of: Position
     })
 
 export interface Difference {
@@ -162,7 +161,7 @@ function wordsOf(finding: Finding): string {
   }
 }
 
-function originOf({ topic, partition, offset }: Place): string {
+function originOf({ topic, partition, offset }: Position): string {
   return `from ${topic}/${partition}@${offset}`
 }
 

@@ -1,9 +1,8 @@
+import type { TopicPartition } from '../batch/topic-partition.ts'
 import type { Message } from '../event/message.ts'
 
 /** Of a partition: from the first offset to before the end. */
-export interface OffsetRange {
-  readonly topic: string
-  readonly partition: number
+export interface OffsetRange extends TopicPartition {
   readonly from: bigint
   readonly end: bigint
 }

@@ -3,6 +3,7 @@ import type { Rejection } from '../event/rejection.ts'
 import type { Entry } from '../log/compose-entry.ts'
 import type { PreferencesByParty } from '../party/preferences.ts'
 import type { Fingerprint } from './checkpoint.ts'
+import type { TopicPartition } from './topic-partition.ts'
 
 /** A run of messages of one partition, in offset order, at most BATCH_MAX of them. */
 export interface Batch extends BatchRange {
@@ -11,9 +12,7 @@ export interface Batch extends BatchRange {
   readonly fingerprintAt?: (offset: bigint) => Fingerprint
 }
 
-interface BatchRange {
-  readonly topic: string
-  readonly partition: number
+interface BatchRange extends TopicPartition {
   /** The checkpoint that we believe in force; anything else means that another consumer took over. */
   readonly heldOffset: bigint
   /** The checkpoint once the batch is committed. */

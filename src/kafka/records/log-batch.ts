@@ -24,14 +24,14 @@ export interface LogBatch {
 export function logBatchOf(bytes: Buffer): LogBatch {
   const offsets = offsetsOf(bytes)
   if (offsets === null) throw new Malformed('its header is not valid', 'damaged')
-  const place = { firstOffset: offsets.first, lastOffset: offsets.last }
+  const span = { firstOffset: offsets.first, lastOffset: offsets.last }
   if (bytes.readInt8(MAGIC_AT) !== MAGIC) {
-    return { ...place, producerId: null, isControl: false, messages: () => oldMessages(bytes) }
+    return { ...span, producerId: null, isControl: false, messages: () => oldMessages(bytes) }
   }
   if (!isIntact(bytes)) throw new Malformed('its checksum is wrong', 'damaged')
   const header = readBatchHeader(bytes)
   return {
-    ...place,
+    ...span,
     producerId: header.isTransactional ? header.producerId : null,
     isControl: header.isControl,
     messages: () => decodeRecords(header, unpack(header.codec, bytes.subarray(HEADER_BYTES))),
