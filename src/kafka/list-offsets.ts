@@ -4,7 +4,8 @@ import type { BrokerConnection } from '../config/config.ts'
 import type { Ends } from '../core/batch/position.ts'
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
 import { createClient } from './client.ts'
-import { type Cluster, createCluster, type IsolationLevel, READ_COMMITTED } from './cluster.ts'
+import { type Cluster, type IsolationLevel, READ_COMMITTED } from './cluster.ts'
+import { createReconnectingCluster } from './reconnecting-cluster.ts'
 
 export interface EndsReader {
   /** Of every partition of these topics that has a leader, by `topic/partition`. */
@@ -36,84 +37,19 @@ export function createEndsReader(
 ): EndsReader {
   // Whatever prevents an answer also stops the consumer, which logs it.
   const kafka = createClient(connection, groupId, log.child({}, { level: 'error' }))
-  let connecting: Promise<Cluster> | null = null
-  let known = new Set<string>()
-  let earliest: { readonly offsets: ReadonlyMap<string, bigint>; readonly readAtMs: number } | null = null
-
-  function connected(): Promise<Cluster> {
-    connecting ??= connect().catch((error) => {
-      connecting = null
-      throw error
-    })
-    return connecting
-  }
-
-  async function connect(): Promise<Cluster> {
-    const cluster = createCluster(kafka, METADATA_AGE_MAX_MS)
-    known = new Set()
-    await cluster.connect()
-    return cluster
-  }
-
-  async function close(): Promise<void> {
-    const closing = connecting
-    connecting = null
-    await closing?.then((cluster) => cluster.disconnect()).catch(() => {})
-  }
-
-  /** Whatever is wrong, the next question is asked on new connections, with nothing known before. */
-  async function ask<T>(question: (cluster: Cluster) => Promise<T>): Promise<T> {
-    try {
-      return await question(await connected())
-    } catch (error) {
-      await close()
-      throw error
-    }
-  }
-
-  async function partitionsOf(cluster: Cluster, topics: readonly string[]): Promise<TopicPartition[]> {
-    for (const topic of topics) {
-      if (known.has(topic)) continue
-      const added = cluster.addMultipleTargetTopics([topic])
-      if (await added.then(() => true).catch(isUnknownTopic)) known.add(topic)
-    }
-    await cluster.refreshMetadataIfNecessary()
-    return topics
-      .filter((topic) => known.has(topic))
-      .flatMap((topic) =>
-        cluster
-          .findTopicPartitionMetadata(topic)
-          .filter(({ leader }) => leader >= 0)
-          .map(({ partitionId }) => ({ topic, partition: partitionId })),
-      )
-  }
-
+  const { ask, close } = createReconnectingCluster(kafka, METADATA_AGE_MAX_MS)
+  const earliestOf = rememberEarliest(nowMs)
   return {
     endsOf: (topics) =>
-      ask(async (cluster) => {
-        const partitions = await partitionsOf(cluster, topics)
+      ask(async ({ cluster, known }) => {
+        const partitions = await partitionsOf(cluster, known, topics)
         const ends = await listOffsets(cluster, partitions, () => END)
-        const isValid = earliest !== null && nowMs() - earliest.readAtMs < EARLIEST_VALID_MS
-        const isKnown = partitions.every((partition) => earliest?.offsets.has(keyOf(partition)))
-        if (!isValid || !isKnown || earliest === null) {
-          earliest = { offsets: await listOffsets(cluster, partitions, () => EARLIEST), readAtMs: nowMs() }
-        }
-        const { offsets } = earliest
-        return new Map(
-          partitions.flatMap((partition) => {
-            const end = ends.get(keyOf(partition))
-            const first = offsets.get(keyOf(partition)) ?? 0n
-            // A topic that was created anew may end before what was its first offset.
-            return end === undefined
-              ? []
-              : [[keyOf(partition), { ...partition, end, earliest: first > end ? 0n : first }]]
-          }),
-        )
+        return joinEnds(partitions, ends, await earliestOf(cluster, partitions))
       }),
     firstSince: (wanted) =>
-      ask((cluster) => listOffsets(cluster, wanted, ({ timestampMs }) => String(timestampMs))),
+      ask(({ cluster }) => listOffsets(cluster, wanted, ({ timestampMs }) => String(timestampMs))),
     ownedByGroup: () =>
-      ask(async (cluster) => {
+      ask(async ({ cluster }) => {
         const coordinator = await cluster.findGroupCoordinator({ groupId })
         const { groups } = await coordinator.describeGroups({ groupIds: [groupId] })
         const members = groups.flatMap((group) => group.members)
@@ -121,6 +57,57 @@ export function createEndsReader(
       }),
     close,
   }
+}
+
+/** Those that have a leader. Topics that are found to exist are added to `known`. */
+async function partitionsOf(
+  cluster: Cluster,
+  known: Set<string>,
+  topics: readonly string[],
+): Promise<TopicPartition[]> {
+  for (const topic of topics) {
+    if (known.has(topic)) continue
+    const added = cluster.addMultipleTargetTopics([topic])
+    if (await added.then(() => true).catch(isUnknownTopic)) known.add(topic)
+  }
+  await cluster.refreshMetadataIfNecessary()
+  return topics
+    .filter((topic) => known.has(topic))
+    .flatMap((topic) =>
+      cluster
+        .findTopicPartitionMetadata(topic)
+        .filter(({ leader }) => leader >= 0)
+        .map(({ partitionId }) => ({ topic, partition: partitionId })),
+    )
+}
+
+/** The earliest offsets by `topic/partition`, read again once they are too old or one is missing. */
+function rememberEarliest(nowMs: () => number) {
+  let read: { readonly offsets: ReadonlyMap<string, bigint>; readonly readAtMs: number } | null = null
+  return async (cluster: Cluster, partitions: readonly TopicPartition[]) => {
+    const isValid = read !== null && nowMs() - read.readAtMs < EARLIEST_VALID_MS
+    const isKnown = partitions.every((partition) => read?.offsets.has(keyOf(partition)))
+    if (!isValid || !isKnown || read === null) {
+      read = { offsets: await listOffsets(cluster, partitions, () => EARLIEST), readAtMs: nowMs() }
+    }
+    return read.offsets
+  }
+}
+
+function joinEnds(
+  partitions: readonly TopicPartition[],
+  ends: ReadonlyMap<string, bigint>,
+  earliest: ReadonlyMap<string, bigint>,
+): ReadonlyMap<string, TopicPartition & Ends> {
+  return new Map(
+    partitions.flatMap((partition) => {
+      const key = keyOf(partition)
+      const end = ends.get(key)
+      const first = earliest.get(key) ?? 0n
+      // A topic that was created anew may end before what was its first offset.
+      return end === undefined ? [] : [[key, { ...partition, end, earliest: first > end ? 0n : first }]]
+    }),
+  )
 }
 
 /** False where that is the error; throws any other. */
