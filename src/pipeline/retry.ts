@@ -73,15 +73,15 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
    */
   async function pass(): Promise<void> {
     const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0 }
-    const first = cursor
-    let page: AskedPage<Cursor> | null = await askPage(await read({ after: first, upTo: null }))
+    const pages = pagesFrom(needs, cursor)
+    let page: AskedPage<Cursor> | null = await pages.first()
     while (page !== null) {
       counts.postponed += page.postponedCount
       const isStopped: boolean = stopping.signal.aborted || needs.isDown()
       const following: Promise<AskedPage<Cursor> | null> = isStopped
         ? Promise.resolve(null)
-        : afterPage(page, first)
-      const [made] = await Promise.all([commit(page.asked), following])
+        : pages.after(page)
+      const [made] = await Promise.all([commitPage(needs, page.asked), following])
       for (const { status } of made) counts[status]++
       cursor = isStopped ? page.range.after : null
       page = await following
@@ -91,34 +91,6 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
     if (Object.values(counts).some((count) => count > 0))
       needs.log.info(counts, 'retried failed notifications')
     else needs.log.debug('no failed notification is due')
-  }
-
-  async function afterPage(page: AskedPage<Cursor>, first: Cursor | null): Promise<AskedPage<Cursor> | null> {
-    const { unasked, next, range } = page
-    if (unasked.length > 0) return askPage({ range, next, due: unasked })
-    if (next !== null) return askPage(await read({ ...range, after: next }))
-    const isAround = range.upTo !== null || first === null
-    return isAround ? null : askPage(await read({ after: null, upTo: first }))
-  }
-
-  async function read(range: Range<Cursor>): Promise<Page<Cursor>> {
-    return { range, ...(await needs.listDueEntries(range.after, PAGE_COUNT_MAX, range.upTo)) }
-  }
-
-  async function askPage(page: Page<Cursor>): Promise<AskedPage<Cursor>> {
-    return { ...page, ...(await askAll(needs, page.due)) }
-  }
-
-  async function commit(asked: readonly AskedEntry[]): Promise<readonly RetriedEntry[]> {
-    if (asked.length === 0) return []
-    // A page that can never be committed must not keep the others from their turn.
-    return needs.commit(asked).catch((error) => {
-      needs.log.error(
-        { err: error },
-        'a page of retries could not be committed; the next pass tries it again',
-      )
-      return []
-    })
   }
 
   return {
@@ -132,6 +104,40 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
       await running
     },
   }
+}
+
+/** The pages of one pass, each asked about: behind `start` to the newest row, then from the oldest to `start`. */
+function pagesFrom<Cursor>(needs: RetryNeeds<Cursor>, start: Cursor | null) {
+  async function read(range: Range<Cursor>): Promise<Page<Cursor>> {
+    return { range, ...(await needs.listDueEntries(range.after, PAGE_COUNT_MAX, range.upTo)) }
+  }
+
+  async function ask(page: Page<Cursor>): Promise<AskedPage<Cursor>> {
+    return { ...page, ...(await askAll(needs, page.due)) }
+  }
+
+  return {
+    first: async (): Promise<AskedPage<Cursor>> => ask(await read({ after: start, upTo: null })),
+    /** Rows that could not be asked for in time come once more; null after the last page. */
+    after: async ({ unasked, next, range }: AskedPage<Cursor>): Promise<AskedPage<Cursor> | null> => {
+      if (unasked.length > 0) return ask({ range, next, due: unasked })
+      if (next !== null) return ask(await read({ ...range, after: next }))
+      const isAround = range.upTo !== null || start === null
+      return isAround ? null : ask(await read({ after: null, upTo: start }))
+    },
+  }
+}
+
+/** Returns the rows that were retried. A page that can never be committed must not keep the others from their turn. */
+async function commitPage(
+  { commit, log }: Pick<RetryNeeds<unknown>, 'commit' | 'log'>,
+  asked: readonly AskedEntry[],
+): Promise<readonly RetriedEntry[]> {
+  if (asked.length === 0) return []
+  return commit(asked).catch((error) => {
+    log.error({ err: error }, 'a page of retries could not be committed; the next pass tries it again')
+    return []
+  })
 }
 
 /** Looks up the contacts of rows, as far as their parties could be asked for. */
