@@ -1,7 +1,9 @@
 import type { EachBatchPayload } from 'kafkajs'
+import type { Assignment } from '../core/batch/assignment.ts'
+import type { Head } from '../core/batch/head.ts'
 import type { Held } from '../core/batch/hold.ts'
 import { fetchedBytesOf } from './mends/fetch-response.ts'
-import { type Head, PartitionConsumer, type PartitionNeeds } from './partition.ts'
+import { PartitionConsumer, type PartitionNeeds } from './partition.ts'
 
 export interface AssignedPartitionsNeeds extends Omit<PartitionNeeds, 'controls'> {
   readonly controlsOf: (topic: string, partition: number) => PartitionNeeds['controls']
@@ -34,9 +36,9 @@ export function createAssignedPartitions(needs: AssignedPartitionsNeeds) {
   return {
     end,
     /** The group was joined: others may have moved the checkpoints, so what we knew of them is forgotten. */
-    onJoin: (assignment: Readonly<Record<string, readonly number[]>>): void => {
+    onJoin: (partitions: Assignment['partitions']): void => {
       end()
-      for (const [topic, numbers] of Object.entries(assignment)) {
+      for (const [topic, numbers] of Object.entries(partitions)) {
         for (const partition of numbers) start(topic, partition)
       }
     },

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
+import type { Assignment } from '../core/batch/assignment.ts'
 import { type AssignedPartitionsNeeds, allFinished, createAssignedPartitions } from './assigned-partitions.ts'
 import { createOffsetReports } from './commit-offsets.ts'
 import { type Crash, controlsOf, createMember, join } from './member.ts'
@@ -13,14 +14,6 @@ const JOIN_WAIT_MS = 2_000
 const REPORT_WAIT_MS = 1_000
 /** How long a membership that has ended may take to disconnect before the next one begins; the fence parts them. */
 const DISCONNECT_WAIT_MS = 20_000
-
-/** What one membership in the group owns. */
-export interface Assignment {
-  /** Partition numbers by topic. */
-  readonly partitions: Readonly<Record<string, readonly number[]>>
-  /** Whether it is this member that deals out the partitions. */
-  readonly isLeader: boolean
-}
 
 /** Why a membership in the group ended. */
 export type Ending = { readonly kind: 'stop' } | { readonly kind: 'topics' } | Crash

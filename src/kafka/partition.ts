@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Batch, CommitResult, Dispatch } from '../core/batch/batch.ts'
 import type { Checkpoint, Fingerprint } from '../core/batch/checkpoint.ts'
+import type { Head } from '../core/batch/head.ts'
 import { type Held, HOLD_REASONS, type HoldReason } from '../core/batch/hold.ts'
 import { compareLast, type Ends, fetchStart, judgeOutOfRange } from '../core/batch/position.ts'
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
@@ -51,12 +52,6 @@ export interface PartitionNeeds extends ConsumerNeeds {
   /** Ends early when the signal aborts; never rejects. */
   readonly sleep: (durationMs: number, signal: AbortSignal) => Promise<void>
   readonly log: Logger
-}
-
-/** A message that is not processed yet. */
-export interface Head {
-  readonly offset: bigint
-  readonly timestampMs: bigint
 }
 
 /** A partition that is fetched and gets nothing for so long has nothing in its way. */

@@ -1,14 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Assignment } from '../core/batch/assignment.ts'
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
 import { createMessageAges, type MessageAgesNeeds } from './message-ages.ts'
-
-/** What this process owns as a member of the consumer group. */
-export interface Assignment {
-  /** Partition numbers by topic. */
-  readonly partitions: Readonly<Record<string, readonly number[]>>
-  /** Whether it is this member that deals out the partitions. */
-  readonly isLeader: boolean
-}
 
 /** The first offset that the broker still has, and the one after its last. */
 interface PartitionEnds extends TopicPartition {

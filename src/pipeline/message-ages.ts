@@ -1,10 +1,5 @@
+import type { Head } from '../core/batch/head.ts'
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
-
-/** The oldest message of a partition that is fetched and not processed. */
-export interface Head {
-  readonly offset: bigint
-  readonly timestampMs: bigint
-}
 
 /** A partition, and the first of its messages that is not processed. */
 export interface Waiting extends TopicPartition {
