@@ -3,7 +3,7 @@ import type { Fingerprint } from '../../core/batch/checkpoint.ts'
 import { compareLast } from '../../core/batch/position.ts'
 import type { LogExtent, OpenLog } from '../../kafka/open-log.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
-import { listCheckpoints } from '../../postgres/write/checkpoints.ts'
+import { listCheckpoints } from '../../postgres/read/list-checkpoints.ts'
 import { type Since, timeOf } from '../terminal/since.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 

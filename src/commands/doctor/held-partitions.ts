@@ -7,8 +7,8 @@ import { openInspector, type PartitionInspector } from '../../kafka/inspect-part
 import { createEndsReader } from '../../kafka/list-offsets.ts'
 import { listUnserved } from '../../kafka/mends/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
+import { listCheckpoints } from '../../postgres/read/list-checkpoints.ts'
 import { listCheckpointLockers, listLockedCheckpoints } from '../../postgres/read/list-locked-checkpoints.ts'
-import { listCheckpoints } from '../../postgres/write/checkpoints.ts'
 import { createLog } from '../../telemetry/log.ts'
 
 /** A transaction of the service may hold the lock while senders take their time, but none waits for a lock so long. */

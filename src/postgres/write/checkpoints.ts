@@ -40,24 +40,6 @@ export async function loadCheckpoint(
     FOR UPDATE OF checkpoint NOWAIT`)
 }
 
-/** The checkpoints of all partitions of these topics that have one. Locks nothing. */
-export function listCheckpoints(
-  pool: DatabasePool,
-  topics: readonly string[],
-): Promise<readonly { topic: string; partition: number; offset: bigint; lastMessage: Fingerprint | null }[]> {
-  const lastMessage = z.object({ offset: z.coerce.bigint(), sha256: z.string() }).nullable()
-  const row = offsetRow.extend({ topic: z.string(), partition: z.number(), lastMessage })
-  return pool.any(sql.type(row)`
-    SELECT checkpoint.topic, checkpoint.partition_id AS partition, checkpoint."offset",
-      CASE WHEN sha256 IS NOT NULL
-        THEN json_build_object('offset', message."offset"::text, 'sha256', sha256) END AS "lastMessage"
-    FROM notifications.projection_checkpoints AS checkpoint
-    LEFT JOIN notifications.checkpoint_message AS message
-      ON (message.topic, message.partition_id, message.checkpoint) =
-        (checkpoint.topic, checkpoint.partition_id, checkpoint."offset")
-    WHERE checkpoint.topic = ANY(${sql.array([...topics], 'text')})`)
-}
-
 /** Reads and locks the checkpoint until the transaction ends; -1 where the row is gone. */
 export async function lockCheckpoint(
   tx: CommonQueryMethods,
