@@ -58,17 +58,11 @@ export function createThread<Job, Message>(
     await ended?.terminate()
   }
 
-  async function* converse(job: Job, signal: AbortSignal): AsyncGenerator<Message> {
+  async function* handOver(job: Job, signal: AbortSignal): AsyncGenerator<Message> {
     clearTimeout(idle)
     const running = worker ?? (await start(signal))
     const ended = maxMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(maxMs)])
-    for (let said: unknown = job; ; said = null) {
-      const heard = once(running, 'message', { signal: ended })
-      running.postMessage(said)
-      const [message] = (await heard) as [Message]
-      yield message
-      if (isLast(message)) return
-    }
+    yield* converse(running, job, isLast, ended)
   }
 
   async function* run(job: Job, signal: AbortSignal): AsyncGenerator<Message> {
@@ -81,7 +75,7 @@ export function createThread<Job, Message>(
       await before
       signal.throwIfAborted()
       isUnderWay = true
-      for await (const message of converse(job, AbortSignal.any([signal, closing.signal]))) {
+      for await (const message of handOver(job, AbortSignal.any([signal, closing.signal]))) {
         isUnderWay = !isLast(message)
         yield message
       }
@@ -102,5 +96,21 @@ export function createThread<Job, Message>(
       closing.abort()
       await end()
     },
+  }
+}
+
+/** Says the job, then null each time the next message is asked for, up to and including the last one. */
+async function* converse<Job, Message>(
+  worker: Worker,
+  job: Job,
+  isLast: (message: Message) => boolean,
+  signal: AbortSignal,
+): AsyncGenerator<Message> {
+  for (let said: Job | null = job; ; said = null) {
+    const heard = once(worker, 'message', { signal })
+    worker.postMessage(said)
+    const [message] = (await heard) as [Message]
+    yield message
+    if (isLast(message)) return
   }
 }
