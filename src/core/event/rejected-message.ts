@@ -9,26 +9,30 @@ const redriveResult = z.discriminatedUnion('result', [
 ])
 export type RedriveResult = Readonly<z.infer<typeof redriveResult>>
 
-export const redrive = z.object({ at: z.string(), by: z.string(), result: redriveResult })
+const redrive = z.object({ at: z.string(), by: z.string(), result: redriveResult })
+
+/** What is stored about a rejected message, beside the message. Times are in ISO 8601. */
+export const rejectionRecord = z.object({
+  id: z.bigint(),
+  topic: z.string(),
+  partition: z.number(),
+  code: z.string(),
+  error: z.string(),
+  rejectedAt: z.string(),
+  /** When key, value and headers were erased; null where they were not. */
+  erasedAt: z.string().nullable(),
+  /** The last time it was redriven; null if it never was. */
+  redriven: redrive.nullable(),
+})
+type RejectionRecord = Readonly<z.infer<typeof rejectionRecord>>
 
 /** A rejected message, as it is stored. */
-export interface Rejected {
-  readonly id: bigint
-  readonly topic: string
-  readonly partition: number
+export interface Rejected extends RejectionRecord {
   readonly message: Message
-  readonly code: string
-  readonly error: string
-  /** ISO 8601. */
-  readonly rejectedAt: string
-  /** When key, value and headers were erased, ISO 8601; null where they were not. */
-  readonly erasedAt: string | null
-  /** The last time it was redriven; null if it never was. */
-  readonly redriven: Readonly<z.infer<typeof redrive>> | null
 }
 
 /** A rejected message without all of what it holds. */
-export interface RejectedMessageSummary extends Omit<Rejected, 'message'> {
+export interface RejectedMessageSummary extends RejectionRecord {
   readonly offset: bigint
   /** Of the value; null where the message has none. */
   readonly byteCount: number | null

@@ -1,11 +1,15 @@
-import { type Decision, decide, type Recipient } from '../decision/decide.ts'
+import { z } from 'zod'
+import { CHANNELS } from '../decision/channel.ts'
+import { decide, type Recipient } from '../decision/decide.ts'
+import { facts } from '../decision/facts.ts'
+import { OUTCOMES } from '../decision/outcome.ts'
 import { describeResult } from '../decision/rule-result.ts'
 import type { Contact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
 import { render } from '../templates/render.ts'
 import type { Templates, Variables } from '../templates/template.ts'
 import { printable } from '../text/sanitize.ts'
-import { describeSms, type SmsLength, smsLength } from '../text/sms-length.ts'
+import { describeSms, measureSms, smsLength } from '../text/sms-length.ts'
 import { mismatchesAbove } from './mismatch.ts'
 import { describeSituation } from './situations.ts'
 import type { RuleTable } from './table.ts'
@@ -20,16 +24,24 @@ export interface TriedEvent {
   readonly preferences: Preferences | undefined
 }
 
-export interface TriedDecision extends Omit<Decision, 'preferenceChangeId'> {
+/** What is decided, with its reasons and its text. */
+export const triedDecision = z.object({
+  ruleId: z.string(),
+  outcome: z.enum(OUTCOMES),
+  channel: z.enum(CHANNELS),
+  reason: z.string().nullable(),
+  failureReason: z.string().nullable(),
   /** The rule's sentence for people. */
-  readonly because: string
+  because: z.string(),
+  facts,
   /** The rules above it, from top to bottom, each with the first of its cells that did not match. */
-  readonly rulesAbove: readonly { readonly ruleId: string; readonly mismatch: string }[]
+  rulesAbove: z.array(z.object({ ruleId: z.string(), mismatch: z.string() })),
   /** As it would be sent, or stored for a retry; null on SKIP. */
-  readonly text: { readonly subject: string; readonly body: string } | null
+  text: z.object({ subject: z.string(), body: z.string() }).nullable(),
   /** How the body goes by SMS; null unless it does. */
-  readonly sms: SmsLength | null
-}
+  sms: smsLength.nullable(),
+})
+export type TriedDecision = Readonly<z.infer<typeof triedDecision>>
 
 /** Decides an event and renders its text by the code that serves, and writes nothing. */
 export function tryEvent(
@@ -54,7 +66,7 @@ export function tryEvent(
     text,
     sms:
       text !== null && decision.outcome === 'SEND' && decision.channel === 'SMS'
-        ? smsLength(text.body)
+        ? measureSms(text.body)
         : null,
   }
 }

@@ -1,4 +1,4 @@
-import { type SmsLength, smsLength } from '../text/sms-length.ts'
+import { measureSms, type SmsLength } from '../text/sms-length.ts'
 import { render } from './render.ts'
 import type { Templates, Variables } from './template.ts'
 
@@ -63,7 +63,7 @@ function previewOf(templates: Templates, sample: string, eventType: string): Pre
       ...variables,
       reason: withReason ? variables.reason : null,
     })
-    return { withReason, subject, body, sms: smsLength(body) }
+    return { withReason, subject, body, sms: measureSms(body) }
   }
   const [one, other] = [text(true), text(false)]
   const alike = one.subject === other.subject && one.body === other.body

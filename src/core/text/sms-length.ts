@@ -1,13 +1,12 @@
 import { SegmentedMessage } from 'sms-segments-calculator'
+import { z } from 'zod'
 
 /** How a text goes by SMS. */
-export interface SmsLength {
-  readonly encoding: string
-  readonly segments: number
-}
+export const smsLength = z.object({ encoding: z.string(), segments: z.int() })
+export type SmsLength = Readonly<z.infer<typeof smsLength>>
 
 /** In segments of GSM 03.38's 7-bit alphabet (160 characters, 153 of several), or of UCS-2 (70, 67). */
-export function smsLength(text: string): SmsLength {
+export function measureSms(text: string): SmsLength {
   const { encodingName, segmentsCount } = new SegmentedMessage(text)
   return { encoding: encodingName, segments: segmentsCount }
 }

@@ -1,10 +1,8 @@
 import { z } from 'zod'
 import { CHANNELS } from '../decision/channel.ts'
-import { facts } from '../decision/facts.ts'
-import { OUTCOMES } from '../decision/outcome.ts'
 import { PARTY_STATES } from '../decision/party-state.ts'
 import type { Contact } from '../party/contact.ts'
-import type { TriedEvent } from '../rules/try-event.ts'
+import { type TriedEvent, triedDecision } from '../rules/try-event.ts'
 
 const TEXT_LENGTH_MAX = 1_000
 
@@ -23,17 +21,7 @@ export const trial = z.strictObject({
 export type Trial = Readonly<z.infer<typeof trial>>
 
 /** What `rules try` says of it. */
-export const trialResult = z.object({
-  ruleId: z.string(),
-  outcome: z.enum(OUTCOMES),
-  channel: z.enum(CHANNELS),
-  failureReason: z.string().nullable(),
-  because: z.string(),
-  facts,
-  rulesAbove: z.array(z.object({ ruleId: z.string(), mismatch: z.string() })),
-  text: z.object({ subject: z.string(), body: z.string() }).nullable(),
-  sms: z.object({ encoding: z.string(), segments: z.int() }).nullable(),
-})
+export const trialResult = triedDecision.omit({ reason: true })
 export type TrialResult = Readonly<z.infer<typeof trialResult>>
 
 export function eventOfTrial(trial: Trial): TriedEvent {

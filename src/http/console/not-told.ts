@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { pageOf } from '../../core/list/page.ts'
 import type { LogPageRequest } from '../../core/log/log-page.ts'
 import {
   type ExplainedNotTold,
@@ -41,7 +42,7 @@ export function notToldRoutes(app: App, listNotTold: ListNotTold, countNotTold: 
   const schema = {
     querystring: filters.extend({ limit, cursor: cursor.parameter }),
     response: {
-      200: z.object({ items: z.array(item), nextCursor: z.string().nullable() }),
+      200: pageOf(item),
       400: problemBody,
       503: problemBody,
     },

@@ -6,6 +6,7 @@ import {
   shownRejectedMessage,
 } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
+import { pageOf } from '../../core/list/page.ts'
 import { problemBody } from '../problems/problem.ts'
 import { identifier, time } from '../request/fields.ts'
 import { cursors, limit } from '../request/paging.ts'
@@ -44,7 +45,7 @@ export function rejectedRoute(app: App, listRejected: ListRejected): void {
       cursor: cursor.parameter,
     }),
     response: {
-      200: z.object({ items: z.array(item), nextCursor: z.string().nullable() }),
+      200: pageOf(item),
       400: problemBody,
       503: problemBody,
     },

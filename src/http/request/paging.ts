@@ -1,14 +1,18 @@
 import { z } from 'zod'
+import { pageOf } from '../../core/list/page.ts'
 import { NOT_ONCE } from './fields.ts'
 
 const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 200
 
-/** Of a list: leads to its next page. */
-export const nextCursor = z
-  .string()
-  .nullable()
-  .meta({ description: 'The `cursor` of the next page; null on the last one' })
+/** The response of a list. */
+export function describedPageOf<Item extends z.ZodType>(item: Item) {
+  const page = pageOf(item)
+  const { nextCursor } = page.shape
+  return page.extend({
+    nextCursor: nextCursor.meta({ description: 'The `cursor` of the next page; null on the last one' }),
+  })
+}
 
 /** The query parameter for the size of a page. */
 export const limit = z

@@ -9,7 +9,7 @@ import { SINCE_WORDS, type Since } from '../../core/time/since.ts'
 import { ENTRY_EXAMPLE, EXPLAINED_ENTRY_EXAMPLE } from '../examples.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
 import { described, identifier, since, time } from '../request/fields.ts'
-import { cursors, limit, nextCursor } from '../request/paging.ts'
+import { cursors, describedPageOf, limit } from '../request/paging.ts'
 import type { App } from '../server/base.ts'
 
 /** Reads the notification log. Both reject where the database fails. A list ends with its signal: its client is gone. */
@@ -87,9 +87,7 @@ const NAMES: Readonly<Record<string, string>> = { '/log': 'Log', '/notifications
 /** The notification log under its names: newest first, filtered, in pages; and one entry with its decisions. */
 export function logRoutes(app: App, logEntries: LogEntries, paths = Object.keys(NAMES)): void {
   const tags = ['Log']
-  const list = z
-    .object({ items: z.array(listedEntry), nextCursor })
-    .meta({ examples: [{ items: [ENTRY_EXAMPLE], nextCursor: null }] })
+  const list = describedPageOf(listedEntry).meta({ examples: [{ items: [ENTRY_EXAMPLE], nextCursor: null }] })
   const listSchema = {
     tags,
     summary: 'The log, newest first by creation time',

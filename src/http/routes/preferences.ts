@@ -13,7 +13,7 @@ import { PARTY_PREFERENCES_EXAMPLE, PREFERENCES_EXAMPLE } from '../examples.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
 import { described, text } from '../request/fields.ts'
 import { parseJson } from '../request/json.ts'
-import { cursors, limit, nextCursor } from '../request/paging.ts'
+import { cursors, describedPageOf, limit } from '../request/paging.ts'
 import type { App } from '../server/base.ts'
 
 /** Reads and writes preferences. All reject where the database fails. */
@@ -87,9 +87,9 @@ export async function preferencesRoutes(app: App, preferences: PreferencesStore)
   )
 
   const tags = ['Preferences']
-  const list = z
-    .object({ items: z.array(described(partyPreferences, WORDS)), nextCursor })
-    .meta({ examples: [{ items: [PARTY_PREFERENCES_EXAMPLE], nextCursor: null }] })
+  const list = describedPageOf(described(partyPreferences, WORDS)).meta({
+    examples: [{ items: [PARTY_PREFERENCES_EXAMPLE], nextCursor: null }],
+  })
   const listSchema = {
     tags,
     operationId: 'listPreferences',

@@ -1,6 +1,10 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
-import { type Rejected, type RejectedMessagePage, redrive } from '../../core/event/rejected-message.ts'
+import {
+  type Rejected,
+  type RejectedMessagePage,
+  rejectionRecord,
+} from '../../core/event/rejected-message.ts'
 import { isoTime } from '../sql/iso-time.ts'
 
 /** What is asked for; null asks for all. */
@@ -19,17 +23,7 @@ export const base64 = z
   .string()
   .nullable()
   .transform((text) => (text === null ? null : Buffer.from(text, 'base64')))
-const commonRow = z.object({
-  id: z.bigint(),
-  topic: z.string(),
-  partition: z.number(),
-  offset: z.bigint(),
-  code: z.string(),
-  error: z.string(),
-  rejectedAt: z.string(),
-  erasedAt: z.string().nullable(),
-  redriven: redrive.nullable(),
-})
+const commonRow = rejectionRecord.extend({ offset: z.bigint() })
 
 const rejectedRow = commonRow
   .extend({ key: base64, value: base64, headers: z.record(z.string(), z.array(base64)) })
