@@ -42,13 +42,14 @@ export const auditCommand = new Command('audit')
   .addOption(
     new Option(
       '--since <when>',
-      'from the first message of then on: a duration such as 7d, a date, or a time (ISO 8601)',
+      'from the first message at or after this time: a duration such as 7d, a date, or a time (ISO 8601)',
     ).argParser(parseSince),
   )
   .addOption(
-    new Option('--until <when>', 'only messages of up to then: likewise; a date includes its day').argParser(
-      parseAt,
-    ),
+    new Option(
+      '--until <when>',
+      'only messages up to this time, given likewise; a date includes its day',
+    ).argParser(parseAt),
   )
   .option('--partition <number>', 'only this partition of the topic', parseWhole)
   .addOption(

@@ -117,7 +117,7 @@ function questionOf(party: string, found: Found): string {
 function wordsOf({ logEntries, retries, preferences, preferenceChanges, rejectedMessages }: Found): string {
   return [
     `${counted(logEntries, 'log entry', 'log entries')} (${retries} of them failed and will not be retried)`,
-    `contacts in ${preferences} preferences and ${counted(preferenceChanges, 'preference change')}`,
+    `contacts in ${counted(preferences, 'set', 'sets')} of preferences and ${counted(preferenceChanges, 'preference change')}`,
     counted(rejectedMessages, 'rejected message'),
   ].join(', ')
 }

@@ -76,7 +76,7 @@ async function prune({ olderThan, dryRun, yes, by, json }: Options): Promise<voi
     process.stdout.write(
       json
         ? `${JSON.stringify({ before, pruned: isDone, ...counts })}\n`
-        : `${isDone ? 'Deleted' : isNothing ? 'Nothing to delete' : dryRun ? 'Dry run: would delete' : 'Not confirmed: would delete'}: ${wordsOf(before, counts)}\n`,
+        : `${isDone ? 'Deleted' : isNothing ? 'Nothing to delete:' : dryRun ? 'Dry run: would delete' : 'Not confirmed: would delete'} ${wordsOf(before, counts)}\n`,
     )
   })
 }

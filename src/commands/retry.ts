@@ -18,19 +18,17 @@ import { UsageError } from './terminal/usage-error.ts'
 import { parseCount } from './terminal/whole-number.ts'
 
 export const retryCommand = new Command('retry')
-  .description(
-    'retry log entries that were given up or skipped, by the rules, contacts and preferences of today',
-  )
+  .description("retry log entries that were given up or skipped, by today's rules, contacts and preferences")
   .argument('[locator...]', 'log entries, NTF-…; else all that match the filter', addLocator)
   .addOption(sinceOption('only events since then'))
   .option('--until <when>', 'only events up to then; by default up to now', parseAt)
   .option('--event-type <type>', 'only events of this type', notBlank)
   .option('--rule <id>', 'only entries that this rule decided last', notBlank)
   .option('--reason <text>', 'only entries whose failure reason begins like this', notBlank)
-  .option('--limit <count>', 'at most so many, the newest', parseCount)
+  .option('--limit <count>', 'at most this many, the newest', parseCount)
   .option('--because <text>', 'why they are retried, to be recorded')
   .option('--by <name>', 'name to record; by default that of the account')
-  .option('--dry-run', 'send and write nothing, only say what would happen')
+  .option('--dry-run', 'send and write nothing; show what would happen')
   .option('--yes', 'do not ask for confirmation')
   .option('--json', 'one JSON object per line')
   .addHelpText(
@@ -107,8 +105,12 @@ async function retryAll(retrier: Retrier, selection: Selection, options: Options
     },
   }
   const stop = await (dryRun ? retrier.tryOut(run) : retrier.retry({ by, because }, run))
-  const sum = `SENT ${counts.SENT}, FAILED ${counts.FAILED}, SKIPPED ${counts.SKIPPED}, not retried ${counts.refused}`
-  process.stderr.write(`${dryRun ? `Dry run, nothing was sent: ${sum}` : sum}\n`)
+  const { SENT, FAILED, SKIPPED, refused } = counts
+  process.stderr.write(
+    dryRun
+      ? `Dry run: ${SENT} would be SENT, ${FAILED} FAILED, ${SKIPPED} SKIPPED, ${refused} not retried\n`
+      : `${SENT} SENT, ${FAILED} FAILED, ${SKIPPED} SKIPPED, ${refused} not retried\n`,
+  )
   if (stop !== null) process.stderr.write(`ended early: ${printable(stop)}; run it again\n`)
   if (stop !== null || (selection.isNamed && counts.refused > 0)) process.exitCode = 1
 }

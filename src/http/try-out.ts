@@ -39,7 +39,9 @@ export function tryOut(ask: AskApi) {
         config: { access: 'open' },
         handler: async ({ url, headers, body }, reply) => {
           if (headers[TRY_OUT_HEADER] === undefined) {
-            throw new ProblemError('forbidden', { detail: 'This is for the page of the API document alone.' })
+            throw new ProblemError('forbidden', {
+              detail: 'Only the page of the API document may use this address.',
+            })
           }
           const answer = await ask({
             method,

@@ -54,7 +54,7 @@ t.test('nothing that was said to a person, or about one, is left, and nothing is
   t.match(await erase(...args, '--dry-run'), {
     code: 0,
     stdout:
-      /^Dry run: would erase 1 log entry .*1 preferences and 1 preference change, 2 rejected messages of party-7\n1 rejected message without/,
+      /^Dry run: would erase 1 log entry .*1 set of preferences and 1 preference change, 2 rejected messages of party-7\n1 rejected message without/,
   })
   t.match(await erase(...args), { code: 2, stdout: '', stderr: /use --yes$/m })
   t.equal(await everything(), before, 'before it is told that it may, it changes nothing')

@@ -107,7 +107,7 @@ t.test('a dry run says what would become of each entry, sends nothing and writes
       `${optedOut}  SKIPPED (event type opted out)`,
     ].sort(),
   )
-  t.equal(stderr, 'Dry run, nothing was sent: SENT 2, FAILED 0, SKIPPED 1, not retried 0\n')
+  t.equal(stderr, 'Dry run: 2 would be SENT, 0 FAILED, 1 SKIPPED, 0 not retried\n')
   t.match(
     (await retry([waiting ?? '', '--dry-run'])).stdout,
     /not retried: the service still retries it by itself/,
@@ -128,7 +128,7 @@ t.test('entries are decided anew, sent once, and what was done is told', async (
   ])
   t.match(await retry(['--since', '1d', ...BECAUSE]), {
     code: 0,
-    stderr: 'SENT 2, FAILED 0, SKIPPED 0, not retried 0\n',
+    stderr: '2 SENT, 0 FAILED, 0 SKIPPED, 0 not retried\n',
   })
   t.same((await sentKeys()).sort(), ['given-up/1', 'skipped/1'])
   t.match(await rowOf(givenUp), { status: 'SENT', attempt_count: 4, subject: 'Stored' })
@@ -242,7 +242,7 @@ t.test(
         `^${locators[1]}  SENT by EMAIL; it may have gone out before, under the same key$`,
         'm',
       ),
-      stderr: /^SENT 2, FAILED 0/,
+      stderr: /^2 SENT, 0 FAILED/,
     })
     t.same((await readFile(keys, 'utf8')).trimEnd().split('\n').sort(), ['refused/2', 'unknown/1'])
   },

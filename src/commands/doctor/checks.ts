@@ -104,9 +104,9 @@ export const CHECKS: readonly Check[] = [
       [/permission denied for database/, 'as the owner of the database, GRANT CONNECT on it to this user'],
       [
         /no pg_hba.conf entry/,
-        'let this user and this machine in by pg_hba.conf of the server, or check both in DATABASE_URL',
+        "allow this user and this machine in the server's pg_hba.conf, or correct DATABASE_URL",
       ],
-      [/server login has been failing/, 'look into the log of the pooler: it cannot log in to the server'],
+      [/server login has been failing/, "check the pooler's log: it cannot log in to the server"],
       [
         /password|authentication|role .* does not exist|no such user/i,
         'check user and password in DATABASE_URL',

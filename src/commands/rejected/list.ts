@@ -11,7 +11,7 @@ import { type FilterOptions, filterOf, helpOf, rejectedMessages, withFilter } fr
 export const listCommand = withFilter(new Command('list'))
   .description('list rejected messages, oldest first, without their contents')
   .option('--all', 'include those that a redrive has resolved')
-  .option('--limit <count>', 'list at most so many', parseCount, 100)
+  .option('--limit <count>', 'list at most this many', parseCount, 100)
   .option('--json', 'one JSON object per line')
   .addHelpText('after', helpOf('0 listed, 1 failed, 2 wrong usage', 'list --topic claims --since 2026-01-31'))
   .action(list)

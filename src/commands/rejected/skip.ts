@@ -83,7 +83,7 @@ async function skipWith(config: Config, inspector: PartitionInspector, options: 
     process.stdout.write(
       json
         ? `${JSON.stringify({ topic, partition, from: String(from), to: String(to), by, error })}\n`
-        : `skipped offsets ${from} to ${to} of ${topicPartition}: what events they held has to be published again\n`,
+        : `skipped offsets ${from} to ${to} of ${topicPartition}: the events that they held must be published again\n`,
     )
   })
 }

@@ -78,7 +78,7 @@ function HeldPartitions() {
   if (items.length === 0) return null
   return (
     <section class="card" aria-labelledby="held">
-      <h2 id="held">Partitions of this replica that cannot go on</h2>
+      <h2 id="held">Held partitions of this replica</h2>
       <Table
         label="Held partitions"
         columns={['Partition', ['Offset', 'number'], 'Since', 'Reason', 'What to do']}

@@ -21,7 +21,7 @@ export function WorkbenchView() {
       <Title name="Workbench" />
       <p class="lead">
         Try a change of the rules before you propose it. Nothing here changes the service: when you are
-        content, download each file that you changed and propose it in the repository. What you change is
+        satisfied, download each file that you changed and propose it in the repository. Your changes are
         marked.
       </p>
       <State of={loaded} />
@@ -107,8 +107,8 @@ function Outdated({ keep, drop }: { keep: () => void; drop: () => void }) {
   return (
     <div class="notice" role="alert">
       <p>
-        The files in force have changed since you began this draft: what is marked as changed may be what
-        somebody else changed, and your file would take that back.
+        The files in force have changed since you began this draft: some of what is marked may be changes of
+        others, which your file would undo.
       </p>
       <div class="actions">
         <button type="button" onClick={keep}>

@@ -101,7 +101,7 @@ export function Backtest({ table, isUsable }: { table: string; isUsable: boolean
       {found !== null && (
         <>
           {found.table !== table && (
-            <p class="notice">This result is of the table before your last edits. Run it again.</p>
+            <p class="notice">This result is for the table before your last edits. Run it again.</p>
           )}
           <Report of={found} />
         </>

@@ -67,7 +67,7 @@ function FileActions({ of, file: { name, editUrl }, csv, onRows, onUndo, onStart
   const copy = () =>
     navigator.clipboard.writeText(csv).then(
       () => setSaid('Copied.'),
-      () => setSaid('The browser did not allow it: download the file.'),
+      () => setSaid('The browser did not allow copying: download the file.'),
     )
   return (
     <>

@@ -17,7 +17,7 @@ export function requireHost(app: App, names: readonly string[]): void {
     if (isIP(address) !== 0 || allowed.has(name)) return
     throw new ProblemError('misdirected', {
       detail:
-        'This listener is not known by that host name. Add it to MANAGEMENT_ALLOWED_HOSTS if it should be.',
+        'This listener does not answer to that host name. To allow the name, add it to MANAGEMENT_ALLOWED_HOSTS.',
     })
   })
 }

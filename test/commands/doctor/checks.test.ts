@@ -20,7 +20,7 @@ const CASES: readonly (readonly [string, RegExp])[] = [
   ['no such database: x', /create the database/],
   ['no more connections allowed (max_client_conn)', /DATABASE_POOL_MAX/],
   ['query_wait_timeout', /DATABASE_POOL_MAX/],
-  ['server login has been failing, cached error: …', /log of the pooler/],
+  ['server login has been failing, cached error: …', /pooler's log/],
   ['permission denied for database "x"', /GRANT CONNECT/],
   ['no pg_hba.conf entry for host "10.0.0.1", user "x", database "y", no encryption', /sslmode/],
   ['no pg_hba.conf entry for host "10.0.0.1", user "x", database "y", SSL encryption', /pg_hba/],
