@@ -1,18 +1,20 @@
 import type { Logger } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
-import { createEndsReader } from '../kafka/list-offsets.ts'
+import { createEndsReader, type EndsReader } from '../kafka/list-offsets.ts'
+import type { PartyClient } from '../party/client.ts'
 import { createBacklog } from '../pipeline/backlog.ts'
 import { countFailedEntries } from '../postgres/read/count-failed-entries.ts'
 import { listCheckpoints } from '../postgres/read/list-checkpoints.ts'
+import type { Sources } from '../telemetry/gauges.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import { createDatabase } from './database.ts'
+import { createDatabase, type Database } from './database.ts'
 import { putInForce } from './in-force.ts'
 import { createListeners } from './listeners.ts'
 import { createParties } from './parties.ts'
 import { createReads } from './reads.ts'
-import { readRuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
+import { type RuleFiles, readRuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 import { createWorkbench } from './workbench/workbench.ts'
 import { createWorker, type Worker } from './worker.ts'
 
@@ -43,35 +45,18 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   opened.defer(database.close)
   const parties = createParties(config, log)
   opened.defer(parties.close)
-  const { connection, groupId, topics } = config.broker
+  const { connection, groupId } = config.broker
   const ends = createEndsReader(connection, groupId, log, Date.now)
   opened.defer(ends.close)
 
-  const held = () => worker?.held() ?? []
-  const metrics = createMetrics({
-    version: packageJson.version,
-    ruleTableRevision: ruleFiles.ruleTable.revision,
-    eventTypes: new Set(TEMPLATE_EVENT_TYPES),
-    backlog: createBacklog({
-      assignment: () => worker?.assignment() ?? null,
-      headOf: (topic, partition) => worker?.headOf(topic, partition) ?? null,
-      ends: () => ends.endsOf(topics),
-      ownedByGroup: ends.ownedByGroup,
-      firstSince: ends.firstSince,
-      checkpoints: async () => listCheckpoints(database.pool(), topics),
-      failedRows: async () => countFailedEntries(database.pool(), config.retry),
-      nowMs: Date.now,
-    }),
-    connections: database.connections,
-    held,
-    isPolicyAdministrationDown: parties.isDown,
-  })
-
+  const metrics = createMetrics(
+    metricSources(config, ruleFiles, { database, parties, ends, worker: () => worker }),
+  )
   const workbench = createWorkbench(config, ruleFiles)
   const listeners = createListeners({
     config,
     database,
-    reads: createReads(config, ruleFiles.ruleTable, database, held, workbench),
+    reads: createReads(config, ruleFiles.ruleTable, database, () => worker?.held() ?? [], workbench),
     metrics,
     readiness: async () => {
       const reason = stopping.signal.aborted ? 'the service is stopping' : await database.fault()
@@ -109,6 +94,41 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       return url
     },
     stop: () => (stopped ??= stop()),
+  }
+}
+
+interface MetricParts {
+  readonly database: Database
+  readonly parties: PartyClient
+  readonly ends: EndsReader
+  /** Null until the database is ready. */
+  readonly worker: () => Worker | null
+}
+
+/** What the metrics are read from at each scrape. */
+function metricSources(
+  config: Config,
+  ruleFiles: RuleFiles,
+  { database, parties, ends, worker }: MetricParts,
+): Sources {
+  const { topics } = config.broker
+  return {
+    version: packageJson.version,
+    ruleTableRevision: ruleFiles.ruleTable.revision,
+    eventTypes: new Set(TEMPLATE_EVENT_TYPES),
+    backlog: createBacklog({
+      assignment: () => worker()?.assignment() ?? null,
+      headOf: (topic, partition) => worker()?.headOf(topic, partition) ?? null,
+      ends: () => ends.endsOf(topics),
+      ownedByGroup: ends.ownedByGroup,
+      firstSince: ends.firstSince,
+      checkpoints: async () => listCheckpoints(database.pool(), topics),
+      failedRows: async () => countFailedEntries(database.pool(), config.retry),
+      nowMs: Date.now,
+    }),
+    connections: database.connections,
+    held: () => worker()?.held() ?? [],
+    isPolicyAdministrationDown: parties.isDown,
   }
 }
 

@@ -5,7 +5,7 @@ import { Problem, State, Title } from '../parts.tsx'
 import { useAnswer, useData } from '../use-data.ts'
 import { Backtest } from '../workbench/backtest.tsx'
 import { Cards } from '../workbench/cards.tsx'
-import { csvOf, type FileKey, useDraft } from '../workbench/draft.ts'
+import { csvOf, type DraftRow, type FileKey, useDraft } from '../workbench/draft.ts'
 import { FileEditor, ROW_OF } from '../workbench/file-editor.tsx'
 import { Changes, FileFindings, Promises, Verdict } from '../workbench/findings.tsx'
 import { Trial } from '../workbench/trial.tsx'
@@ -66,21 +66,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
       {review !== null && <FileFindings {...review.table} />}
       <Problem of={problem} />
       <Verdict review={review} promises={draft.promises} isLoading={isLoading} />
-      <div class="columns">
-        <section class="card" aria-labelledby="changes">
-          <h2 id="changes">What changes</h2>
-          <p class="faint">
-            A situation is one combination of what rules look at: the party, its opt-out and channel, and what
-            is on file. It counts once, however many event types it concerns.
-          </p>
-          {review !== null && <Changes of={review.diff} />}
-        </section>
-        <section class="card" aria-labelledby="promises">
-          <h2 id="promises">Promises</h2>
-          <p class="faint">What must stay true, whatever the rules become.</p>
-          {review !== null && <Promises of={review.promises} rows={draft.promises} />}
-        </section>
-      </div>
+      <Consequences review={review} promises={draft.promises} />
       <details class="card">
         <summary>{isNarrow ? 'All promises' : 'Edit the promises'}</summary>
         {part('promises')}
@@ -99,6 +85,26 @@ function Bench({ start }: { start: WorkbenchStart }) {
         </section>
       )}
     </>
+  )
+}
+
+function Consequences({ review, promises }: { review: Review | null; promises: readonly DraftRow[] }) {
+  return (
+    <div class="columns">
+      <section class="card" aria-labelledby="changes">
+        <h2 id="changes">What changes</h2>
+        <p class="faint">
+          A situation is one combination of what rules look at: the party, its opt-out and channel, and what
+          is on file. It counts once, however many event types it concerns.
+        </p>
+        {review !== null && <Changes of={review.diff} />}
+      </section>
+      <section class="card" aria-labelledby="promises">
+        <h2 id="promises">Promises</h2>
+        <p class="faint">What must stay true, whatever the rules become.</p>
+        {review !== null && <Promises of={review.promises} rows={promises} />}
+      </section>
+    </div>
   )
 }
 
