@@ -35,6 +35,8 @@ export function createSweep(needs: SweepNeeds) {
     let isSilent = false
     for (const wait of waitsOf(trips.underWay())) {
       const { trip, exchange } = wait
+      // Giving one up can end others at once, over HTTP/2.
+      if (!trip.open.includes(exchange)) continue
       const waitedMs = atMs - exchange.sinceMs
       const waitMaxMs = trip.lane === 'apart' ? deadlineMs / 5 : deadlineMs
       if (waitedMs >= waitMaxMs) {
@@ -55,7 +57,10 @@ export function createSweep(needs: SweepNeeds) {
 
   /** Unless it may be a pause of all: once others are answered who were asked for later, it is not. */
   function giveWay(late: readonly Wait[], patienceMs: number): void {
-    for (const wait of late) if (!answers.isSilentSince(wait.exchange.sinceMs)) giveUp(wait, patienceMs)
+    for (const wait of late) {
+      const { trip, exchange } = wait
+      if (trip.open.includes(exchange) && !answers.isSilentSince(exchange.sinceMs)) giveUp(wait, patienceMs)
+    }
   }
 
   function giveUp({ trip, exchange }: Wait, waitMaxMs: number): void {
