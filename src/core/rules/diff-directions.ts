@@ -1,5 +1,5 @@
+import { kindOf } from './change-kinds.ts'
 import type { Change } from './diff.ts'
-import { kindOf } from './diff-kinds.ts'
 
 /** Changes that `rules diff --fail-on` can forbid. */
 export const DIRECTIONS = {

@@ -1,6 +1,6 @@
 import { describeResult } from '../decision/rule-result.ts'
 import type { BacktestChange, BacktestResult } from '../rules/backtest.ts'
-import { CHANGE_KINDS, type ChangeKind, kindOf } from '../rules/diff-kinds.ts'
+import { CHANGE_KINDS, type ChangeKind, kindOf } from '../rules/change-kinds.ts'
 import { describeSituation } from '../rules/situations.ts'
 
 interface KindCount {

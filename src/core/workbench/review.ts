@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { CHANGE_KINDS, kindOf } from '../rules/change-kinds.ts'
 import { checkRuleFiles, type FileReport } from '../rules/check-files.ts'
 import { diffRuleTables, type RuleTableDiff } from '../rules/diff.ts'
-import { CHANGE_KINDS, kindOf } from '../rules/diff-kinds.ts'
 import { describeRest, groupChanges, summariseDiff } from '../rules/diff-text.ts'
 import { RuleTableError } from '../rules/errors.ts'
 import type { RuleTable } from '../rules/table.ts'
