@@ -24,7 +24,7 @@ export function createLog(level: string, destination?: DestinationStream): Logge
         censor: '[censored]',
       },
       // pino copies an error's message to `msg` without asking a serializer.
-      hooks: { streamWrite: withoutCredentials },
+      hooks: { streamWrite: (line) => onOneLine(withoutCredentials(line)) },
     },
     destination ?? pino.destination({ dest: 1, sync: true }),
   )
@@ -57,6 +57,14 @@ function serializeError(error: unknown, causesLeft = CAUSES_MAX): unknown {
       ? {}
       : { errors: inner.map((each) => serializeError(each, causesLeft - 1)) }),
   }
+}
+
+/**
+ * Some readers, Node's `readline` among them, take these for ends of lines; JSON need not escape them, and clients can send
+ * them. Leaves JSON valid: they can stand in its texts only.
+ */
+function onOneLine(json: string): string {
+  return json.replaceAll('\u0085', '\\u0085').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
 }
 
 /** Censors database URLs whole, the credentials of other URLs, and `password=…`. Leaves JSON valid. */

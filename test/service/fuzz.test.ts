@@ -29,7 +29,7 @@ const text = fc.oneof(
       ...['party-1', 'ä/1 %', 'claim.rejected', 'SENT', 'EMAIL', '2026-01-31T12:00:00Z', '1'],
     ),
   },
-  { weight: 2, arbitrary: fc.constantFrom('\0', 'a\0b', '\ud800', '\uffff', '\u0001') },
+  { weight: 2, arbitrary: fc.constantFrom('\0', 'a\0b', '\ud800', '\uffff', '\u0001', '\u2028') },
   {
     weight: 2,
     arbitrary: fc.constantFrom(

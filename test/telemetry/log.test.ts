@@ -14,6 +14,14 @@ t.test('a line is JSON with ISO time, the level as a word, and the name of the s
   t.match(last().time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 })
 
+t.test('what some readers take for the end of a line is escaped', async (t) => {
+  const { log, lines, last } = recorded()
+  const filters = ['a\u0085b', 'c\u2028d', 'e\u2029f', 'g\nh']
+  log.info({ filters }, 'read')
+  t.notMatch(lines[0]?.trimEnd(), /[\n\u0085\u2028\u2029]/)
+  t.same(last().filters, filters)
+})
+
 t.test('lines below the level are not written', async (t) => {
   const { log, lines } = recorded('info')
   log.debug('quiet')
