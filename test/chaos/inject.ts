@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import autocannon from 'autocannon'
 import type { Statement } from '../stack/database-proxy.ts'
 import type { Mode } from '../stack/policy-administration.ts'
-import { produce } from '../stack/topics.ts'
 import { abortedTransactions, compressedBomb, damagedBatch, eventBy, headerBomb } from './hostile-messages.ts'
 import { hangingBy } from './parties.ts'
 import { heldFor, placeBy } from './places.ts'
+import { publish } from './publisher.ts'
 import type { Replica } from './replica.ts'
 import type { Fault, FaultKind } from './schedule.ts'
 import type { Stack } from './stack.ts'
@@ -129,7 +129,7 @@ async function partitionLocked(
         'SELECT FROM notifications.projection_checkpoints WHERE (topic, partition_id) = ($1, $2) FOR UPDATE',
         [topic, partition],
       )
-      await produce(kafka.brokers, [{ topic, partition, value: eventBy(`locked-${dice}`, dice) }])
+      await publish(kafka.brokers, [{ topic, partition, value: eventBy(`locked-${dice}`, dice) }])
       await sleep(durationMs)
       return rowCount === 1 && (await heldFor(held, { topic, partition }, 'locked', sinceMs))
     } finally {
