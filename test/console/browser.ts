@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { until } from '../stack/until.ts'
 
 const EXECUTABLE = process.env.CHROMIUM || '/usr/bin/chromium'
 
@@ -101,7 +102,15 @@ const CUT_OFF = `[...document.querySelectorAll('body, body *')]
   .filter((element) => element.clientWidth > 0 && getComputedStyle(element).display !== 'inline')
   .map((element) => element.tagName + '.' + element.className)`
 
-/** Elements whose content does not fit, so that one has to scroll sideways to it, or cannot see it. */
-export function cutOff(page: Page): Promise<string[]> {
-  return page.evaluate(CUT_OFF)
+/**
+ * Waits until nothing of the page is cut off, so that one has to scroll sideways to it, or cannot see it: charts, and the
+ * list in place of the workbench's grid, follow a window that changes a moment later. Rejects with what is cut off.
+ */
+export async function toFit(page: Page): Promise<void> {
+  const fits = async () => {
+    const cutOff = await page.evaluate(CUT_OFF)
+    if (String(cutOff) !== '') throw new Error(`cut off: ${cutOff}`)
+    return page.evaluate('document.documentElement.scrollWidth === innerWidth')
+  }
+  await until(fits, { what: 'the page to be no wider than its window', timeoutMs: 10_000 })
 }

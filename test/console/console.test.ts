@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../stack/identity-provider.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
-import { cutOff, faultsOf, openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
+import { faultsOf, openTab, startBrowser, type Tab, toFit, withoutBrowser } from './browser.ts'
 import { HOSTILE, seed } from './seed.ts'
 
 if (withoutBrowser) t.plan(0, withoutBrowser)
@@ -93,11 +93,7 @@ async function testConsole(): Promise<void> {
           await tab.screenshot(`${name}-${colorScheme}`)
         }
         await tab.page.setViewportSize({ width: 375, height: 740 })
-        // The chart follows the window a moment later.
-        await until(async () => (await tab.page.evaluate('document.documentElement.scrollWidth')) === 375, {
-          what: 'the page to be no wider than the telephone',
-        })
-        t.same(await cutOff(tab.page), [])
+        await toFit(tab.page)
         await tab.screenshot(`${name}-telephone`)
         t.same(tab.complaints, [])
       },
