@@ -9,15 +9,15 @@ const RETRY_AFTER_S = 1
  */
 export function limitRequests(app: App, countMax: number): void {
   let count = 0
+  // One for all: in a flood, a stack for each would cost as much as the answer.
+  const refusal = new ProblemError('unavailable', {
+    detail: `More than ${countMax} requests are under way. Try again later.`,
+    headers: { 'retry-after': String(RETRY_AFTER_S) },
+  })
   app.addHook('onRequest', async ({ routeOptions }, reply) => {
     const { access = 'open' } = routeOptions.config
     if (access === 'open') return
-    if (count >= countMax) {
-      throw new ProblemError('unavailable', {
-        detail: `More than ${countMax} requests are under way. Try again later.`,
-        headers: { 'retry-after': String(RETRY_AFTER_S) },
-      })
-    }
+    if (count >= countMax) throw refusal
     count++
     // Also where the client is gone before the answer.
     reply.raw.once('close', () => count--)
