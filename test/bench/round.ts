@@ -47,7 +47,8 @@ export interface Measured {
 export const CPU_OF = ['process', 'postgres', 'contacts', 'else'] as const
 type CpuOf = (typeof CPU_OF)[number]
 
-const PUBLISH_COUNT_MAX = 10_000
+/** Of which one partition may get more than a third: a broker takes 1 MB in one batch. */
+const PUBLISH_COUNT_MAX = 5_000
 const POLL_INTERVAL_MS = 25
 /** Without one more event committed; the start of a side is the longest such time. */
 const STALL_MAX_MS = 60_000
