@@ -110,7 +110,7 @@ export async function toFit(page: Page): Promise<void> {
   const fits = async () => {
     const cutOff = await page.evaluate(CUT_OFF)
     if (String(cutOff) !== '') throw new Error(`cut off: ${cutOff}`)
-    return page.evaluate('document.documentElement.scrollWidth === innerWidth')
+    return (await page.evaluate('document.documentElement.scrollWidth')) === page.viewportSize()?.width
   }
   await until(fits, { what: 'the page to be no wider than its window', timeoutMs: 10_000 })
 }

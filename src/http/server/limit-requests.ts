@@ -9,7 +9,7 @@ const RETRY_AFTER_S = 1
  */
 export function limitRequests(app: App, countMax: number): void {
   let count = 0
-  // One for all: in a flood, a stack for each would cost as much as the answer.
+  // One for all: in a flood, a stack for each would be a quarter of what the answer costs.
   const refusal = new ProblemError('unavailable', {
     detail: `More than ${countMax} requests are under way. Try again later.`,
     headers: { 'retry-after': String(RETRY_AFTER_S) },
