@@ -14,6 +14,8 @@ export interface Database {
   pool(): DatabasePool
   /** For HTTP, so that readers never wait for dispatch, nor dispatch for them. Throws like `pool`. */
   httpPool(): DatabasePool
+  /** For lists and counts over HTTP, so that opt-outs and probes never wait for one. Throws like `pool`. */
+  listPool(): DatabasePool
   /** Connections of each pool by state; none if the database has not been reached yet. */
   connections(): readonly PoolConnections[]
   /** Why it cannot be used now, with the remedy, or null; rejects if it does not answer. Asks it once a second at most. */
@@ -30,18 +32,21 @@ export async function createDatabase(
   log: Logger,
 ): Promise<Database> {
   const migrations = await knownMigrations()
-  let reached: { readonly dispatch: DatabasePool; readonly http: DatabasePool } | null = null
+  let reached: Readonly<Record<'dispatch' | 'http' | 'lists', DatabasePool>> | null = null
   const pools = () => {
     if (reached === null) throw new DatabaseNotReached()
     return reached
   }
+  const listPoolMax = Math.floor(httpPoolMax / 2)
   const open = async () => ({
     dispatch: await openPool({ databaseUrl, connectionCountMax: poolMax }),
-    http: await openPool({ databaseUrl, connectionCountMax: httpPoolMax, endWithClient: true }),
+    http: await openPool({ databaseUrl, connectionCountMax: httpPoolMax - listPoolMax }),
+    lists: await openPool({ databaseUrl, connectionCountMax: listPoolMax, endWithClient: true }),
   })
   return {
     pool: () => pools().dispatch,
     httpPool: () => pools().http,
+    listPool: () => pools().lists,
     connections: () =>
       Object.entries(reached ?? {}).map(([pool, of]) => {
         const { acquiredConnections, idleConnections, waitingClients } = of.state()
@@ -64,7 +69,7 @@ export async function createDatabase(
       return opened.dispatch
     },
     close: async () => {
-      await Promise.all([reached?.dispatch.end(), reached?.http.end()])
+      await Promise.all(Object.values(reached ?? {}).map((pool) => pool.end()))
     },
   }
 }

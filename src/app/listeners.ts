@@ -30,7 +30,7 @@ export interface Listeners {
 export function createListeners(parts: ListenerParts): Listeners {
   const { config, database, reads, metrics, readiness, log } = parts
   const { tokens } = config
-  const { httpPool, isUnavailable } = database
+  const { httpPool, listPool, isUnavailable } = database
   const http = createHttp({
     ...config.http,
     log,
@@ -38,7 +38,7 @@ export function createListeners(parts: ListenerParts): Listeners {
     logEntries: reads.logEntries,
     preferences: {
       list: async (page, signal) =>
-        readUntil(signal, httpPool(), (connection) => listPreferences(connection, page)),
+        readUntil(signal, listPool(), (connection) => listPreferences(connection, page)),
       get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
       put: async (...change) => putPreferences(httpPool(), ...change),
     },

@@ -33,7 +33,7 @@ export interface Reads {
 export function createReads(
   { retry: retryLimits, traceUrl }: Pick<Config, 'retry' | 'traceUrl'>,
   { revision, rules }: RuleTable,
-  { httpPool }: Database,
+  { httpPool, listPool }: Database,
   held: () => readonly Held[],
   workbench: Workbench,
 ): Reads {
@@ -43,7 +43,7 @@ export function createReads(
   )
   const logEntries: LogEntries = {
     list: async ({ from, to, ...filter }, page, signal) =>
-      readUntil(signal, httpPool(), async (connection) => {
+      readUntil(signal, listPool(), async (connection) => {
         const times = {
           from: from === undefined ? from : await timeOf(connection, from),
           to: to === undefined ? to : await timeOf(connection, to),
@@ -57,27 +57,27 @@ export function createReads(
   }
   const consoleData: ConsoleData = {
     logEntries,
-    countEntries: async (window) => countLogEntries(httpPool(), retryLimits, window),
+    countEntries: async (window) => countLogEntries(listPool(), retryLimits, window),
     preferences: {
       get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
       changes: async (partyLocator, countMax) => listPreferenceChanges(httpPool(), partyLocator, countMax),
     },
     listNotTold: async (filter, page, signal) => {
-      const { items, next } = await readUntil(signal, httpPool(), async (connection) => {
+      const { items, next } = await readUntil(signal, listPool(), async (connection) => {
         const since = await timeOf(connection, filter.since)
         return listNotTold(connection, retryLimits, { ...filter, since }, page)
       })
       return { items: explainNotTold(items, await rulesOf(revisionsOf(items))), next }
     },
     countNotTold: async (filter, signal) =>
-      readUntil(signal, httpPool(), async (connection) => {
+      readUntil(signal, listPool(), async (connection) => {
         const since = await timeOf(connection, filter.since)
         return countNotTold(connection, retryLimits, { ...filter, since })
       }),
     workbench,
     heldPartitions: () => showHeld(held(), (ms) => new Date(ms).toISOString()),
     listRejected: async (query, page, signal) =>
-      readUntil(signal, httpPool(), (connection) =>
+      readUntil(signal, listPool(), (connection) =>
         listRejected(connection, { ...query, ids: null, since: null }, page),
       ),
     rulesInForce: {
@@ -86,7 +86,7 @@ export function createReads(
       activation: async () =>
         (await listActivations(httpPool())).findLast((activation) => activation.revision === revision) ??
         null,
-      matches: async () => countRuleMatches(httpPool(), revision),
+      matches: async () => countRuleMatches(listPool(), revision),
     },
   }
   return { logEntries, consoleData }

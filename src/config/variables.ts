@@ -56,8 +56,9 @@ export const variables = z.object({
     description: 'Maximum number of database connections for dispatch and retries',
     example: '10',
   }),
-  DATABASE_HTTP_POOL_MAX: integer(1, 1_000).prefault('4').meta({
-    description: 'Maximum number of database connections for HTTP requests',
+  DATABASE_HTTP_POOL_MAX: integer(2, 1_000).prefault('4').meta({
+    description:
+      'Maximum number of database connections for HTTP requests, half of them for lists and counts',
     example: '4',
   }),
   MQ_BROKERS: brokers().meta({
@@ -226,7 +227,7 @@ export const variables = z.object({
     .meta({ description: 'Address of the management listener', example: '127.0.0.1' }),
   HTTP_REQUESTS_MAX: integer(1, 10_000).prefault('32').meta({
     description:
-      'Requests that may be under way behind a token, on each listener; more are answered with 503',
+      'Requests that may be under way on each listener, of parties and of administrators each; more are answered with 503',
     example: '32',
   }),
   MANAGEMENT_PORT: port(0).optional().meta({

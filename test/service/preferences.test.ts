@@ -1,7 +1,9 @@
+import pg from 'pg'
 import t from 'tap'
 import { ADMIN_SCOPE, startIdentityProvider } from '../stack/identity-provider.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
+import { readExposition } from '../telemetry/exposition.ts'
 import { exchange, type Request } from './exchange.ts'
 
 const [world, idp] = await Promise.all([createWorld(), startIdentityProvider()])
@@ -94,6 +96,34 @@ t.test('parties that no client may tidy up are kept apart, or refused', async (t
   const { body } = await ask(service.url, { method: 'GET', path: '/preferences/list' })
   const parties = body.items.map(({ partyLocator }: { partyLocator: string }) => partyLocator)
   for (const party of ['list/', '%2E', '...', 'a;b']) t.ok(parties.includes(party), party)
+})
+
+t.test('an opt-out and a probe never wait for lists', async (t) => {
+  const service = await ready({ MANAGEMENT_PORT: '0' })
+  const { url } = await service.logged(/^the management listener is up$/)
+  const locker = new pg.Client(world.databaseUrl)
+  await locker.connect()
+  await locker.query('BEGIN')
+  await locker.query('LOCK TABLE notifications.notification_log')
+  const unlocked = new AbortController()
+  const listing = async () => {
+    while (!unlocked.signal.aborted) await (await fetch(`${service.url}/log/list`)).arrayBuffer()
+  }
+  // More than there are connections.
+  const readers = Array.from({ length: 6 }, listing)
+  const waitersOf = async () => {
+    const { value } = readExposition(await (await fetch(`${url}/metrics`)).text())
+    return value('notifications_database_pool_waiters', { pool: 'lists' })
+  }
+  await until(async () => (await waitersOf()) === 4, { what: 'four lists to wait for the other two' })
+  const body = { optedOutEvents: ['claim.paid'] }
+  t.equal((await ask(service.url, { method: 'PUT', path: '/preferences/party-3', body })).status, 200)
+  t.match(await ask(service.url, { method: 'GET', path: '/preferences/party-3' }), { status: 200, body })
+  t.equal((await fetch(`${service.url}/readyz`)).status, 200)
+  unlocked.abort()
+  await locker.end()
+  await Promise.all(readers)
+  t.equal((await fetch(`${service.url}/log/list`)).status, 200)
 })
 
 t.test('without a database the placeholders answer, and all else says that it passes', async (t) => {

@@ -30,7 +30,7 @@ const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 }
 const ruleFiles = await readRuleFiles()
 const workbenchOn = (url: string) =>
   createWorkbench(
-    { database: { url, poolMax: 1, httpPoolMax: 1 }, repositoryUrl: 'https://github.com/insurer/n' },
+    { database: { url, poolMax: 1, httpPoolMax: 2 }, repositoryUrl: 'https://github.com/insurer/n' },
     ruleFiles,
   )
 const workbench = workbenchOn(database.url)

@@ -30,7 +30,7 @@ async function started(close: (end: () => Promise<void>) => void) {
   return { url, under, go: go.resolve }
 }
 
-t.test('a request too many is answered at once, and probes always are', async (t) => {
+t.test('a list too many is refused at once; probes and opt-outs never are', async (t) => {
   const { url, under, go } = await started(t.teardown)
   const lists = [fetch(`${url}/log/list`), fetch(`${url}/log/list`)]
   await until(() => under.way === 2, { what: 'two lists to be under way' })
@@ -38,8 +38,12 @@ t.test('a request too many is answered at once, and probes always are', async (t
   const refused = await fetch(`${url}/log/list`)
   t.equal(refused.status, 503)
   t.equal(refused.headers.get('retry-after'), '1')
-  t.match(await refused.json(), { detail: 'More than 2 requests are under way. Try again later.' })
+  t.match(await refused.json(), {
+    detail: 'More than 2 requests of this kind are under way. Try again later.',
+  })
   for (const path of ['/healthz', '/readyz']) t.equal((await fetch(`${url}${path}`)).status, 200, path)
+  const optOut = { method: 'PUT', headers: { 'content-type': 'application/json' }, body: '{}' }
+  t.equal((await fetch(`${url}/preferences/party-1`, optOut)).status, 200)
 
   go()
   for (const list of lists) t.equal((await list).status, 200)
