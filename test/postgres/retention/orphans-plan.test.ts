@@ -6,6 +6,7 @@ import {
   orphansQuery,
   pageOfPartyQuery,
 } from '../../../src/postgres/retention/erase-entries.ts'
+import { until } from '../../stack/until.ts'
 import { openDatabase } from '../fixtures.ts'
 
 /** More than one page. */
@@ -30,8 +31,18 @@ t.before(async () => {
      FROM generate_series(1, $1::int) AS n`,
     [ROW_COUNT],
   )
-  await client.query('VACUUM ANALYZE notifications.decision, notifications.notification_log')
+  // Autovacuum looks at the database from time to time; what it may still see as new is not marked as visible to all.
+  await until(isVisibleToAll, { what: 'all rows to be visible to all, as an index-only scan wants it' })
 })
+
+async function isVisibleToAll(): Promise<boolean> {
+  await client.query('VACUUM ANALYZE notifications.decision, notifications.notification_log')
+  const { rows } = await client.query(
+    `SELECT bool_and(relallvisible = relpages) AS all FROM pg_class
+     WHERE oid IN ('notifications.decision'::regclass, 'notifications.notification_log'::regclass)`,
+  )
+  return rows[0].all
+}
 
 const explained = z.object({ 'QUERY PLAN': z.string() })
 
