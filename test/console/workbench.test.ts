@@ -31,7 +31,7 @@ async function testWorkbench(): Promise<void> {
   ])
   const workbench = createWorkbench(
     {
-      database: { url: database.url, poolMax: 1, httpPoolMax: 2 },
+      database: { url: database.url },
       repositoryUrl: 'https://github.com/insurer/n',
     },
     ruleFiles,

@@ -39,7 +39,10 @@ const CHOICES = {
 
 /** What the workbench in the console runs, in threads of its own: nothing that it does may hold up dispatch. */
 export function createWorkbench(
-  { database, repositoryUrl }: Pick<Config, 'database' | 'repositoryUrl'>,
+  {
+    database,
+    repositoryUrl,
+  }: Pick<Config, 'repositoryUrl'> & { readonly database: Pick<Config['database'], 'url'> },
   { ruleTable, promises }: RuleFiles,
 ): Workbench & { close: () => Promise<void> } {
   const reviews = createThread<ReviewJob, ReviewMessage>(new URL('./review-thread.ts', import.meta.url), {

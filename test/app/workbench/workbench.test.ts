@@ -29,10 +29,7 @@ const database = await createMigratedDatabase()
 const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
 const ruleFiles = await readRuleFiles()
 const workbenchOn = (url: string) =>
-  createWorkbench(
-    { database: { url, poolMax: 1, httpPoolMax: 2 }, repositoryUrl: 'https://github.com/insurer/n' },
-    ruleFiles,
-  )
+  createWorkbench({ database: { url }, repositoryUrl: 'https://github.com/insurer/n' }, ruleFiles)
 const workbench = workbenchOn(database.url)
 t.teardown(async () => {
   await workbench.close()
