@@ -183,8 +183,9 @@ soak-outage: build ## Policy administration hangs for SECONDS (300) at RATE (100
 soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 50,000 through nginx and haproxy (PROXIED)
 	@$(NODE) test/soak/look-ups.ts
 
-soak-transactions: build ## Random transactions of five producers (STEPS, SEEDS), against Kafka's own client
+soak-transactions: build ## Random transactions against Kafka's own client (STEPS, SEEDS); PASSES (10) of EVENTS (15000) into a backlog
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/transactions.ts
+	@PASSES=$${PASSES:-10} EVENTS=$${EVENTS:-15000} $(NODE) test/stack/with-stack.ts -- env $(TAP) --timeout=3600 test/service/backed-up-transactions.test.ts
 
 soak-hostile: build ## Messages made to hold up a consumer: headers, EVENTS (1000000) and RECORDS (5000000) in one batch
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/hostile.ts

@@ -1,7 +1,7 @@
 import type { Budget } from './budget.ts'
 import type { FetchedBytes } from './mends/fetch-response.ts'
 import { Queue, type Taken } from './queue.ts'
-import { bytesAfter, type RecordSet, recordSetOf } from './records/record-set.ts'
+import { type RecordSet, recordSetOf } from './records/record-set.ts'
 import { withoutEnd } from './records/unreadable.ts'
 
 /** A fetch, as kafkajs hands it over. */
@@ -30,13 +30,8 @@ export class BrokerError extends Error {
   }
 }
 
-/** After a pause, the partition no longer has what was queued last: the topic may have been created anew. */
-export class Changed extends Error {}
-
 /** Queued bytes at which a partition is not fetched any further, until half of them are worked off. */
 const QUEUE_BYTES_MAX = 4 * 1024 * 1024
-/** No topic is deleted, created and filled in less: a shorter pause is not worth fetching a batch twice. */
-const COMPARE_AFTER_MS = 1_000
 
 /**
  * What is fetched of one partition and not worked on yet. kafkajs is told to go on as soon as a fetch is queued: it would
@@ -46,22 +41,15 @@ const COMPARE_AFTER_MS = 1_000
 export class Inbox {
   readonly #controls: FetchControls
   readonly #budget: Budget
-  readonly #nowMs: () => number
   readonly #queue: Queue
   /** The offset at which the next fetch has to begin; null: none is wanted. */
   #expected: bigint | null = null
-  /** The header of the batch that was queued last. */
-  #lastHeader: Buffer | null = null
-  /** The next fetch begins with that batch once more. */
-  #isComparing = false
   #isPaused = true
-  #pausedAtMs = 0
   #wake = () => {}
 
-  constructor(controls: FetchControls, budget: Budget, nowMs: () => number) {
+  constructor(controls: FetchControls, budget: Budget) {
     this.#controls = controls
     this.#budget = budget
-    this.#nowMs = nowMs
     this.#queue = new Queue(budget.add)
   }
 
@@ -78,8 +66,6 @@ export class Inbox {
   open(offset: bigint): void {
     this.#queue.clear()
     this.#expected = offset
-    this.#lastHeader = null
-    this.#isComparing = false
     this.#isPaused = false
     this.#controls.seek(offset)
     this.#controls.resume()
@@ -102,14 +88,12 @@ export class Inbox {
 
   offer({ from, error, bytes, aborted, resolve }: Fetched): void {
     if (this.#expected === null) return
-    const asked = this.#isComparing ? this.#expected - 1n : this.#expected
-    if (from !== asked) {
-      // Asked for before the last seek, or kafkajs has lost its way.
-      this.#controls.seek(asked)
+    if (from !== this.#expected) {
+      // Requested before the last seek, or kafkajs has lost its position.
+      this.#controls.seek(this.#expected)
       return
     }
     if (error !== null) this.#endWith(new BrokerError(error, from))
-    else if (this.#isComparing) this.#compare(this.#expected, bytes, aborted, resolve)
     else if (bytes.length > 0) {
       const set = recordSetOf(bytes, from, aborted)
       if (set === null) this.#endWith(withoutEnd(from))
@@ -117,24 +101,9 @@ export class Inbox {
     }
   }
 
-  /** What comes after a pause follows what came before it, or nothing more is taken. */
-  #compare(expected: bigint, bytes: Buffer, aborted: Fetched['aborted'], resolve: Fetched['resolve']): void {
-    const rest = this.#lastHeader === null ? null : bytesAfter(this.#lastHeader, bytes)
-    if (rest === null) {
-      this.#endWith(new Changed('the partition has changed while it was paused'))
-      return
-    }
-    this.#isComparing = false
-    resolve(expected - 1n)
-    // The broker gives one whole batch at least, and that was the one that is known.
-    const set = recordSetOf(rest, expected, aborted)
-    if (set !== null) this.#push(set, resolve)
-  }
-
   #push(set: RecordSet, resolve: Fetched['resolve']): void {
     resolve(set.lastOffset)
     this.#expected = set.lastOffset + 1n
-    this.#lastHeader = Buffer.from(set.lastHeader)
     this.#queue.push(set)
     if (this.#queue.bytes >= QUEUE_BYTES_MAX || this.#budget.isFull(this.#queue.bytes)) this.#pause()
     this.#wake()
@@ -173,7 +142,6 @@ export class Inbox {
   #pause(): void {
     if (this.#isPaused) return
     this.#isPaused = true
-    this.#pausedAtMs = this.#nowMs()
     this.#controls.pause()
     this.#budget.onRoom(this.#resumeIfRoom)
   }
@@ -184,10 +152,6 @@ export class Inbox {
     const isFull = this.#queue.bytes > QUEUE_BYTES_MAX / 2 || this.#budget.isFull(this.#queue.bytes)
     if (isFull || this.#queue.isEnded) return false
     this.#isPaused = false
-    if (this.#lastHeader !== null && this.#nowMs() - this.#pausedAtMs >= COMPARE_AFTER_MS) {
-      this.#isComparing = true
-      this.#controls.seek(this.#expected - 1n)
-    }
     this.#controls.resume()
     return true
   }

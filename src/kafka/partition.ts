@@ -10,7 +10,7 @@ import { backOffMs } from '../core/time/back-off.ts'
 import type { Budget } from './budget.ts'
 import { brokerReason, isStaleMetadata } from './errors.ts'
 import { fingerprintOf } from './fingerprint.ts'
-import { BrokerError, Changed, type FetchControls, type Fetched, Inbox } from './inbox.ts'
+import { BrokerError, type FetchControls, type Fetched, Inbox } from './inbox.ts'
 import type { Unserved } from './mends/metadata-errors.ts'
 import type { FetchedMessage } from './records/record.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
@@ -111,7 +111,7 @@ export class PartitionConsumer {
     this.#partition = partition
     this.#needs = needs
     this.#before = before
-    this.#inbox = new Inbox(needs.controls, needs.budget, needs.nowMs)
+    this.#inbox = new Inbox(needs.controls, needs.budget)
   }
 
   /** Takes a fetch. */
@@ -358,7 +358,7 @@ export class PartitionConsumer {
 
   /** Deals with what is no reason to wait. Returns what is one, else null. */
   async #solve(error: unknown, failureCount: number): Promise<unknown> {
-    if (error instanceof Repositioned || error instanceof Changed || this.#isOver) return null
+    if (error instanceof Repositioned || this.#isOver) return null
     if (isOfNoAccountOnce(error) && failureCount === 0) return null
     if (!(error instanceof BrokerError && error.message === 'OFFSET_OUT_OF_RANGE')) return error
     try {

@@ -20,8 +20,6 @@ export interface RecordSet {
   readonly firstOffset: bigint
   /** Of its last complete batch, whatever kind of records that holds. */
   readonly lastOffset: bigint
-  /** Of its last complete batch. */
-  readonly lastHeader: Buffer
   /** Record batches one after the other. */
   readonly bytes: Buffer
   readonly aborted: readonly AbortedTransaction[]
@@ -30,7 +28,6 @@ export interface RecordSet {
 /** Of the format of today. */
 export const MAGIC = 2
 const OLD_ENTRY_BYTES_MIN = 26
-const NO_HEADER: Buffer = Buffer.alloc(0)
 /** So that a batch of very many small records takes neither much memory nor much time at once. */
 const YIELD_COUNT_MAX = 250
 
@@ -44,28 +41,15 @@ export function recordSetOf(
   aborted: readonly AbortedTransaction[],
 ): RecordSet | null {
   let lastOffset = firstOffset - 1n
-  let lastHeader = NO_HEADER
   let end = 0
   for (const batch of batchesOf(bytes)) {
     end += batch.length
-    lastHeader = headerOf(batch)
     const last = offsetsOf(batch)?.last
-    if (last === undefined) return { firstOffset, lastOffset: lastOffset + 1n, lastHeader, bytes, aborted }
+    if (last === undefined) return { firstOffset, lastOffset: lastOffset + 1n, bytes, aborted }
     if (last > lastOffset) lastOffset = last
   }
   if (lastOffset < firstOffset) return null
-  return { firstOffset, lastOffset, lastHeader, bytes: bytes.subarray(0, end), aborted }
-}
-
-/** What follows the batch with this header, or null where that is not the first one. */
-export function bytesAfter(header: Buffer, bytes: Buffer): Buffer | null {
-  const [first] = batchesOf(bytes)
-  return first !== undefined && headerOf(first).equals(header) ? bytes.subarray(first.length) : null
-}
-
-/** What tells a batch from every other one: its offset, its checksum, its producer and more. */
-function headerOf(batch: Buffer): Buffer {
-  return batch.subarray(0, HEADER_BYTES)
+  return { firstOffset, lastOffset, bytes: bytes.subarray(0, end), aborted }
 }
 
 /**
