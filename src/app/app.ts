@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
-import { createEndsReader, type EndsReader } from '../kafka/list-offsets.ts'
+import { type Brokers, createBrokers } from '../kafka/brokers.ts'
+import { READ_COMMITTED } from '../kafka/cluster.ts'
 import type { PartyClient } from '../party/client.ts'
 import { createBacklog } from '../pipeline/backlog.ts'
 import { countFailedEntries } from '../postgres/read/count-failed-entries.ts'
@@ -46,11 +47,12 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   const parties = createParties(config, log)
   opened.defer(parties.close)
   const { connection, groupId } = config.broker
-  const ends = createEndsReader(connection, groupId, log, Date.now)
-  opened.defer(ends.close)
+  // The consumer logs whatever prevents an answer.
+  const brokers = createBrokers(connection, groupId, log.child({}, { level: 'error' }))
+  opened.defer(brokers.close)
 
   const metrics = createMetrics(
-    metricSources(config, ruleFiles, { database, parties, ends, worker: () => worker }),
+    metricSources(config, ruleFiles, { database, parties, brokers, worker: () => worker }),
   )
   const workbench = createWorkbench(config, ruleFiles)
   const listeners = createListeners({
@@ -100,7 +102,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
 interface MetricParts {
   readonly database: Database
   readonly parties: PartyClient
-  readonly ends: EndsReader
+  readonly brokers: Brokers
   /** Null until the database is ready. */
   readonly worker: () => Worker | null
 }
@@ -109,19 +111,18 @@ interface MetricParts {
 function metricSources(
   config: Config,
   ruleFiles: RuleFiles,
-  { database, parties, ends, worker }: MetricParts,
+  { database, parties, brokers, worker }: MetricParts,
 ): Sources {
-  const { topics } = config.broker
+  const { topics, groupId } = config.broker
   return {
     version: packageJson.version,
     ruleTableRevision: ruleFiles.ruleTable.revision,
     eventTypes: new Set(TEMPLATE_EVENT_TYPES),
     backlog: createBacklog({
       assignment: () => worker()?.assignment() ?? null,
-      headOf: (topic, partition) => worker()?.headOf(topic, partition) ?? null,
-      ends: () => ends.endsOf(topics),
-      ownedByGroup: ends.ownedByGroup,
-      firstSince: ends.firstSince,
+      oldestMs: (topic, partition) => worker()?.oldestMs(topic, partition) ?? null,
+      ends: () => brokers.endsOf(topics, READ_COMMITTED),
+      ownedByGroup: () => brokers.ownedByGroup(groupId),
       checkpoints: async () => listCheckpoints(database.pool(), topics),
       failedRows: async () => countFailedEntries(database.pool(), config.retry),
       nowMs: Date.now,

@@ -6,9 +6,10 @@ import { type Event, parseEvent } from '../core/event/parse-event.ts'
 import { variablesOf } from '../core/log/compose-entry.ts'
 import type { DecidedCandidate } from '../core/log/retry-candidate.ts'
 import type { Variables } from '../core/templates/template.ts'
-import { openInspector, type PartitionInspector } from '../kafka/inspect-partition.ts'
+import { createBrokers } from '../kafka/brokers.ts'
+import { readMessage } from '../kafka/inspect-partition.ts'
 
-/** A producer whose clock is further ahead cannot be told from a topic that was created anew. */
+/** With a producer's clock further ahead, a message looks like one of a recreated topic. */
 const CLOCK_SKEW_MAX_MS = 300_000
 
 export interface LostVariables {
@@ -17,17 +18,19 @@ export interface LostVariables {
   close(): Promise<void>
 }
 
-/** Connects to the broker when it is first asked. One that cannot be reached then is not tried again. */
+/** Connects to the brokers for the first row. If they cannot be reached then, they are not tried again. */
 export function createLostVariables({ broker }: Pick<Config, 'broker'>, log: Logger): LostVariables {
-  let opening: Promise<PartitionInspector> | null = null
+  const brokers = createBrokers(broker.connection, broker.groupId, log)
+  let reached: Promise<unknown> | null = null
 
   async function read(candidate: DecidedCandidate): Promise<Variables | string> {
     const { decision, createdAt } = candidate
     const { topic, partition, offset, envelopeMap } = decision
     if (envelopeMap === null) return 'the envelope map of its time is not in the archive'
     const map = loadEnvelopeMap(envelopeMap)
-    opening ??= openInspector(broker.connection, broker.groupId, log)
-    const message = await (await opening).read(topic, partition, BigInt(offset))
+    reached ??= brokers.describe()
+    await reached
+    const message = await readMessage(brokers, { topic, partition }, BigInt(offset))
     if (typeof message === 'string') return message
     const parsed = parseEvent(message, map)
     if (parsed.kind === 'rejection' || !isOf(parsed.event, candidate))
@@ -44,13 +47,11 @@ export function createLostVariables({ broker }: Pick<Config, 'broker'>, log: Log
           ? 'this version cannot read the envelope map of its time'
           : `its message cannot be read from the broker: ${error instanceof Error ? error.message : error}`,
       ),
-    close: async () => {
-      await opening?.then((inspector) => inspector.close()).catch(() => {})
-    },
+    close: brokers.close,
   }
 }
 
-/** A topic that was created anew may have the same event id at the same offset, of another event. */
+/** A recreated topic may have the same event id at the same offset, of another event. */
 function isOf(event: Event, { eventId, eventType, partyLocator }: DecidedCandidate): boolean {
   return event.eventId === eventId && event.eventType === eventType && event.partyLocator === partyLocator
 }

@@ -4,7 +4,6 @@ import type { Config } from '../config/config.ts'
 import type { Assignment } from '../core/batch/assignment.ts'
 import type { Dispatch } from '../core/batch/batch.ts'
 import { createBatchLimit } from '../core/batch/batch-limit.ts'
-import type { Head } from '../core/batch/head.ts'
 import type { Held } from '../core/batch/hold.ts'
 import { decideRetry, type PreparedRetries } from '../core/log/decide-retry.ts'
 import type { Send } from '../core/log/delivery.ts'
@@ -33,7 +32,7 @@ export interface Worker {
   /** What is consumed here; null while this process is not in the consumer group. */
   assignment(): Assignment | null
   held(): readonly Held[]
-  headOf(topic: string, partition: number): Head | null
+  oldestMs(topic: string, partition: number): number | null
   run(): Promise<void>
   stop(): Promise<void>
 }
@@ -70,7 +69,7 @@ export function createWorker(parts: WorkerParts): Worker {
   return {
     assignment: consumer.assignment,
     held: consumer.held,
-    headOf: consumer.headOf,
+    oldestMs: consumer.oldestMs,
     run: async () => {
       retry.start()
       await consumer.run()

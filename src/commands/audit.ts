@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, Option } from 'commander'
 import { ENVELOPE_MAP, readText, sha256 } from '../app/rule-files.ts'
 import { type Config, loadConfig } from '../config/config.ts'
@@ -14,7 +15,11 @@ import {
   messageCountOf,
   noCounts,
 } from '../core/audit/finding.ts'
-import { type OpenLog, openLog } from '../kafka/open-log.ts'
+import type { OffsetRange } from '../core/audit/log-piece.ts'
+import { type Brokers, createBrokers, keyOf } from '../kafka/brokers.ts'
+import { READ_UNCOMMITTED } from '../kafka/cluster.ts'
+import { isStaleMetadata } from '../kafka/errors.ts'
+import { type LogSource, readLog } from '../kafka/read-log.ts'
 import { type AuditNeeds, auditPartition } from '../pipeline/audit.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
@@ -33,6 +38,8 @@ import { parseWhole } from './terminal/whole-number.ts'
 
 /** One works while another waits for the database. */
 const PARTITIONS_AT_ONCE = 4
+const TRY_COUNT_MAX = 6
+const PAUSE_MS = 500
 
 export const auditCommand = new Command('audit')
   .description(
@@ -62,7 +69,6 @@ export const auditCommand = new Command('audit')
       .argParser(parseWhole)
       .conflicts(['since', 'until']),
   )
-  .option('--duplicates', 'also list each duplicate, with the message that its row came from')
   .option('--json', 'one JSON object per line: each finding, then the summary')
   .addHelpText(
     'after',
@@ -79,7 +85,6 @@ Examples:
   .action(audit)
 
 interface Options extends Range {
-  readonly duplicates?: true
   readonly json?: true
 }
 
@@ -95,20 +100,26 @@ async function audit(options: Options): Promise<void> {
   if (from !== undefined && to !== undefined && from > to)
     throw new UsageError(`--from ${from} is greater than --to ${to}`)
   const config = loadConfig(process.env)
-  const log = await openLog(config.broker.connection, `${config.broker.groupId}-audit`, createLog('silent'))
+  const { connection, groupId } = config.broker
+  const brokers = createBrokers(connection, `${groupId}-audit`, createLog('silent'))
   try {
     await withDatabase(
       config.database.url,
-      (pool) => auditWith(config, pool, log, options),
+      (pool) => auditWith(config, pool, brokers, options),
       PARTITIONS_AT_ONCE,
     )
   } finally {
-    await log.close()
+    await brokers.close()
   }
 }
 
-async function auditWith(config: Config, pool: DatabasePool, log: OpenLog, options: Options): Promise<void> {
-  const partitions = await choosePartitions(pool, log, config.broker.topics, options)
+async function auditWith(
+  config: Config,
+  pool: DatabasePool,
+  brokers: Brokers,
+  options: Options,
+): Promise<void> {
+  const partitions = await choosePartitions(pool, brokers, config.broker.topics, options)
   const progress = createProgress(process.stderr)
   const print = createPrinter(progress)
   if (!options.json) for (const partition of partitions) await print(describePartition(partition))
@@ -116,11 +127,7 @@ async function auditWith(config: Config, pool: DatabasePool, log: OpenLog, optio
   const showProgress = createShowProgress(progress, sum, partitions)
   const needs = {
     ...(await databaseNeeds(pool)),
-    isCompacted: log.isCompacted,
-    report: async (finding: Finding) => {
-      if (finding.kind !== 'duplicate' || options.duplicates)
-        await print(options.json ? JSON.stringify(finding) : describeFinding(finding))
-    },
+    report: (finding: Finding) => print(options.json ? JSON.stringify(finding) : describeFinding(finding)),
     onProgress: (counts: Counts) => {
       for (const name of Object.keys(sum) as (keyof Counts)[]) sum[name] += counts[name]
       showProgress()
@@ -129,7 +136,7 @@ async function auditWith(config: Config, pool: DatabasePool, log: OpenLog, optio
   const waiting = partitions.values()
   const work = async () => {
     for (const partition of waiting) {
-      const read: AuditNeeds['read'] = (range) => log.read(range, partition.logEnd)
+      const read: AuditNeeds['read'] = (range) => readLog(logSource(brokers, range), range, partition.logEnd)
       await auditPartition({ ...needs, read }, partition)
     }
   }
@@ -141,9 +148,31 @@ async function auditWith(config: Config, pool: DatabasePool, log: OpenLog, optio
   process.exitCode = sound ? 0 : 1
 }
 
+/** A broker may restart, or hand its partition to another one: it is asked again a few times. */
+function logSource(brokers: Brokers, partition: OffsetRange): LogSource {
+  return {
+    fetch: async (from, bytesMax) => {
+      for (let tryCount = 1; ; tryCount++) {
+        const isLast = tryCount === TRY_COUNT_MAX
+        try {
+          const fetched = await brokers.fetch({ ...partition, from, bytesMax }, READ_UNCOMMITTED)
+          if (isLast || !isStaleMetadata(fetched.error ?? '')) return fetched
+        } catch (error) {
+          if (isLast) throw error
+        }
+        await sleep(PAUSE_MS * tryCount)
+      }
+    },
+    earliest: async () => {
+      const ends = await brokers.endsOf([partition.topic], READ_UNCOMMITTED)
+      return ends.get(keyOf(partition))?.earliest ?? 0n
+    },
+  }
+}
+
 async function databaseNeeds(
   pool: DatabasePool,
-): Promise<Omit<AuditNeeds, 'read' | 'isCompacted' | 'report' | 'onProgress'>> {
+): Promise<Omit<AuditNeeds, 'read' | 'report' | 'onProgress'>> {
   const source = await readText(ENVELOPE_MAP)
   return {
     parse: createParse({ source, revision: sha256(source) }, (revision) =>

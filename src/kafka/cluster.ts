@@ -1,11 +1,16 @@
 import type { Kafka, KafkaMessage } from 'kafkajs'
 
-/** What the clients of kafkajs are made of, which it does not make public: requests to brokers of one's choice. */
+/** The private part of kafkajs that its clients share: requests to a chosen broker. */
 export interface Cluster {
   connect(): Promise<void>
   disconnect(): Promise<void>
   /** Rejects, and forgets them, where one of them does not exist. */
   addMultipleTargetTopics(topics: readonly string[]): Promise<void>
+  /** Of the whole cluster. */
+  metadata(): Promise<{
+    readonly brokers: readonly unknown[]
+    readonly topicMetadata: readonly { readonly topic: string }[]
+  }>
   refreshMetadata(): Promise<void>
   refreshMetadataIfNecessary(): Promise<void>
   /** As of the last refresh; the leader is -1 where there is none. */
@@ -14,7 +19,7 @@ export interface Cluster {
   findGroupCoordinator(of: { groupId: string }): Promise<Broker>
 }
 
-/** What a request sees: all, or only what lies before the first transaction without an end. */
+/** A request sees all of the log, or only the part before the first open transaction. */
 export const READ_UNCOMMITTED = 0
 export const READ_COMMITTED = 1
 export type IsolationLevel = typeof READ_UNCOMMITTED | typeof READ_COMMITTED
@@ -31,18 +36,6 @@ interface Broker {
     readonly responses: readonly {
       readonly topic: string
       readonly partitions: readonly { readonly partition: number; readonly offset: string }[]
-    }[]
-  }>
-  /** Rejects where one of them is not told. */
-  describeConfigs(request: {
-    readonly resources: readonly {
-      readonly type: number
-      readonly name: string
-      readonly configNames: readonly string[]
-    }[]
-  }): Promise<{
-    readonly resources: readonly {
-      readonly configEntries: readonly { readonly configName: string; readonly configValue: string | null }[]
     }[]
   }>
   describeGroups(request: { readonly groupIds: readonly string[] }): Promise<{
@@ -65,7 +58,7 @@ interface Broker {
   }>
 }
 
-/** Of kafkajs 2.2.4. @param metadataAgeMaxMs how old what it knows of topics and leaders may be */
+/** @param metadataAgeMaxMs how old its knowledge of topics and leaders may be */
 export function createCluster(kafka: Kafka, metadataAgeMaxMs: number): Cluster {
   const create = Object.getOwnPropertySymbols(kafka).find(
     ({ description }) => description === 'private:Kafka:createCluster',

@@ -1,18 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Admin } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
 import type { Held } from '../core/batch/hold.ts'
 import { backOffMs } from '../core/time/back-off.ts'
-import { offsetsOf, withAdmin } from './admin.ts'
-import { allFinished } from './assigned-partitions.ts'
-import { createBudget } from './budget.ts'
+import { createBrokers, keyOf } from './brokers.ts'
 import { createClient } from './client.ts'
-import { createMembership, type Ending } from './membership.ts'
+import { READ_COMMITTED } from './cluster.ts'
+import { createBudget } from './inbox.ts'
+import { aborted, createMembership, type Ending, settled } from './membership.ts'
 import { unservedReason } from './mends/metadata-errors.ts'
-import { createMissingTopics, TOPIC_POLL_MS } from './missing-topics.ts'
-import type { ConsumerNeeds, PartitionConsumer } from './partition.ts'
-import { settled } from './settled.ts'
+import type { Consumption, Processing } from './partition.ts'
 import { createSlots } from './slots.ts'
 
 export interface ConsumerOptions {
@@ -26,70 +23,123 @@ export interface ConsumerOptions {
   readonly batchCountMax: () => number
 }
 
-/** Of all partitions together; more than one fetch is never above it. */
+/** Of all partitions together; at most one fetch exceeds it. */
 const QUEUE_BYTES_MAX = 8 * 1024 * 1024
+const TOPIC_POLL_MS = 5_000
 /**
- * How long a stop waits in all, once the batches under way are done. kafkajs cannot be stopped out of a join, which the
- * broker answers when the slowest member has joined too, nor out of a request to a broker that does not answer.
+ * How long a stop waits in all, once the batches under way are done. kafkajs cannot be stopped during a join, which the
+ * broker answers when the slowest member has joined, nor during a request that the broker does not answer.
  */
 const LEAVE_WAIT_MS = 3_000
 
 /**
- * Consumes the topics as a member of the group until stopped. Whatever can pass by itself is waited for with back-off: a
- * broker that is down, topics that do not exist yet (the others go on meanwhile), a lost connection.
+ * Consumes the topics as a member of the group until stopped. Waits with back-off for whatever can pass by itself: a broker
+ * that is down, topics that do not exist yet (the others go on meanwhile), a lost connection.
  *
- * `run` resolves after `stop`, and rejects with an error that kafkajs cannot get over: then the process is to end.
+ * `run` resolves after `stop`, and rejects with an error that kafkajs cannot recover from: then the process must end.
  * `stop` lets the batches under way finish, however long they take, and then leaves the group if that can be done soon.
  */
-export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, log: Logger) {
-  const kafka = createClient(options.connection, options.groupId, log)
+export function createConsumer(options: ConsumerOptions, processing: Processing, log: Logger) {
+  const { connection, groupId, sessionTimeoutMs, topics } = options
+  const kafka = createClient(connection, groupId, log)
+  const brokers = createBrokers(connection, groupId, log)
   const stopping = new AbortController()
-  const stopped = new Promise<Ending>((resolve) => {
-    stopping.signal.addEventListener('abort', () => resolve({ kind: 'stop' }), { once: true })
-  })
-  const backOff = createBackOff(options.connection.brokers, stopping.signal, log)
-  const missingTopics = createMissingTopics(options.topics, Date.now)
-  const shared = sharedNeeds(options, needs, log)
+  const consumption: Consumption = {
+    ...processing,
+    endsOf: async (topicPartition) => {
+      const ends = await brokers.endsOf([topicPartition.topic], READ_COMMITTED)
+      const found = ends.get(keyOf(topicPartition))
+      if (found === undefined) throw new Error(`no broker leads ${keyOf(topicPartition)}`)
+      return found
+    },
+    unservedReason,
+    takeSlot: createSlots(options.partitionCountMax, (durationMs) =>
+      sleep(durationMs, undefined, { ref: false }),
+    ),
+    budget: createBudget(QUEUE_BYTES_MAX),
+    latest: new Map(),
+    batchCountMax: options.batchCountMax,
+    nowMs: Date.now,
+    sleep: pause,
+    log,
+  }
   let membership: ReturnType<typeof createMembership> | null = null
-  let ended: Promise<void> = Promise.resolve()
+  let missing: readonly Held[] = []
+  let failureCount = 0
+  let ended: Promise<unknown> = Promise.resolve()
 
-  /** One membership: joins with the topics that exist and stays until something ends it. */
-  async function consumeOnce(admin: Admin): Promise<Ending> {
-    const { existing, missing } = await missingTopics.look(admin)
-    if (missing.length > 0)
-      log.warn({ missing }, 'waiting for topics that do not exist yet; consuming the others')
+  async function listMissing(): Promise<readonly Held[]> {
+    const { topics: existing } = await brokers.describe()
+    return topics
+      .filter((topic) => !existing.includes(topic))
+      .map((topic) => {
+        const sinceMs = missing.find((before) => before.topic === topic)?.sinceMs ?? Date.now()
+        const detail = 'the brokers list no such topic'
+        return { topic, partition: 0, reason: 'missing', offset: null, sinceMs, detail }
+      })
+  }
+
+  /** Resolves when one of the missing topics exists; never where none is missing. */
+  async function appeared(signal: AbortSignal): Promise<Ending> {
+    for (const { length } = missing; length > 0 && !signal.aborted; ) {
+      await pause(TOPIC_POLL_MS, signal)
+      const found = signal.aborted ? missing : await listMissing().catch(() => missing)
+      if (found.length < length) return { kind: 'topics' }
+    }
+    return new Promise(() => {})
+  }
+
+  /** Joins the group with the topics that exist, and stays until something ends the membership. */
+  async function consumeOnce(): Promise<Ending> {
+    missing = await Promise.race([listMissing(), aborted(stopping.signal).then(() => missing)])
+    const existing = topics.filter((topic) => !missing.some((absent) => absent.topic === topic))
+    if (stopping.signal.aborted) return { kind: 'stop' }
+    if (missing.length > 0) {
+      const names = missing.map(({ topic }) => topic)
+      log.warn({ missing: names }, 'waiting for topics that do not exist yet; consuming the others')
+    }
     if (existing.length === 0) {
       await pause(TOPIC_POLL_MS, stopping.signal)
       return { kind: 'topics' }
     }
-    const { groupId, sessionTimeoutMs } = options
-    membership = createMembership(kafka, { groupId, sessionTimeoutMs, topics: existing }, stopping.signal, {
-      ...shared,
-      offsetsOf: (topic, partition) => offsetsOf(admin, topic, partition),
-      onBatch: backOff.reset,
-      stopped,
-      appeared: (signal) => missingTopics.appeared(admin, missing, signal),
-    })
+    membership = createMembership(
+      kafka,
+      { groupId, sessionTimeoutMs, topics: existing },
+      stopping.signal,
+      consumption,
+      {
+        onBatch: () => {
+          failureCount = 0
+        },
+        appeared,
+      },
+    )
     return membership.run()
   }
 
-  /** One membership after the other, until stopped. */
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      const ending = await withAdmin(kafka, stopping.signal, consumeOnce).catch(asCrash)
-      if (ending.kind !== 'crash') backOff.reset()
+      const ending = await consumeOnce().catch((error): Ending => ({ kind: 'crash', error, retriable: true }))
+      if (ending.kind !== 'crash') failureCount = 0
       else if (!ending.retriable) throw ending.error
-      else if (!stopping.signal.aborted) await backOff.wait(ending.error)
+      else if (!stopping.signal.aborted) {
+        const retryInMs = backOffMs(failureCount++)
+        log.warn({ err: ending.error, brokers: connection.brokers, retryInMs }, 'waiting for the broker')
+        await pause(retryInMs, stopping.signal)
+      }
     }
   }
 
   return {
-    /** What the present membership in the group owns; null while there is none. */
+    /** The partitions that this member owns; null while it is in no group. */
     assignment: () => membership?.assignment() ?? null,
-    /** The partitions among them that do not go on, and of each missing topic one. */
-    held: (): readonly Held[] => [...missingTopics.held(), ...(membership?.held() ?? [])],
-    /** The oldest message of a partition that is fetched and not processed; null where none is. */
-    headOf: (topic: string, partition: number) => membership?.headOf(topic, partition) ?? null,
+    /** The partitions that cannot go on, and one for each missing topic. */
+    held: (): readonly Held[] => [
+      ...missing,
+      ...[...consumption.latest.values()].flatMap((consumer) => consumer.held() ?? []),
+    ],
+    /** When the oldest message was written that is fetched and not processed, in ms since 1970; null where there is none. */
+    oldestMs: (topic: string, partition: number) => membership?.oldestMs(topic, partition) ?? null,
     run: () => {
       const running = run()
       ended = running.catch(() => {})
@@ -97,47 +147,11 @@ export function createConsumer(options: ConsumerOptions, needs: ConsumerNeeds, l
     },
     stop: async (): Promise<void> => {
       stopping.abort()
-      await allFinished(shared.latest)
+      await Promise.all([...consumption.latest.values()].map(({ finished }) => finished))
       await settled(ended, LEAVE_WAIT_MS)
+      await settled(brokers.close(), LEAVE_WAIT_MS)
     },
   }
-}
-
-/** What all memberships share: what is left of one takes its slots and bytes until it is done, also in the next one. */
-function sharedNeeds(options: ConsumerOptions, needs: ConsumerNeeds, log: Logger) {
-  return {
-    ...needs,
-    takeSlot: createSlots(options.partitionCountMax, (durationMs) =>
-      sleep(durationMs, undefined, { ref: false }),
-    ),
-    budget: createBudget(QUEUE_BYTES_MAX),
-    latest: new Map<string, PartitionConsumer>(),
-    batchCountMax: options.batchCountMax,
-    unservedReason,
-    nowMs: Date.now,
-    sleep: pause,
-    log,
-  }
-}
-
-/** Waits longer after each failure in a row. */
-function createBackOff(brokers: readonly string[], stopping: AbortSignal, log: Logger) {
-  let failureCount = 0
-  return {
-    reset: (): void => {
-      failureCount = 0
-    },
-    wait: async (error: unknown): Promise<void> => {
-      const durationMs = backOffMs(failureCount++)
-      log.warn({ err: error, brokers, retryInMs: durationMs }, 'waiting for the broker')
-      await pause(durationMs, stopping)
-    },
-  }
-}
-
-/** What fails before kafkajs consumes can pass by itself. */
-function asCrash(error: unknown): Ending {
-  return { kind: 'crash', error, retriable: true }
 }
 
 /** Ends early when the signal aborts; never rejects. */

@@ -1,26 +1,25 @@
-import type { Budget } from './budget.ts'
 import type { FetchedBytes } from './mends/fetch-response.ts'
 import { Queue, type Taken } from './queue.ts'
 import { type RecordSet, recordSetOf } from './records/record-set.ts'
 import { withoutEnd } from './records/unreadable.ts'
 
-/** A fetch, as kafkajs hands it over. */
+/** A fetch of one partition. */
 export interface Fetched extends FetchedBytes {
-  /** The offset that it began at. */
+  /** The requested offset. */
   readonly from: bigint
-  /** Tells kafkajs to go on behind this offset. */
+  /** Tells kafkajs to fetch on after this offset. */
   readonly resolve: (offset: bigint) => void
 }
 
-/** How kafkajs is told what to fetch of a partition. */
+/** Controls what kafkajs fetches of a partition. */
 export interface FetchControls {
-  /** Fetch it from this offset on, once it is not paused. */
+  /** Fetches on from this offset, once the partition is not paused. */
   readonly seek: (offset: bigint) => void
   readonly pause: () => void
   readonly resume: () => void
 }
 
-/** The broker does not serve the partition; `message` is Kafka's name of the reason. */
+/** The broker does not serve the partition; the message is Kafka's name of the error. */
 export class BrokerError extends Error {
   readonly asked: bigint
 
@@ -30,19 +29,48 @@ export class BrokerError extends Error {
   }
 }
 
-/** Queued bytes at which a partition is not fetched any further, until half of them are worked off. */
+/** Queued bytes at which the fetches of a partition pause until half of them are processed. */
 const QUEUE_BYTES_MAX = 4 * 1024 * 1024
 
 /**
- * What is fetched of one partition and not worked on yet. kafkajs is told to go on as soon as a fetch is queued: it would
- * fetch the same again in a loop otherwise. So it is here that no offset may be left out: only the fetch that begins where
- * the one before ended is queued.
+ * Bytes in the queues of all partitions. Above the limit, only partitions with an empty queue are fetched, so that slow
+ * partitions leave the others their turn; far above it, none is.
+ */
+export interface Budget {
+  /** @param ownBytes of the asking partition */
+  isFull(ownBytes: number): boolean
+  /** @param bytes negative where they were taken from a queue */
+  add(bytes: number): void
+  /** Calls `resume` whenever there is room, until it returns true. */
+  onRoom(resume: () => boolean): void
+}
+
+const FAR_ABOVE = 4
+
+export function createBudget(bytesMax: number): Budget {
+  const waiting = new Set<() => boolean>()
+  let usedBytes = 0
+  return {
+    isFull: (ownBytes) => usedBytes >= (ownBytes > 0 ? bytesMax : FAR_ABOVE * bytesMax),
+    add: (bytes) => {
+      usedBytes += bytes
+      if (bytes > 0) return
+      for (const resume of waiting) if (resume()) waiting.delete(resume)
+    },
+    onRoom: (resume) => waiting.add(resume),
+  }
+}
+
+/**
+ * The fetched and unprocessed part of one partition. kafkajs is told to go on as soon as a fetch is queued: otherwise it would
+ * fetch the same in a loop. So the inbox itself ensures that no offset is left out: it queues only the fetch that begins where
+ * the one before ended.
  */
 export class Inbox {
   readonly #controls: FetchControls
   readonly #budget: Budget
   readonly #queue: Queue
-  /** The offset at which the next fetch has to begin; null: none is wanted. */
+  /** The offset at which the next fetch must begin; null while none is wanted. */
   #expected: bigint | null = null
   #isPaused = true
   #wake = () => {}
@@ -57,12 +85,17 @@ export class Inbox {
     return this.#queue.isEmpty
   }
 
-  /** Whether there are so many messages to take, or as many bytes as are queued of one partition. */
+  /** When the first queued message was written, in ms since 1970; null where nothing is queued. */
+  get oldestMs(): number | null {
+    return this.#queue.oldestMs
+  }
+
+  /** Whether so many messages are queued, or as many bytes as may be. */
   holds(count: number): boolean {
     return this.#queue.countMax >= count || this.#isPaused
   }
 
-  /** Drops what is queued and has the partition fetched from this offset on. */
+  /** Drops the queue and fetches the partition from this offset on. */
   open(offset: bigint): void {
     this.#queue.clear()
     this.#expected = offset
@@ -71,13 +104,13 @@ export class Inbox {
     this.#controls.resume()
   }
 
-  /** Nothing is queued or fetched any more: the partition is somebody else's. */
+  /** Queues nothing more: another consumer owns the partition. */
   seal(): void {
     this.#expected = null
     this.#wake()
   }
 
-  /** Drops what is queued, and has nothing fetched. */
+  /** Drops the queue and stops fetching. */
   close(): void {
     this.#expected = null
     this.#queue.clear()
@@ -109,7 +142,7 @@ export class Inbox {
     this.#wake()
   }
 
-  /** Up to this many messages; null where there is nothing. Throws what kept the broker from serving more. */
+  /** Takes up to this many messages; null where there is nothing. Throws the error that stopped the fetches. */
   async take(countMax: number): Promise<Taken | null> {
     try {
       return await this.#queue.take(countMax)
@@ -127,12 +160,12 @@ export class Inbox {
     clearTimeout(timer)
   }
 
-  /** Has whoever waits for a change look again. */
+  /** Wakes the waiter so that it checks again. */
   wake(): void {
     this.#wake()
   }
 
-  /** What is queued before it may be nowhere else any more. */
+  /** The queue is kept: the broker may no longer have what is in it. */
   #endWith(error: Error): void {
     this.#queue.end(error)
     this.#pause()
@@ -146,7 +179,7 @@ export class Inbox {
     this.#budget.onRoom(this.#resumeIfRoom)
   }
 
-  /** True: there is no need to ask again. */
+  /** Returns whether the budget need not call again. */
   readonly #resumeIfRoom = (): boolean => {
     if (!this.#isPaused || this.#expected === null) return true
     const isFull = this.#queue.bytes > QUEUE_BYTES_MAX / 2 || this.#budget.isFull(this.#queue.bytes)

@@ -1,51 +1,47 @@
 import type { Logger } from 'pino'
 import type { Batch, CommitResult, Dispatch } from '../core/batch/batch.ts'
 import type { Checkpoint, Fingerprint } from '../core/batch/checkpoint.ts'
-import type { Head } from '../core/batch/head.ts'
 import { type Held, HOLD_REASONS, type HoldReason } from '../core/batch/hold.ts'
 import { compareLast, type Ends, fetchStart, judgeOutOfRange } from '../core/batch/position.ts'
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
 import type { Message } from '../core/event/message.ts'
 import { backOffMs } from '../core/time/back-off.ts'
-import type { Budget } from './budget.ts'
 import { brokerReason, isStaleMetadata } from './errors.ts'
-import { fingerprintOf } from './fingerprint.ts'
-import { BrokerError, type FetchControls, type Fetched, Inbox } from './inbox.ts'
+import { BrokerError, type Budget, type FetchControls, type Fetched, Inbox } from './inbox.ts'
 import type { Unserved } from './mends/metadata-errors.ts'
-import type { FetchedMessage } from './records/record.ts'
+import { type FetchedMessage, fingerprintOf } from './records/record.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
 
-/** What the consumption of a partition needs from the database and the pipeline. */
-export interface ConsumerNeeds {
-  /** The checkpoint in force; rejects where another session holds its lock. */
+/** The database and the pipeline, as the consumer uses them. */
+export interface Processing {
+  /** The checkpoint in force; rejects while another session holds its lock. */
   readonly loadCheckpoint: (topic: string, partition: number) => Promise<Checkpoint>
   /** Sets the checkpoint back after the topic was recreated; returns the one then in force. */
   readonly resetCheckpoint: (
     topic: string,
     partition: number,
-    held: bigint,
+    expected: bigint,
     offset: bigint,
   ) => Promise<bigint>
-  /** The checkpoints of these topics, as the database has them now. */
   readonly listCheckpoints: (
     topics: readonly string[],
   ) => Promise<readonly (TopicPartition & { readonly offset: bigint })[]>
   readonly dispatch: Dispatch
-  /** Which of the two an error of the functions above is. */
+  /** Classifies an error of the functions above. */
   readonly reasonOf: (error: unknown) => Extract<HoldReason, 'locked' | 'not-committed'>
 }
 
-/** What it needs from the membership in the group that it was assigned to. */
-export interface PartitionNeeds extends ConsumerNeeds {
-  readonly controls: FetchControls
-  /** Only so many batches are worked on at a time. Resolves to what gives the slot back. */
-  readonly takeSlot: () => Promise<() => void>
-  readonly offsetsOf: (topic: string, partition: number) => Promise<Ends>
-  /** Why kafkajs fetches nothing of a partition; null where it does. */
+/** Shared by all partitions, in this membership and the next: batches of an earlier one keep their slots and bytes. */
+export interface Consumption extends Processing {
+  /** Rejects where no broker leads the partition. */
+  readonly endsOf: (partition: TopicPartition) => Promise<Ends>
+  /** The reason why kafkajs fetches nothing of a partition; null where it does. */
   readonly unservedReason: (topic: string, partition: number) => Unserved | null
-  /** Tells Kafka where the group goes on, some time soon. */
-  readonly reportToKafka: (topic: string, partition: number, next: bigint) => void
+  /** Limits the batches that are worked on at a time. Resolves to the function that gives the slot back. */
+  readonly takeSlot: () => Promise<() => void>
   readonly budget: Budget
+  /** The last consumer of each partition, by `topic/partition`. */
+  readonly latest: Map<string, PartitionConsumer>
   /** Messages that the next batch may have. */
   readonly batchCountMax: () => number
   readonly nowMs: () => number
@@ -54,9 +50,23 @@ export interface PartitionNeeds extends ConsumerNeeds {
   readonly log: Logger
 }
 
-/** A partition that is fetched and gets nothing for so long has nothing in its way. */
+export interface OwnedPartition extends TopicPartition {
+  readonly consumption: Consumption
+  readonly controls: FetchControls
+  /** @param next offset at which the group goes on */
+  readonly commitToKafka: (next: bigint) => void
+  /** The consumer of the same partition in an earlier membership or assignment. */
+  readonly before: PartitionConsumer | null
+}
+
+interface Head {
+  readonly offset: bigint
+  readonly timestampMs: bigint
+}
+
+/** A blocked partition that is fetched and gets nothing for so long is no longer blocked. */
 const QUIET_MS = 5_000
-/** A batch that has been under way for so long is stuck: each statement and look-up has a deadline far below. */
+/** A batch under way for so long is stuck: each statement and look-up has a far shorter deadline. */
 const STUCK_MS = 60_000
 
 const UNSERVED: Readonly<Record<Unserved['reason'], string>> = {
@@ -65,61 +75,59 @@ const UNSERVED: Readonly<Record<Unserved['reason'], string>> = {
 }
 
 const MOVED = 'another consumer moved the checkpoint: continuing from there'
-/** No consumer moves a checkpoint back. */
 const REWOUND =
   'the checkpoint is behind what this process committed: the database has lost commits, by a fail-over or a restored ' +
   'backup, or somebody set it back. Continuing from there; messages sent since are sent again, with the same idempotency keys'
-/** The checkpoint is not the one that is held. */
+/** The checkpoint is not the expected one. */
 class Moved extends Error {}
-/** The checkpoint was set anew: go on from there. */
+/** The checkpoint was set back: the partition starts again from there. */
 class Repositioned extends Error {}
 
 /**
- * Consumes one partition for as long as a membership in the group owns it. kafkajs only fills its inbox; here it is
- * emptied, into batches; a whole one is looked up while the one before commits. The database's checkpoint is the
- * authority: it says where to start, and whatever goes wrong, the inbox is dropped and everything starts from it again.
+ * Consumes one partition for as long as a membership in the group owns it. kafkajs only fills its inbox; the worker here
+ * takes batches from it, and looks up a whole one while the one before commits. The database's checkpoint is the authority on
+ * position: after any failure the inbox is dropped, and everything starts from the checkpoint again.
  */
 export class PartitionConsumer {
   readonly #topic: string
   readonly #partition: number
-  readonly #needs: PartitionNeeds
+  readonly #consumption: Consumption
+  readonly #commitToKafka: OwnedPartition['commitToKafka']
   readonly #inbox: Inbox
   readonly #over = new AbortController()
   readonly #finished = Promise.withResolvers<void>()
-  /** The one before, while it is not finished. */
+  /** Set until it is finished. */
   #before: PartitionConsumer | null
-  /** The last committed offset, and the message there. */
   #committed: Checkpoint = { offset: -1n, lastMessage: null }
-  /** The last offset that is part of a batch, and the message there. */
+  /** The checkpoint once all batches under way are committed. */
   #taken: Checkpoint = this.#committed
-  /** Not compared yet with what the broker has in its place now. */
+  /** The last processed message, until it is compared with the broker's at that offset. */
   #uncompared: Fingerprint | null = null
   /** The broker is known to have nothing before it. */
   #earliest = 0n
-  /** What ends the work on all batches that are not committed. */
+  /** The error that stops all uncommitted batches. */
   #fault: { readonly error: unknown } | null = null
   #held: Held | null = null
-  /** The first message of each batch that is not committed, in order. */
+  /** The first message of each uncommitted batch, in order. */
   #heads: Head[] = []
   #commitCount = 0
   /** When the batches under way were begun, in order. */
   readonly #begunMs = new Map<symbol, number>()
 
-  /** @param before of the same partition, in an earlier membership or assignment */
-  constructor(topic: string, partition: number, needs: PartitionNeeds, before: PartitionConsumer | null) {
+  constructor({ topic, partition, consumption, controls, commitToKafka, before }: OwnedPartition) {
     this.#topic = topic
     this.#partition = partition
-    this.#needs = needs
+    this.#consumption = consumption
+    this.#commitToKafka = commitToKafka
     this.#before = before
-    this.#inbox = new Inbox(needs.controls, needs.budget)
+    this.#inbox = new Inbox(controls, consumption.budget)
   }
 
-  /** Takes a fetch. */
   offer(fetched: Fetched): void {
     if (!this.#isOver) this.#inbox.offer(fetched)
   }
 
-  /** The partition is not ours any more: the batches under way are the last, and `run` resolves when they are done. */
+  /** The partition is no longer ours: the batches under way are the last, and `run` resolves when they are done. */
   end(): void {
     this.#over.abort()
     this.#inbox.seal()
@@ -137,12 +145,12 @@ export class PartitionConsumer {
     this.#inbox.wake()
   }
 
-  /** Resolves when it is over and nothing of it is under way. */
+  /** Resolves after `end`, when no batch is under way. */
   get finished(): Promise<void> {
     return this.#finished.promise
   }
 
-  /** Works until the end, once the one before is finished. Never rejects. */
+  /** Consumes until `end`, once the consumer before is finished. Never rejects. */
   async run(): Promise<void> {
     // A batch that is still under way would move the checkpoint that is read first.
     await this.#before?.finished
@@ -156,8 +164,8 @@ export class PartitionConsumer {
       } catch (error) {
         this.#inbox.close()
         if (this.#commitCount !== commitCount) failureCount = 0
-        const unsolved = await this.#solve(error, failureCount)
-        if (unsolved !== null && !this.#isOver) await this.#hold(unsolved, backOffMs(failureCount))
+        const unhandled = await this.#handle(error, failureCount)
+        if (unhandled !== null && !this.#isOver) await this.#hold(unhandled, backOffMs(failureCount))
         if (!(error instanceof Repositioned)) failureCount++
       }
     }
@@ -165,23 +173,24 @@ export class PartitionConsumer {
     this.#finished.resolve()
   }
 
-  /** Null while it goes on. At its end, only what is stuck is left of it. */
+  /** Null while the partition is being consumed. After `end`, only a stuck batch is reported. */
   held(): Held | null {
     if (this.#isOver) return this.#stuck()
-    const unserved = this.#needs.unservedReason(this.#topic, this.#partition)
+    const unserved = this.#consumption.unservedReason(this.#topic, this.#partition)
     if (unserved !== null) return this.#heldFor(unserved.reason, UNSERVED[unserved.reason], unserved.sinceMs)
     return this.#held ?? this.#stuck()
   }
 
-  /** The oldest message that is known and not processed. */
-  head(): Head | null {
-    return this.#heads[0] ?? null
+  /** When the oldest unprocessed message that was fetched was written, in ms since 1970; null where there is none. */
+  oldestMs(): number | null {
+    const [head] = this.#heads
+    return head === undefined ? this.#inbox.oldestMs : Number(head.timestampMs)
   }
 
   #stuck(): Held | null {
     if (this.#before !== null) return this.#before.#stuck()
     const [sinceMs] = this.#begunMs.values()
-    const tookMs = sinceMs === undefined ? 0 : this.#needs.nowMs() - sinceMs
+    const tookMs = sinceMs === undefined ? 0 : this.#consumption.nowMs() - sinceMs
     if (sinceMs === undefined || tookMs < STUCK_MS) return null
     return this.#heldFor('stuck', `a batch was begun ${Math.round(tookMs / 1_000)} s ago`, sinceMs)
   }
@@ -199,7 +208,7 @@ export class PartitionConsumer {
   }
 
   async #begin(): Promise<void> {
-    const checkpoint = await this.#needs.loadCheckpoint(this.#topic, this.#partition)
+    const checkpoint = await this.#consumption.loadCheckpoint(this.#topic, this.#partition)
     if (checkpoint.offset !== this.#committed.offset) this.#held = null
     this.#committed = checkpoint
     this.#taken = checkpoint
@@ -207,18 +216,18 @@ export class PartitionConsumer {
     this.#fault = null
     this.#heads = this.#heads.slice(0, 1).filter(({ offset }) => offset > checkpoint.offset)
     if (this.#isOver) return
-    // Kafka may not know the last commit: the membership before ended, or the broker did not answer.
-    if (checkpoint.offset >= 0n) this.#report()
+    // Kafka may not know it: the membership before ended, or the broker did not answer.
+    if (checkpoint.offset >= 0n) this.#commitToKafka(checkpoint.offset + 1n)
     this.#inbox.open(fetchStart(checkpoint, this.#earliest))
   }
 
-  /** Takes batches until the end. Throws what is in their way, with no batch under way. */
+  /** Processes batches until the end. Throws the error that stops them, with no batch under way. */
   async #work(): Promise<void> {
     let previous = Promise.resolve()
     let current = previous
     try {
       while (await this.#hasNext()) {
-        // Two are under way at most, and the second is a whole one: small ones would cost more time than they save.
+        // At most two are under way, and the second is a whole one: a small one would cost more time than it saves.
         await previous
         await this.#doneOrWhole(current)
         previous = current
@@ -237,12 +246,12 @@ export class PartitionConsumer {
     const done = underWay.then(() => {
       isDone = true
     })
-    while (!isDone && !this.#isGivenUp && !this.#inbox.holds(this.#needs.batchCountMax())) {
+    while (!isDone && !this.#isGivenUp && !this.#inbox.holds(this.#consumption.batchCountMax())) {
       await Promise.race([done, this.#inbox.change(null)])
     }
   }
 
-  /** Waits until there is something to take. False: it is over. */
+  /** Waits until there is something to take; false once it is over. */
   async #hasNext(): Promise<boolean> {
     while (this.#inbox.isEmpty && !this.#isGivenUp) {
       await this.#inbox.change(this.#held === null ? null : QUIET_MS)
@@ -252,24 +261,21 @@ export class PartitionConsumer {
     return !this.#isOver
   }
 
-  /**
-   * Takes one batch through the pipeline; it commits behind `previous`, and ends behind it. Never rejects: what goes wrong
-   * is the fault of all that follow.
-   */
+  /** Dispatches one batch, which commits after `previous`. Never rejects: an error stops all batches that follow. */
   async #process(previous: Promise<void>, onTaken: () => void): Promise<void> {
     const begun = Symbol()
-    this.#begunMs.set(begun, this.#needs.nowMs())
-    let giveSlotBack = await this.#needs.takeSlot()
+    this.#begunMs.set(begun, this.#consumption.nowMs())
+    let giveSlotBack = await this.#consumption.takeSlot()
     let isNext = false
     void previous.then(() => {
       isNext = true
     })
     const turn = async () => {
       if (!isNext) {
-        // Others are worked on while this one waits.
+        // Other partitions use the slot while this batch waits.
         giveSlotBack()
         await previous
-        if (!this.#isGivenUp) giveSlotBack = await this.#needs.takeSlot()
+        if (!this.#isGivenUp) giveSlotBack = await this.#consumption.takeSlot()
       }
       return !this.#isGivenUp
     }
@@ -278,7 +284,7 @@ export class PartitionConsumer {
       onTaken()
       if (batch !== null) await this.#dispatch(batch, turn, begun)
     } catch (error) {
-      // The one before may be queued for a slot.
+      // The batch before may be waiting for a slot.
       giveSlotBack()
       await previous
       this.#fault ??= { error }
@@ -293,14 +299,14 @@ export class PartitionConsumer {
 
   async #dispatch(batch: Batch, turn: () => Promise<boolean>, begun: symbol): Promise<void> {
     for (let rest: Batch | null = batch; rest !== null && !this.#isGivenUp; ) {
-      rest = this.#settle(rest, await this.#needs.dispatch(rest, turn))
-      if (rest !== null) this.#begunMs.set(begun, this.#needs.nowMs())
+      rest = this.#settle(rest, await this.#consumption.dispatch(rest, turn))
+      if (rest !== null) this.#begunMs.set(begun, this.#consumption.nowMs())
     }
   }
 
-  /** The next batch; null where what there is was processed before. */
+  /** The next batch; null where all that was fetched is processed already. */
   async #take(): Promise<Batch | null> {
-    const found = await this.#inbox.take(this.#needs.batchCountMax())
+    const found = await this.#inbox.take(this.#consumption.batchCountMax())
     if (found === null) return null
     await this.#compare(found.messages[0])
     if (found.through <= this.#taken.offset) return null
@@ -315,17 +321,17 @@ export class PartitionConsumer {
     return { ...this.#name, messages, heldOffset, nextOffset: found.through, lastMessage, fingerprintAt }
   }
 
-  /** Once for each start: whether the broker still has what was processed last. Throws where it has something else. */
-  async #compare(first: Parameters<typeof fingerprintOf>[0] | undefined): Promise<void> {
+  /** Once for each start: throws where the broker has another message in place of the last processed one. */
+  async #compare(first: FetchedMessage | undefined): Promise<void> {
     const processed = this.#uncompared
     if (processed === null) return
     this.#uncompared = null
     if (compareLast(processed, first === undefined ? null : fingerprintOf(first)) !== 'another') return
     const why = `the message at offset ${processed.offset} is not the one that was processed`
-    await this.#startAnew(why, await this.#needs.offsetsOf(this.#topic, this.#partition))
+    await this.#startAnew(why, await this.#consumption.endsOf(this.#name))
   }
 
-  /** Returns what is left of a batch that was cut. */
+  /** Returns the rest of a batch that was cut. */
   #settle(batch: Batch, result: CommitResult): Batch | null {
     if (result.kind === 'given-up') return null
     if (result.kind === 'moved') throw this.#moved(batch.heldOffset, result.checkpoint)
@@ -340,26 +346,22 @@ export class PartitionConsumer {
       ...messages.slice(0, 1).map(headOf),
       ...this.#heads.filter(({ offset }) => offset > nextOffset),
     ]
-    this.#report()
+    this.#commitToKafka(nextOffset + 1n)
     return isCut ? { ...batch, messages, heldOffset: nextOffset } : null
   }
 
-  #report(): void {
-    this.#needs.reportToKafka(this.#topic, this.#partition, this.#committed.offset + 1n)
-  }
-
   #moved(held: bigint, checkpoint: bigint): Moved {
-    this.#needs.log.warn(
+    this.#consumption.log.warn(
       { ...this.#name, held: String(held), checkpoint: String(checkpoint) },
       checkpoint < held ? REWOUND : MOVED,
     )
     return new Moved('the checkpoint was moved')
   }
 
-  /** Deals with what is no reason to wait. Returns what is one, else null. */
-  async #solve(error: unknown, failureCount: number): Promise<unknown> {
+  /** Handles errors that need no backoff. Returns the error otherwise, or null. */
+  async #handle(error: unknown, failureCount: number): Promise<unknown> {
     if (error instanceof Repositioned || this.#isOver) return null
-    if (isOfNoAccountOnce(error) && failureCount === 0) return null
+    if (isIgnoredOnFirstFailure(error) && failureCount === 0) return null
     if (!(error instanceof BrokerError && error.message === 'OFFSET_OUT_OF_RANGE')) return error
     try {
       return (await this.#findRange(error.asked)) ? null : error
@@ -368,9 +370,9 @@ export class PartitionConsumer {
     }
   }
 
-  /** The broker does not have the offset that it was asked for. False: it seems to have it after all. */
+  /** Finds where to go on after an offset out of range; false where the broker has that offset by now. */
   async #findRange(asked: bigint): Promise<boolean> {
-    const ends = await this.#needs.offsetsOf(this.#topic, this.#partition)
+    const ends = await this.#consumption.endsOf(this.#name)
     const { offset } = this.#committed
     const found = judgeOutOfRange(offset, asked, ends)
     if (found.kind === 'passed') return false
@@ -380,7 +382,7 @@ export class PartitionConsumer {
     this.#earliest = found.earliest
     if (found.count > 0n) {
       const [expected, earliest, gone] = [offset + 1n, found.earliest, found.count].map(String)
-      this.#needs.log.error(
+      this.#consumption.log.error(
         { ...this.#name, expected, earliest, gone },
         `${gone} messages are lost: the broker's retention deleted them before they were processed`,
       )
@@ -390,7 +392,7 @@ export class PartitionConsumer {
 
   async #startAnew(why: string, { earliest, end }: Ends): Promise<never> {
     const checkpoint = this.#committed.offset
-    this.#needs.log.error(
+    this.#consumption.log.error(
       {
         ...this.#name,
         checkpoint: String(checkpoint),
@@ -399,18 +401,18 @@ export class PartitionConsumer {
       },
       `${why}: the topic was recreated; starting from its earliest offset`,
     )
-    await this.#needs.resetCheckpoint(this.#topic, this.#partition, checkpoint, earliest - 1n)
+    await this.#consumption.resetCheckpoint(this.#topic, this.#partition, checkpoint, earliest - 1n)
     this.#earliest = earliest
     this.#heads = []
     throw new Repositioned()
   }
 
-  /** Waits before the next try. */
+  /** Reports that the partition is blocked, and waits before the next try. */
   async #hold(error: unknown, durationMs: number): Promise<void> {
     const detail = error instanceof Error ? error.message : String(error)
-    const held = this.#heldFor(reasonOf(error, this.#needs), detail, this.#held?.sinceMs)
+    const held = this.#heldFor(reasonOf(error, this.#consumption), detail, this.#held?.sinceMs)
     this.#held = held
-    this.#needs.log.error(
+    this.#consumption.log.error(
       {
         err: error,
         ...this.#name,
@@ -421,26 +423,27 @@ export class PartitionConsumer {
       },
       `a partition is held; nothing is lost: ${HOLD_REASONS[held.reason]}`,
     )
-    await this.#needs.sleep(durationMs, this.#over.signal)
+    await this.#consumption.sleep(durationMs, this.#over.signal)
   }
 
-  #heldFor(reason: HoldReason, detail: string, sinceMs = this.#needs.nowMs()): Held {
+  #heldFor(reason: HoldReason, detail: string, sinceMs = this.#consumption.nowMs()): Held {
     return { ...this.#name, reason, detail, offset: this.#committed.offset + 1n, sinceMs }
   }
 }
 
+/** Without the message itself, which would keep the memory of its whole fetch. */
 function headOf({ offset, timestampMs = -1n }: Message): Head {
   return { offset, timestampMs }
 }
 
-/** What is over by the next try, most often. */
-function isOfNoAccountOnce(error: unknown): boolean {
+/** Most often it has passed by the next try. */
+function isIgnoredOnFirstFailure(error: unknown): boolean {
   return error instanceof Moved || (error instanceof BrokerError && isStaleMetadata(error.message))
 }
 
-function reasonOf(error: unknown, needs: ConsumerNeeds): HoldReason {
+function reasonOf(error: unknown, consumption: Consumption): HoldReason {
   if (error instanceof UnreadableBatch) return error.reason
-  if (!(error instanceof BrokerError)) return needs.reasonOf(error)
+  if (!(error instanceof BrokerError)) return consumption.reasonOf(error)
   return brokerReason(error.message)
 }
 

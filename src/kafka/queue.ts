@@ -2,34 +2,34 @@ import { sizeOf } from '../core/event/message.ts'
 import type { FetchedMessage } from './records/record.ts'
 import { type RecordSet, readRecordSet } from './records/record-set.ts'
 
-/** What one batch is made of. */
+/** The content of one batch. */
 export interface Taken {
   readonly messages: readonly FetchedMessage[]
-  /** All offsets up to here are taken: of messages, of what nobody gets to see, and those that do not exist. */
+  /** All offsets up to this one are taken, including aborted messages, markers and gaps. */
   readonly through: bigint
 }
 
-/** A compressed record batch of 1 MB can hold hundreds of times as much: one transaction must not. */
+/** Limits one transaction: a compressed record batch of 1 MB can hold hundreds of times as much. */
 const BATCH_BYTES_MAX = 8 * 1024 * 1024
 
 /**
- * Fetched record sets of one partition, in order and without a gap. They are decoded as batches are taken from them. What
- * ends it, such as a set that cannot be read, is thrown once everything before is taken, and from then on.
+ * Fetched record sets of one partition, in order and without a gap, decoded as batches are taken from them. An error, such as a
+ * set that cannot be read, is thrown once everything before it is taken, and from then on.
  */
 export class Queue {
   readonly #onBytes: (change: number) => void
   #sets: RecordSet[] = []
   #bytes = 0
-  /** Of the first set. */
+  /** Reads the first set. */
   #reader: ReturnType<typeof readRecordSet> | null = null
   #ready: readonly FetchedMessage[] = []
   #readyIndex = 0
   /** The first set cannot be read. */
   #broken: { readonly error: unknown } | null = null
-  /** What comes after all sets. */
+  /** Thrown after all sets. */
   #ending: { readonly error: unknown } | null = null
 
-  /** @param onBytes hears how the bytes in it change */
+  /** @param onBytes called with each change of the queued bytes */
   constructor(onBytes: (change: number) => void) {
     this.#onBytes = onBytes
   }
@@ -44,12 +44,18 @@ export class Queue {
     return !hasMessages && this.#broken === null && this.#ending === null
   }
 
-  /** How many messages there may be to take: what nobody gets to see counts, too. */
+  /** How many messages there are at most: aborted ones and markers count too. */
   get countMax(): number {
     const last = this.#sets.at(-1)?.lastOffset
     if (last === undefined) return 0
     const first = this.#ready[this.#readyIndex]?.offset ?? this.#sets[0]?.firstOffset ?? last
     return Number(last - first) + 1
+  }
+
+  /** When the first message was written, in ms since 1970; null where there is none. */
+  get oldestMs(): number | null {
+    const timestampMs = this.#ready[this.#readyIndex]?.timestampMs ?? this.#sets[0]?.firstTimestampMs
+    return timestampMs === undefined ? null : Number(timestampMs)
   }
 
   get isEnded(): boolean {
@@ -61,14 +67,14 @@ export class Queue {
     this.#count(set.bytes.length)
   }
 
-  /** Nothing is pushed behind it. */
+  /** Nothing is pushed after it. */
   end(error: unknown): void {
     this.#ending = { error }
   }
 
   clear(): void {
     this.#sets = []
-    // A stream that unpacks is let go of.
+    // Releases the stream that decompresses.
     void this.#reader?.return(undefined).catch(() => {})
     this.#reader = null
     this.#ready = []
@@ -78,7 +84,7 @@ export class Queue {
     this.#count(-this.#bytes)
   }
 
-  /** At most this many messages, and not many more bytes than a transaction should have; null where there is nothing. */
+  /** Takes at most this many messages, of about 8 MB; null where there is nothing. */
   async take(countMax: number): Promise<Taken | null> {
     const messages: FetchedMessage[] = []
     let through: bigint | null = null
@@ -105,7 +111,7 @@ export class Queue {
     return through === null ? null : { messages, through }
   }
 
-  /** Makes messages of the first set ready; false: it has no more, and is gone. Throws what is in the way. */
+  /** Decodes some messages of the first set; false once it has no more and is dropped. */
   async #read(): Promise<boolean> {
     if (this.#broken !== null) throw this.#broken.error
     const [set] = this.#sets

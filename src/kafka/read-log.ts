@@ -1,78 +1,77 @@
-import type { LogPiece, OffsetRange } from '../core/audit/log-piece.ts'
+import type { Fate, LogPiece, OffsetRange } from '../core/audit/log-piece.ts'
 import { CorrectableError } from '../core/text/correctable-error.ts'
-import { type Inspected, inspect } from './inspect-partition.ts'
+import { inspect } from './inspect-partition.ts'
 import type { FetchedBytes } from './mends/fetch-response.ts'
-import { isIntact } from './records/batch-header.ts'
-import { logBatchOf } from './records/log-batch.ts'
-import { batchesOf, findIntact, recordSetOf } from './records/record-set.ts'
+import { HEADER_BYTES, isIntact, readBatchHeader } from './records/batch-header.ts'
+import {
+  batchesOf,
+  decodeRecords,
+  findIntact,
+  offsetsOf,
+  recordSetOf,
+  requireFormat,
+} from './records/record-set.ts'
+import { unpack } from './records/unpack.ts'
 import { Malformed } from './records/unreadable.ts'
-import { createTransactionEnds, type Stretch } from './transaction-ends.ts'
 
 export interface LogSource {
-  /** Fetches what the log holds from an offset on, aborted and undecided transactions too. */
+  /** Fetches the log from an offset on, including aborted and open transactions. */
   readonly fetch: (from: bigint, bytesMax: number) => Promise<FetchedBytes>
-  /** The first offset that the broker still has, asked anew. */
+  /** The first offset that the broker still has. */
   readonly earliest: () => Promise<bigint>
 }
 
+/** Consecutive bytes of a log. */
+interface Stretch {
+  readonly bytes: Buffer
+  readonly from: bigint
+  /** The offset at which to read on. */
+  readonly next: bigint
+}
+
 const FETCH_BYTES = 1024 * 1024
-const OUT_OF_RANGE = 'OFFSET_OUT_OF_RANGE'
 
 /**
- * Reads a range of a partition's log, and says of each message what became of its transaction. Memory does not grow with
- * the range. Rejects where the broker does not serve it.
+ * Reads a range of a partition's log, and tells the fate of each message by the marker that ends its transaction: the broker's list
+ * of aborted transactions, by which the consumer judges, is not used. Memory does not grow with the range. Rejects where
+ * the broker does not serve it.
  *
- * @param logEnd behind the last offset of the partition, since a transaction may end behind the range
+ * @param logEnd the end of the partition, since a transaction may end after the range
  */
 export async function* readLog(
   source: LogSource,
   { from, end }: Pick<OffsetRange, 'from' | 'end'>,
   logEnd: bigint,
 ): AsyncGenerator<LogPiece> {
-  if (from >= end) return
-  const transactions = createTransactionEnds(async (at) => (at < logEnd ? await readAhead(source, at) : null))
-  /** What is fetched while the stretch before it is read. */
-  const ahead = { at: from, stretch: readStretch(source, from) }
+  const transactions = createTransactionEnds(source, logEnd)
   for (let at = from; at < end; ) {
-    const stretch = await (ahead.at === at ? ahead.stretch : readStretch(source, at))
+    const stretch = await readStretch(source, at)
     if (stretch === null) {
       const first = await firstAfter(source, at)
       yield { kind: 'removed', first: at, last: (first < end ? first : end) - 1n }
       at = first
       continue
     }
-    if (stretch.next < end) {
-      Object.assign(ahead, { at: stretch.next, stretch: readStretch(source, stretch.next) })
-      // Whoever stops before that does not hear of it.
-      ahead.stretch.catch(() => {})
-    }
     transactions.note(stretch)
     transactions.forget(at)
-    at = yield* readStretchPieces(source, stretch, end, transactions)
+    at = yield* readPieces(source, stretch, end, transactions.fateOf)
   }
 }
 
-/** Null where there is nothing that could end a transaction. */
-async function readAhead(source: LogSource, from: bigint): Promise<Stretch | null> {
-  const stretch = await readStretch(source, from)
-  return stretch?.bytes.length ? stretch : null
-}
-
-/** Null where the broker no longer has this offset; empty where it has none from there on. */
+/** Null where the broker no longer has this offset; empty where the log ends. */
 async function readStretch({ fetch }: LogSource, from: bigint): Promise<Stretch | null> {
   const { error, bytes } = await fetch(from, FETCH_BYTES)
-  if (error === OUT_OF_RANGE) return null
+  if (error === 'OFFSET_OUT_OF_RANGE') return null
   if (error !== null)
     throw new CorrectableError(
       `the broker does not serve offset ${from}: ${error}. Check the rights (READ) and the partition's leader, and run it again`,
     )
-  const intact = behindDamage(bytes, from)
-  const set = recordSetOf(intact, from, [])
-  return { bytes: intact, from, next: set === null ? from + 1n : set.lastOffset + 1n }
+  const intact = afterDamage(bytes, from)
+  return { bytes: intact, from, next: (recordSetOf(intact, from, [])?.lastOffset ?? from) + 1n }
 }
 
-/** Brokers send a damaged batch for every offset that its header claims, those of the batches behind it included. */
-function behindDamage(bytes: Buffer, from: bigint): Buffer {
+/** Brokers send a damaged batch for every offset that its header claims, including those of the batches after it. */
+function afterDamage(bytes: Buffer, from: bigint): Buffer {
   const [first] = batchesOf(bytes)
   if (first !== undefined && isIntact(first)) return bytes
   return bytes.subarray(findIntact(bytes, (firstOffset) => firstOffset === from)?.at ?? 0)
@@ -82,66 +81,121 @@ async function firstAfter({ earliest }: LogSource, at: bigint): Promise<bigint> 
   const first = await earliest()
   if (first <= at)
     throw new CorrectableError(
-      `the broker has no offset ${at}, although its log begins at ${first}: it was cut off meanwhile; run it again`,
+      `the broker has no offset ${at}, although its log begins at ${first}: it was truncated meanwhile; run it again`,
     )
   return first
 }
 
-/** Returns where to read on. */
-async function* readStretchPieces(
+/** Returns the offset at which to read on. */
+async function* readPieces(
   source: LogSource,
   { bytes, from, next }: Stretch,
   end: bigint,
-  transactions: ReturnType<typeof createTransactionEnds>,
+  fateOf: (producerId: bigint, lastOffset: bigint) => Promise<Fate>,
 ): AsyncGenerator<LogPiece, bigint> {
   let expected = from
   try {
-    for (const batchBytes of batchesOf(bytes)) {
-      const { firstOffset, lastOffset, producerId, isControl, messages } = logBatchOf(batchBytes)
-      if (lastOffset < expected || (firstOffset < expected && expected > from))
+    for (const batch of batchesOf(bytes)) {
+      const { first, last } = requireBatch(batch)
+      if (last < expected || (first < expected && expected > from))
         throw new Malformed('its offsets do not follow those before it', 'damaged')
-      if (isControl && lastOffset < end) yield { kind: 'control', offset: lastOffset }
-      else if (!isControl && expected < end) {
-        const fate = producerId === null ? 'committed' : await transactions.fateOf(producerId, lastOffset)
-        const first = expected
+      const header = readBatchHeader(batch)
+      if (!header.isControl && expected < end) {
+        const fate = header.isTransactional ? await fateOf(header.producerId, last) : 'committed'
+        const begin = expected
         try {
-          for await (const some of messages()) {
-            const wanted = some.filter(({ offset }) => offset >= first && offset < end)
-            if (wanted.length > 0) yield { kind: 'messages', fate, messages: wanted }
+          for await (const some of decodeRecords(
+            header,
+            unpack(header.codec, batch.subarray(HEADER_BYTES)),
+          )) {
+            const messages = some.filter(({ offset }) => offset >= begin && offset < end)
+            if (messages.length > 0) yield { kind: 'messages', fate, messages }
             expected = (some.at(-1)?.offset ?? expected) + 1n
           }
         } catch (error) {
-          // Its checksum is right: the consumer knows by its header alone that it is aborted, and passes over it.
+          // The consumer passes over an aborted batch by its header, without decoding it.
           if (!(error instanceof Malformed) || fate !== 'aborted') throw error
-          const [rest, last] = [expected > firstOffset ? expected : firstOffset, lastOffset]
-          if (rest < end) yield { kind: 'aborted-rest', first: rest, last: last < end ? last : end - 1n }
         }
       }
-      expected = lastOffset + 1n
+      expected = last + 1n
     }
     if (expected === from) throw new Malformed('the broker sends no whole batch', 'damaged')
     return next
   } catch (error) {
     if (!(error instanceof Malformed)) throw error
     if (expected >= end) return end
-    const following = await behindUnreadable(source, expected, end)
+    const following = await afterUnreadable(source, expected, end)
     yield { kind: 'unreadable', first: expected, last: following - 1n, detail: error.message }
     return following
   }
 }
 
-/**
- * Where reading goes on behind what cannot be read; `end` where nobody knows. Asked for an offset whose batch has a damaged
- * one in its header, brokers send what follows it.
- */
-async function behindUnreadable({ fetch }: LogSource, at: bigint, end: bigint): Promise<bigint> {
-  const inspected = await inspect((bytesMax) => fetch(at, bytesMax), at)
-  const following = followingOf(inspected)
-  return following !== null && following > at && following < end ? following : end
+function requireBatch(batch: Buffer): { first: bigint; last: bigint } {
+  const offsets = offsetsOf(batch)
+  if (offsets === null) throw new Malformed('its header is not valid', 'damaged')
+  requireFormat(batch)
+  if (!isIntact(batch)) throw new Malformed('its checksum is wrong', 'damaged')
+  return offsets
 }
 
-function followingOf(inspected: Inspected): bigint | null {
-  if (inspected.kind === 'end') return null
-  if (inspected.kind === 'readable') return inspected.begin
-  return inspected.next ?? (inspected.last === null ? null : inspected.last + 1n)
+/** The offset at which reading goes on after an unreadable batch; `end` where nobody knows. */
+async function afterUnreadable({ fetch }: LogSource, at: bigint, end: bigint): Promise<bigint> {
+  const found = await inspect((bytesMax) => fetch(at, bytesMax), at)
+  if (found.kind === 'end') return end
+  const following = found.kind === 'readable' ? found.begin : (found.next ?? (found.last ?? end) + 1n)
+  return following > at && following < end ? following : end
+}
+
+/** Control records by the type in their key, after its version. */
+const ENDS: readonly (Fate | undefined)[] = ['aborted', 'committed']
+/** The record's length, attributes, time, offset and key length take a byte each; its key begins with the version. */
+const TYPE_AT = HEADER_BYTES + 5 + 2
+
+/** Tells how transactions ended: a message belongs to the transaction that its producer's next marker ends. */
+function createTransactionEnds(source: LogSource, logEnd: bigint) {
+  const endsOf = new Map<bigint, { readonly offset: bigint; readonly fate: Fate }[]>()
+  let next = 0n
+
+  function note(stretch: Stretch): void {
+    if (stretch.next <= next) return
+    for (const batch of batchesOf(stretch.bytes)) {
+      const end = endIn(batch)
+      if (end === null || end.offset < next) continue
+      const ends = endsOf.get(end.producerId)
+      if (ends === undefined) endsOf.set(end.producerId, [end])
+      else ends.push(end)
+    }
+    next = stretch.next
+  }
+
+  return {
+    note,
+    /** Drops the ends before this offset. */
+    forget: (before: bigint): void => {
+      for (const [producerId, ends] of endsOf) {
+        const left = ends.filter(({ offset }) => offset >= before)
+        if (left.length === 0) endsOf.delete(producerId)
+        else endsOf.set(producerId, left)
+      }
+    },
+    /** Reads ahead as far as the end of the transaction is away. @param lastOffset of a transactional batch */
+    fateOf: async (producerId: bigint, lastOffset: bigint): Promise<Fate> => {
+      for (;;) {
+        const found = endsOf.get(producerId)?.find(({ offset }) => offset > lastOffset)
+        if (found !== undefined) return found.fate
+        const at = next > lastOffset ? next : lastOffset + 1n
+        const ahead = at < logEnd ? await readStretch(source, at) : null
+        if (ahead === null || ahead.bytes.length === 0) return 'open'
+        note(ahead)
+      }
+    },
+  }
+}
+
+/** The end of a transaction; null for any other batch, and for one that cannot be read. */
+function endIn(batch: Buffer) {
+  if (batch.length < TYPE_AT + 2 || offsetsOf(batch) === null || !isIntact(batch)) return null
+  const { isControl, producerId, baseOffset: offset } = readBatchHeader(batch)
+  const fate = isControl ? ENDS[batch.readInt16BE(TYPE_AT)] : undefined
+  return fate === undefined ? null : { producerId, offset, fate }
 }

@@ -1,13 +1,13 @@
 import { bulkhead } from 'cockatiel'
 
-/** More batches at once would be smaller ones, each with a transaction of its own. */
+/** More batches at once would be smaller, each with a transaction of its own. */
 const BUSY_COUNT_MAX = 3
-/** A batch that takes longer waits for something, such as policy administration, and keeps no processor busy. */
+/** A batch that takes longer waits for something, such as policy administration, and uses no processor. */
 const BUSY_MS = 50
 
 /**
- * Slots for batches, given about in the order in which they are asked for. So many batches are under way at most, and few are busy,
- * so that events gather in the queues meanwhile. Returns a function that resolves to what gives a slot back.
+ * Slots for batches, given roughly in the order of the requests. At most `countMax` batches are under way and few are busy,
+ * so that events gather in the queues meanwhile. Returns a function that resolves to the one that gives the slot back.
  */
 export function createSlots(countMax: number, sleep: (durationMs: number) => Promise<unknown>) {
   const underWay = bulkhead(countMax, Number.POSITIVE_INFINITY)

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Assignment } from '../core/batch/assignment.ts'
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
-import { createMessageAges, type MessageAgesNeeds } from './message-ages.ts'
 
 /** The first offset that the broker still has, and the one after its last. */
 interface PartitionEnds extends TopicPartition {
@@ -16,7 +15,9 @@ export interface FailedRows {
   readonly givenUp: number
 }
 
-export interface BacklogNeeds extends MessageAgesNeeds {
+export interface BacklogNeeds {
+  /** When the oldest message was written that is fetched and not processed, in ms since 1970; null where there is none. */
+  readonly oldestMs: (topic: string, partition: number) => number | null
   /** Null: this process is no member of the consumer group. */
   readonly assignment: () => Assignment | null
   /** Of every partition, by `topic/partition`; rejects where the broker does not answer. */
@@ -26,12 +27,13 @@ export interface BacklogNeeds extends MessageAgesNeeds {
   /** The last processed offset of each partition that has one. */
   readonly checkpoints: () => Promise<readonly (TopicPartition & { readonly offset: bigint })[]>
   readonly failedRows: () => Promise<FailedRows>
+  readonly nowMs: () => number
 }
 
 export interface PartitionLag extends TopicPartition {
   /** Messages that the broker has and the checkpoint does not cover. */
   readonly messageCount: number
-  /** Age of the oldest of them, to a second and a tenth; 0 where there is none. */
+  /** Age of the oldest one that is fetched; while none is, how long the checkpoint has stood still. 0 where there is none. */
   readonly oldestAgeS: number
 }
 
@@ -59,7 +61,8 @@ const FAILED_ROWS_VALID_MS = 60_000
  */
 export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
   const held = new Map<string, bigint>()
-  const sinceWhen = createMessageAges(needs)
+  /** How long messages have waited at an offset, for partitions whose messages are not fetched. */
+  const unmovedSince = new Map<string, { readonly next: bigint; readonly sinceMs: number }>()
   let failedRows: { readonly rows: FailedRows; readonly readAtMs: number } | null = null
 
   const readDatabase = oneAtATime(async () => {
@@ -81,18 +84,18 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
       ),
     )
     const ofOthers = await ofOtherMembers(assignment, ends, owned)
-    const waiting = [...ends]
+    return [...ends]
       .filter(([key]) => !ofOthers.has(key))
-      .map(([key, found]) => {
+      .map(([key, found]): PartitionLag => {
         const { topic, partition } = found
         const next = nextOffset(held.get(key) ?? -1n, found)
-        return { key, topic, partition, next, messageCount: Number(found.end - next) }
+        const messageCount = Number(found.end - next)
+        const unmoved = unmovedSince.get(key)
+        const sinceMs = messageCount > 0 && unmoved?.next === next ? unmoved.sinceMs : needs.nowMs()
+        unmovedSince.set(key, { next, sinceMs })
+        const oldestMs = (messageCount > 0 ? needs.oldestMs(topic, partition) : null) ?? sinceMs
+        return { topic, partition, messageCount, oldestAgeS: Math.max(0, needs.nowMs() - oldestMs) / 1_000 }
       })
-    const sinceMs = await sinceWhen(waiting.filter(({ messageCount }) => messageCount > 0))
-    return waiting.map(({ key, topic, partition, messageCount }): PartitionLag => {
-      const ageMs = needs.nowMs() - (sinceMs.get(key) ?? needs.nowMs())
-      return { topic, partition, messageCount, oldestAgeS: Math.max(0, ageMs / 1_000) }
-    })
   })
 
   /** Of the partitions that nobody owns, the leader of the group tells; where there is none, whoever is asked. */

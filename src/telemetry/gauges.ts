@@ -57,7 +57,7 @@ export function createGauges(sources: Sources, registers: Registry[]): () => Pro
   )
   const age = gauge(
     'oldest_unprocessed_event_age_seconds',
-    'Age of the oldest message beyond the checkpoint, to a tenth where it is not fetched; 0 if there is none',
+    'Age of the oldest unprocessed message that is fetched; while none is, how long the checkpoint has stood still; 0 if none waits',
     ['topic', 'partition'],
   )
   const held = gauge(

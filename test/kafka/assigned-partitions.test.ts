@@ -2,9 +2,9 @@ import type { EachBatchPayload } from 'kafkajs'
 import { pino } from 'pino'
 import t from 'tap'
 import type { Batch } from '../../src/core/batch/batch.ts'
-import { createAssignedPartitions } from '../../src/kafka/assigned-partitions.ts'
-import { createBudget } from '../../src/kafka/budget.ts'
-import type { PartitionConsumer } from '../../src/kafka/partition.ts'
+import { createBudget } from '../../src/kafka/inbox.ts'
+import { AssignedPartitions } from '../../src/kafka/membership.ts'
+import type { Consumption, PartitionConsumer } from '../../src/kafka/partition.ts'
 import { settled } from './one-partition.ts'
 import { writeBatch } from './records/write-batch.ts'
 
@@ -15,7 +15,7 @@ function membership() {
   const latest = new Map<string, PartitionConsumer>()
   const clock = { nowMs: 0 }
   const checkpoints = new Map<number, bigint>()
-  const partitions = createAssignedPartitions({
+  const consumption: Consumption = {
     loadCheckpoint: async (topic, partition) => {
       calls.push(`load ${topic}/${partition}`)
       return { offset: checkpoints.get(partition) ?? -1n, lastMessage: null }
@@ -33,22 +33,25 @@ function membership() {
       return { kind: 'committed', nextOffset: batch.nextOffset, inserted: [], rejected: [] }
     },
     reasonOf: () => 'not-committed',
-    controlsOf: (topic, partition) => ({
-      seek: (offset) => calls.push(`seek ${topic}/${partition} ${offset}`),
-      pause: () => calls.push(`pause ${topic}/${partition}`),
-      resume: () => calls.push(`resume ${topic}/${partition}`),
-    }),
     takeSlot: async () => () => {},
-    offsetsOf: async () => ({ earliest: 0n, end: 9n }),
+    endsOf: async () => ({ earliest: 0n, end: 9n }),
     unservedReason: () => null,
-    reportToKafka: () => {},
     budget: createBudget(1_000_000),
     batchCountMax: () => 500,
     nowMs: () => clock.nowMs,
     sleep: async () => {},
     latest,
     log: pino({ level: 'silent' }),
-  })
+  }
+  const partitions = new AssignedPartitions(
+    consumption,
+    (topic, partition) => ({
+      seek: (offset) => calls.push(`seek ${topic}/${partition} ${offset}`),
+      pause: () => calls.push(`pause ${topic}/${partition}`),
+      resume: () => calls.push(`resume ${topic}/${partition}`),
+    }),
+    () => {},
+  )
   /** One message, as kafkajs hands it over. */
   const deliver = async (partition: number, resolveOffset = (_: string) => {}) => {
     const bytes = writeBatch({ baseOffset: 0, records: [{ value: 'a' }] })
@@ -127,21 +130,22 @@ t.test('no checkpoint is read while a batch of the partition is under way, other
 })
 
 t.test('a batch that is stuck shows as such, whoever owns its partition by then', async (t) => {
-  const { partitions, batches, clock, deliver } = membership()
+  const { partitions, batches, clock, latest, deliver } = membership()
+  const held = () => [...latest.values()].flatMap((consumer) => consumer.held() ?? [])
   partitions.onJoin({ claims: [0] })
   await settled()
   await deliver(0)
   clock.nowMs = 59_000
   partitions.onJoin({ claims: [0, 1] })
   partitions.onJoin({ claims: [0] })
-  t.strictSame(partitions.held(), [])
+  t.strictSame(held(), [])
   clock.nowMs = 61_000
-  t.match(partitions.held(), [{ partition: 0, reason: 'stuck', sinceMs: 0 }])
+  t.match(held(), [{ partition: 0, reason: 'stuck', sinceMs: 0 }])
   partitions.onJoin({ claims: [1] })
-  t.match(partitions.held(), [{ partition: 0, reason: 'stuck', sinceMs: 0 }])
+  t.match(held(), [{ partition: 0, reason: 'stuck', sinceMs: 0 }])
   batches[0]?.commit()
   await settled()
-  t.strictSame(partitions.held(), [])
+  t.strictSame(held(), [])
   partitions.end()
 })
 

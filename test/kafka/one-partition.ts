@@ -1,9 +1,9 @@
 import { pino } from 'pino'
 import type { Batch, CommitResult } from '../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../src/core/batch/checkpoint.ts'
-import { createBudget } from '../../src/kafka/budget.ts'
+import { createBudget, type FetchControls } from '../../src/kafka/inbox.ts'
 import type { Unserved } from '../../src/kafka/mends/metadata-errors.ts'
-import { PartitionConsumer, type PartitionNeeds } from '../../src/kafka/partition.ts'
+import { type Consumption, PartitionConsumer } from '../../src/kafka/partition.ts'
 import type { AbortedTransaction } from '../../src/kafka/records/aborted-transactions.ts'
 import { type WrittenBatch, writeBatch } from './records/write-batch.ts'
 
@@ -11,7 +11,7 @@ export interface Given {
   readonly checkpoint?: Checkpoint
   readonly batchCountMax?: number
   readonly budgetBytes?: number
-  readonly takeSlot?: PartitionNeeds['takeSlot']
+  readonly takeSlot?: Consumption['takeSlot']
   /** Stands between a batch and its commit; may reject. */
   readonly beforeCommit?: (batch: Batch) => Promise<void>
   /** Stands in the place of the look-ups; may reject. */
@@ -46,7 +46,7 @@ export function onePartition(given: Given = {}) {
   const clock = { nowMs: 0 }
   const budget = createBudget(given.budgetBytes ?? Number.POSITIVE_INFINITY)
 
-  const needs: PartitionNeeds = {
+  const consumption: Consumption = {
     loadCheckpoint: async () => {
       await given.loadCheckpoint?.()
       return database.checkpoint
@@ -74,23 +74,11 @@ export function onePartition(given: Given = {}) {
       return { kind: 'committed', nextOffset, inserted: [], rejected: [] }
     },
     reasonOf: (error) => (String(error).includes('locked') ? 'locked' : 'not-committed'),
-    controls: {
-      seek: (offset) => {
-        kafkajs.seeks.push(offset)
-        kafkajs.sought = offset
-      },
-      pause: () => {
-        kafkajs.isPaused = true
-      },
-      resume: () => {
-        kafkajs.isPaused = false
-      },
-    },
     takeSlot: given.takeSlot ?? (async () => () => {}),
-    offsetsOf: async () => ({ earliest: broker.earliest, end: end() }),
+    endsOf: async () => ({ earliest: broker.earliest, end: end() }),
     unservedReason: () => broker.unserved,
-    reportToKafka: (_topic, _partition, next) => reports.push(next),
     budget,
+    latest: new Map(),
     batchCountMax: () => given.batchCountMax ?? 500,
     nowMs: () => clock.nowMs,
     sleep: async (durationMs) => {
@@ -100,8 +88,30 @@ export function onePartition(given: Given = {}) {
     log: pino({ level: 'warn' }, { write: (line: string) => lines.push(JSON.parse(line)) }),
   }
 
+  const controls: FetchControls = {
+    seek: (offset) => {
+      kafkajs.seeks.push(offset)
+      kafkajs.sought = offset
+    },
+    pause: () => {
+      kafkajs.isPaused = true
+    },
+    resume: () => {
+      kafkajs.isPaused = false
+    },
+  }
+
+  const consumerAfter = (before: PartitionConsumer | null) =>
+    new PartitionConsumer({
+      topic: 'claims',
+      partition: 0,
+      consumption,
+      controls,
+      commitToKafka: (next) => reports.push(next),
+      before,
+    })
   let isStarted = false
-  let consumer = new PartitionConsumer('claims', 0, needs, null)
+  let consumer = consumerAfter(null)
 
   const baseOf = (batch: Buffer) => batch.readBigInt64BE(0)
   const lastOf = (batch: Buffer) => baseOf(batch) + BigInt(batch.readInt32BE(23))
@@ -159,7 +169,7 @@ export function onePartition(given: Given = {}) {
     start: async () => {
       consumer.end()
       kafkajs.isPaused = true
-      consumer = new PartitionConsumer('claims', 0, needs, isStarted ? consumer : null)
+      consumer = consumerAfter(isStarted ? consumer : null)
       isStarted = true
       void consumer.run()
       await settled()
@@ -169,7 +179,7 @@ export function onePartition(given: Given = {}) {
       await consumer.finished
     },
     held: () => consumer.held(),
-    head: () => consumer.head(),
+    oldestMs: () => consumer.oldestMs(),
     values: () => committed.flatMap(({ messages }) => messages.map(({ value }) => String(value))),
   }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Batch } from '../../src/core/batch/batch.ts'
-import { fingerprintOf } from '../../src/kafka/fingerprint.ts'
+import { fingerprintOf } from '../../src/kafka/records/record.ts'
 import { type Given, onePartition, settled } from './one-partition.ts'
 import { writeMarker } from './records/write-batch.ts'
 
@@ -65,17 +65,23 @@ t.test('a batch that was cut goes on behind what was committed of it', async (t)
   t.strictSame(database.checkpoint, { offset: 9n, lastMessage: fingerprint(9, 'j') })
 })
 
-t.test('the oldest message is known while the rest of a batch that was cut is under way', async (t) => {
-  const heads: unknown[] = []
-  const partition = onePartition({
-    askedCount: 1,
-    beforeCommit: async () => void heads.push(partition.head()?.offset),
-  })
-  partition.publish(['a', 'b', 'c'])
-  await partition.start()
-  await partition.fetch()
-  t.strictSame(heads, [0n, 1n, 2n])
-})
+t.test(
+  'the age of the oldest message is known while the rest of a batch that was cut is under way',
+  async (t) => {
+    const ages: unknown[] = []
+    const partition = onePartition({
+      askedCount: 1,
+      beforeCommit: async () => void ages.push(partition.oldestMs()),
+    })
+    partition.append({
+      baseTimestampMs: 100,
+      records: ['a', 'b', 'c'].map((value, i) => ({ value, timestampDelta: i })),
+    })
+    await partition.start()
+    await partition.fetch()
+    t.strictSame(ages, [100, 101, 102])
+  },
+)
 
 t.test('a batch takes what waits of several fetches', async (t) => {
   const turn = Promise.withResolvers<void>()
@@ -585,15 +591,18 @@ t.test('a batch that is under way for too long is said to be stuck', async (t) =
   t.equal(held(), null)
 })
 
-t.test('the oldest message that is not processed is known', async (t) => {
+t.test('the age of the oldest unprocessed message is known, queued or under way', async (t) => {
   const commit = Promise.withResolvers<void>()
-  const { fetch, head, end } = await withTen({ batchCountMax: 5, beforeCommit: () => commit.promise })
-  t.equal(head(), null)
-  await fetch()
-  t.strictSame(head(), { offset: 0n, timestampMs: 0n })
+  const partition = onePartition({ batchCountMax: 1, beforeCommit: () => commit.promise })
+  for (const baseTimestampMs of [100, 200, 300])
+    partition.append({ baseTimestampMs, records: [{ value: 'a' }] })
+  await partition.start()
+  t.equal(partition.oldestMs(), null)
+  await partition.fetch()
+  t.equal(partition.oldestMs(), 100)
   commit.resolve()
-  await end()
-  t.strictSame(head(), { offset: 5n, timestampMs: 0n })
+  await settled()
+  t.equal(partition.oldestMs(), null)
 })
 
 t.test('at the end the batch under way is finished, and no other is', async (t) => {

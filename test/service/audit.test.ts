@@ -123,23 +123,14 @@ t.test('each message is a row, a duplicate, rejected, aborted or not consumed ye
     aborted: 2,
     waiting: 1,
     missing: 0,
-    control: 2,
-    absent: 0,
     removed: 0,
   })
   const { stdout } = await audit('--topic', claims, '--partition', '0')
   t.match(stdout, `${claims}/0  offsets 0 to 5, processed up to 4\n6 messages read\n`)
   t.match(
     stdout,
-    /^ +4 {2}rows .*\n +1 {2}rejected.*\n +1 {2}not yet consumed\nEvery message is accounted for\.$/m,
+    /^ +4 {2}rows .*\n +1 {2}kept as rejected messages\n +1 {2}not yet consumed\nEvery message is accounted for\.$/m,
   )
-})
-
-t.test('a duplicate is listed with the message that its row came from', { skip }, async (t) => {
-  const { stdout } = await audit('--duplicates')
-  t.match(stdout, `${claims}/1@0  duplicate: event "${first.eventId}" is logged as NTF-`)
-  t.match(stdout, `from ${claims}/0@0\n`)
-  t.match(stdout, `duplicate: event "${second.eventId}"`)
 })
 
 t.test('a missing row, a missing rejected message and rows that disagree are named', { skip }, async (t) => {
@@ -149,20 +140,25 @@ t.test('a missing row, a missing rejected message and rows that disagree are nam
     `UPDATE ${LOG} SET party_locator = 'another' WHERE event_id = '${fourth.eventId}'`,
     'DELETE FROM notifications.rejected_message',
   ])
-  const missing = { kind: 'missing', topic: claims, eventId: first.eventId, eventType: 'claim.paid' }
+  const missing = {
+    kind: 'missing',
+    topic: claims,
+    eventId: first.eventId,
+    detail: /"claim.paid" has no row/,
+  }
   const differs = (column: string, stored: string, published: string) => ({
-    kind: 'disagrees',
-    differences: [{ column, stored, published }],
+    kind: 'differs',
+    detail: `${column} is "${stored}", but the message says "${published}"`,
   })
   t.equal(code, 1)
   t.match(findings, [
     { ...missing, partition: 0, offset: '0' },
     { ...differs('event_type', 'claim.approved', 'claim.paid'), offset: '2' },
     { ...differs('party_locator', 'another', 'party-3'), offset: '3' },
-    { kind: 'not-kept', offset: '4', reason: /eventId is missing/ },
+    { kind: 'missing', offset: '4', detail: /eventId is missing/ },
     { ...missing, partition: 1, offset: '0' },
   ])
-  t.match(summary, { sound: false, missing: 3, disagreeing: 2 })
+  t.match(summary, { sound: false, missing: 3, differs: 2 })
 })
 
 t.test('a message whose event id has the row of another event disagrees with it', { skip }, async (t) => {
@@ -172,9 +168,9 @@ t.test('a message whose event id has the row of another event disagrees with it'
     `UPDATE ${LOG} SET event_id = '${fourth.eventId}' WHERE event_id = '${first.eventId}-'`,
   ])
   t.match(findings, [
-    { kind: 'disagrees', eventId: first.eventId, differences: [{ stored: 'party-3', published: 'party-0' }] },
-    { kind: 'disagrees', eventId: fourth.eventId },
-    { kind: 'disagrees', eventId: first.eventId, partition: 1 },
+    { kind: 'differs', eventId: first.eventId, detail: /party_locator is "party-3", .* "party-0"$/ },
+    { kind: 'differs', eventId: fourth.eventId },
+    { kind: 'differs', eventId: first.eventId, partition: 1 },
   ])
 })
 
@@ -216,8 +212,17 @@ t.test('an aborted event that has a row all the same is named', { skip }, async 
      VALUES ('NTF-leaked', 0, '${eventId}', 'claim.paid', 'SKIP', 'EMAIL', 'x', '{}', 'x', '${claims}', 1, 2)`,
   ])
   t.equal(code, 1)
-  t.match(findings, [{ kind: 'aborted', topic: claims, partition: 1, offset: '2', locator: 'NTF-leaked' }])
-  t.match(summary, { aborted: 1, unexpected: 1 })
+  t.match(findings, [
+    {
+      kind: 'differs',
+      topic: claims,
+      partition: 1,
+      offset: '2',
+      locator: 'NTF-leaked',
+      detail: /was aborted/,
+    },
+  ])
+  t.match(summary, { aborted: 1, differs: 1 })
 })
 
 t.test('only what was asked for is read, by offset or by time', { skip }, async (t) => {
@@ -232,7 +237,7 @@ t.test('only what was asked for is read, by offset or by time', { skip }, async 
   t.match(await among('--topic', enrollment), { code: 0, summary: { rows: 2 } })
 })
 
-t.test('a checkpoint beyond the end is a fault, and what is missing is named', { skip }, async (t) => {
+t.test('a checkpoint beyond the end hides nothing', { skip }, async (t) => {
   const found = await auditAfter(
     [
       `DELETE FROM ${LOG} WHERE event_id = '${second.eventId}'`,
@@ -242,25 +247,9 @@ t.test('a checkpoint beyond the end is a fault, and what is missing is named', {
   )
   t.match(found, {
     code: 1,
-    findings: [
-      { kind: 'missing', offset: '1' },
-      { kind: 'beyond-end', offset: '50', end: '6' },
-    ],
-    summary: { sound: false, rows: 3, waiting: 0, beyondEnd: 1, partitions: [{ checkpoint: '50' }] },
+    findings: [{ kind: 'missing', offset: '1' }],
+    summary: { sound: false, rows: 3, waiting: 0, partitions: [{ checkpoint: '50' }] },
   })
-})
-
-t.test('a checkpoint of another log is a fault, and its messages wait', { skip }, async (t) => {
-  const change = `UPDATE notifications.checkpoint_message SET sha256 = repeat('0', 64) WHERE topic = '${claims}' AND partition_id = 0`
-  const { code, findings, summary } = await auditAfter([change], '--topic', claims, '--partition', '0')
-  t.match(
-    { code, findings, summary },
-    {
-      code: 1,
-      findings: [{ kind: 'another-log' }],
-      summary: { waiting: 6, missing: 0, anotherLog: 1 },
-    },
-  )
 })
 
 t.test(
@@ -268,7 +257,7 @@ t.test(
   { skip },
   async (t) => {
     await removeBefore(world.brokers, enrollment, 0, 2)
-    t.match(await auditJson('--topic', enrollment), { code: 0, summary: { removed: 2, removedUnread: 0 } })
+    t.match(await auditJson('--topic', enrollment), { code: 0, summary: { removed: 2, gone: 0 } })
     const unread = await auditAfter(
       [
         `UPDATE notifications.projection_checkpoints SET "offset" = 0 WHERE topic = '${enrollment}' AND "offset" > 0`,
@@ -276,7 +265,7 @@ t.test(
       '--topic',
       enrollment,
     )
-    t.match(unread, { code: 1, summary: { removedUnread: 1 } })
+    t.match(unread, { code: 1, summary: { removed: 1, gone: 1 } })
   },
 )
 

@@ -1,13 +1,14 @@
 import type { AuditedPartition } from '../../core/audit/finding.ts'
-import type { Fingerprint } from '../../core/batch/checkpoint.ts'
-import { compareLast } from '../../core/batch/position.ts'
-import type { LogExtent, OpenLog } from '../../kafka/open-log.ts'
+import { CorrectableError } from '../../core/text/correctable-error.ts'
+import { type Brokers, keyOf, type PartitionEnds } from '../../kafka/brokers.ts'
+import { READ_UNCOMMITTED } from '../../kafka/cluster.ts'
+import { listUnserved } from '../../kafka/mends/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listCheckpoints } from '../../postgres/read/list-checkpoints.ts'
 import { type Since, timeOf } from '../terminal/since.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 
-/** What is to be audited. */
+/** The part of the log that the options choose. */
 export interface Range {
   readonly topic?: string
   readonly partition?: bigint
@@ -18,13 +19,13 @@ export interface Range {
 }
 
 /**
- * The partitions to be audited, each with its offsets. The checkpoints are read before the ends, so that one
- * that moves meanwhile does not lie beyond the end. The times of a partition need not ascend:
- * all before the first message that is young enough are too old, but one that is old enough may come last. Throws UsageError.
+ * The partitions to audit, each with its offsets. The checkpoints are read before the ends, so that one that moves meanwhile
+ * is not beyond the end. Times in a partition need not ascend: `since` skips all before the first message that is young
+ * enough. Throws UsageError, and CorrectableError where the brokers do not serve a topic.
  */
 export async function choosePartitions(
   pool: DatabasePool,
-  log: OpenLog,
+  brokers: Brokers,
   configured: readonly string[],
   range: Range,
 ): Promise<readonly AuditedPartition[]> {
@@ -32,58 +33,48 @@ export async function choosePartitions(
   const [since, until] = [await millisecondsOf(pool, range.since), await millisecondsOf(pool, range.until)]
   if (since !== null && until !== null && since > until) throw new UsageError('--since is later than --until')
   const checkpoints = new Map(
-    (await listCheckpoints(pool, topics)).map((checkpoint) => [
-      `${checkpoint.topic}/${checkpoint.partition}`,
-      checkpoint,
-    ]),
+    (await listCheckpoints(pool, topics)).map((checkpoint) => [keyOf(checkpoint), checkpoint.offset]),
   )
-  const extents: (LogExtent & { from: bigint; to: bigint })[] = []
-  for (const topic of topics) {
-    const all = await log.extents(topic)
-    const some = all.filter(
-      ({ partition }) => range.partition === undefined || BigInt(partition) === range.partition,
-    )
-    if (some.length === 0)
-      throw new UsageError(`${topic} has ${all.length} partitions, and none is ${range.partition}`)
-    const froms = since === null ? null : await log.firstSince(some, since)
-    extents.push(
-      ...some.map((extent, i) => ({
-        ...extent,
-        from: range.from ?? froms?.[i] ?? 0n,
-        to: range.to === undefined ? extent.end : range.to + 1n,
-      })),
-    )
-  }
-  const chosen = extents.map(async ({ topic, partition, earliest, end: logEnd, from, to }) => {
-    const checkpoint = checkpoints.get(`${topic}/${partition}`)
-    const extent = { topic, partition, earliest, end: logEnd }
-    return {
-      topic,
-      partition,
-      earliest,
-      logEnd,
-      from,
-      end: to < logEnd ? to : logEnd,
-      checkpoint: checkpoint?.offset ?? null,
-      anotherAt: await anotherAt(log, extent, checkpoint?.lastMessage ?? null),
-      untilMs: until,
-    }
+  const chosen = await endsOf(brokers, topics, range.partition)
+  const first = since === null ? null : await brokers.firstSince(chosen, since, READ_UNCOMMITTED)
+  return chosen.map(({ topic, partition, earliest, end: logEnd }) => {
+    const key = keyOf({ topic, partition })
+    const end = range.to !== undefined && range.to < logEnd ? range.to + 1n : logEnd
+    const from = range.from ?? (first === null ? 0n : (first.get(key) ?? logEnd))
+    const checkpoint = checkpoints.get(key) ?? null
+    return { topic, partition, earliest, logEnd, from, end, checkpoint, untilMs: until }
   })
-  return Promise.all(chosen)
 }
 
-/** Where the log has another message in place of the one that was processed last, as the consumer judges it. */
-async function anotherAt(
-  log: OpenLog,
-  extent: LogExtent,
-  processed: Fingerprint | null,
-): Promise<bigint | null> {
-  if (processed === null || processed.offset < extent.earliest || processed.offset >= extent.end) return null
-  const found = await log.fingerprintAt(extent, processed.offset)
-  return compareLast(processed, found) === 'another' ? processed.offset : null
+async function endsOf(
+  brokers: Brokers,
+  topics: readonly string[],
+  partition: bigint | undefined,
+): Promise<readonly PartitionEnds[]> {
+  const ends = [...(await brokers.endsOf(topics, READ_UNCOMMITTED).catch(asUnreachable)).values()]
+  for (const [name, { reason }] of listUnserved(topics))
+    if (reason === 'no-leader') throw new CorrectableError(`${name} has no leader: audit it once it has one`)
+  return topics.flatMap((topic) => {
+    const all = ends.filter((found) => found.topic === topic).sort((a, b) => a.partition - b.partition)
+    if (all.length === 0)
+      throw new CorrectableError(
+        `the broker has no topic ${topic}, or does not let us read it: correct its name, or grant READ`,
+      )
+    const some = all.filter((found) => partition === undefined || BigInt(found.partition) === partition)
+    if (some.length === 0)
+      throw new UsageError(`${topic} has ${all.length} partitions, and none is ${partition}`)
+    return some
+  })
 }
 
-/** Since 1970. */
+function asUnreachable(cause: Error): never {
+  throw new CorrectableError(
+    `the brokers of MQ_BROKERS cannot be used (${cause.message}): run the command \`doctor\` to find out why`,
+    { cause },
+  )
+}
+
+/** In ms since 1970. */
 async function millisecondsOf(pool: DatabasePool, when: Since | undefined): Promise<number | null> {
   return when === undefined ? null : Date.parse(await timeOf(pool, when))
 }

@@ -5,7 +5,7 @@ import type { Config } from '../../config/config.ts'
 import { counted } from '../../core/text/count.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
 import { loadKeys } from '../../http/auth/load-keys.ts'
-import { countBrokers, listTopics } from '../../kafka/inspect.ts'
+import { createBrokers } from '../../kafka/brokers.ts'
 import type { Naming } from '../../party/naming.ts'
 import { describeServer } from '../../postgres/connection/describe-server.ts'
 import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
@@ -41,10 +41,10 @@ export const CHECKS: readonly Check[] = [
     name: 'broker',
     prefix: 'MQ_',
     run: async ({ broker }) => {
-      const count = await countBrokers(broker.connection, CLIENT_ID, log)
+      const { brokerCount } = await describeBrokers(broker)
       const { ssl, sasl } = broker.connection
       const login = sasl === null ? '' : `, logged in by ${sasl.mechanism.toUpperCase()}`
-      return `${counted(count, 'broker')}, ${ssl ? 'TLS' : 'plain text'}${login}`
+      return `${counted(brokerCount, 'broker')}, ${ssl ? 'TLS' : 'plain text'}${login}`
     },
     remedies: [
       [
@@ -70,7 +70,7 @@ export const CHECKS: readonly Check[] = [
     prefix: 'MQ_',
     after: ['broker'],
     run: async ({ broker }) => {
-      const existing = await listTopics(broker.connection, CLIENT_ID, log)
+      const { topics: existing } = await describeBrokers(broker)
       const missing = broker.topics.filter((topic) => !existing.includes(topic))
       const named = missing.map((topic) => `${topic}${didYouMean(nearest(topic, existing))}`)
       if (missing.length > 0) throw new Error(`missing or not readable: ${named.join(', ')}`)
@@ -231,6 +231,15 @@ async function partyToAsk(config: Config): Promise<string> {
   )
   // A database that does not answer has a check of its own.
   return Promise.race([asked, sleep(DATABASE_MAX_MS, PARTY_LOCATOR, { ref: false })])
+}
+
+async function describeBrokers({ connection }: Config['broker']) {
+  const brokers = createBrokers(connection, CLIENT_ID, log)
+  try {
+    return await brokers.describe()
+  } finally {
+    await brokers.close()
+  }
 }
 
 async function withPool<T>({ database }: Config, use: (pool: DatabasePool) => Promise<T>): Promise<T> {

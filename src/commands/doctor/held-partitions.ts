@@ -3,8 +3,9 @@ import type { Config } from '../../config/config.ts'
 import { HOLD_REASONS, type HoldReason } from '../../core/batch/hold.ts'
 import type { TopicPartition } from '../../core/batch/topic-partition.ts'
 import { counted } from '../../core/text/count.ts'
-import { openInspector, type PartitionInspector } from '../../kafka/inspect-partition.ts'
-import { createEndsReader } from '../../kafka/list-offsets.ts'
+import { type Brokers, createBrokers } from '../../kafka/brokers.ts'
+import { READ_COMMITTED } from '../../kafka/cluster.ts'
+import { inspectPartition } from '../../kafka/inspect-partition.ts'
 import { listUnserved } from '../../kafka/mends/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listCheckpoints } from '../../postgres/read/list-checkpoints.ts'
@@ -24,10 +25,9 @@ interface Next extends TopicPartition {
 /** Rejects with the partitions that cannot go on; resolves to how many there are. */
 export async function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string> {
   const { connection, groupId, topics } = broker
-  const ends = createEndsReader(connection, groupId, createLog('silent'), Date.now)
-  const inspector = await openInspector(connection, groupId, createLog('silent'))
+  const brokers = createBrokers(connection, groupId, createLog('silent'))
   try {
-    const partitions = [...(await ends.endsOf(topics)).values()]
+    const partitions = [...(await brokers.endsOf(topics, READ_COMMITTED)).values()]
     const checkpoints = new Map(
       (await listCheckpoints(pool, topics)).map(({ topic, partition, offset }) => [
         `${topic}/${partition}`,
@@ -41,12 +41,12 @@ export async function checkPartitions({ broker }: Config, pool: DatabasePool): P
     const faults = [
       ...listUnserved(topics).map(([key, { reason }]) => faultOf(key, reason)),
       ...(await lockedFor(pool, topics)),
-      ...(await unreadableOf(inspector, [...lagging, ...endsOfQuiet(partitions, lagging)])),
+      ...(await unreadableOf(brokers, [...lagging, ...endsOfQuiet(partitions, lagging)])),
     ]
     if (faults.length > 0) throw new Error(`held: ${faults.join('\n')}`)
     return `${counted(partitions.length, 'partition')}, none held`
   } finally {
-    await Promise.all([inspector.close(), ends.close()])
+    await brokers.close()
   }
 }
 
@@ -62,13 +62,13 @@ function endsOfQuiet(
   )
 }
 
-async function unreadableOf(inspector: PartitionInspector, all: readonly Next[]): Promise<string[]> {
+async function unreadableOf(brokers: Brokers, all: readonly Next[]): Promise<string[]> {
   const faults: string[] = []
   const waiting = [...all]
   const workers = Array.from({ length: INSPECTED_COUNT_MAX }, async () => {
     for (let asked = waiting.pop(); asked !== undefined; asked = waiting.pop()) {
       const { topic, partition, next } = asked
-      const inspected = await inspector.inspect(topic, partition, next)
+      const inspected = await inspectPartition(brokers, { topic, partition }, next)
       if (inspected.kind !== 'unreadable') continue
       const { reason, detail, last, next: intact } = inspected
       const end = last ?? (intact === null ? null : intact - 1n)

@@ -2,7 +2,8 @@ import { Command } from 'commander'
 import { type Config, loadConfig } from '../../config/config.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import { describeSkip } from '../../core/event/skip-record.ts'
-import { type Inspected, openInspector, type PartitionInspector } from '../../kafka/inspect-partition.ts'
+import { createBrokers } from '../../kafka/brokers.ts'
+import { type Inspected, inspectPartition } from '../../kafka/inspect-partition.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { loadCheckpoint } from '../../postgres/write/checkpoints.ts'
 import { skipUnreadable } from '../../postgres/write/skip-unreadable.ts'
@@ -38,7 +39,10 @@ interface Options {
   readonly json?: true
 }
 
-/** What is skipped, for the record. */
+/** The next thing in the partition from an offset on. */
+type Inspect = (from: bigint) => Promise<Inspected>
+
+/** The skipped bytes and their faults, for the record. */
 interface Found {
   readonly bytes: Buffer[]
   readonly details: string[]
@@ -46,15 +50,16 @@ interface Found {
 
 async function skip(options: Options): Promise<void> {
   const config = loadConfig(process.env)
-  const inspector = await openInspector(config.broker.connection, config.broker.groupId, createLog('silent'))
+  const brokers = createBrokers(config.broker.connection, config.broker.groupId, createLog('silent'))
+  const partition = { topic: options.topic, partition: Number(options.partition) }
   try {
-    await skipWith(config, inspector, options)
+    await skipWith(config, (from) => inspectPartition(brokers, partition, from), options)
   } finally {
-    await inspector.close()
+    await brokers.close()
   }
 }
 
-async function skipWith(config: Config, inspector: PartitionInspector, options: Options): Promise<void> {
+async function skipWith(config: Config, inspect: Inspect, options: Options): Promise<void> {
   const { topic, to, yes, json, by = accountName() } = options
   const partition = Number(options.partition)
   const topicPartition = `${topic}/${partition}`
@@ -63,7 +68,7 @@ async function skipWith(config: Config, inspector: PartitionInspector, options: 
     const from = checkpoint + 1n
     if (to < from)
       throw new UsageError(`${topicPartition} is processed up to offset ${checkpoint}: nothing to skip`)
-    const found = await inspectAll(inspector, topic, partition, from, to)
+    const found = await inspectAll(inspect, from, to)
     process.stderr.write(`${found.details.join('\n')}\n`)
     const question = `Skip offsets ${from} to ${to} of ${topicPartition}? Their events are lost unless they are published again.`
     if (!yes && !(await confirm(question))) {
@@ -89,16 +94,10 @@ async function skipWith(config: Config, inspector: PartitionInspector, options: 
 }
 
 /** Throws where anything up to `to` can be read. */
-export async function inspectAll(
-  { inspect }: Pick<PartitionInspector, 'inspect'>,
-  topic: string,
-  partition: number,
-  from: bigint,
-  to: bigint,
-): Promise<Found> {
+export async function inspectAll(inspect: Inspect, from: bigint, to: bigint): Promise<Found> {
   const found: Found = { bytes: [], details: [] }
   for (let at = from; at <= to; ) {
-    const inspected = await inspect(topic, partition, at)
+    const inspected = await inspect(at)
     const refusal = refusalOf(inspected, at, from, to)
     if (refusal !== null) throw new Error(`nothing was skipped: ${refusal}`)
     if (inspected.kind !== 'unreadable') break

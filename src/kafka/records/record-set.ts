@@ -1,5 +1,6 @@
 import { type AbortedTransaction, createAbortedFilter } from './aborted-transactions.ts'
 import {
+  BASE_TIMESTAMP_AT,
   type BatchHeader,
   HEADER_BYTES,
   isIntact,
@@ -9,56 +10,60 @@ import {
   readBatchHeader,
 } from './batch-header.ts'
 import { Cursor } from './cursor.ts'
-import { readOldEntry } from './message-set.ts'
 import { type FetchedMessage, readRecord } from './record.ts'
 import { tooLarge, UNPACKED_BYTES_MAX, unpack } from './unpack.ts'
 import { Malformed, UnreadableBatch } from './unreadable.ts'
 
-/** What one fetch brought of a partition, not decoded yet. */
+/** The undecoded result of one fetch of a partition. */
 export interface RecordSet {
-  /** The offset that was asked for; the first batch may begin before it. */
+  /** The requested offset; the first batch may begin before it. */
   readonly firstOffset: bigint
-  /** Of its last complete batch, whatever kind of records that holds. */
+  /** Of its last complete batch, of whatever kind. */
   readonly lastOffset: bigint
+  /** Of its first batch, in ms since 1970. */
+  readonly firstTimestampMs: bigint
   /** Record batches one after the other. */
   readonly bytes: Buffer
   readonly aborted: readonly AbortedTransaction[]
 }
 
-/** Of the format of today. */
+/** The record format since Kafka 0.11. */
 export const MAGIC = 2
+/** An entry of an older format, which is not read, may be smaller than a batch's header. */
 const OLD_ENTRY_BYTES_MIN = 26
-/** So that a batch of very many small records takes neither much memory nor much time at once. */
+/** Bounds the memory and the time that a batch of very many small records takes at once. */
 const YIELD_COUNT_MAX = 250
 
 /**
- * The record set of these bytes, whose last batch may be cut off. Null where not even the first is complete. A batch whose
- * header is not valid ends it: reading comes upon that.
+ * The record set of these bytes, whose last batch may be cut off. Null where not even the first is complete. It ends with a
+ * batch whose header is not valid: reading it throws.
  */
 export function recordSetOf(
   bytes: Buffer,
   firstOffset: bigint,
   aborted: readonly AbortedTransaction[],
 ): RecordSet | null {
+  const firstTimestampMs = bytes.length < HEADER_BYTES ? -1n : bytes.readBigInt64BE(BASE_TIMESTAMP_AT)
   let lastOffset = firstOffset - 1n
   let end = 0
   for (const batch of batchesOf(bytes)) {
     end += batch.length
     const last = offsetsOf(batch)?.last
-    if (last === undefined) return { firstOffset, lastOffset: lastOffset + 1n, bytes, aborted }
+    if (last === undefined)
+      return { firstOffset, lastOffset: lastOffset + 1n, firstTimestampMs, bytes, aborted }
     if (last > lastOffset) lastOffset = last
   }
   if (lastOffset < firstOffset) return null
-  return { firstOffset, lastOffset, bytes: bytes.subarray(0, end), aborted }
+  return { firstOffset, lastOffset, firstTimestampMs, bytes: bytes.subarray(0, end), aborted }
 }
 
 /**
- * Its messages from `firstOffset` on, without those of aborted transactions, decoded as they are taken, some at a time.
- * Throws `UnreadableBatch` where it comes upon one, after all messages before that.
+ * Yields the messages from `firstOffset` on, without those of aborted transactions, decoded as they are taken, some at a time.
+ * Throws `UnreadableBatch` after all messages before that batch.
  */
 export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly FetchedMessage[]> {
   const aborted = createAbortedFilter(set.aborted)
-  // The checksum does not cover a batch's first offset: one that is damaged would have it passed over as read before.
+  // The checksum does not cover a batch's first offset: with a damaged one it would be taken for a batch read before.
   let previous = set.firstOffset - 1n
   for (const batch of batchesOf(set.bytes)) {
     try {
@@ -80,8 +85,8 @@ export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly Fe
 }
 
 /**
- * Where the first batch begins that is not damaged and whose first offset is as wanted; null where there is none. Every place
- * is looked at, since the length of a damaged batch may be damaged too.
+ * Finds the first intact batch whose first offset is wanted; null where there is none. It looks at every byte, since the length
+ * of a damaged batch may be damaged too.
  */
 export function findIntact(
   bytes: Buffer,
@@ -97,7 +102,7 @@ export function findIntact(
   return null
 }
 
-/** Each complete batch; the rest as one where a length is not valid. */
+/** Yields each complete batch, and the rest as one where a length is not valid. */
 export function* batchesOf(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at + OLD_ENTRY_BYTES_MIN <= bytes.length; ) {
     const length = bytes.readInt32BE(at + LENGTH_END - 4)
@@ -125,14 +130,17 @@ export function offsetsOf(batch: Buffer): { first: bigint; last: bigint } | null
   return last < first ? null : { first, last }
 }
 
+/** Throws `Malformed` where it is a message of before Kafka 0.11, which no broker since 4.0 holds. */
+export function requireFormat(batch: Buffer): void {
+  if (batch.readInt8(MAGIC_AT) !== MAGIC)
+    throw new Malformed('its record format is older than Kafka 0.11, which is not read')
+}
+
 async function* messagesOf(
   batch: Buffer,
   aborted: ReturnType<typeof createAbortedFilter>,
 ): AsyncGenerator<readonly FetchedMessage[]> {
-  if (batch.readInt8(MAGIC_AT) !== MAGIC) {
-    yield await readOldEntry(batch)
-    return
-  }
+  requireFormat(batch)
   if (!isIntact(batch)) throw new Malformed('its checksum is wrong', 'damaged')
   const header = readBatchHeader(batch)
   const records = decodeRecords(header, unpack(header.codec, batch.subarray(HEADER_BYTES)))
@@ -142,7 +150,7 @@ async function* messagesOf(
   } else if (!isAborted) yield* records
 }
 
-/** Records are cut from what is unpacked as soon as all of their bytes are there. Throws `Malformed`. */
+/** Throws `Malformed`. @param pieces of the decompressed records, cut anywhere */
 export async function* decodeRecords(
   header: BatchHeader,
   pieces: AsyncIterable<Buffer>,
@@ -177,14 +185,14 @@ export async function* decodeRecords(
     }
     if (messages.length > 0) yield messages
     const rest = cursor.bytes.subarray(cursor.at)
-    if (leftCount === 0 && rest.length > 0) throw new Malformed('it goes on behind its last record')
+    if (leftCount === 0 && rest.length > 0) throw new Malformed('it goes on after its last record')
     waiting = rest.length > 0 ? [rest] : []
     waitingBytes = rest.length
   }
   if (leftCount > 0) throw new Malformed(`it ends ${leftCount} records early`)
 }
 
-/** Bytes of the next record, with its length; of that length alone where it is not all there. */
+/** Bytes of the next record with its length; of the length alone where that is incomplete. */
 function bytesOfNext({ bytes, at }: Cursor): number {
   let lengthBytes = 1
   while (lengthBytes < 5 && (bytes[at + lengthBytes - 1] ?? 0) >= 0x80) lengthBytes++

@@ -18,17 +18,13 @@ const lastOf = (bytes: Buffer) => bytes.readBigInt64BE(0) + BigInt(bytes.readInt
 /** What is found from offset 0 to this one, of segments as a broker keeps them: it sends of one at a time. */
 function inspectTo(to: number, ...segments: Buffer[][]) {
   return inspectAll(
-    {
-      inspect: (_topic, _partition, from) =>
-        inspect(async (bytesMax) => {
-          const isIn = ([first]: Buffer[]) => first !== undefined && first.readBigInt64BE(0) <= from
-          const found = segments.findLast(isIn)?.filter((bytes) => lastOf(bytes) >= from) ?? []
-          const size = Math.max(bytesMax, found[0]?.length ?? 0)
-          return { error: null, bytes: Buffer.concat(found).subarray(0, size), aborted: [] }
-        }, from),
-    },
-    'claims',
-    0,
+    (from) =>
+      inspect(async (bytesMax) => {
+        const isIn = ([first]: Buffer[]) => first !== undefined && first.readBigInt64BE(0) <= from
+        const found = segments.findLast(isIn)?.filter((bytes) => lastOf(bytes) >= from) ?? []
+        const size = Math.max(bytesMax, found[0]?.length ?? 0)
+        return { error: null, bytes: Buffer.concat(found).subarray(0, size), aborted: [] }
+      }, from),
     0n,
     BigInt(to),
   )

@@ -1,4 +1,4 @@
-import { crc32, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { crc32, gzipSync, zstdCompressSync } from 'node:zlib'
 import snappyCodec from 'kafkajs-snappy'
 import { compressFrameSync } from 'lz4-napi'
 import t from 'tap'
@@ -248,22 +248,17 @@ function oldEntry(offset: number, magic: 0 | 1, value: Buffer, codec = 0): Buffe
   return Buffer.concat([head, body])
 }
 
-t.test('messages in the formats of before Kafka 0.11 are read, packed ones too', async (t) => {
-  const [a, b, c] = ['a', 'b', 'c'].map((value) => Buffer.from(value)) as [Buffer, Buffer, Buffer]
-  const relative = Buffer.concat([oldEntry(0, 1, b), oldEntry(1, 1, c)])
-  const absolute = Buffer.concat([oldEntry(6, 0, b), oldEntry(7, 0, c)])
-  const bytes = Buffer.concat([
-    oldEntry(3, 0, a),
-    oldEntry(5, 1, gzipSync(relative), 1),
-    oldEntry(7, 0, gzipSync(absolute), 1),
-    batch(8, ['d']),
-  ])
-  const { found, fault } = await read(bytes, 3)
-  t.strictSame([found, fault], [['3 a', '4 b', '5 c', '6 b', '7 c', '8 d'], null])
-  const damaged = oldEntry(3, 1, a)
-  damaged.writeUInt8(damaged.readUInt8(20) ^ 1, 20)
-  t.match((await read(damaged, 3)).fault, { reason: 'damaged' })
-  t.match((await read(oldEntry(3, 1, deflateSync(a).subarray(0, 2), 1), 3)).fault, { reason: 'undecodable' })
+t.test('a message in a format older than Kafka 0.11 cannot be read, and the reason says so', async (t) => {
+  for (const magic of [0, 1] as const) {
+    const bytes = Buffer.concat([batch(2, ['a']), oldEntry(3, magic, Buffer.from('b')), batch(4, ['c'])])
+    const { found, fault } = await read(bytes, 2)
+    t.strictSame(found, ['2 a'])
+    t.match(fault, {
+      reason: 'undecodable',
+      message: /older than Kafka 0\.11/,
+      offsets: { first: 3n, last: 3n },
+    })
+  }
 })
 
 t.test('a record whose key is that of an abort marker is a message', async (t) => {
