@@ -1,27 +1,50 @@
+import type { FastifyReply } from 'fastify'
 import type { Access } from '../auth/access.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { App } from './base.ts'
 
 const RETRY_AFTER_S = 1
+/** Bodies are held in memory while they arrive: each listener holds at most as many times its body limit. */
+const BODY_COUNT_MAX = 256
 
 /**
- * Answers requests beyond `countMax` under way with 503 and `Retry-After`: readers must not keep the process from its
- * messages. Each access has its own count: however many lists are asked for, a party can opt out. Routes that are open to
- * anyone read nothing and always answer, so that probes do.
+ * Answers requests beyond `countMax` in progress with 503 and `Retry-After`: readers must not keep the process from its
+ * messages. Each access has its own count: however many lists are asked for, a party can opt out. Routes open to anyone
+ * always answer, so that probes do.
+ *
+ * A request counts once its token is accepted and its body has arrived, so slow clients take no place. Beyond
+ * BODY_COUNT_MAX arriving bodies, the one that has taken longest is answered with 408.
  */
 export function limitRequests(app: App, countMax: number): void {
-  const underWay: Record<Exclude<Access, 'open'>, number> = { token: 0, party: 0, admin: 0 }
-  // One for all: in a flood, a stack for each would be a quarter of what the answer costs.
+  const inProgress: Record<Exclude<Access, 'open'>, number> = { token: 0, party: 0, admin: 0 }
+  // A Set keeps the order of insertion: the first one has taken longest.
+  const arriving = new Set<FastifyReply>()
+  // Shared, because the stack of an error is a quarter of the cost of a refusal.
   const refusal = new ProblemError('unavailable', {
     detail: `More than ${countMax} requests of this kind are under way. Try again later.`,
     headers: { 'retry-after': String(RETRY_AFTER_S) },
   })
-  app.addHook('onRequest', async ({ routeOptions }, reply) => {
+  const tooSlow = new ProblemError('request-timeout', { headers: { connection: 'close' } })
+
+  app.addHook('preParsing', async ({ raw }, reply) => {
+    if (raw.complete) return
+    const [slowest] = arriving
+    if (slowest !== undefined && arriving.size >= BODY_COUNT_MAX) {
+      arriving.delete(slowest)
+      slowest.send(tooSlow)
+    }
+    arriving.add(reply)
+    reply.raw.once('close', () => arriving.delete(reply))
+  })
+
+  app.addHook('preHandler', async ({ routeOptions }, reply) => {
+    arriving.delete(reply)
     const { access = 'open' } = routeOptions.config
     if (access === 'open') return
-    if (underWay[access] >= countMax) throw refusal
-    underWay[access]++
-    // Also where the client is gone before the answer.
-    reply.raw.once('close', () => underWay[access]--)
+    // A client that left while its token was checked emits no further `close`.
+    if (reply.raw.closed || inProgress[access] >= countMax) throw refusal
+    inProgress[access]++
+    // Also emitted when the client leaves before the answer.
+    reply.raw.once('close', () => inProgress[access]--)
   })
 }
