@@ -227,6 +227,20 @@ async function testWorkbench(): Promise<void> {
     t.same(complaints, [])
   })
 
+  t.test('a back-test that was stopped says why', async (t) => {
+    const { page } = await aBench(t)
+    const detail = 'The back-test was stopped. Ask for fewer days.'
+    await page.route('**/workbench/backtest', (route) =>
+      route.fulfill({ status: 503, contentType: 'application/problem+json', json: { title: 'x', detail } }),
+    )
+    await page.getByRole('button', { name: 'Back-test' }).click()
+    await page.getByText(detail).waitFor()
+    await page.unroute('**/workbench/backtest')
+    await page.getByRole('button', { name: 'Back-test' }).click()
+    await page.getByText('Of 3 events').waitFor()
+    t.equal(await page.getByText(detail).count(), 0)
+  })
+
   t.test('a back-test ends when the view is left, and what it found is there on the way back', async (t) => {
     const { page } = await aBench(t)
     const run = page.getByRole('button', { name: 'Back-test' })

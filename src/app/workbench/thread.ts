@@ -20,8 +20,7 @@ export interface Thread<Job, Message> {
 interface ThreadOptions<Message> {
   readonly workerData: unknown
   readonly idleMs: number
-  /** Without it a job may take as long as it likes. */
-  readonly maxMs?: number
+  readonly maxMs: number
   readonly isLast: (message: Message) => boolean
 }
 
@@ -61,8 +60,7 @@ export function createThread<Job, Message>(
   async function* handOver(job: Job, signal: AbortSignal): AsyncGenerator<Message> {
     clearTimeout(idle)
     const running = worker ?? (await start(signal))
-    const ended = maxMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(maxMs)])
-    yield* converse(running, job, isLast, ended)
+    yield* converse(running, job, isLast, AbortSignal.any([signal, AbortSignal.timeout(maxMs)]))
   }
 
   async function* run(job: Job, signal: AbortSignal): AsyncGenerator<Message> {

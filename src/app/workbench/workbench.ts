@@ -19,6 +19,8 @@ import { createThread } from './thread.ts'
 const REVIEW_IDLE_MS = 60_000
 /** Less than a request may take. A table that takes longer is not one that somebody wrote. */
 const REVIEW_MAX_MS = 8_000
+/** A place for others: one back-test runs at a time. Pauses count. */
+const BACKTEST_MAX_MS = 120_000
 /** From this part of its time on, the main thread is busy with dispatch. */
 const BUSY_UTILIZATION = 0.2
 /** While dispatch is busy a back-test pauses so many times as long as it works: it must leave dispatch nine tenths. */
@@ -44,6 +46,7 @@ export function createWorkbench(
     repositoryUrl,
   }: Pick<Config, 'repositoryUrl'> & { readonly database: Pick<Config['database'], 'url'> },
   { ruleTable, promises }: RuleFiles,
+  backtestMaxMs = BACKTEST_MAX_MS,
 ): Workbench & { close: () => Promise<void> } {
   const reviews = createThread<ReviewJob, ReviewMessage>(new URL('./review-thread.ts', import.meta.url), {
     workerData: ruleTable.source,
@@ -53,7 +56,12 @@ export function createWorkbench(
   })
   const backtests = createThread<BacktestJob, BacktestMessage>(
     new URL('./backtest-thread.ts', import.meta.url),
-    { workerData: database.url, idleMs: 0, isLast: ({ kind }) => kind !== 'progress' },
+    {
+      workerData: database.url,
+      idleMs: 0,
+      maxMs: backtestMaxMs,
+      isLast: ({ kind }) => kind !== 'progress',
+    },
   )
 
   /** Null where it takes too long. */
@@ -62,9 +70,28 @@ export function createWorkbench(
       for await (const message of reviews.run(job, signal)) return message
       return null
     } catch (error) {
-      const { cause, code } = error as NodeJS.ErrnoException & { cause?: Error }
-      if (cause?.name === 'TimeoutError' || code === 'ERR_WORKER_OUT_OF_MEMORY') return null
+      if (exceededBy(error) !== null) return null
       throw error
+    }
+  }
+
+  /** Ends with a problem where a limit is exceeded. */
+  async function* backtest(
+    table: string,
+    days: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<BacktestMessage> {
+    try {
+      yield* paced(backtests.run({ table, days }, signal), signal)
+    } catch (error) {
+      const exceeded = exceededBy(error)
+      if (exceeded === null) throw error
+      const why =
+        exceeded === 'time' ? `took longer than ${backtestMaxMs / 1_000} s` : 'needed too much memory'
+      const problem =
+        `The back-test was stopped: it ${why}. Ask for fewer days, or for a table with fewer event types; or use the ` +
+        'command `rules backtest`, which has no limit.'
+      yield { kind: 'problem', problem }
     }
   }
 
@@ -80,12 +107,18 @@ export function createWorkbench(
       const message = await ask({ trial: { table, of } }, signal)
       return message && { tried: message.tried ?? null, faults: [...(message.faults ?? [])] }
     },
-    backtest: (table, days, signal) =>
-      backtests.isBusy() ? null : paced(backtests.run({ table, days }, signal), signal),
+    backtest: (table, days, signal) => (backtests.isBusy() ? null : backtest(table, days, signal)),
     close: async () => {
       await Promise.all([reviews.close(), backtests.close()])
     },
   }
+}
+
+/** The limit that a job of a thread exceeded; null for any other error. */
+function exceededBy(error: unknown): 'time' | 'memory' | null {
+  const { cause, code } = error as NodeJS.ErrnoException & { cause?: Error }
+  if (cause?.name === 'TimeoutError') return 'time'
+  return code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : null
 }
 
 /** Asks for the next page at once while dispatch has little to do, else after a pause. */

@@ -24,13 +24,15 @@ export interface Workbench {
     trial: Trial,
     signal: AbortSignal,
   ): Promise<{ readonly tried: TrialResult | null; readonly faults: string[] } | null>
-  /** Over the decisions of so many days. Null: another back-test is under way. */
+  /** Over the decisions of so many days. Ends with a problem after a time limit. Null: another back-test is under way. */
   backtest(table: string, days: number, signal: AbortSignal): AsyncIterable<BacktestMessage> | null
 }
 
 /** Some thousand rules. */
 const BODY_BYTES_MAX = 256 * 1024
 const DAYS_MAX = 30
+/** Longer than a back-test may take: it says nothing before its first page. */
+const BACKTEST_SILENCE_MS_MAX = 180_000
 
 const post = { config: { access: 'admin' as const }, bodyLimit: BODY_BYTES_MAX }
 const refusals = { 400: problemBody, 413: problemBody, 503: problemBody }
@@ -102,6 +104,7 @@ function backtestRoute(app: App, workbench: Workbench): void {
     if (messages === null) {
       throw unavailable('Another back-test is under way, and one runs at a time. Try again in a few seconds.')
     }
+    reply.raw.setTimeout(BACKTEST_SILENCE_MS_MAX, () => reply.raw.destroy())
     request.log.info({ tokenSubject: subjectOf(request), days }, 'back-test')
     const rest = messages[Symbol.asyncIterator]()
     // However it ends: with faults, with a client that leaves before the stream is read, or at its end.

@@ -19,7 +19,12 @@ const forever = () => new AbortController().signal
 
 function threadOf(t: Test, options: { workerData: unknown; maxMs?: number }) {
   const entry = pathToFileURL(`${t.testdir({ 'entry.mjs': ENTRY })}/entry.mjs`)
-  const thread = createThread<string, number>(entry, { ...options, idleMs: 60_000, isLast: () => true })
+  const thread = createThread<string, number>(entry, {
+    maxMs: 60_000,
+    idleMs: 60_000,
+    isLast: () => true,
+    ...options,
+  })
   t.teardown(thread.close)
   const run = async (job: string, signal = forever()) => {
     for await (const count of thread.run(job, signal)) return count

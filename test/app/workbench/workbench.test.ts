@@ -28,8 +28,12 @@ const forever = () => new AbortController().signal
 const database = await createMigratedDatabase()
 const pool = await openPool({ databaseUrl: database.url, connectionCountMax: 1 })
 const ruleFiles = await readRuleFiles()
-const workbenchOn = (url: string) =>
-  createWorkbench({ database: { url }, repositoryUrl: 'https://github.com/insurer/n' }, ruleFiles)
+const workbenchOn = (url: string, backtestMaxMs?: number) =>
+  createWorkbench(
+    { database: { url }, repositoryUrl: 'https://github.com/insurer/n' },
+    ruleFiles,
+    backtestMaxMs,
+  )
 const workbench = workbenchOn(database.url)
 t.teardown(async () => {
   await workbench.close()
@@ -138,6 +142,18 @@ t.test('a table with faults and a database that is down are told', async (t) => 
   const down = workbenchOn('postgres://nobody@127.0.0.1:1/nothing')
   t.match(await all(down.backtest(MUTED, 1, forever())), [{ kind: 'problem' }])
   await down.close()
+})
+
+t.test('a back-test that takes too long ends, says how to ask for less, and leaves its place', async (t) => {
+  const limited = workbenchOn(database.url, 3_000)
+  t.teardown(limited.close)
+  const rules = Array.from({ length: 3_000 }, (_, i) => `r${i},e.${i},found,,,,,SKIP,,muted,Never.\n`)
+  const large = table.replace('opted-out', `${rules.join('')}opted-out`)
+  t.ok(large.length < 256 * 1024)
+  t.match(await all(limited.backtest(large, 1, forever())), [
+    { kind: 'problem', problem: /took longer than 3 s.*fewer days.*fewer event types.*`rules backtest`/ },
+  ])
+  t.match((await all(limited.backtest(MUTED, 1, forever()))).at(-1), { kind: 'report' })
 })
 
 t.test('it closes in the middle of a back-test', async (t) => {

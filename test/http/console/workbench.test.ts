@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { BacktestMessage } from '../../../src/core/workbench/backtest-report.ts'
@@ -158,6 +159,23 @@ t.test('an answer is waited for as long as its client waits', async (t) => {
   const body = JSON.stringify(GOOD.review)
   t.equal((await fetch(`${url}${DATA}/review`, { method: 'POST', body, headers })).status, 200)
   await until(() => seen?.aborted, { what: 'the signal to end with the answer' })
+})
+
+t.test('a back-test that says nothing at first keeps its connection', async (t) => {
+  const sockets: Socket[] = []
+  let silenceMsMax: number | undefined
+  const { app } = anApp(t, {
+    backtest: async function* () {
+      silenceMsMax = sockets[0]?.timeout
+      yield { kind: 'progress', events: 1 }
+    },
+  })
+  app.server.on('connection', (socket) => sockets.push(socket))
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const body = JSON.stringify(GOOD.backtest)
+  const headers = { 'content-type': 'application/json' }
+  await (await fetch(`${url}${DATA}/backtest`, { method: 'POST', body, headers })).text()
+  t.equal(silenceMsMax, 180_000)
 })
 
 t.test('a back-test ends when its client goes away', async (t) => {
