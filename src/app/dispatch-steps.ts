@@ -23,6 +23,5 @@ export function createDispatchSteps(
     templates,
     isConflict,
     newLocator: createLocators(),
-    nowMs: () => performance.now(),
   }
 }

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import type { Batch, DecidedBatch, PreparedBatch } from '../core/batch/batch.ts'
 import { decideBatch } from '../core/batch/decide-batch.ts'
 import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
-import { commitLookedUp, lookUpBatch } from '../pipeline/dispatch.ts'
+import { dispatchBatch } from '../pipeline/dispatch.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { lookUpPreferences } from '../postgres/read/look-up-preferences.ts'
 import { commitRedrive } from '../postgres/write/commit-redrive.ts'
@@ -33,8 +33,8 @@ export async function createRedriver(config: Config, pool: DatabasePool, log: Lo
   const parties = createParties(config, log)
   const send = createSenders(config, log)
   const steps = createDispatchSteps(ruleFiles, parties, pool)
-  const run = async <Result>(rejected: Rejected, commit: (batch: PreparedBatch) => Promise<Result>) =>
-    commitLookedUp({ ...steps, commit }, await lookUpBatch(steps, batchOf(rejected)))
+  const run = <Result>(rejected: Rejected, commit: (batch: PreparedBatch) => Promise<Result>) =>
+    dispatchBatch({ ...steps, commit }, batchOf(rejected))
   return {
     redrive: (rejected, by) =>
       run(rejected, (batch) => commitRedrive(pool, { rejectedId: rejected.id, by }, batch, send)),

@@ -10,7 +10,7 @@ import type { Send } from '../core/log/delivery.ts'
 import type { LookUpContacts } from '../core/party/contact.ts'
 import { createConsumer } from '../kafka/consumer.ts'
 import type { PartyClient } from '../party/client.ts'
-import { commitLookedUp, type DispatchNeeds, lookUpBatch } from '../pipeline/dispatch.ts'
+import { type DispatchNeeds, dispatchBatch } from '../pipeline/dispatch.ts'
 import { createContactLookUp } from '../pipeline/look-up-contacts.ts'
 import { createRetry, RETRY_MIN_PAUSE_MS, type RetryNeeds } from '../pipeline/retry.ts'
 import { isConflict, isLocked } from '../postgres/connection/errors.ts'
@@ -97,18 +97,14 @@ function createDispatch(
     ),
     isConflict: metrics.countConflicts(isConflict),
   })
-  if (tracing === null) return dispatchWith(needsOf(pool, contactsOf))
-  return (batch, turn) =>
-    tracing.batch(batch, (trace) =>
-      dispatchWith(needsOf(observedPool(pool, trace.statement), trace.contacts(contactsOf)))(batch, turn),
-    )
-}
-
-function dispatchWith(needs: DispatchNeeds): Dispatch {
-  return async (batch, turn) => {
-    const prepared = await lookUpBatch(needs, batch)
-    return (await turn()) ? await commitLookedUp(needs, prepared) : { kind: 'given-up' }
+  if (tracing === null) {
+    const needs = needsOf(pool, contactsOf)
+    return (batch) => dispatchBatch(needs, batch)
   }
+  return (batch) =>
+    tracing.batch(batch, (trace) =>
+      dispatchBatch(needsOf(observedPool(pool, trace.statement), trace.contacts(contactsOf)), batch),
+    )
 }
 
 function retryNeeds(

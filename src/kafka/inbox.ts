@@ -90,11 +90,6 @@ export class Inbox {
     return this.#queue.oldestMs
   }
 
-  /** Whether so many messages are queued, or as many bytes as may be. */
-  holds(count: number): boolean {
-    return this.#queue.countMax >= count || this.#isPaused
-  }
-
   /** Drops the queue and fetches the partition from this offset on. */
   open(offset: bigint): void {
     this.#queue.clear()

@@ -84,9 +84,9 @@ class Moved extends Error {}
 class Repositioned extends Error {}
 
 /**
- * Consumes one partition for as long as a membership in the group owns it. kafkajs only fills its inbox; the worker here
- * takes batches from it, and looks up a whole one while the one before commits. The database's checkpoint is the authority on
- * position: after any failure the inbox is dropped, and everything starts from the checkpoint again.
+ * Consumes one partition for as long as a membership in the group owns it. kafkajs only fills its inbox, from which batches are
+ * taken one after the other. The database's checkpoint is the authority on position: after any failure the inbox is dropped,
+ * and everything starts from the checkpoint again.
  */
 export class PartitionConsumer {
   readonly #topic: string
@@ -99,20 +99,18 @@ export class PartitionConsumer {
   /** Set until it is finished. */
   #before: PartitionConsumer | null
   #committed: Checkpoint = { offset: -1n, lastMessage: null }
-  /** The checkpoint once all batches under way are committed. */
-  #taken: Checkpoint = this.#committed
   /** The last processed message, until it is compared with the broker's at that offset. */
   #uncompared: Fingerprint | null = null
   /** The broker is known to have nothing before it. */
   #earliest = 0n
-  /** The error that stops all uncommitted batches. */
-  #fault: { readonly error: unknown } | null = null
+  /** The error that stops the work once the batch under way is done. */
+  #fault: Error | null = null
   #held: Held | null = null
-  /** The first message of each uncommitted batch, in order. */
-  #heads: Head[] = []
+  /** The first message of the batch under way, or of the one that could not be committed. */
+  #head: Head | null = null
   #commitCount = 0
-  /** When the batches under way were begun, in order. */
-  readonly #begunMs = new Map<symbol, number>()
+  /** When the batch under way was begun. */
+  #begunMs: number | null = null
 
   constructor({ topic, partition, consumption, controls, commitToKafka, before }: OwnedPartition) {
     this.#topic = topic
@@ -141,7 +139,7 @@ export class PartitionConsumer {
   /** The database has lost commits: the messages since its checkpoint are processed again. */
   rewind(checkpoint: bigint): void {
     if (this.#isGivenUp) return
-    this.#fault = { error: this.#moved(this.#committed.offset, checkpoint) }
+    this.#fault = this.#moved(this.#committed.offset, checkpoint)
     this.#inbox.wake()
   }
 
@@ -183,15 +181,14 @@ export class PartitionConsumer {
 
   /** When the oldest unprocessed message that was fetched was written, in ms since 1970; null where there is none. */
   oldestMs(): number | null {
-    const [head] = this.#heads
-    return head === undefined ? this.#inbox.oldestMs : Number(head.timestampMs)
+    return this.#head === null ? this.#inbox.oldestMs : Number(this.#head.timestampMs)
   }
 
   #stuck(): Held | null {
     if (this.#before !== null) return this.#before.#stuck()
-    const [sinceMs] = this.#begunMs.values()
-    const tookMs = sinceMs === undefined ? 0 : this.#consumption.nowMs() - sinceMs
-    if (sinceMs === undefined || tookMs < STUCK_MS) return null
+    const sinceMs = this.#begunMs
+    const tookMs = sinceMs === null ? 0 : this.#consumption.nowMs() - sinceMs
+    if (sinceMs === null || tookMs < STUCK_MS) return null
     return this.#heldFor('stuck', `a batch was begun ${Math.round(tookMs / 1_000)} s ago`, sinceMs)
   }
 
@@ -211,43 +208,30 @@ export class PartitionConsumer {
     const checkpoint = await this.#consumption.loadCheckpoint(this.#topic, this.#partition)
     if (checkpoint.offset !== this.#committed.offset) this.#held = null
     this.#committed = checkpoint
-    this.#taken = checkpoint
     this.#uncompared = checkpoint.lastMessage
     this.#fault = null
-    this.#heads = this.#heads.slice(0, 1).filter(({ offset }) => offset > checkpoint.offset)
+    if (this.#head !== null && this.#head.offset <= checkpoint.offset) this.#head = null
     if (this.#isOver) return
     // Kafka may not know it: the membership before ended, or the broker did not answer.
     if (checkpoint.offset >= 0n) this.#commitToKafka(checkpoint.offset + 1n)
     this.#inbox.open(fetchStart(checkpoint, this.#earliest))
   }
 
-  /** Processes batches until the end. Throws the error that stops them, with no batch under way. */
+  /** Processes batches until the end. Throws the error that stops them. */
   async #work(): Promise<void> {
-    let previous = Promise.resolve()
-    let current = previous
-    try {
-      while (await this.#hasNext()) {
-        // At most two are under way, and the second is a whole one: a small one would cost more time than it saves.
-        await previous
-        await this.#doneOrWhole(current)
-        previous = current
-        const taken = Promise.withResolvers<void>()
-        current = this.#process(previous, taken.resolve)
-        await taken.promise
+    while (await this.#hasNext()) {
+      this.#begunMs = this.#consumption.nowMs()
+      const giveSlotBack = await this.#consumption.takeSlot()
+      try {
+        let batch = this.#isGivenUp ? null : await this.#take()
+        while (batch !== null && !this.#isGivenUp) {
+          batch = this.#settle(batch, await this.#consumption.dispatch(batch))
+          this.#begunMs = this.#consumption.nowMs()
+        }
+      } finally {
+        this.#begunMs = null
+        giveSlotBack()
       }
-    } finally {
-      await current
-    }
-  }
-
-  /** Resolves when the batch under way is done, or a whole one waits behind it. */
-  async #doneOrWhole(underWay: Promise<void>): Promise<void> {
-    let isDone = false
-    const done = underWay.then(() => {
-      isDone = true
-    })
-    while (!isDone && !this.#isGivenUp && !this.#inbox.holds(this.#consumption.batchCountMax())) {
-      await Promise.race([done, this.#inbox.change(null)])
     }
   }
 
@@ -255,53 +239,10 @@ export class PartitionConsumer {
   async #hasNext(): Promise<boolean> {
     while (this.#inbox.isEmpty && !this.#isGivenUp) {
       await this.#inbox.change(this.#held === null ? null : QUIET_MS)
-      if (this.#inbox.isEmpty && !this.#isGivenUp && this.#begunMs.size === 0) this.#held = null
+      if (this.#inbox.isEmpty && !this.#isGivenUp) this.#held = null
     }
-    if (this.#fault !== null) throw this.#fault.error
+    if (this.#fault !== null) throw this.#fault
     return !this.#isOver
-  }
-
-  /** Dispatches one batch, which commits after `previous`. Never rejects: an error stops all batches that follow. */
-  async #process(previous: Promise<void>, onTaken: () => void): Promise<void> {
-    const begun = Symbol()
-    this.#begunMs.set(begun, this.#consumption.nowMs())
-    let giveSlotBack = await this.#consumption.takeSlot()
-    let isNext = false
-    void previous.then(() => {
-      isNext = true
-    })
-    const turn = async () => {
-      if (!isNext) {
-        // Other partitions use the slot while this batch waits.
-        giveSlotBack()
-        await previous
-        if (!this.#isGivenUp) giveSlotBack = await this.#consumption.takeSlot()
-      }
-      return !this.#isGivenUp
-    }
-    try {
-      const batch = this.#isGivenUp ? null : await this.#take()
-      onTaken()
-      if (batch !== null) await this.#dispatch(batch, turn, begun)
-    } catch (error) {
-      // The batch before may be waiting for a slot.
-      giveSlotBack()
-      await previous
-      this.#fault ??= { error }
-      this.#inbox.wake()
-    } finally {
-      this.#begunMs.delete(begun)
-      giveSlotBack()
-      onTaken()
-      await previous
-    }
-  }
-
-  async #dispatch(batch: Batch, turn: () => Promise<boolean>, begun: symbol): Promise<void> {
-    for (let rest: Batch | null = batch; rest !== null && !this.#isGivenUp; ) {
-      rest = this.#settle(rest, await this.#consumption.dispatch(rest, turn))
-      if (rest !== null) this.#begunMs.set(begun, this.#consumption.nowMs())
-    }
   }
 
   /** The next batch; null where all that was fetched is processed already. */
@@ -309,13 +250,12 @@ export class PartitionConsumer {
     const found = await this.#inbox.take(this.#consumption.batchCountMax())
     if (found === null) return null
     await this.#compare(found.messages[0])
-    if (found.through <= this.#taken.offset) return null
-    const { offset: heldOffset, lastMessage: lastBefore } = this.#taken
+    const { offset: heldOffset, lastMessage: lastBefore } = this.#committed
+    if (found.through <= heldOffset) return null
     const messages = found.messages.filter(({ offset }) => offset > heldOffset)
-    this.#heads.push(...messages.slice(0, 1).map(headOf))
+    this.#head = headOf(messages[0])
     const last = messages.at(-1)
     const lastMessage = last === undefined ? lastBefore : fingerprintOf(last)
-    this.#taken = { offset: found.through, lastMessage }
     const fingerprintAt = (offset: bigint) =>
       fingerprintOf(messages.find((message) => message.offset === offset) as FetchedMessage)
     return { ...this.#name, messages, heldOffset, nextOffset: found.through, lastMessage, fingerprintAt }
@@ -333,7 +273,6 @@ export class PartitionConsumer {
 
   /** Returns the rest of a batch that was cut. */
   #settle(batch: Batch, result: CommitResult): Batch | null {
-    if (result.kind === 'given-up') return null
     if (result.kind === 'moved') throw this.#moved(batch.heldOffset, result.checkpoint)
     const { nextOffset } = result
     const isCut = nextOffset < batch.nextOffset
@@ -342,10 +281,7 @@ export class PartitionConsumer {
     this.#committed = { offset: nextOffset, lastMessage }
     this.#commitCount++
     this.#held = null
-    this.#heads = [
-      ...messages.slice(0, 1).map(headOf),
-      ...this.#heads.filter(({ offset }) => offset > nextOffset),
-    ]
+    this.#head = headOf(messages[0])
     this.#commitToKafka(nextOffset + 1n)
     return isCut ? { ...batch, messages, heldOffset: nextOffset } : null
   }
@@ -403,7 +339,7 @@ export class PartitionConsumer {
     )
     await this.#consumption.resetCheckpoint(this.#topic, this.#partition, checkpoint, earliest - 1n)
     this.#earliest = earliest
-    this.#heads = []
+    this.#head = null
     throw new Repositioned()
   }
 
@@ -432,8 +368,8 @@ export class PartitionConsumer {
 }
 
 /** Without the message itself, which would keep the memory of its whole fetch. */
-function headOf({ offset, timestampMs = -1n }: Message): Head {
-  return { offset, timestampMs }
+function headOf(message: Message | undefined): Head | null {
+  return message === undefined ? null : { offset: message.offset, timestampMs: message.timestampMs ?? -1n }
 }
 
 /** Most often it has passed by the next try. */

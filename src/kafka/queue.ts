@@ -44,14 +44,6 @@ export class Queue {
     return !hasMessages && this.#broken === null && this.#ending === null
   }
 
-  /** How many messages there are at most: aborted ones and markers count too. */
-  get countMax(): number {
-    const last = this.#sets.at(-1)?.lastOffset
-    if (last === undefined) return 0
-    const first = this.#ready[this.#readyIndex]?.offset ?? this.#sets[0]?.firstOffset ?? last
-    return Number(last - first) + 1
-  }
-
   /** When the first message was written, in ms since 1970; null where there is none. */
   get oldestMs(): number | null {
     const timestampMs = this.#ready[this.#readyIndex]?.timestampMs ?? this.#sets[0]?.firstTimestampMs

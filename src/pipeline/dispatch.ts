@@ -20,17 +20,13 @@ interface Logged {
 
 const NONE_LOGGED: Logged = { eventIds: new Set(), pruned: [] }
 
-export interface LookUpNeeds {
+export interface DispatchNeeds<Result = CommitResult> {
   readonly parse: (message: Message) => Parsed
   /** Of the map by which `parse` reads. */
   readonly envelopeMapRevision: string
   readonly findLogged: (topic: string, partition: number, eventIds: readonly string[]) => Promise<Logged>
   /** In their order; those that it could not ask for in time are left out, but never the first. */
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<Contacts>
-  readonly nowMs: () => number
-}
-
-export interface DispatchNeeds<Result = CommitResult> extends LookUpNeeds {
   readonly ruleTable: { readonly revision: string; readonly decide: (facts: Facts) => RuleResult }
   readonly templates: Templates
   readonly newLocator: () => string
@@ -40,49 +36,25 @@ export interface DispatchNeeds<Result = CommitResult> extends LookUpNeeds {
   readonly isConflict: (error: unknown) => boolean
 }
 
-/** A batch whose events are looked up; what was found may be out of date by the time that it is committed. */
-export interface LookedUpBatch {
-  readonly batch: Batch
-  readonly parsed: ReturnType<typeof parseBatch>
-  readonly found: Found
-}
-
 interface Found extends Pick<Logged, 'pruned'> {
   /** Not logged yet. */
   readonly events: readonly LocatedEvent[]
   readonly contacts: Contacts
-  /** When the contacts were known. */
-  readonly atMs: number
 }
 
 const CONFLICT_COUNT_MAX = 5
-/** A batch may wait for the one before it: contacts that are older are asked for again. */
-const CONTACTS_VALID_MS = 5_000
 
 /**
- * The first half of the pipeline: parses the messages, and looks up which events are logged and the contacts of the others.
- * Depends on no batch before this one, so that it can be done while that is committed. Rejects on infrastructure errors,
- * never because of what a message holds.
+ * Takes a batch through the pipeline: parses its messages, looks up which events are logged and the contacts of the others, and
+ * commits what follows from that. The batch is cut before the first event whose party could not be asked for in time: the result
+ * says how far it went. Rejects on infrastructure errors, never because of the content of a message.
  */
-export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<LookedUpBatch> {
+export async function dispatchBatch<Result>(needs: DispatchNeeds<Result>, batch: Batch): Promise<Result> {
   const parsed = parseBatch(needs.parse, batch.messages)
-  return { batch, parsed, found: await find(needs, batch, parsed.events) }
-}
-
-/**
- * The second half, in one transaction: decide, render, write, send. The batch is cut before the first event whose party could
- * not be asked for in time: `commit` says how far it went, and the rest is for the next batch. Rejects as the first half
- * does.
- */
-export async function commitLookedUp<Result>(
-  needs: DispatchNeeds<Result>,
-  { batch, parsed, found }: LookedUpBatch,
-): Promise<Result> {
   for (let conflictCount = 1; ; conflictCount++) {
     try {
-      const current =
-        conflictCount === 1 ? await refreshed(needs, found) : await find(needs, batch, parsed.events)
-      return await needs.commit(prepared(needs, cutToAsked(batch, current), parsed, current))
+      const found = await find(needs, batch, parsed.events)
+      return await needs.commit(prepared(needs, cutToAsked(batch, found), parsed, found))
     } catch (error) {
       if (!needs.isConflict(error) || conflictCount === CONFLICT_COUNT_MAX) throw error
     }
@@ -90,7 +62,7 @@ export async function commitLookedUp<Result>(
 }
 
 async function find(
-  needs: LookUpNeeds,
+  needs: DispatchNeeds<unknown>,
   { topic, partition }: Batch,
   events: readonly LocatedEvent[],
 ): Promise<Found> {
@@ -98,21 +70,8 @@ async function find(
   const { eventIds: logged, pruned } =
     events.length === 0 ? NONE_LOGGED : await needs.findLogged(topic, partition, eventIds)
   const fresh = logged.size === 0 ? events : events.filter(({ event }) => !logged.has(event.eventId))
-  return withContacts(needs, fresh, pruned)
-}
-
-async function refreshed(needs: LookUpNeeds, found: Found): Promise<Found> {
-  if (needs.nowMs() - found.atMs < CONTACTS_VALID_MS) return found
-  return withContacts(needs, found.events, found.pruned)
-}
-
-async function withContacts(
-  needs: LookUpNeeds,
-  events: readonly LocatedEvent[],
-  pruned: readonly Pruned[],
-): Promise<Found> {
-  const contacts: Contacts = events.length === 0 ? new Map() : await needs.contactsOf(partiesOf(events))
-  return { events, contacts, pruned, atMs: needs.nowMs() }
+  const contacts: Contacts = fresh.length === 0 ? new Map() : await needs.contactsOf(partiesOf(fresh))
+  return { events: fresh, contacts, pruned }
 }
 
 function cutToAsked(batch: Batch, { events, contacts }: Found): Batch {
@@ -129,7 +88,7 @@ function cutToAsked(batch: Batch, { events, contacts }: Found): Batch {
 function prepared(
   needs: DispatchNeeds<unknown>,
   { messages, fingerprintAt: _, ...range }: Batch,
-  { rejected }: LookedUpBatch['parsed'],
+  { rejected }: ReturnType<typeof parseBatch>,
   found: Found,
 ): PreparedBatch {
   const events = found.events.filter(({ offset }) => offset <= range.nextOffset)

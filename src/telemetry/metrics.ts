@@ -68,11 +68,11 @@ export function createMetrics(sources: Sources): Metrics {
           end()
         }
       },
-    countBatches: (dispatch) => async (batch, turn) => {
+    countBatches: (dispatch) => async (batch) => {
       const end = batchSeconds.startTimer()
       let result: CommitResult['kind'] | 'failed' = 'failed'
       try {
-        const committed = await dispatch(batch, turn)
+        const committed = await dispatch(batch)
         result = committed.kind
         if (committed.kind === 'committed') {
           const { nextOffset, inserted, rejected } = committed
@@ -82,11 +82,8 @@ export function createMetrics(sources: Sources): Metrics {
         }
         return committed
       } finally {
-        // Given up for another one, it is neither of them.
-        if (result !== 'given-up') {
-          batches.inc({ result })
-          end()
-        }
+        batches.inc({ result })
+        end()
       }
     },
     countCommits: (commit) => async (batch) =>

@@ -37,9 +37,8 @@ async function consume(
         checkpoints.get(`${topic}/${partition}`) ?? { offset: -1n, lastMessage: null },
       listCheckpoints: async () => [],
       resetCheckpoint: async (_topic, _partition, _held, offset) => offset,
-      dispatch: async (batch, turn): Promise<CommitResult> => {
+      dispatch: async (batch): Promise<CommitResult> => {
         await dispatch(batch)
-        if (!(await turn())) return { kind: 'given-up' }
         const { topic, partition } = batch
         checkpoints.set(`${topic}/${partition}`, { offset: batch.nextOffset, lastMessage: batch.lastMessage })
         for (const { value } of batch.messages) messages.push({ topic, value: String(value) })

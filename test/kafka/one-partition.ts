@@ -58,10 +58,9 @@ export function onePartition(given: Given = {}) {
       return offset
     },
     listCheckpoints: async () => [{ topic: 'claims', partition: 0, offset: database.checkpoint.offset }],
-    dispatch: async (batch, turn): Promise<CommitResult> => {
+    dispatch: async (batch): Promise<CommitResult> => {
       prepared.push(batch)
       await given.prepare?.(batch)
-      if (!(await turn())) return { kind: 'given-up' }
       await given.beforeCommit?.(batch)
       if (batch.heldOffset !== database.checkpoint.offset) {
         return { kind: 'moved', checkpoint: database.checkpoint.offset }

@@ -98,25 +98,7 @@ t.test('a batch takes what waits of several fetches', async (t) => {
   t.strictSame(movesOf(committed), [[10, -1n, 9n]])
 })
 
-t.test('a batch is looked up while the one before commits, and no third is', async (t) => {
-  const commit = Promise.withResolvers<void>()
-  const { fetch, committed, prepared, end } = await withTen({
-    batchCountMax: 3,
-    beforeCommit: ({ heldOffset }) => (heldOffset < 0n ? commit.promise : Promise.resolve()),
-  })
-  await fetch()
-  t.strictSame(movesOf(prepared), [
-    [3, -1n, 2n],
-    [3, 2n, 5n],
-  ])
-  t.strictSame(committed, [])
-  commit.resolve()
-  await settled()
-  t.equal(committed.length, 4)
-  await end()
-})
-
-t.test('a batch that is not whole waits for the one before, and takes what has come by then', async (t) => {
+t.test('a batch waits for the one before, and takes what has come by then', async (t) => {
   const commit = Promise.withResolvers<void>()
   const { fetch, prepared, committed } = await withTen({
     batchCountMax: 10,
@@ -134,49 +116,7 @@ t.test('a batch that is not whole waits for the one before, and takes what has c
   ])
 })
 
-t.test('a batch that waits for the one before it leaves its slot to others', async (t) => {
-  const commit = Promise.withResolvers<void>()
-  const slots = { taken: 0, waiting: [] as (() => void)[], isFull: false }
-  const { fetch, committed, prepared, end } = await withTen({
-    batchCountMax: 5,
-    takeSlot: async () => {
-      if (slots.isFull) await new Promise<void>((resolve) => slots.waiting.push(resolve))
-      slots.taken++
-      let isTaken = true
-      return () => {
-        if (isTaken) slots.taken--
-        isTaken = false
-      }
-    },
-    beforeCommit: ({ heldOffset }) => (heldOffset < 0n ? commit.promise : Promise.resolve()),
-  })
-  await fetch()
-  t.strictSame([prepared.length, slots.taken], [2, 1])
-  slots.isFull = true
-  commit.resolve()
-  await settled()
-  t.strictSame([committed.length, slots.taken], [1, 0], 'and commits in its turn')
-  slots.isFull = false
-  for (const go of slots.waiting) go()
-  await settled()
-  t.strictSame([committed.length, slots.taken], [2, 0])
-  await end()
-})
-
-t.test('a batch whose look-ups are done early commits behind the one before', async (t) => {
-  const looked = Promise.withResolvers<void>()
-  const { fetch, values } = await withTen({
-    batchCountMax: 5,
-    prepare: ({ heldOffset }) => (heldOffset < 0n ? looked.promise : Promise.resolve()),
-  })
-  await fetch()
-  t.strictSame(values(), [])
-  looked.resolve()
-  await settled()
-  t.equal(values().join(''), 'abcdefghij')
-})
-
-t.test('what follows a batch that fails is thrown away, and all of it is fetched again', async (t) => {
+t.test('after a batch that fails, everything is fetched again from the checkpoint', async (t) => {
   let failures = 1
   const { fetch, committed, prepared, values, sleeps, lines, held } = await withTen({
     batchCountMax: 5,
@@ -186,10 +126,7 @@ t.test('what follows a batch that fails is thrown away, and all of it is fetched
     },
   })
   await fetch()
-  t.strictSame(movesOf(prepared), [
-    [5, -1n, 4n],
-    [5, 4n, 9n],
-  ])
+  t.strictSame(movesOf(prepared), [[5, -1n, 4n]])
   t.strictSame(committed, [])
   t.match(held(), { reason: 'not-committed', offset: 0n, detail: 'connection terminated' })
   t.match(lines, [{ msg: /^a partition is held; nothing is lost/, offset: '0', reason: 'not-committed' }])
@@ -612,7 +549,7 @@ t.test('at the end the batch under way is finished, and no other is', async (t) 
     beforeCommit: () => commit.promise,
   })
   await fetch()
-  t.equal(prepared.length, 2)
+  t.equal(prepared.length, 1)
   const ended = end()
   await settled()
   commit.resolve()

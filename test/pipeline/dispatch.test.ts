@@ -5,7 +5,7 @@ import type { Message } from '../../src/core/event/message.ts'
 import type { Event } from '../../src/core/event/parse-event.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import type { Preferences } from '../../src/core/party/preferences.ts'
-import { commitLookedUp, type DispatchNeeds, lookUpBatch } from '../../src/pipeline/dispatch.ts'
+import { type DispatchNeeds, dispatchBatch } from '../../src/pipeline/dispatch.ts'
 
 const template = { name: 't', revision: 'rev', source: '', subject: () => 'S', body: () => 'B' }
 const found: Contact = { state: 'found', email: 'a@example.com', phone: '1' }
@@ -21,7 +21,6 @@ function world(given: {
 }) {
   const asked: string[][] = []
   const committed: DecidedBatch[] = []
-  const clock = { nowMs: 0 }
   let locatorCount = 0
   const needs: DispatchNeeds = {
     parse: ({ value }) => {
@@ -79,10 +78,9 @@ function world(given: {
     },
     isConflict: (error) => error instanceof Error && error.message === 'conflict',
     newLocator: () => `NTF-${locatorCount++}`,
-    nowMs: () => clock.nowMs,
   }
-  const prepare = (...values: string[]) =>
-    lookUpBatch(needs, {
+  const run = (...values: string[]) =>
+    dispatchBatch(needs, {
       topic: 'claims',
       partition: 0,
       messages: values.map(
@@ -93,8 +91,7 @@ function world(given: {
       lastMessage: null,
       fingerprintAt: (offset) => ({ offset, sha256: `of ${offset}` }),
     })
-  const run = async (...values: string[]) => commitLookedUp(needs, await prepare(...values))
-  return { run, prepare, asked, committed, needs, clock }
+  return { run, asked, committed }
 }
 
 t.test('rows are ordered by event id, so that two partitions cannot deadlock', async (t) => {
@@ -233,24 +230,4 @@ t.test('any other error of the commit is passed on at once', async (t) => {
   })
   await t.rejects(run('a'), { message: 'the database is gone' })
   t.equal(asked.length, 1)
-})
-
-t.test('contacts that were looked up over 5 s before the commit are asked for again', async (t) => {
-  let email = 'old@example.com'
-  const { prepare, needs, asked, committed, clock } = world({
-    logged: ['b'],
-    contact: () => ({ state: 'found', email, phone: null }),
-  })
-  const soon = await prepare('a@p', 'b@q')
-  const late = await prepare('a@p', 'b@q')
-  email = 'new@example.com'
-  clock.nowMs = 4_999
-  await commitLookedUp(needs, soon)
-  clock.nowMs = 5_000
-  await commitLookedUp(needs, late)
-  t.strictSame(asked, [['p'], ['p'], ['p']])
-  t.strictSame(
-    committed.map(({ entries: [entry] }) => entry?.address),
-    ['old@example.com', 'new@example.com'],
-  )
 })

@@ -4,7 +4,7 @@ import { verify } from '../../src/core/replay/verify-entry.ts'
 import { createRuleCache } from '../../src/core/why/archived-rules.ts'
 import { explain } from '../../src/core/why/explain.ts'
 import { templates } from '../../src/generated/templates.ts'
-import { commitLookedUp, type DispatchNeeds, lookUpBatch } from '../../src/pipeline/dispatch.ts'
+import { type DispatchNeeds, dispatchBatch } from '../../src/pipeline/dispatch.ts'
 import { createLocators } from '../../src/pipeline/locators.ts'
 import { findLogged } from '../../src/postgres/read/find-logged.ts'
 import { getLogEntry } from '../../src/postgres/read/get-log-entry.ts'
@@ -48,10 +48,9 @@ async function dispatchAll(
     newLocator: createLocators(),
     commit: (batch) => commitBatch(pool, batch, send),
     isConflict: () => false,
-    nowMs: () => 0,
   }
   const batch = { topic, partition, messages, heldOffset, nextOffset, lastMessage: null }
-  await commitLookedUp(needs, await lookUpBatch(needs, batch))
+  await dispatchBatch(needs, batch)
   return sent
 }
 

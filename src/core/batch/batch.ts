@@ -62,11 +62,6 @@ export type CommitResult =
     }
   /** Another consumer moved the checkpoint: nothing was written, nothing sent. */
   | { readonly kind: 'moved'; readonly checkpoint: bigint }
-  /** Its turn to be committed did not come: nothing was written, nothing sent. */
-  | { readonly kind: 'given-up' }
 
-/**
- * Takes one batch through the pipeline. It is looked up at once; `turn` resolves when it may be committed, because the one
- * before it is, or to false when it is to be given up.
- */
-export type Dispatch = (batch: Batch, turn: () => Promise<boolean>) => Promise<CommitResult>
+/** Takes one batch through the pipeline. */
+export type Dispatch = (batch: Batch) => Promise<CommitResult>

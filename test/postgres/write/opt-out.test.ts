@@ -6,7 +6,7 @@ import type { PreparedBatch } from '../../../src/core/batch/batch.ts'
 import { decideRetry } from '../../../src/core/log/decide-retry.ts'
 import type { Contact } from '../../../src/core/party/contact.ts'
 import { templates } from '../../../src/generated/templates.ts'
-import { commitLookedUp, type DispatchNeeds, lookUpBatch } from '../../../src/pipeline/dispatch.ts'
+import { type DispatchNeeds, dispatchBatch } from '../../../src/pipeline/dispatch.ts'
 import { createLocators } from '../../../src/pipeline/locators.ts'
 import { findLogged } from '../../../src/postgres/read/find-logged.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
@@ -51,14 +51,13 @@ const needs: DispatchNeeds<PreparedBatch> = {
   newLocator: createLocators(),
   commit: async (batch) => batch,
   isConflict: () => false,
-  nowMs: () => 0,
 }
 
 async function preparedBatch(partition: number, heldOffset: bigint) {
   const messages = PARTIES.map((_, i) => aMessage(heldOffset + BigInt(i + 1), String(eventCount++)))
   const nextOffset = heldOffset + BigInt(messages.length)
   const batch = { topic: 'claims', partition, messages, heldOffset, nextOffset, lastMessage: null }
-  return commitLookedUp(needs, await lookUpBatch(needs, batch))
+  return dispatchBatch(needs, batch)
 }
 
 async function dispatchBatches(partition: number): Promise<void> {
