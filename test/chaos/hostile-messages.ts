@@ -16,6 +16,11 @@ const HEADER_COUNT = 50_000
 const PRODUCER_COUNT = 3
 const EVENT_COUNT_MAX = 4
 const PARTY_COUNT = 100
+const BACKLOG_EVENT_COUNT = 60
+const BACKLOG_TRANSACTION_COUNT_MAX = 120
+const FILLING = 'x'.repeat(2_000)
+const LOCKED_MS = 2_500
+const UNLOCKED_MS = 700
 const SKIP_WAIT_MS = 60_000
 const SKIP_PAUSE_MS = 500
 /** Topics of a run stay far below the size at which a second one is begun. */
@@ -127,6 +132,51 @@ export async function abortedTransactions(stack: Stack, dice: number, durationMs
     }
   })
   return true
+}
+
+/**
+ * One producer commits and aborts in turn while the log is locked in pulses, so that a partition backs up and its fetches pause
+ * and resume between transactions.
+ */
+export async function transactionsIntoBacklog(
+  stack: Stack,
+  dice: number,
+  durationMs: number,
+): Promise<boolean> {
+  const { topic, partition } = placeBy(dice, stack.topics)
+  const over = AbortSignal.timeout(durationMs)
+  const locking = lockInPulses(stack, over)
+  await withProducers(stack.kafka.brokers, 1, `backlog-${dice}`, async ([producer]) => {
+    for (let number = 0; number < BACKLOG_TRANSACTION_COUNT_MAX && !over.aborted; number++) {
+      const transaction = await (producer as Producer).transaction()
+      const messages = Array.from({ length: BACKLOG_EVENT_COUNT }, (_, i) => {
+        const eventId = `transaction-backlog-${dice}-${number}-${i}`
+        const partyLocator = `party-plain-${i % PARTY_COUNT}`
+        return { partition, value: anEvent({ eventId, partyLocator, filling: FILLING }).value }
+      })
+      await transaction.send({ topic, messages })
+      await (number % 2 === 0 ? transaction.abort() : transaction.commit())
+    }
+  })
+  return locking
+}
+
+/** Shorter than the time for which the service waits for a lock. False where it could not lock. */
+async function lockInPulses({ withDatabase }: Stack, over: AbortSignal): Promise<boolean> {
+  const pause = (durationMs: number) => sleep(durationMs, undefined, { signal: over }).catch(() => {})
+  let hasLocked = false
+  while (!over.aborted) {
+    await withDatabase(async (client) => {
+      // The database may end it while it waits between statements.
+      client.on('error', () => {})
+      await client.query('BEGIN; LOCK TABLE notifications.notification_log IN EXCLUSIVE MODE')
+      hasLocked = true
+      await pause(LOCKED_MS)
+      await client.query('COMMIT')
+    }).catch(() => {})
+    await pause(UNLOCKED_MS)
+  }
+  return hasLocked
 }
 
 async function withProducers<T>(

@@ -2,7 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import autocannon from 'autocannon'
 import type { Statement } from '../stack/database-proxy.ts'
 import type { Mode } from '../stack/policy-administration.ts'
-import { abortedTransactions, compressedBomb, damagedBatch, eventBy, headerBomb } from './hostile-messages.ts'
+import {
+  abortedTransactions,
+  compressedBomb,
+  damagedBatch,
+  eventBy,
+  headerBomb,
+  transactionsIntoBacklog,
+} from './hostile-messages.ts'
 import { hangingBy } from './parties.ts'
 import { heldFor, placeBy } from './places.ts'
 import { publish } from './publisher.ts'
@@ -92,6 +99,8 @@ const INJECT: Readonly<Record<FaultKind, Inject>> = {
   'compressed bomb': (stack, _, durationMs, dice) => compressedBomb(stack, dice, durationMs),
   'damaged batch': (stack, _, durationMs, dice) => damagedBatch(stack, dice, durationMs),
   'transactions aborted': (stack, _, durationMs, dice) => abortedTransactions(stack, dice, durationMs),
+  'transactions into a backlog': (stack, _, durationMs, dice) =>
+    transactionsIntoBacklog(stack, dice, durationMs),
   'party look-ups fail': outage('down'),
   'party look-ups hang': outage('hang'),
   'party look-ups garbled': outage('garbled'),

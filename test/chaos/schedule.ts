@@ -28,6 +28,7 @@ const KINDS = {
   'compressed bomb': ['broker', 1_000, 4_000],
   'damaged batch': ['broker', 1_000, 4_000],
   'transactions aborted': ['broker', 1_000, 4_000],
+  'transactions into a backlog': ['broker', 7_000, 12_000],
   'party look-ups fail': ['policy administration', 2_000, 5_000],
   'party look-ups hang': ['policy administration', 2_000, 5_000],
   'party look-ups garbled': ['policy administration', 2_000, 5_000],
