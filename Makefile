@@ -20,7 +20,7 @@ OUTCOMES := rules/outcomes.txt
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood bench-isolation bench-partitions bench-backtest bench-poolers check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs soak-look-ups soak-transactions soak-hostile soak-migrations soak-upgrade soak-audit rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos image vulnerabilities
+.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood bench-isolation bench-partitions bench-backtest bench-poolers check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs soak-look-ups soak-transactions soak-histories soak-hostile soak-migrations soak-upgrade soak-audit rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos image vulnerabilities
 
 ## Daily work
 
@@ -159,7 +159,7 @@ bench-backtest: build ## Dispatch beside back-tests in the workbench
 chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS; POOLER=transaction: through PgBouncer)
 	@$(NODE) test/chaos/main.ts
 
-soak: soak-requests soak-rules soak-decisions soak-opt-outs soak-backlog soak-outage soak-look-ups soak-transactions soak-hostile soak-migrations soak-upgrade soak-audit ## Run all soak tests below
+soak: soak-requests soak-rules soak-decisions soak-opt-outs soak-backlog soak-outage soak-look-ups soak-transactions soak-histories soak-hostile soak-migrations soak-upgrade soak-audit ## Run all soak tests below
 
 soak-requests: build ## 10,000 malformed HTTP requests
 	@FUZZ_RUNS=10000 $(NODE) test/stack/with-stack.ts -- env $(TAP) test/service/fuzz.test.ts
@@ -186,6 +186,9 @@ soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 
 soak-transactions: build ## Random transactions against Kafka's own client (STEPS, SEEDS); PASSES (10) of EVENTS (15000) into a backlog
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/transactions.ts
 	@PASSES=$${PASSES:-10} EVENTS=$${EVENTS:-15000} $(NODE) test/stack/with-stack.ts -- env $(TAP) --timeout=3600 test/service/backed-up-transactions.test.ts
+
+soak-histories: build ## 100,000 random histories of a partition (HISTORIES), on all processors
+	@HISTORIES=$${HISTORIES:-100000} $(TAP) --timeout=1800 test/kafka/histories.test.ts
 
 soak-hostile: build ## Messages made to hold up a consumer: headers, EVENTS (1000000) and RECORDS (5000000) in one batch
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/hostile.ts

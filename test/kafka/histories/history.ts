@@ -1,0 +1,341 @@
+import { syncBuiltinESMExports } from 'node:module'
+import zlib from 'node:zlib'
+import type { Batch, CommitResult } from '../../../src/core/batch/batch.ts'
+import type { Checkpoint } from '../../../src/core/batch/checkpoint.ts'
+import { createBudget } from '../../../src/kafka/budget.ts'
+import { createRandom, type Random } from '../../bench/random.ts'
+import { assign } from '../assign.ts'
+import { PartitionLog } from './log.ts'
+import { Member } from './member.ts'
+
+/** Rounds without progress, with nothing in the way, after which a history counts as stalled. */
+const STALLED_ROUNDS = 100
+const LARGE_BATCH_COUNT = 200_000
+
+unpackAtOnce()
+
+/**
+ * Plays one random history of a partition, the same for the same seed: producers append, one or two consumer processes read
+ * and commit, and things go wrong. After that nothing does, and all of the log has to be processed. Throws what was wrong.
+ */
+export async function playHistory(seed: number, hasLargeBatch = false): Promise<void> {
+  await new History(createRandom(seed), hasLargeBatch).play()
+}
+
+/** One process: a member of the consumer group, and the consumption of its partition. */
+interface Process extends ReturnType<typeof assign> {
+  readonly member: Member
+  /** Bytes of other partitions in its budget. */
+  pressedBytes: number
+}
+
+class History {
+  readonly #random: Random
+  readonly #log: PartitionLog
+  readonly #database: Database
+  readonly #hasLargeBatch: boolean
+  readonly #batchCountMax: number
+  readonly #budgetBytes: number
+  readonly #faultOneIn: number
+  readonly #waitOneIn: number
+  /** The process in charge comes last; one before it has not noticed that it is not. */
+  #processes: Process[] = []
+  /** Of all processes together. */
+  #waiting: (() => void)[] = []
+  #sleeping: { readonly untilMs: number; readonly wake: () => void }[] = []
+  #nowMs = 0
+  #isCalm = false
+  #failure: unknown = null
+
+  constructor(random: Random, hasLargeBatch: boolean) {
+    const { below, pick } = random
+    this.#random = random
+    this.#log = new PartitionLog(random, {
+      producerCount: 1 + below(4),
+      codecs: below(4) === 0 ? [0, 1, 2, 3, 4] : [0],
+      largeBatchOneIn: below(8) === 0 ? 8 : 1_000,
+    })
+    this.#database = new Database(this.#log, random)
+    this.#hasLargeBatch = hasLargeBatch
+    this.#batchCountMax = hasLargeBatch ? 500 : pick([1, 3, 10, 100, 500])
+    this.#budgetBytes = pick([200, 1_000, 5_000, Number.POSITIVE_INFINITY])
+    this.#faultOneIn = pick([5, 20, 1_000])
+    this.#waitOneIn = pick([2, 5, 1_000])
+  }
+
+  async play(): Promise<void> {
+    const { below } = this.#random
+    for (let i = below(25); i > 0; i--) this.#log.append()
+    if (this.#hasLargeBatch) this.#log.appendLarge(LARGE_BATCH_COUNT)
+    for (let i = below(10); i > 0; i--) this.#log.append()
+    if (below(3) === 0) this.#log.compact()
+    this.#startProcess()
+    const acts = this.#acts()
+    for (let step = 20 + below(60); step > 0; step--) {
+      acts[below(acts.length)]?.()
+      await this.#some()
+    }
+    await this.#calmDown()
+  }
+
+  /** What may happen in a step, as often as it is to be drawn. */
+  #acts(): (() => void)[] {
+    const { below, pick } = this.#random
+    const current = () => this.#processes.at(-1) as Process
+    const acts: [weight: number, act: () => void][] = [
+      [10, () => this.#log.append()],
+      [40, () => this.#fetchStep(pick([current(), ...this.#processes]))],
+      [20, () => this.#waiting.shift()?.()],
+      [8, () => this.#advance(below(3_000))],
+      [2, () => this.#join(current())],
+      [1, () => this.#startProcess()],
+      [2, () => this.#endFirstProcess()],
+      [1, () => current().member.moveLeader()],
+      [1, () => (current().member.isFailing = below(2) === 0)],
+      [2, () => (current().member.fetchBytesMax = pick([1, 100, 400, 2_000]))],
+      [1, () => this.#log.compact()],
+      [1, () => below(4) === 0 && this.#log.retain()],
+      [1, () => below(4) === 0 && this.#database.restore()],
+      [1, () => this.#compareCheckpoints(current())],
+      [2, () => this.#pressBudget(current())],
+    ]
+    return acts.flatMap(([weight, act]) => Array.from({ length: weight }, () => act))
+  }
+
+  #compareCheckpoints({ partitions }: Process): void {
+    void partitions.compareCheckpoints(['claims']).catch(() => {})
+  }
+
+  /** Other partitions fill the budget, or leave it again. */
+  #pressBudget(process: Process, bytes = this.#random.below(2) * 4 * this.#budgetBytes): void {
+    if (this.#budgetBytes === Number.POSITIVE_INFINITY) return
+    process.budget.add(bytes - process.pressedBytes)
+    process.pressedBytes = bytes
+  }
+
+  /** Nothing goes wrong any more, and nothing waits for long: all of the log is processed. */
+  async #calmDown(): Promise<void> {
+    this.#isCalm = true
+    while (this.#processes.length > 1) this.#endFirstProcess()
+    const process = this.#processes[0] as Process
+    process.member.isFailing = false
+    process.member.fetchBytesMax = 2_000
+    this.#pressBudget(process, 0)
+    let reached = this.#database.checkpoint.offset
+    for (let round = 0; reached < this.#log.lastStable; round++) {
+      if (round === STALLED_ROUNDS) {
+        const held = process.partitions.held()[0]?.detail
+        throw new Error(`stalled at ${reached} of ${this.#log.lastStable}: ${held ?? 'not held'}`)
+      }
+      // Quiet partitions are told of a restored database; often that is known from a commit.
+      if (round % 20 === 0) this.#compareCheckpoints(process)
+      this.#fetchStep(process)
+      await this.#goOn()
+      if (this.#database.checkpoint.offset === reached) continue
+      reached = this.#database.checkpoint.offset
+      round = 0
+    }
+    if (reached >= this.#log.stableEnd) throw new Error(`the checkpoint ${reached} lies beyond the log`)
+    this.#endFirstProcess()
+    let isFinished = false
+    void process.finished().then(() => {
+      isFinished = true
+    })
+    for (let round = 0; !isFinished; round++) {
+      if (round === STALLED_ROUNDS) throw new Error('the consumption does not end')
+      await this.#goOn()
+    }
+  }
+
+  async #goOn(): Promise<void> {
+    for (const pass of this.#waiting.splice(0)) pass()
+    this.#advance(10_000)
+    await this.#turn()
+  }
+
+  #startProcess(): void {
+    if (this.#processes.length > 1) return
+    const budget = createBudget(this.#budgetBytes)
+    const member = new Member(this.#log, this.#random)
+    const consumption = assign({
+      budget,
+      controlsOf: () => member.controls,
+      loadCheckpoint: async () => {
+        await this.#pass()
+        return this.#database.checkpoint
+      },
+      listCheckpoints: async () => {
+        const { offset } = this.#database.checkpoint
+        await this.#pass()
+        return [{ topic: 'claims', partition: 0, offset }]
+      },
+      resetCheckpoint: async () => this.#fail(new Error('the topic was taken for a recreated one')),
+      offsetsOf: async () => {
+        await this.#pass()
+        return { earliest: BigInt(this.#log.start), end: BigInt(this.#log.end) }
+      },
+      takeSlot: async () => {
+        await this.#pass().catch(() => {})
+        return () => {}
+      },
+      dispatch: (batch, turn) => this.#dispatch(batch, turn),
+      batchCountMax: () => this.#batchCountMax,
+      nowMs: () => this.#nowMs,
+      sleep: (durationMs, signal) => this.#sleep(durationMs, signal),
+    })
+    const process = { ...consumption, member, pressedBytes: 0 }
+    this.#processes.push(process)
+    this.#join(process)
+  }
+
+  #join({ member, partitions }: Process): void {
+    member.join()
+    partitions.onJoin({ claims: [0] })
+  }
+
+  #endFirstProcess(): void {
+    if (this.#processes.length > 1 || this.#isCalm) this.#processes.shift()?.partitions.end()
+  }
+
+  #fetchStep({ member, partitions }: Process): void {
+    member.step(partitions.eachBatch)
+  }
+
+  async #dispatch(batch: Batch, turn: () => Promise<boolean>): Promise<CommitResult> {
+    await this.#pass()
+    if (!(await turn())) return { kind: 'given-up' }
+    await this.#pass()
+    const count = batch.messages.length
+    const cut =
+      !this.#isCalm && count > 1 && this.#random.below(4) === 0 ? this.#random.below(count - 1) : count
+    const nextOffset = batch.messages[cut]?.offset ?? batch.nextOffset
+    try {
+      const result = this.#database.commit(batch, nextOffset)
+      // The answer may get lost.
+      await this.#pass()
+      return result
+    } catch (error) {
+      return this.#fail(error)
+    }
+  }
+
+  /** Returns at once, or waits for its turn, or throws. */
+  async #pass(): Promise<void> {
+    if (this.#isCalm) return
+    if (this.#random.below(this.#waitOneIn) === 0) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    }
+    if (!this.#isCalm && this.#random.below(this.#faultOneIn) === 0) throw new Fault('a fault')
+  }
+
+  #sleep(durationMs: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      this.#sleeping.push({ untilMs: this.#nowMs + durationMs, wake: resolve })
+      signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+  }
+
+  #advance(durationMs: number): void {
+    this.#nowMs += durationMs
+    const over = this.#sleeping.filter(({ untilMs }) => untilMs <= this.#nowMs)
+    this.#sleeping = this.#sleeping.filter((one) => !over.includes(one))
+    for (const { wake } of over) wake()
+  }
+
+  /** Lets what is under way go on, mostly until all of it waits for something. */
+  async #some(): Promise<void> {
+    const { below } = this.#random
+    if (below(4) > 0) await this.#turn()
+    else for (let i = below(12); i > 0; i--) await null
+    if (this.#failure !== null) throw this.#failure
+  }
+
+  async #turn(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve))
+    if (this.#failure !== null) throw this.#failure
+  }
+
+  #fail(error: unknown): never {
+    if (!(error instanceof Fault)) this.#failure ??= error
+    throw error
+  }
+}
+
+/** Something that passes. */
+class Fault extends Error {}
+
+/** The checkpoint. A commit must bring exactly the committed messages that come next, in order. */
+class Database {
+  readonly #log: PartitionLog
+  readonly #random: Random
+  readonly #past: Checkpoint[] = []
+  checkpoint: Checkpoint = { offset: -1n, lastMessage: null }
+
+  constructor(log: PartitionLog, random: Random) {
+    this.#log = log
+    this.#random = random
+  }
+
+  /** @param nextOffset lower than the batch's where it is cut */
+  commit(batch: Batch, nextOffset: bigint): CommitResult {
+    const { offset: held } = this.checkpoint
+    if (batch.heldOffset !== held) return { kind: 'moved', checkpoint: held }
+    const messages = batch.messages.filter(({ offset }) => offset <= nextOffset)
+    if (nextOffset <= held) throw new Error(`the checkpoint goes from ${held} to ${nextOffset}`)
+    this.#compare(messages, held, nextOffset)
+    const isCut = nextOffset < batch.nextOffset
+    const lastMessage = isCut ? (batch.fingerprintAt?.(nextOffset) ?? null) : batch.lastMessage
+    const last = messages.at(-1)?.offset ?? this.checkpoint.lastMessage?.offset
+    if (lastMessage?.offset !== last)
+      throw new Error(`the last message is at ${last}, not ${lastMessage?.offset}`)
+    this.#past.push(this.checkpoint)
+    this.checkpoint = { offset: nextOffset, lastMessage }
+    return { kind: 'committed', nextOffset, inserted: [], rejected: [] }
+  }
+
+  #compare(messages: Batch['messages'], held: bigint, next: bigint): void {
+    const wrong = (what: string): never => {
+      throw new Error(`${what}, in the batch behind ${held} up to ${next}`)
+    }
+    let at = 0
+    for (const record of this.#log.committedBetween(held, next)) {
+      const message = messages[at]
+      if (message?.offset !== BigInt(record.offset)) {
+        if (!record.isGone) wrong(`the committed message at ${record.offset} is not the next one`)
+        continue
+      }
+      const isSame =
+        record.key === null ? message.key === null : record.key.equals(message.key ?? Buffer.alloc(0))
+      if (!isSame || record.value !== String(message.value)) wrong(`another message at ${record.offset}`)
+      at++
+    }
+    if (at < messages.length) wrong(`the message at ${messages[at]?.offset} is not committed, or not next`)
+  }
+
+  /** A backup is restored: the last commits are lost. */
+  restore(): void {
+    const found = this.#past[this.#random.below(this.#past.length)]
+    if (found !== undefined) this.checkpoint = found
+  }
+}
+
+/**
+ * Streams of zlib unpack on threads of their own, so that no seed would play the same history twice. Until the process ends
+ * they unpack at once, into pieces that end anywhere.
+ */
+function unpackAtOnce(): void {
+  const streamOf = (unpack: (packed: Buffer) => Buffer) => () => ({
+    end: (packed: Buffer) => {
+      const bytes = unpack(packed)
+      const size = Math.max(50, Math.ceil(bytes.length / 10))
+      return Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+        bytes.subarray(i * size, (i + 1) * size),
+      )
+    },
+  })
+  Object.defineProperties(zlib, {
+    createUnzip: { value: streamOf(zlib.unzipSync) },
+    createZstdDecompress: { value: streamOf(zlib.zstdDecompressSync) },
+  })
+  syncBuiltinESMExports()
+}

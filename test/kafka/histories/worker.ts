@@ -1,0 +1,13 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { playHistory } from './history.ts'
+
+/** Plays every `step`th seed from `first` up to, and not including, `end`. Posts each that fails, and the first ends it. */
+const { first, end, step } = workerData as { first: number; end: number; step: number }
+for (let seed = first; seed < end; seed += step) {
+  try {
+    await playHistory(seed)
+  } catch (error) {
+    parentPort?.postMessage(`seed ${seed}: ${error instanceof Error ? error.message : error}`)
+    break
+  }
+}
