@@ -1,34 +1,39 @@
+import type { TopicPartitionOffset } from 'kafkajs'
 import { pino } from 'pino'
-import { allFinished, createAssignedPartitions } from '../../src/kafka/assigned-partitions.ts'
-import { type Budget, createBudget } from '../../src/kafka/budget.ts'
+import { createBudget, type FetchControls } from '../../src/kafka/inbox.ts'
+import { AssignedPartitions } from '../../src/kafka/membership.ts'
+import type { Consumption } from '../../src/kafka/partition.ts'
 
-export type Needs = Parameters<typeof createAssignedPartitions>[0]
-type Given = Pick<Needs, 'loadCheckpoint' | 'dispatch' | 'controlsOf'> & Partial<Needs>
+export interface Given
+  extends Pick<Consumption, 'loadCheckpoint' | 'dispatch'>,
+    Partial<Omit<Consumption, 'loadCheckpoint' | 'dispatch'>> {
+  readonly controlsOf: (topic: string, partition: number) => FetchControls
+  readonly commitToKafka?: (offset: TopicPartitionOffset) => void
+}
 
 /** Constructs the consumption of partitions, with harmless defaults. No other test file names its parts. */
-export function assign(given: Given) {
-  const budget: Budget = given.budget ?? createBudget(Number.POSITIVE_INFINITY)
-  const latest: Needs['latest'] = new Map()
-  const partitions = createAssignedPartitions({
-    resetCheckpoint: async (_topic, _partition, _held, offset) => offset,
+export function assign({ controlsOf, commitToKafka = () => {}, ...given }: Given) {
+  const consumption: Consumption = {
+    resetCheckpoint: async (_topic, _partition, _expected, offset) => offset,
     listCheckpoints: async () => [],
     reasonOf: () => 'not-committed',
     takeSlot: async () => () => {},
-    offsetsOf: async () => ({ earliest: 0n, end: 0n }),
+    endsOf: async () => ({ earliest: 0n, end: 0n }),
     unservedReason: () => null,
-    reportToKafka: () => {},
+    budget: createBudget(Number.POSITIVE_INFINITY),
+    latest: new Map(),
     batchCountMax: () => 500,
     nowMs: () => 0,
     sleep: async () => {},
     log: pino({ level: 'silent' }),
     ...given,
-    budget,
-    latest,
-  })
+  }
+  const consumers = () => [...consumption.latest.values()]
   return {
-    partitions,
-    budget,
+    partitions: new AssignedPartitions(consumption, controlsOf, commitToKafka),
+    budget: consumption.budget,
+    held: () => consumers().flatMap((consumer) => consumer.held() ?? []),
     /** Resolves when no batch of any assignment is under way. */
-    finished: () => allFinished(latest),
+    finished: () => Promise.all(consumers().map(({ finished }) => finished)),
   }
 }

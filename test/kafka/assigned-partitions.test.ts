@@ -1,10 +1,7 @@
 import type { EachBatchPayload } from 'kafkajs'
-import { pino } from 'pino'
 import t from 'tap'
 import type { Batch } from '../../src/core/batch/batch.ts'
-import { createBudget } from '../../src/kafka/inbox.ts'
-import { AssignedPartitions } from '../../src/kafka/membership.ts'
-import type { Consumption, PartitionConsumer } from '../../src/kafka/partition.ts'
+import { assign } from './assign.ts'
 import { settled } from './one-partition.ts'
 import { writeBatch } from './records/write-batch.ts'
 
@@ -12,46 +9,29 @@ import { writeBatch } from './records/write-batch.ts'
 function membership() {
   const calls: string[] = []
   const batches: { batch: Batch; commit: () => void }[] = []
-  const latest = new Map<string, PartitionConsumer>()
   const clock = { nowMs: 0 }
-  const checkpoints = new Map<number, bigint>()
-  const consumption: Consumption = {
+  const { partitions, held, finished } = assign({
     loadCheckpoint: async (topic, partition) => {
       calls.push(`load ${topic}/${partition}`)
-      return { offset: checkpoints.get(partition) ?? -1n, lastMessage: null }
+      return { offset: -1n, lastMessage: null }
     },
     listCheckpoints: async () => {
-      const found = [...checkpoints].map(([partition, offset]) => ({ topic: 'claims', partition, offset }))
       await settled()
-      return found
+      return []
     },
-    resetCheckpoint: async () => -1n,
     dispatch: async (batch) => {
       const committed = Promise.withResolvers<void>()
       batches.push({ batch, commit: committed.resolve })
       await committed.promise
       return { kind: 'committed', nextOffset: batch.nextOffset, inserted: [], rejected: [] }
     },
-    reasonOf: () => 'not-committed',
-    takeSlot: async () => () => {},
-    endsOf: async () => ({ earliest: 0n, end: 9n }),
-    unservedReason: () => null,
-    budget: createBudget(1_000_000),
-    batchCountMax: () => 500,
-    nowMs: () => clock.nowMs,
-    sleep: async () => {},
-    latest,
-    log: pino({ level: 'silent' }),
-  }
-  const partitions = new AssignedPartitions(
-    consumption,
-    (topic, partition) => ({
+    controlsOf: (topic, partition) => ({
       seek: (offset) => calls.push(`seek ${topic}/${partition} ${offset}`),
       pause: () => calls.push(`pause ${topic}/${partition}`),
       resume: () => calls.push(`resume ${topic}/${partition}`),
     }),
-    () => {},
-  )
+    nowMs: () => clock.nowMs,
+  })
   /** One message, as kafkajs hands it over. */
   const deliver = async (partition: number, resolveOffset = (_: string) => {}) => {
     const bytes = writeBatch({ baseOffset: 0, records: [{ value: 'a' }] })
@@ -60,7 +40,7 @@ function membership() {
     await partitions.eachBatch({ batch, resolveOffset } as unknown as EachBatchPayload)
     await settled()
   }
-  return { partitions, calls, batches, checkpoints, clock, latest, deliver }
+  return { partitions, calls, batches, clock, held, finished, deliver }
 }
 
 t.test('a partition is paused until its checkpoint says from where', async (t) => {
@@ -109,7 +89,7 @@ t.test('an error of kafkajs over a fetch ends nothing, and the fetch is not queu
 })
 
 t.test('no checkpoint is read while a batch of the partition is under way, others are', async (t) => {
-  const { partitions, calls, batches, deliver, latest } = membership()
+  const { partitions, calls, batches, deliver, finished } = membership()
   partitions.onJoin({ claims: [0] })
   await settled()
   await deliver(0)
@@ -126,12 +106,11 @@ t.test('no checkpoint is read while a batch of the partition is under way, other
   await settled()
   t.ok(calls.includes('load claims/0'))
   partitions.end()
-  await Promise.all([...latest.values()].map(({ finished }) => finished))
+  await finished()
 })
 
 t.test('a batch that is stuck shows as such, whoever owns its partition by then', async (t) => {
-  const { partitions, batches, clock, latest, deliver } = membership()
-  const held = () => [...latest.values()].flatMap((consumer) => consumer.held() ?? [])
+  const { partitions, batches, clock, held, deliver } = membership()
   partitions.onJoin({ claims: [0] })
   await settled()
   await deliver(0)
@@ -147,25 +126,6 @@ t.test('a batch that is stuck shows as such, whoever owns its partition by then'
   await settled()
   t.strictSame(held(), [])
   partitions.end()
-})
-
-t.test('a quiet partition whose commits the database has lost begins again at its checkpoint', async (t) => {
-  const { partitions, calls, batches, checkpoints, deliver } = membership()
-  partitions.onJoin({ claims: [0, 1] })
-  await settled()
-  for (const partition of [0, 1]) {
-    await deliver(partition)
-    batches[partition]?.commit()
-    checkpoints.set(partition, 0n)
-  }
-  await settled()
-  await partitions.compareCheckpoints(['claims'])
-  await settled()
-  const before = calls.length
-  checkpoints.delete(1)
-  await partitions.compareCheckpoints(['claims'])
-  await settled()
-  t.strictSame(calls.slice(before), ['pause claims/1', 'load claims/1', 'seek claims/1 0', 'resume claims/1'])
 })
 
 t.test('what is committed while the checkpoints are read is not taken for lost', async (t) => {

@@ -1,17 +1,17 @@
+import type { EachBatchPayload } from 'kafkajs'
 import { pino } from 'pino'
 import type { Batch, CommitResult } from '../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../src/core/batch/checkpoint.ts'
-import { createBudget, type FetchControls } from '../../src/kafka/inbox.ts'
+import { createBudget } from '../../src/kafka/inbox.ts'
 import type { Unserved } from '../../src/kafka/mends/metadata-errors.ts'
-import { type Consumption, PartitionConsumer } from '../../src/kafka/partition.ts'
-import type { AbortedTransaction } from '../../src/kafka/records/aborted-transactions.ts'
+import { assign, type Given as Consumed } from './assign.ts'
 import { type WrittenBatch, writeBatch } from './records/write-batch.ts'
 
 export interface Given {
   readonly checkpoint?: Checkpoint
   readonly batchCountMax?: number
   readonly budgetBytes?: number
-  readonly takeSlot?: Consumption['takeSlot']
+  readonly takeSlot?: NonNullable<Consumed['takeSlot']>
   /** Stands between a batch and its commit; may reject. */
   readonly beforeCommit?: (batch: Batch) => Promise<void>
   /** Stands in the place of the look-ups; may reject. */
@@ -28,7 +28,6 @@ export interface Given {
 export function onePartition(given: Given = {}) {
   const broker = {
     log: [] as Buffer[],
-    aborted: [] as AbortedTransaction[],
     earliest: 0n,
     unserved: null as Unserved | null,
     error: null as string | null,
@@ -37,7 +36,7 @@ export function onePartition(given: Given = {}) {
     checkpoint: given.checkpoint ?? { offset: -1n, lastMessage: null },
     resets: [] as bigint[],
   }
-  const kafkajs = { next: 0n, isPaused: false, sought: null as bigint | null, seeks: [] as bigint[] }
+  const kafkajs = { next: 0n, isPaused: false, sought: null as bigint | null }
   const committed: Batch[] = []
   const prepared: Batch[] = []
   const reports: bigint[] = []
@@ -46,7 +45,7 @@ export function onePartition(given: Given = {}) {
   const clock = { nowMs: 0 }
   const budget = createBudget(given.budgetBytes ?? Number.POSITIVE_INFINITY)
 
-  const consumption: Consumption = {
+  const { partitions, held, finished } = assign({
     loadCheckpoint: async () => {
       await given.loadCheckpoint?.()
       return database.checkpoint
@@ -57,7 +56,6 @@ export function onePartition(given: Given = {}) {
       database.checkpoint = { offset, lastMessage: null }
       return offset
     },
-    listCheckpoints: async () => [{ topic: 'claims', partition: 0, offset: database.checkpoint.offset }],
     dispatch: async (batch): Promise<CommitResult> => {
       prepared.push(batch)
       await given.prepare?.(batch)
@@ -73,11 +71,22 @@ export function onePartition(given: Given = {}) {
       return { kind: 'committed', nextOffset, inserted: [], rejected: [] }
     },
     reasonOf: (error) => (String(error).includes('locked') ? 'locked' : 'not-committed'),
-    takeSlot: given.takeSlot ?? (async () => () => {}),
+    controlsOf: () => ({
+      seek: (offset) => {
+        kafkajs.sought = offset
+      },
+      pause: () => {
+        kafkajs.isPaused = true
+      },
+      resume: () => {
+        kafkajs.isPaused = false
+      },
+    }),
+    ...(given.takeSlot && { takeSlot: given.takeSlot }),
     endsOf: async () => ({ earliest: broker.earliest, end: end() }),
     unservedReason: () => broker.unserved,
+    commitToKafka: ({ offset }) => reports.push(BigInt(offset)),
     budget,
-    latest: new Map(),
     batchCountMax: () => given.batchCountMax ?? 500,
     nowMs: () => clock.nowMs,
     sleep: async (durationMs) => {
@@ -85,32 +94,7 @@ export function onePartition(given: Given = {}) {
       await new Promise((resolve) => setImmediate(resolve))
     },
     log: pino({ level: 'warn' }, { write: (line: string) => lines.push(JSON.parse(line)) }),
-  }
-
-  const controls: FetchControls = {
-    seek: (offset) => {
-      kafkajs.seeks.push(offset)
-      kafkajs.sought = offset
-    },
-    pause: () => {
-      kafkajs.isPaused = true
-    },
-    resume: () => {
-      kafkajs.isPaused = false
-    },
-  }
-
-  const consumerAfter = (before: PartitionConsumer | null) =>
-    new PartitionConsumer({
-      topic: 'claims',
-      partition: 0,
-      consumption,
-      controls,
-      commitToKafka: (next) => reports.push(next),
-      before,
-    })
-  let isStarted = false
-  let consumer = consumerAfter(null)
+  })
 
   const baseOf = (batch: Buffer) => batch.readBigInt64BE(0)
   const lastOf = (batch: Buffer) => baseOf(batch) + BigInt(batch.readInt32BE(23))
@@ -119,7 +103,7 @@ export function onePartition(given: Given = {}) {
     return last === undefined ? 0n : lastOf(last) + 1n
   }
 
-  /** What kafkajs has asked for; the answer may be handed over later. Null: the partition is paused. */
+  /** The answer to kafkajs's next request. Null: the partition is paused, or has nothing. */
   function ask(batchCountMax = 100) {
     if (kafkajs.isPaused) return null
     if (kafkajs.sought !== null) kafkajs.next = kafkajs.sought
@@ -130,10 +114,7 @@ export function onePartition(given: Given = {}) {
     const found = broker.log.filter((batch) => lastOf(batch) >= from).slice(0, batchCountMax)
     const bytes = error === null ? Buffer.concat(found) : Buffer.alloc(0)
     if (error === null && bytes.length === 0) return null
-    const resolve = (offset: bigint) => {
-      kafkajs.next = offset + 1n
-    }
-    return { from, error, bytes, aborted: broker.aborted, resolve }
+    return { from, fetched: { error, bytes, aborted: [] } }
   }
 
   return {
@@ -153,32 +134,30 @@ export function onePartition(given: Given = {}) {
       for (const values of batches) append({ records: values.map((value) => ({ value })) })
     },
     append,
-    ask,
-    hand: (answer: ReturnType<typeof ask>) => {
-      if (answer !== null) consumer.offer(answer)
-    },
     /** Fetches once, and waits until nothing happens any more. False: there was nothing to fetch. */
     fetch: async (batchCountMax?: number) => {
       const answer = ask(batchCountMax)
-      if (answer !== null) consumer.offer(answer)
+      if (answer !== null) {
+        const batch = { topic: 'claims', partition: 0, fetchedOffset: answer.from, messages: [answer] }
+        const resolveOffset = (offset: string) => {
+          kafkajs.next = BigInt(offset) + 1n
+        }
+        await partitions.eachBatch({ batch, resolveOffset } as unknown as EachBatchPayload)
+      }
       await settled()
       return answer !== null
     },
-    /** As a membership that is assigned the partition, after what is under way of the one before. */
+    /** As a membership that is assigned the partition. */
     start: async () => {
-      consumer.end()
-      kafkajs.isPaused = true
-      consumer = consumerAfter(isStarted ? consumer : null)
-      isStarted = true
-      void consumer.run()
+      partitions.onJoin({ claims: [0] })
       await settled()
     },
     end: async () => {
-      consumer.end()
-      await consumer.finished
+      partitions.end()
+      await finished()
     },
-    held: () => consumer.held(),
-    oldestMs: () => consumer.oldestMs(),
+    held: () => held()[0] ?? null,
+    oldestMs: () => partitions.oldestMs('claims', 0),
     values: () => committed.flatMap(({ messages }) => messages.map(({ value }) => String(value))),
   }
 

@@ -2,7 +2,6 @@ import t from 'tap'
 import type { Batch } from '../../src/core/batch/batch.ts'
 import { fingerprintOf } from '../../src/kafka/records/record.ts'
 import { type Given, onePartition, settled } from './one-partition.ts'
-import { writeMarker } from './records/write-batch.ts'
 
 const fingerprint = (offset: number, value: string) =>
   fingerprintOf({
@@ -24,20 +23,6 @@ async function withTen(given: Given = {}) {
   return partition
 }
 
-t.test('kafkajs fetches nothing until the checkpoint says from where', async (t) => {
-  const loaded = Promise.withResolvers<void>()
-  const { kafkajs, fetch, values } = await withTen({
-    checkpoint: { offset: 5n, lastMessage: null },
-    loadCheckpoint: () => loaded.promise,
-  })
-  t.equal(kafkajs.isPaused, true)
-  loaded.resolve()
-  await settled()
-  t.strictSame([kafkajs.isPaused, kafkajs.seeks], [false, [6n]])
-  await fetch()
-  t.strictSame(values(), ['g', 'h', 'i', 'j'])
-})
-
 t.test('what is fetched is cut into batches, each told to Kafka as its offset + 1', async (t) => {
   const { fetch, committed, reports, kafkajs } = await withTen({ batchCountMax: 4 })
   await fetch()
@@ -48,21 +33,6 @@ t.test('what is fetched is cut into batches, each told to Kafka as its offset + 
   ])
   t.strictSame(reports, [4n, 8n, 10n])
   t.equal(kafkajs.next, 10n)
-})
-
-t.test('a batch that was cut goes on behind what was committed of it', async (t) => {
-  const { fetch, committed, reports, database } = await withTen({ batchCountMax: 5, askedCount: 2 })
-  await fetch()
-  t.strictSame(movesOf(committed), [
-    [5, -1n, 4n],
-    [3, 1n, 4n],
-    [1, 3n, 4n],
-    [5, 4n, 9n],
-    [3, 6n, 9n],
-    [1, 8n, 9n],
-  ])
-  t.strictSame(reports, [2n, 4n, 5n, 7n, 9n, 10n])
-  t.strictSame(database.checkpoint, { offset: 9n, lastMessage: fingerprint(9, 'j') })
 })
 
 t.test(
@@ -164,26 +134,6 @@ t.test('a checkpoint that cannot be read is waited for', async (t) => {
   t.equal(held(), null)
 })
 
-t.test('a held partition keeps no queue, and goes on from where its checkpoint is then', async (t) => {
-  let isDown = true
-  const { fetch, database, kafkajs, budget, values, ask } = await withTen({
-    budgetBytes: 1,
-    beforeCommit: async () => {
-      if (isDown) throw new Error('locked')
-    },
-  })
-  const sleeping = fetch()
-  await sleeping
-  t.equal(budget.isFull(1), false)
-  isDown = false
-  database.checkpoint = { offset: 7n, lastMessage: null }
-  await fetch()
-  await fetch()
-  t.strictSame(values(), ['i', 'j'])
-  t.equal(kafkajs.next, 10n)
-  t.equal(ask(), null)
-})
-
 t.test('a checkpoint that another consumer moved is gone on from, at once', async (t) => {
   let isMoved = false
   const { fetch, database, values, sleeps, lines } = await withTen({
@@ -219,24 +169,11 @@ t.test(
   },
 )
 
-t.test('a fetch that does not begin where the one before ended is fetched again', async (t) => {
-  const { ask, hand, kafkajs, fetch, values, start, database } = await withTen()
-  const late = ask()
-  database.checkpoint = { offset: 3n, lastMessage: null }
-  await start()
-  hand(late)
-  await settled()
-  t.strictSame(values(), [])
-  t.equal(kafkajs.sought, 4n)
-  await fetch()
-  t.equal(values().join(''), 'efghij')
-})
-
-t.test('a partition whose queue is full is fetched again once half of it is worked off', async (t) => {
-  const turn = { ready: Promise.withResolvers<void>() }
-  const { append, clock, fetch, kafkajs, start, committed } = onePartition({
+t.test('a partition is paused at 4 MB, and fetched again once half of that is worked off', async (t) => {
+  const turn = Promise.withResolvers<void>()
+  const { append, fetch, kafkajs, start, committed } = onePartition({
     takeSlot: async () => {
-      await turn.ready.promise
+      await turn.promise
       return () => {}
     },
   })
@@ -245,12 +182,11 @@ t.test('a partition whose queue is full is fetched again once half of it is work
   let fetchCount = 0
   while (await fetch(1)) fetchCount++
   t.strictSame([fetchCount, kafkajs.isPaused], [4, true])
-  clock.nowMs = 1_000
-  turn.ready.resolve()
+  turn.resolve()
   await settled()
   t.equal(kafkajs.isPaused, false)
-  while (await fetch(1)) fetchCount++
-  t.strictSame([fetchCount, committed.at(-1)?.nextOffset], [9, 8n], 'after a pause, from where it was left')
+  while (await fetch(1));
+  t.equal(committed.at(-1)?.nextOffset, 8n)
 })
 
 t.test(
@@ -328,25 +264,6 @@ t.test('a batch ends before it holds too many bytes, but holds at least one mess
   )
 })
 
-t.test('each batch carries the fingerprint of its last message', async (t) => {
-  const { publish, start, fetch, committed } = onePartition({ batchCountMax: 2 })
-  publish(['a', 'b', 'c'])
-  await start()
-  await fetch()
-  t.strictSame(
-    committed.map(({ lastMessage }) => lastMessage),
-    [fingerprint(1, 'b'), fingerprint(2, 'c')],
-  )
-})
-
-t.test('on starting, the last processed message is fetched once more, and compared', async (t) => {
-  const checkpoint = { offset: 5n, lastMessage: fingerprint(3, 'd') }
-  const { kafkajs, fetch, values, database, lines } = await withTen({ checkpoint })
-  t.strictSame(kafkajs.seeks, [3n])
-  await fetch()
-  t.strictSame([values(), database.resets, lines], [['g', 'h', 'i', 'j'], [], []])
-})
-
 t.test('another message in its place is a topic that was created anew', async (t) => {
   const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'what was processed') }
   const { fetch, values, database, lines } = await withTen({ checkpoint })
@@ -357,16 +274,6 @@ t.test('another message in its place is a topic that was created anew', async (t
   ])
   await fetch()
   t.equal(values().join(''), 'abcdefghij')
-})
-
-t.test('a last message that is gone cannot be compared, and rewinds nothing', async (t) => {
-  const checkpoint = { offset: 3n, lastMessage: fingerprint(2, 'c') }
-  const { broker, fetch, values, database, start, append } = onePartition({ checkpoint })
-  append({ baseOffset: 0, records: [{ value: 'a' }, { value: 'd', offsetDelta: 3 }], lastOffsetDelta: 3 })
-  append({ records: [{ value: 'e' }] })
-  await start()
-  await fetch()
-  t.strictSame([values(), database.resets, broker.log.length], [['e'], [], 2])
 })
 
 t.test('messages that retention removed before they were processed are counted', async (t) => {
@@ -387,25 +294,6 @@ t.test('messages that retention removed before they were processed are counted',
       gone: '2',
     },
   ])
-})
-
-t.test('what was fetched before retention removed it is processed', async (t) => {
-  const commit = Promise.withResolvers<void>()
-  const { broker, fetch, values, lines } = await withTen({
-    batchCountMax: 1,
-    beforeCommit: () => commit.promise,
-  })
-  await fetch(1)
-  broker.log.shift()
-  broker.earliest = 7n
-  await fetch()
-  commit.resolve()
-  await settled()
-  await settled()
-  t.equal(values().join(''), 'abcd')
-  await fetch()
-  t.equal(values().join(''), 'abcdhij')
-  t.match(lines, [{ gone: '3' }])
 })
 
 t.test('a batch that is looked up commits, although the one behind it is damaged', async (t) => {
@@ -433,25 +321,6 @@ t.test(
     t.match(lines, [{ msg: /^the checkpoint lies beyond the end of the partition: the topic was recreated/ }])
   },
 )
-
-t.test('a fetch of which nothing is delivered moves the checkpoint, and keeps the fingerprint', async (t) => {
-  const { broker, append, publish, start, fetch, committed } = onePartition()
-  publish(['a'])
-  await start()
-  await fetch()
-  append({ producerId: 1, isTransactional: true, records: [{ value: 'aborted' }] })
-  broker.log.push(writeMarker(2, 1, 'abort'))
-  broker.aborted.push({ producerId: 1n, firstOffset: 1n })
-  await fetch()
-  append({ records: [], lastOffsetDelta: 4 })
-  await fetch()
-  t.strictSame(movesOf(committed), [
-    [1, -1n, 0n],
-    [0, 0n, 2n],
-    [0, 2n, 7n],
-  ])
-  t.strictSame(committed.at(-1)?.lastMessage, fingerprint(0, 'a'))
-})
 
 t.test('a damaged batch holds the partition behind what comes before it, until it can be read', async (t) => {
   const { broker, fetch, values, held, lines, publish, sleeps } = await withTen()
@@ -570,68 +439,4 @@ t.test('a batch whose turn comes after the end is not begun', async (t) => {
   turn.resolve()
   await ended
   t.strictSame(prepared, [])
-})
-
-t.test('a partition that is assigned again waits for the batch under way', async (t) => {
-  const commit = Promise.withResolvers<void>()
-  const { fetch, values, start, kafkajs } = await withTen({ beforeCommit: () => commit.promise })
-  await fetch()
-  await start()
-  await start()
-  t.strictSame([kafkajs.isPaused, kafkajs.seeks], [true, [0n]])
-  commit.resolve()
-  await settled()
-  t.strictSame(kafkajs.seeks, [0n, 9n], 'by the last of them alone')
-  t.equal(values().length, 10)
-})
-
-t.test('whatever happens, each message is processed once and in order', async (t) => {
-  for (let seed = 1; seed <= 150; seed++) {
-    let state = seed
-    const random = (below: number) => {
-      state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
-      return (state >>> 8) % below
-    }
-    let isCalm = false
-    const faults = async () => {
-      if (!isCalm && random(6) === 0) throw new Error('a fault')
-      if (random(4) === 0) await settled()
-    }
-    const world = onePartition({
-      batchCountMax: 1 + random(7),
-      budgetBytes: 100 + random(2_000),
-      prepare: faults,
-      beforeCommit: faults,
-      loadCheckpoint: faults,
-    })
-    let late: ReturnType<typeof world.ask> = null
-    let count = 0
-    await world.start()
-    for (let step = 0; step < 60; step++) {
-      world.clock.nowMs += 400
-      const kind = random(10)
-      if (kind < 3) {
-        const values = Array.from({ length: 1 + random(5) }, () => String(count++))
-        world.append({
-          records: values.map((value) => ({ value })),
-          lastOffsetDelta: values.length + random(2),
-        })
-      } else if (kind === 3) await world.start()
-      else if (kind === 4) late = world.ask(1 + random(3))
-      else if (kind === 5) world.hand(late)
-      else if (kind === 6) world.broker.error = random(3) === 0 ? 'UNKNOWN' : null
-      else if (kind === 7 && random(4) === 0) {
-        // Another consumer takes the next message.
-        const { offset } = world.database.checkpoint
-        const last = world.broker.log.find((batch) => batch.readBigInt64BE(0) === offset + 1n)
-        if (last !== undefined) await world.start()
-      } else await world.fetch(1 + random(3))
-    }
-    isCalm = true
-    world.broker.error = null
-    for (let i = 0; i < 100 && world.values().length < count; i++) await world.fetch()
-    await world.end()
-    const expected = Array.from({ length: count }, (_, i) => String(i))
-    if (world.values().join() !== expected.join()) t.strictSame(world.values(), expected, `seed ${seed}`)
-  }
 })

@@ -2,7 +2,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import zlib from 'node:zlib'
 import type { Batch, CommitResult } from '../../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../../src/core/batch/checkpoint.ts'
-import { createBudget } from '../../../src/kafka/budget.ts'
+import { createBudget } from '../../../src/kafka/inbox.ts'
 import { createRandom, type Random } from '../../bench/random.ts'
 import { assign } from '../assign.ts'
 import { PartitionLog } from './log.ts'
@@ -124,7 +124,7 @@ class History {
     let reached = this.#database.checkpoint.offset
     for (let round = 0; reached < this.#log.lastStable; round++) {
       if (round === STALLED_ROUNDS) {
-        const held = process.partitions.held()[0]?.detail
+        const held = process.held()[0]?.detail
         throw new Error(`stalled at ${reached} of ${this.#log.lastStable}: ${held ?? 'not held'}`)
       }
       // Quiet partitions are told of a restored database; often that is known from a commit.
@@ -170,7 +170,7 @@ class History {
         return [{ topic: 'claims', partition: 0, offset }]
       },
       resetCheckpoint: async () => this.#fail(new Error('the topic was taken for a recreated one')),
-      offsetsOf: async () => {
+      endsOf: async () => {
         await this.#pass()
         return { earliest: BigInt(this.#log.start), end: BigInt(this.#log.end) }
       },
@@ -178,7 +178,7 @@ class History {
         await this.#pass().catch(() => {})
         return () => {}
       },
-      dispatch: (batch, turn) => this.#dispatch(batch, turn),
+      dispatch: (batch) => this.#dispatch(batch),
       batchCountMax: () => this.#batchCountMax,
       nowMs: () => this.#nowMs,
       sleep: (durationMs, signal) => this.#sleep(durationMs, signal),
@@ -198,12 +198,11 @@ class History {
   }
 
   #fetchStep({ member, partitions }: Process): void {
-    member.step(partitions.eachBatch)
+    member.step((payload) => partitions.eachBatch(payload))
   }
 
-  async #dispatch(batch: Batch, turn: () => Promise<boolean>): Promise<CommitResult> {
+  async #dispatch(batch: Batch): Promise<CommitResult> {
     await this.#pass()
-    if (!(await turn())) return { kind: 'given-up' }
     await this.#pass()
     const count = batch.messages.length
     const cut =

@@ -3,6 +3,7 @@ import ConsumerGroup from 'kafkajs/src/consumer/consumerGroup.js'
 import requests from 'kafkajs/src/protocol/requests/index.js'
 import t from 'tap'
 import { fetchedBytesOf, mendFetchResponses } from '../../../src/kafka/mends/fetch-response.ts'
+import { writeFetchResponse } from '../write-fetch-response.ts'
 
 mendFetchResponses()
 
@@ -20,43 +21,6 @@ interface Answer {
   }[]
 }
 
-/** Of one topic, as a broker writes it (https://kafka.apache.org/protocol#The_Messages_Fetch). */
-function respond(
-  version: number,
-  partitions: { error?: number; bytes?: Buffer; aborted?: [bigint, bigint][] }[],
-) {
-  const int = (value: number, byteCount: number) => {
-    const bytes = Buffer.alloc(byteCount)
-    bytes.writeIntBE(value, 0, byteCount)
-    return bytes
-  }
-  const long = (value: bigint) => {
-    const bytes = Buffer.alloc(8)
-    bytes.writeBigInt64BE(value)
-    return bytes
-  }
-  return Buffer.concat([
-    int(70, 4),
-    ...(version >= 7 ? [int(0, 2), int(0, 4)] : []),
-    int(1, 4),
-    int(6, 2),
-    Buffer.from('claims'),
-    int(partitions.length, 4),
-    ...partitions.flatMap(({ error = 0, bytes, aborted = [] }, partition) => [
-      int(partition, 4),
-      int(error, 2),
-      long(100n),
-      long(90n),
-      ...(version >= 5 ? [long(1n)] : []),
-      int(aborted.length, 4),
-      ...aborted.flatMap(([producerId, firstOffset]) => [long(producerId), long(firstOffset)]),
-      ...(version >= 11 ? [int(2, 4)] : []),
-      int(bytes?.length ?? -1, 4),
-      bytes ?? Buffer.alloc(0),
-    ]),
-  ])
-}
-
 async function read(version: number, response: Buffer): Promise<Answer> {
   const { response: reader } = requests.requests.Fetch.protocol({ version: String(version) })({ topics: [] })
   return (await reader.parse((await reader.decode(response)) as never)) as Answer
@@ -67,12 +31,11 @@ for (const version of [4, 5, 6, 7, 8, 9, 10, 11]) {
     `version ${version}: each partition has its bytes or its error, whatever the others have`,
     async (t) => {
       const aborted: [bigint, bigint][] = [[7n, 3n]]
-      const response = respond(version, [
-        { bytes: Buffer.from('records'), aborted },
-        { error: 29 },
-        {},
-        { error: 1 },
-      ])
+      const response = writeFetchResponse(
+        version,
+        [{ bytes: Buffer.from('records'), aborted }, { error: 29 }, {}, { error: 1 }],
+        2,
+      )
       const answer = await read(version, response)
       const [{ topicName, partitions } = { topicName: '', partitions: [] }] = answer.responses
       t.equal(topicName, 'claims')
@@ -100,7 +63,7 @@ t.test(
   'where a leader has moved, the other partitions are handed on, and the leaders looked up',
   async (t) => {
     for (const error of [3, 5, 6, 74, 75]) {
-      const response = respond(10, [{ bytes: Buffer.from('records') }, { error }])
+      const response = writeFetchResponse(10, [{ bytes: Buffer.from('records') }, { error }])
       let refreshCount = 0
       const cluster = {
         refreshMetadataIfNecessary: async () => {},
@@ -134,7 +97,7 @@ t.test(
 )
 
 t.test('a response that cannot be read is none of the errors that kafkajs takes for final', async (t) => {
-  await t.rejects(read(11, respond(11, [{}]).subarray(0, -9)), {
+  await t.rejects(read(11, writeFetchResponse(11, [{}]).subarray(0, -9)), {
     name: 'Error',
     message: "a broker's response cannot be read",
   })

@@ -6,7 +6,7 @@ import type { AbortedTransaction } from '../../../src/kafka/records/aborted-tran
 import type { FetchedMessage } from '../../../src/kafka/records/record.ts'
 import { readRecordSet, recordSetOf } from '../../../src/kafka/records/record-set.ts'
 import { unpack } from '../../../src/kafka/records/unpack.ts'
-import { type WrittenBatch, writeBatch, writeMarker, writeRecords } from './write-batch.ts'
+import { type WrittenBatch, writeBatch, writeRecords } from './write-batch.ts'
 
 const text = (value: Uint8Array | null) => value && Buffer.from(value).toString()
 
@@ -58,16 +58,6 @@ t.test('a topic whose broker stamps the records has that time', async (t) => {
   )
 })
 
-t.test(
-  'a fetch has the messages from the offset that was asked for on, and knows where it ends',
-  async (t) => {
-    const bytes = batch(2, ['c', 'd'], { lastOffsetDelta: 5 })
-    const { found, set } = await read(bytes, 3)
-    t.strictSame(found, ['3 d'])
-    t.equal(set?.lastOffset, 7n, 'offsets that compaction removed are part of the batch')
-  },
-)
-
 t.test('a batch whose first offset is damaged is not passed over', async (t) => {
   const damaged = batch(11, ['b', 'c'])
   damaged.writeBigInt64BE(3n, 0)
@@ -83,11 +73,6 @@ t.test('a batch that is cut off is left to the next fetch', async (t) => {
   t.strictSame([found, set?.lastOffset, set?.bytes.length], [['0 a'], 0n, whole.length])
   t.equal(recordSetOf(whole.subarray(0, -1), 0n, []), null)
   t.equal(recordSetOf(Buffer.alloc(0), 0n, []), null)
-})
-
-t.test('a batch that holds nothing any more has its offsets', async (t) => {
-  const { found, set, fault } = await read(batch(3, [], { lastOffsetDelta: 4 }), 3)
-  t.strictSame([found, set?.lastOffset, fault], [[], 7n, null])
 })
 
 /** As snappy-java frames it. */
@@ -260,108 +245,3 @@ t.test('a message in a format older than Kafka 0.11 cannot be read, and the reas
     })
   }
 })
-
-t.test('a record whose key is that of an abort marker is a message', async (t) => {
-  const key = Buffer.from([0, 0, 0, 0])
-  const records = [{ key, value: 'a' }]
-  const transaction = { producerId: 1, isTransactional: true }
-  const bytes = Buffer.concat([
-    writeBatch({ baseOffset: 0, records, ...transaction }),
-    batch(1, ['b'], transaction),
-    writeMarker(2, 1, 'abort'),
-    writeBatch({ baseOffset: 3, records, ...transaction }),
-    writeMarker(4, 1, 'commit'),
-    writeBatch({ baseOffset: 5, records }),
-  ])
-  const { found } = await read(bytes, 0, [{ producerId: 1n, firstOffset: 0n }])
-  t.strictSame(found, ['3 a', '5 a'])
-})
-
-t.test('what is in no transaction is read, and only an abort ends one that is aborted', async (t) => {
-  const transaction = { producerId: 1, isTransactional: true }
-  const bytes = Buffer.concat([
-    batch(0, ['a'], transaction),
-    batch(1, ['b'], { producerId: 1 }),
-    writeMarker(2, 1, 'commit'),
-    batch(3, ['c'], transaction),
-    writeMarker(4, 1, 'abort'),
-    batch(5, ['d'], transaction),
-  ])
-  const { found } = await read(bytes, 0, [{ producerId: 1n, firstOffset: 0n }])
-  t.strictSame(found, ['1 b', '5 d'])
-})
-
-/** Random transactions of several producers that overlap, and what of them is committed, as each producer sees it. */
-function randomLog(seed: number) {
-  let state = seed
-  const random = (below: number) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
-    return (state >>> 8) % below
-  }
-  const log: Buffer[] = []
-  const open = new Map<number, { first: number; records: string[] }>()
-  const aborted: (AbortedTransaction & { last: bigint })[] = []
-  const committed = new Map<string, number>()
-  let offset = 0
-  for (let step = 0; step < 150 || open.size > 0; step++) {
-    const producerId = random(5)
-    const transaction = open.get(producerId)
-    const ends = step >= 150 || random(4) === 0
-    if (transaction !== undefined && ends) {
-      const kind = random(2) === 0 ? 'abort' : 'commit'
-      log.push(writeMarker(offset, producerId, kind))
-      if (kind === 'commit') for (const record of transaction.records) committed.set(record, 1)
-      else {
-        const first = BigInt(transaction.first)
-        aborted.push({ producerId: BigInt(producerId), firstOffset: first, last: BigInt(offset) })
-      }
-      open.delete(producerId)
-      offset++
-    } else if (!ends && random(6) === 0) {
-      // A marker of a transaction that wrote nothing here.
-      if (transaction === undefined) log.push(writeMarker(offset++, producerId, 'abort'))
-    } else if (!ends) {
-      const isTransactional = transaction !== undefined || random(3) > 0
-      const count = 1 + random(3)
-      const records = Array.from({ length: count }, (_, i) => `${offset + i} ${producerId}`)
-      const key = Buffer.from([0, 0, 0, random(3)])
-      log.push(
-        writeBatch({
-          baseOffset: offset,
-          producerId,
-          isTransactional,
-          records: records.map((value) => ({ key, value })),
-        }),
-      )
-      const found = records.map((record) => `${record.split(' ')[0]} ${record}`)
-      if (!isTransactional) for (const record of found) committed.set(record, 1)
-      else {
-        const known = transaction ?? { first: offset, records: [] }
-        known.records.push(...found)
-        open.set(producerId, known)
-      }
-      offset += count
-    }
-  }
-  return { log, aborted, committed, end: offset }
-}
-
-t.test(
-  'of random transactions exactly the committed records are read, wherever a fetch begins',
-  async (t) => {
-    for (let seed = 1; seed <= 400; seed++) {
-      const { log, aborted, committed, end } = randomLog(seed)
-      const from = seed % 3 === 0 ? Math.floor(end / 2) : 0
-      // A broker lists the transactions that reach into the fetch, in the order in which they ended, or in none.
-      const listed = aborted.filter(({ last }) => last >= BigInt(from))
-      if (seed % 2 === 0) listed.reverse()
-      const start = log.findIndex((bytes) => Number(bytes.readBigInt64BE(0)) + bytes.readInt32BE(23) >= from)
-      const { found, fault } = await read(Buffer.concat(log.slice(start)), from, listed)
-      const expected = [...committed.keys()].filter((record) => Number.parseInt(record, 10) >= from)
-      expected.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
-      if (fault !== null || found.join() !== expected.join()) {
-        t.strictSame([found, fault], [expected, null], `seed ${seed}`)
-      }
-    }
-  },
-)
