@@ -180,7 +180,7 @@ soak-backlog: build ## Memory with a backlog (EVENTS) and a slow database
 soak-outage: build ## Policy administration hangs for SECONDS (300) at RATE (1000) events/s
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/outage.ts
 
-soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 50,000 through nginx and haproxy (PROXIED)
+soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 60,000 through nginx and haproxy each (PROXIED)
 	@$(NODE) test/soak/look-ups.ts
 
 soak-transactions: build ## Random transactions against Kafka's own client (STEPS, SEEDS); PASSES (10) of EVENTS (15000) into a backlog

@@ -9,7 +9,6 @@ export function createParties(
   return createPartyClient({
     baseUrl: policyAdministration.url,
     connectionCountMax: policyAdministration.connections,
-    pipeliningMax: policyAdministration.pipelining,
     echo: policyAdministration.echo,
     deadlineMs: policyAdministration.deadlineMs,
     log,

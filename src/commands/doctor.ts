@@ -104,18 +104,19 @@ function required(): Env {
 }
 
 async function resultOf({ name, run, remedies }: Check, config: Config): Promise<Result> {
+  const remedyOf = (detail: string) => remedies.find(([words]) => words.test(detail))?.[1] ?? null
   const finished = new AbortController()
   try {
     const late = sleep(CHECK_MAX_MS, undefined, { signal: finished.signal }).then(() => {
       throw new Error(`no response within ${CHECK_MAX_MS / 1_000} s`)
     })
-    const detail = await Promise.race([run(config), late])
-    if (detail === null) return { name, status: 'skipped', detail: 'not configured', remedy: null }
-    return { name, status: 'ok', detail, remedy: null }
+    const found = await Promise.race([run(config), late])
+    if (found === null) return { name, status: 'skipped', detail: 'not configured', remedy: null }
+    if (typeof found === 'string') return { name, status: 'ok', detail: found, remedy: null }
+    return { name, status: 'warning', detail: found.warning, remedy: remedyOf(found.warning) }
   } catch (error) {
     const detail = wordsOf(error)
-    const remedy = remedies.find(([words]) => words.test(detail))?.[1] ?? null
-    return { name, status: 'failed', detail, remedy }
+    return { name, status: 'failed', detail, remedy: remedyOf(detail) }
   } finally {
     finished.abort()
   }

@@ -46,7 +46,6 @@ export interface Config {
   readonly policyAdministration: {
     readonly url: string
     readonly connections: number
-    readonly pipelining: number
     readonly echo: readonly string[]
     readonly deadlineMs: number
   }
@@ -182,7 +181,6 @@ export function loadLookUp(env: Environment): Pick<Config, 'policyAdministration
       DATABASE_PASSWORD_FILE: true,
       POLICY_ADMIN_URL: true,
       POLICY_ADMIN_CONNECTIONS: true,
-      POLICY_ADMIN_PIPELINING: true,
       POLICY_ADMIN_ECHO: true,
       POLICY_ADMIN_DEADLINE: true,
     })
@@ -219,12 +217,11 @@ function databaseUrlOf({
 }
 
 function policyAdministrationOf(
-  value: Pick<Values, Extract<Variable, `POLICY_ADMIN_${string}`>>,
+  value: Omit<Pick<Values, Extract<Variable, `POLICY_ADMIN_${string}`>>, 'POLICY_ADMIN_PIPELINING'>,
 ): Config['policyAdministration'] {
   return {
     url: value.POLICY_ADMIN_URL,
     connections: value.POLICY_ADMIN_CONNECTIONS,
-    pipelining: value.POLICY_ADMIN_PIPELINING,
     echo: value.POLICY_ADMIN_ECHO,
     deadlineMs: value.POLICY_ADMIN_DEADLINE,
   }

@@ -142,8 +142,8 @@ export const variables = z.object({
     description: 'Maximum number of connections to policy administration',
     example: '32',
   }),
-  POLICY_ADMIN_PIPELINING: integer(1, 100).prefault('16').meta({
-    description: 'Look-ups that may share a connection where responses name their party, or over HTTP/2',
+  POLICY_ADMIN_PIPELINING: z.string().optional().meta({
+    description: 'No effect: a connection carries one look-up at a time, see `POLICY_ADMIN_CONNECTIONS`',
     example: '8',
   }),
   POLICY_ADMIN_ECHO: jsonPointers().prefault('/partyLocator,/locator').meta({

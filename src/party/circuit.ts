@@ -1,3 +1,4 @@
+import { CircuitState, circuitBreaker, handleWhenResult } from 'cockatiel'
 import type { Logger } from 'pino'
 import type { Contact } from '../core/party/contact.ts'
 import type { Answer } from './answer.ts'
@@ -6,80 +7,66 @@ const PARTY_COUNT_MIN = 20
 const CONFIRM_MS = 1_000
 const PROBE_INTERVAL_MS = 5_000
 
-export interface CircuitNeeds {
-  /** Asks for one party; told how many probes there were before it. */
-  readonly probe: (earlierCount: number) => Promise<Answer>
-  /** Called when look-ups may go on, or are answered without a request. */
-  readonly onVerdict: () => void
-  readonly nowMs: () => number
-  readonly log: Logger
-}
-
-export type Circuit = ReturnType<typeof createCircuit>
-
 /**
- * Opens where 20 parties failed and nobody was answered between, and then, a second later or more, a probe for a party that
- * was answered before fails too: however many parties one producer breaks, they open nothing while others are answered.
- * No look-up begins while it is suspect, so an outage burns few attempts. While it is open nobody pays for finding out
- * whether the outage is over: a probe every 5 s does, and the first good answer to one closes it.
+ * Opens when 20 distinct parties in a row failed, and at once asks for a party that was answered before. If that fails too, and
+ * again after a second, policy administration is down; a probe every 5 s decides when it is back.
  */
-export function createCircuit({ probe, onVerdict, nowMs, log }: CircuitNeeds) {
-  /** Distinct parties that failed since anybody was answered. */
+export function createCircuit(ask: (locator: string) => Promise<Answer>, onVerdict: () => void, log: Logger) {
+  /** Distinct parties that failed since one was answered. */
   const failing = new Set<string>()
-  let state: 'closed' | 'suspect' | 'open' = 'closed'
+  const isBroken = () => failing.size >= PARTY_COUNT_MIN
+  const breaker = { state: null, success: () => failing.clear(), failure: isBroken }
+  // The timer decides when to probe: cockatiel compares times of the wall clock, which can be set back.
+  const isFailure = handleWhenResult((isOutage) => isOutage === true)
+  const policy = circuitBreaker(isFailure, { breaker, halfOpenAfter: Number.NEGATIVE_INFINITY })
   let down: Contact | null = null
+  let probeCount = 0
+  let [answered, wanted] = ['', '']
   let timer: NodeJS.Timeout | undefined
-  let isOver = false
 
-  async function decide(sinceMs: number, earlierCount: number): Promise<void> {
-    const answer = await probe(earlierCount)
-    if (isOver) return
-    if (!answer.outage || (state === 'suspect' && failing.size === 0)) return close()
-    if (nowMs() - sinceMs >= CONFIRM_MS) open(answer)
-    const delayMs = state === 'open' ? PROBE_INTERVAL_MS : CONFIRM_MS
-    timer = setTimeout(decide, delayMs, sinceMs, earlierCount + 1).unref()
-  }
-
-  function open({ contact }: Answer): void {
-    const error = contact.state === 'unresolved' ? contact.error : 'unknown'
-    if (down === null)
-      log.warn({ error }, 'policy administration is down: no look-ups until a probe succeeds')
-    else log.debug({ error }, 'policy administration is still down')
-    down = {
-      state: 'unresolved',
-      error: `policy administration is down (circuit open: ${error})`,
-      unasked: true,
-    }
-    state = 'open'
-    onVerdict()
-  }
-
-  function close(): void {
+  // Each probe that fails opens it again.
+  policy.onBreak(() => {
+    const delayMs = probeCount === 0 ? 0 : down === null ? CONFIRM_MS : PROBE_INTERVAL_MS
+    timer = setTimeout(() => void policy.execute(probe), delayMs).unref()
+  })
+  policy.onReset(() => {
     if (down !== null) log.info('policy administration is back: look-ups resume')
     down = null
-    state = 'closed'
-    failing.clear()
+    probeCount = 0
     onVerdict()
+  })
+
+  /** Resolves to false if policy administration works. Asks for two parties in turn: either may be broken for good. */
+  async function probe(): Promise<boolean> {
+    const { outage, contact } = await ask(probeCount++ % 2 === 0 ? answered || wanted : wanted)
+    if (!outage || failing.size === 0) return false
+    if (contact.state !== 'unresolved' || probeCount < 2) return true
+    const { error } = contact
+    if (down === null)
+      log.warn({ error }, 'policy administration is down: no look-ups until a probe succeeds')
+    down = { ...contact, error: `policy administration is down (circuit open: ${error})`, unasked: true }
+    onVerdict()
+    return true
   }
 
   return {
     /** The contact of every party while policy administration is known to be down; else null. */
     down: () => down,
-    /** True while a probe decides: no look-up is to begin. */
-    isSuspect: () => state === 'suspect',
-    /** Counts an answer for one party, or its absence. */
-    note(locator: string, { outage }: Answer): void {
-      // While it is open only a probe closes it: other answers are to what was asked before.
-      if (state === 'open') return
-      if (!outage) failing.clear()
-      else if (failing.add(locator).size >= PARTY_COUNT_MIN && state === 'closed') {
-        state = 'suspect'
-        void decide(nowMs(), 0)
-      }
+    /** A probe is about to decide: no look-up may begin. */
+    isUndecided: () => down === null && (isBroken() || policy.state !== CircuitState.Closed),
+    /** Counts the result of one look-up. */
+    note(locator: string, { outage, contact }: Answer): void {
+      // Only a probe closes it: other answers belong to requests from before.
+      if (down !== null) return
+      if (contact.state !== 'unresolved') answered = locator
+      if (outage) failing.add(locator)
+      else failing.clear()
+      if (outage && policy.state === CircuitState.Closed) void policy.execute(() => true)
     },
-    stop(): void {
-      isOver = true
-      clearTimeout(timer)
+    /** Picks a random one of the parties of a call for probes, so that no order hides the healthy ones. */
+    noteWanted(locators: readonly string[]): void {
+      wanted = locators[Math.floor(Math.random() * locators.length)] ?? wanted
     },
+    stop: () => clearTimeout(timer),
   }
 }

@@ -1,154 +1,197 @@
-import type { Logger } from 'pino'
 import type { Contact } from '../core/party/contact.ts'
-import { HUNG, nameAt, UNASKABLE } from './answer.ts'
-import { createAnswers } from './answers.ts'
-import { Call } from './call.ts'
+import { type Answer, HUNG, judgeTimeout, UNASKABLE } from './answer.ts'
 import { createCircuit } from './circuit.ts'
-import { createConnections } from './connections.ts'
-import { createCountAnswer } from './count-answer.ts'
-import type { Exchange, ExchangeEnd } from './exchange.ts'
-import { createHanging, type Hanging } from './hanging.ts'
-import { createNaming, type Naming } from './naming.ts'
-import { createProbe } from './probe.ts'
-import { createSweep } from './sweep.ts'
-import { createTrips, type Trip } from './trips.ts'
-import { createTurns } from './turns.ts'
+import { Connection, type PartyClientOptions } from './connection.ts'
 
 const CLOSED = 'the client of policy administration is closed'
+/** Two passes of the retry, which asks for them apart; at the third they have a whole deadline again. */
+const HUNG_MS = 170_000
+const HUNG_COUNT_MAX = 10_000
 
-export interface PartyClient {
-  /**
-   * The contacts of distinct parties, asked for in their order, one GET each. A party's deadline counts from when it is
-   * asked for; half a deadline after the call none is asked for any more, except the first: the others are left out.
-   * Whatever keeps a party from being resolved is said in its contact; one that hung lately is not asked for. Rejects only
-   * where the client is closed.
-   */
-  lookUp(partyLocators: readonly string[]): Promise<Map<string, Contact>>
-  /**
-   * The same for the retry, which has two deadlines to ask for all, those who hung lately too: apart from the others and for a
-   * short time.
-   */
-  lookUpAgain(partyLocators: readonly string[]): Promise<Map<string, Contact>>
-  /** Whether policy administration is known to be down: a look-up would be answered without a request. */
-  isDown(): boolean
-  naming(): Naming
-  /** Rejects what is under way and closes all connections. */
-  close(): Promise<void>
+export type PartyClient = ReturnType<typeof createPartyClient>
+
+interface Call extends PromiseWithResolvers<Map<string, Contact>> {
+  readonly contacts: Map<string, Contact>
+  /** The last one is next. */
+  readonly waiting: string[]
+  readonly asksHung: boolean
+  readonly askUntilMs: number
+  inFlightCount: number
 }
 
-export interface PartyClientOptions {
-  /** POLICY_ADMIN_URL; a path in it is kept. */
-  readonly baseUrl: string
-  readonly connectionCountMax: number
-  /** Requests that may share a connection where answers name their party, or over HTTP/2. */
-  readonly pipeliningMax: number
-  /** Where an answer names its party: JSON Pointers, of which the first that leads to a string counts. */
-  readonly echo: readonly string[]
-  /** For one party, from when it is asked for. */
-  readonly deadlineMs: number
-  readonly log: Logger
+interface Request {
+  readonly call: Call
+  readonly locator: string
+  readonly connection: Connection
+  readonly sinceMs: number
+  /** Its party hung lately. */
+  readonly isApart: boolean
 }
 
 /** Client of policy administration (specification, "Outbound call"). Connects at the first look-up. */
-export function createPartyClient(options: PartyClientOptions): PartyClient {
-  const { connectionCountMax, pipeliningMax: sharedCountMax, deadlineMs, log } = options
-  const { origin, pathname } = new URL(options.baseUrl)
-  const pathPrefix = `${pathname.replace(/\/+$/, '')}/internal/parties/`
+export function createPartyClient(options: PartyClientOptions) {
+  const { connectionCountMax, deadlineMs, log } = options
   const nowMs = () => performance.now()
-  const connectTimeoutMs = deadlineMs
-  const connections = createConnections({ origin, connectionCountMax, sharedCountMax, connectTimeoutMs })
-  const answers = createAnswers(nameAt(options.echo), nowMs)
-  const probe = createProbe({ answers, connections, pathPrefix, deadlineMs })
-  const circuit = createCircuit({ probe: probe.ask, onVerdict: () => turns.startSoon(), nowMs, log })
-  const naming = createNaming(log)
-  const hanging = createHanging(nowMs)
-  const trips = createTrips({ connections, connectionCountMax, onEnd, nowMs })
+  const probing = new Connection(options)
+  const circuit = createCircuit((one) => new Promise((done) => probing.get(one, deadlineMs, done)), goOn, log)
+  const connections = Array.from({ length: connectionCountMax }, () => new Connection(options))
+  const idle = [...connections]
+  /** So many connections are left to slow parties while others wait. */
+  const slowCountMax = Math.max(1, Math.floor(connectionCountMax / 4))
   /** In the order of their turns. */
   const calls = new Set<Call>()
-  const parts = { calls, trips, connections, answers, hanging, naming, circuit, deadlineMs, nowMs, log }
-  const turns = createTurns({ ...parts, sharedCountMax, noteRecent: probe.noteRecent })
-  const countAnswer = createCountAnswer(parts)
-  const sweep = createSweep(parts)
-  let sweeper: NodeJS.Timeout | undefined
+  /** In the order in which they started. */
+  const inFlight = new Set<Request>()
+  const hungUntilMs = new Map<string, number>()
+  const isHung = (locator: string) => (hungUntilMs.get(locator) ?? 0) > nowMs()
+  /** Decays by a hundredth with each answer. */
+  let slowestMs = 0
+  /** Start of the newest request that was answered. */
+  let answeredSinceMs = 0
+  let namesParty: boolean | null = null
+  let ticker: NodeJS.Timeout | undefined
   let isClosed = false
 
-  function onEnd(trip: Trip, exchange: Exchange, end: ExchangeEnd): void {
-    countAnswer(trip, exchange, answers.judge(exchange, end))
-    turns.startSoon()
+  function lookUp(partyLocators: readonly string[], asksHung: boolean): Promise<Map<string, Contact>> {
+    if (isClosed) return Promise.reject(new Error(CLOSED))
+    const resolvers = Promise.withResolvers<Map<string, Contact>>()
+    const contacts = new Map<string, Contact>()
+    const [fresh, hung]: [string[], string[]] = [[], []]
+    for (const locator of new Set(partyLocators)) {
+      if (/^\.{0,2}$/.test(locator) || !locator.isWellFormed()) contacts.set(locator, UNASKABLE)
+      else if (!isHung(locator)) fresh.push(locator)
+      else if (asksHung) hung.push(locator)
+      else contacts.set(locator, HUNG)
+    }
+    circuit.noteWanted(fresh)
+    const waiting = [...fresh, ...hung].reverse()
+    const askUntilMs = nowMs() + (asksHung ? 2 * deadlineMs : deadlineMs / 2)
+    const call = { ...resolvers, contacts, waiting, asksHung, askUntilMs, inFlightCount: 0 }
+    calls.add(call)
+    ticker ??= setInterval(tick, deadlineMs / 50)
+    start()
+    resolveIfDone(call)
+    return call.promise
   }
 
-  async function lookUp(
-    partyLocators: readonly string[],
-    asksHanging: boolean,
-  ): Promise<Map<string, Contact>> {
-    if (isClosed) throw new Error(CLOSED)
-    const askUntilMs = nowMs() + (asksHanging ? 2 * deadlineMs : deadlineMs / 2)
-    const call = createCall(new Set(partyLocators), { pathPrefix, hanging, asksHanging, askUntilMs })
-    calls.add(call)
-    sweeper ??= setInterval(lookAfterAll, deadlineMs / 50)
-    turns.start()
-    try {
-      return await call.result
-    } finally {
+  /** Gives idle connections to the calls; while policy administration is down, answers them without. */
+  function start(): void {
+    if (circuit.isUndecided()) return
+    const down = circuit.down()
+    if (down !== null) for (const call of calls) leaveOut(call, () => down)
+    for (let call = nextCall(); call !== undefined; call = nextCall()) {
+      const [locator, connection] = [call.waiting.pop(), idle.pop()]
+      if (locator === undefined || connection === undefined) return
+      const isApart = call.asksHung && isHung(locator)
+      const request = { call, locator, connection, sinceMs: nowMs(), isApart }
+      call.inFlightCount++
+      inFlight.add(request)
       calls.delete(call)
-      if (calls.size === 0) sweeper = void clearInterval(sweeper)
+      calls.add(call)
+      connection.get(locator, isApart ? deadlineMs / 5 : deadlineMs, (answer) => receive(request, answer))
     }
   }
 
-  function lookAfterAll(): void {
-    sweep()
-    turns.start()
+  /** After a probe decided: requests from before it are slow on their own. */
+  function goOn(): void {
+    answeredSinceMs = nowMs()
+    queueMicrotask(start)
   }
 
-  async function close(): Promise<void> {
-    isClosed = true
-    circuit.stop()
-    const closing = trips.close()
-    for (const call of calls) call.fail(new Error(CLOSED))
-    // Nobody is asked for any more.
-    calls.clear()
-    await Promise.all([connections.close(), closing])
+  /** The call with the fewest requests in flight, so that one whose parties hang holds up no other. */
+  function nextCall(): Call | undefined {
+    if (idle.length === 0) return undefined
+    let next: Call | undefined
+    for (const call of calls) {
+      const locator = call.waiting.at(-1)
+      if (locator === undefined || (next !== undefined && next.inFlightCount <= call.inFlightCount)) continue
+      const isApart = call.asksHung && isHung(locator)
+      if (!isApart || [...inFlight].filter((one) => one.isApart).length < slowCountMax) next = call
+    }
+    return next
+  }
+
+  function receive(request: Request, answer: Answer): void {
+    const { call, locator, connection, sinceMs, isApart } = request
+    const { contact, isNamed, isTimeout, outage } = answer
+    if (!outage) {
+      slowestMs = Math.max(nowMs() - sinceMs, slowestMs * 0.99)
+      answeredSinceMs = Math.max(sinceMs, answeredSinceMs)
+    }
+    if (!isTimeout) hungUntilMs.delete(locator)
+    else if (!isApart) {
+      if (hungUntilMs.size >= HUNG_COUNT_MAX) hungUntilMs.clear()
+      hungUntilMs.set(locator, nowMs() + HUNG_MS)
+    }
+    if (contact.state === 'found') namesParty = isNamed
+    inFlight.delete(request)
+    idle.push(connection)
+    call.inFlightCount--
+    call.contacts.set(locator, contact)
+    if (!isApart || !outage) circuit.note(locator, answer)
+    resolveIfDone(call)
+    // After undici's handler, which must not be called back.
+    queueMicrotask(start)
+  }
+
+  /** Asks for no more parties; those without a contact stay out of the result. */
+  function leaveOut(call: Call, contactOf: (locator: string) => Contact | null): void {
+    for (const locator of call.waiting.splice(0)) {
+      const contact = contactOf(locator)
+      if (contact !== null) call.contacts.set(locator, contact)
+    }
+    resolveIfDone(call)
+  }
+
+  function resolveIfDone(call: Call): void {
+    if (call.waiting.length > 0 || call.inFlightCount > 0) return
+    call.resolve(call.contacts)
+    calls.delete(call)
+    if (calls.size === 0) ticker = void clearInterval(ticker)
+  }
+
+  function tick(): void {
+    if ([...calls].some(({ waiting }) => waiting.length > 0)) endSlow()
+    for (const call of calls) {
+      const hasAsked = call.inFlightCount + call.contacts.size > 0
+      if (!hasAsked || nowMs() < call.askUntilMs) continue
+      leaveOut(call, (locator) => (call.asksHung && isHung(locator) ? HUNG : null))
+    }
+    start()
+  }
+
+  /** Gives up the parties that are slow for longest; none in a pause of everything, where nobody asked for later is answered. */
+  function endSlow(): void {
+    const patienceMs = Math.min(Math.max(deadlineMs / 20, 2 * slowestMs), deadlineMs)
+    const late = judgeTimeout(patienceMs)
+    const slow = [...inFlight].filter((one) => !one.isApart && nowMs() - one.sinceMs >= patienceMs)
+    for (const { locator } of slow) circuit.note(locator, late)
+    for (const request of slow.slice(0, -slowCountMax)) {
+      if (request.sinceMs >= answeredSinceMs) continue
+      void request.connection.close()
+      receive(request, late)
+    }
   }
 
   return {
-    lookUp: (partyLocators) => lookUp(partyLocators, false),
-    lookUpAgain: (partyLocators) => lookUp(partyLocators, true),
-    isDown: () => circuit.down() !== null,
-    naming: () => (connections.isHttp2() ? 'HTTP/2' : naming.state()),
-    close,
+    /**
+     * The contacts of distinct parties, asked for in their order; parties that could not be asked for within half a deadline are
+     * left out, except the first, and parties that hung lately are not asked for. Rejects only if the client is closed.
+     */
+    lookUp: (partyLocators: readonly string[]) => lookUp(partyLocators, false),
+    /** The same for the retry, for two deadlines. Asks for parties that hung lately too, on few connections and briefly. */
+    lookUpAgain: (partyLocators: readonly string[]) => lookUp(partyLocators, true),
+    /** Policy administration is known to be down: a look-up would be answered without a request. */
+    isDown: (): boolean => circuit.down() !== null,
+    /** The newest contact named its party, so that it could be checked; null if there was none. */
+    namesParty: (): boolean | null => namesParty,
+    async close(): Promise<void> {
+      isClosed = true
+      circuit.stop()
+      clearInterval(ticker)
+      for (const call of calls) call.reject(new Error(CLOSED))
+      calls.clear()
+      await Promise.all([probing, ...connections].map((connection) => connection.close()))
+    },
   }
-}
-
-interface CallOptions {
-  readonly pathPrefix: string
-  readonly hanging: Hanging
-  /** Whether those who hung lately are asked for, too. */
-  readonly asksHanging: boolean
-  readonly askUntilMs: number
-}
-
-/** A look-up whose parties are settled that are not to be asked for. */
-function createCall(locators: ReadonlySet<string>, options: CallOptions): Call {
-  const call = new Call(locators, options.askUntilMs)
-  for (const locator of locators) {
-    const segment = pathSegment(locator)
-    if (segment === null) {
-      call.settle(locator, UNASKABLE)
-      continue
-    }
-    const isHanging = options.hanging.has(locator)
-    const request = { locator, path: options.pathPrefix + segment, isAlone: isHanging }
-    if (!isHanging) call.waiting.push(request)
-    else if (options.asksHanging) call.hanging.push(request)
-    else call.settle(locator, HUNG)
-  }
-  // Taken from the end.
-  call.waiting.reverse()
-  return call
-}
-
-/** Null where the locator cannot be one segment of a path: `..` would reach another resource. */
-function pathSegment(locator: string): string | null {
-  if (locator === '' || locator === '.' || locator === '..' || !locator.isWellFormed()) return null
-  return encodeURIComponent(locator)
 }

@@ -9,7 +9,7 @@ interface LookUp {
 }
 
 interface Connection {
-  ask(lookUps: readonly LookUp[]): void
+  ask(lookUp: LookUp): void
   close(): void
 }
 
@@ -17,50 +17,36 @@ const READ_BYTES = 64 * 1024
 const END_OF_HEAD = '\r\n\r\n'
 const LENGTH_HEADER = 'content-length: '
 
-/**
- * The least that an HTTP client can do: keep-alive, no time-outs, no headers but the mandatory one, and of an answer its
- * status, its length, its JSON and, where several requests share a connection, the party that it names.
- */
-export function createFloorContacts(baseUrl: string, connectionCountMax: number, pipelining: number) {
+/** The least that an HTTP client can do: keep-alive, no timeouts, only the mandatory header; reads status, length and JSON. */
+export function createFloorContacts(baseUrl: string, connectionCountMax: number) {
   const { hostname, port } = new URL(baseUrl)
   const waiting: LookUp[] = []
   const connections: Connection[] = []
   const idle: Connection[] = []
 
   function open(): Connection {
-    let asked: readonly LookUp[] = []
-    let answeredCount = 0
+    let asked: LookUp | null = null
     let unread: Buffer | null = null
     const buffer = Buffer.allocUnsafe(READ_BYTES)
     const onread = { buffer, callback: (count: number) => receive(buffer.subarray(0, count)) }
     const socket = connect({ host: hostname, port: Number(port), noDelay: true, onread })
 
     function receive(part: Buffer): true {
-      let bytes = unread === null ? part : Buffer.concat([unread, part])
-      for (let answer = readAnswer(bytes); answer !== null; answer = readAnswer(bytes)) {
-        const { locator, settle } = asked[answeredCount++] as LookUp
-        const { contact, end } = answer
-        if (pipelining > 1 && contact !== null && contact.partyLocator !== locator)
-          throw new Error('another party')
-        bytes = bytes.subarray(end)
-        settle(contact)
-      }
-      unread = bytes.length === 0 ? null : Buffer.from(bytes)
-      if (answeredCount === asked.length) {
+      const bytes = unread === null ? part : Buffer.concat([unread, part])
+      const answer = readAnswer(bytes)
+      unread = answer === null ? Buffer.from(bytes) : null
+      if (answer !== null) {
+        asked?.settle(answer.contact)
         idle.push(connection)
         startWaiting()
       }
       return true
     }
     const connection = {
-      ask: (lookUps: readonly LookUp[]) => {
-        asked = lookUps
-        answeredCount = 0
-        const requests = lookUps.map(
-          ({ locator }) =>
-            `GET /internal/parties/${encodeURIComponent(locator)} HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`,
-        )
-        socket.write(requests.join(''), 'latin1')
+      ask: (lookUp: LookUp) => {
+        asked = lookUp
+        const path = `/internal/parties/${encodeURIComponent(lookUp.locator)}`
+        socket.write(`GET ${path} HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`, 'latin1')
       },
       close: () => socket.destroy(),
     }
@@ -72,8 +58,7 @@ export function createFloorContacts(baseUrl: string, connectionCountMax: number,
     while (waiting.length > 0) {
       const connection = idle.pop() ?? (connections.length < connectionCountMax ? open() : null)
       if (connection === null) return
-      const freeCount = idle.length + 1 + connectionCountMax - connections.length
-      connection.ask(waiting.splice(-Math.min(pipelining, Math.ceil(waiting.length / freeCount))))
+      connection.ask(waiting.pop() as LookUp)
     }
   }
 
@@ -99,7 +84,7 @@ export function createFloorContacts(baseUrl: string, connectionCountMax: number,
 }
 
 /** Null while the answer is not complete. */
-function readAnswer(bytes: Buffer): { contact: FloorContact; end: number } | null {
+function readAnswer(bytes: Buffer): { contact: FloorContact } | null {
   const headEnd = bytes.indexOf(END_OF_HEAD)
   if (headEnd === -1) return null
   const head = bytes.toString('latin1', 0, headEnd)
@@ -107,8 +92,7 @@ function readAnswer(bytes: Buffer): { contact: FloorContact; end: number } | nul
   const bodyStart = headEnd + END_OF_HEAD.length
   const end = bodyStart + Number.parseInt(head.slice(lengthStart, lengthStart + 10), 10)
   if (bytes.length < end) return null
-  if (head.startsWith('HTTP/1.1 200'))
-    return { contact: JSON.parse(bytes.toString('utf8', bodyStart, end)), end }
-  if (head.startsWith('HTTP/1.1 404')) return { contact: null, end }
+  if (head.startsWith('HTTP/1.1 200')) return { contact: JSON.parse(bytes.toString('utf8', bodyStart, end)) }
+  if (head.startsWith('HTTP/1.1 404')) return { contact: null }
   throw new Error(`policy administration answered ${head.slice(0, head.indexOf('\r\n'))}`)
 }

@@ -8,13 +8,11 @@ import pg from 'pg'
 import type { Channel } from '../../src/core/decision/channel.ts'
 import { templates } from '../../src/generated/templates.ts'
 import { type ArrayElement, type ArrayType, binaryArray } from '../../src/postgres/sql/binary-array.ts'
-import { namesParties } from './environment.ts'
 import { createFloorContacts, type FloorContact } from './floor-contacts.ts'
 
 const BATCH_COUNT_MAX = 1_000
 const PARTITION_COUNT_MAX = 8
 const CONNECTION_COUNT_MAX = 32
-const PIPELINING = 16
 const REVISION = '0'.repeat(64)
 const STOP_TIMEOUT_MS = 10_000
 
@@ -70,11 +68,7 @@ const NO_PREFERENCES: Preferences = ['', 'EMAIL', []]
 async function run(env: NodeJS.ProcessEnv): Promise<() => Promise<void>> {
   const { DATABASE_URL = '', MQ_BROKERS = '', MQ_TOPICS = '', MQ_GROUP_ID = '', POLICY_ADMIN_URL = '' } = env
   const database = new pg.Pool({ connectionString: DATABASE_URL, max: PARTITION_COUNT_MAX })
-  const contacts = createFloorContacts(
-    POLICY_ADMIN_URL,
-    CONNECTION_COUNT_MAX,
-    namesParties() ? PIPELINING : 1,
-  )
+  const contacts = createFloorContacts(POLICY_ADMIN_URL, CONNECTION_COUNT_MAX)
   const kafka = new kafkajs.Kafka({ brokers: MQ_BROKERS.split(','), logLevel: kafkajs.logLevel.ERROR })
   const consumer = kafka.consumer({ groupId: MQ_GROUP_ID, maxWaitTimeInMs: 500 })
   await consumer.connect()

@@ -41,7 +41,6 @@ export async function measureStages(contacts: Contacts, eventCount: number): Pro
   const parties = createPartyClient({
     baseUrl: contacts.url,
     connectionCountMax: 32,
-    pipeliningMax: 16,
     echo: ['/partyLocator', '/locator'],
     deadlineMs: 60_000,
     log: pino({ enabled: false }),

@@ -34,7 +34,6 @@ t.test('the required variables alone give every default of the specification', a
     policyAdministration: {
       url: 'http://policy-admin:4001',
       connections: 32,
-      pipelining: 16,
       echo: ['/partyLocator', '/locator'],
       deadlineMs: 5_000,
     },
@@ -121,7 +120,6 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['POLICY_ADMIN_URL', 'http://policy-admin/?a=b'],
   ['POLICY_ADMIN_URL', 'http://policy-admin/#top'],
   ['POLICY_ADMIN_CONNECTIONS', '-1'],
-  ['POLICY_ADMIN_PIPELINING', '0'],
   ['POLICY_ADMIN_ECHO', 'partyLocator'],
   ['POLICY_ADMIN_ECHO', '/a,b'],
   ['POLICY_ADMIN_DEADLINE', '0'],
@@ -382,9 +380,11 @@ t.test('what has no effect is warned of', async (t) => {
   const { warnings } = loadConfig({
     ...REQUIRED,
     RETRY_INTERVAL: 'often',
+    POLICY_ADMIN_PIPELINING: 'much',
   })
-  t.equal(warnings.length, 1)
+  t.equal(warnings.length, 2)
   t.match(warnings[0], /RETRY_INTERVAL has no effect.*every 60 seconds/)
+  t.match(warnings[1], /POLICY_ADMIN_PIPELINING has no effect.*POLICY_ADMIN_CONNECTIONS/)
 
   const half = { IDP_ISSUER: 'x', IDP_AUDIENCE: 'x', IDP_ADMIN_SCOPE: 'x' }
   const more = loadConfig({ ...REQUIRED, ...half }).warnings

@@ -5,14 +5,16 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { Contact } from '../../src/core/party/contact.ts'
-import { clientOf, json, locators, serve, serveTcp } from './server.ts'
+import { clientOf, json, locators, serve } from './server.ts'
 
 const FOUND = { state: 'found', email: 'a@example.org', phone: '+45 1' } as const
 const MALFORMED = 'policy administration answered 200 with a body that is not a JSON object'
 const NO_TEXT = 'policy administration answered 200 with an email or phone that is neither a string nor null'
 const NO_CONTACT =
   'policy administration answered 200 with neither email nor phone: a contact has at least one of them as a key, if only null'
-const CUT_OFF = 'policy administration closed the connection before its answer was complete (UND_ERR_SOCKET)'
+const BROKEN_OFF = 'policy administration broke off its answer (UND_ERR_SOCKET)'
+const TOO_LARGE = 'policy administration answered with more than 64 kB (UND_ERR_RES_EXCEEDED_MAX_SIZE)'
+const UNANSWERED = 'policy administration did not answer (UND_ERR_SOCKET)'
 
 function unresolved(error: string, unasked = false): Contact {
   return { state: 'unresolved', error, unasked }
@@ -91,7 +93,7 @@ t.test('every other status names itself, and a 404 means not found', async (t) =
         : unresolved(`policy administration answered ${status}${hint}`),
     )
   }
-  t.equal(server.targets.length, statuses.length + 1, 'no redirect is followed; the 404 is asked for twice')
+  t.equal(server.targets.length, statuses.length, 'no redirect is followed')
 })
 
 t.test('an answer that goes wrong on the way is unresolved, with its reason', async (t) => {
@@ -127,46 +129,22 @@ t.test('an answer that goes wrong on the way is unresolved, with its reason', as
     '500-mid-body',
   ]
   t.strictSame(Object.fromEntries(await client.lookUp(kinds)), {
-    'mid-body': unresolved(CUT_OFF),
-    'mid-batch': unresolved(CUT_OFF),
-    'no-answer': unresolved(CUT_OFF),
-    oversized: unresolved(
-      'policy administration answered with more than 64 kB (UND_ERR_RES_EXCEEDED_MAX_SIZE)',
-    ),
-    'oversized-404': { state: 'not found' },
+    'mid-body': unresolved(BROKEN_OFF),
+    'mid-batch': unresolved(BROKEN_OFF),
+    'no-answer': unresolved(UNANSWERED),
+    oversized: unresolved(TOO_LARGE),
+    'oversized-404': unresolved(TOO_LARGE),
     'just-fits': { state: 'found', email: null, phone: null },
-    '500-mid-body': unresolved('policy administration answered 500'),
+    '500-mid-body': unresolved(BROKEN_OFF),
   })
 })
 
-t.test('a peer that speaks no HTTP is unresolved', async (t) => {
-  const url = await serveTcp(t, (socket) => socket.end('220 mail.example.org ESMTP\r\n'))
-  const { client } = clientOf(t, url)
-  t.match((await client.lookUp(['a'])).get('a'), {
-    error: /^policy administration answered with something that is not HTTP \((HPE_\w+|HTTPParserError)\)$/,
-  })
-})
-
-t.test('a peer that closes in the middle of the headers is unresolved', async (t) => {
-  const url = await serveTcp(t, (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-'))
-  const { client } = clientOf(t, url)
-  t.strictSame((await client.lookUp(['a'])).get('a'), unresolved(CUT_OFF))
-})
-
-t.test('a refused connection names itself', async (t) => {
+t.test('a refused connection has its reason', async (t) => {
   const { client } = clientOf(t, 'http://127.0.0.1:1')
   t.strictSame(
     (await client.lookUp(['a'])).get('a'),
-    unresolved('policy administration refused the connection (ECONNREFUSED)'),
+    unresolved('policy administration did not answer (ECONNREFUSED)'),
   )
-})
-
-t.test('a host name that does not resolve names itself', async (t) => {
-  const { client } = clientOf(t, 'http://policy-admin.invalid')
-  t.match((await client.lookUp(['a'])).get('a'), {
-    state: 'unresolved',
-    error: /^policy administration has a host name that does not resolve.* \((ENOTFOUND|EAI_AGAIN)\)$/,
-  })
 })
 
 t.test('locators are encoded into one path segment, below the path of the base URL', async (t) => {
@@ -218,22 +196,20 @@ t.test('a locator that would reach another path makes no request', async (t) => 
   t.equal((await client.lookUp(['..'])).size, 1, 'also where no other party is asked for')
 })
 
-t.test('each distinct party is asked for once in a call, and anew in the next', async (t) => {
-  const server = await serve(t, (_, response) => answerFound(response))
-  const { client } = clientOf(t, server.url)
-  const contacts = await client.lookUp(['a', 'b', 'a', 'a', 'b'])
-  t.strictSame([...contacts.keys()].sort(), ['a', 'b'])
-  t.equal(server.targets.length, 2)
-  await client.lookUp(['a'])
-  t.equal(server.targets.length, 3)
-})
-
-t.test('no party, no request', async (t) => {
-  const server = await serve(t, (_, response) => answerFound(response))
-  const { client } = clientOf(t, server.url)
-  t.equal((await client.lookUp([])).size, 0)
-  t.equal(server.connectionCount(), 0)
-})
+t.test(
+  'each distinct party is asked for once in a call, and anew in the next; no party, no request',
+  async (t) => {
+    const server = await serve(t, (_, response) => answerFound(response))
+    const { client } = clientOf(t, server.url)
+    t.equal((await client.lookUp([])).size, 0)
+    t.equal(server.connectionCount(), 0)
+    const contacts = await client.lookUp(['a', 'b', 'a', 'a', 'b'])
+    t.strictSame([...contacts.keys()].sort(), ['a', 'b'])
+    t.equal(server.targets.length, 2)
+    await client.lookUp(['a'])
+    t.equal(server.targets.length, 3)
+  },
+)
 
 t.test('connections are bounded over all calls, and reused whatever was answered', async (t) => {
   const server = await serve(t, (request, response) => {
@@ -242,7 +218,7 @@ t.test('connections are bounded over all calls, and reused whatever was answered
     else if (number % 3 === 1) response.writeHead(400).end('x'.repeat(1_000))
     else setTimeout(answerFound, 10, response)
   })
-  const { client } = clientOf(t, server.url, { connectionCountMax: 7, pipeliningMax: 1 })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 7 })
   const results = await Promise.all([client.lookUp(locators(200)), client.lookUp(locators(100))])
   await client.lookUp(locators(50))
   t.strictSame(
@@ -266,15 +242,6 @@ t.test('parties still open at the deadline are unresolved, the others keep their
   t.equal(contacts.size, 4)
   await until(() => server.openConnectionCount() <= 1)
   t.pass('the connections that hung are closed')
-})
-
-t.test('the deadline covers a body that never ends', async (t) => {
-  const server = await serve(t, (_, response) => void response.writeHead(200).write('{'))
-  const { client } = clientOf(t, server.url, { deadlineMs: 200 })
-  t.strictSame(
-    (await client.lookUp(['a'])).get('a'),
-    unresolved('policy administration did not answer within 0.2 s'),
-  )
 })
 
 for (const [moment, isReached] of [
@@ -309,7 +276,7 @@ for (const [what, partyCount] of [
       import { createPartyClient } from '${new URL('../../src/party/client.ts', import.meta.url)}'
       import { pino } from 'pino'
       const client = createPartyClient({
-        baseUrl: '${server.url}', connectionCountMax: 4, pipeliningMax: 8, echo: [], deadlineMs: 60_000, log: pino({ level: 'silent' }),
+        baseUrl: '${server.url}', connectionCountMax: 4, echo: [], deadlineMs: 60_000, log: pino({ level: 'silent' }),
       })
       await client.lookUp(Array.from({ length: ${partyCount} }, (_, index) => String(index)))
       console.log(client.isDown())

@@ -2,8 +2,6 @@ import { mock } from 'node:test'
 import t from 'tap'
 import { clientOf, json, locators, serve } from './server.ts'
 
-const DOWN_500 = 'policy administration is down (circuit open: policy administration answered 500)'
-
 // Alone, for its randomness is everybody's.
 await t.test('a healthy party is found behind a broken one that is always asked for after it', async (t) => {
   const server = await serve(t, (request, response) => {
@@ -14,8 +12,8 @@ await t.test('a healthy party is found behind a broken one that is always asked 
   await client.lookUp(locators(20))
   await until(() => client.isDown())
   const targetCount = server.targets.length
-  // Keeps the first of each sample.
-  const random = mock.method(Math, 'random', () => 0.999)
+  // Picks the first of a call.
+  const random = mock.method(Math, 'random', () => 0)
   t.teardown(() => random.mock.restore())
   await client.lookUp(['healthy', 'PTY-1'])
   await until(() => !client.isDown())
@@ -25,42 +23,14 @@ await t.test('a healthy party is found behind a broken one that is always asked 
 // The others mostly wait for a probe, five seconds after the one before.
 t.jobs = 8
 
-t.test('20 parties that fail in a row open the circuit: no more requests', async (t) => {
-  const server = await serve(t, (_, response) => response.writeHead(500).end())
-  const { client, lines } = clientOf(t, server.url, { connectionCountMax: 4 })
-  const startedAtMs = performance.now()
+t.test('a service that refuses connections opens the circuit: nothing is asked any more', async (t) => {
+  const { client } = clientOf(t, 'http://127.0.0.1:1', { connectionCountMax: 4 })
   const contacts = await client.lookUp(locators(500))
-  t.ok(performance.now() - startedAtMs >= 1_000, 'a second probe confirms the first')
-  t.equal(contacts.size, 500)
-  t.ok(server.targets.length >= 20 && server.targets.length <= 25, `${server.targets.length} requests`)
-  t.strictSame(contacts.get('PTY-0'), {
-    state: 'unresolved',
-    error: 'policy administration answered 500',
-    unasked: false,
-  })
-  t.strictSame(contacts.get('PTY-499'), { state: 'unresolved', error: DOWN_500, unasked: true })
   t.ok(client.isDown())
-  t.strictSame((await client.lookUp(['a'])).get('a'), { state: 'unresolved', error: DOWN_500, unasked: true })
-  t.ok(server.targets.length <= 25, 'those of the look-up, and two probes')
-  t.strictSame(
-    lines.map((line) => line.level),
-    [40],
-    'one warning',
-  )
-})
-
-t.test('a service that refuses connections opens it too', async (t) => {
-  const { client } = clientOf(t, 'http://127.0.0.1:1')
-  const contacts = await client.lookUp(locators(500))
-  t.equal(contacts.size, 500)
-  t.ok(client.isDown())
-})
-
-t.test('a garbling service opens it too', async (t) => {
-  const server = await serve(t, (_, response) => void response.end('<html>'))
-  const { client } = clientOf(t, server.url)
-  await client.lookUp(locators(100))
-  t.ok(client.isDown())
+  const asked = [...contacts.values()].filter((contact) => contact.state === 'unresolved' && !contact.unasked)
+  t.ok(asked.length >= 20 && asked.length <= 24, `${asked.length} were asked for`)
+  t.match(contacts.get('PTY-499'), { error: /circuit open: .*ECONNREFUSED/, unasked: true })
+  t.strictSame((await client.lookUp(['a'])).get('a'), contacts.get('PTY-499'))
 })
 
 t.test('answers about one party, and failures with an answer between them, do not open it', async (t) => {
@@ -73,7 +43,6 @@ t.test('answers about one party, and failures with an answer between them, do no
   })
   const { client } = clientOf(t, server.url, { connectionCountMax: 1 })
   await client.lookUp(locators(300))
-  t.equal(server.targets.length, 400, 'each 404 twice')
   t.equal(client.isDown(), false)
 })
 
@@ -104,22 +73,6 @@ t.test('a service that hangs opens it once its deadline is over', async (t) => {
     unasked: true,
   })
   t.equal(later.size, 500)
-})
-
-t.test('a slow service is not down, and nobody fails for it', async (t) => {
-  const server = await serve(t, (_, response) => void setTimeout(json, 900, response, { email: null }))
-  const { client, lines } = clientOf(t, server.url, { deadlineMs: 3_000, connectionCountMax: 32 })
-  for (let count = 0; count < 2; count++) {
-    const contacts = await client.lookUp(locators(500))
-    t.ok(contacts.size >= 32 && contacts.size < 500)
-    t.ok([...contacts.values()].every(({ state }) => state === 'found'))
-    t.notOk(client.isDown())
-  }
-  t.strictSame(
-    lines.filter(({ level }) => level >= 40),
-    [],
-    'it never was',
-  )
 })
 
 for (const kind of ['500', 'garbled', 'hang'] as const) {
@@ -164,34 +117,27 @@ t.test('probes go on to who is asked for now where the last good party has becom
   t.equal(server.targets.slice(targetCount).at(-1), '/internal/parties/healthy')
 })
 
-t.test('it recovers by itself, one probe at a time, with nobody waiting for it', async (t) => {
-  let up = false
+t.test('it recovers by itself, with one probe for a party that is wanted', async (t) => {
+  let isUp = false
   const server = await serve(t, (_, response) => {
-    if (up) json(response, { email: 'a@example.org' })
+    if (isUp) json(response, { email: 'a@example.org' })
     else response.writeHead(503).end()
   })
   const { client, lines } = clientOf(t, server.url)
   await client.lookUp(locators(500))
-  await until(() => lines.some((line) => line.msg.includes('still down')))
+  t.ok(client.isDown())
   const targetCount = server.targets.length
-  up = true
-  const openedAtMs = performance.now()
+  isUp = true
   while (client.isDown()) {
     await client.lookUp(['a'])
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
-  const downMs = performance.now() - openedAtMs
-  t.ok(downMs > 4_500, `back after ${Math.round(downMs)} ms`)
-  t.strictSame(
-    server.targets.slice(targetCount),
-    ['/internal/parties/a'],
-    'one probe, for a party last asked for',
-  )
+  t.strictSame(server.targets.slice(targetCount), ['/internal/parties/a'])
   t.strictSame((await client.lookUp(['b'])).get('b'), { state: 'found', email: 'a@example.org', phone: null })
   t.strictSame(
-    lines.filter((line) => line.level >= 30).map((line) => line.level),
-    [40, 30, 30],
-    'one warning, that it is back, and how it answers',
+    lines.map((line) => line.level),
+    [40, 30],
+    'one warning, and that it is back',
   )
 })
 

@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { createPartyClient, type PartyClientOptions } from '../../src/party/client.ts'
+import { createPartyClient } from '../../src/party/client.ts'
+import type { PartyClientOptions } from '../../src/party/connection.ts'
 
 export interface TestServer {
   readonly url: string
@@ -72,7 +73,6 @@ export function clientOf(t: Test, url: string, options: Partial<PartyClientOptio
   const client = createPartyClient({
     baseUrl: url,
     connectionCountMax: 64,
-    pipeliningMax: 8,
     echo: ['/partyLocator', '/locator'],
     deadlineMs: 60_000,
     log,

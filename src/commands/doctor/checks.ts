@@ -6,7 +6,6 @@ import { counted } from '../../core/text/count.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
 import { loadKeys } from '../../http/auth/load-keys.ts'
 import { createBrokers } from '../../kafka/brokers.ts'
-import type { Naming } from '../../party/naming.ts'
 import { describeServer } from '../../postgres/connection/describe-server.ts'
 import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
 import { countFailedEntries } from '../../postgres/read/count-failed-entries.ts'
@@ -24,7 +23,7 @@ export interface Check {
   /** Skipped where one of these other checks did not pass. */
   readonly after?: readonly string[]
   /** Resolves to what was found, null where it is not configured; rejects with what is wrong. */
-  readonly run: (config: Config) => Promise<string | null>
+  readonly run: (config: Config) => Promise<string | { warning: string } | null>
   /** What to do, by the text of the error: the first that matches, and the last one always does. */
   readonly remedies: readonly (readonly [RegExp, string])[]
 }
@@ -168,15 +167,19 @@ export const CHECKS: readonly Check[] = [
         const locator = await partyToAsk(config)
         const contact = (await parties.lookUp([locator])).get(locator)
         if (contact?.state === 'unresolved') throw new Error(contact.error)
-        return NAMING_TEXTS[parties.naming()]
+        return describeNaming(parties.namesParty())
       } finally {
         await parties.close()
       }
     },
     remedies: [
       [
-        /another party/,
+        /answered for another party/,
         'set POLICY_ADMIN_ECHO to where responses name their party, or ask its owners: see src/party/README.md',
+      ],
+      [
+        /without naming the party/,
+        'ask its owners to name the party in each response, or set POLICY_ADMIN_ECHO to the name: see src/party/README.md',
       ],
       [/./, 'check POLICY_ADMIN_URL, with its path, and whether that service is up'],
     ],
@@ -213,12 +216,11 @@ async function describeLog({ retry }: Config, pool: DatabasePool): Promise<strin
   ].join(', ')
 }
 
-const NAMING_TEXTS: Readonly<Record<Naming, string>> = {
-  'HTTP/2': 'it responds by HTTP/2; many look-ups share a connection',
-  named: 'it responds and names the party: each response is checked, and look-ups share connections',
-  unnamed:
-    'it responds without naming the party: responses cannot be checked, one look-up at a time on each connection (src/party/README.md)',
-  unknown: 'it responds; whether it names the party will show with the first contact',
+/** Only a response that names its party can be checked. */
+function describeNaming(namesParty: boolean | null): string | { warning: string } {
+  if (namesParty === null) return 'it responds; whether it names the party will show with the first contact'
+  if (namesParty) return 'it responds and names the party: each response is checked'
+  return { warning: 'it responds without naming the party: a response for another party would go unnoticed' }
 }
 
 /** A party that has a contact, so that its response shows whether it names the party; else one that nobody has. */

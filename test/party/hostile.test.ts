@@ -1,0 +1,221 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { startDuplicating } from './duplicating-server.ts'
+import { clientOf, json, locators, serve, serveTcp } from './server.ts'
+
+const WRONG_PARTY = 'policy administration answered for another party'
+const NOT_FOUND = 'HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n'
+const REQUEST = /^GET \/internal\/parties\/(\S+) HTTP\/1\.1\r\n/
+
+interface Asked {
+  readonly party: string
+  readonly socket: Socket
+  /** Of its connection, from 0. */
+  readonly index: number
+}
+
+/** A server by hand; the test answers each request as it likes. */
+function serveByHand(t: Test, answer: (asked: Asked) => void): Promise<string> {
+  return serveTcp(t, (socket) => {
+    let index = 0
+    socket.setNoDelay().setEncoding('latin1')
+    socket.on('data', (part) =>
+      answer({ party: REQUEST.exec(String(part))?.[1] ?? '', socket, index: index++ }),
+    )
+  })
+}
+
+function bodyOf(party: string, email = `${party}@example.org`): string {
+  return JSON.stringify({ partyLocator: party, email })
+}
+
+function answerOf(party: string, body: string | Buffer = bodyOf(party), header = ''): Buffer {
+  const head = `HTTP/1.1 200 OK\r\n${header}content-length: ${Buffer.byteLength(body)}\r\n\r\n`
+  return Buffer.concat([Buffer.from(head), Buffer.from(body)])
+}
+
+/** The parties that got an address that is not their own. */
+function misled(contacts: ReadonlyMap<string, object>): string[] {
+  return [...contacts]
+    .filter(([party, contact]) => 'email' in contact && contact.email !== `${party}@example.org`)
+    .map(([party]) => party)
+}
+
+const ODDITIES: Record<string, (asked: Asked, before: string) => void> = {
+  late: async ({ socket, party }) => {
+    await delay(30)
+    socket.write(answerOf(party))
+  },
+  'twice at once': ({ socket, party }) => socket.write(Buffer.concat([answerOf(party), answerOf(party)])),
+  'shifted by one': ({ socket, party }, before) =>
+    socket.write(Buffer.concat([answerOf(before), answerOf(party)])),
+  'behind a 404 of before': ({ socket, party, index }) =>
+    socket.write(Buffer.concat([Buffer.from(index > 0 ? NOT_FOUND : ''), answerOf(party)])),
+  'for another party': ({ socket }, before) => socket.write(answerOf(before)),
+  truncated: ({ socket, party }) => socket.end(answerOf(party).subarray(0, -5)),
+  'without an end': ({ socket, party }) => socket.write(answerOf(party).subarray(0, -5)),
+  'cut in its head': ({ socket }) => socket.end('HTTP/1.1 200 OK\r\ncontent-'),
+  'longer than it says': ({ socket, party }) =>
+    socket.write(Buffer.concat([answerOf(party), Buffer.from('}{')])),
+  huge: ({ socket, party }) => socket.write(answerOf(party, bodyOf(party, 'x'.repeat(100_000)))),
+  'with a huge head': ({ socket, party }) =>
+    socket.write(answerOf(party, bodyOf(party), `x: ${'x'.repeat(100_000)}\r\n`)),
+  'with two lengths': ({ socket, party }) =>
+    socket.write(answerOf(party, bodyOf(party), 'content-length: 1\r\n')),
+  'in bad chunks': ({ socket }) =>
+    socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n'),
+  gzip: ({ socket, party }) =>
+    socket.write(answerOf(party, gzipSync(bodyOf(party)), 'content-encoding: gzip\r\n')),
+  deflate: ({ socket, party }) =>
+    socket.write(answerOf(party, deflateSync(bodyOf(party)), 'content-encoding: deflate\r\n')),
+  brotli: ({ socket, party }) =>
+    socket.write(answerOf(party, brotliCompressSync(bodyOf(party)), 'content-encoding: br\r\n')),
+  latin1: ({ socket, party }) =>
+    socket.write(answerOf(party, Buffer.from(bodyOf(party, 'é@example.org'), 'latin1'))),
+  'UTF-16': ({ socket, party }) =>
+    socket.write(answerOf(party, Buffer.from(`\ufeff${bodyOf(party)}`, 'utf16le'))),
+  'of HTTP/2': ({ socket }) => socket.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])),
+  'as an interim one': ({ socket, party }) =>
+    socket.write(Buffer.concat([Buffer.from('HTTP/1.1 100 Continue\r\n\r\n'), answerOf(party)])),
+  'as an upgrade': ({ socket }) =>
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
+  reset: ({ socket }) => socket.resetAndDestroy(),
+}
+
+t.jobs = 8
+
+for (const [oddity, answerOddly] of Object.entries(ODDITIES)) {
+  t.test(`answers that come ${oddity} mislead and silence nobody, and others are answered`, async (t) => {
+    let before = 'PTY-before'
+    const url = await serveByHand(t, (asked) => {
+      if (asked.party.startsWith('odd')) answerOddly(asked, before)
+      else asked.socket.write(answerOf(asked.party))
+      before = asked.party
+    })
+    const { client } = clientOf(t, url, { connectionCountMax: 2, deadlineMs: 1_000 })
+    const parties = Array.from({ length: 60 }, (_, i) => (i % 6 === 3 ? `odd-${i}` : `PTY-${i}`))
+    const contacts = await client.lookUp(parties)
+    t.strictSame(misled(contacts), [])
+    for (const [party, { state }] of contacts) t.not(state, 'not found', party)
+    t.match((await client.lookUp(['PTY-last'])).get('PTY-last'), { email: 'PTY-last@example.org' })
+  })
+}
+
+for (const delayMs of [0.1, 1, 2, 20]) {
+  t.test(`one answer in 500 sent again ${delayMs} ms later misleads nobody`, async (t) => {
+    const server = await startDuplicating(true, delayMs)
+    t.teardown(server.stop)
+    const { client } = clientOf(t, server.url, { connectionCountMax: 32 })
+    const parties = Array.from({ length: 3_000 }, (_, i) => (i % 20 === 0 ? `unknown-${i}` : `PTY-${i}`))
+    const contacts = await client.lookUp(parties)
+    t.strictSame(misled(contacts), [])
+    for (const [party, { state }] of contacts)
+      t.equal(state === 'not found', party.startsWith('unknown') && state !== 'unresolved')
+    t.equal(contacts.size, 3_000)
+  })
+}
+
+t.test('a second answer on an idle connection is not taken for the next one', async (t) => {
+  const sockets = new Set<Socket>()
+  const url = await serveByHand(t, ({ party, socket }) => {
+    sockets.add(socket)
+    socket.write(answerOf(party).toString().replace('partyLocator', 'partyAccount'))
+  })
+  const { client } = clientOf(t, url, { connectionCountMax: 1 })
+  await client.lookUp(['a'])
+  const [first] = sockets
+  first?.write(answerOf('a').toString().replace('partyLocator', 'partyAccount'))
+  await once(first as Socket, 'close')
+  t.match((await client.lookUp(['b'])).get('b'), { email: 'b@example.org' })
+  t.equal(sockets.size, 2)
+})
+
+t.test('the connection of an odd answer is used no more', async (t) => {
+  const indexes: Record<string, number> = {}
+  const url = await serveByHand(t, ({ party, socket, index }) => {
+    indexes[party] = index
+    socket.write(answerOf(party, party === 'garbled' ? '<html>' : bodyOf(party === 'wrong' ? 'a' : party)))
+  })
+  const { client } = clientOf(t, url, { connectionCountMax: 1 })
+  const contacts = await client.lookUp(['a', 'wrong', 'b', 'garbled', 'c'])
+  t.strictSame(contacts.get('wrong'), {
+    state: 'unresolved',
+    error: WRONG_PARTY,
+    unasked: false,
+    wrongParty: true,
+  })
+  t.strictSame(indexes, { a: 0, wrong: 1, b: 0, garbled: 1, c: 0 })
+})
+
+t.test('a 404 that names nobody counts only as the first answer of its connection', async (t) => {
+  const indexes: number[] = []
+  const url = await serveByHand(t, ({ party, socket, index }) => {
+    if (party !== 'gone') return void socket.write(answerOf(party))
+    indexes.push(index)
+    socket.write(NOT_FOUND)
+  })
+  const { client } = clientOf(t, url, { connectionCountMax: 1 })
+  const contacts = await client.lookUp(['a', 'gone', 'b'])
+  t.strictSame(contacts.get('gone'), { state: 'not found' })
+  t.match(contacts.get('b'), { state: 'found' })
+  t.strictSame(indexes, [1, 0])
+})
+
+t.test('a connection that closes just as a request is sent is replaced', async (t) => {
+  let closedCount = 0
+  const url = await serveByHand(t, ({ party, socket, index }) => {
+    if (index > 0 && index % 3 === 0) socket.end(() => closedCount++)
+    else socket.write(answerOf(party))
+  })
+  const { client } = clientOf(t, url, { connectionCountMax: 2 })
+  const contacts = await client.lookUp(locators(60))
+  for (const [party, contact] of contacts) t.match(contact, { email: `${party}@example.org` })
+  t.ok(closedCount > 10)
+})
+
+t.test('the name is compared character by character, also in a 404', async (t) => {
+  const names: Record<string, unknown> = {
+    'PTY-0': 'pty-0',
+    'PTY-1': 'PTY-1 ',
+    'PTY-2': 'PTY-2',
+    'PTY-3': 3,
+    æ: 'æ',
+  }
+  const server = await serve(t, (request, response) => {
+    const party = decodeURIComponent(request.url?.split('/').pop() ?? '')
+    if (party.startsWith('gone')) response.statusCode = 404
+    json(response, { locator: party === 'gone-1' ? 'gone-2' : (names[party] ?? party), email: null })
+  })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 1 })
+  const contacts = await client.lookUp([...Object.keys(names), 'gone-1', 'gone-3'])
+  const states = Object.fromEntries([...contacts].map(([party, { state }]) => [party, state]))
+  t.strictSame(states, {
+    'PTY-0': 'unresolved',
+    'PTY-1': 'unresolved',
+    'PTY-2': 'found',
+    'PTY-3': 'found',
+    æ: 'found',
+    'gone-1': 'unresolved',
+    'gone-3': 'not found',
+  })
+  t.equal(server.targets.length, 7, 'a 404 that names its party needs no second one')
+})
+
+t.test('the place of the name can be set, and the client says whether there is one', async (t) => {
+  const server = await serve(t, (request, response) => {
+    const party = request.url?.split('/').pop()
+    json(response, { locator: 'CONTACT-1', of: { party: party === 'PTY-1' ? 'PTY-2' : party }, email: null })
+  })
+  const { client } = clientOf(t, server.url, { echo: ['/of/party'] })
+  t.equal(client.namesParty(), null)
+  const contacts = await client.lookUp(locators(2))
+  t.match(contacts.get('PTY-0'), { state: 'found' })
+  t.match(contacts.get('PTY-1'), { state: 'unresolved', error: WRONG_PARTY })
+  t.equal(client.namesParty(), true)
+  const { client: unchecked } = clientOf(t, server.url, { echo: [] })
+  t.match((await unchecked.lookUp(['PTY-1'])).get('PTY-1'), { state: 'found' })
+  t.equal(unchecked.namesParty(), false)
+})
