@@ -6,6 +6,7 @@ import { createMigratedDatabase } from '../stack/databases.ts'
 import type { Kafka } from '../stack/kafka/broker.ts'
 import { startKafka } from '../stack/kafka.ts'
 import { startPgBouncer } from '../stack/pgbouncer.ts'
+import { isInstalled, nginx, startProxy } from '../stack/proxy.ts'
 import type { LogLine } from '../stack/service.ts'
 import { createTopics, type Offsets } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
@@ -63,6 +64,9 @@ const SETTINGS = {
   LOG_LEVEL: 'trace',
 }
 
+/** Between the replicas and policy administration; it closes each connection after a few requests. */
+const ROTATING = nginx(50)
+
 const RECORD_RECIPIENTS = `--import=${new URL('./record-recipients.ts', import.meta.url).href}`
 
 export async function startStack({ replicaCount, poolMode, logDir, log }: StackOptions): Promise<Stack> {
@@ -76,6 +80,11 @@ export async function startStack({ replicaCount, poolMode, logDir, log }: StackO
     if (kafka.kind === 'mock') throw new Error('chaos needs a real broker: the mock cannot be started again')
     const policyAdministration = await startPolicyAdministrationThread()
     closers.push(() => policyAdministration.stop())
+    const rotating = (await isInstalled(ROTATING))
+      ? await startProxy(ROTATING, Number(new URL(policyAdministration.url).port))
+      : null
+    if (rotating === null) log('nginx is not installed: look-ups go to policy administration directly')
+    else closers.push(rotating.close)
     const database = await createMigratedDatabase(servers.url)
     // Otherwise it would wait 15 s after each refused connection.
     const pooler =
@@ -105,7 +114,7 @@ export async function startStack({ replicaCount, poolMode, logDir, log }: StackO
       DATABASE_URL: database.url,
       MQ_BROKERS: kafka.brokers,
       MQ_TOPICS: TOPIC_NAMES.map((name) => topics[name]).join(','),
-      POLICY_ADMIN_URL: policyAdministration.url,
+      POLICY_ADMIN_URL: rotating?.url ?? policyAdministration.url,
     }
     const replicaEnv = { ...env, NODE_OPTIONS: RECORD_RECIPIENTS }
     mkdirSync(logDir, { recursive: true })
