@@ -29,7 +29,7 @@ export async function requireInForce(pool: DatabasePool, { ruleTable }: RuleFile
   if (last === undefined || last.revision === ruleTable.revision) return
   throw new NotInForceError(
     `this version's rule table ${ruleTable.revision} is not in force, but ${last.revision} is, since ${last.activatedAt}: ` +
-      'run the command of the version that serves (`rules history` names its commit)',
+      'run the command of the version that serves (the console names its commit under "Rules")',
   )
 }
 

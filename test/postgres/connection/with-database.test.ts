@@ -5,7 +5,6 @@ import { createDatabase } from '../../stack/databases.ts'
 const COMMANDS = [
   ['why', 'NTF-1'],
   ['rules', 'backtest'],
-  ['rules', 'history'],
   ['replay', '--verify'],
   ['rejected', 'list'],
 ]
