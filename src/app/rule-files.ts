@@ -16,8 +16,6 @@ export const RULE_TABLE = inRules('dispatch.csv')
 export const PROMISES = inRules('promises.csv')
 /** The accepted outcome of every situation. */
 export const OUTCOMES = inRules('outcomes.txt')
-/** Events of a time, by which changes are weighed; there need be none. */
-export const COUNTS = inRules('counts.csv')
 /** Where producers put the fields that we need. */
 export const ENVELOPE_MAP = inRules('envelope.json')
 

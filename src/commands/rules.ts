@@ -1,7 +1,6 @@
 import { Command } from 'commander'
 import { backtestCommand } from './rules/backtest.ts'
 import { checkCommand } from './rules/check.ts'
-import { countsCommand } from './rules/counts.ts'
 import { diffCommand } from './rules/diff.ts'
 import { outcomesCommand } from './rules/outcomes.ts'
 import { summaryCommand } from './rules/summary.ts'
@@ -12,7 +11,6 @@ export const rulesCommand = new Command('rules')
   .addHelpText('after', '\nExample:\n  $ notifications-service rules check')
   .addCommand(backtestCommand)
   .addCommand(checkCommand)
-  .addCommand(countsCommand)
   .addCommand(diffCommand)
   .addCommand(outcomesCommand)
   .addCommand(summaryCommand)

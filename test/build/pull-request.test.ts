@@ -120,16 +120,6 @@ t.test('of faulty files the summary holds each fault, and the checks show each a
   t.not(texts?.status, 0)
 })
 
-t.test('faulty counts are a fault of the summary, which tells all the rest', async (t) => {
-  const clone = checkOut()
-  edit(clone, 'rules/dispatch.csv', above(MUTED))
-  writeFileSync(join(clone, 'rules/counts.csv'), 'event type,count\ninvoice.paid,many\n')
-  const { status, stdout } = make(clone, 'rules-summary')
-  t.equal(status, 0)
-  t.match(stdout, /^### \d+ faults?\n\n- rules\/counts\.csv: /)
-  t.match(stdout, '### Rule table: 24 situations change')
-})
-
 t.test('what a change is compared with is a text, whatever is in it', async (t) => {
   const clone = checkOut()
   for (const target of ['rules-diff', 'rules-summary', 'templates-preview']) {

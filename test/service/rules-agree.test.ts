@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -175,23 +175,6 @@ for (const [title, [summaryExpected, rows]] of Object.entries(CANDIDATES)) {
     t.match(result, { events: sum([...RECORDED.values()]), changed: sum(expected.map(([, count]) => count)) })
   })
 }
-
-t.test('counts of recorded events weigh each situation of a diff by just the events in it', async (t) => {
-  const [, rows] = CANDIDATES['one type is muted']
-  const [table, before] = [await write('weighed.csv', rows), await write('weighed-before.csv', DEFAULT_ROWS)]
-  const counted = join(folder, 'counts.csv')
-  t.match(await run('counts', '--since', '1h', '--output', counted), { code: 0, stdout: '' })
-  const csv = await readFile(counted, 'utf8')
-  t.equal(csv.trimEnd().split('\r\n').length, 1 + EVENT_TYPES.length * SITUATIONS.length)
-  t.notMatch(csv, /party-|NTF-|@/)
-  const { code, stdout } = await run('diff', '--against', before, '--table', table, '--counts', counted)
-  t.equal(code, 0)
-  const weighed = [...stdout.matchAll(/^ {4}(.*): (\d+) events?$/gm)]
-  t.equal(weighed.length, 4)
-  for (const [, situation, events] of weighed)
-    t.equal(Number(events), RECORDED.get(`invoice.paid, ${situation}`))
-  t.match(stdout, new RegExp(`; of ${sum([...RECORDED.values()])} events counted\n`))
-})
 
 t.test(
   'a back-test begins with what it means for members, and counts by first decisions where asked',

@@ -6,7 +6,6 @@ import { type Change, diffRuleTables, type RuleTableDiff } from '../../core/rule
 import { DIRECTIONS } from '../../core/rules/diff-directions.ts'
 import { diffToMarkdown } from '../../core/rules/diff-markdown.ts'
 import { describeDiff } from '../../core/rules/diff-text.ts'
-import { loadTraffic, type Traffic } from '../../core/rules/traffic.ts'
 import { fileOption } from '../terminal/file-option.ts'
 import { checkRevision, readFileAt } from '../terminal/git.ts'
 
@@ -23,7 +22,6 @@ export const diffCommand = new Command('diff')
       'exit with 1 if any situation becomes a SEND, or stops being one',
     ).choices(Object.keys(DIRECTIONS)),
   )
-  .option('--counts <file>', 'weigh each sentence by the events that rules counts has counted')
   .addOption(new Option('--markdown', 'as Markdown, for a pull request').conflicts('json'))
   .option('--json', 'as one JSON value')
   .addHelpText(
@@ -41,21 +39,17 @@ interface Options {
   readonly against: string
   readonly table: string
   readonly failOn?: keyof typeof DIRECTIONS
-  readonly counts?: string
   readonly markdown?: true
   readonly json?: true
 }
 
-async function diff({ against, table, failOn, counts, markdown, json }: Options): Promise<void> {
+async function diff({ against, table, failOn, markdown, json }: Options): Promise<void> {
   const before = await ruleTableOf(await readBefore(against, table), `the rule table of ${against}`)
   const after = await ruleTableOf(await readText(table))
   const difference = diffRuleTables(before, after)
-  const traffic = counts === undefined ? null : loadTraffic(await readText(counts))
-  if (json) process.stdout.write(`${JSON.stringify(asValue(difference, traffic))}\n`)
+  if (json) process.stdout.write(`${JSON.stringify(asValue(difference))}\n`)
   else
-    process.stdout.write(
-      markdown ? diffToMarkdown(difference, traffic) : `${describeDiff(difference, traffic).join('\n')}\n`,
-    )
+    process.stdout.write(markdown ? diffToMarkdown(difference) : `${describeDiff(difference).join('\n')}\n`)
   if (failOn === undefined) return
   const failing = difference.changes.filter(DIRECTIONS[failOn])
   if (failing.length > 0) {
@@ -64,7 +58,7 @@ async function diff({ against, table, failOn, counts, markdown, json }: Options)
 }
 
 /** For programs: event types in words, rules by their ids, and the sentences that people get. */
-function asValue(difference: RuleTableDiff, traffic: Traffic | null) {
+function asValue(difference: RuleTableDiff) {
   const change = ({ situation, eventClasses, before, after }: Change) => ({
     situation,
     eventTypes: eventClasses.flatMap(({ members }) => members),
@@ -79,7 +73,7 @@ function asValue(difference: RuleTableDiff, traffic: Traffic | null) {
       before: before.because,
       after: after.because,
     })),
-    sentences: describeDiff(difference, traffic),
+    sentences: describeDiff(difference),
   }
 }
 

@@ -1,18 +1,17 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Command } from 'commander'
-import { COUNTS, OUTCOMES, PROMISES, RULE_TABLE, readText, sha256 } from '../../app/rule-files.ts'
+import { OUTCOMES, PROMISES, RULE_TABLE, readText, sha256 } from '../../app/rule-files.ts'
 import { type ChangeSummary, type Review, summaryToMarkdown } from '../../core/rules/change-summary.ts'
 import { checkRuleFiles } from '../../core/rules/check-files.ts'
 import { diffRuleTables } from '../../core/rules/diff.ts'
 import { diffPromises } from '../../core/rules/diff-promises.ts'
 import { enumerate } from '../../core/rules/enumerate-situations.ts'
-import { PromisesError, RuleTableError, TrafficError } from '../../core/rules/errors.ts'
+import { PromisesError, RuleTableError } from '../../core/rules/errors.ts'
 import { loadPromises } from '../../core/rules/load-promises.ts'
 import { loadRuleTable } from '../../core/rules/load-table.ts'
 import { compareOutcomes, listOutcomes } from '../../core/rules/outcomes.ts'
 import { createRuleTable, type RuleTable } from '../../core/rules/table.ts'
-import { loadTraffic, type Traffic } from '../../core/rules/traffic.ts'
 import { checkTemplates } from '../../core/templates/check-templates.ts'
 import { eventTypesOf, type TemplateFile } from '../../core/templates/compile.ts'
 import { TemplateError } from '../../core/templates/errors.ts'
@@ -25,7 +24,6 @@ import { reviewEnvelopeMap } from './check.ts'
 export const summaryCommand = new Command('summary')
   .description('summarise for a pull request what is wrong with rules and texts, and what they change')
   .requiredOption('--against <git revision>', 'what the change is made to')
-  .option('--counts <file>', 'weigh changes by these events; default: rules/counts.csv, if there is one')
   .option('--json', 'as one JSON value instead of Markdown')
   .addHelpText(
     'after',
@@ -39,28 +37,22 @@ Example:
 
 interface Options {
   readonly against: string
-  readonly counts?: string
   readonly json?: true
 }
 
-async function summarise({ against, counts, json }: Options): Promise<void> {
+async function summarise({ against, json }: Options): Promise<void> {
   await checkRevision(against, dirname(RULE_TABLE), 'git revision')
   const [before, after] = await Promise.all([versionAt(against), versionNow()])
   const known = eventTypesOf(after.templates)
   const checked = await checkRuleFiles(after.table, after.promises, known)
   const [tableBefore, tableAfter] = [await tableOf(before), await tableOf(after)]
   const outcomes = tableAfter && listOutcomes(await enumerate(tableAfter.rules, known), known)
-  const { traffic, faults: countFaults } = trafficOf(await countsOf(counts))
   const summary: ChangeSummary = {
-    traffic,
     reviews: [
       { file: 'rules/dispatch.csv', ...checked.table },
       { file: 'rules/promises.csv', ...checked.promises },
       await reviewEnvelopeMap(),
       ...reviewTemplates(after.templates),
-      ...(countFaults.length === 0
-        ? []
-        : [{ file: counts ?? 'rules/counts.csv', faults: countFaults, warnings: [] }]),
     ],
     diff: tableBefore && tableAfter && diffRuleTables(tableBefore, tableAfter),
     texts: diffTexts(before.templates, after.templates),
@@ -68,20 +60,6 @@ async function summarise({ against, counts, json }: Options): Promise<void> {
     outcomes: outcomes === null ? null : compareOutcomes(after.outcomes, outcomes),
   }
   process.stdout.write(json ? `${JSON.stringify(summary)}\n` : summaryToMarkdown(summary))
-}
-
-async function countsOf(file: string | undefined): Promise<string | null> {
-  return file === undefined ? readFile(COUNTS, 'utf8').catch(() => null) : readText(file)
-}
-
-/** Where the counts have faults, the rest of the summary is told without them. */
-function trafficOf(text: string | null): { traffic: Traffic | null; faults: readonly string[] } {
-  try {
-    return { traffic: text === null ? null : loadTraffic(text), faults: [] }
-  } catch (error) {
-    if (!(error instanceof TrafficError)) throw error
-    return { traffic: null, faults: error.faults }
-  }
 }
 
 /** The files that people change. */

@@ -5,7 +5,6 @@ import { literal } from '../text/markdown.ts'
 import type { RuleTableDiff } from './diff.ts'
 import { diffToMarkdown } from './diff-markdown.ts'
 import type { PromiseDiff } from './diff-promises.ts'
-import type { Traffic } from './traffic.ts'
 
 /** What there is to say of one file. */
 export interface Review {
@@ -18,8 +17,6 @@ export interface Review {
 export interface ChangeSummary {
   readonly reviews: readonly Review[]
   readonly diff: RuleTableDiff | null
-  /** Unlike the others, null where there is none. */
-  readonly traffic: Traffic | null
   readonly texts: readonly PreviewChange[] | null
   readonly promises: PromiseDiff | null
   /** Lines of the accepted outcomes that the rule table makes otherwise. */
@@ -27,14 +24,7 @@ export interface ChangeSummary {
 }
 
 /** One page for a pull request: what is wrong first, then what changes, the most harmful first. */
-export function summaryToMarkdown({
-  reviews,
-  diff,
-  traffic,
-  texts,
-  promises,
-  outcomes,
-}: ChangeSummary): string {
+export function summaryToMarkdown({ reviews, diff, texts, promises, outcomes }: ChangeSummary): string {
   const missing = [
     ...(diff === null ? ['what the rule table changes'] : []),
     ...(texts === null ? ['which texts change'] : []),
@@ -46,7 +36,7 @@ export function summaryToMarkdown({
     missing.length === 0
       ? ''
       : `Because of the faults it cannot be told here ${missing.join(', ')}. Correct them first.\n`,
-    diff === null ? '' : diffToMarkdown(diff, traffic),
+    diff === null ? '' : diffToMarkdown(diff),
     texts === null ? '' : previewChangesToMarkdown(texts),
     promises === null ? '' : promisesToMarkdown(promises),
     outcomes === null ? '' : outcomesToMarkdown(outcomes),

@@ -11,13 +11,6 @@ export class RuleTableError extends FaultsError {
   }
 }
 
-/** Counts of events that cannot be read. */
-export class TrafficError extends FaultsError {
-  constructor(faults: readonly string[]) {
-    super('the counts have', faults)
-  }
-}
-
 /** Promises that cannot be read, or that the rule table breaks. */
 export class PromisesError extends FaultsError {
   constructor(faults: readonly string[]) {
