@@ -186,11 +186,9 @@ export function Promises({
           </ul>
         </details>
       )}
-      {summary !== null && faults.length === 0 && <p class="faint">{sinceMistakes(summary)}</p>}
       {warnings.length > 0 && (
         <details>
-          <summary>What no promise would notice</summary>
-          <p class="faint">If somebody did this later, no promise would break. Add one that would.</p>
+          <summary>Rules that no promise covers</summary>
           <ul class="bullets">
             {warnings.map((warning) => (
               <li key={sentenceOf(warning)}>{visible(sentenceOf(warning))}</li>
@@ -217,10 +215,4 @@ export function Finding({ text }: { text: string }) {
       )}
     </>
   )
-}
-
-/** "… promises notice 16 of 16 possible mistakes", as a sentence of its own. */
-function sinceMistakes(summary: string): string {
-  const [, mistakes] = /(promises notice .*)$/.exec(summary) ?? []
-  return mistakes === undefined ? '' : `${mistakes.charAt(0).toUpperCase()}${mistakes.slice(1)} in the rules.`
 }

@@ -6,7 +6,6 @@ import { isAnyOther } from './event-type-cell.ts'
 import { findFaults } from './find-faults.ts'
 import { loadPromises, type RulePromise } from './load-promises.ts'
 import { loadRuleTable, readEventTypes } from './load-table.ts'
-import { findUnnoticedMistakes, type MistakeReport } from './mistakes.ts'
 import type { Rule } from './rule.ts'
 import { SITUATIONS } from './situations.ts'
 import { findUnknownEventTypes } from './unknown-event-types.ts'
@@ -36,15 +35,10 @@ export async function checkRuleFiles(
     return { table: faulty([...ruleFaults, ...slips]), promises: faulty(promiseFaults) }
   }
   const enumeration = await enumerate(rules, knownEventTypes)
-  const table = reportTable(enumeration, knownEventTypes)
   return {
-    table,
+    table: reportTable(enumeration, knownEventTypes),
     promises:
-      promises === null
-        ? faulty(promiseFaults)
-        : withMistakes(reportPromises(promises, enumeration, knownEventTypes), table, () =>
-            findUnnoticedMistakes(rules, promisesText, knownEventTypes),
-          ),
+      promises === null ? faulty(promiseFaults) : reportPromises(promises, enumeration, knownEventTypes),
   }
 }
 
@@ -75,18 +69,6 @@ function reportPromises(
         `no promise covers rule "${id}" (row ${row} of the rule table): add one that says what it is for`,
     ),
     summary: summarise(promises, rules, report),
-  }
-}
-
-/** What the promises would not notice can be told only where nothing is wrong. */
-function withMistakes(report: FileReport, table: FileReport, findMistakes: () => MistakeReport): FileReport {
-  if (table.faults.length > 0 || report.faults.length > 0) return report
-  const { possibleCount, unnoticed } = findMistakes()
-  const noticedCount = possibleCount - unnoticed.length
-  return {
-    ...report,
-    warnings: [...report.warnings, ...unnoticed.map(({ words }) => `no promise would notice that ${words}`)],
-    summary: `${report.summary}; promises notice ${noticedCount} of ${counted(possibleCount, 'possible mistake')}`,
   }
 }
 
