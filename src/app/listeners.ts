@@ -58,7 +58,6 @@ export function createListeners(parts: ListenerParts): Listeners {
         requestCountMax: config.http.requestCountMax,
         log,
         document: await http.document(),
-        askApi: http.ask,
         exposeMetrics: metrics.expose,
         consolePage: readConsolePage(),
         consoleData: reads.consoleData,

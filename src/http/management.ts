@@ -6,7 +6,6 @@ import { type ConsolePage, consolePage } from './console/page.ts'
 import { type App, type BaseOptions, createBase } from './server/base.ts'
 import { limitRequests } from './server/limit-requests.ts'
 import { requireHost } from './server/require-host.ts'
-import { type AskApi, TRY_OUT, tryOut } from './try-out.ts'
 
 export type ApiDocument = ReturnType<App['swagger']>
 
@@ -21,8 +20,6 @@ export interface ManagementDependencies extends BaseOptions {
   /** The names, besides `localhost` and addresses, under which it is reached. */
   readonly hosts: readonly string[]
   readonly document: ApiDocument
-  /** Asks the API that the document describes. */
-  readonly askApi: AskApi
   /** All metrics as text, and the content type of that. */
   readonly exposeMetrics: () => Promise<{ contentType: string; text: string }>
   readonly consolePage: ConsolePage
@@ -32,8 +29,8 @@ export interface ManagementDependencies extends BaseOptions {
 }
 
 /**
- * The operators' listener: metrics at `/metrics`, the API document at `/openapi.json`, the same as a page at `/docs`,
- * which can try the API, and the console at `/console`. Only the API and the console's data are personal, and need a token.
+ * The operators' listener: metrics at `/metrics`, the API document at `/openapi.json` and as a page at `/docs`, the console
+ * at `/console`. Only the console's data is personal and needs a token.
  */
 export function buildManagement(dependencies: ManagementDependencies): App {
   const { log, document, exposeMetrics, tokens } = dependencies
@@ -45,23 +42,13 @@ export function buildManagement(dependencies: ManagementDependencies): App {
     return reply.type(contentType).send(text as never)
   })
   app.get('/openapi.json', async () => document as never)
-  const servers = [{ url: TRY_OUT, description: 'This instance, by way of this page' }]
-  app.register(swagger, {
-    mode: 'static',
-    specification: { document: { ...(document as object), servers } as never },
-  })
+  app.register(swagger, { mode: 'static', specification: { document: document as never } })
   app.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: CONTENT_SECURITY_POLICY,
-    uiConfig: {
-      // Runs in the page, as it stands here.
-      requestInterceptor: (request) => {
-        request.headers['x-docs'] = 'try'
-        return request
-      },
-    },
+    // The API has another origin, so the page cannot send it requests.
+    uiConfig: { supportedSubmitMethods: [] },
   })
-  app.register(tryOut(dependencies.askApi), { prefix: TRY_OUT })
   app.register(async (page: App) => consolePage(page, dependencies.consolePage))
   app.register(consoleData(dependencies.consoleData, tokens, log), { prefix: '/console/data' })
   return app

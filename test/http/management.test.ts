@@ -173,6 +173,7 @@ t.test('/docs and all that it loads come from here', async (t) => {
   }
   const initializer = await (await fetch(`${url}/docs/static/swagger-initializer.js`)).text()
   t.match(initializer, 'validatorUrl: null')
+  t.match(initializer, '"supportedSubmitMethods":[]')
 })
 
 t.test('/metrics is what the service exposes, as the type that it says', async (t) => {

@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
 import { type ApiDocument, buildManagement, type ManagementDependencies } from '../management.ts'
 import { type AppDependencies, buildApp } from '../public.ts'
-import type { AskApi } from '../try-out.ts'
 import type { App } from './base.ts'
 
 interface Address {
@@ -20,18 +19,18 @@ export interface Http {
   close: (graceMs?: number) => Promise<void>
 }
 
-/** The public HTTP server, the OpenAPI document of its routes, and a way to ask them without a socket. */
+/** The public HTTP server and the OpenAPI document of its routes. */
 export function createHttp({
   host,
   port,
   ...dependencies
-}: Address & AppDependencies): Http & { document: () => Promise<ApiDocument>; ask: AskApi } {
+}: Address & AppDependencies): Http & { document: () => Promise<ApiDocument> } {
   const app = buildApp(dependencies)
   const document = async () => {
     await app.ready()
     return app.swagger()
   }
-  return { ...serverOf(app, { host, port }, ''), document, ask: async (request) => app.inject(request) }
+  return { ...serverOf(app, { host, port }, ''), document }
 }
 
 /** The second HTTP server, for operators. */

@@ -170,7 +170,6 @@ export function aManagement(overrides: Partial<ManagementDependencies> = {}) {
     log: createLog('info', { write: (line) => void logged.push(line) }),
     hosts: [],
     document: { openapi: '3.1.1', info: { title: 'x', version: '1' }, paths: {} },
-    askApi: async () => ({ statusCode: 200, headers: {}, rawPayload: Buffer.from('') }),
     exposeMetrics: async () => ({ contentType: 'text/x', text: 'up 1\n' }),
     consolePage: {
       html: '<!doctype html>',
