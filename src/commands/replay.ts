@@ -7,7 +7,7 @@ import { replay } from '../pipeline/replay.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { recordedEntryPages } from '../postgres/read/list-recorded-entries.ts'
 import { readArchivedRuleTable, readArchivedTemplates } from '../postgres/read/read-archive.ts'
-import { restoreEntries } from '../postgres/write/restore-entries.ts'
+import { restoreMissingEntries } from '../postgres/write/restore-missing-entries.ts'
 import { print } from './terminal/print.ts'
 import { createProgress } from './terminal/progress.ts'
 
@@ -23,13 +23,13 @@ interface Options {
 export const replayCommand = new Command('replay')
   .description('rebuild the log from its decisions, and compare it with the stored one')
   .option('--verify', 'report what differs; write nothing')
-  .option('--rebuild', 'report what differs, and put back every row that its decisions explain')
+  .option('--rebuild', 'report what differs, and insert every missing row that its decisions explain')
   .option('--json', 'one JSON object per line: each finding, then the summary')
   .addHelpText(
     'after',
     `
 Each row is rebuilt from its decisions and the templates of their time, and each decision is made again by the rule table
-of its time. Decisions are never changed, and a row that no decision explains is left alone.
+of its time. No stored row or decision is changed: --rebuild only inserts rows that are missing.
 Exit codes: 0 no differences are left, 1 differences or failed, 2 wrong usage.
 
 Example:
@@ -50,7 +50,9 @@ async function runReplay(options: Options, command: Command): Promise<void> {
         readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
         sha256: (text) => createHash('sha256').update(text).digest('hex'),
       }),
-      restore: options.rebuild ? (locators, repair) => restoreEntries(pool, locators, repair) : null,
+      restore: options.rebuild
+        ? (locators, missingRow) => restoreMissingEntries(pool, locators, missingRow)
+        : null,
       report: async (finding) => {
         progress.clear()
         const line = options.json ? JSON.stringify(finding) : describeFinding(finding)

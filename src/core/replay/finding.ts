@@ -16,25 +16,12 @@ export type Difference =
 
 type Value = string | number | null
 
-/** A row that cannot be put back, since the one at `holder` has its event id. */
-export interface Blocked {
-  readonly locator: string
-  readonly eventId: string
-  readonly holder: string
-}
-
-/** What became of rows that were to be put back. */
-export interface Restored {
-  readonly locators: readonly string[]
-  readonly blocked: readonly Blocked[]
-}
-
 export interface Summary {
   readonly entries: number
   /** Of these, the ones that were erased: they have no text to compare. */
   readonly erased: number
   readonly differences: number
-  /** Rows that were put back. */
+  /** Missing rows that were inserted. */
   readonly restored: number
   /** Differences that are still there in the end. */
   readonly left: number
@@ -43,7 +30,6 @@ export interface Summary {
 /** What a replay reports. `untold`: what could not be verified, once for all entries concerned; `locator` is the first. */
 export type Finding =
   | Difference
-  | ({ readonly kind: 'blocked' } & Blocked)
   | {
       readonly kind: 'untold'
       readonly fault: string
@@ -63,8 +49,6 @@ export function describeFinding(finding: Finding): string {
       return `${finding.locator}: ${finding.column} ${describeValues(finding.stored, finding.rebuilt)}`
     case 'decision':
       return `${finding.locator}: attempt ${finding.attempt}: ${finding.fault}`
-    case 'blocked':
-      return `${finding.locator}: cannot be restored: ${finding.holder} has its event id ${quote(finding.eventId)}`
     case 'untold':
       return `${finding.fault}: ${finding.entries === 1 ? 'entry' : `${finding.entries} entries, the first`} ${finding.locator}`
     case 'summary':

@@ -54,14 +54,14 @@ export function verify({ locator, row, decisions }: Recorded, archive: Archive):
   return { differences, unverifiable }
 }
 
-/** The row to store instead of the present one, if any; null where nothing is wrong or it cannot be rebuilt. */
-export function repairedRow(
+/** The row to insert under a locator that has decisions but no row; null where there is a row or it cannot be rebuilt. */
+export function missingRow(
   { locator, row, decisions }: Recorded,
   { templateOf }: Pick<Archive, 'templateOf'>,
 ): LogRow | null {
-  if (!hasDecisions(decisions)) return null
+  if (row !== null || !hasDecisions(decisions)) return null
   const rebuilt = rebuild(locator, decisions, templateOf)
-  return rebuilt.textFault === null && compare(locator, row, rebuilt).length > 0 ? rebuilt.row : null
+  return rebuilt.textFault === null ? rebuilt.row : null
 }
 
 function hasDecisions(decisions: readonly ReplayedDecision[]): decisions is Decisions {

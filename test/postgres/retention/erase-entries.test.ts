@@ -15,7 +15,7 @@ import { eraseRejected } from '../../../src/postgres/retention/erase-rejected-me
 import { beginErasure } from '../../../src/postgres/retention/erasure-record.ts'
 import { insertRejectedMessages } from '../../../src/postgres/write/insert-rejected-messages.ts'
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
-import { restoreEntries } from '../../../src/postgres/write/restore-entries.ts'
+import { restoreMissingEntries } from '../../../src/postgres/write/restore-missing-entries.ts'
 import { ADVISORY_LOCK_WAITS } from '../../stack/databases.ts'
 import { until } from '../../stack/until.ts'
 import { aMessage, openDatabase } from '../fixtures.ts'
@@ -48,7 +48,7 @@ async function verify(rebuild = false) {
       readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
       sha256,
     }),
-    restore: rebuild ? (locators, repair) => restoreEntries(pool, locators, repair) : null,
+    restore: rebuild ? (locators, missingRow) => restoreMissingEntries(pool, locators, missingRow) : null,
     report: async (finding) => void findings.push(finding),
     onProgress: () => {},
   })
@@ -228,7 +228,7 @@ t.test('erasing and putting back take turns', async (t) => {
   await client.query('BEGIN')
   await client.query('SELECT pg_advisory_xact_lock($1)', [ERASURE_LOCK])
   const both = Promise.all([
-    restoreEntries(pool, [locator], () => null),
+    restoreMissingEntries(pool, [locator], () => null),
     eraseEntries(pool, erasure, [locator]),
   ])
   await until(async () => (await rowsOf(ADVISORY_LOCK_WAITS)).length === 2, { what: 'both to wait' })
