@@ -20,7 +20,7 @@ OUTCOMES := rules/outcomes.txt
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-latency bench-observed bench-reads bench-replicas bench-growth bench-queries bench-retries bench-flood bench-isolation bench-partitions bench-backtest bench-poolers check format soak soak-requests soak-rules soak-decisions soak-backlog soak-outage soak-opt-outs soak-look-ups soak-transactions soak-histories soak-hostile soak-migrations soak-upgrade soak-audit rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos image vulnerabilities
+.PHONY: help build run test migrate bench bench-latency bench-growth bench-retries bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-audit rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos image vulnerabilities
 
 ## Daily work
 
@@ -121,64 +121,21 @@ bench: build ## Throughput against a plain implementation and a bare minimum
 bench-latency: build ## Time from publishing to commit at 10, 50 and 80 % of the capacity
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/latency.ts
 
-bench-observed: build ## Cost of log, metrics and traces
-	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/observed.ts
-
-bench-replicas: build ## Throughput of 1 to 3 replicas, and waits when replicas come and go
-	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/replicas.ts
-
-bench-reads: build ## Reads of the log against a bare route that runs the same query
-	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/reads.ts
-
-bench-growth: build ## Throughput with 0, 1 and 10 million rows in the log (SIZES)
+bench-growth: build ## Throughput with 0, 1 and 10 million rows in the log (SIZES), and reads by each filter
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/growth.ts
-
-bench-queries: build ## Each filter of the log and each pair, with 10 million rows (SIZE)
-	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/growth-queries.ts
 
 bench-retries: build ## Retries of 100,000 failed rows (ROWS) against dispatch
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/retries.ts
 
-bench-flood: build ## Dispatch beside 2,000 requests/s for the log (RATE)
-	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/flood.ts
-
-bench-isolation: build ## What held partitions cost the others
+bench-isolation: build ## What held partitions cost the others, and a flood of requests (RATE) dispatch
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/isolation.ts
-
-bench-partitions: build ## Throughput of three partitions beside twelve (EVENTS, ROUNDS)
-	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/partitions.ts
-
-bench-poolers: build ## Dispatch through PgBouncer, in session and in transaction mode
-	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/poolers.ts
-
-bench-backtest: build ## Dispatch beside back-tests in the workbench
-	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/backtest.ts
 
 ## Long runs
 
 chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS; POOLER=transaction: through PgBouncer)
 	@$(NODE) test/chaos/main.ts
 
-soak: soak-requests soak-rules soak-decisions soak-opt-outs soak-backlog soak-outage soak-look-ups soak-transactions soak-histories soak-hostile soak-migrations soak-upgrade soak-audit ## Run all soak tests below
-
-soak-requests: build ## 10,000 malformed HTTP requests
-	@FUZZ_RUNS=10000 $(NODE) test/stack/with-stack.ts -- env $(TAP) test/service/fuzz.test.ts
-
-soak-rules: build ## 1,000 random rule tables, 500 pairs of them
-	@PROPERTY_RUNS=1000 $(TAP) --timeout=1800 test/core/rules/table.property.test.ts test/core/rules/diff.property.test.ts
-	@PROPERTY_RUNS=500 $(TAP) --timeout=1800 test/core/rules/agreement.property.test.ts
-
-soak-decisions: build ## Back-test and verify 1,000,000 recorded decisions (DECISIONS)
-	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/decisions.ts
-
-soak-opt-outs: build ## 10,000 opt-outs while batches, retries and redrives are committed
-	@PUT_COUNT=10000 $(NODE) test/stack/with-stack.ts -- env $(TAP) --timeout=900 test/postgres/write/opt-out.test.ts
-
-soak-backlog: build ## Memory with a backlog (EVENTS) and a slow database
-	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/backlog.ts
-
-soak-outage: build ## Policy administration hangs for SECONDS (300) at RATE (1000) events/s
-	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/outage.ts
+soak: soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-audit ## Run all soak tests below
 
 soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 60,000 through nginx and haproxy each (PROXIED)
 	@$(NODE) test/soak/look-ups.ts
@@ -195,9 +152,6 @@ soak-hostile: build ## Messages made to hold up a consumer: headers, EVENTS (100
 
 soak-upgrade: build ## A rolling restart to a version with pending migrations, on ROWS (1000000) rows under 500 events/s
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/upgrade.ts
-
-soak-migrations: build ## A migration of each kind on ROWS (1000000) rows under 500 events/s
-	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/migrations.ts
 
 soak-audit: build ## Audit MESSAGES (1000000) messages of which 5 rows are missing
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/audit.ts

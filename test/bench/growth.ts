@@ -1,8 +1,9 @@
 // make bench-growth
 // How throughput changes as the log grows: `serve` works off the same number of events on logs of several sizes, round
 // by round in turn, with event ids that are random (UUIDv4) and with ones that are ordered by time (UUIDv7). SIZES, IDS,
-// EVENTS and ROUNDS set what is measured; --json prints JSON. The filled databases stay on the server of DATABASE_URL,
-// where the next run finds them. Exits 1 where an outcome is wrong.
+// EVENTS and ROUNDS set what is measured. Then how long lists of the largest log take: READS sets how often each page is read.
+// --json prints JSON. The filled databases stay on the server of DATABASE_URL, where the next run finds them. Exits 1 where
+// an outcome is wrong.
 import { parseArgs } from 'node:util'
 import type pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
@@ -12,6 +13,7 @@ import { type Contacts, startContacts } from './contacts.ts'
 import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
 import { type BenchEvent, generateEvents } from './events.ts'
 import { EVENT_IDS, type EventIds, grownLog, warmUp } from './grown-log.ts'
+import { describeLists, measureLists } from './queries.ts'
 import { cellOf, format, type Spread, spreadOf, tableOf } from './report.ts'
 import { type Measured, measure, publish } from './round.ts'
 import { ours } from './sides.ts'
@@ -41,6 +43,7 @@ const sizes = listFrom('SIZES', '0,1000000,10000000').map(Number)
 const kinds = listFrom('IDS', EVENT_IDS.join(',')) as EventIds[]
 const roundCount = numberFrom('ROUNDS', 5)
 const eventCount = numberFrom('EVENTS', 100_000)
+const readCount = numberFrom('READS', 100)
 /**
  * As long as a service has run before anyone looks: the connections of a new one meet the pages of the server's memory
  * for the first time, each at the price of a page fault.
@@ -60,8 +63,14 @@ try {
 } finally {
   contacts.stop()
 }
+const largest = Math.max(1, ...sizes)
+const { url: largestUrl } = await grownLog(serverUrl, largest, kinds[0] ?? 'random', say)
+const read = await measureLists(largestUrl, brokers, largest, readCount)
+faults.push(...read.faults)
 process.stdout.write(
-  flags.json ? `${JSON.stringify({ roundCount, eventCount, growths, faults })}\n` : describe(),
+  flags.json
+    ? `${JSON.stringify({ roundCount, eventCount, growths, largest, readCount, lists: read.lists, faults })}\n`
+    : describe(),
 )
 process.exitCode = faults.length === 0 ? 0 : 1
 
@@ -173,6 +182,8 @@ function describe(): string {
   return [
     `rounds: ${roundCount}; events a round: ${eventCount.toLocaleString('en')}; medians (least–most)`,
     ...tables.flatMap((lines) => ['', ...lines]),
+    '',
+    ...describeLists(read.lists, largest, readCount),
     ...faults.map((fault) => `WRONG: ${fault}`),
     '',
   ].join('\n')

@@ -2,8 +2,9 @@
 // What partitions that are held cost the others. One of twelve is held in the middle of a run: the rate of the other eleven
 // while it is, against their rate before. Eleven of twelve are held: the rate of the twelfth, against what it does alone. A
 // partition is held by a lock on its checkpoint; at the end all are freed and must catch up. SECONDS (of the rate before), HOLD
-// (seconds for which the one is held), EVENTS (of twelve partitions, where eleven are held) and ROUNDS set the sizes. Exits 1
-// where an outcome is wrong.
+// (seconds for which the one is held), EVENTS (of twelve partitions, where eleven are held) and ROUNDS set the sizes. Then
+// dispatch under a flood of requests for the log: FLOOD_EVENTS, FLOOD_ROUNDS and RATE (requests/s) set the sizes. Exits 1 where
+// an outcome is wrong.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { produce, type TestMessage } from '../stack/topics.ts'
@@ -13,6 +14,7 @@ import { startContacts } from './contacts.ts'
 import { peakMemoryMbOf } from './cpu.ts'
 import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
 import { generateEvents } from './events.ts'
+import { measureFlood } from './flood.ts'
 import { cellOf, format, spreadOf, tableOf } from './report.ts'
 import { findFaults, processed } from './round.ts'
 import { ours, type Running } from './sides.ts'
@@ -34,6 +36,7 @@ const EVENTS_PER_SECOND_MAX = 35_000
 
 endWithSignals()
 
+let flood: Awaited<ReturnType<typeof measureFlood>>
 const rates = { before: [] as number[], beside: [] as number[], alone: [] as number[], last: [] as number[] }
 const peaksMb: number[] = []
 const faults: string[] = []
@@ -48,9 +51,17 @@ try {
       `round ${round}: eleven ${before} events/s, beside a held one ${beside}; one alone ${alone}, the last one ${last}\n`,
     )
   }
+  flood = await measureFlood({
+    roundCount: numberFrom('FLOOD_ROUNDS', 5),
+    eventCount: numberFrom('FLOOD_EVENTS', 100_000),
+    rate: numberFrom('RATE', 2_000),
+    contacts,
+    brokers,
+  })
 } finally {
   contacts.stop()
 }
+faults.push(...flood.faults)
 
 /** Eleven partitions before and while the twelfth is held. */
 async function holdOne(round: number): Promise<void> {
@@ -205,6 +216,8 @@ process.stdout.write(
     ]),
     '',
     `one held: the others at ${ratioOf(rates.beside, rates.before)}; eleven held: the last at ${ratioOf(rates.last, rates.alone)}`,
+    '',
+    ...flood.lines,
     ...faults.map((fault) => `WRONG: ${fault}`),
     '',
   ].join('\n'),

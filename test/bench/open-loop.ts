@@ -11,11 +11,7 @@ const TICK_MS = 5
 const SEND_COUNT_MAX = 2_000
 
 /** Publishes events into fresh topics, of which it is the only producer. */
-export async function createPublisher(
-  brokers: string,
-  topics: Record<TopicName, string>,
-  partitionCount = PARTITION_COUNT,
-) {
+export async function createPublisher(brokers: string, topics: Record<TopicName, string>) {
   const kafka = new kafkajs.Kafka({ brokers: brokers.split(','), logLevel: kafkajs.logLevel.NOTHING })
   const producer = kafka.producer({ allowAutoTopicCreation: false })
   await producer.connect()
@@ -25,7 +21,7 @@ export async function createPublisher(
     const byTopic = new Map<string, { key: string; value: string; partition: number }[]>()
     for (const [i, { topic, key, value }] of events.entries()) {
       const name = topics[topic]
-      const partition = Number(key.slice(-6)) % partitionCount
+      const partition = Number(key.slice(-6)) % PARTITION_COUNT
       append(byTopic, name, { key, value, partition })
       append(schedule, `${name}/${partition}`, dueMs(i))
     }

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { endOffsets, produce, type TestMessage } from '../stack/topics.ts'
@@ -18,10 +17,6 @@ export interface RoundOptions {
   readonly comparedCount: number
   readonly contacts: Contacts
   readonly brokers: string
-  /** Each message has the trace of its producer, as instrumented ones send it. */
-  readonly traced?: boolean
-  /** Of each topic. */
-  readonly partitionCount?: number
   /** How long it is watched once all is done; 0: not at all. */
   readonly idleSeconds?: number
 }
@@ -59,30 +54,25 @@ const IDLE_SETTLE_MS = 5_000
  * warm-up to the last one. Both are seen from outside, as checkpoints in the database, in the same way for every side.
  */
 export function runRound(options: RoundOptions): Promise<Measured> {
-  const { side, seed, eventCount, warmUpCount, brokers, contacts, traced = false, idleSeconds = 0 } = options
+  const { side, seed, eventCount, warmUpCount, brokers, contacts, idleSeconds = 0 } = options
   const totalCount = warmUpCount + eventCount
-  return inArena(
-    brokers,
-    contacts,
-    async ({ client, topics, start }) => {
-      const { size: distinctCount } = await publish(brokers, topics, generateEvents(seed, totalCount), traced)
-      // Neither side shall pay for the pages that were made dirty before it.
-      await client.query('CHECKPOINT')
-      const lookUpsBefore = await contacts.requestCount()
-      const running = await start(side)
-      const window = await measure(client, running, contacts, { warmUpCount, totalCount })
-      return {
-        ...window,
-        lookUpsPerEvent: ((await contacts.requestCount()) - lookUpsBefore) / totalCount,
-        peakMemoryMb: await peakMemoryMbOf(running.pid),
-        idleCpu: idleSeconds === 0 ? null : await idleCpuOf(running.pid, idleSeconds),
-        rowsHash: await rowsHash(client, firstIds(seed, options.comparedCount)),
-        rowBytes: await rowBytes(client),
-        faults: await findFaults(client, brokers, topics, distinctCount),
-      }
-    },
-    options,
-  )
+  return inArena(brokers, contacts, async ({ client, topics, start }) => {
+    const { size: distinctCount } = await publish(brokers, topics, generateEvents(seed, totalCount))
+    // Neither side shall pay for the pages that were made dirty before it.
+    await client.query('CHECKPOINT')
+    const lookUpsBefore = await contacts.requestCount()
+    const running = await start(side)
+    const window = await measure(client, running, contacts, { warmUpCount, totalCount })
+    return {
+      ...window,
+      lookUpsPerEvent: ((await contacts.requestCount()) - lookUpsBefore) / totalCount,
+      peakMemoryMb: await peakMemoryMbOf(running.pid),
+      idleCpu: idleSeconds === 0 ? null : await idleCpuOf(running.pid, idleSeconds),
+      rowsHash: await rowsHash(client, firstIds(seed, options.comparedCount)),
+      rowBytes: await rowBytes(client),
+      faults: await findFaults(client, brokers, topics, distinctCount),
+    }
+  })
 }
 
 /** Publishes all, in order, and returns their distinct ids. */
@@ -90,7 +80,6 @@ export async function publish(
   brokers: string,
   topics: Record<TopicName, string>,
   events: Iterable<BenchEvent>,
-  traced = false,
 ): Promise<ReadonlySet<string>> {
   const ids = new Set<string>()
   let messages: TestMessage[] = []
@@ -100,17 +89,11 @@ export async function publish(
   }
   for (const { topic, key, value, eventId } of events) {
     ids.add(eventId)
-    const headers = traced ? { headers: { traceparent: traceParent() } } : {}
-    messages.push({ topic: topics[topic], key, value, ...headers })
+    messages.push({ topic: topics[topic], key, value })
     if (messages.length === PUBLISH_COUNT_MAX) await flush()
   }
   await flush()
   return ids
-}
-
-function traceParent(): string {
-  const digits = randomBytes(24).toString('hex')
-  return `00-${digits.slice(0, 32)}-${digits.slice(32)}-01`
 }
 
 /** Something that only grows, read twice. */

@@ -4,7 +4,7 @@ import { createDocumentCheck } from '../http/documented.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { exchange, type Request } from './exchange.ts'
 
-const RUN_COUNT = Number(process.env.FUZZ_RUNS ?? 1_000)
+const RUN_COUNT = 1_000
 
 const world = await aWorld(t)
 const service = await world.serve({ MANAGEMENT_PORT: '0', LOG_LEVEL: 'info' })

@@ -13,7 +13,7 @@ import { files, sha256 } from '../templates/generated.ts'
 import { factual } from './factual.ts'
 import { ALL_CASES, applying, type Case, csvOf, isSafe, tables } from './random-tables.ts'
 
-const RUN_COUNT = Number(process.env.PROPERTY_RUNS ?? 10)
+const RUN_COUNT = 10
 
 const templates = readTemplates(files, { sha256 })
 const servable = tables.filter(isSafe).map(applying)

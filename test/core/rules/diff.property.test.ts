@@ -14,7 +14,7 @@ import {
   tables,
 } from './random-tables.ts'
 
-const RUN_COUNT = Number(process.env.PROPERTY_RUNS ?? 50)
+const RUN_COUNT = 50
 
 function create(csvText: string) {
   return createRuleTable(csvText, [], () => '')

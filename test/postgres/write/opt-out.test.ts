@@ -18,7 +18,7 @@ import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { aMessage, anEntry, openDatabase } from '../fixtures.ts'
 import { ruleTable } from '../record.ts'
 
-const PUT_COUNT = Number(process.env.PUT_COUNT ?? 300)
+const PUT_COUNT = 300
 const PARTIES = Array.from({ length: 10 }, (_, i) => `party-${i}`)
 const LOOK_UP_MS = 5
 const FOUND: Contact = { state: 'found', email: 'member@example.com', phone: null }

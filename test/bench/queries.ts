@@ -1,22 +1,17 @@
-// make bench-queries
-// How long the list of a large log takes, asked for over HTTP from a `serve` process, one request at a time: by each
-// filter and each pair of filters, of what there is much of, little and nothing; the first page and one in the middle.
-// SIZE (rows) and READS (of each page) set what is measured; --json prints JSON. The filled database stays on the server
-// of DATABASE_URL, where the next run finds it. Exits 1 where an answer is wrong.
 import { randomUUID } from 'node:crypto'
-import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { startService } from '../stack/service.ts'
 import { createTopics } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
-import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
-import { grownLog, PARTY_OF_MOST, PARTY_OF_MOST_LACKS } from './grown-log.ts'
+import { PARTY_OF_MOST, PARTY_OF_MOST_LACKS } from './grown-log.ts'
 import { tableOf } from './report.ts'
 
 type Query = Readonly<Record<string, string>>
+type Few = Readonly<Record<'partyLocator' | 'eventId', string>>
+type Place = Readonly<Record<'createdAt' | 'locator', string>>
 
 /** Times are in ms. */
-interface List {
+export interface List {
   readonly query: Query
   readonly page: (typeof PAGES)[number]
   readonly rowCount: number
@@ -30,44 +25,52 @@ const SAMPLE_COUNT = 100_000
 /** Before those that count: the service prepares a statement, the database plans it. */
 const WARM_UP_READS = 5
 
-const { values: flags } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
-const brokers = brokersFromEnvironment()
-const size = numberFrom('SIZE', 10_000_000)
-const readCount = numberFrom('READS', 100)
-
-endWithSignals()
-
-const faults: string[] = []
-const database = await grownLog(String(process.env.DATABASE_URL), size, 'random', (line) => {
-  process.stderr.write(`${line}\n`)
-})
-const client = new pg.Client(database.url)
-await client.connect()
-const { few, middle } = await sample()
-await client.end()
-const topics = await createTopics(brokers, { claims: 1 })
-const service = await startService({
-  DATABASE_URL: database.url,
-  MQ_BROKERS: brokers,
-  MQ_TOPICS: topics.claims,
-  MQ_GROUP_ID: topics.claims,
-  POLICY_ADMIN_URL: 'http://127.0.0.1:9',
-  LOG_LEVEL: 'info',
-})
-const lists: List[] = []
-try {
-  await until(async () => (await fetch(`${service.url}/readyz`)).ok, { what: 'the service to be ready' })
-  for (const query of queries()) {
-    for (const page of PAGES) lists.push(await measure(query, page))
+/**
+ * Times the list of a large log, asked for over HTTP from a `serve` process, one request at a time: by each filter and each
+ * pair of filters, of what there is much of, little and nothing; the first page and one in the middle. Each page is read
+ * `readCount` times.
+ */
+export async function measureLists(
+  databaseUrl: string,
+  brokers: string,
+  size: number,
+  readCount: number,
+): Promise<{ lists: readonly List[]; faults: readonly string[] }> {
+  const client = new pg.Client(databaseUrl)
+  await client.connect()
+  const { few, middle } = await sample(client, size)
+  await client.end()
+  const topics = await createTopics(brokers, { claims: 1 })
+  const service = await startService({
+    DATABASE_URL: databaseUrl,
+    MQ_BROKERS: brokers,
+    MQ_TOPICS: topics.claims,
+    MQ_GROUP_ID: topics.claims,
+    POLICY_ADMIN_URL: 'http://127.0.0.1:9',
+    LOG_LEVEL: 'info',
+  })
+  const lists: List[] = []
+  const faults: string[] = []
+  try {
+    await until(async () => (await fetch(`${service.url}/readyz`)).ok, { what: 'the service to be ready' })
+    for (const query of queries(few, middle)) {
+      for (const page of PAGES) {
+        const url = new URL('/log/list', service.url)
+        url.search = new URLSearchParams({ ...query, limit: String(LIMIT) }).toString()
+        if (page === 'deep') url.searchParams.set('cursor', cursorOf(middle))
+        const measured = await measure(url, readCount)
+        if (typeof measured === 'number') faults.push(`${url.search}: ${measured}`)
+        else lists.push({ query, page, ...measured })
+      }
+    }
+  } finally {
+    await service.stop()
   }
-} finally {
-  await service.stop()
+  return { lists, faults }
 }
-process.stdout.write(flags.json ? `${JSON.stringify({ size, readCount, lists, faults })}\n` : describe())
-process.exitCode = faults.length === 0 ? 0 : 1
 
 /** A row of a party that has few, and a place amid the whole log. */
-async function sample() {
+async function sample(client: pg.Client, size: number) {
   const samplePercent = Math.min((100 * SAMPLE_COUNT) / size, 100)
   const { rows } = await client.query(`
     WITH sample AS (SELECT * FROM notifications.notification_log TABLESAMPLE SYSTEM (${samplePercent}) REPEATABLE (1)),
@@ -79,7 +82,7 @@ async function sample() {
   return { few: { partyLocator, eventId }, middle: { createdAt, locator: 'NTF-' } }
 }
 
-function queries(): Query[] {
+function queries(few: Few, middle: Place): Query[] {
   const filters: readonly (readonly Query[])[] = [
     [PARTY_OF_MOST, few.partyLocator, 'party-of-nobody'].map((partyLocator) => ({ partyLocator })),
     ['policy.issued', 'claim.paid', PARTY_OF_MOST_LACKS, 'unknown'].map((eventType) => ({ eventType })),
@@ -94,10 +97,11 @@ function queries(): Query[] {
   return [{}, ...filters.flat(), ...pairs]
 }
 
-async function measure(query: Query, page: List['page']): Promise<List> {
-  const url = new URL('/log/list', service.url)
-  url.search = new URLSearchParams({ ...query, limit: String(LIMIT) }).toString()
-  if (page === 'deep') url.searchParams.set('cursor', cursorOf(middle))
+/** Times in ms; or the status of an answer that is wrong. */
+async function measure(
+  url: URL,
+  readCount: number,
+): Promise<Pick<List, 'rowCount' | 'p50' | 'p99'> | number> {
   const times: number[] = []
   let rowCount = 0
   for (let i = -WARM_UP_READS; i < readCount; i++) {
@@ -105,24 +109,21 @@ async function measure(query: Query, page: List['page']): Promise<List> {
     const response = await fetch(url)
     const body = await response.text()
     if (i >= 0) times.push(performance.now() - startedMs)
-    if (response.status !== 200) {
-      faults.push(`${url.search}: ${response.status}`)
-      break
-    }
+    if (response.status !== 200) return response.status
     rowCount = JSON.parse(body).items.length
   }
   const sorted = times.toSorted((a, b) => a - b)
   const at = (part: number) => sorted[Math.ceil(sorted.length * part) - 1] ?? Number.NaN
-  return { query, page, rowCount, p50: at(0.5), p99: at(0.99) }
+  return { rowCount, p50: at(0.5), p99: at(0.99) }
 }
 
 /** As the service makes it: a client would have got it from the page before. */
-function cursorOf(place: { createdAt: string; locator: string }): string {
+function cursorOf(place: Place): string {
   return Buffer.from(`log${JSON.stringify(place)}`).toString('base64url')
 }
 
 /** One line for each kind of filter: the slowest of its lists, by the median and by the 99th percentile. */
-function describe(): string {
+export function describeLists(lists: readonly List[], size: number, readCount: number): string[] {
   const cells = (some: readonly List[]) =>
     PAGES.flatMap((page) => {
       const those = some.filter((list) => list.page === page)
@@ -142,7 +143,5 @@ function describe(): string {
     ]),
     '',
     ...(slowest ? [`slowest: ${slowest.page} page of ${new URLSearchParams(slowest.query)}`] : []),
-    ...faults.map((fault) => `WRONG: ${fault}`),
-    '',
-  ].join('\n')
+  ]
 }
