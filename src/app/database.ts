@@ -2,11 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { backOffMs } from '../core/time/back-off.ts'
+import { share } from '../core/time/share.ts'
 import { isUnreachable, isUnusable } from '../postgres/connection/errors.ts'
 import { type DatabasePool, openPool } from '../postgres/connection/pool.ts'
 import { findFault } from '../postgres/schema/find-fault.ts'
 import { knownMigrations } from '../postgres/schema/migrate.ts'
-import { onceASecond } from './once-a-second.ts'
+
+const FAULT_VALID_MS = 1_000
 
 /** A database that may not have been reached yet. */
 export interface Database {
@@ -37,6 +39,12 @@ export async function createDatabase(
     if (reached === null) throw new DatabaseNotReached()
     return reached
   }
+  /** Settled, so that a rejection is reused too. */
+  const settledFault = share(
+    () => Promise.allSettled([reached === null ? NOT_REACHED : findFault(reached.http, migrations)] as const),
+    FAULT_VALID_MS,
+    () => performance.now(),
+  )
   const listPoolMax = Math.floor(httpPoolMax / 2)
   const open = async () => ({
     dispatch: await openPool({ databaseUrl, connectionCountMax: poolMax }),
@@ -52,10 +60,11 @@ export async function createDatabase(
         const { acquiredConnections, idleConnections, waitingClients } = of.state()
         return { pool, acquired: acquiredConnections, idle: idleConnections, waiters: waitingClients }
       }),
-    fault: onceASecond(
-      async () => (reached === null ? NOT_REACHED : findFault(reached.http, migrations)),
-      () => performance.now(),
-    ),
+    fault: async () => {
+      const [found] = await settledFault()
+      if (found.status === 'rejected') throw found.reason
+      return found.value
+    },
     isUnavailable: (error) =>
       error instanceof DatabaseNotReached || isUnreachable(error) || isUnusable(error),
     reach: async (signal, prepare) => {

@@ -3,6 +3,7 @@ import { request } from 'undici'
 import { z } from 'zod'
 import type { TokenClient } from '../config/config.ts'
 import { printable } from '../core/text/sanitize.ts'
+import { share } from '../core/time/share.ts'
 import { ILLEGAL_SASL_STATE } from './errors.ts'
 
 export interface AccessTokens {
@@ -64,7 +65,6 @@ export function createAccessTokens(client: TokenClient, nowMs: () => number): Ac
     readonly untilMs: number
     readonly validUntilMs: number
   } | null = null
-  let asking: Promise<string> | null = null
 
   async function ask(): Promise<string> {
     const askedAtMs = nowMs()
@@ -82,14 +82,10 @@ export function createAccessTokens(client: TokenClient, nowMs: () => number): Ac
     }
   }
 
+  const askTogether = share(askOrUse, 0, nowMs)
   return {
-    get: () => {
-      if (current !== null && nowMs() < current.untilMs) return Promise.resolve(current.token)
-      asking ??= askOrUse().finally(() => {
-        asking = null
-      })
-      return asking
-    },
+    get: () =>
+      current !== null && nowMs() < current.untilMs ? Promise.resolve(current.token) : askTogether(),
     forget: (token) => {
       if (current?.token === token) current = null
     },

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Assignment } from '../core/batch/assignment.ts'
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
+import { share } from '../core/time/share.ts'
 
 /** The first offset that the broker still has, and the one after its last. */
 interface PartitionEnds extends TopicPartition {
@@ -63,19 +64,16 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
   const held = new Map<string, bigint>()
   /** How long messages have waited at an offset, for partitions whose messages are not fetched. */
   const unmovedSince = new Map<string, { readonly next: bigint; readonly sinceMs: number }>()
-  let failedRows: { readonly rows: FailedRows; readonly readAtMs: number } | null = null
+  const failedRows = share(() => needs.failedRows(), FAILED_ROWS_VALID_MS, needs.nowMs)
 
-  const readDatabase = oneAtATime(async () => {
+  const readDatabase = inTime(async () => {
     for (const { topic, partition, offset } of await needs.checkpoints()) {
       held.set(`${topic}/${partition}`, offset)
     }
-    if (failedRows === null || needs.nowMs() - failedRows.readAtMs >= FAILED_ROWS_VALID_MS) {
-      failedRows = { rows: await needs.failedRows(), readAtMs: needs.nowMs() }
-    }
-    return failedRows.rows
+    return failedRows()
   })
 
-  const readBroker = oneAtATime(async () => {
+  const readBroker = inTime(async () => {
     const assignment = needs.assignment()
     const ends = await needs.ends()
     const owned = new Set(
@@ -132,19 +130,14 @@ function nextOffset(held: bigint, { earliest, end }: PartitionEnds): bigint {
   return next < earliest || next > end ? earliest : next
 }
 
-/** Answers null where there is no answer in time, and does not ask again while a question is still open. */
-function oneAtATime<T>(ask: () => Promise<T>): () => Promise<T | null> {
-  let open: Promise<T | null> | null = null
+/** Resolves to null if the read fails or takes too long; never runs it twice at a time. */
+function inTime<T>(read: () => Promise<T>): () => Promise<T | null> {
+  const shared = share(read, 0, () => 0)
   return async () => {
-    open ??= ask()
-      .catch(() => null)
-      .finally(() => {
-        open = null
-      })
     const answered = new AbortController()
     const late = sleep(DEADLINE_MS, null, { signal: answered.signal }).catch(() => null)
     try {
-      return await Promise.race([open, late])
+      return await Promise.race([shared().catch(() => null), late])
     } finally {
       answered.abort()
     }

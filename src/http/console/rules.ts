@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { type CurrentRules, currentRules } from '../../core/rules/current-rules.ts'
 import type { Rule } from '../../core/rules/rule.ts'
 import type { RuleMatches } from '../../core/rules/rule-matches.ts'
+import { share } from '../../core/time/share.ts'
 import { problemBody } from '../problems/problem.ts'
 import { time } from '../request/fields.ts'
 import type { App } from '../server/base.ts'
-import { share } from './share.ts'
 
 /** The rule table in force in this process. */
 export interface RulesInForce {
@@ -17,6 +17,8 @@ export interface RulesInForce {
   readonly matches: (revision: string) => Promise<RuleMatches>
 }
 
+const MATCHES_VALID_MS = 5_000
+
 const { shape } = currentRules
 const shown = currentRules.extend({
   activation: shape.activation.unwrap().extend({ activatedAt: time }).nullable(),
@@ -26,7 +28,7 @@ const shown = currentRules.extend({
 
 /** The rule table in force and how often each rule decided. No personal data. */
 export function rulesRoute(app: App, { revision, rules, activation, matches }: RulesInForce): void {
-  const counted = share(matches, () => performance.now())
+  const counted = share(matches, MATCHES_VALID_MS, () => performance.now())
   const schema = { querystring: z.strictObject({}), response: { 200: shown, 503: problemBody } }
   app.get('/rules', { config: { access: 'admin' }, schema }, async () => {
     const [since, { matches, ...counts }] = await Promise.all([activation(revision), counted(revision)])

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { share } from '../../../src/http/console/share.ts'
+import { share } from '../../../src/core/time/share.ts'
 
 function shared() {
   const reads: PromiseWithResolvers<string>[] = []
@@ -10,6 +10,7 @@ function shared() {
       reads.push(read)
       return read.promise
     },
+    5_000,
     () => clock.nowMs,
   )
   return { reads, clock, ask }
