@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import pg from 'pg'
+import { type ConnectionOptions, parse } from 'pg-connection-string'
 import { databaseUrls } from '../../core/text/database-urls.ts'
 import { sqlState } from './errors.ts'
-import { connectionOf } from './tls.ts'
 
 /** By the names and in the spelling of PostgreSQL's SHOW. */
 export type Settings = Readonly<Record<string, string>>
@@ -89,25 +89,41 @@ async function clientConfig(
   { settings, applicationName, clientOptions }: ConnectOptions,
   withSettings: boolean,
 ): Promise<pg.ClientConfig> {
-  const { url, ssl, passwordFile } = connectionOf(databaseUrl)
-  const { hostname, port, username, password, pathname, searchParams } = new URL(url)
+  const { host, port, user, password, ssl, options, application_name, passwordfile } = parseUrl(databaseUrl)
   const ours = withSettings ? Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`) : []
-  const startOptions = [searchParams.get('options') ?? [], ours].flat().join(' ')
-  const host = decodeURIComponent(hostname).replace(/^\[(.*)\]$/, '$1') || searchParams.get('host')
-  const secret = passwordFile === null ? decodeURIComponent(password) : await passwordIn(passwordFile)
-  const database = decodeURIComponent(pathname.slice(1))
+  const startOptions = [options ?? [], ours].flat().join(' ')
+  const secret = typeof passwordfile === 'string' ? await passwordIn(passwordfile) : password
+  // The library leaves %2F and the like as they are.
+  const database = decodeURIComponent(new URL(databaseUrl).pathname.slice(1))
   return {
     ...clientOptions,
     ...(host && { host }),
     ...(port && { port: Number(port) }),
-    ...(username && { user: decodeURIComponent(username) }),
+    ...(user && { user }),
     ...(secret && { password: secret }),
     ...(database && { database }),
     ...(startOptions && { options: startOptions }),
-    application_name: searchParams.get('application_name') ?? applicationName,
+    application_name: application_name ?? applicationName,
     connectionTimeoutMillis: CONNECT_MS_MAX,
-    ssl,
+    ssl: ssl as pg.ClientConfig['ssl'],
   }
+}
+
+/**
+ * Reads a database URL as libpq does, certificates included, with two differences: without `sslmode` there is no TLS, and
+ * `verify-ca` without `sslrootcert` takes the authorities that Node knows, where the library throws.
+ */
+function parseUrl(databaseUrl: string): ConnectionOptions {
+  const url = new URL(databaseUrl)
+  const { searchParams } = url
+  const mode = searchParams.get('sslmode')
+  const isVerifiedByNode = mode === 'verify-ca' && !searchParams.has('sslrootcert')
+  if (isVerifiedByNode) searchParams.set('sslmode', 'verify-full')
+  const found = parse(url.href, { useLibpqCompat: true })
+  if (mode === null) return { ...found, ssl: false }
+  return isVerifiedByNode
+    ? { ...found, ssl: { ...(found.ssl as object), checkServerIdentity: () => undefined } as object }
+    : found
 }
 
 /** Read for each connection, so that a new password needs no restart. */
