@@ -10,7 +10,7 @@ import { fileOption } from '../terminal/file-option.ts'
 import { TEMPLATES, templateFilesOf } from '../terminal/template-folder.ts'
 
 export const checkCommand = new Command('check')
-  .description('report all faults of all templates by file and line, and how long each text is by SMS')
+  .description('report the first fault of each template by file and line, and how long each text is by SMS')
   .addOption(fileOption('--templates <folder>', 'the templates', TEMPLATES))
   .option('--annotations', 'print faults and warnings also as annotations of GitHub Actions')
   .option('--json', 'as one JSON value: faults, warnings and a line for each template')

@@ -60,7 +60,7 @@ function variablesOf(source: string): string[] {
       if (piece.kind === 'text') return []
       return piece.kind === 'section' ? [piece.name, ...names(piece.pieces)] : [piece.name]
     })
-  return [...new Set([subject, body].flatMap((part) => names(parseTemplate(part, () => {}))))].sort()
+  return [...new Set([subject, body].flatMap((part) => names(parseTemplate(part))))].sort()
 }
 
 /** Body lines with characters that make an SMS more than twice as long. Nobody gets a subject by SMS. */

@@ -8,7 +8,7 @@ export interface TemplateFault {
   readonly text: string
 }
 
-/** Templates that cannot be compiled. Carries all their faults, by file and line. */
+/** Templates that cannot be compiled. Carries the first fault of each file. */
 export class TemplateError extends CorrectableError {
   readonly faults: readonly TemplateFault[]
 

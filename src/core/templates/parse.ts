@@ -1,124 +1,79 @@
 import mustache, { type TemplateSpans } from 'mustache'
 
-/** A piece of a template; offsets count UTF-16 code units from its start. Comments are left out. */
+/** A piece of a template, with the line in its file. Comments are left out. */
 export type Piece =
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'variable'; readonly name: string; readonly offset: number }
-  | { readonly kind: 'partial'; readonly name: string; readonly offset: number }
-  | Section
-
-interface Section {
-  readonly kind: 'section'
-  readonly name: string
-  /** `{{^name}}`: for when there is no such value. */
-  readonly inverted: boolean
-  readonly offset: number
-  /** Where the closing tag starts. */
-  readonly endOffset: number
-  readonly pieces: readonly Piece[]
-}
-
-type SectionSpan = [string, string, number, number, TemplateSpans, number]
-
-export type Note = (offset: number, text: string) => void
-
-/**
- * Parses a template by mustache's own parser. Notes every tag that would change the delimiters, and the first fault
- * of the structure, if any. The pieces are those before that fault, so that they can be looked at as well.
- */
-export function parseTemplate(template: string, note: Note): readonly Piece[] {
-  const plain = withoutDelimiterTags(template, note)
-  return piecesOf(closeSections(plain.slice(0, soundLength(plain, note))))
-}
-
-/** Makes comments of them: all offsets stay, and the rest can be read as it was probably meant. */
-function withoutDelimiterTags(template: string, note: Note): string {
-  return template.replace(/(\{\{\s*)=/g, (_, opening: string, offset: number) => {
-    note(offset, 'the delimiters cannot be changed: remove this tag and write {{…}} throughout')
-    return `${opening}!`
-  })
-}
-
-/** Where the first fault of the structure is; the template's length where there is none. */
-function soundLength(template: string, note: Note): number {
-  const fault = faultOf(template)
-  switch (fault?.kind) {
-    case undefined:
-      return template.length
-    case 'Unclosed tag': {
-      const start = unclosedTagOffset(template)
-      note(start, 'a tag is never closed: end it with as many } as it has {')
-      return start
+  | { readonly kind: 'variable' | 'partial'; readonly name: string; readonly line: number }
+  | {
+      readonly kind: 'section'
+      readonly name: string
+      /** `{{^name}}`: for when there is no such value. */
+      readonly inverted: boolean
+      readonly line: number
+      readonly pieces: readonly Piece[]
     }
-    case 'Unopened section':
-      note(fault.offset, `no section "${fault.name}" is open here: remove the closing tag`)
-      return fault.offset
-    case 'Unclosed section':
-      noteUnclosed(template, fault, note)
-      return fault.offset
-    default:
-      return fault satisfies never
+
+/** The first fault of a template. */
+export class LineFault extends Error {
+  readonly line: number
+
+  constructor(line: number, message: string) {
+    super(message)
+    this.line = line
   }
 }
 
-function noteUnclosed(
-  template: string,
-  { name, offset }: { name: string; offset: number },
-  note: Note,
-): void {
-  if (offset < template.length) {
-    note(offset, `section "${name}" is still open here: close it first, with {{/${name}}}`)
-    return
-  }
-  const open = innermostOpen(piecesOf(closeSections(template)), offset)
-  note(open?.offset ?? offset, `section "${name}" is never closed: put {{/${name}}} where it ends`)
-}
-
-type Fault =
-  | { kind: 'Unclosed tag' }
-  | { kind: 'Unopened section' | 'Unclosed section'; name: string; offset: number }
-
-const SECTION_FAULT = /^(Unopened section|Unclosed section) "(.*)" at (\d+)$/s
-
-/** What mustache has to say against a template: it throws at the first fault, with a message and nothing else. */
-function faultOf(template: string): Fault | null {
+/** Parses a template that starts on a line of its file, by mustache's own parser. Throws LineFault. */
+export function parseTemplate(template: string, firstLine = 1): readonly Piece[] {
+  const lineOf = (offset: number) => firstLine - 1 + lineAt(template, offset)
+  const delimiters = template.search(/\{\{\s*=/)
+  if (delimiters !== -1)
+    throw new LineFault(
+      lineOf(delimiters),
+      'the delimiters cannot be changed: remove this tag and write {{…}} throughout',
+    )
   try {
-    mustache.parse(template)
-    return null
+    return piecesOf(mustache.parse(template), lineOf)
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    if (message.startsWith('Unclosed tag at ')) return { kind: 'Unclosed tag' }
-    const [, kind, name, offset] = SECTION_FAULT.exec(message) ?? []
-    if (kind === undefined || name === undefined) throw error
-    return { kind: kind as 'Unopened section' | 'Unclosed section', name, offset: Number(offset) }
+    const { offset, text } = explain(error as Error, template)
+    throw new LineFault(lineOf(offset), text)
   }
 }
 
-/** The last `{{` before which all tags are closed: mustache itself names only the end of the template. */
+/** The line, counted from 1, of an offset in UTF-16 code units. */
+export function lineAt(text: string, offset: number): number {
+  return text.slice(0, offset).split(/\r\n|\n|\r/).length
+}
+
+function explain(error: Error, template: string): { offset: number; text: string } {
+  const [, fault, name, at] =
+    /^(Unclosed tag|Unopened section|Unclosed section)(?: "(.*)")? at (\d+)$/s.exec(error.message) ?? []
+  const offset = Number(at)
+  switch (fault) {
+    case 'Unclosed tag':
+      return {
+        offset: unclosedTagOffset(template),
+        text: 'a tag is never closed: end it with as many } as it has {',
+      }
+    case 'Unopened section':
+      return { offset, text: `no section "${name}" is open here: remove the closing tag` }
+    case 'Unclosed section':
+      return offset < template.length
+        ? { offset, text: `section "${name}" is still open here: close it first, with {{/${name}}}` }
+        : { offset, text: `section "${name}" is never closed: put {{/${name}}} where it ends` }
+    default:
+      throw error
+  }
+}
+
+/** Mustache itself names only the end of the template. */
 function unclosedTagOffset(template: string): number {
-  let offset = template.lastIndexOf('{{')
-  while (offset > 0 && faultOf(template.slice(0, offset))?.kind === 'Unclosed tag') {
-    offset = template.lastIndexOf('{{', offset - 1)
-  }
-  return offset
+  const offset = template.indexOf('{{', template.lastIndexOf('}}') + 2)
+  // Three braces that two close.
+  return offset === -1 ? template.lastIndexOf('{{{') : offset
 }
 
-/** Parses a template whose only fault may be that sections are still open at its end. */
-function closeSections(template: string): TemplateSpans {
-  let closed = template
-  for (let fault = faultOf(closed); fault?.kind === 'Unclosed section'; fault = faultOf(closed)) {
-    // On a line of its own, lest a { at the end make it another kind of tag.
-    closed += `\n{{/${fault.name}}}`
-  }
-  return mustache.parse(closed)
-}
-
-function innermostOpen(pieces: readonly Piece[], endOffset: number): Section | undefined {
-  const open = pieces.findLast((piece) => piece.kind === 'section' && piece.endOffset >= endOffset)
-  return open?.kind === 'section' ? (innermostOpen(open.pieces, endOffset) ?? open) : undefined
-}
-
-function piecesOf(spans: TemplateSpans): Piece[] {
+function piecesOf(spans: TemplateSpans, lineOf: (offset: number) => number): Piece[] {
   return spans.flatMap((span): Piece[] => {
     const [type, value, offset] = span
     switch (type) {
@@ -126,19 +81,18 @@ function piecesOf(spans: TemplateSpans): Piece[] {
         return [{ kind: 'text', text: value }]
       case 'name':
       case '&':
-        return [{ kind: 'variable', name: value, offset }]
+        return [{ kind: 'variable', name: value, line: lineOf(offset) }]
       case '#':
       case '^': {
-        const [, , , , spansWithin, endOffset] = span as SectionSpan
-        const pieces = piecesOf(spansWithin)
-        return [{ kind: 'section', name: value, inverted: type === '^', offset, endOffset, pieces }]
+        const pieces = piecesOf(span[4] as TemplateSpans, lineOf)
+        return [{ kind: 'section', name: value, inverted: type === '^', line: lineOf(offset), pieces }]
       }
       case '>':
-        return [{ kind: 'partial', name: value, offset }]
+        return [{ kind: 'partial', name: value, line: lineOf(offset) }]
       case '!':
         return []
       case '=':
-        throw new Error('tags that change the delimiters are taken out before parsing')
+        throw new Error('tags that change the delimiters are refused before parsing')
       default:
         return type satisfies never
     }

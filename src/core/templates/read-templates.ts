@@ -5,7 +5,7 @@ import type { Template, Templates } from './template.ts'
 
 /**
  * Templates straight from their files, for candidates that were never built: rendered by mustache itself, which compiled
- * ones equal. Throws TemplateError with every fault of every file.
+ * ones equal. Throws TemplateError with the first fault of every file.
  */
 export function readTemplates(files: readonly TemplateFile[], options: CompileOptions): Templates {
   compileTemplates(files, options)
