@@ -1,13 +1,13 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import type { Batch, DecidedBatch, PreparedBatch } from '../core/batch/batch.ts'
-import { decideBatch } from '../core/batch/decide-batch.ts'
+import { type Attempt, decideAttempts, partiesOf } from '../core/attempt/attempt.ts'
+import type { RejectedMessage } from '../core/batch/batch.ts'
 import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
-import { dispatchBatch } from '../pipeline/dispatch.ts'
+import { createAttempt } from '../pipeline/attempt.ts'
+import { lookUpRejected, redrive } from '../pipeline/redrive.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { lookUpPreferences } from '../postgres/read/look-up-preferences.ts'
-import { commitRedrive } from '../postgres/write/commit-redrive.ts'
-import { createDispatchSteps } from './dispatch-steps.ts'
+import { readPreferences } from '../postgres/write/read-preferences.ts'
+import { attemptNeeds, createLookUps } from './attempts.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
 import { createParties } from './parties.ts'
 import { readRuleFiles } from './rule-files.ts'
@@ -18,10 +18,12 @@ export const REDRIVE_CONNECTIONS = 2
 
 /** Takes rejected messages through the pipeline again, one by one. */
 export interface Redriver {
-  /** Writes the result, and records that `by` redrove it. */
-  redrive(rejected: Rejected, by: string): Promise<RedriveResult>
-  /** A dry run: makes the same look-ups, writes nothing, and returns what would be written. */
-  tryOut(rejected: Rejected): Promise<DecidedBatch>
+  /** Writes the result, and records that `by` redrove the message. Null if it is gone or erased by now. */
+  redrive(rejected: Rejected, by: string): Promise<RedriveResult | null>
+  /** A dry run: makes the same look-ups and decisions, and writes nothing. */
+  tryOut(
+    rejected: Rejected,
+  ): Promise<{ readonly attempts: readonly Attempt[]; readonly rejected: readonly RejectedMessage[] }>
   close(): Promise<void>
 }
 
@@ -31,21 +33,16 @@ export async function createRedriver(config: Config, pool: DatabasePool, log: Lo
   await requireInForce(pool, ruleFiles)
   await archiveRuleFiles(pool, ruleFiles)
   const parties = createParties(config, log)
-  const send = createSenders(config, log)
-  const steps = createDispatchSteps(ruleFiles, parties, pool)
-  const run = <Result>(rejected: Rejected, commit: (batch: PreparedBatch) => Promise<Result>) =>
-    dispatchBatch({ ...steps, commit }, batchOf(rejected))
+  const lookUps = createLookUps(ruleFiles, parties, pool)
+  const attempts = attemptNeeds(ruleFiles, pool, createSenders(config, log))
+  const needs = { ...lookUps, attempt: createAttempt(attempts) }
   return {
-    redrive: (rejected, by) =>
-      run(rejected, (batch) => commitRedrive(pool, { rejectedId: rejected.id, by }, batch, send)),
-    tryOut: (rejected) =>
-      run(rejected, async (batch) => decideBatch(batch, await lookUpPreferences(pool, batch.partyLocators))),
+    redrive: (rejected, by) => redrive(needs, rejected, by),
+    tryOut: async (message) => {
+      const { open, rejected } = await lookUpRejected(lookUps, message)
+      const preferences = await readPreferences(pool, partiesOf(open))
+      return { attempts: decideAttempts(attempts, open, preferences), rejected }
+    },
     close: () => parties.close(),
   }
-}
-
-/** Keeps where the message came from; no checkpoint is involved. */
-function batchOf({ topic, partition, message }: Rejected): Batch {
-  const { offset } = message
-  return { topic, partition, messages: [message], heldOffset: offset, nextOffset: offset, lastMessage: null }
 }

@@ -1,13 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import { type AskedEntry, decideRetry, type PreparedRetries } from '../core/log/decide-retry.ts'
-import type { RetryRequest } from '../core/log/due-entry.ts'
-import { templates } from '../generated/templates.ts'
+import {
+  decideAttempts,
+  type LockedRow,
+  partiesOf,
+  type RetryRequest,
+  type RulesInForce,
+} from '../core/attempt/attempt.ts'
+import { type AskedEntry, nextAttempt } from '../core/attempt/due-entry.ts'
+import { createAttempt } from '../pipeline/attempt.ts'
+import { commitRetries } from '../pipeline/retry.ts'
 import { type RequestNeeds, retryOnRequest } from '../pipeline/retry-on-request.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { lookUpPreferences } from '../postgres/read/look-up-preferences.ts'
-import { commitRetries } from '../postgres/write/commit-retries.ts'
+import { readPreferences } from '../postgres/write/read-preferences.ts'
+import { attemptNeeds } from './attempts.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
 import { createLostVariables } from './lost-variables.ts'
 import { createParties } from './parties.ts'
@@ -31,16 +38,15 @@ export interface Retrier {
 /** Rejects if the rule table or the envelope map cannot be used, or the table is not the one in force. */
 export async function createRetrier(config: Config, pool: DatabasePool, log: Logger): Promise<Retrier> {
   const ruleFiles = await readRuleFiles()
-  const { ruleTable } = ruleFiles
   await requireInForce(pool, ruleFiles)
   const parties = createParties(config, log)
   const lost = createLostVariables(config, log.child({}, { level: 'silent' }))
-  const decide: PreparedRetries['decide'] = (...known) => decideRetry(ruleTable.decide, ...known)
+  const attempts = attemptNeeds(ruleFiles, pool, createSenders(config, log))
+  const attempt = createAttempt(attempts)
   const runWith = (run: Run, commit: RequestNeeds['commit']) =>
     retryOnRequest({
       ...run,
       variablesOf: lost.of,
-      templates,
       contactsOf: parties.lookUpAgain,
       isDown: parties.isDown,
       commit,
@@ -48,34 +54,28 @@ export async function createRetrier(config: Config, pool: DatabasePool, log: Log
         nowMs: () => performance.now(),
         sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),
       },
-      // What it would say is reported row by row.
+      // Results are reported row by row instead.
       log: log.child({}, { level: 'silent' }),
     })
   return {
     retry: async (request, run) => {
       await archiveRuleFiles(pool, ruleFiles)
-      const send = createSenders(config, log)
-      return runWith(run, async (asked) => {
-        const refused = new Map<string, string>()
-        const refusals = {
-          error: ({ locator, error }: { locator: string; error: string }) => void refused.set(locator, error),
-        }
-        const prepared = { ruleTableRevision: ruleTable.revision, asked, request, decide }
-        return { made: await commitRetries(pool, prepared, send, refusals), refused }
-      })
+      return runWith(run, (asked) => commitRetries(attempt, asked, request))
     },
     tryOut: (run) =>
-      runWith(run, async (asked) => ({ made: await decideAll(pool, asked, decide), refused: new Map() })),
+      runWith(run, async (asked) => ({ made: await decideAll(pool, asked, attempts), refused: new Map() })),
     close: async () => void (await Promise.all([parties.close(), lost.close()])),
   }
 }
 
-async function decideAll(
-  pool: DatabasePool,
-  asked: readonly AskedEntry[],
-  decide: PreparedRetries['decide'],
-) {
-  const parties = [...new Set(asked.flatMap(({ due }) => due.partyLocator ?? []))]
-  const preferences = await lookUpPreferences(pool, parties)
-  return asked.map((entry) => decide(entry, preferences.get(entry.due.partyLocator ?? '')))
+/** A dry run locks nothing and records no decision. */
+const UNLOCKED: LockedRow = {
+  origin: { topic: '', partition: 0, offset: 0n, traceId: null, envelopeMapRevision: null },
+  variables: null,
+  templateRevision: null,
+}
+
+async function decideAll(pool: DatabasePool, asked: readonly AskedEntry[], rules: RulesInForce) {
+  const open = asked.map((entry) => nextAttempt(entry, UNLOCKED, null))
+  return decideAttempts(rules, open, await readPreferences(pool, partiesOf(open)))
 }

@@ -250,15 +250,22 @@ export class PartitionConsumer {
     const found = await this.#inbox.take(this.#consumption.batchCountMax())
     if (found === null) return null
     await this.#compare(found.messages[0])
-    const { offset: heldOffset, lastMessage: lastBefore } = this.#committed
-    if (found.through <= heldOffset) return null
-    const messages = found.messages.filter(({ offset }) => offset > heldOffset)
+    const { offset: expectedCheckpoint, lastMessage: lastBefore } = this.#committed
+    if (found.through <= expectedCheckpoint) return null
+    const messages = found.messages.filter(({ offset }) => offset > expectedCheckpoint)
     this.#head = headOf(messages[0])
     const last = messages.at(-1)
     const lastMessage = last === undefined ? lastBefore : fingerprintOf(last)
     const fingerprintAt = (offset: bigint) =>
       fingerprintOf(messages.find((message) => message.offset === offset) as FetchedMessage)
-    return { ...this.#name, messages, heldOffset, nextOffset: found.through, lastMessage, fingerprintAt }
+    return {
+      ...this.#name,
+      messages,
+      expectedCheckpoint,
+      nextOffset: found.through,
+      lastMessage,
+      fingerprintAt,
+    }
   }
 
   /** Once for each start: throws where the broker has another message in place of the last processed one. */
@@ -273,7 +280,7 @@ export class PartitionConsumer {
 
   /** Returns the rest of a batch that was cut. */
   #settle(batch: Batch, result: CommitResult): Batch | null {
-    if (result.kind === 'moved') throw this.#moved(batch.heldOffset, result.checkpoint)
+    if (result.kind === 'moved') throw this.#moved(batch.expectedCheckpoint, result.checkpoint)
     const { nextOffset } = result
     const isCut = nextOffset < batch.nextOffset
     const messages = isCut ? batch.messages.filter(({ offset }) => offset > nextOffset) : []
@@ -283,7 +290,7 @@ export class PartitionConsumer {
     this.#held = null
     this.#head = headOf(messages[0])
     this.#commitToKafka(nextOffset + 1n)
-    return isCut ? { ...batch, messages, heldOffset: nextOffset } : null
+    return isCut ? { ...batch, messages, expectedCheckpoint: nextOffset } : null
   }
 
   #moved(held: bigint, checkpoint: bigint): Moved {

@@ -1,80 +1,116 @@
-import type { Batch, CommitResult, PreparedBatch } from '../core/batch/batch.ts'
+import type { OpenAttempt } from '../core/attempt/attempt.ts'
+import type { Batch, CommitResult, RejectedMessage } from '../core/batch/batch.ts'
 import { type LocatedEvent, parseBatch } from '../core/batch/parse-batch.ts'
-import { decide } from '../core/decision/decide.ts'
-import type { Facts } from '../core/decision/facts.ts'
-import type { RuleResult } from '../core/decision/rule-result.ts'
-import { isPruned, type Pruned, skipPruned } from '../core/decision/skip-pruned.ts'
+import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
 import type { Message } from '../core/event/message.ts'
-import type { Parsed } from '../core/event/parse-event.ts'
-import { composeEntry, type Entry } from '../core/log/compose-entry.ts'
+import { type Parsed, variablesOf } from '../core/event/parse-event.ts'
+import { REJECTIONS } from '../core/event/rejection.ts'
 import type { Contacts } from '../core/party/contact.ts'
-import type { PreferencesByParty } from '../core/party/preferences.ts'
-import type { Templates } from '../core/templates/template.ts'
+import type { MakeAttempts, Refused } from './attempt.ts'
 
 interface Logged {
-  /** Those of the event ids that have a log row. */
+  /** Event ids that have a log row. */
   readonly eventIds: ReadonlySet<string>
-  /** What prunings may have deleted of the partition. */
+  /** Limits up to which prunings may have deleted rows of the partition. */
   readonly pruned: readonly Pruned[]
 }
 
 const NONE_LOGGED: Logged = { eventIds: new Set(), pruned: [] }
 
-export interface DispatchNeeds<Result = CommitResult> {
+export interface LookUpNeeds {
   readonly parse: (message: Message) => Parsed
-  /** Of the map by which `parse` reads. */
+  /** The revision of the envelope map by which `parse` reads. */
   readonly envelopeMapRevision: string
   readonly findLogged: (topic: string, partition: number, eventIds: readonly string[]) => Promise<Logged>
-  /** In their order; those that it could not ask for in time are left out, but never the first. */
+  /** In the order of the parties. Leaves out those that it could not ask for in time, but never the first. */
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<Contacts>
-  readonly ruleTable: { readonly revision: string; readonly decide: (facts: Facts) => RuleResult }
-  readonly templates: Templates
   readonly newLocator: () => string
-  /** Reads preferences, decides and writes a batch in one transaction, and sends what was really inserted. */
-  readonly commit: (batch: PreparedBatch) => Promise<Result>
-  /** Lost against another transaction: worth a new try from the look-ups on. */
+}
+
+export interface DispatchNeeds extends LookUpNeeds {
+  readonly attempt: MakeAttempts
+  /** The transaction lost against another one: try again from the look-ups on. */
   readonly isConflict: (error: unknown) => boolean
 }
 
-interface Found extends Pick<Logged, 'pruned'> {
-  /** Not logged yet. */
-  readonly events: readonly LocatedEvent[]
-  readonly contacts: Contacts
+/** A batch whose messages are parsed and whose parties are looked up. */
+export interface LookedUpBatch {
+  /** Cut before the first event whose party could not be asked for in time. */
+  readonly batch: Batch
+  /** Attempts for the events that have no log row. */
+  readonly open: readonly OpenAttempt[]
+  readonly rejected: readonly RejectedMessage[]
+  /** All messages of the batch that are this event. */
+  readonly messagesOf: (eventId: string) => readonly Message[]
 }
 
 const CONFLICT_COUNT_MAX = 5
 
 /**
- * Takes a batch through the pipeline: parses its messages, looks up which events are logged and the contacts of the others, and
- * commits what follows from that. The batch is cut before the first event whose party could not be asked for in time: the result
- * says how far it went. Rejects on infrastructure errors, never because of the content of a message.
+ * Takes a batch through the pipeline: parse, look up, then the transaction of `attempt.ts` under the lock of the partition's
+ * checkpoint. Rejects on infrastructure errors, never because of a message's content.
  */
-export async function dispatchBatch<Result>(needs: DispatchNeeds<Result>, batch: Batch): Promise<Result> {
-  const parsed = parseBatch(needs.parse, batch.messages)
+export async function dispatchBatch(needs: DispatchNeeds, batch: Batch): Promise<CommitResult> {
   for (let conflictCount = 1; ; conflictCount++) {
     try {
-      const found = await find(needs, batch, parsed.events)
-      return await needs.commit(prepared(needs, cutToAsked(batch, found), parsed, found))
+      return await commitBatch(needs, await lookUpBatch(needs, batch))
     } catch (error) {
       if (!needs.isConflict(error) || conflictCount === CONFLICT_COUNT_MAX) throw error
     }
   }
 }
 
-async function find(
-  needs: DispatchNeeds<unknown>,
-  { topic, partition }: Batch,
-  events: readonly LocatedEvent[],
-): Promise<Found> {
+export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<LookedUpBatch> {
+  const { topic, partition } = batch
+  const { events, rejected } = parseBatch(needs.parse, batch.messages)
   const eventIds = events.map(({ event }) => event.eventId)
   const { eventIds: logged, pruned } =
     events.length === 0 ? NONE_LOGGED : await needs.findLogged(topic, partition, eventIds)
   const fresh = logged.size === 0 ? events : events.filter(({ event }) => !logged.has(event.eventId))
-  const contacts: Contacts = fresh.length === 0 ? new Map() : await needs.contactsOf(partiesOf(fresh))
-  return { events: fresh, contacts, pruned }
+  const contacts = fresh.length === 0 ? new Map() : await needs.contactsOf(partiesOfEvents(fresh))
+  const cut = cutToAsked(batch, fresh, contacts)
+  return {
+    batch: cut,
+    open: fresh
+      .filter(({ offset }) => offset <= cut.nextOffset)
+      .map((located) => firstAttempt(needs, cut, located, contacts, pruned)),
+    rejected: rejected.filter(({ message }) => message.offset <= cut.nextOffset),
+    messagesOf: (eventId) => cut.messages.filter((message) => isEvent(needs.parse(message), eventId)),
+  }
 }
 
-function cutToAsked(batch: Batch, { events, contacts }: Found): Batch {
+/** Makes the attempts of a batch under the lock of its checkpoint, and moves that. */
+export async function commitBatch(
+  { attempt }: Pick<DispatchNeeds, 'attempt'>,
+  lookedUp: LookedUpBatch,
+): Promise<CommitResult> {
+  const { batch, open } = lookedUp
+  const { topic, partition, expectedCheckpoint, nextOffset: offset, lastMessage } = batch
+  let checkpoint = expectedCheckpoint
+  const made = await attempt({
+    lock: async (tx) => {
+      checkpoint = await tx.lockCheckpoint(batch)
+      return checkpoint === expectedCheckpoint ? open : null
+    },
+    reject: (tx, refused) => tx.insertRejected(batch, rejectedOf(lookedUp, refused)),
+    move: { topic, partition, offset, lastMessage },
+  })
+  if (made === null) return { kind: 'moved', checkpoint }
+  const { attempts: inserted, refused } = made
+  return { kind: 'committed', nextOffset: offset, inserted, rejected: rejectedOf(lookedUp, refused) }
+}
+
+/** The rejected messages of a batch, with all messages of the events that the database refuses. */
+export function rejectedOf({ rejected, messagesOf }: LookedUpBatch, refused: Refused): RejectedMessage[] {
+  const byDatabase = [...refused].flatMap(([{ eventId }, { message: words }]) => {
+    const error = `${REJECTIONS['refused-by-database']}: ${words}`
+    const rejection = { code: 'refused-by-database' as const, error }
+    return messagesOf(eventId).map((message) => ({ message, rejection }))
+  })
+  return [...rejected, ...byDatabase]
+}
+
+function cutToAsked(batch: Batch, events: readonly LocatedEvent[], contacts: Contacts): Batch {
   const end = events.find(
     ({ event: { partyLocator } }) => partyLocator !== null && !contacts.has(partyLocator),
   )?.offset
@@ -85,50 +121,34 @@ function cutToAsked(batch: Batch, { events, contacts }: Found): Batch {
   return { ...batch, messages, nextOffset, lastMessage: batch.fingerprintAt?.(nextOffset) ?? null }
 }
 
-function prepared(
-  needs: DispatchNeeds<unknown>,
-  { messages, fingerprintAt: _, ...range }: Batch,
-  { rejected }: ReturnType<typeof parseBatch>,
-  found: Found,
-): PreparedBatch {
-  const events = found.events.filter(({ offset }) => offset <= range.nextOffset)
-  return {
-    ...range,
-    ruleTableRevision: needs.ruleTable.revision,
-    envelopeMapRevision: needs.envelopeMapRevision,
-    rejected: rejected.filter(({ message }) => message.offset <= range.nextOffset),
-    messagesOf: (eventId) => messages.filter((message) => isEvent(needs.parse(message), eventId)),
-    partyLocators: partiesOf(events),
-    decide: (preferences) =>
-      events.map((located) => entryOf(needs, located, found, preferences)).sort(byEventId),
-  }
-}
-
-function entryOf(
-  { ruleTable, templates, newLocator }: DispatchNeeds<unknown>,
+function firstAttempt(
+  { newLocator, envelopeMapRevision }: LookUpNeeds,
+  { topic, partition }: Batch,
   { event, offset, timestampMs }: LocatedEvent,
-  { pruned, contacts }: Found,
-  preferences: PreferencesByParty,
-): Entry {
-  const { partyLocator, partyLocatorInvalid: invalid, eventType } = event
-  const contact = contacts.get(partyLocator ?? '')
-  const preferred = preferences.get(partyLocator ?? '')
-  const decision = decide(ruleTable.decide, eventType, { partyLocator, invalid }, contact, preferred)
-  const final = isPruned(pruned, offset, timestampMs) ? skipPruned(decision) : decision
-  return composeEntry(newLocator(), event, offset, final, contact, templates)
-}
-
-function partiesOf(events: readonly LocatedEvent[]): string[] {
-  const parties = new Set<string>()
-  for (const { event } of events) {
-    if (event.partyLocator !== null) parties.add(event.partyLocator)
+  contacts: Contacts,
+  pruned: readonly Pruned[],
+): OpenAttempt {
+  const { eventId, eventType, partyLocator, partyLocatorInvalid, traceId } = event
+  return {
+    locator: newLocator(),
+    eventId,
+    eventType,
+    partyLocator,
+    isPartyInvalid: partyLocatorInvalid,
+    contact: contacts.get(partyLocator ?? ''),
+    origin: { topic, partition, offset, traceId, envelopeMapRevision },
+    variables: variablesOf(event),
+    stored: null,
+    isPruned: isPruned(pruned, offset, timestampMs),
+    before: null,
+    request: null,
   }
-  return [...parties]
 }
 
-/** Any total order does, so long as every consumer uses the same. */
-function byEventId(a: Entry, b: Entry): number {
-  return a.event.eventId < b.event.eventId ? -1 : 1
+function partiesOfEvents(events: readonly LocatedEvent[]): string[] {
+  const parties = new Set<string>()
+  for (const { event } of events) if (event.partyLocator !== null) parties.add(event.partyLocator)
+  return [...parties]
 }
 
 function isEvent(parsed: Parsed, eventId: string): boolean {

@@ -1,21 +1,21 @@
-import type { RetriedEntry } from '../core/log/decide-retry.ts'
-import type { DueEntry } from '../core/log/due-entry.ts'
-import type { LogPosition } from '../core/log/log-page.ts'
+import type { Attempt } from '../core/attempt/attempt.ts'
+import type { DueEntry } from '../core/attempt/due-entry.ts'
 import {
   type DecidedCandidate,
   dueEntryOf,
   type RetryCandidate,
   refusalOf,
-} from '../core/log/retry-candidate.ts'
+} from '../core/attempt/retry-candidate.ts'
+import type { LogPosition } from '../core/log/log-page.ts'
 import type { Status } from '../core/log/status.ts'
-import type { Templates, Variables } from '../core/templates/template.ts'
+import type { Variables } from '../core/templates/template.ts'
 import { createRetry, type RetryNeeds } from './retry.ts'
 
 /** What became of a row that somebody asked to retry. `refused`: it was left as it is. */
 export type RequestedResult =
   | {
       readonly result: Status
-      readonly channel: RetriedEntry['decision']['channel']
+      readonly channel: Attempt['decision']['channel']
       readonly ruleId: string
       /** Null where it was sent, or where its sender failed: `why` has the sender's words. */
       readonly reason: string | null
@@ -32,10 +32,9 @@ export interface RequestNeeds
   ) => Promise<{ readonly candidates: readonly RetryCandidate[]; readonly next: LogPosition | null }>
   /** From the broker, for a skipped row that kept nothing to render its text from; else why it cannot be had. */
   readonly variablesOf: (candidate: DecidedCandidate) => Promise<Variables | string>
-  readonly templates: Templates
   /** Retries the rows that nobody else took or changed; `refused` are those that the database refused, with its words. */
   readonly commit: (asked: Parameters<RetryNeeds<LogPosition>['commit']>[0]) => Promise<{
-    readonly made: readonly RetriedEntry[]
+    readonly made: readonly Attempt[]
     readonly refused: ReadonlyMap<string, string>
   }>
   readonly report: (locator: string, result: RequestedResult) => void
@@ -62,7 +61,7 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
     const { decision } = candidate as DecidedCandidate
     const isTextLost = candidate.status === 'SKIPPED' && decision.variables === null
     const variables = isTextLost ? await needs.variablesOf(candidate as DecidedCandidate) : decision.variables
-    return typeof variables === 'string' ? variables : dueEntryOf(candidate, variables, needs.templates)
+    return typeof variables === 'string' ? variables : dueEntryOf(candidate, variables)
   }
 
   const { pass } = createRetry<LogPosition>({
@@ -86,7 +85,7 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
         failure = `rows could not be committed: ${error instanceof Error ? error.message : error}`
         throw error
       })
-      for (const retried of made) report(retried.due.locator, resultOf(retried))
+      for (const retried of made) report(retried.locator, resultOf(retried))
       for (const { due } of asked.filter(({ due }) => open.has(due.locator))) {
         const words = refused.get(due.locator)
         const error =
@@ -117,8 +116,8 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
   return stop
 }
 
-function resultOf({ due, status, decision }: RetriedEntry): RequestedResult {
+function resultOf({ before, status, decision }: Attempt): RequestedResult {
   const { outcome, channel, ruleId, failureReason } = decision
-  const mayRepeat = outcome === 'SEND' && due.unknownKey !== null
+  const mayRepeat = outcome === 'SEND' && before !== null && before.unknownKey !== null
   return { result: status, channel, ruleId, reason: failureReason, mayRepeat }
 }

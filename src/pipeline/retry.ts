@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
-import { type AskedEntry, isPostponed, type RetriedEntry } from '../core/log/decide-retry.ts'
-import type { DueEntry } from '../core/log/due-entry.ts'
+import type { Attempt, RetryRequest } from '../core/attempt/attempt.ts'
+import { type AskedEntry, type DueEntry, isPostponed, nextAttempt } from '../core/attempt/due-entry.ts'
 import type { Contact } from '../core/party/contact.ts'
+import type { MakeAttempts } from './attempt.ts'
 
 /** Fixed by the specification. */
 export const RETRY_INTERVAL_MS = 60_000
@@ -24,7 +25,7 @@ export interface RetryNeeds<Cursor> {
   /** True while policy administration is known to be down: the rest of a pass would be in vain. */
   readonly isDown: () => boolean
   /** Decides the rows that nobody else took, and carries out their retries; returns those. */
-  readonly commit: (asked: readonly AskedEntry[]) => Promise<readonly RetriedEntry[]>
+  readonly commit: (asked: readonly AskedEntry[]) => Promise<readonly Attempt[]>
   readonly clock: { nowMs: () => number; sleep: (durationMs: number, signal: AbortSignal) => Promise<void> }
   readonly log: Logger
 }
@@ -132,7 +133,7 @@ function pagesFrom<Cursor>(needs: RetryNeeds<Cursor>, start: Cursor | null) {
 async function commitPage(
   { commit, log }: Pick<RetryNeeds<unknown>, 'commit' | 'log'>,
   asked: readonly AskedEntry[],
-): Promise<readonly RetriedEntry[]> {
+): Promise<readonly Attempt[]> {
   if (asked.length === 0) return []
   return commit(asked).catch((error) => {
     log.error({ err: error }, 'a page of retries could not be committed; the next pass tries it again')
@@ -157,4 +158,29 @@ async function askAll(
     postponedCount: found.length - asked.length,
     unasked: due.filter((entry) => !isAsked(entry)),
   }
+}
+
+/**
+ * Makes the next attempt of the rows that nobody else holds or changed. Rows that the database refuses stay as they are;
+ * `refused` has its words by locator. Rejects if the schema refuses any row.
+ */
+export async function commitRetries(
+  attempt: MakeAttempts,
+  asked: readonly AskedEntry[],
+  request: RetryRequest | null,
+): Promise<{ readonly made: readonly Attempt[]; readonly refused: ReadonlyMap<string, string> }> {
+  const made = await attempt({
+    lock: async (tx) => {
+      const due = asked.map((entry) => entry.due)
+      const locked = await tx.lockEntries(due, request !== null)
+      return asked.flatMap((entry) => {
+        const row = locked.get(entry.due.locator)
+        return row === undefined ? [] : [nextAttempt(entry, row, request)]
+      })
+    },
+    move: null,
+  })
+  if (made === null) return { made: [], refused: new Map() }
+  const refused = new Map([...made.refused].map(([{ locator }, { message }]) => [locator, message]))
+  return { made: made.attempts, refused }
 }

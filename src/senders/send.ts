@@ -1,5 +1,5 @@
+import { type Delivery, deliveryOf, type Send } from '../core/attempt/delivery.ts'
 import type { Channel } from '../core/decision/channel.ts'
-import { type Delivery, deliveryOf, type Send } from '../core/log/delivery.ts'
 import type { Message, Sender, SendResult } from './sender.ts'
 
 /** IN_APP has none: the log row is the message. */

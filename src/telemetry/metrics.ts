@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { Attempt } from '../core/attempt/attempt.ts'
 import type { CommitResult, Dispatch } from '../core/batch/batch.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
-import type { RetriedEntry } from '../core/log/decide-retry.ts'
 import { type Contacts, countByState, type LookUpContacts } from '../core/party/contact.ts'
 import { createGauges, type Sources } from './gauges.ts'
 import { createInstruments, type Instruments, STAGES, type Stage } from './instruments.ts'
@@ -11,8 +11,7 @@ import { Tally } from './tally.ts'
 const BATCH_RESULTS = ['committed', 'moved', 'failed'] as const
 
 /**
- * What the service counts about itself, in Prometheus's terms: each of these returns the same function, observed.
- * Counting costs per batch, not per event.
+ * The service's own metrics. Each function returns the given one, observed. Counting costs per batch, not per event.
  */
 export interface Metrics {
   /** Its duration, also when it rejects. */
@@ -20,14 +19,12 @@ export interface Metrics {
     stage: Stage,
     run: (...args: Args) => Promise<Result>,
   ): (...args: Args) => Promise<Result>
-  /** Each batch as a whole. */
+  /** Batches as a whole, and the rows they wrote, by rule and event type. */
   countBatches(dispatch: Dispatch): Dispatch
-  /** What a commit wrote, by rule and event type. */
-  countCommits<B>(commit: (batch: B) => Promise<CommitResult>): (batch: B) => Promise<CommitResult>
-  /** The retries that were made, by rule. */
+  /** Retries by rule. */
   countRetries<A>(
-    commit: (asked: A) => Promise<readonly RetriedEntry[]>,
-  ): (asked: A) => Promise<readonly RetriedEntry[]>
+    commit: (asked: A) => Promise<readonly Attempt[]>,
+  ): (asked: A) => Promise<readonly Attempt[]>
   /** How parties were resolved. */
   countContacts(lookUp: LookUpContacts): LookUpContacts
   /** Conflicts with other transactions, after which a batch restarts from its look-ups. */
@@ -79,6 +76,7 @@ export function createMetrics(sources: Sources): Metrics {
           const count = batch.messages.filter(({ offset }) => offset <= nextOffset).length
           batchMessages.observe(count)
           duplicates.inc(count - inserted.length - rejected.length)
+          countRows(instruments, sources.eventTypes, committed)
         }
         return committed
       } finally {
@@ -86,8 +84,6 @@ export function createMetrics(sources: Sources): Metrics {
         end()
       }
     },
-    countCommits: (commit) => async (batch) =>
-      counted(await commit(batch), (of, result) => countCommit(of, sources.eventTypes, result)),
     countRetries: (commit) => async (asked) => counted(await commit(asked), countRetries),
     countContacts: (lookUp) => async (partyLocators) => counted(await lookUp(partyLocators), countContacts),
     countConflicts: (isConflict) => (error) => {
@@ -110,25 +106,23 @@ export function createMetrics(sources: Sources): Metrics {
   }
 }
 
-function countCommit(
+function countRows(
   { outcomes, events, rejected }: Instruments,
   eventTypes: ReadonlySet<string>,
-  result: CommitResult,
+  committed: Extract<CommitResult, { kind: 'committed' }>,
 ): void {
-  if (result.kind !== 'committed') return
   const byRule = new Tally()
   const byEventType = new Tally()
-  for (const { status, decision, event } of result.inserted) {
+  for (const { status, decision, eventType } of committed.inserted) {
     byRule.add(decision.ruleId, status, decision.channel)
-    const eventType = eventTypes.has(event.eventType) ? event.eventType : 'other'
-    byEventType.add(eventType, status, decision.channel)
+    byEventType.add(eventTypes.has(eventType) ? eventType : 'other', status, decision.channel)
   }
   for (const { word, status, channel, count } of byRule) outcomes.inc({ status, channel, rule: word }, count)
   for (const { word, status, count } of byEventType) events.inc({ event_type: word, status }, count)
-  for (const { rejection } of result.rejected) rejected.inc({ code: rejection.code })
+  for (const { rejection } of committed.rejected) rejected.inc({ code: rejection.code })
 }
 
-function countRetries({ retries }: Instruments, retried: readonly RetriedEntry[]): void {
+function countRetries({ retries }: Instruments, retried: readonly Attempt[]): void {
   const byRule = new Tally()
   for (const { status, decision } of retried) byRule.add(decision.ruleId, status, decision.channel)
   for (const { word, status, channel, count } of byRule) retries.inc({ status, channel, rule: word }, count)

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { Logger } from 'pino'
 import type { Batch, CommitResult } from '../core/batch/batch.ts'
@@ -6,23 +7,21 @@ import { type Contacts, countByState, type LookUpContacts } from '../core/party/
 import { markTrace } from './trace-of.ts'
 import { createTracerProvider, type TracingOptions } from './tracer-provider.ts'
 
-/** A span under which further spans can be started. */
-export interface Trace {
-  /** Runs a statement in a span of its own; `statement` holds no values. */
-  statement<Result>(statement: string, run: () => Promise<Result>): Promise<Result>
-  /** The same function, its contact look-ups in one span, with their results counted. */
-  contacts(lookUp: LookUpContacts): LookUpContacts
-}
-
 export interface Tracing {
   /** One span for a batch, linked to the contexts of all its producers. */
-  batch(batch: Batch, run: (trace: Trace) => Promise<CommitResult>): Promise<CommitResult>
+  batch(batch: Batch, run: () => Promise<CommitResult>): Promise<CommitResult>
   /** One span for a transaction of retries. */
-  retry<Result>(rowCount: number, run: (trace: Trace) => Promise<Result>): Promise<Result>
-  /** Sends what is queued, as far as the collector accepts it in time. Never rejects. */
+  retry<Result>(rowCount: number, run: () => Promise<Result>): Promise<Result>
+  /** Runs a statement in a span of its own under that of its batch or retry; `statement` holds no values. */
+  statement<Result>(statement: string, run: () => Promise<Result>): Promise<Result>
+  /** The same function, each of its look-ups in one span, with the results counted. */
+  contacts(lookUp: LookUpContacts): LookUpContacts
+  /** Sends queued spans, as far as the collector accepts them in time. Never rejects. */
   stop(): Promise<void>
 }
 
+/** The span of the work under way. */
+const current = new AsyncLocalStorage<Span>()
 /** How long a stop waits for the collector. */
 const STOP_WAIT_MS = 2_000
 
@@ -36,33 +35,14 @@ export function createTracing(options: TracingOptions, log: Logger): Tracing {
   const provider = createTracerProvider(options, log)
   const tracer = provider.getTracer('notifications-service', options.version)
 
-  function start(name: string, kind: SpanKind, parent: Span | null): Span {
-    const context = parent === null ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, parent)
+  function start(name: string, kind: SpanKind, parent: Span | undefined): Span {
+    const context = parent === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, parent)
     return tracer.startSpan(name, { kind }, context)
-  }
-
-  function traceUnder(parent: Span): Trace {
-    return {
-      statement: (statement, run) => {
-        const span = start(nameOf(statement), SpanKind.CLIENT, parent)
-        span.setAttributes({ 'db.system.name': 'postgresql', 'db.query.text': statement })
-        return within(span, run)
-      },
-      contacts: (lookUp) => (partyLocators) => {
-        const span = start('look up contacts', SpanKind.CLIENT, parent)
-        span.setAttribute('notifications.parties', partyLocators.length)
-        return within(span, async () => {
-          const contacts = await lookUp(partyLocators)
-          span.setAttributes(countsOf(contacts))
-          return contacts
-        })
-      },
-    }
   }
 
   return {
     batch: (batch, run) => {
-      const span = start(`process ${batch.topic}`, SpanKind.CONSUMER, null)
+      const span = start(`process ${batch.topic}`, SpanKind.CONSUMER, undefined)
       // If it is not sampled, no message is examined.
       if (span.isRecording()) {
         span.setAttributes({
@@ -77,7 +57,7 @@ export function createTracing(options: TracingOptions, log: Logger): Tracing {
         span.addLinks(producersOf(batch).map((context) => ({ context })))
       }
       return within(span, async () => {
-        const result = await run(traceUnder(span))
+        const result = await run()
         span.setAttribute('notifications.result', result.kind)
         if (result.kind === 'committed') {
           span.setAttributes({
@@ -89,9 +69,25 @@ export function createTracing(options: TracingOptions, log: Logger): Tracing {
       })
     },
     retry: (rowCount, run) => {
-      const span = start('retry', SpanKind.INTERNAL, null)
+      const span = start('retry', SpanKind.INTERNAL, undefined)
       span.setAttribute('notifications.rows', rowCount)
-      return within(span, () => run(traceUnder(span)))
+      return within(span, run)
+    },
+    statement: (statement, run) => {
+      const parent = current.getStore()
+      if (parent === undefined) return run()
+      const span = start(nameOf(statement), SpanKind.CLIENT, parent)
+      span.setAttributes({ 'db.system.name': 'postgresql', 'db.query.text': statement })
+      return within(span, run)
+    },
+    contacts: (lookUp) => (partyLocators) => {
+      const span = start('look up contacts', SpanKind.CLIENT, current.getStore())
+      span.setAttribute('notifications.parties', partyLocators.length)
+      return within(span, async () => {
+        const contacts = await lookUp(partyLocators)
+        span.setAttributes(countsOf(contacts))
+        return contacts
+      })
     },
     stop: async () => {
       const late = Promise.withResolvers<void>()
@@ -105,7 +101,7 @@ export function createTracing(options: TracingOptions, log: Logger): Tracing {
 /** Ends the span with the result of `run`. Only an error's name is recorded: its message could quote personal data. */
 async function within<Result>(span: Span, run: () => Promise<Result>): Promise<Result> {
   try {
-    return await run()
+    return await current.run(span, run)
   } catch (error) {
     markTrace(error, span.spanContext().traceId)
     span.setStatus({ code: SpanStatusCode.ERROR })

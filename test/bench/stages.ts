@@ -3,19 +3,18 @@ import { pino } from 'pino'
 import { sql } from 'slonik'
 import { z } from 'zod'
 import { readRuleFiles } from '../../src/app/rule-files.ts'
-import { type Decision, decide } from '../../src/core/decision/decide.ts'
+import { decideAttempts } from '../../src/core/attempt/attempt.ts'
 import type { Message } from '../../src/core/event/message.ts'
-import { type Event, parseEvent } from '../../src/core/event/parse-event.ts'
-import { composeEntry } from '../../src/core/log/compose-entry.ts'
+import { parseEvent, variablesOf } from '../../src/core/event/parse-event.ts'
 import { templates } from '../../src/generated/templates.ts'
 import { createPartyClient } from '../../src/party/client.ts'
 import { createLocators } from '../../src/pipeline/locators.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
 import { findLogged } from '../../src/postgres/read/find-logged.ts'
-import { lookUpPreferences } from '../../src/postgres/read/look-up-preferences.ts'
-import { loadCheckpoint, lockCheckpoint, moveCheckpoint } from '../../src/postgres/write/checkpoints.ts'
-import { insertDecisions } from '../../src/postgres/write/insert-decisions.ts'
+import { loadCheckpoint, lockCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { insertEntries } from '../../src/postgres/write/insert-entries.ts'
+import { readPreferences } from '../../src/postgres/write/read-preferences.ts'
+import { recordDecisions } from '../../src/postgres/write/record-decisions.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 import type { Contacts } from './contacts.ts'
 import { cpuMsOf } from './cpu.ts'
@@ -68,35 +67,37 @@ export async function measureStages(contacts: Contacts, eventCount: number): Pro
     )
     const found = await clock.time('contact look-up', () => parties.lookUp(partyLocators))
     const fresh = events.filter(({ eventId }) => !logged.has(eventId))
-    const contactOf = (event: Event) => found.get(event.partyLocator ?? '')
-    const preferencesOf = await clock.time('preferences', () => lookUpPreferences(pool, partyLocators))
-    const decisions = await clock.time('decide', () =>
-      fresh.map((event) => {
-        const recipient = { partyLocator: event.partyLocator, invalid: event.partyLocatorInvalid }
-        const preferences = preferencesOf.get(event.partyLocator ?? '')
-        return decide(ruleTable.decide, event.eventType, recipient, contactOf(event), preferences)
-      }),
-    )
-    const entries = await clock.time('render', () =>
-      fresh
-        .map((event, i) =>
-          composeEntry(newLocator(), event, BigInt(i), decisions[i] as Decision, contactOf(event), templates),
-        )
-        .sort((a, b) => (a.event.eventId < b.event.eventId ? -1 : 1)),
+    const open = fresh.map((event, i) => ({
+      locator: newLocator(),
+      eventId: event.eventId,
+      eventType: event.eventType,
+      partyLocator: event.partyLocator,
+      isPartyInvalid: event.partyLocatorInvalid,
+      contact: found.get(event.partyLocator ?? ''),
+      origin: {
+        ...PLACE,
+        offset: BigInt(i),
+        traceId: event.traceId,
+        envelopeMapRevision: envelopeMapRevision.revision,
+      },
+      variables: variablesOf(event),
+      stored: null,
+      isPruned: false,
+      before: null,
+      request: null,
+    }))
+    const preferences = await clock.time('preferences', () => readPreferences(pool, partyLocators))
+    const attempts = await clock.time('decide and render', () =>
+      decideAttempts({ ruleTable, templates }, open, preferences),
     )
     checkpoint += BigInt(messages.length)
+    const move = { ...PLACE, offset: checkpoint, lastMessage: null }
     let committed: () => Promise<void> = async () => {}
     await pool.transaction(async (tx) => {
-      const provenance = {
-        ...PLACE,
-        ruleTableRevision: ruleTable.revision,
-        envelopeMapRevision: envelopeMapRevision.revision,
-      }
       await clock.time('write statements', async () => {
-        await lockCheckpoint(tx, PLACE.topic, PLACE.partition)
-        await insertEntries(tx, entries)
-        await insertDecisions(tx, entries, new Map(), provenance)
-        await moveCheckpoint(tx, PLACE.topic, PLACE.partition, checkpoint, null)
+        await lockCheckpoint(tx, PLACE)
+        await insertEntries(tx, attempts)
+        await recordDecisions(tx, attempts, new Map(), ruleTable.revision, move)
       })
       committed = await clock.start('commit')
     })

@@ -4,6 +4,7 @@ import { verify } from '../../src/core/replay/verify-entry.ts'
 import { createRuleCache } from '../../src/core/why/archived-rules.ts'
 import { explain } from '../../src/core/why/explain.ts'
 import { templates } from '../../src/generated/templates.ts'
+import { createAttempt } from '../../src/pipeline/attempt.ts'
 import { type DispatchNeeds, dispatchBatch } from '../../src/pipeline/dispatch.ts'
 import { createLocators } from '../../src/pipeline/locators.ts'
 import { findLogged } from '../../src/postgres/read/find-logged.ts'
@@ -14,8 +15,9 @@ import { readArchivedRuleTable } from '../../src/postgres/read/read-archive.ts'
 import { beginPruning } from '../../src/postgres/retention/pruning-record.ts'
 import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
-import { commitBatch } from '../../src/postgres/write/commit-batch.ts'
-import { aMessage, anEntry, openDatabase, recordingSend } from '../postgres/fixtures.ts'
+import { createStore } from '../../src/postgres/write/store.ts'
+import { recordingSend } from '../core/attempt/build.ts'
+import { aMessage, openDatabase } from '../postgres/fixtures.ts'
 import { ruleTable, sha256 } from '../postgres/record.ts'
 
 const { pool, client } = await openDatabase(t)
@@ -24,34 +26,41 @@ await archiveRevisions(pool, table, [])
 const CUTOFF = '2026-01-31T12:00:00Z'
 const CUTOFF_MS = Date.parse(CUTOFF)
 
+const EVENT = {
+  eventType: 'claim.paid',
+  partyLocator: 'party-1',
+  partyLocatorInvalid: false,
+  locator: 'CLM-1',
+  reason: null,
+  traceId: null,
+}
+
 /** Dispatches events with these ids and times of publication; returns the ids of those sent. */
 async function dispatchAll(
   times: Record<string, number | undefined>,
   partition = 0,
   topic = 'claims',
 ): Promise<readonly string[]> {
-  const { offset: heldOffset } = await loadCheckpoint(pool, topic, partition)
+  const { offset: expectedCheckpoint } = await loadCheckpoint(pool, topic, partition)
   const messages = Object.entries(times).map(([eventId, timestampMs], i) => ({
-    ...aMessage(heldOffset + BigInt(i + 1), eventId),
+    ...aMessage(expectedCheckpoint + BigInt(i + 1), eventId),
     ...(timestampMs !== undefined && { timestampMs: BigInt(timestampMs) }),
   }))
-  const nextOffset = heldOffset + BigInt(messages.length)
-  const { sent, send } = recordingSend()
+  const nextOffset = expectedCheckpoint + BigInt(messages.length)
+  const recording = recordingSend()
   const needs: DispatchNeeds = {
-    parse: ({ value }) => ({ kind: 'event', event: anEntry(String(value)).event }),
+    parse: ({ value }) => ({ kind: 'event', event: { ...EVENT, eventId: String(value) } }),
     findLogged: (...wanted) => findLogged(pool, ...wanted),
     contactsOf: async (parties) =>
       new Map(parties.map((party) => [party, { state: 'found', email: 'a@example.com', phone: null }])),
-    ruleTable: table,
     envelopeMapRevision: 'ghi',
-    templates,
     newLocator: createLocators(),
-    commit: (batch) => commitBatch(pool, batch, send),
+    attempt: createAttempt({ ruleTable: table, templates, store: createStore(pool), send: recording.send }),
     isConflict: () => false,
   }
-  const batch = { topic, partition, messages, heldOffset, nextOffset, lastMessage: null }
+  const batch = { topic, partition, messages, expectedCheckpoint, nextOffset, lastMessage: null }
   await dispatchBatch(needs, batch)
-  return sent
+  return recording.sent
 }
 
 /** The partition is read again from its start. */

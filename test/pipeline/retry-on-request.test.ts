@@ -1,15 +1,14 @@
 import { pino } from 'pino'
 import t from 'tap'
-import { decideRetry } from '../../src/core/log/decide-retry.ts'
+import type { RetryCandidate } from '../../src/core/attempt/retry-candidate.ts'
 import type { LogPosition } from '../../src/core/log/log-page.ts'
-import type { RetryCandidate } from '../../src/core/log/retry-candidate.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
-import { templates } from '../../src/generated/templates.ts'
 import {
   type RequestedResult,
   type RequestNeeds,
   retryOnRequest,
 } from '../../src/pipeline/retry-on-request.ts'
+import { decideRetries } from '../core/attempt/build.ts'
 
 const FOUND: Contact = { state: 'found', email: 'a@example.com', phone: null }
 const VARIABLES = { eventType: 'claim.paid', locator: 'CLM-1', reason: null, mayRepeat: false }
@@ -47,10 +46,8 @@ async function run(pages: RetryCandidate[][], overrides: Partial<RequestNeeds> =
   const reported: [string, RequestedResult][] = []
   const committed: string[] = []
   const commit: RequestNeeds['commit'] = async (asked) => {
-    const decideByParty = () =>
-      ({ ruleId: 'email', outcome: 'SEND', channel: 'EMAIL', reason: null }) as const
-    const made = asked.map((entry) => decideRetry(decideByParty, entry, undefined))
-    committed.push(...made.map(({ due }) => due.locator))
+    const made = decideRetries(asked)
+    committed.push(...made.map(({ locator }) => locator))
     return { made, refused: new Map() }
   }
   const stop = await retryOnRequest({
@@ -60,7 +57,6 @@ async function run(pages: RetryCandidate[][], overrides: Partial<RequestNeeds> =
       return { candidates: pages[page] ?? [], next }
     },
     variablesOf: async () => 'the broker no longer has it',
-    templates,
     contactsOf: async (parties) => new Map(parties.map((party) => [party, FOUND])),
     isDown: () => false,
     commit,
@@ -72,7 +68,7 @@ async function run(pages: RetryCandidate[][], overrides: Partial<RequestNeeds> =
   return { stop, reported: Object.fromEntries(reported), reportCount: reported.length, committed }
 }
 
-const SENT = { result: 'SENT', channel: 'EMAIL', ruleId: 'email', reason: null }
+const SENT = { result: 'SENT', channel: 'EMAIL', ruleId: 'send', reason: null }
 
 t.test('every row is reported once: what became of it, or why it was left alone', async (t) => {
   const lost = aCandidate('lost')

@@ -1,31 +1,13 @@
 import { pino } from 'pino'
 import t from 'tap'
-import type { Facts } from '../../src/core/decision/facts.ts'
-import type { RuleResult } from '../../src/core/decision/rule-result.ts'
-import { decideRetry, type RetriedEntry } from '../../src/core/log/decide-retry.ts'
-import type { DueEntry } from '../../src/core/log/due-entry.ts'
+import type { Attempt } from '../../src/core/attempt/attempt.ts'
+import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createRetry } from '../../src/pipeline/retry.ts'
+import { aDueEntry, decideRetries } from '../core/attempt/build.ts'
 import { clientOf, json, serve } from '../party/server.ts'
 
-const due = (eventId: string, partyLocator: string | null = 'party-1'): DueEntry => ({
-  locator: `NTF-${eventId}`,
-  eventId,
-  eventType: 'claim.paid',
-  partyLocator,
-  subject: 'S',
-  body: 'B',
-  attemptCount: 1,
-  sendCount: 0,
-  unknownKey: null,
-})
-
-const decideByParty = ({ party }: Facts): RuleResult => ({
-  ruleId: 'r',
-  outcome: party === 'found' ? 'SEND' : party === 'unresolved' ? 'FAIL' : 'SKIP',
-  channel: 'EMAIL',
-  reason: party === 'found' ? null : party,
-})
+const due = (eventId: string, partyLocator: string | null = 'party-1') => aDueEntry(eventId, { partyLocator })
 
 /** The retry over pages of due rows, with a clock that stands until the test moves it. */
 function world(given: {
@@ -37,7 +19,7 @@ function world(given: {
   passMs?: number
   committed?: Promise<void>
 }) {
-  const retried: RetriedEntry[] = []
+  const retried: Attempt[] = []
   const asked: string[][] = []
   const sleeps: { durationMs: number; wake: () => void }[] = []
   let nowMs = 0
@@ -57,7 +39,7 @@ function world(given: {
     },
     isDown: given.isDown ?? (() => false),
     commit: async (asked) => {
-      const entries = asked.map((entry) => decideRetry(decideByParty, entry, undefined))
+      const entries = decideRetries(asked)
       retried.push(...entries)
       await given.committed
       return entries
@@ -83,7 +65,7 @@ t.test('a pass takes every page that is due, with one look-up per distinct party
   const { retry, retried, asked } = world({ pages: [[due('a'), due('b')], [due('c', 'party-2')]] })
   await retry.pass()
   t.same(
-    retried.map((entry) => entry.due.eventId),
+    retried.map((entry) => entry.eventId),
     ['a', 'b', 'c'],
   )
   t.same(asked, [['party-1'], ['party-2']])
@@ -117,7 +99,7 @@ t.test('stopping lets the page under way finish and commits no other', async (t)
   committed.resolve()
   await stopped
   t.same(
-    retried.map((entry) => entry.due.eventId),
+    retried.map((entry) => entry.eventId),
     ['a'],
   )
 })
@@ -147,7 +129,7 @@ t.test('while policy administration is known to be down no attempt is burned', a
   })
   await retry.pass()
   t.same(
-    retried.map((entry) => entry.due.eventId),
+    retried.map((entry) => entry.eventId),
     ['b'],
     'who needs no contact is retried all the same',
   )
@@ -163,7 +145,7 @@ for (const isDown of [false, true]) {
       isDown: () => isDown,
     })
     await retry.pass()
-    t.match(retried, [{ due: { eventId: 'a' }, status: 'FAILED', attemptCount: 2 }])
+    t.match(retried, [{ eventId: 'a', status: 'FAILED', attemptCount: 2 }])
     t.equal(retried.length, 1)
   })
 }
@@ -177,7 +159,7 @@ t.test('rows whose party could not be asked for in time come next, before anothe
   await retry.pass()
   t.same(asked, [['first', 'second'], ['second'], ['third']])
   t.same(
-    retried.map((entry) => entry.due.eventId),
+    retried.map((entry) => entry.eventId),
     ['a', 'c', 'd', 'b', 'e'],
   )
 })
@@ -222,7 +204,7 @@ t.test('hanging rows that are due before healthy ones cost them no pass', async 
     ...Array.from({ length: 600 }, (_, i) => due(`hanging-${i}`, `hanging-${i}`)),
     ...Array.from({ length: 60 }, (_, i) => due(`good-${i}`, `good-${i}`)),
   ]
-  const retried: RetriedEntry[] = []
+  const retried: Attempt[] = []
   const retry = createRetry<number>({
     listDueEntries: async (after, countMax, upTo) => {
       const start = after ?? 0
@@ -235,7 +217,7 @@ t.test('hanging rows that are due before healthy ones cost them no pass', async 
     contactsOf: client.lookUpAgain,
     isDown: client.isDown,
     commit: async (asked) => {
-      const entries = asked.map((entry) => decideRetry(decideByParty, entry, undefined))
+      const entries = decideRetries(asked)
       retried.push(...entries)
       return entries
     },
@@ -260,21 +242,21 @@ t.test(
       ...Array.from({ length: 60 }, (_, i) => due(`broken-${i}`, `broken-${i}`)),
       due('good', 'good'),
     ]
-    const done: RetriedEntry[] = []
+    const done: Attempt[] = []
     const retry = createRetry<number>({
       listDueEntries: async () => ({ due: rows, next: null }),
       contactsOf: (parties) => client.lookUp(parties),
       isDown: client.isDown,
       commit: async (asked) => {
-        const entries = asked.map((entry) => decideRetry(decideByParty, entry, undefined))
-        const attemptCounts = new Map(entries.map((entry) => [entry.due.eventId, entry.attemptCount]))
+        const entries = decideRetries(asked)
+        const attemptCounts = new Map(entries.map((entry) => [entry.eventId, entry.attemptCount]))
         rows = rows.map((row) => ({
           ...row,
           attemptCount: attemptCounts.get(row.eventId) ?? row.attemptCount,
         }))
         const ended = entries.filter((entry) => entry.status !== 'FAILED' || entry.attemptCount === 3)
         done.push(...ended)
-        rows = rows.filter((row) => !ended.some((entry) => entry.due.eventId === row.eventId))
+        rows = rows.filter((row) => !ended.some((entry) => entry.eventId === row.eventId))
         return entries
       },
       clock: { nowMs: () => 0, sleep: async () => {} },
@@ -287,7 +269,7 @@ t.test(
     }
     t.equal(rows.length, 0, 'nothing is due any more')
     t.match(
-      done.find((entry) => entry.due.eventId === 'good'),
+      done.find((entry) => entry.eventId === 'good'),
       { status: 'SENT', address: 'a@example.org' },
     )
     t.equal(done.filter((entry) => entry.status === 'FAILED' && entry.attemptCount === 3).length, 60)

@@ -1,20 +1,22 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { v7 as uuidv7 } from 'uuid'
-import { decide } from '../../src/core/decision/decide.ts'
-import { composeEntry } from '../../src/core/log/compose-entry.ts'
-import { decideRetry, type PreparedRetries } from '../../src/core/log/decide-retry.ts'
+import type { Send } from '../../src/core/attempt/delivery.ts'
+import type { Store } from '../../src/core/attempt/store.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
-import type { Preferences } from '../../src/core/party/preferences.ts'
+import type { Preferences, PreferencesByParty } from '../../src/core/party/preferences.ts'
 import { createRuleTable, type RuleTable } from '../../src/core/rules/table.ts'
 import { templates } from '../../src/generated/templates.ts'
+import { createAttempt } from '../../src/pipeline/attempt.ts'
+import { commitBatch } from '../../src/pipeline/dispatch.ts'
+import { commitRetries } from '../../src/pipeline/retry.ts'
 import type { DatabasePool } from '../../src/postgres/connection/pool.ts'
 import { listDueEntries } from '../../src/postgres/read/list-due-entries.ts'
 import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
-import { commitBatch } from '../../src/postgres/write/commit-batch.ts'
-import { commitRetries } from '../../src/postgres/write/commit-retries.ts'
-import { aBatch, anEntry, recordingSend } from './fixtures.ts'
+import { createStore } from '../../src/postgres/write/store.ts'
+import { anOpenAttempt, recordingSend, UNRESOLVED } from '../core/attempt/build.ts'
+import { aLookedUpBatch } from '../pipeline/store.contract.ts'
 
 export const DEFAULT_TABLE = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
 
@@ -32,7 +34,8 @@ export interface Known {
 }
 
 const FOUND: Contact = { state: 'found', email: 'member@example.com', phone: null }
-export const UNRESOLVED: Contact = { state: 'unresolved', error: 'HTTP 500', unasked: false }
+
+export { UNRESOLVED }
 
 export function ruleTable(source = DEFAULT_TABLE): Promise<RuleTable> {
   return createRuleTable(source, [], sha256)
@@ -43,8 +46,8 @@ export function sha256(text: string): string {
 }
 
 /**
- * Records events as the service does, by the real templates and a real rule table, in one batch. Returns their
- * locators in the order given.
+ * Records events as the service does, by the real templates and a real rule table, in a batch for each run of events with the same
+ * preferences. Returns their locators in the order given.
  */
 export async function record(
   pool: DatabasePool,
@@ -53,40 +56,35 @@ export async function record(
 ): Promise<readonly string[]> {
   const inForce = table ?? (await ruleTable())
   await archiveRevisions(pool, inForce, [...templates.byEventType.values(), templates.generic])
-  const { offset: heldOffset } = await loadCheckpoint(pool, 'claims', 0)
-  const entries = all.map((known, i) => {
-    const { partyLocator = 'party-1', invalid = false, contact = FOUND, preferences } = known
-    const { event } = anEntry(known.eventId)
-    const { eventType = event.eventType, reason = null } = known
-    const party = { partyLocator, invalid }
-    const decision = decide(inForce.decide, eventType, party, contact, preferences)
-    return composeEntry(
-      `NTF-${uuidv7()}`,
-      { ...event, eventType, reason, partyLocator, partyLocatorInvalid: invalid },
-      heldOffset + BigInt(i + 1),
-      decision,
-      contact,
-      templates,
-    )
-  })
+  const open = all.map(openAttemptOf)
   const errorOf = new Map(all.map(({ eventId, sendError = null }) => [eventId, sendError]))
-  const { kind } = await commitBatch(
-    pool,
-    aBatch(entries, {
-      heldOffset,
-      nextOffset: heldOffset + BigInt(all.length),
-      ruleTableRevision: inForce.revision,
-    }),
-    recordingSend((eventId) => {
-      const error = errorOf.get(eventId) ?? null
-      return { receipt: error === null ? 'recorded' : null, error }
-    }).send,
-  )
-  if (kind !== 'committed') throw new Error('another test of this database moved the checkpoint')
-  return entries.map(({ locator }) => locator)
+  const { send } = recordingSend((eventId) => {
+    const error = errorOf.get(eventId) ?? null
+    return { receipt: error === null ? 'recorded' : null, error }
+  })
+  for (let start = 0; start < all.length; ) {
+    const preferences = all[start]?.preferences
+    const count = all.slice(start).findIndex((known) => known.preferences !== preferences)
+    const end = count === -1 ? all.length : start + count
+    const attempt = attemptBy(pool, inForce, send, preferences)
+    const { offset: expectedCheckpoint } = await loadCheckpoint(pool, 'claims', 0)
+    const batch = aLookedUpBatch(open.slice(start, end), { expectedCheckpoint })
+    const { kind } = await commitBatch({ attempt }, batch)
+    if (kind !== 'committed') throw new Error('another test of this database moved the checkpoint')
+    start = end
+  }
+  return open.map(({ locator }) => locator)
 }
 
-/** Retries all failed rows, with what is known of every party by now. */
+function openAttemptOf(known: Known) {
+  const { eventId, partyLocator = 'party-1', invalid: isPartyInvalid = false, contact = FOUND } = known
+  const { eventType = 'claim.paid', reason = null } = known
+  const variables = { eventType, locator: 'CLM-1', reason }
+  const locator = `NTF-${uuidv7()}`
+  return anOpenAttempt(eventId, { locator, eventType, partyLocator, isPartyInvalid, contact, variables })
+}
+
+/** Retries all failed rows, with the given knowledge of every party. */
 export async function retryAll(
   pool: DatabasePool,
   contact: Contact = FOUND,
@@ -97,14 +95,18 @@ export async function retryAll(
   const limits = { maxAgeMs: 3_600_000, attemptCountMax: 100, minPauseMs: -3_600_000 }
   const { due } = await listDueEntries(pool, limits, null, 1_000)
   const asked = due.map((entry) => ({ due: entry, contact }))
-  const decide: PreparedRetries['decide'] = (entry) => decideRetry(inForce.decide, entry, preferences)
   const { send } = recordingSend(() => ({ receipt: 'recorded', error: null }))
-  await commitRetries(
-    pool,
-    { ruleTableRevision: inForce.revision, asked, request: null, decide },
-    send,
-    QUIET,
-  )
+  await commitRetries(attemptBy(pool, inForce, send, preferences), asked, null)
 }
 
-const QUIET = { error: () => {} }
+/** Attempts for parties that all have the given preferences, whatever is stored. */
+function attemptBy(pool: DatabasePool, inForce: RuleTable, send: Send, preferences: Preferences | undefined) {
+  const stored = createStore(pool)
+  const readPreferences = async (parties: readonly string[]): Promise<PreferencesByParty> =>
+    new Map(preferences === undefined ? [] : parties.map((party) => [party, preferences]))
+  const store: Store = {
+    ...stored,
+    transaction: (work) => stored.transaction((tx) => work({ ...tx, readPreferences })),
+  }
+  return createAttempt({ ruleTable: inForce, templates, store, send })
+}

@@ -1,6 +1,6 @@
 import t from 'tap'
+import type { OutgoingMessage } from '../../src/core/attempt/delivery.ts'
 import type { Channel } from '../../src/core/decision/channel.ts'
-import type { OutgoingMessage } from '../../src/core/log/delivery.ts'
 import { type Senders, sendByChannel } from '../../src/senders/send.ts'
 import type { Message, Sender } from '../../src/senders/sender.ts'
 

@@ -1,10 +1,7 @@
 import type { QueryResultRow } from 'pg'
 import t from 'tap'
-import type { Service } from '../stack/service.ts'
-import { until } from '../stack/until.ts'
 import { anEvent, aWorld, type World } from '../stack/world.ts'
 
-const RETRIED = 'retried failed notifications'
 const REACHABLE = { email: 'a@example.com', phone: '+44 20 7946 0000' }
 
 /** A world with one failed row for each name; the party of `name` is `error-name`. */
@@ -40,29 +37,6 @@ const lastDecisionsOf = (world: World) =>
     world,
     'SELECT DISTINCT ON (event_id) * FROM notifications.decision ORDER BY event_id, attempt DESC',
   )
-const decisionCountsOf = async (world: World) =>
-  world.sql('SELECT count(*)::int AS decisions FROM notifications.decision GROUP BY event_id')
-
-/** The counts of a process's passes that found something to do, added up. */
-function retriedBy(services: readonly Service[]): {
-  SENT: number
-  FAILED: number
-  SKIPPED: number
-  postponed: number
-} {
-  const sum = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0 }
-  for (const line of services.flatMap(({ lines }) => lines.filter(({ msg }) => msg === RETRIED))) {
-    for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += Number(line[name])
-  }
-  return sum
-}
-
-/** The messages that their senders were given. */
-function sentBy(services: readonly Service[]): number {
-  return services
-    .flatMap(({ lines }) => lines.filter(({ msg }) => msg === 'messages recorded'))
-    .reduce((sum, line) => sum + Number(line.messageCount), 0)
-}
 
 t.test('a failed row is retried as its party, its age and its attempts say', async (t) => {
   const world = await aWorld(t)
@@ -187,32 +161,4 @@ t.test('a failed row is retried as its party, its age and its attempts say', asy
     t.same(after['just-tried']?.status, 'FAILED')
     t.same(after['too-old'], before['too-old'])
   })
-})
-
-t.test('two processes that find the same rows due retry each once', async (t) => {
-  const world = await aWorld(t)
-  const names = Array.from({ length: 3_000 }, (_, i) => `row-${i}`)
-  world.policyAdministration.set('party-late', 'error')
-  const first = await world.serve()
-  await world.publish(names.map((name) => anEvent({ eventId: name, partyLocator: 'party-late' })))
-  await world.caughtUp()
-  t.equal(await first.stop(), 0)
-  // Slow, so that both are at it at the same time.
-  world.policyAdministration.set('party-late', 'slow')
-  await change(world, LONG_AGO)
-
-  const services = await Promise.all([world.serve(), world.serve()])
-  await until(() => retriedBy(services).SENT >= names.length, {
-    what: 'all rows to be sent',
-  })
-  t.same(await Promise.all(services.map((service) => service.stop())), [0, 0])
-  t.same(retriedBy(services), { SENT: names.length, FAILED: 0, SKIPPED: 0, postponed: 0 })
-  t.equal(sentBy(services), names.length, 'nothing was sent in vain either')
-  t.same(
-    await decisionCountsOf(world),
-    names.map(() => ({ decisions: 2 })),
-  )
-  const [attempts] = await world.sql(`
-    SELECT min(attempt_count) AS least, max(attempt_count) AS most FROM notifications.notification_log`)
-  t.same(attempts, { least: 1, most: 1 })
 })

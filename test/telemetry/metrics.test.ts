@@ -3,13 +3,18 @@ import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { parse } from 'yaml'
+import type { Attempt } from '../../src/core/attempt/attempt.ts'
 import type { CommitResult, RejectedMessage } from '../../src/core/batch/batch.ts'
-import type { Entry } from '../../src/core/log/compose-entry.ts'
-import type { RetriedEntry } from '../../src/core/log/decide-retry.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
-import { aFailedEntry, aMessage, anEntry } from '../postgres/fixtures.ts'
+import { aDecision, anAttempt } from '../core/attempt/build.ts'
+import { aMessage } from '../postgres/fixtures.ts'
 import { readExposition } from './exposition.ts'
+
+const FAILED = anAttempt('c', {
+  status: 'FAILED',
+  decision: aDecision({ ruleId: 'unresolved', outcome: 'FAIL' }),
+})
 
 function theMetrics() {
   const metrics = createMetrics({
@@ -30,7 +35,7 @@ function theMetrics() {
   return { metrics, read: async () => readExposition((await metrics.expose()).text) }
 }
 
-const committed = (inserted: Entry[], rejected: RejectedMessage[] = []): CommitResult => ({
+const committed = (inserted: Attempt[], rejected: RejectedMessage[] = []): CommitResult => ({
   kind: 'committed',
   nextOffset: 1_000n,
   inserted,
@@ -39,7 +44,7 @@ const committed = (inserted: Entry[], rejected: RejectedMessage[] = []): CommitR
 const batchOf = (count: number) => ({
   topic: 'claims',
   partition: 0,
-  heldOffset: -1n,
+  expectedCheckpoint: -1n,
   nextOffset: BigInt(count) - 1n,
   lastMessage: null,
   messages: Array.from({ length: count }, (_, i) => aMessage(BigInt(i))),
@@ -47,7 +52,7 @@ const batchOf = (count: number) => ({
 
 t.test('rows are counted by status, channel and rule, and by event type', async (t) => {
   const { metrics, read } = theMetrics()
-  await metrics.countCommits(async () => committed([anEntry('a'), anEntry('b'), aFailedEntry('c')]))(null)
+  await metrics.countBatches(async () => committed([anAttempt('a'), anAttempt('b'), FAILED]))(batchOf(3))
   const { value } = await read()
   t.equal(value('notifications_outcomes_total', { status: 'SENT', channel: 'EMAIL', rule: 'send-email' }), 2)
   t.equal(
@@ -59,22 +64,9 @@ t.test('rows are counted by status, channel and rule, and by event type', async 
 
 t.test('a row whose sender failed is counted as the FAILED row that it is', async (t) => {
   const { metrics, read } = theMetrics()
-  const entry = { ...anEntry('a'), status: 'FAILED' as const }
-  const { event: due } = entry
-  const retry = {
-    ...entry,
-    due: {
-      ...due,
-      locator: entry.locator,
-      subject: '',
-      body: '',
-      attemptCount: 1,
-      sendCount: 1,
-      unknownKey: null,
-    },
-  }
-  await metrics.countCommits(async () => committed([entry]))(null)
-  await metrics.countRetries(async (retried: readonly RetriedEntry[]) => retried)([retry])
+  const attempt = anAttempt('a', { status: 'FAILED' })
+  await metrics.countBatches(async () => committed([attempt]))(batchOf(1))
+  await metrics.countRetries(async (retried: readonly Attempt[]) => retried)([attempt])
   const { value } = await read()
   const labels = { status: 'FAILED', channel: 'EMAIL', rule: 'send-email' }
   t.equal(value('notifications_outcomes_total', labels), 1)
@@ -83,11 +75,10 @@ t.test('a row whose sender failed is counted as the FAILED row that it is', asyn
 
 t.test('event types that producers invent make no new series', async (t) => {
   const { metrics, read } = theMetrics()
-  const entries = ['x.1', 'x.2', '__proto__', 'constructor'].map((eventType) => {
-    const entry = anEntry(eventType)
-    return { ...entry, event: { ...entry.event, eventType } }
-  })
-  await metrics.countCommits(async () => committed(entries))(null)
+  const attempts = ['x.1', 'x.2', '__proto__', 'constructor'].map((eventType) =>
+    anAttempt(eventType, { eventType }),
+  )
+  await metrics.countBatches(async () => committed(attempts))(batchOf(4))
   const { families, value } = await read()
   t.equal(families.get('notifications_events_total')?.metrics.length, 1)
   t.equal(value('notifications_events_total', { event_type: 'other', status: 'SENT' }), 4)
@@ -98,10 +89,9 @@ t.test('what a batch came to is counted: rows, duplicates, rejected messages, re
   const rejected = [
     { message: aMessage(), rejection: { code: 'not-json' as const, error: 'the value is not valid JSON' } },
   ]
-  const done = committed([anEntry('a')], rejected)
-  await metrics.countBatches(metrics.countCommits(async () => done))(batchOf(5))
-  const moved = metrics.countCommits(async () => ({ kind: 'moved', checkpoint: 1n }))
-  await metrics.countBatches(moved)(batchOf(9))
+  const done = committed([anAttempt('a')], rejected)
+  await metrics.countBatches(async () => done)(batchOf(5))
+  await metrics.countBatches(async () => ({ kind: 'moved', checkpoint: 1n }))(batchOf(9))
   const failing = metrics.countBatches(() => Promise.reject(new Error('no database')))
   await t.rejects(failing(batchOf(9)))
   const { value, observed } = await read()
@@ -162,7 +152,7 @@ const file = (name: string) => readFile(new URL(`../../src/telemetry/${name}`, i
 
 t.test('the text is valid, and is what promtool takes where it is installed', async (t) => {
   const { metrics, read } = theMetrics()
-  await metrics.countCommits(async () => committed([anEntry('a')]))(null)
+  await metrics.countBatches(async () => committed([anAttempt('a')]))(batchOf(1))
   const { families } = await read()
   t.ok(families.size > 30)
   for (const { name, help, type } of families.values()) {

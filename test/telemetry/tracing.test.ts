@@ -18,7 +18,14 @@ function aBatch(headers: readonly string[]): Batch {
     const value = header === '' ? {} : { headers: { traceparent: [Buffer.from(header)] } }
     return { ...aMessage(BigInt(i)), ...value }
   })
-  return { topic: 'claims', partition: 3, heldOffset: -1n, nextOffset: 9n, lastMessage: null, messages }
+  return {
+    topic: 'claims',
+    partition: 3,
+    expectedCheckpoint: -1n,
+    nextOffset: 9n,
+    lastMessage: null,
+    messages,
+  }
 }
 
 async function setUp(t: Test, options: Partial<TracingOptions> = {}) {
@@ -47,9 +54,9 @@ t.test('a batch is one span, with what it does below it', async (t) => {
     ['b', { state: 'not found' }],
     ['c', { state: 'unresolved', error: 'HTTP 500', unasked: false }],
   ])
-  await tracing.batch(aBatch(['']), async (trace) => {
-    t.equal(await trace.contacts(async () => contacts)(['a', 'b', 'c']), contacts)
-    t.equal(await trace.statement('  UPDATE notifications.notification_log SET x', async () => 7), 7)
+  await tracing.batch(aBatch(['']), async () => {
+    t.equal(await tracing.contacts(async () => contacts)(['a', 'b', 'c']), contacts)
+    t.equal(await tracing.statement('  UPDATE notifications.notification_log SET x', async () => 7), 7)
     return COMMITTED
   })
   await tracing.stop()
@@ -113,7 +120,7 @@ t.test('what fails is marked, names its trace in the log, and quotes nothing', a
   const { collector, tracing, log, lines } = await setUp(t)
   const error = new TypeError('no mailbox member@example.com')
   await t.rejects(
-    tracing.batch(aBatch(['']), (trace) => trace.statement('SELECT 1', () => Promise.reject(error))),
+    tracing.batch(aBatch(['']), () => tracing.statement('SELECT 1', () => Promise.reject(error))),
     error,
   )
   log.error({ err: error, topic: 'claims' }, 'a batch could not be committed')
@@ -146,7 +153,7 @@ t.test('the sampler says what is traced, and what is not costs no look at the me
       },
     }
     for (let i = 0; i < 50; i++) {
-      await tracing.batch(watched, (trace) => trace.statement('SELECT 1', async () => COMMITTED))
+      await tracing.batch(watched, () => tracing.statement('SELECT 1', async () => COMMITTED))
     }
     await tracing.stop()
     t.equal(collector.spans.length, expected, `${sampler} ${samplerRatio}`)
@@ -154,7 +161,7 @@ t.test('the sampler says what is traced, and what is not costs no look at the me
   }
   const { collector, tracing } = await setUp(t, { sampler: 'parentbased_traceidratio', samplerRatio: 0.5 })
   for (let i = 0; i < 300; i++) {
-    await tracing.batch(aBatch(['']), (trace) => trace.statement('SELECT 1', async () => COMMITTED))
+    await tracing.batch(aBatch(['']), () => tracing.statement('SELECT 1', async () => COMMITTED))
   }
   await tracing.stop()
   t.ok(collector.spans.length > 150 && collector.spans.length < 450, String(collector.spans.length))

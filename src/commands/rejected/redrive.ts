@@ -1,7 +1,6 @@
 import { Command } from 'commander'
 import { createRedriver, REDRIVE_CONNECTIONS, type Redriver } from '../../app/redriver.ts'
 import { loadConfig } from '../../config/config.ts'
-import type { DecidedBatch } from '../../core/batch/batch.ts'
 import type { Rejected } from '../../core/event/rejected-message.ts'
 import type { RejectionCode } from '../../core/event/rejection.ts'
 import { counted } from '../../core/text/count.ts'
@@ -96,7 +95,7 @@ async function redriveAll(
       refusalOf(rejected) ??
       (dryRun
         ? expectedOutcome(await redriver.tryOut(rejected))
-        : { ...(await redriver.redrive(rejected, by)), note: '' })
+        : { ...((await redriver.redrive(rejected, by)) ?? GONE), note: '' })
     counts[outcome.result]++
     const line = json
       ? JSON.stringify({ id: String(rejected.id), ...outcome })
@@ -107,6 +106,8 @@ async function redriveAll(
   if (isById && counts.refused > 0) process.exitCode = 1
   process.stderr.write(`${dryRun ? `Dry run, nothing was written: ${sum}` : sum}\n`)
 }
+
+const GONE = { result: 'refused', error: 'it was erased or pruned meanwhile' } as const
 
 /** Why a message cannot be redriven at all. Of one that was too large, only the first bytes are kept. */
 function refusalOf({ code, erasedAt }: Rejected): RedriveOutcome | null {
@@ -120,11 +121,14 @@ function refusalOf({ code, erasedAt }: Rejected): RedriveOutcome | null {
   return { result: 'refused', error, note: '' }
 }
 
-function expectedOutcome({ entries: [entry], rejected: [rejected] }: DecidedBatch): RedriveOutcome {
+function expectedOutcome({
+  attempts: [attempt],
+  rejected: [rejected],
+}: Awaited<ReturnType<Redriver['tryOut']>>): RedriveOutcome {
   if (rejected !== undefined) return { result: 'rejected', ...rejected.rejection, note: '' }
-  if (entry === undefined) return { result: 'duplicate', note: '' }
-  const { outcome, channel } = entry.decision
-  return { result: 'logged', note: `event ${entry.event.eventId}: ${outcome} by ${channel}` }
+  if (attempt === undefined) return { result: 'duplicate', note: '' }
+  const { outcome, channel } = attempt.decision
+  return { result: 'logged', note: `event ${attempt.eventId}: ${outcome} by ${channel}` }
 }
 
 function addId(text: string, previous: readonly bigint[] = []): bigint[] {

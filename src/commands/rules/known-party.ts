@@ -2,7 +2,7 @@ import { createParties } from '../../app/parties.ts'
 import { loadLookUp } from '../../config/config.ts'
 import type { TriedEvent } from '../../core/rules/try-event.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
-import { lookUpPreferences } from '../../postgres/read/look-up-preferences.ts'
+import { readPreferences } from '../../postgres/write/read-preferences.ts'
 import { createLog } from '../../telemetry/log.ts'
 
 /**
@@ -15,7 +15,7 @@ export async function lookUpParty(
   const { databaseUrl, policyAdministration } = loadLookUp(process.env)
   let preferences: TriedEvent['preferences']
   await withDatabase(databaseUrl, async (pool) => {
-    preferences = (await lookUpPreferences(pool, [partyLocator])).get(partyLocator)
+    preferences = (await readPreferences(pool, [partyLocator])).get(partyLocator)
   })
   const parties = createParties({ policyAdministration }, createLog('error', process.stderr))
   try {

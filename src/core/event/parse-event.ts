@@ -1,3 +1,4 @@
+import type { Variables } from '../templates/template.ts'
 import { storable } from '../text/sanitize.ts'
 import type { EnvelopeMap } from './envelope-map.ts'
 import { type Pointer, sourceAt, valueAt } from './json-pointer.ts'
@@ -114,4 +115,9 @@ function scalarOf(value: unknown, source: () => string): string | null {
   if (typeof value === 'string') return value === '' ? null : storable(value)
   if (typeof value === 'number') return source()
   return typeof value === 'boolean' ? String(value) : null
+}
+
+/** The values that a template may insert. */
+export function variablesOf({ eventType, locator, reason }: Event): Variables {
+  return { eventType, locator, reason }
 }

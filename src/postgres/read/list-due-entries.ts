@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { type DueEntry, dueEntry } from '../../core/log/due-entry.ts'
+import { type DueEntry, dueEntry } from '../../core/attempt/due-entry.ts'
 import type { LogPosition } from '../../core/log/log-page.ts'
 
 /** Which failed rows are retried; the specification's limits. */

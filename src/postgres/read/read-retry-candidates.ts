@@ -1,5 +1,5 @@
 import { type CommonQueryMethods, sql } from 'slonik'
-import { type RetryCandidate, retryCandidate } from '../../core/log/retry-candidate.ts'
+import { type RetryCandidate, retryCandidate } from '../../core/attempt/retry-candidate.ts'
 import { arrayOf } from '../sql/columns.ts'
 import { type GivenUpLimits, isGivenUp } from './given-up.ts'
 

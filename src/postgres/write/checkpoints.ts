@@ -1,7 +1,8 @@
 import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type { Checkpoint, Fingerprint } from '../../core/batch/checkpoint.ts'
-import { noRow } from '../sql/no-row.ts'
+import type { Move } from '../../core/attempt/store.ts'
+import type { Checkpoint } from '../../core/batch/checkpoint.ts'
+import type { TopicPartition } from '../../core/batch/topic-partition.ts'
 
 /** The offset before the first: nothing of the partition is processed yet. */
 export const NOTHING_PROCESSED = -1n
@@ -18,8 +19,8 @@ const checkpointRow = z
 
 /**
  * The checkpoint of a partition. A partition without a row gets one first, because a lock on an absent row
- * locks nothing. Rejects at once where another session holds its lock: whoever waited would take up a connection, and
- * the checkpoint may be about to move.
+ * locks nothing. Rejects at once if another session holds its lock: a waiter would occupy a connection, and the checkpoint may be
+ * about to move.
  */
 export async function loadCheckpoint(
   pool: DatabasePool,
@@ -43,8 +44,7 @@ export async function loadCheckpoint(
 /** Reads and locks the checkpoint until the transaction ends; -1 where the row is gone. */
 export async function lockCheckpoint(
   tx: CommonQueryMethods,
-  topic: string,
-  partition: number,
+  { topic, partition }: TopicPartition,
 ): Promise<bigint> {
   const offset = await tx.maybeOneFirst(sql.prepared('lock-checkpoint', offsetRow)`
     SELECT "offset" FROM notifications.projection_checkpoints
@@ -52,45 +52,39 @@ export async function lockCheckpoint(
   return offset ?? NOTHING_PROCESSED
 }
 
-/** Moves a checkpoint whose lock is held, and remembers its last message, in one statement. */
-export async function moveCheckpoint(
-  tx: CommonQueryMethods,
-  topic: string,
-  partition: number,
-  offset: bigint,
-  lastMessage: Fingerprint | null,
-): Promise<void> {
-  const move = sql.fragment`
-    UPDATE notifications.projection_checkpoints
-    SET "offset" = ${offset}, processed_at = now()
-    WHERE topic = ${topic} AND partition_id = ${partition}`
-  await tx.query(
-    lastMessage === null
-      ? sql.unsafe`${move}`
-      : sql.prepared('move-checkpoint', noRow)`
-          WITH moved AS (${move})
-          INSERT INTO notifications.checkpoint_message (topic, partition_id, checkpoint, "offset", sha256)
-          VALUES (${topic}, ${partition}, ${offset}, ${lastMessage.offset}, ${lastMessage.sha256})
-          ON CONFLICT (topic, partition_id) DO UPDATE
-          SET checkpoint = excluded.checkpoint, "offset" = excluded."offset", sha256 = excluded.sha256`,
-  )
+/** A part of a WITH clause that moves a checkpoint whose lock is held, and remembers its last message. */
+export function moveCheckpoint({ topic, partition, offset, lastMessage }: Move) {
+  return sql.fragment`
+    moved AS (
+      UPDATE notifications.projection_checkpoints
+      SET "offset" = ${offset}, processed_at = now()
+      WHERE topic = ${topic} AND partition_id = ${partition}
+    ),
+    remembered AS (
+      INSERT INTO notifications.checkpoint_message (topic, partition_id, checkpoint, "offset", sha256)
+      SELECT ${topic}, ${partition}::integer, ${offset}::bigint, ${lastMessage?.offset ?? null}::bigint,
+        ${lastMessage?.sha256 ?? null}::text
+      WHERE ${lastMessage !== null}
+      ON CONFLICT (topic, partition_id) DO UPDATE
+      SET checkpoint = excluded.checkpoint, "offset" = excluded."offset", sha256 = excluded.sha256
+    )`
 }
 
 /**
- * Sets a checkpoint back because the topic was created anew and counts from the start again. Does nothing, and returns
- * what it found, unless the checkpoint is still the one that the caller holds.
+ * Sets a checkpoint back because the topic was recreated and counts from the start again. Does nothing, and returns the checkpoint,
+ * unless it is still the expected one.
  */
 export function resetCheckpoint(
   pool: DatabasePool,
   topic: string,
   partition: number,
-  held: bigint,
+  expected: bigint,
   offset: bigint,
 ): Promise<bigint> {
   return pool.transaction(async (tx) => {
-    const found = await lockCheckpoint(tx, topic, partition)
-    if (found !== held) return found
-    await moveCheckpoint(tx, topic, partition, offset, null)
+    const found = await lockCheckpoint(tx, { topic, partition })
+    if (found !== expected) return found
+    await tx.query(sql.unsafe`WITH ${moveCheckpoint({ topic, partition, offset, lastMessage: null })} SELECT`)
     return offset
   })
 }

@@ -1,5 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import type { RejectedMessage } from '../../core/batch/batch.ts'
+import type { TopicPartition } from '../../core/batch/topic-partition.ts'
 import type { Message } from '../../core/event/message.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { columnOf } from '../sql/columns.ts'
@@ -11,8 +12,7 @@ import { keptHeaders, keptOf, notKept } from './cut-large-message.ts'
  */
 export async function insertRejectedMessages(
   tx: CommonQueryMethods,
-  topic: string,
-  partition: number,
+  { topic, partition }: TopicPartition,
   rejected: readonly RejectedMessage[],
 ): Promise<void> {
   if (rejected.length === 0) return

@@ -1,12 +1,9 @@
 import { type CommonQueryMethods, sql } from 'slonik'
-import type { Delivery } from '../../core/log/delivery.ts'
+import type { Deliveries } from '../../core/attempt/delivery.ts'
 import { columnOf } from '../sql/columns.ts'
 
-/** Corrects rows that were inserted as SENT and whose sender then failed. */
-export async function markSendFailures(
-  tx: CommonQueryMethods,
-  deliveries: ReadonlyMap<string, Delivery>,
-): Promise<void> {
+/** Sets rows to FAILED that were written as SENT and whose sender then failed. */
+export async function markSendFailures(tx: CommonQueryMethods, deliveries: Deliveries): Promise<void> {
   const failed = [...deliveries].flatMap(([locator, { error }]) =>
     error === null ? [] : [{ locator, error }],
   )

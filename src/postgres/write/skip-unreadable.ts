@@ -25,11 +25,13 @@ export interface Unreadable {
 export function skipUnreadable(pool: DatabasePool, unreadable: Unreadable): Promise<bigint> {
   const { topic, partition, checkpoint, to, bytes, rejection } = unreadable
   return pool.transaction(async (tx) => {
-    const found = await lockCheckpoint(tx, topic, partition)
+    const found = await lockCheckpoint(tx, unreadable)
     if (found !== checkpoint) return found
     const message = { offset: checkpoint + 1n, key: null, value: bytes, headers: {} }
-    await insertRejectedMessages(tx, topic, partition, [{ message, rejection }])
-    await moveCheckpoint(tx, topic, partition, to, null)
+    await insertRejectedMessages(tx, unreadable, [{ message, rejection }])
+    await tx.query(
+      sql.unsafe`WITH ${moveCheckpoint({ topic, partition, offset: to, lastMessage: null })} SELECT`,
+    )
     await tx.query(sql.unsafe`
       DELETE FROM notifications.checkpoint_message WHERE topic = ${topic} AND partition_id = ${partition}`)
     return found

@@ -1,48 +1,47 @@
-import { sql } from 'slonik'
 import t from 'tap'
-import { z } from 'zod'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
+import { commitBatch } from '../../../src/pipeline/dispatch.ts'
+import { commitRetries } from '../../../src/pipeline/retry.ts'
 import { getLogEntry } from '../../../src/postgres/read/get-log-entry.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { archiveEnvelopeMap } from '../../../src/postgres/write/archive-revisions.ts'
 import { loadCheckpoint } from '../../../src/postgres/write/checkpoints.ts'
-import { commitBatch } from '../../../src/postgres/write/commit-batch.ts'
-import { commitRetries } from '../../../src/postgres/write/commit-retries.ts'
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
-import { aBatch, aFailedEntry, anEntry, openDatabase } from '../fixtures.ts'
+import { createStore } from '../../../src/postgres/write/store.ts'
+import { anOpenAttempt, FOUND, recordingSend, SIMPLE_RULES, UNRESOLVED } from '../../core/attempt/build.ts'
+import { aLookedUpBatch, makeAttempts } from '../../pipeline/store.contract.ts'
+import { openDatabase } from '../fixtures.ts'
 
 const LIMITS = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
-const { pool } = await openDatabase(t)
+const { pool, client } = await openDatabase(t)
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 
 t.test('an entry comes with its decisions, the first one first', async (t) => {
   await loadCheckpoint(pool, 'claims', 0)
   for (const source of ['{}', 'another']) await archiveEnvelopeMap(pool, { revision: 'ghi', source })
-  const failed = { ...aFailedEntry('a'), offset: 9_007_199_254_740_993n }
-  await commitBatch(pool, aBatch([failed]), async () => new Map())
+  const open = anOpenAttempt('a', { contact: UNRESOLVED })
+  const { send } = recordingSend()
+  const attempt = makeAttempts(createStore(pool), send)
+  const expectedCheckpoint = 9_007_199_254_740_992n
+  await client.query('UPDATE notifications.projection_checkpoints SET "offset" = $1', [expectedCheckpoint])
+  await commitBatch({ attempt }, aLookedUpBatch([open], { expectedCheckpoint }))
   const { due } = await listDueEntries(
     pool,
     { maxAgeMs: 60_000, attemptCountMax: 3, minPauseMs: -60_000 },
     null,
     10,
   )
-  const { decision } = anEntry('a')
+  const next = { ...SIMPLE_RULES, ruleTable: { ...SIMPLE_RULES.ruleTable, revision: 'next' } }
   await commitRetries(
-    pool,
-    {
-      ruleTableRevision: 'next',
-      asked: due.map((entry) => ({ due: entry, contact: undefined })),
-      request: { by: 'alice', because: 'an outage' },
-      decide: ({ due }) => ({ due, decision, status: 'SENT', attemptCount: 1, address: null }),
-    },
-    async () => new Map([[failed.locator, { receipt: 'r', error: null }]]),
-    { error: () => {} },
+    makeAttempts(createStore(pool), send, next),
+    due.map((entry) => ({ due: entry, contact: FOUND })),
+    { by: 'alice', because: 'an outage' },
   )
 
-  const entry = await getLogEntry(pool, LIMITS, failed.locator)
+  const entry = await getLogEntry(pool, LIMITS, open.locator)
   t.match(entry, {
-    locator: failed.locator,
+    locator: open.locator,
     eventId: 'a',
     partyLocator: 'party-1',
     status: 'SENT',
@@ -54,9 +53,9 @@ t.test('an entry comes with its decisions, the first one first', async (t) => {
       {
         attempt: 0,
         outcome: 'FAIL',
-        facts: failed.decision.facts,
+        facts: { party: 'unresolved' },
         receipt: null,
-        ruleTableRevision: 'def',
+        ruleTableRevision: 'table',
         envelopeMapRevision: 'ghi',
         envelopeMap: '{}',
         decidedAt: TIME,
@@ -85,29 +84,21 @@ t.test('a decision comes with the change of preferences that it followed', async
     optedOutEvents: [],
   }
   const optedOut = { ...preferences, optedOutEvents: ['claim.paid'] }
-  for (const [i, stored] of [optedOut, preferences, optedOut, optedOut].entries()) {
-    await putPreferences(pool, 'party-1', stored, `subject ${i}`)
+  const attempt = makeAttempts(createStore(pool), recordingSend().send)
+  const decideAfter = async (stored: StoredPreferences, changedBy: string) => {
+    await putPreferences(pool, 'party-1', stored, changedBy)
+    const { offset: expectedCheckpoint } = await loadCheckpoint(pool, 'claims', 0)
+    await commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt(changedBy)], { expectedCheckpoint }))
+    return (await getLogEntry(pool, LIMITS, `NTF-${changedBy}`))?.decisions[0]?.preferenceChange
   }
-  const changes = await pool.any(sql.type(z.object({ id: z.bigint(), at: z.string() }))`
-    SELECT id, changed_at AS at FROM notifications.preference_change ORDER BY id`)
-  const changeOf = async (eventId: string, index: number) => {
-    const entry = anEntry(eventId)
-    const decision = { ...entry.decision, preferenceChangeId: String(changes[index]?.id) }
-    const { offset: heldOffset } = await loadCheckpoint(pool, 'claims', 0)
-    const batch = aBatch([{ ...entry, decision }], { heldOffset, nextOffset: heldOffset + 1n })
-    await commitBatch(pool, batch, async () => new Map())
-    return (await getLogEntry(pool, LIMITS, entry.locator))?.decisions[0]?.preferenceChange
-  }
-  const at = changes.map((change) => change.at)
-  t.same(await changeOf('opted out', 0), { changedAt: at[0], changedBy: 'subject 0', optedOutAt: at[0] })
-  t.same(await changeOf('opted in', 1), { changedAt: at[1], changedBy: 'subject 1', optedOutAt: null })
-  t.same(await changeOf('still opted out', 3), {
-    changedAt: at[3],
-    changedBy: 'subject 3',
-    optedOutAt: at[2],
-  })
+  const first = await decideAfter(optedOut, 'alice')
+  t.match(first, { changedAt: TIME, changedBy: 'alice', optedOutAt: first?.changedAt })
+  t.match(await decideAfter(preferences, 'bob'), { changedBy: 'bob', optedOutAt: null })
+  const third = await decideAfter(optedOut, 'carol')
+  t.match(third, { optedOutAt: third?.changedAt })
+  t.match(await decideAfter(optedOut, 'dan'), { changedBy: 'dan', optedOutAt: third?.changedAt })
 })
 
 t.test('an unknown locator has no entry', async (t) => {
-  t.equal(await getLogEntry(pool, LIMITS, anEntry('b').locator), null)
+  t.equal(await getLogEntry(pool, LIMITS, 'NTF-b'), null)
 })

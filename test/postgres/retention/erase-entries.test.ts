@@ -316,7 +316,9 @@ t.test('a rejected message that was erased is not kept again when it is consumed
     headers: { h: [Buffer.from('v')] },
   }
   const keep = () =>
-    insertRejectedMessages(pool, 'claims', 0, [{ message, rejection: { code: 'not-json', error: 'no' } }])
+    insertRejectedMessages(pool, { topic: 'claims', partition: 0 }, [
+      { message, rejection: { code: 'not-json', error: 'no' } },
+    ])
   await keep()
   const [{ id }] = await rowsOf('SELECT id FROM notifications.rejected_message')
   await client.query(

@@ -2,8 +2,8 @@ import t from 'tap'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
 import { getPreferences } from '../../../src/postgres/read/get-preferences.ts'
 import { listPreferences } from '../../../src/postgres/read/list-preferences.ts'
-import { lookUpPreferences } from '../../../src/postgres/read/look-up-preferences.ts'
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
+import { readPreferences } from '../../../src/postgres/write/read-preferences.ts'
 import { openDatabase } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)
@@ -89,7 +89,7 @@ t.test(
 )
 
 t.test('dispatch sees what is in force, with the change that made it so', async (t) => {
-  const seen = async () => (await lookUpPreferences(pool, ['party-1'])).get('party-1')
+  const seen = async () => (await readPreferences(pool, ['party-1'])).get('party-1')
   t.equal(await seen(), undefined)
   await putPreferences(pool, 'party-1', SMS, null)
   const [first] = await changes()

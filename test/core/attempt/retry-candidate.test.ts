@@ -1,6 +1,5 @@
 import t from 'tap'
-import { dueEntryOf, type RetryCandidate, refusalOf } from '../../../src/core/log/retry-candidate.ts'
-import { templates } from '../../../src/generated/templates.ts'
+import { dueEntryOf, type RetryCandidate, refusalOf } from '../../../src/core/attempt/retry-candidate.ts'
 
 const decision = {
   ruleId: 'no-email',
@@ -42,22 +41,14 @@ t.test('a skipped row and one that is given up can be retried, others cannot', a
   t.match(refusalOf(pruned), /may have been told before a pruning/)
 })
 
-t.test('a failed row is sent as stored, a skipped one is rendered by the templates in force', async (t) => {
-  const failed = dueEntryOf(FAILED, decision.variables, templates)
+t.test('a failed row is sent as stored, a skipped one has variables to render its text from', async (t) => {
+  const failed = dueEntryOf(FAILED, decision.variables)
   t.match(failed, { subject: 'S', body: 'B' })
-  t.equal(failed.rendered, undefined)
-  const skipped = dueEntryOf(SKIPPED, decision.variables, templates)
-  t.match(skipped, {
-    body: /CLM-1/,
-    isPartyInvalid: false,
-    rendered: {
-      variables: decision.variables,
-      templateRevision: templates.byEventType.get('claim.paid')?.revision,
-    },
-  })
+  t.equal(failed.variables, undefined)
+  t.match(dueEntryOf(SKIPPED, decision.variables), { isPartyInvalid: false, variables: decision.variables })
 })
 
-t.test('a party that none can be is no missing one', async (t) => {
+t.test('an invalid party is not taken for a missing one', async (t) => {
   const row = { ...SKIPPED, partyLocator: null, failureReason: 'invalid party locator' }
-  t.equal(dueEntryOf(row, decision.variables, templates).isPartyInvalid, true)
+  t.equal(dueEntryOf(row, decision.variables).isPartyInvalid, true)
 })

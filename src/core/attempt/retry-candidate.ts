@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import { INVALID_PARTY } from '../decision/failure-reason.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
-import { render } from '../templates/render.ts'
-import type { Templates, Variables } from '../templates/template.ts'
+import { logEntry } from '../log/log-entry.ts'
+import type { Variables } from '../templates/template.ts'
 import { type DueEntry, dueEntry } from './due-entry.ts'
-import { logEntry } from './log-entry.ts'
 
 /** A row that somebody asks to retry, with what its last decision says. */
 export const retryCandidate = dueEntry
@@ -46,22 +45,10 @@ export function refusalOf(candidate: RetryCandidate): string | null {
 }
 
 /** A row as its retry needs it. A skipped row stores no text: it is rendered from `variables` by the templates in force. */
-export function dueEntryOf(
-  candidate: RetryCandidate,
-  variables: Variables | null,
-  templates: Templates,
-): DueEntry {
-  const { locator, eventId, eventType, partyLocator, attemptCount, sendCount, unknownKey } = candidate
-  const { status, subject, body, failureReason } = candidate
-  const row = { locator, eventId, eventType, partyLocator, attemptCount, sendCount, unknownKey }
-  if (status === 'FAILED') return { ...row, subject: subject ?? '', body: body ?? '' }
-  if (variables === null) throw new Error(`${locator} has nothing to be rendered from`)
-  const text = render(templates, variables)
-  return {
-    ...row,
-    subject: text.subject,
-    body: text.body,
-    rendered: { variables, templateRevision: text.revision },
-    isPartyInvalid: partyLocator === null && failureReason === INVALID_PARTY,
-  }
+export function dueEntryOf(candidate: RetryCandidate, variables: Variables | null): DueEntry {
+  const { status, partyLocator, failureReason } = candidate
+  if (status === 'FAILED') return candidate
+  if (variables === null) throw new Error(`${candidate.locator} has nothing to be rendered from`)
+  const isPartyInvalid = partyLocator === null && failureReason === INVALID_PARTY
+  return { ...candidate, variables, isPartyInvalid }
 }

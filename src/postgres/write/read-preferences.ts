@@ -16,16 +16,16 @@ const found = z.object({
 })
 
 /**
- * The preferences of parties, as a decision needs them, in one statement without locks. Read them in the transaction that
- * writes the decisions: a decision's time is when its transaction began, and each statement sees all that was committed
- * before that. So a decision whose time lies after a change was answered follows that change, or a later one.
+ * The preferences of parties, in one statement without locks. Read them in the transaction that writes the decisions: the time of
+ * a decision is when its transaction began, and each statement sees everything committed before it. So a decision later than the
+ * response to a change follows that change or a newer one.
  */
-export async function lookUpPreferences(
+export async function readPreferences(
   tx: CommonQueryMethods,
   partyLocators: readonly string[],
 ): Promise<PreferencesByParty> {
   if (partyLocators.length === 0) return new Map()
-  const { preferences } = await tx.one(sql.prepared('look-up-preferences', found)`
+  const { preferences } = await tx.one(sql.prepared('read-preferences', found)`
     SELECT coalesce(json_agg(json_build_object(
       'party_locator', party_locator,
       'preferred_channel', preferred_channel,

@@ -1,0 +1,223 @@
+import type { Channel } from '../decision/channel.ts'
+import { type Decision, decide } from '../decision/decide.ts'
+import type { Facts } from '../decision/facts.ts'
+import type { RuleResult } from '../decision/rule-result.ts'
+import { skipPruned } from '../decision/skip-pruned.ts'
+import { STATUS_OF, type Status } from '../log/status.ts'
+import type { Contact } from '../party/contact.ts'
+import type { PreferencesByParty } from '../party/preferences.ts'
+import { render } from '../templates/render.ts'
+import type { Templates, Variables } from '../templates/template.ts'
+import type { Deliveries, OutgoingMessage } from './delivery.ts'
+
+/** The message that an event came from. */
+export interface Origin {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: bigint
+  readonly traceId: string | null
+  /** Null where the envelope map that read the message is not known. */
+  readonly envelopeMapRevision: string | null
+}
+
+/** A text, and the template that it was rendered from. */
+export interface RenderedText {
+  readonly subject: string
+  readonly body: string
+  readonly templateRevision: string | null
+}
+
+/** The operator who asked for rows to be retried that the service would not retry any more, and why. */
+export interface RetryRequest {
+  readonly by: string
+  readonly because: string
+}
+
+/** A log row as its last attempt left it. */
+export interface RowBefore {
+  readonly attemptCount: number
+  /** Its decisions to send, whatever became of the messages. */
+  readonly sendCount: number
+  /** The number in the last idempotency key if nobody knows whether that message was sent: it is used again. */
+  readonly unknownKey: number | null
+}
+
+/** The parts of a row's last decision that the next one repeats. */
+export interface LockedRow {
+  readonly origin: Origin
+  readonly variables: Variables | null
+  readonly templateRevision: string | null
+}
+
+/** One try to notify a party about an event, not decided yet. */
+export interface OpenAttempt {
+  /** The log row's. */
+  readonly locator: string
+  readonly eventId: string
+  readonly eventType: string
+  /** Null where the event names no party or, if `isPartyInvalid`, one that cannot exist. */
+  readonly partyLocator: string | null
+  readonly isPartyInvalid: boolean
+  /** Undefined where the event names no party. */
+  readonly contact: Contact | undefined
+  readonly origin: Origin
+  /** Null on skipped rows of versions that stored none. */
+  readonly variables: Variables | null
+  /** The stored text; null where it is rendered once the attempt is decided. */
+  readonly stored: RenderedText | null
+  /** The event may have had a row that was pruned: nobody is told again. */
+  readonly isPruned: boolean
+  /** Null where the event is new. */
+  readonly before: RowBefore | null
+  /** Null unless an operator asked for the attempt. */
+  readonly request: RetryRequest | null
+}
+
+/** An attempt as it is written. */
+export interface Attempt extends OpenAttempt {
+  readonly decision: Decision
+  readonly status: Status
+  /** The row's `attempt_count` after the attempt: a first one counts only if something is sent. */
+  readonly attemptCount: number
+  /** Null on a skipped row, which stores none. */
+  readonly text: RenderedText | null
+  /** The address on file for the channel; never stored. Null unless the message goes out by EMAIL or SMS. */
+  readonly address: string | null
+}
+
+/** The rules and templates in force. */
+export interface RulesInForce {
+  readonly ruleTable: { readonly revision: string; readonly decide: (facts: Facts) => RuleResult }
+  readonly templates: Templates
+}
+
+/** Decides attempts. The result is ordered by event id: two transactions that insert the same ids otherwise deadlock. */
+export function decideAttempts(
+  rules: RulesInForce,
+  open: readonly OpenAttempt[],
+  preferences: PreferencesByParty,
+): Attempt[] {
+  return open
+    .map((attempt) => decideAttempt(rules, attempt, preferences))
+    .sort((a, b) => (a.eventId < b.eventId ? -1 : 1))
+}
+
+function decideAttempt(
+  { ruleTable, templates }: RulesInForce,
+  open: OpenAttempt,
+  preferencesOf: PreferencesByParty,
+): Attempt {
+  const { eventType, partyLocator, isPartyInvalid, contact, before } = open
+  const preferences = preferencesOf.get(partyLocator ?? '')
+  const recipient = { partyLocator, invalid: isPartyInvalid }
+  const decided = decide(ruleTable.decide, eventType, recipient, contact, preferences)
+  const decision = open.isPruned ? skipPruned(decided) : decided
+  const sends = decision.outcome === 'SEND'
+  return {
+    ...open,
+    decision,
+    status: STATUS_OF[decision.outcome],
+    attemptCount: before === null ? (sends ? 1 : 0) : before.attemptCount + 1,
+    text: decision.outcome === 'SKIP' ? null : (open.stored ?? renderText(templates, open)),
+    address: sends ? addressFor(decision.channel, contact) : null,
+  }
+}
+
+function renderText(templates: Templates, { locator, variables }: OpenAttempt): RenderedText {
+  if (variables === null) throw new Error(`${locator} has nothing to be rendered from`)
+  const { subject, body, revision } = render(templates, variables)
+  return { subject, body, templateRevision: revision }
+}
+
+/** The address on file for a channel; null for IN_APP, where the row is the message. */
+export function addressFor(channel: Channel, contact: Contact | undefined): string | null {
+  if (contact?.state !== 'found') return null
+  switch (channel) {
+    case 'EMAIL':
+      return contact.email
+    case 'SMS':
+      return contact.phone
+    case 'IN_APP':
+      return null
+    default:
+      return channel satisfies never
+  }
+}
+
+/** The distinct parties of attempts, in their order. */
+export function partiesOf(attempts: readonly { readonly partyLocator: string | null }[]): string[] {
+  return [...new Set(attempts.flatMap(({ partyLocator }) => partyLocator ?? []))]
+}
+
+/**
+ * The number in the idempotency key. It counts committed sends: a send whose transaction was rolled back is repeated under the
+ * same key. It stays the same while nobody knows whether the last message was sent.
+ */
+export function keyNumberOf({ before }: OpenAttempt): number {
+  return before === null ? 1 : (before.unknownKey ?? before.sendCount + 1)
+}
+
+/** The messages of the attempts that send one. */
+export function messagesOf(attempts: readonly Attempt[]): OutgoingMessage[] {
+  const messages: OutgoingMessage[] = []
+  for (const attempt of attempts) {
+    const { locator, eventId, decision, text, address } = attempt
+    if (decision.outcome !== 'SEND' || text === null) continue
+    const { subject, body } = text
+    const idempotencyKey = `${eventId}/${keyNumberOf(attempt)}`
+    messages.push({ locator, channel: decision.channel, idempotencyKey, to: address, subject, body })
+  }
+  return messages
+}
+
+/** The attempts as they are stored after the send: FAILED where the sender failed. */
+export function afterDelivery(attempts: readonly Attempt[], deliveries: Deliveries): readonly Attempt[] {
+  const failed = new Set(
+    [...deliveries].filter(([, { error }]) => error !== null).map(([locator]) => locator),
+  )
+  if (failed.size === 0) return attempts
+  return attempts.map((attempt) => (failed.has(attempt.locator) ? { ...attempt, status: 'FAILED' } : attempt))
+}
+
+/**
+ * A failed attempt without data from any message: if the database refuses it, the schema is at fault.
+ *
+ * @param locator unique, so that two probing transactions do not wait for each other
+ */
+export function probeAttempt(locator: string, before: RowBefore | null): Attempt {
+  const eventType = 'probe'
+  return {
+    locator,
+    eventId: locator,
+    eventType,
+    partyLocator: null,
+    isPartyInvalid: false,
+    contact: undefined,
+    origin: { topic: 'probe', partition: 0, offset: 0n, traceId: null, envelopeMapRevision: null },
+    variables: { eventType, locator: '', reason: null },
+    stored: null,
+    isPruned: false,
+    before,
+    request: null,
+    decision: {
+      ruleId: 'probe',
+      outcome: 'FAIL',
+      channel: 'EMAIL',
+      reason: 'probe',
+      failureReason: 'probe',
+      facts: {
+        eventType,
+        party: 'missing',
+        optedOut: false,
+        preferredChannel: 'EMAIL',
+        emailOnFile: null,
+        phoneOnFile: null,
+      },
+      preferenceChangeId: null,
+    },
+    status: 'FAILED',
+    attemptCount: (before?.attemptCount ?? -1) + 1,
+    text: { subject: 'probe', body: 'probe', templateRevision: null },
+    address: null,
+  }
+}

@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import { logEntry } from '../log/log-entry.ts'
+import type { Contact } from '../party/contact.ts'
+import type { Variables } from '../templates/template.ts'
+import type { LockedRow, OpenAttempt, RetryRequest } from './attempt.ts'
+
+/** A row to be retried. A FAILED one stores its text, which the retry sends. */
+export const dueEntry = logEntry
+  .pick({
+    locator: true,
+    eventId: true,
+    eventType: true,
+    partyLocator: true,
+    attemptCount: true,
+    subject: true,
+    body: true,
+  })
+  .extend({
+    /** Its decisions to send, whatever became of the messages. */
+    sendCount: z.int(),
+    /** The number in the last idempotency key if nobody knows whether that message was sent. */
+    unknownKey: z.int().nullable(),
+  })
+export interface DueEntry extends Readonly<z.infer<typeof dueEntry>> {
+  /** Set only for a SKIPPED row, which stores no text: its retry, on request, renders one. */
+  readonly variables?: Variables
+  /** The event names a party that cannot exist. */
+  readonly isPartyInvalid?: boolean
+}
+
+/** A row to be retried, and the contact of its party; undefined where it has none. */
+export interface AskedEntry {
+  readonly due: DueEntry
+  readonly contact: Contact | undefined
+}
+
+/** True if nobody asked policy administration, as while it is down: the row uses up no attempt. */
+export function isPostponed({ contact }: AskedEntry): boolean {
+  return contact?.state === 'unresolved' && contact.unasked
+}
+
+/** The next attempt of a row. */
+export function nextAttempt(
+  { due, contact }: AskedEntry,
+  locked: LockedRow,
+  request: RetryRequest | null,
+): OpenAttempt {
+  const { locator, eventId, eventType, partyLocator, attemptCount, sendCount, unknownKey } = due
+  const { templateRevision } = locked
+  return {
+    locator,
+    eventId,
+    eventType,
+    partyLocator,
+    isPartyInvalid: due.isPartyInvalid ?? false,
+    contact,
+    origin: locked.origin,
+    variables: due.variables ?? locked.variables,
+    stored: due.body === null ? null : { subject: due.subject ?? '', body: due.body, templateRevision },
+    isPruned: false,
+    before: { attemptCount, sendCount, unknownKey },
+    request,
+  }
+}

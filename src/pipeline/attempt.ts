@@ -1,0 +1,140 @@
+import {
+  type Attempt,
+  afterDelivery,
+  decideAttempts,
+  messagesOf,
+  type OpenAttempt,
+  partiesOf,
+  probeAttempt,
+  type RulesInForce,
+} from '../core/attempt/attempt.ts'
+import type { Send } from '../core/attempt/delivery.ts'
+import type { Move, Store, Transaction } from '../core/attempt/store.ts'
+
+/** The attempts of one transaction, and the steps in which dispatch, retry and redrive differ. */
+export interface Claim {
+  /** Takes the locks. Null where the attempts are no longer ours to make: then nothing is written. */
+  lock(tx: Transaction): Promise<readonly OpenAttempt[] | null>
+  /** Called before anything is written or sent. */
+  reject?(tx: Transaction, refused: Refused): Promise<void>
+  /** The checkpoint to move; null where the attempts belong to none. */
+  readonly move: Move | null
+  /** Called last. */
+  finish?(tx: Transaction, made: Made): Promise<void>
+}
+
+/** The attempts whose row or decision the database refuses, each with its error. */
+export type Refused = ReadonlyMap<Attempt, Error>
+
+export interface Made {
+  /** As they are stored. */
+  readonly attempts: readonly Attempt[]
+  readonly refused: Refused
+}
+
+export type MakeAttempts = (claim: Claim) => Promise<Made | null>
+
+export interface AttemptNeeds extends RulesInForce {
+  readonly store: Store
+  readonly send: Send
+}
+
+const NONE_REFUSED: Refused = new Map()
+
+/**
+ * Makes attempts in one transaction. If the database refuses data, a second transaction finds the refused rows before it sends
+ * anything. So does every later one until one writes rows of which none is refused: decisions are recorded after the send, and
+ * a fault there must not send again and again. Returns null if the claim is lost. Rejects on any other error, and then nothing is
+ * written.
+ */
+export function createAttempt(needs: AttemptNeeds): MakeAttempts {
+  let isSuspect = false
+  return async (claim) => {
+    if (!isSuspect) {
+      try {
+        return await transact(needs, claim, false)
+      } catch (error) {
+        if (!needs.store.refusesData(error)) throw error
+        isSuspect = true
+      }
+    }
+    const made = await transact(needs, claim, true)
+    const isSound = made !== null && made.attempts.length > 0 && made.refused.size === 0
+    isSuspect = !isSound
+    return made
+  }
+}
+
+function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promise<Made | null> {
+  const { store, send, ruleTable } = needs
+  return store.transaction(async (tx) => {
+    const open = await claim.lock(tx)
+    if (open === null) return null
+    const preferences = await tx.readPreferences(partiesOf(open))
+    const decided = decideAttempts(needs, open, preferences)
+    const refused = isSuspect ? await findRefused(tx, decided) : NONE_REFUSED
+    await claim.reject?.(tx, refused)
+    const accepted = decided.filter((attempt) => !refused.has(attempt))
+    const written = await writeRows(tx, accepted)
+    const deliveries = await send(messagesOf(written))
+    await tx.markSendFailures(deliveries)
+    await tx.recordDecisions(written, deliveries, ruleTable.revision, claim.move)
+    const made = { attempts: afterDelivery(written, deliveries), refused }
+    await claim.finish?.(tx, made)
+    return made
+  })
+}
+
+/** Returns the attempts whose rows were really written: an event that has a row by now is left out. */
+async function writeRows(tx: Transaction, attempts: readonly Attempt[]): Promise<readonly Attempt[]> {
+  const isRetry = ({ before }: Attempt) => before !== null
+  const retries = attempts.filter(isRetry)
+  await tx.updateEntries(retries)
+  const inserted = await tx.insertEntries(attempts.filter((attempt) => !isRetry(attempt)))
+  return [...inserted, ...retries]
+}
+
+/**
+ * Finds the attempts whose rows or decisions the database refuses, by bisection in savepoints that are rolled back. A
+ * known-good probe goes first: if it is refused, the schema is at fault, and that error is thrown.
+ */
+async function findRefused(tx: Transaction, attempts: readonly Attempt[]): Promise<Refused> {
+  if (attempts.length === 0) return NONE_REFUSED
+  const refused = new Map<Attempt, Error>()
+  const bisect = async (part: readonly Attempt[]): Promise<void> => {
+    const error = await tryOut(tx, part)
+    if (error === null) return
+    const [only, ...others] = part
+    if (only !== undefined && others.length === 0) {
+      refused.set(only, error)
+      return
+    }
+    const middle = part.length >> 1
+    await bisect(part.slice(0, middle))
+    await bisect(part.slice(middle))
+  }
+  const schemaFault = await tryOutProbe(tx)
+  if (schemaFault !== null) throw schemaFault
+  await bisect(attempts)
+  return refused
+}
+
+function tryOut(tx: Transaction, attempts: readonly Attempt[]): Promise<Error | null> {
+  return tx.tryOut(async (savepoint) => {
+    await writeRows(savepoint, attempts)
+    await savepoint.recordDecisions(attempts, new Map(), 'probe', null)
+  })
+}
+
+/** Writes a new row, and a retry of it. */
+function tryOutProbe(tx: Transaction): Promise<Error | null> {
+  const locator = `NTF-probe-${crypto.randomUUID()}`
+  const first = probeAttempt(locator, null)
+  const second = probeAttempt(locator, { attemptCount: 0, sendCount: 0, unknownKey: null })
+  return tx.tryOut(async (savepoint) => {
+    for (const attempt of [first, second]) {
+      await writeRows(savepoint, [attempt])
+      await savepoint.recordDecisions([attempt], new Map(), 'probe', null)
+    }
+  })
+}

@@ -1,0 +1,50 @@
+import type { Batch } from '../core/batch/batch.ts'
+import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
+import type { Made } from './attempt.ts'
+import {
+  type DispatchNeeds,
+  type LookedUpBatch,
+  type LookUpNeeds,
+  lookUpBatch,
+  rejectedOf,
+} from './dispatch.ts'
+
+/** Parses and looks up one rejected message; no checkpoint is involved. */
+export function lookUpRejected(needs: LookUpNeeds, rejected: Rejected): Promise<LookedUpBatch> {
+  const { topic, partition, message } = rejected
+  const { offset } = message
+  const batch: Batch = {
+    topic,
+    partition,
+    messages: [message],
+    expectedCheckpoint: offset,
+    nextOffset: offset,
+    lastMessage: null,
+  }
+  return lookUpBatch(needs, batch)
+}
+
+/**
+ * Takes a rejected message through the pipeline again, and records that `by` redrove it. If its event gets a row meanwhile, the
+ * insert finds that, and nothing is sent. Returns null if the message is gone or erased by now.
+ */
+export async function redrive(
+  needs: Omit<DispatchNeeds, 'isConflict'>,
+  message: Rejected,
+  by: string,
+): Promise<RedriveResult | null> {
+  const lookedUp = await lookUpRejected(needs, message)
+  const made = await needs.attempt({
+    lock: async (tx) => ((await tx.lockRejected(message.id)) ? lookedUp.open : null),
+    reject: (tx, refused) => tx.insertRejected(message, rejectedOf(lookedUp, refused)),
+    move: null,
+    finish: (tx, attempted) => tx.recordRedrive(message.id, by, resultOf(lookedUp, attempted)),
+  })
+  return made === null ? null : resultOf(lookedUp, made)
+}
+
+function resultOf(lookedUp: LookedUpBatch, { attempts: [inserted], refused }: Made): RedriveResult {
+  if (inserted !== undefined) return { result: 'logged', locator: inserted.locator }
+  const [rejected] = rejectedOf(lookedUp, refused)
+  return rejected === undefined ? { result: 'duplicate' } : { result: 'rejected', ...rejected.rejection }
+}

@@ -1,0 +1,62 @@
+import { type CommonQueryMethods, sql } from 'slonik'
+import { z } from 'zod'
+import type { LockedRow } from '../../core/attempt/attempt.ts'
+import type { DueEntry } from '../../core/attempt/due-entry.ts'
+import type { Variables } from '../../core/templates/template.ts'
+import { shareErasure } from '../retention/erasure-record.ts'
+import { columnOf } from '../sql/columns.ts'
+
+const lockedRow = z.object({
+  locator: z.string(),
+  topic: z.string(),
+  partition_id: z.int(),
+  offset: z.bigint(),
+  trace_id: z.string().nullable(),
+  envelope_map_revision: z.string().nullable(),
+  variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
+  template_revision: z.string().nullable(),
+})
+
+/**
+ * Locks the rows that nobody changed since they were read. Leaves out those that another transaction holds, that were erased, or
+ * whose decisions do not explain them: none, or one of a later attempt (an import, tampering). Returns the last decisions by locator.
+ *
+ * @param isRequested leaves out the rows of parties that were ever erased, too
+ */
+export async function lockEntries(
+  tx: CommonQueryMethods,
+  due: readonly DueEntry[],
+  isRequested: boolean,
+): Promise<ReadonlyMap<string, LockedRow>> {
+  // An erasure does not wait for a skipped row, which has no text. It must not get one back.
+  if (isRequested) await shareErasure(tx)
+  const column = columnOf(due)
+  const notErased = sql.fragment`AND NOT EXISTS (
+    SELECT FROM notifications.erasure WHERE erasure.party_locator = notification_log.party_locator
+  )`
+  const rows = await tx.any(sql.type(lockedRow)`
+    SELECT notification_log.locator, last.*
+    FROM notifications.notification_log
+    JOIN unnest(
+      ${column('text', ({ locator }) => locator)},
+      ${column('int4', ({ attemptCount }) => attemptCount)},
+      ${column('text', ({ variables }) => (variables === undefined ? 'FAILED' : 'SKIPPED'))}
+    ) AS due (locator, attempt_count, status) USING (locator, attempt_count, status)
+    JOIN LATERAL (
+      SELECT attempt, topic, partition_id, "offset", trace_id, envelope_map_revision, variables, template_revision
+      FROM notifications.decision
+      WHERE decision.locator = notification_log.locator ORDER BY attempt DESC LIMIT 1
+    ) AS last ON last.attempt <= notification_log.attempt_count
+    WHERE (
+      SELECT bool_and(erased_at IS NULL) FROM notifications.decision WHERE decision.locator = notification_log.locator
+    ) ${isRequested ? notErased : sql.fragment``}
+    FOR UPDATE OF notification_log SKIP LOCKED`)
+  return new Map(
+    rows.map((row) => {
+      const { topic, partition_id: partition, offset, variables, template_revision: templateRevision } = row
+      const { trace_id: traceId, envelope_map_revision: envelopeMapRevision } = row
+      const origin = { topic, partition, offset, traceId, envelopeMapRevision }
+      return [row.locator, { origin, variables, templateRevision }]
+    }),
+  )
+}

@@ -1,0 +1,74 @@
+import { type CommonQueryMethods, sql } from 'slonik'
+import { type Attempt, keyNumberOf } from '../../core/attempt/attempt.ts'
+import type { Deliveries } from '../../core/attempt/delivery.ts'
+import type { Move } from '../../core/attempt/store.ts'
+import { storable } from '../../core/text/sanitize.ts'
+import { columnOf } from '../sql/columns.ts'
+import { noRow } from '../sql/no-row.ts'
+import { moveCheckpoint } from './checkpoints.ts'
+
+/** Appends a decision for each attempt and moves a checkpoint whose lock is held, in one statement. */
+export async function recordDecisions(
+  tx: CommonQueryMethods,
+  attempts: readonly Attempt[],
+  deliveries: Deliveries,
+  ruleTableRevision: string,
+  move: Move | null,
+): Promise<void> {
+  if (attempts.length === 0) {
+    if (move !== null)
+      await tx.query(sql.prepared('move-checkpoint', noRow)`WITH ${moveCheckpoint(move)} SELECT`)
+    return
+  }
+  const insert = insertDecisions(attempts, deliveries, ruleTableRevision)
+  if (move === null) await tx.query(sql.prepared('record-decisions', noRow)`${insert}`)
+  else
+    await tx.query(sql.prepared('record-decisions-and-move', noRow)`
+      WITH recorded AS (${insert}), ${moveCheckpoint(move)} SELECT`)
+}
+
+function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, ruleTableRevision: string) {
+  const column = columnOf(attempts)
+  const deliveryOf = ({ locator }: Attempt) => deliveries.get(locator)
+  return sql.fragment`
+    INSERT INTO notifications.decision (
+      rule_table_revision,
+      locator, attempt, event_id, party_locator, event_type, outcome, channel, rule_id, reason, facts, variables,
+      template_revision, receipt, send_error, unknown_attempt, preference_change_id, retried_by, retried_because,
+      topic, partition_id, "offset", trace_id, envelope_map_revision
+    )
+    SELECT ${ruleTableRevision}, attempt.*
+    FROM unnest(
+      ${column('text', ({ locator }) => locator)},
+      ${column('int4', ({ attemptCount }) => attemptCount)},
+      ${column('text', ({ eventId }) => eventId)},
+      ${column('text', ({ partyLocator }) => partyLocator)},
+      ${column('text', ({ eventType }) => eventType)},
+      ${column('text', ({ decision }) => decision.outcome)},
+      ${column('text', ({ decision }) => decision.channel)},
+      ${column('text', ({ decision }) => decision.ruleId)},
+      ${column('text', ({ decision }) => decision.failureReason)},
+      ${column('jsonb', ({ decision }) => JSON.stringify(decision.facts))},
+      ${column('jsonb', ({ variables }) => (variables === null ? null : JSON.stringify(variables)))},
+      ${column('text', ({ text, stored }) => (text ?? stored)?.templateRevision ?? null)},
+      ${column('text', (attempt) => deliveryOf(attempt)?.receipt ?? null)},
+      ${column('text', (attempt) => deliveryOf(attempt)?.error ?? null)},
+      ${column('int4', (attempt) => unknownKeyOf(attempt, deliveries))},
+      ${column('int8', ({ decision }) => decision.preferenceChangeId)},
+      ${column('text', ({ request }) => (request === null ? null : storable(request.by)))},
+      ${column('text', ({ request }) => (request === null ? null : storable(request.because)))},
+      ${column('text', ({ origin }) => origin.topic)},
+      ${column('int4', ({ origin }) => origin.partition)},
+      ${column('int8', ({ origin }) => origin.offset)},
+      ${column('text', ({ origin }) => origin.traceId)},
+      ${column('text', ({ origin }) => origin.envelopeMapRevision)}
+    ) AS attempt`
+}
+
+/** An error says nothing about earlier sends with the same key: if one of those is unknown, it stays so. */
+function unknownKeyOf(attempt: Attempt, deliveries: Deliveries): number | null {
+  const delivery = deliveries.get(attempt.locator)
+  if (delivery === undefined || delivery.error === null) return null
+  const isUnknown = delivery.isUnknown === true || (attempt.before?.unknownKey ?? null) !== null
+  return isUnknown ? keyNumberOf(attempt) : null
+}

@@ -1,0 +1,16 @@
+import { type CommonQueryMethods, sql } from 'slonik'
+import type { RedriveResult } from '../../core/event/rejected-message.ts'
+import { storable } from '../../core/text/sanitize.ts'
+
+/** Records that an operator redrove a rejected message, and the result. */
+export async function recordRedrive(
+  tx: CommonQueryMethods,
+  rejectedId: bigint,
+  by: string,
+  result: RedriveResult,
+): Promise<void> {
+  const { locator = null, code = null, error = null } = result as Partial<Record<string, string>>
+  await tx.query(sql.unsafe`
+    INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, locator, code, error)
+    VALUES (${rejectedId}, ${storable(by)}, ${result.result}, ${locator}, ${code}, ${error})`)
+}

@@ -1,0 +1,30 @@
+import { type CommonQueryMethods, sql } from 'slonik'
+import type { Attempt } from '../../core/attempt/attempt.ts'
+import { columnOf } from '../sql/columns.ts'
+
+/** Sets log rows to the result of their attempt. */
+export async function updateEntries(tx: CommonQueryMethods, attempts: readonly Attempt[]): Promise<void> {
+  if (attempts.length === 0) return
+  const column = columnOf(attempts)
+  await tx.query(sql.unsafe`
+    UPDATE notifications.notification_log
+    SET
+      status = attempt.status,
+      channel = attempt.channel,
+      failure_reason = attempt.failure_reason,
+      attempt_count = attempt.attempt_count,
+      last_attempt_at = now(),
+      sent_at = CASE WHEN attempt.status = 'SENT' THEN now() END,
+      subject = attempt.subject,
+      body = attempt.body
+    FROM unnest(
+      ${column('text', ({ locator }) => locator)},
+      ${column('text', ({ status }) => status)},
+      ${column('text', ({ decision }) => decision.channel)},
+      ${column('text', ({ decision }) => decision.failureReason)},
+      ${column('int4', ({ attemptCount }) => attemptCount)},
+      ${column('text', ({ text }) => text?.subject ?? null)},
+      ${column('text', ({ text }) => text?.body ?? null)}
+    ) AS attempt (locator, status, channel, failure_reason, attempt_count, subject, body)
+    WHERE notification_log.locator = attempt.locator`)
+}

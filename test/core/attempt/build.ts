@@ -1,0 +1,136 @@
+import {
+  type Attempt,
+  decideAttempts,
+  type OpenAttempt,
+  type RulesInForce,
+} from '../../../src/core/attempt/attempt.ts'
+import type { Delivery, Send } from '../../../src/core/attempt/delivery.ts'
+import { type AskedEntry, type DueEntry, nextAttempt } from '../../../src/core/attempt/due-entry.ts'
+import type { Decision } from '../../../src/core/decision/decide.ts'
+import type { Facts } from '../../../src/core/decision/facts.ts'
+import type { Contact } from '../../../src/core/party/contact.ts'
+
+export const EMAIL = 'member@example.com'
+export const FOUND: Contact = { state: 'found', email: EMAIL, phone: '+1' }
+export const UNRESOLVED: Contact = { state: 'unresolved', error: 'HTTP 500', unasked: false }
+export const NOT_FOUND: Contact = { state: 'not found' }
+
+/** The facts of an event that is sent by EMAIL. */
+export function someFacts(overrides: Partial<Facts> = {}): Facts {
+  return {
+    eventType: 'claim.paid',
+    party: 'found',
+    optedOut: false,
+    preferredChannel: 'EMAIL',
+    emailOnFile: true,
+    phoneOnFile: true,
+    ...overrides,
+  }
+}
+
+/** A decision to send by EMAIL. */
+export function aDecision(overrides: Partial<Decision> = {}): Decision {
+  return {
+    ruleId: 'send-email',
+    outcome: 'SEND',
+    channel: 'EMAIL',
+    reason: null,
+    failureReason: null,
+    facts: someFacts(),
+    preferenceChangeId: null,
+    ...overrides,
+  }
+}
+
+/** A first attempt for party-1, who has an address. */
+export function anOpenAttempt(eventId: string, overrides: Partial<OpenAttempt> = {}): OpenAttempt {
+  return {
+    locator: `NTF-${eventId}`,
+    eventId,
+    eventType: 'claim.paid',
+    partyLocator: 'party-1',
+    isPartyInvalid: false,
+    contact: FOUND,
+    origin: { topic: 'claims', partition: 0, offset: 0n, traceId: null, envelopeMapRevision: 'ghi' },
+    variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
+    stored: null,
+    isPruned: false,
+    before: null,
+    request: null,
+    ...overrides,
+  }
+}
+
+/** A first attempt that was sent by EMAIL. */
+export function anAttempt(eventId: string, overrides: Partial<Attempt> = {}): Attempt {
+  return {
+    ...anOpenAttempt(eventId),
+    decision: aDecision(),
+    status: 'SENT',
+    attemptCount: 1,
+    text: { subject: 'S', body: 'B', templateRevision: 'rev' },
+    address: EMAIL,
+    ...overrides,
+  }
+}
+
+/** A FAILED row with one attempt behind it. */
+export function aDueEntry(eventId: string, overrides: Partial<DueEntry> = {}): DueEntry {
+  return {
+    locator: `NTF-${eventId}`,
+    eventId,
+    eventType: 'claim.paid',
+    partyLocator: 'party-1',
+    subject: 'S',
+    body: 'B',
+    attemptCount: 1,
+    sendCount: 0,
+    unknownKey: null,
+    ...overrides,
+  }
+}
+
+/** Sends to parties that are found and did not opt out, by the channel that they prefer; retries those that are unresolved. */
+export const SIMPLE_RULES: RulesInForce = {
+  ruleTable: {
+    revision: 'table',
+    decide: ({ party, optedOut, preferredChannel: channel }) => {
+      const outcome = party === 'unresolved' ? 'FAIL' : party !== 'found' || optedOut ? 'SKIP' : 'SEND'
+      const reason = outcome === 'SEND' ? null : optedOut ? 'opted out' : party
+      return { ruleId: outcome.toLowerCase(), outcome, channel, reason }
+    },
+  },
+  templates: {
+    byEventType: new Map(),
+    generic: { name: 't', revision: 'rev', source: '', subject: () => 'S', body: () => 'B' },
+  },
+}
+
+/** The next attempts of rows, decided by the simple rules. */
+export function decideRetries(asked: readonly AskedEntry[]): readonly Attempt[] {
+  const { origin, variables } = anOpenAttempt('')
+  const locked = { origin, variables, templateRevision: 'rev' }
+  const open = asked.map((entry) => nextAttempt(entry, locked, null))
+  return decideAttempts(SIMPLE_RULES, open, new Map())
+}
+
+/** A send that remembers the idempotency keys of its messages. */
+export function recordingSend(answer: (eventId: string) => Delivery = () => ({ receipt: 'r', error: null })) {
+  const keys: string[] = []
+  const send: Send = async (messages) => {
+    const deliveries = new Map<string, Delivery>()
+    for (const { locator, idempotencyKey } of messages) {
+      keys.push(idempotencyKey)
+      deliveries.set(locator, answer(idempotencyKey.replace(/\/\d+$/, '')))
+    }
+    return deliveries
+  }
+  return {
+    keys,
+    /** Event ids in the order of their messages. */
+    get sent(): readonly string[] {
+      return keys.map((key) => key.replace(/\/\d+$/, ''))
+    },
+    send,
+  }
+}

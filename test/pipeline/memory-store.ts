@@ -1,0 +1,402 @@
+import { type Attempt, keyNumberOf, type LockedRow, type Origin } from '../../src/core/attempt/attempt.ts'
+import type { Deliveries } from '../../src/core/attempt/delivery.ts'
+import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
+import type { Store, Transaction } from '../../src/core/attempt/store.ts'
+import type { RejectedMessage } from '../../src/core/batch/batch.ts'
+import type { TopicPartition } from '../../src/core/batch/topic-partition.ts'
+import type { RedriveResult } from '../../src/core/event/rejected-message.ts'
+import type { Preferences } from '../../src/core/party/preferences.ts'
+
+export interface Row {
+  readonly locator: string
+  readonly eventId: string
+  readonly eventType: string
+  readonly partyLocator: string | null
+  readonly channel: string
+  readonly status: Attempt['status']
+  readonly subject: string | null
+  readonly body: string | null
+  readonly failureReason: string | null
+  readonly attemptCount: number
+}
+
+export interface RecordedAttempt {
+  readonly locator: string
+  readonly eventId: string
+  readonly attempt: number
+  readonly partyLocator: string | null
+  readonly outcome: Attempt['decision']['outcome']
+  readonly channel: string
+  readonly receipt: string | null
+  readonly sendError: string | null
+  readonly unknownKey: number | null
+  readonly preferenceChangeId: string | null
+  readonly ruleTableRevision: string
+  readonly templateRevision: string | null
+  readonly variables: Attempt['variables']
+  readonly origin: Origin
+  readonly requestedBy: string | null
+  /** When its transaction began. */
+  readonly decidedAt: number
+}
+
+export interface StoredRejection extends RejectedMessage, TopicPartition {
+  readonly id: bigint
+}
+
+type Table = 'log' | 'decision' | 'checkpoint' | 'rejected' | 'redrive'
+
+/** A fault of the database, with PostgreSQL's SQLSTATE. */
+export class DatabaseFault extends Error {
+  readonly code: string
+  constructor(code: string, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+export const isConflict = (error: unknown): boolean =>
+  error instanceof DatabaseFault && error.code.startsWith('40')
+
+/**
+ * Called before each statement and each inserted row; it may wait, or throw to break the connection. On COMMIT, `lost` commits and
+ * then breaks the connection.
+ */
+export type Step = (statement: string) => Promise<'lost' | undefined>
+
+export interface Session extends Store {
+  /** Rolls back every transaction of this process, as the server does once a client is gone. */
+  kill(): void
+}
+
+/**
+ * The tables of an attempt in memory, with READ COMMITTED transactions: a statement sees what is committed before it and the
+ * transaction's own writes. Writers of one row or event id wait for each other; a cycle of waits is a deadlock.
+ */
+export class MemoryStore {
+  readonly #tables = new Map<string, unknown>()
+  readonly #locks = new Map<string, Scope>()
+  #waiters: { readonly key: string; readonly wake: () => void }[] = []
+  readonly #preferences = new Map<string, Preferences>()
+  #changeCount = 0
+  #rejectedCount = 0n
+  deadlockCount = 0
+  /** Returns the database's words if it refuses the row or decision. */
+  refuses: (table: 'log' | 'decision', attempt: Attempt) => string | null = () => null
+  /** Called after each commit. */
+  onCommit: () => void = () => {}
+  now: () => number = () => 0
+
+  connect(step: Step = async () => undefined): Session {
+    const open = new Set<Scope>()
+    return {
+      refusesData: (error) => error instanceof DatabaseFault && /^(22|23|54)/.test(error.code),
+      kill: () => {
+        for (const scope of open) this.#end(scope)
+        open.clear()
+      },
+      transaction: async (work) => {
+        await step('BEGIN')
+        const scope = new Scope(null, this.now())
+        open.add(scope)
+        try {
+          const result = await work(this.#transaction(scope, step))
+          const fate = await step('COMMIT')
+          if (scope.isOver) throw new DatabaseFault('57P01', 'the session was ended')
+          for (const [key, value] of scope.writes) this.#tables.set(key, value)
+          this.#end(scope)
+          this.onCommit()
+          if (fate === 'lost') throw new DatabaseFault('08006', 'the reply to COMMIT was lost')
+          return result
+        } finally {
+          this.#end(scope)
+          open.delete(scope)
+        }
+      },
+    }
+  }
+
+  rows(): Row[] {
+    return this.#committed<Row>('log').sort((a, b) => (a.eventId < b.eventId ? -1 : 1))
+  }
+  /** Ordered by attempt. */
+  decisions(): RecordedAttempt[] {
+    return this.#committed<RecordedAttempt>('decision').sort((a, b) => a.attempt - b.attempt)
+  }
+  checkpoint({ topic, partition }: TopicPartition): bigint {
+    return (this.#tables.get(`checkpoint ${topic}/${partition}`) as bigint | undefined) ?? -1n
+  }
+  setCheckpoint({ topic, partition }: TopicPartition, offset: bigint): void {
+    this.#tables.set(`checkpoint ${topic}/${partition}`, offset)
+  }
+  rejected(): StoredRejection[] {
+    return this.#committed<StoredRejection>('rejected')
+  }
+  redrives(): RedriveResult[] {
+    return this.#committed<RedriveResult>('redrive')
+  }
+  forgetDecisions(eventId: string): void {
+    for (const { locator, attempt } of this.decisions().filter((one) => one.eventId === eventId))
+      this.#tables.delete(`decision ${locator}/${attempt}`)
+  }
+
+  /** Returns the number of the change. */
+  putPreferences(partyLocator: string, preferences: Omit<Preferences, 'changeId'>): number {
+    this.#preferences.set(partyLocator, { ...preferences, changeId: String(++this.#changeCount) })
+    return this.#changeCount
+  }
+
+  /** All rows with a status, as a retry reads them. */
+  entries(status: 'FAILED' | 'SKIPPED'): DueEntry[] {
+    const decisions = this.decisions()
+    return this.rows()
+      .filter((row) => row.status === status)
+      .map(({ locator, eventId, eventType, partyLocator, subject, body, attemptCount }) => {
+        const sends = decisions.filter((one) => one.locator === locator && one.outcome === 'SEND')
+        const unknownKey = sends.at(-1)?.unknownKey ?? null
+        const counts = { attemptCount, sendCount: sends.length, unknownKey }
+        return { locator, eventId, eventType, partyLocator, subject, body, ...counts }
+      })
+  }
+
+  #transaction(scope: Scope, step: Step): Transaction {
+    const before = async (statement: string) => {
+      await step(statement)
+      if (scope.root.isOver) throw new DatabaseFault('57P01', 'the session was ended')
+    }
+    const lock = (key: string) => this.#lock(scope, key, before)
+    return {
+      lockCheckpoint: async ({ topic, partition }) => {
+        await before('lockCheckpoint')
+        const key = `checkpoint ${topic}/${partition}`
+        await lock(key)
+        return this.#read<bigint>(scope, key) ?? -1n
+      },
+      lockEntries: async (due) => {
+        await before('lockEntries')
+        return new Map(due.flatMap((entry) => this.#lockEntry(scope, entry)))
+      },
+      lockRejected: async (id) => {
+        await before('lockRejected')
+        return this.rejected().some((message) => message.id === id)
+      },
+      readPreferences: async (parties) => {
+        await before('readPreferences')
+        return new Map(
+          parties.flatMap((party) => {
+            const found = this.#preferences.get(party)
+            return found === undefined ? [] : [[party, found] as const]
+          }),
+        )
+      },
+      insertEntries: async (attempts) => {
+        const inserted: Attempt[] = []
+        for (const attempt of attempts) {
+          await before('insertEntries')
+          await lock(`event ${attempt.eventId}`)
+          if (this.#all<Row>(scope, 'log').some(({ eventId }) => eventId === attempt.eventId)) continue
+          this.#write(scope, 'log', attempt)
+          inserted.push(attempt)
+        }
+        return inserted
+      },
+      updateEntries: async (attempts) => {
+        if (attempts.length > 0) await before('updateEntries')
+        for (const attempt of attempts) {
+          await lock(`row ${attempt.locator}`)
+          this.#write(scope, 'log', attempt)
+        }
+      },
+      insertRejected: async (partition, rejected) => {
+        if (rejected.length > 0) await before('insertRejected')
+        for (const { message, rejection } of rejected)
+          this.#insertRejected(scope, partition, message, rejection)
+      },
+      markSendFailures: async (deliveries) => {
+        const failed = [...deliveries].filter(([, { error }]) => error !== null)
+        if (failed.length > 0) await before('markSendFailures')
+        for (const [locator, { error: failureReason }] of failed) {
+          const row = this.#read<Row>(scope, `log ${locator}`)
+          if (row === undefined) throw new Error(`${locator} was sent without a row`)
+          scope.writes.set(`log ${locator}`, { ...row, status: 'FAILED', failureReason })
+        }
+      },
+      recordDecisions: async (attempts, deliveries, ruleTableRevision, move) => {
+        if (attempts.length > 0 || move !== null) await before('recordDecisions')
+        for (const attempt of attempts) this.#record(scope, attempt, deliveries, ruleTableRevision)
+        if (move === null) return
+        const key = `checkpoint ${move.topic}/${move.partition}`
+        await lock(key)
+        scope.writes.set(key, move.offset)
+      },
+      recordRedrive: async (rejectedId, by, result) => {
+        await before('recordRedrive')
+        scope.writes.set(`redrive ${rejectedId} ${by} ${this.now()}`, result)
+      },
+      tryOut: async (work) => {
+        await before('SAVEPOINT')
+        const savepoint = new Scope(scope, scope.startedAt)
+        try {
+          await work(this.#transaction(savepoint, step))
+          return null
+        } catch (error) {
+          if (error instanceof DatabaseFault && error.code.startsWith('23')) return error
+          throw error
+        } finally {
+          this.#end(savepoint)
+        }
+      },
+    }
+  }
+
+  #lockEntry(scope: Scope, due: DueEntry): [string, LockedRow][] {
+    const { locator, attemptCount } = due
+    const row = this.#read<Row>(scope, `log ${locator}`)
+    const owner = this.#locks.get(`row ${locator}`)
+    const status = due.variables === undefined ? 'FAILED' : 'SKIPPED'
+    if (row === undefined || (owner !== undefined && owner.root !== scope.root)) return []
+    const last = this.#all<RecordedAttempt>(scope, 'decision')
+      .filter((decision) => decision.locator === locator)
+      .sort((a, b) => a.attempt - b.attempt)
+      .at(-1)
+    if (row.status !== status || row.attemptCount !== attemptCount) return []
+    if (last === undefined || last.attempt > attemptCount) return []
+    this.#take(scope, `row ${locator}`)
+    const { origin, variables, templateRevision } = last
+    return [[locator, { origin, variables, templateRevision }]]
+  }
+
+  #write(scope: Scope, table: 'log', attempt: Attempt): void {
+    this.#check(table, attempt)
+    const { locator, eventId, eventType, partyLocator, status, attemptCount, text } = attempt
+    const { channel, failureReason } = attempt.decision
+    const { subject = null, body = null } = text ?? {}
+    const key = { locator, eventId, eventType, partyLocator }
+    scope.writes.set(`${table} ${locator}`, {
+      ...key,
+      ...{ channel, status, subject, body, failureReason, attemptCount },
+    })
+  }
+
+  #record(scope: Scope, attempt: Attempt, deliveries: Deliveries, ruleTableRevision: string): void {
+    const { locator, eventId, partyLocator, attemptCount, decision, text, stored } = attempt
+    const key = `decision ${locator}/${attemptCount}`
+    if (this.#read(scope, key) !== undefined)
+      throw new DatabaseFault('23505', `${locator} has a decision ${attemptCount}`)
+    this.#check('decision', attempt)
+    const delivery = deliveries.get(locator)
+    const isUnknown = delivery?.isUnknown === true || (attempt.before?.unknownKey ?? null) !== null
+    const recorded: RecordedAttempt = {
+      locator,
+      eventId,
+      attempt: attemptCount,
+      partyLocator,
+      outcome: decision.outcome,
+      channel: decision.channel,
+      receipt: delivery?.receipt ?? null,
+      sendError: delivery?.error ?? null,
+      unknownKey: delivery != null && delivery.error !== null && isUnknown ? keyNumberOf(attempt) : null,
+      preferenceChangeId: decision.preferenceChangeId,
+      ruleTableRevision,
+      templateRevision: (text ?? stored)?.templateRevision ?? null,
+      variables: attempt.variables,
+      origin: attempt.origin,
+      requestedBy: attempt.request?.by ?? null,
+      decidedAt: scope.startedAt,
+    }
+    scope.writes.set(key, recorded)
+  }
+
+  #insertRejected(
+    scope: Scope,
+    { topic, partition }: TopicPartition,
+    message: RejectedMessage['message'],
+    rejection: RejectedMessage['rejection'],
+  ): void {
+    const key = `rejected ${topic}/${partition}/${message.offset}`
+    if (this.#read(scope, key) !== undefined) return
+    scope.writes.set(key, { id: ++this.#rejectedCount, topic, partition, message, rejection })
+  }
+
+  #check(table: 'log' | 'decision', attempt: Attempt): void {
+    const words = this.refuses(table, attempt)
+    if (words !== null) throw new DatabaseFault('23514', words)
+  }
+
+  #committed<Value>(table: Table): Value[] {
+    const found: Value[] = []
+    for (const [key, value] of this.#tables) if (key.startsWith(`${table} `)) found.push(value as Value)
+    return found
+  }
+
+  /** Committed values and the transaction's own. */
+  #all<Value>(scope: Scope, table: Table): Value[] {
+    const found = new Map<string, unknown>()
+    for (const [key, value] of this.#tables) if (key.startsWith(`${table} `)) found.set(key, value)
+    for (const writes of scope.chain())
+      for (const [key, value] of writes) if (key.startsWith(`${table} `)) found.set(key, value)
+    return [...found.values()] as Value[]
+  }
+
+  #read<Value>(scope: Scope, key: string): Value | undefined {
+    for (let at: Scope | null = scope; at !== null; at = at.parent)
+      if (at.writes.has(key)) return at.writes.get(key) as Value
+    return this.#tables.get(key) as Value | undefined
+  }
+
+  async #lock(scope: Scope, key: string, before: (statement: string) => Promise<void>): Promise<void> {
+    for (;;) {
+      const owner = this.#locks.get(key)
+      if (owner === undefined || owner.root === scope.root) break
+      const { root } = scope
+      for (let at: Scope | null = owner.root; at !== null; at = at.waitsFor)
+        if (at === root) {
+          this.deadlockCount++
+          throw new DatabaseFault('40P01', `deadlock on ${key}`)
+        }
+      root.waitsFor = owner.root
+      await new Promise<void>((wake) => this.#waiters.push({ key, wake }))
+      root.waitsFor = null
+      await before('woken')
+    }
+    this.#take(scope, key)
+  }
+
+  #take(scope: Scope, key: string): void {
+    if (!this.#locks.has(key)) this.#locks.set(key, scope)
+  }
+
+  /** Ends a transaction or a savepoint: releases its locks and wakes the waiters. */
+  #end(scope: Scope): void {
+    scope.isOver = true
+    const released = new Set<string>()
+    for (const [key, owner] of this.#locks) if (owner === scope) released.add(key)
+    if (scope.parent === null)
+      for (const [key, owner] of this.#locks) if (owner.root === scope) released.add(key)
+    for (const key of released) this.#locks.delete(key)
+    const woken = this.#waiters.filter(({ key }) => released.has(key))
+    this.#waiters = this.#waiters.filter(({ key }) => !released.has(key))
+    for (const { wake } of woken) wake()
+  }
+}
+
+/** A transaction, or a savepoint within it. */
+class Scope {
+  readonly writes = new Map<string, unknown>()
+  readonly parent: Scope | null
+  readonly root: Scope
+  readonly startedAt: number
+  waitsFor: Scope | null = null
+  isOver = false
+
+  constructor(parent: Scope | null, startedAt: number) {
+    this.parent = parent
+    this.root = parent?.root ?? this
+    this.startedAt = startedAt
+  }
+
+  /** The writes of the transaction and its savepoints, outermost first. */
+  chain(): ReadonlyMap<string, unknown>[] {
+    return [...(this.parent?.chain() ?? []), this.writes]
+  }
+}

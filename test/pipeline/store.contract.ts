@@ -1,0 +1,551 @@
+import type { Test } from 'tap'
+import type { OpenAttempt } from '../../src/core/attempt/attempt.ts'
+import type { Send } from '../../src/core/attempt/delivery.ts'
+import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
+import type { Store } from '../../src/core/attempt/store.ts'
+import type { CommitResult } from '../../src/core/batch/batch.ts'
+import type { Parsed } from '../../src/core/event/parse-event.ts'
+import type { StoredPreferences } from '../../src/core/party/preferences.ts'
+import { createAttempt, type MakeAttempts } from '../../src/pipeline/attempt.ts'
+import { commitBatch, type LookedUpBatch } from '../../src/pipeline/dispatch.ts'
+import { redrive } from '../../src/pipeline/redrive.ts'
+import { commitRetries } from '../../src/pipeline/retry.ts'
+import {
+  anAttempt,
+  anOpenAttempt,
+  FOUND,
+  NOT_FOUND,
+  recordingSend,
+  SIMPLE_RULES,
+  UNRESOLVED,
+} from '../core/attempt/build.ts'
+
+/** A store with empty tables, and what the tests arrange and look at beside it. */
+export interface TestStore {
+  readonly store: Store
+  /** By event id. */
+  rows(): Promise<readonly object[]>
+  /** By event id and attempt. */
+  decisions(): Promise<readonly object[]>
+  /** By offset. */
+  rejected(): Promise<readonly { readonly id: bigint; readonly offset: bigint; readonly error: string }[]>
+  /** The results of redrives. */
+  redrives(): Promise<readonly string[]>
+  /** The checkpoint of partition 0. */
+  checkpoint(): Promise<bigint>
+  setCheckpoint(offset: bigint): Promise<void>
+  /** FAILED rows, by event id. */
+  due(): Promise<readonly DueEntry[]>
+  putPreferences(partyLocator: string, preferences: StoredPreferences): Promise<void>
+  /** From now on refuses the attempts of an event from the given one on, or all if it is null. */
+  refuse(table: 'log' | 'decision', eventId: string | null, fromAttempt?: number): Promise<void>
+  forgetDecisions(eventId: string): Promise<void>
+}
+
+const REQUEST = { by: 'alice', because: 'an outage' }
+const NOBODY = async () => new Map()
+const OPT_OUT: StoredPreferences = {
+  email: null,
+  phone: null,
+  preferredChannel: 'EMAIL',
+  optedOutEvents: ['claim.paid'],
+}
+
+/** A batch of these attempts, one message each, from offset 0 on. */
+export function aLookedUpBatch(
+  open: readonly OpenAttempt[],
+  { partition = 0, expectedCheckpoint = -1n, rejected = [], ...rest }: Partial<Batched> = {},
+): LookedUpBatch {
+  const messages = open.map((attempt, i) => ({
+    offset: expectedCheckpoint + BigInt(i + 1),
+    key: null,
+    value: Buffer.from(attempt.eventId),
+    headers: {},
+  }))
+  const nextOffset = rest.nextOffset ?? expectedCheckpoint + BigInt(messages.length)
+  const { lastMessage = null } = rest
+  return {
+    batch: { topic: 'claims', partition, messages, expectedCheckpoint, nextOffset, lastMessage },
+    open: open.map((attempt, i) => ({
+      ...attempt,
+      origin: { ...attempt.origin, partition, offset: messages[i]?.offset ?? 0n },
+    })),
+    rejected,
+    messagesOf: (eventId) => messages.filter(({ value }) => String(value) === eventId),
+  }
+}
+type Batched = Pick<
+  LookedUpBatch['batch'],
+  'partition' | 'expectedCheckpoint' | 'nextOffset' | 'lastMessage'
+> &
+  Pick<LookedUpBatch, 'rejected'>
+
+export function makeAttempts(store: Store, send: Send, rules = SIMPLE_RULES): MakeAttempts {
+  return createAttempt({ ...rules, store, send })
+}
+
+function dispatch(
+  store: Store,
+  send: Send,
+  ...batch: Parameters<typeof aLookedUpBatch>
+): Promise<CommitResult> {
+  return commitBatch({ attempt: makeAttempts(store, send) }, aLookedUpBatch(...batch))
+}
+
+const askedOf = (due: readonly DueEntry[], contact = FOUND) => due.map((entry) => ({ due: entry, contact }))
+const failed = (...eventIds: string[]) => eventIds.map((id) => anOpenAttempt(id, { contact: UNRESOLVED }))
+
+/** Waits until `count` parties have called it. */
+function barrier(count: number): () => Promise<void> {
+  const all = Promise.withResolvers<void>()
+  return async () => {
+    if (--count === 0) all.resolve()
+    await all.promise
+  }
+}
+
+/** The behaviour that an attempt expects of every store. */
+export function testStore(t: Test, open: () => Promise<TestStore>): void {
+  const test = (name: string, run: (t: Test, store: TestStore) => Promise<void>) =>
+    t.test(name, async (t) => run(t, await open()))
+
+  test('a batch writes rows, decisions and the checkpoint together', async (t, { store, ...seen }) => {
+    const recording = recordingSend()
+    const attempts = [anOpenAttempt('b'), anOpenAttempt('a'), ...failed('c')]
+    const skipped = anOpenAttempt('d', { contact: NOT_FOUND })
+    const result = await dispatch(store, recording.send, [...attempts, skipped])
+    t.match(result, { kind: 'committed', nextOffset: 3n, inserted: { length: 4 } })
+    t.same(recording.keys, ['a/1', 'b/1'], 'ordered by event id')
+    t.match(await seen.rows(), [
+      { eventId: 'a', status: 'SENT', attemptCount: 1, subject: 'S', body: 'B', failureReason: null },
+      { eventId: 'b', status: 'SENT' },
+      { eventId: 'c', status: 'FAILED', attemptCount: 0, body: 'B', failureReason: 'unresolved: HTTP 500' },
+      { eventId: 'd', status: 'SKIPPED', attemptCount: 0, subject: null, body: null },
+    ])
+    t.match(await seen.decisions(), [
+      {
+        eventId: 'a',
+        attempt: 1,
+        receipt: 'r',
+        sendError: null,
+        ruleTableRevision: 'table',
+        requestedBy: null,
+      },
+      { eventId: 'b', attempt: 1 },
+      { eventId: 'c', attempt: 0, outcome: 'FAIL', receipt: null, templateRevision: 'rev' },
+      { eventId: 'd', attempt: 0, outcome: 'SKIP', templateRevision: null, variables: { locator: 'CLM-1' } },
+    ])
+    t.equal(await seen.checkpoint(), 3n)
+  })
+
+  test('a batch with nothing to write moves its checkpoint', async (t, { store, ...seen }) => {
+    await dispatch(store, NOBODY, [], { nextOffset: 5n })
+    t.equal(await seen.checkpoint(), 5n)
+  })
+
+  test('an event that has a row is neither written nor sent again', async (t, { store, ...seen }) => {
+    await dispatch(store, NOBODY, [anOpenAttempt('a')])
+    const { keys, send } = recordingSend()
+    const again = [anOpenAttempt('a', { locator: 'NTF-again' }), anOpenAttempt('b')]
+    const result = await dispatch(store, send, again, { expectedCheckpoint: 0n })
+    t.same(keys, ['b/1'])
+    t.match(result, { inserted: { length: 1 } })
+    t.match(await seen.rows(), [{ locator: 'NTF-a' }, { eventId: 'b' }])
+    t.match(await seen.decisions(), [{ locator: 'NTF-a' }, { eventId: 'b' }])
+  })
+
+  test('a checkpoint that another consumer moved: nothing is written or sent', async (t, {
+    store,
+    ...seen
+  }) => {
+    await seen.setCheckpoint(7n)
+    const { keys, send } = recordingSend()
+    t.same(await dispatch(store, send, [anOpenAttempt('a')]), { kind: 'moved', checkpoint: 7n })
+    t.same(keys, [])
+    t.same(await seen.rows(), [])
+    t.equal(await seen.checkpoint(), 7n)
+  })
+
+  test('of two owners that commit at once, the second waits and finds it moved', async (t, {
+    store,
+    ...seen
+  }) => {
+    const { keys, send } = recordingSend()
+    const results = await Promise.all([
+      dispatch(store, send, [anOpenAttempt('a')]),
+      dispatch(store, send, [anOpenAttempt('a', { locator: 'NTF-other' }), anOpenAttempt('b')]),
+    ])
+    t.same(results.map(({ kind }) => kind).sort(), ['committed', 'moved'])
+    t.equal(keys.length, (await seen.rows()).length)
+  })
+
+  test('the same events in two partitions at once get one row and one message each', async (t, {
+    store,
+    ...seen
+  }) => {
+    const ids = Array.from({ length: 300 }, (_, i) => `event-${i}`)
+    const { keys, send } = recordingSend()
+    await Promise.all([
+      dispatch(
+        store,
+        send,
+        ids.map((id) => anOpenAttempt(id)),
+      ),
+      dispatch(
+        store,
+        send,
+        ids.toReversed().map((id) => anOpenAttempt(id, { locator: `NTF-${id}-other` })),
+        { partition: 1 },
+      ),
+    ])
+    t.equal(keys.length, 300)
+    t.equal((await seen.rows()).length, 300)
+    t.equal((await seen.decisions()).length, 300)
+  })
+
+  test('preferences that change while a batch waits for its lock are heeded', async (t, {
+    store,
+    ...seen
+  }) => {
+    const { keys, send } = recordingSend()
+    const locked = Promise.withResolvers<void>()
+    const answered = Promise.withResolvers<void>()
+    const holding = store.transaction(async (tx) => {
+      await tx.lockCheckpoint({ topic: 'claims', partition: 0 })
+      locked.resolve()
+      await answered.promise
+    })
+    await locked.promise
+    const dispatched = dispatch(store, send, [anOpenAttempt('a')])
+    await seen.putPreferences('party-1', OPT_OUT)
+    answered.resolve()
+    await Promise.all([holding, dispatched])
+    t.same(keys, [])
+    t.match(await seen.rows(), [{ status: 'SKIPPED', failureReason: 'opted out' }])
+    t.match(await seen.decisions(), [{ preferenceChangeId: String }])
+  })
+
+  test('a row whose sender fails is FAILED, for the sender’s reason', async (t, { store, ...seen }) => {
+    const { send } = recordingSend((eventId) =>
+      eventId === 'a' ? { receipt: null, error: 'mailbox on fire' } : { receipt: 'r', error: null },
+    )
+    const result = await dispatch(store, send, [anOpenAttempt('a'), anOpenAttempt('b')])
+    t.match(result, { inserted: [{ status: 'FAILED' }, { status: 'SENT' }] }, 'as it is stored')
+    t.match(await seen.rows(), [
+      { status: 'FAILED', failureReason: 'mailbox on fire', attemptCount: 1, body: 'B' },
+      { status: 'SENT', failureReason: null },
+    ])
+    t.match(await seen.decisions(), [
+      { outcome: 'SEND', receipt: null, sendError: 'mailbox on fire', unknownKey: null },
+      { receipt: 'r' },
+    ])
+  })
+
+  test('a transaction that fails leaves nothing behind', async (t, { store, ...seen }) => {
+    await dispatch(store, NOBODY, failed('a'))
+    const broken = () => Promise.reject(new Error('the connection is lost'))
+    const rejected = [{ message: { offset: 9n, key: null, value: null, headers: {} }, rejection: NOT_JSON }]
+    await t.rejects(
+      dispatch(store, broken, [anOpenAttempt('b')], { expectedCheckpoint: 0n, rejected }),
+      /the connection is lost/,
+    )
+    await t.rejects(commitRetries(makeAttempts(store, broken), askedOf(await seen.due()), null))
+    t.match(await seen.rows(), [{ eventId: 'a', status: 'FAILED', attemptCount: 0 }])
+    t.equal((await seen.decisions()).length, 1)
+    t.same(await seen.rejected(), [])
+    t.equal(await seen.checkpoint(), 0n)
+  })
+
+  test('a message that is no event is kept, once', async (t, { store, ...seen }) => {
+    const rejected = [{ message: { offset: 0n, key: null, value: null, headers: {} }, rejection: NOT_JSON }]
+    for (let i = 0; i < 2; i++) {
+      await seen.setCheckpoint(-1n)
+      await dispatch(store, NOBODY, [], { rejected, nextOffset: 0n })
+    }
+    t.match(await seen.rejected(), [{ offset: 0n, error: 'no' }])
+    t.equal((await seen.rejected()).length, 1)
+  })
+
+  for (const table of ['log', 'decision'] as const) {
+    test(`an event that the ${table} refuses is rejected alone, with all its messages`, async (t, {
+      store,
+      ...seen
+    }) => {
+      await seen.refuse(table, 'bad')
+      const { keys, send } = recordingSend()
+      const attempt = makeAttempts(store, send)
+      const ids = ['a', 'b', 'c', 'bad', 'd', 'e', 'f', 'g']
+      const lookedUp = aLookedUpBatch(ids.map((id) => anOpenAttempt(id)))
+      const copy = { offset: 8n, key: null, value: Buffer.from('bad'), headers: {} }
+      const messagesOf = (id: string) => [...lookedUp.messagesOf(id), ...(id === 'bad' ? [copy] : [])]
+      const result = await commitBatch({ attempt }, { ...lookedUp, messagesOf })
+      t.match(result, { kind: 'committed', rejected: { length: 2 }, inserted: { length: 7 } })
+      t.match(await seen.rejected(), [
+        { offset: 3n, error: /^the database refuses the row: .*trap/ },
+        { offset: 8n },
+      ])
+      t.equal((await seen.rows()).length, 7)
+      t.equal(await seen.checkpoint(), 7n)
+      const count = keys.filter((key) => key === 'bad/1').length
+      t.equal(count, table === 'log' ? 0 : 1, 'a fault of a decision shows after the first send')
+      const next = aLookedUpBatch([anOpenAttempt('bad'), anOpenAttempt('h')], { expectedCheckpoint: 7n })
+      await commitBatch({ attempt }, next)
+      t.equal(keys.filter((key) => key === 'bad/1').length, count, 'and never again')
+      t.ok(keys.includes('h/1'))
+    })
+
+    test(`a ${table} that refuses everything rejects no message, and sends at most once`, async (t, {
+      store,
+      ...seen
+    }) => {
+      await seen.refuse(table, null)
+      const { keys, send } = recordingSend()
+      const attempt = makeAttempts(store, send)
+      for (let i = 0n; i < 3n; i++) {
+        await t.rejects(commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a')])), /trap/)
+        const nothingNew = { partition: 1, expectedCheckpoint: i - 1n, nextOffset: i }
+        t.match(await commitBatch({ attempt }, aLookedUpBatch([], nothingNew)), { kind: 'committed' })
+      }
+      t.equal(keys.length, table === 'log' ? 0 : 1)
+      t.same(await seen.rejected(), [])
+      t.equal(await seen.checkpoint(), -1n)
+    })
+  }
+
+  test('a retry is sent once, counted, and explained by a decision of its own', async (t, {
+    store,
+    ...seen
+  }) => {
+    await dispatch(store, NOBODY, failed('a'))
+    const [due] = await seen.due()
+    t.match(due, { eventId: 'a', attemptCount: 0, sendCount: 0, unknownKey: null, body: 'B' })
+    const { keys, send } = recordingSend()
+    const next = { ...SIMPLE_RULES, ruleTable: { ...SIMPLE_RULES.ruleTable, revision: 'table-2' } }
+    const { made } = await commitRetries(makeAttempts(store, send, next), askedOf(await seen.due()), null)
+    t.match(made, [{ status: 'SENT', address: 'member@example.com' }])
+    t.same(keys, ['a/1'])
+    t.match(await seen.rows(), [{ status: 'SENT', attemptCount: 1, failureReason: null, body: 'B' }])
+    t.match(await seen.decisions(), [
+      { attempt: 0, outcome: 'FAIL' },
+      {
+        attempt: 1,
+        outcome: 'SEND',
+        receipt: 'r',
+        ruleTableRevision: 'table-2',
+        templateRevision: 'rev',
+        variables: { locator: 'CLM-1' },
+        origin: { topic: 'claims', offset: 0n, envelopeMapRevision: 'ghi' },
+      },
+    ])
+  })
+
+  test('a retry that is skipped clears the text; one that fails again keeps it', async (t, {
+    store,
+    ...seen
+  }) => {
+    await dispatch(store, NOBODY, failed('a', 'b'))
+    const [a, b] = await seen.due()
+    if (a === undefined || b === undefined) throw new Error('too little is due')
+    const asked = [...askedOf([a], NOT_FOUND), ...askedOf([b], UNRESOLVED)]
+    await commitRetries(makeAttempts(store, NOBODY), asked, null)
+    t.match(await seen.rows(), [
+      { status: 'SKIPPED', attemptCount: 1, subject: null, body: null, failureReason: 'not found' },
+      { status: 'FAILED', attemptCount: 1, body: 'B' },
+    ])
+  })
+
+  test('retries of the same rows at once make each attempt once', async (t, { store, ...seen }) => {
+    await dispatch(store, NOBODY, failed('a', 'b', 'c'))
+    const due = await seen.due()
+    const { keys, send } = recordingSend()
+    const attempt = makeAttempts(store, send)
+    const made = await Promise.all([
+      commitRetries(attempt, askedOf(due), null),
+      commitRetries(attempt, askedOf(due), null),
+    ])
+    t.equal(made.flatMap((one) => one.made).length, 3)
+    t.same(keys.sort(), ['a/1', 'b/1', 'c/1'])
+    t.same(
+      (await commitRetries(attempt, askedOf(due), null)).made,
+      [],
+      'a row that has changed is left alone',
+    )
+  })
+
+  test('a row that another transaction holds is left alone at once', async (t, { store, ...seen }) => {
+    await dispatch(store, NOBODY, failed('a', 'b'))
+    const due = await seen.due()
+    const meet = barrier(2)
+    const lockThen = (entries: readonly DueEntry[]) =>
+      store.transaction(async (tx) => {
+        const locked = await tx.lockEntries(entries, false)
+        await meet()
+        return [...locked.keys()]
+      })
+    const locked = await Promise.all([lockThen(due), lockThen(due)])
+    t.same(locked.flat().sort(), ['NTF-a', 'NTF-b'])
+  })
+
+  test('a row that no decision explains is left alone', async (t, { store, ...seen }) => {
+    await dispatch(store, NOBODY, failed('a', 'b', 'c'))
+    await seen.forgetDecisions('b')
+    const { keys, send } = recordingSend()
+    await commitRetries(makeAttempts(store, send), askedOf(await seen.due()), null)
+    t.same(keys, ['a/1', 'c/1'])
+  })
+
+  test('a retry that the database refuses stays as it is, is reported, and delays no other', async (t, {
+    store,
+    ...seen
+  }) => {
+    await dispatch(store, NOBODY, failed('a', 'b', 'c'))
+    await seen.refuse('decision', 'b', 1)
+    const { keys, send } = recordingSend()
+    const attempt = makeAttempts(store, send)
+    const { made, refused } = await commitRetries(attempt, askedOf(await seen.due()), null)
+    t.equal(made.length, 2)
+    t.match([...refused], [['NTF-b', /trap/]])
+    t.match(await seen.rows(), [
+      { status: 'SENT' },
+      { status: 'FAILED', attemptCount: 0 },
+      { status: 'SENT' },
+    ])
+    const count = keys.length
+    const next = await commitRetries(attempt, askedOf(await seen.due()), null)
+    t.same([next.made, [...next.refused.keys()]], [[], ['NTF-b']])
+    t.equal(keys.length, count, 'the next pass sends nothing')
+  })
+
+  test('a skipped row is retried on request only, and rendered if it is sent', async (t, {
+    store,
+    ...seen
+  }) => {
+    await dispatch(store, NOBODY, [
+      anOpenAttempt('a', { contact: NOT_FOUND }),
+      anOpenAttempt('b', { contact: NOT_FOUND }),
+    ])
+    const variables = { eventType: 'claim.paid', locator: 'CLM-2', reason: null }
+    const skipped = ['a', 'b'].map((id) => {
+      const { locator, eventId, eventType, partyLocator } = anOpenAttempt(id)
+      const row = { locator, eventId, eventType, partyLocator, subject: null, body: null }
+      return { ...row, attemptCount: 0, sendCount: 0, unknownKey: null, variables }
+    })
+    const { keys, send } = recordingSend()
+    const attempt = makeAttempts(store, send)
+    const failedOnes = skipped.map(({ variables: _, ...row }) => ({ ...row, subject: 'S', body: 'B' }))
+    t.same((await commitRetries(attempt, askedOf(failedOnes), null)).made, [], 'they are not FAILED')
+    const asked = [...askedOf(skipped.slice(0, 1)), ...askedOf(skipped.slice(1), NOT_FOUND)]
+    t.equal((await commitRetries(attempt, asked, REQUEST)).made.length, 2)
+    t.same(keys, ['a/1'])
+    t.match(await seen.rows(), [
+      { status: 'SENT', subject: 'S', body: 'B', attemptCount: 1 },
+      { status: 'SKIPPED', body: null, attemptCount: 1 },
+    ])
+    t.match(await seen.decisions(), [
+      { attempt: 0 },
+      { attempt: 1, requestedBy: 'alice', variables, templateRevision: 'rev' },
+      { attempt: 0 },
+      { attempt: 1, requestedBy: 'alice', variables, templateRevision: null },
+    ])
+    t.same((await commitRetries(attempt, asked, REQUEST)).made, [], 'both have changed')
+  })
+
+  test('the idempotency key counts committed sends, and stays while one is unknown', async (t, {
+    store,
+    ...seen
+  }) => {
+    const { keys, send } = recordingSend(() => answer)
+    let answer: Awaited<ReturnType<Send>> extends ReadonlyMap<string, infer D> ? D : never = UNKNOWN
+    const attempt = makeAttempts(store, send)
+    const retry = async (next: typeof answer, contact = FOUND) => {
+      answer = next
+      await commitRetries(attempt, askedOf(await seen.due(), contact), null)
+    }
+    await commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a')]))
+    await retry(UNKNOWN)
+    await retry(UNKNOWN, UNRESOLVED)
+    await retry(REFUSED)
+    await retry(UNKNOWN)
+    await retry(SENT)
+    t.same(keys, Array(5).fill('a/1'), 'a later error says nothing about the first send')
+    t.match(await seen.rows(), [{ status: 'SENT', attemptCount: 6 }])
+
+    keys.length = 0
+    await dispatch(store, NOBODY, failed('b'), { expectedCheckpoint: 0n })
+    const broken: Send = async (messages) => {
+      await send(messages)
+      throw new Error('the connection is lost')
+    }
+    await t.rejects(commitRetries(makeAttempts(store, broken), askedOf(await seen.due()), null))
+    await retry(REFUSED, UNRESOLVED)
+    await retry(REFUSED)
+    await retry(REFUSED, UNRESOLVED)
+    await retry(SENT)
+    t.same(
+      keys,
+      ['b/1', 'b/1', 'b/2'],
+      'a send that was rolled back is made again; one that was refused is over',
+    )
+  })
+
+  test('a redrive writes its row and its record, moves no checkpoint, and is made once', async (t, {
+    store,
+    ...seen
+  }) => {
+    const message = { offset: 4n, key: null, value: Buffer.from('a'), headers: {} }
+    await dispatch(store, NOBODY, [], { rejected: [{ message, rejection: NOT_JSON }], nextOffset: 4n })
+    const [{ id } = { id: 0n }] = await seen.rejected()
+    const { keys, send } = recordingSend()
+    let locatorCount = 0
+    const needs = {
+      parse: (): Parsed => ({ kind: 'event', event: EVENT }),
+      envelopeMapRevision: 'ghi',
+      findLogged: async () => ({ eventIds: new Set<string>(), pruned: [] }),
+      contactsOf: async (parties: readonly string[]) => new Map(parties.map((party) => [party, FOUND])),
+      newLocator: () => `NTF-${locatorCount++}`,
+      attempt: makeAttempts(store, send),
+    }
+    const rejected = { ...REJECTED, id, message }
+    const results = await Promise.all([redrive(needs, rejected, 'alice'), redrive(needs, rejected, 'bob')])
+    t.same(results.map((result) => result?.result).sort(), ['duplicate', 'logged'])
+    t.same(keys, ['a/1'])
+    t.match(await seen.rows(), [{ eventId: 'a', status: 'SENT' }])
+    t.match(await seen.decisions(), [{ origin: { topic: 'claims', partition: 0, offset: 4n } }])
+    t.same((await seen.redrives()).toSorted(), ['duplicate', 'logged'])
+    t.equal(await seen.checkpoint(), 4n)
+    t.equal(await redrive(needs, { ...rejected, id: 999n }, 'alice'), null, 'one that is gone')
+  })
+
+  test('a trial is rolled back, and lets go of what it wrote', async (t, { store, ...seen }) => {
+    await store.transaction(async (tx) => {
+      const attempts = [anAttempt('a')]
+      t.equal(await tx.tryOut((savepoint) => savepoint.insertEntries(attempts)), null)
+      await dispatch(store, NOBODY, [anOpenAttempt('a', { locator: 'NTF-other' })])
+      t.same(await tx.insertEntries(attempts), [], 'another transaction wrote it meanwhile')
+    })
+    t.equal((await seen.rows()).length, 1)
+  })
+}
+
+const EVENT = {
+  eventId: 'a',
+  eventType: 'claim.paid',
+  partyLocator: 'party-1',
+  partyLocatorInvalid: false,
+  locator: 'CLM-1',
+  reason: null,
+  traceId: null,
+}
+const REJECTED = {
+  topic: 'claims',
+  partition: 0,
+  code: 'not-json',
+  error: 'no',
+  rejectedAt: '2026-01-31T12:00:00.000000Z',
+  erasedAt: null,
+  redriven: null,
+}
+const NOT_JSON = { code: 'not-json', error: 'no' } as const
+const UNKNOWN = { receipt: null, error: 'it hung', isUnknown: true } as const
+const REFUSED = { receipt: null, error: 'mailbox full' }
+const SENT = { receipt: 'r', error: null }

@@ -1,0 +1,92 @@
+import t from 'tap'
+import type { Deliveries, Send } from '../../../src/core/attempt/delivery.ts'
+import type { DueEntry } from '../../../src/core/attempt/due-entry.ts'
+import { commitRetries } from '../../../src/pipeline/retry.ts'
+import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
+import { eraseEntries } from '../../../src/postgres/retention/erase-entries.ts'
+import { beginErasure } from '../../../src/postgres/retention/erasure-record.ts'
+import { createStore } from '../../../src/postgres/write/store.ts'
+import { FOUND } from '../../core/attempt/build.ts'
+import { makeAttempts } from '../../pipeline/store.contract.ts'
+import { ADVISORY_LOCK_WAITS } from '../../stack/databases.ts'
+import { until } from '../../stack/until.ts'
+import { openDatabase } from '../fixtures.ts'
+import { record, UNRESOLVED } from '../record.ts'
+
+const { pool, client } = await openDatabase(t)
+const store = createStore(pool)
+const REQUEST = { by: 'alice', because: 'an outage' }
+const ANY = { maxAgeMs: 3_600_000, attemptCountMax: 3, minPauseMs: -3_600_000 }
+
+t.beforeEach(async () => {
+  await client.query(`
+    TRUNCATE notifications.notification_log, notifications.decision, notifications.projection_checkpoints,
+      notifications.erasure`)
+  await record(pool, [{ eventId: 'a', contact: UNRESOLVED }])
+})
+
+const isErasureWaiting = async () => (await client.query(ADVISORY_LOCK_WAITS)).rowCount === 1
+
+async function dueEntry(): Promise<DueEntry> {
+  const { due } = await listDueEntries(pool, ANY, null, 1)
+  if (due[0] === undefined) throw new Error('nothing is due')
+  return due[0]
+}
+
+/** The row as SKIPPED, to be retried on request. */
+async function skippedEntry(): Promise<DueEntry> {
+  const entry = await dueEntry()
+  await client.query(`
+    UPDATE notifications.notification_log
+    SET status = 'SKIPPED', subject = NULL, body = NULL, last_attempt_at = NULL`)
+  const variables = { eventType: 'claim.paid', locator: 'CLM-1', reason: null }
+  return { ...entry, subject: null, body: null, variables }
+}
+
+async function retry(
+  entry: DueEntry,
+  send: Send = async () => new Map(),
+  request: typeof REQUEST | null = REQUEST,
+) {
+  const asked = [{ due: entry, contact: FOUND }]
+  return (await commitRetries(makeAttempts(store, send), asked, request)).made
+}
+
+t.test('a row erased after it was read is not retried, by anybody', async (t) => {
+  const failed = await dueEntry()
+  const erasure = await beginErasure(pool, 'party-1', 'bob')
+  await eraseEntries(pool, erasure, [failed.locator])
+  t.same(await retry(failed, undefined, null), [])
+  await client.query('TRUNCATE notifications.erasure')
+  const variables = { eventType: 'claim.paid', locator: 'CLM-1', reason: null }
+  t.same(await retry({ ...failed, variables }), [], 'its decision is erased')
+})
+
+t.test('a row of a party under erasure is not retried on request', async (t) => {
+  const skipped = await skippedEntry()
+  await beginErasure(pool, 'party-1', 'bob')
+  t.same(await retry(skipped), [])
+})
+
+t.test('an erasure waits for a retry on request, and blanks what that wrote', async (t) => {
+  const skipped = await skippedEntry()
+  const erasure = await beginErasure(pool, 'party-2', 'bob')
+  const sending = Promise.withResolvers<void>()
+  const sent = Promise.withResolvers<Deliveries>()
+  const retried = retry(skipped, () => {
+    sending.resolve()
+    return sent.promise
+  })
+  await sending.promise
+  const erased = eraseEntries(pool, erasure, [skipped.locator])
+  await until(isErasureWaiting, { what: 'the erasure to wait' })
+  sent.resolve(new Map())
+  t.equal((await retried).length, 1)
+  await erased
+  const { rows } = await client.query(`
+    SELECT body, (
+      SELECT count(*)::int FROM notifications.decision
+      WHERE decision.locator = entry.locator AND erased_at IS NULL
+    ) AS "left" FROM notifications.notification_log AS entry`)
+  t.same(rows, [{ body: null, left: 0 }])
+})
