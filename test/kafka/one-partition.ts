@@ -60,7 +60,7 @@ export function onePartition(given: Given = {}) {
       prepared.push(batch)
       await given.prepare?.(batch)
       await given.beforeCommit?.(batch)
-      if (batch.heldOffset !== database.checkpoint.offset) {
+      if (batch.expectedCheckpoint !== database.checkpoint.offset) {
         return { kind: 'moved', checkpoint: database.checkpoint.offset }
       }
       const nextOffset = batch.messages[(given.askedCount ?? Infinity) - 1]?.offset ?? batch.nextOffset

@@ -13,7 +13,11 @@ const fingerprint = (offset: number, value: string) =>
   })
 
 const movesOf = (batches: readonly Batch[]) =>
-  batches.map(({ messages, heldOffset, nextOffset }) => [messages.length, heldOffset, nextOffset])
+  batches.map(({ messages, expectedCheckpoint, nextOffset }) => [
+    messages.length,
+    expectedCheckpoint,
+    nextOffset,
+  ])
 
 /** Started, with ten messages in two batches. */
 async function withTen(given: Given = {}) {
@@ -72,7 +76,7 @@ t.test('a batch waits for the one before, and takes what has come by then', asyn
   const commit = Promise.withResolvers<void>()
   const { fetch, prepared, committed } = await withTen({
     batchCountMax: 10,
-    beforeCommit: ({ heldOffset }) => (heldOffset < 0n ? commit.promise : Promise.resolve()),
+    beforeCommit: ({ expectedCheckpoint }) => (expectedCheckpoint < 0n ? commit.promise : Promise.resolve()),
   })
   await fetch(1)
   await fetch(1)
@@ -109,9 +113,9 @@ t.test('back-off grows until something is committed', async (t) => {
   let failures = 3
   const { fetch, sleeps, values } = await withTen({
     batchCountMax: 5,
-    beforeCommit: async ({ heldOffset }) => {
+    beforeCommit: async ({ expectedCheckpoint }) => {
       if (failures-- > 0) throw new TypeError('even a bug of ours must not end the consumer')
-      if (heldOffset === 4n && failures === -2) throw new Error('again')
+      if (expectedCheckpoint === 4n && failures === -2) throw new Error('again')
     },
   })
   for (let i = 0; i < 5; i++) await fetch()
@@ -154,8 +158,8 @@ t.test(
     let isRewound = false
     const { fetch, database, values, lines } = await withTen({
       batchCountMax: 5,
-      beforeCommit: async ({ heldOffset }) => {
-        if (heldOffset !== 4n || isRewound) return
+      beforeCommit: async ({ expectedCheckpoint }) => {
+        if (expectedCheckpoint !== 4n || isRewound) return
         isRewound = true
         database.checkpoint = { offset: 2n, lastMessage: null }
       },
