@@ -1,6 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { base64 } from '../read/list-rejected-messages.ts'
+import { lockErasure } from './erasure-record.ts'
 
 /** Of one page: values can be large. */
 const SEARCHED_BYTES_MAX = 32 * 1024 * 1024
@@ -36,7 +37,10 @@ export async function* rejectedToSearch(
 
 /** Blanks rejected messages: key, value, headers and errors, which may quote them. Returns how many were not erased before. */
 export function eraseRejected(pool: DatabasePool, erasure: bigint, ids: readonly bigint[]): Promise<number> {
-  return pool.oneFirst(sql.type(z.object({ count: z.number() }))`
+  return pool.transaction(async (tx) => {
+    // It waits for redrives under way: none may write the message back.
+    await lockErasure(tx)
+    return tx.oneFirst(sql.type(z.object({ count: z.number() }))`
     WITH erased AS (
       UPDATE notifications.rejected_message
       SET erased_at = now(), erased_sha256 = value_sha256, key = NULL, value = NULL, headers = '{}',
@@ -50,4 +54,5 @@ export function eraseRejected(pool: DatabasePool, erasure: bigint, ids: readonly
       SET rejected_messages = rejected_messages + (SELECT count(*) FROM erased) WHERE id = ${erasure}
     )
     SELECT count(*)::integer AS count FROM erased`)
+  })
 }

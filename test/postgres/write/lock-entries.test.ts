@@ -4,13 +4,15 @@ import type { DueEntry } from '../../../src/core/attempt/due-entry.ts'
 import { commitRetries } from '../../../src/pipeline/retry.ts'
 import { listDueEntries } from '../../../src/postgres/read/list-due-entries.ts'
 import { eraseEntries } from '../../../src/postgres/retention/erase-entries.ts'
+import { eraseRejected } from '../../../src/postgres/retention/erase-rejected-messages.ts'
 import { beginErasure } from '../../../src/postgres/retention/erasure-record.ts'
+import { insertRejectedMessages } from '../../../src/postgres/write/insert-rejected-messages.ts'
 import { createStore } from '../../../src/postgres/write/store.ts'
 import { FOUND } from '../../core/attempt/build.ts'
 import { makeAttempts } from '../../pipeline/store.contract.ts'
 import { ADVISORY_LOCK_WAITS } from '../../stack/databases.ts'
 import { until } from '../../stack/until.ts'
-import { openDatabase } from '../fixtures.ts'
+import { aMessage, openDatabase } from '../fixtures.ts'
 import { record, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)
@@ -89,4 +91,20 @@ t.test('an erasure waits for a retry on request, and blanks what that wrote', as
       WHERE decision.locator = entry.locator AND erased_at IS NULL
     ) AS "left" FROM notifications.notification_log AS entry`)
   t.same(rows, [{ body: null, left: 0 }])
+})
+
+t.test('an erasure waits for a redrive, and an erased message is not redriven', async (t) => {
+  const rejection = { code: 'not-json', error: 'no' } as const
+  await insertRejectedMessages(pool, { topic: 'claims', partition: 0 }, [{ message: aMessage(), rejection }])
+  const { rows } = await client.query('SELECT id FROM notifications.rejected_message')
+  const id = BigInt(rows[0].id)
+  const erasure = await beginErasure(pool, 'party-1', 'bob')
+  let erased = Promise.resolve(0)
+  await store.transaction(async (tx) => {
+    t.equal(await tx.lockRejected(id), true)
+    erased = eraseRejected(pool, erasure, [id])
+    await until(isErasureWaiting, { what: 'the erasure to wait' })
+  })
+  t.equal(await erased, 1)
+  t.equal(await store.transaction((tx) => tx.lockRejected(id)), false)
 })
