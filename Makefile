@@ -20,7 +20,7 @@ OUTCOMES := rules/outcomes.txt
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test migrate bench bench-latency bench-growth bench-retries bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-audit rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos image vulnerabilities
+.PHONY: help build run test simulate migrate bench bench-latency bench-growth bench-retries bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-audit rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos image vulnerabilities
 
 ## Daily work
 
@@ -131,6 +131,9 @@ bench-isolation: build ## What held partitions cost the others, and a flood of r
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/isolation.ts
 
 ## Long runs
+
+simulate: build node_modules/.tap-plugins ## 100,000 interleavings of attempts against a store in memory (SCHEDULES, SEED)
+	@SCHEDULES=$${SCHEDULES:-100000} $(TAP) --timeout=1800 test/pipeline/simulator.test.ts
 
 chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS; POOLER=transaction: through PgBouncer)
 	@$(NODE) test/chaos/main.ts

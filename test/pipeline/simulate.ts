@@ -1,0 +1,467 @@
+import { pino } from 'pino'
+import { type Attempt, keyNumberOf } from '../../src/core/attempt/attempt.ts'
+import type { Delivery, Send } from '../../src/core/attempt/delivery.ts'
+import type { AskedEntry, DueEntry } from '../../src/core/attempt/due-entry.ts'
+import type { Store, Transaction } from '../../src/core/attempt/store.ts'
+import type { Message } from '../../src/core/event/message.ts'
+import type { Parsed } from '../../src/core/event/parse-event.ts'
+import type { Contact } from '../../src/core/party/contact.ts'
+import { createAttempt } from '../../src/pipeline/attempt.ts'
+import { type DispatchNeeds, dispatchBatch } from '../../src/pipeline/dispatch.ts'
+import { redrive } from '../../src/pipeline/redrive.ts'
+import { commitRetries, createRetry } from '../../src/pipeline/retry.ts'
+import { SIMPLE_RULES } from '../core/attempt/build.ts'
+import { DatabaseFault, isConflict, MemoryStore, type Session } from './memory-store.ts'
+import { createRandom, Scheduler } from './scheduler.ts'
+
+const TOPIC = 'claims'
+const EVENT_IDS = ['a', 'b', 'c', 'd', 'e', 'f'] as const
+const PARTIES = ['party-0', 'party-1', 'party-2'] as const
+const ATTEMPT_COUNT_MAX = 5
+const STEP_COUNT_MAX = 20_000
+const SILENT = pino({ level: 'silent' })
+const REQUEST = { by: 'alice', because: 'an outage' }
+
+/** The party that an event is about. */
+const partyOf = (eventId: string) => PARTIES[EVENT_IDS.indexOf(eventId as 'a') % PARTIES.length] ?? PARTIES[0]
+
+/** How often things happened, to show that the schedules reach them. */
+export interface Counts {
+  commits: number
+  sends: number
+  moved: number
+  crashes: number
+  lostReplies: number
+  refused: number
+  retried: number
+  redriven: number
+  heeded: number
+  conflicts: number
+}
+
+/** Replaces a store by one with a defect. `expected` is the checkpoint that the actor's batch expects. */
+export type Sabotage = (store: Store, expected: () => bigint) => Store
+
+/**
+ * One schedule: two owners of a partition and one of another with the same events, a background retry, a requested retry, a
+ * redrive and changes of preferences, interleaved step by step, beside a database and processes that fail. Returns the
+ * broken promises, none if all hold.
+ */
+export async function simulate(
+  seed: number,
+  counts: Counts,
+  sabotage: Sabotage = (store) => store,
+): Promise<readonly string[]> {
+  const random = createRandom(seed)
+  const scheduler = new Scheduler(random)
+  const memory = new MemoryStore()
+  memory.now = () => scheduler.now
+  const violations: string[] = []
+  const require = (holds: boolean, promise: string) => {
+    if (!holds) violations.push(`at step ${scheduler.now}: ${promise}`)
+  }
+  /** Changes of preferences that were answered. */
+  const answered: { readonly party: string; readonly id: number; readonly at: number }[] = []
+  const optOuts = new Set<number>()
+  const partitions = [aPartition(), aPartition()]
+  let isFaulty = true
+  let locatorCount = 0
+  if (random.chance(0.25)) refuseOneEvent()
+  memory.onCommit = () => {
+    counts.commits++
+    checkCommitted()
+  }
+
+  /** Messages of a partition; `!` makes one that is rejected until it is redriven. */
+  function aPartition(): Message[] {
+    return Array.from({ length: 3 + random.below(4) }, (_, i) => {
+      const value = Buffer.from(`${random.chance(0.15) ? '!' : ''}${random.pick(EVENT_IDS)}`)
+      return { offset: BigInt(i), key: null, value, headers: {} }
+    })
+  }
+
+  function refuseOneEvent(): void {
+    const eventId = random.pick(EVENT_IDS)
+    const table = random.pick(['log', 'decision'] as const)
+    const fromAttempt = random.below(3)
+    memory.refuses = (of, attempt) => {
+      const isRefused = of === table && attempt.eventId === eventId && attempt.attemptCount >= fromAttempt
+      if (isRefused) counts.refused++
+      return isRefused ? 'refused' : null
+    }
+  }
+
+  /** A process: each of its steps is scheduled, and may be its last. */
+  function startActor(): Actor {
+    let isDead = false
+    const actor: Actor = {
+      expected: -1n,
+      step: async () => {
+        await scheduler.step(random.chance(0.03) ? 5 + random.below(40) : 0)
+        if (isFaulty && !isDead && random.chance(0.004)) {
+          counts.crashes++
+          isDead = true
+          session.kill()
+        }
+        if (isDead) await new Promise(() => {})
+      },
+      attempt: () => Promise.reject(new Error('not started')),
+    }
+    const session: Session = memory.connect(async (statement) => {
+      await actor.step()
+      if (!isFaulty) return undefined
+      if (random.chance(0.006)) throw new DatabaseFault('08006', 'the connection is lost')
+      if (random.chance(0.006)) {
+        counts.conflicts++
+        throw new DatabaseFault('40001', 'could not serialize access')
+      }
+      if (statement !== 'COMMIT' || !random.chance(0.03)) return undefined
+      counts.lostReplies++
+      return 'lost'
+    })
+    const store = checked(sabotage(session, () => actor.expected))
+    actor.attempt = createAttempt({ ...SIMPLE_RULES, store, send: sendBy(actor) })
+    return actor
+  }
+
+  /** Checks promise 4 where a decision is recorded. */
+  function checked(store: Store): Store {
+    return {
+      ...store,
+      transaction: (work) =>
+        store.transaction((tx) => {
+          let lockedAt = 0
+          const noting =
+            <Args extends unknown[], Result>(lock: (...args: Args) => Promise<Result>) =>
+            async (...args: Args) => {
+              const locked = await lock(...args)
+              lockedAt = scheduler.now
+              return locked
+            }
+          return work({
+            ...tx,
+            lockCheckpoint: noting(tx.lockCheckpoint),
+            lockEntries: noting(tx.lockEntries),
+            lockRejected: noting(tx.lockRejected),
+            recordDecisions: async (attempts, ...rest) => {
+              for (const attempt of attempts) checkConsent(attempt, lockedAt)
+              await tx.recordDecisions(attempts, ...rest)
+            },
+          })
+        }),
+    }
+  }
+
+  function checkConsent({ eventId, partyLocator, decision }: Attempt, lockedAt: number): void {
+    const changeId = Number(decision.preferenceChangeId ?? 0)
+    const last = answered.filter(({ party, at }) => party === partyLocator && at < lockedAt).at(-1)
+    if (last !== undefined) counts.heeded++
+    require(changeId >= (last?.id ?? 0), `${eventId} is decided by preferences of the past`)
+    require(decision.outcome !== 'SEND' ||
+      !optOuts.has(changeId), `${eventId} is sent in spite of an opt-out`)
+  }
+
+  function sendBy(actor: Actor): Send {
+    return async (messages) => {
+      const deliveries = new Map<string, Delivery>()
+      for (const { locator, idempotencyKey, to, channel } of messages) {
+        counts.sends++
+        const [eventId = '', number] = idempotencyKey.split('/')
+        const address = channel === 'IN_APP' ? null : addressOf(channel, partyOf(eventId))
+        require(to === address, `a message about ${eventId} goes to ${to}`)
+        const due = [...memory.entries('FAILED'), ...memory.entries('SKIPPED')]
+        const before = due.find((entry) => entry.eventId === eventId) ?? null
+        const isSent = memory.rows().some((row) => row.eventId === eventId && row.status === 'SENT')
+        require(!isSent, `${eventId} is sent again`)
+        require(Number(number) ===
+          keyNumberOf({ before } as Attempt), `${eventId} is sent by the key ${idempotencyKey}`)
+        const isUnknown = random.chance(0.1)
+        if (isUnknown) deliveries.set(locator, { receipt: null, error: 'it hung', isUnknown })
+        else if (random.chance(0.1)) deliveries.set(locator, { receipt: null, error: 'mailbox full' })
+        else deliveries.set(locator, { receipt: 'r', error: null })
+      }
+      if (actor.partition !== undefined && messages.length > 0)
+        require(memory.checkpoint({ topic: TOPIC, partition: actor.partition }) ===
+          actor.expected, 'a consumer that lost its partition sends')
+      if (messages.length > 0) await actor.step()
+      return deliveries
+    }
+  }
+
+  const committedBefore = partitions.map(() => -1n)
+  /** Checks what must hold after every commit. */
+  function checkCommitted(): void {
+    const rows = new Map(memory.rows().map((row) => [row.locator, row]))
+    const eventIds = new Set([...rows.values()].map(({ eventId }) => eventId))
+    require(eventIds.size === rows.size, 'an event has two rows')
+    const decisions = memory.decisions()
+    const last = new Map(decisions.map((decision) => [decision.locator, decision]))
+    for (const { locator, eventId, attempt, origin } of decisions) {
+      require(rows.has(locator), `decision ${attempt} on ${eventId} has no row`)
+      const checkpoint = memory.checkpoint(origin)
+      require(origin.offset <= checkpoint, `${eventId} is logged from beyond the checkpoint`)
+    }
+    for (const { locator, eventId, status, attemptCount, channel } of rows.values()) {
+      const decision = last.get(locator)
+      require(decision?.attempt === attemptCount &&
+        decision.channel === channel, `no decision explains ${eventId}`)
+      const isSent = decision?.outcome === 'SEND' && decision.sendError === null
+      const expected = isSent ? 'SENT' : decision?.outcome === 'SKIP' ? 'SKIPPED' : 'FAILED'
+      require(status === expected, `${eventId} is ${status} though its last decision makes it ${expected}`)
+    }
+    const rejected = new Set(
+      memory.rejected().map(({ partition, message }) => `${partition}/${message.offset}`),
+    )
+    for (const [partition, messages] of partitions.entries()) {
+      const checkpoint = memory.checkpoint({ topic: TOPIC, partition })
+      require(checkpoint >= (committedBefore[partition] ?? -1n), 'a checkpoint moves back')
+      committedBefore[partition] = checkpoint
+      for (const { offset, value } of messages) {
+        if (offset > checkpoint) break
+        const isKept = eventIds.has(String(value)) || rejected.has(`${partition}/${offset}`)
+        require(isKept, `the checkpoint of ${partition} passed ${value} at ${offset}, which is lost`)
+      }
+    }
+  }
+
+  function needsOf(actor: Actor, parse = parseMessage): DispatchNeeds {
+    return {
+      parse,
+      envelopeMapRevision: 'map',
+      findLogged: async () => {
+        await actor.step()
+        return { eventIds: new Set(memory.rows().map(({ eventId }) => eventId)), pruned: [] }
+      },
+      contactsOf: (parties) => contactsOf(actor, parties),
+      newLocator: () => `NTF-${locatorCount++}`,
+      attempt: (claim) => actor.attempt(claim),
+      isConflict,
+    }
+  }
+
+  async function contactsOf(actor: Actor, parties: readonly string[]): Promise<ReadonlyMap<string, Contact>> {
+    await actor.step()
+    const askedCount = random.chance(0.1) ? 1 : parties.length
+    return new Map(parties.slice(0, askedCount).map((party) => [party, contactOf(party)]))
+  }
+
+  function contactOf(party: string): Contact {
+    if (random.chance(0.2)) return { state: 'unresolved', error: 'HTTP 500', unasked: false }
+    if (random.chance(0.1)) return { state: 'not found' }
+    return { state: 'found', email: addressOf('EMAIL', party), phone: addressOf('SMS', party) }
+  }
+
+  /** Consumes a partition to its end. */
+  async function own(partition: number, actor: Actor): Promise<void> {
+    const messages = partitions[partition] ?? []
+    for (let tries = 0; tries < 30; tries++) {
+      await actor.step()
+      actor.partition = partition
+      actor.expected = memory.checkpoint({ topic: TOPIC, partition })
+      try {
+        if (await consume(messages, partition, actor)) return
+      } catch (error) {
+        if (!(error instanceof DatabaseFault)) throw error
+      }
+    }
+  }
+
+  async function consume(messages: readonly Message[], partition: number, actor: Actor): Promise<boolean> {
+    for (;;) {
+      const { expected } = actor
+      const start = Number(expected) + 1
+      const batch = messages.slice(start, start + 1 + random.below(4))
+      const nextOffset = batch.at(-1)?.offset
+      if (nextOffset === undefined) return true
+      const place = { topic: TOPIC, partition, messages: batch, expectedCheckpoint: expected }
+      const result = await dispatchBatch(needsOf(actor), { ...place, nextOffset, lastMessage: null })
+      if (result.kind === 'moved') counts.moved++
+      actor.expected = result.kind === 'moved' ? result.checkpoint : result.nextOffset
+    }
+  }
+
+  async function retryInBackground(actor: Actor): Promise<void> {
+    const { pass } = createRetry<number>({
+      listDueEntries: async () => {
+        await actor.step()
+        const due = memory.entries('FAILED').filter(({ attemptCount }) => attemptCount < ATTEMPT_COUNT_MAX)
+        return { due, next: null }
+      },
+      contactsOf: (parties) => contactsOf(actor, parties),
+      isDown: () => false,
+      commit: (asked) => retry(actor, asked, null),
+      clock: { nowMs: () => scheduler.now, sleep: async () => {} },
+      log: SILENT,
+    })
+    for (let i = 0; i < 3; i++) {
+      await scheduler.step(random.below(60))
+      await pass()
+    }
+  }
+
+  async function retryOnRequest(actor: Actor): Promise<void> {
+    await scheduler.step(random.below(120))
+    const variablesOf = ({ eventId: locator }: DueEntry) => ({
+      eventType: 'claim.paid',
+      locator,
+      reason: null,
+    })
+    const skipped = memory.entries('SKIPPED').map((entry) => ({ ...entry, variables: variablesOf(entry) }))
+    const due = [...skipped, ...memory.entries('FAILED')]
+    const contacts = await contactsOf(actor, [...PARTIES])
+    const asked = due.flatMap((entry) => {
+      const contact = contacts.get(entry.partyLocator ?? '')
+      return contact === undefined ? [] : [{ due: entry, contact }]
+    })
+    await retry(actor, asked, REQUEST)
+  }
+
+  async function retry(actor: Actor, asked: readonly AskedEntry[], request: typeof REQUEST | null) {
+    const { made } = await commitRetries((claim) => actor.attempt(claim), asked, request)
+    counts.retried += made.length
+    return made
+  }
+
+  async function redriveAll(actor: Actor): Promise<void> {
+    await scheduler.step(random.below(120))
+    for (const { id, topic, partition, message } of memory.rejected()) {
+      const repaired = { ...message, value: Buffer.from(String(message.value).replace('!', '')) }
+      const stored = { code: 'not-json', error: 'no', rejectedAt: '', erasedAt: null, redriven: null }
+      const rejected = { id, topic, partition, message: repaired, ...stored }
+      if ((await redrive(needsOf(actor), rejected, 'bob')) !== null) counts.redriven++
+    }
+  }
+
+  async function changePreferences(actor: Actor): Promise<void> {
+    for (let i = 0; i < 4; i++) {
+      await scheduler.step(random.below(30))
+      const party = random.pick(PARTIES)
+      const isOptOut = random.chance(0.5)
+      const optedOutEvents = new Set(isOptOut ? ['claim.paid'] : [])
+      const preferredChannel = random.pick(['EMAIL', 'SMS', 'IN_APP'] as const)
+      const id = memory.putPreferences(party, { preferredChannel, optedOutEvents })
+      if (isOptOut) optOuts.add(id)
+      await actor.step()
+      answered.push({ party, id, at: scheduler.now })
+    }
+  }
+
+  function spawn(run: (actor: Actor) => Promise<void>): void {
+    run(startActor()).catch((error) => {
+      if (!(error instanceof DatabaseFault))
+        violations.push(error instanceof Error ? (error.stack ?? '') : '')
+    })
+  }
+
+  for (const partition of [0, 0, 1]) spawn((actor) => own(partition, actor))
+  for (const run of [retryInBackground, retryInBackground, retryOnRequest, redriveAll, changePreferences])
+    spawn(run)
+  await scheduler.run(STEP_COUNT_MAX)
+  isFaulty = false
+  for (const partition of partitions.keys()) spawn((actor) => own(partition, actor))
+  await scheduler.run(STEP_COUNT_MAX)
+  for (const [partition, messages] of partitions.entries())
+    require(memory.checkpoint({ topic: TOPIC, partition }) ===
+      BigInt(messages.length - 1), `partition ${partition} is not consumed to its end`)
+  require(memory.deadlockCount === 0, `${memory.deadlockCount} deadlocks`)
+  return violations
+}
+
+interface Actor {
+  /** The expected checkpoint of the batch under way. */
+  expected: bigint
+  partition?: number
+  readonly step: () => Promise<void>
+  attempt: ReturnType<typeof createAttempt>
+}
+
+function parseMessage({ value }: Message): Parsed {
+  const eventId = String(value)
+  if (eventId.startsWith('!')) return { kind: 'rejection', rejection: { code: 'not-json', error: 'no' } }
+  const about = {
+    eventId,
+    eventType: 'claim.paid',
+    partyLocator: partyOf(eventId),
+    partyLocatorInvalid: false,
+  }
+  return { kind: 'event', event: { ...about, locator: eventId, reason: null, traceId: null } }
+}
+
+function addressOf(channel: 'EMAIL' | 'SMS', party: string): string {
+  return channel === 'EMAIL' ? `${party}@example.com` : `+${party}`
+}
+
+/** Defects of the transaction that the simulator must find, each as a store that has it. */
+export const DEFECTS: Readonly<Record<string, Sabotage>> = {
+  'no fence': (store, expected) => wrap(store, () => ({ lockCheckpoint: async () => expected() })),
+  'a fence compared after the write': (store, expected) =>
+    wrap(store, (tx) => ({
+      lockCheckpoint: async () => expected(),
+      recordDecisions: async (attempts, deliveries, revision, move) => {
+        const checkpoint = move === null ? null : await tx.lockCheckpoint(move)
+        if (checkpoint !== null && checkpoint !== expected()) throw new DatabaseFault('08000', 'moved')
+        await tx.recordDecisions(attempts, deliveries, revision, move)
+      },
+    })),
+  'preferences read before the lock': (store) =>
+    wrap(store, (tx) => {
+      const read = tx.readPreferences(PARTIES)
+      const after =
+        <Args extends unknown[], Result>(lock: (...args: Args) => Promise<Result>) =>
+        async (...args: Args) => {
+          await read
+          return lock(...args)
+        }
+      return {
+        lockCheckpoint: after(tx.lockCheckpoint),
+        lockEntries: after(tx.lockEntries),
+        lockRejected: after(tx.lockRejected),
+        readPreferences: () => read,
+      }
+    }),
+  'rows in no order': (store) => {
+    let count = 0
+    return wrap(store, (tx) => ({
+      insertEntries: (attempts) => tx.insertEntries(count++ % 2 === 0 ? attempts : attempts.toReversed()),
+    }))
+  },
+  'decisions recorded for rows that lost': (store) =>
+    wrap(store, (tx) => {
+      let all: readonly Attempt[] = []
+      return {
+        insertEntries: (attempts) => {
+          all = attempts
+          return tx.insertEntries(attempts)
+        },
+        recordDecisions: (attempts, ...rest) =>
+          tx.recordDecisions([...new Set([...all, ...attempts])], ...rest),
+      }
+    }),
+  'a checkpoint moved in another transaction': (store) => ({
+    ...store,
+    transaction: async (work) => {
+      let move: Parameters<Transaction['recordDecisions']>[3] = null
+      const result = await wrap(store, (tx) => ({
+        recordDecisions: (attempts, deliveries, revision, moved) => {
+          move = moved
+          return tx.recordDecisions(attempts, deliveries, revision, null)
+        },
+      })).transaction(work)
+      if (move !== null) await store.transaction((tx) => tx.recordDecisions([], new Map(), 'table', move))
+      return result
+    },
+  }),
+  'a retry without its lock': (store) =>
+    wrap(store, (tx) => ({
+      lockEntries: async (...args) => {
+        let found: Awaited<ReturnType<Transaction['lockEntries']>> = new Map()
+        await tx.tryOut(async (savepoint) => {
+          found = await savepoint.lockEntries(...args)
+        })
+        return found
+      },
+    })),
+}
+function wrap(store: Store, change: (tx: Transaction) => Partial<Transaction>): Store {
+  return { ...store, transaction: (work) => store.transaction((tx) => work({ ...tx, ...change(tx) })) }
+}

@@ -1,0 +1,46 @@
+import t from 'tap'
+import { type Counts, DEFECTS, type Sabotage, simulate } from './simulate.ts'
+
+/** `make simulate` runs 100,000 of them. A single one: `SEED=7 SCHEDULES=1 make simulate`. */
+const SCHEDULES = Number(process.env.SCHEDULES ?? 2_000)
+const FIRST_SEED = Number(process.env.SEED ?? 1)
+/** Each defect is found in far fewer. */
+const DEFECT_SCHEDULES = 2_000
+
+const noCounts = (): Counts => ({
+  commits: 0,
+  sends: 0,
+  moved: 0,
+  crashes: 0,
+  lostReplies: 0,
+  refused: 0,
+  retried: 0,
+  redriven: 0,
+  heeded: 0,
+  conflicts: 0,
+})
+
+/** Runs schedules until a promise is broken. */
+async function firstViolation(count: number, counts: Counts, sabotage?: Sabotage) {
+  for (let seed = FIRST_SEED; seed < FIRST_SEED + count; seed++) {
+    const [violation] = await simulate(seed, counts, sabotage)
+    if (violation !== undefined) return `${violation} (rerun: SEED=${seed} SCHEDULES=1 make simulate)`
+  }
+  return null
+}
+
+t.test('each promise holds in every schedule', async (t) => {
+  const counts = noCounts()
+  t.equal(await firstViolation(SCHEDULES, counts), null)
+  t.comment(counts)
+  if (SCHEDULES >= 1_000) for (const [what, count] of Object.entries(counts)) t.ok(count > 0, what)
+})
+
+for (const [defect, sabotage] of Object.entries(DEFECTS)) {
+  t.test(`it finds ${defect}`, async (t) => {
+    const startedMs = performance.now()
+    const violation = await firstViolation(DEFECT_SCHEDULES, noCounts(), sabotage)
+    t.comment(`${((performance.now() - startedMs) / 1_000).toFixed(2)} s: ${violation}`)
+    t.not(violation, null)
+  })
+}
