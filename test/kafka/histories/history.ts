@@ -278,7 +278,7 @@ class Database {
   /** @param nextOffset lower than the batch's where it is cut */
   commit(batch: Batch, nextOffset: bigint): CommitResult {
     const { offset: held } = this.checkpoint
-    if (batch.heldOffset !== held) return { kind: 'moved', checkpoint: held }
+    if (batch.expectedCheckpoint !== held) return { kind: 'moved', checkpoint: held }
     const messages = batch.messages.filter(({ offset }) => offset <= nextOffset)
     if (nextOffset <= held) throw new Error(`the checkpoint goes from ${held} to ${nextOffset}`)
     this.#compare(messages, held, nextOffset)
