@@ -58,7 +58,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   const listeners = createListeners({
     config,
     database,
-    reads: createReads(config, ruleFiles.ruleTable, database, () => worker?.held() ?? [], workbench),
+    reads: createReads(config, ruleFiles.ruleTable, database, () => worker?.blocked() ?? [], workbench),
     metrics,
     readiness: async () => {
       const reason = stopping.signal.aborted ? 'the service is stopping' : await database.fault()
@@ -128,7 +128,7 @@ function metricSources(
       nowMs: Date.now,
     }),
     connections: database.connections,
-    held: () => worker()?.held() ?? [],
+    blocked: () => worker()?.blocked() ?? [],
     isPolicyAdministrationDown: parties.isDown,
   }
 }

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
-import { showHeld } from '../core/batch/held-partitions.ts'
-import type { Held } from '../core/batch/hold.ts'
+import type { Blocked } from '../core/batch/blocked.ts'
+import { showBlocked } from '../core/batch/blocked-partitions.ts'
 import type { RuleTable } from '../core/rules/table.ts'
 import { createRuleCache } from '../core/why/archived-rules.ts'
 import { explain } from '../core/why/explain.ts'
@@ -34,7 +34,7 @@ export function createReads(
   { retry: retryLimits, traceUrl }: Pick<Config, 'retry' | 'traceUrl'>,
   { revision, rules }: RuleTable,
   { httpPool, listPool }: Database,
-  held: () => readonly Held[],
+  blocked: () => readonly Blocked[],
   workbench: Workbench,
 ): Reads {
   const rulesOf = createRuleCache(
@@ -75,7 +75,7 @@ export function createReads(
         return countNotTold(connection, retryLimits, { ...filter, since })
       }),
     workbench,
-    heldPartitions: () => showHeld(held(), (ms) => new Date(ms).toISOString()),
+    blockedPartitions: () => showBlocked(blocked(), (ms) => new Date(ms).toISOString()),
     listRejected: async (query, page, signal) =>
       readUntil(signal, listPool(), (connection) =>
         listRejected(connection, { ...query, ids: null, since: null }, page),

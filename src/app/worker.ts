@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import type { Assignment } from '../core/batch/assignment.ts'
 import type { Dispatch } from '../core/batch/batch.ts'
 import { createBatchLimit } from '../core/batch/batch-limit.ts'
-import type { Held } from '../core/batch/hold.ts'
+import type { Blocked } from '../core/batch/blocked.ts'
 import { type ConsumerOptions, createConsumer } from '../kafka/consumer.ts'
 import type { Processing } from '../kafka/partition.ts'
 import type { PartyClient } from '../party/client.ts'
@@ -27,7 +27,7 @@ import { createSenders } from './senders.ts'
 export interface Worker {
   /** The partitions consumed here; null while this process is not in the consumer group. */
   assignment(): Assignment | null
-  held(): readonly Held[]
+  blocked(): readonly Blocked[]
   oldestMs(topic: string, partition: number): number | null
   run(): Promise<void>
   stop(): Promise<void>
@@ -53,7 +53,7 @@ export function createWorker(parts: WorkerParts): Worker {
   const retry = createRetry<DueCursor>(retryNeeds(parts, pool, attempts))
   return {
     assignment: consumer.assignment,
-    held: consumer.held,
+    blocked: consumer.blocked,
     oldestMs: consumer.oldestMs,
     run: async () => {
       retry.start()

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
-import type { Held } from '../core/batch/hold.ts'
+import type { Blocked } from '../core/batch/blocked.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import { createBrokers, keyOf } from './brokers.ts'
 import { createClient } from './client.ts'
@@ -64,11 +64,11 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
     log,
   }
   let membership: ReturnType<typeof createMembership> | null = null
-  let missing: readonly Held[] = []
+  let missing: readonly Blocked[] = []
   let failureCount = 0
   let ended: Promise<unknown> = Promise.resolve()
 
-  async function listMissing(): Promise<readonly Held[]> {
+  async function listMissing(): Promise<readonly Blocked[]> {
     const { topics: existing } = await brokers.describe()
     return topics
       .filter((topic) => !existing.includes(topic))
@@ -134,9 +134,9 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
     /** The partitions that this member owns; null while it is in no group. */
     assignment: () => membership?.assignment() ?? null,
     /** The partitions that cannot go on, and one for each missing topic. */
-    held: (): readonly Held[] => [
+    blocked: (): readonly Blocked[] => [
       ...missing,
-      ...[...consumption.latest.values()].flatMap((consumer) => consumer.held() ?? []),
+      ...[...consumption.latest.values()].flatMap((consumer) => consumer.blocked() ?? []),
     ],
     /** When the oldest message was written that is fetched and not processed, in ms since 1970; null where there is none. */
     oldestMs: (topic: string, partition: number) => membership?.oldestMs(topic, partition) ?? null,

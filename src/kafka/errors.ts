@@ -1,4 +1,4 @@
-import type { HoldReason } from '../core/batch/hold.ts'
+import type { BlockReason } from '../core/batch/blocked.ts'
 
 /** kafkajs treats these as final, yet they mean a broker that went away or did not answer in time. */
 const PASSING_ERRORS = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout', 'KafkaJSLockTimeout']
@@ -21,8 +21,8 @@ export function isPassing(error: unknown): boolean {
   return false
 }
 
-/** Why a partition is held that its broker does not serve; by Kafka's name of the error. */
-export function brokerReason(name: string): HoldReason {
+/** Why a partition is blocked that its broker does not serve; by Kafka's name of the error. */
+export function brokerReason(name: string): BlockReason {
   return name === 'TOPIC_AUTHORIZATION_FAILED' ? 'no-rights' : 'broker-error'
 }
 

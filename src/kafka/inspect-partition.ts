@@ -1,4 +1,4 @@
-import type { HoldReason } from '../core/batch/hold.ts'
+import type { BlockReason } from '../core/batch/blocked.ts'
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
 import type { Brokers } from './brokers.ts'
 import { READ_COMMITTED } from './cluster.ts'
@@ -15,7 +15,7 @@ export type Inspected =
   | { readonly kind: 'readable'; readonly offset: bigint; readonly begin: bigint }
   | {
       readonly kind: 'unreadable'
-      readonly reason: HoldReason
+      readonly reason: BlockReason
       readonly detail: string
       /** The last offset of the batch; null where that may be damaged too. */
       readonly last: bigint | null

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Batch, CommitResult, Dispatch } from '../core/batch/batch.ts'
+import { BLOCK_REASONS, type Blocked, type BlockReason } from '../core/batch/blocked.ts'
 import type { Checkpoint, Fingerprint } from '../core/batch/checkpoint.ts'
-import { type Held, HOLD_REASONS, type HoldReason } from '../core/batch/hold.ts'
 import { compareLast, type Ends, fetchStart, judgeOutOfRange } from '../core/batch/position.ts'
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
 import type { Message } from '../core/event/message.ts'
@@ -28,7 +28,7 @@ export interface Processing {
   ) => Promise<readonly (TopicPartition & { readonly offset: bigint })[]>
   readonly dispatch: Dispatch
   /** Classifies an error of the functions above. */
-  readonly reasonOf: (error: unknown) => Extract<HoldReason, 'locked' | 'not-committed'>
+  readonly reasonOf: (error: unknown) => Extract<BlockReason, 'locked' | 'not-committed'>
 }
 
 /** Shared by all partitions, in this membership and the next: batches of an earlier one keep their slots and bytes. */
@@ -105,7 +105,7 @@ export class PartitionConsumer {
   #earliest = 0n
   /** The error that stops the work once the batch under way is done. */
   #fault: Error | null = null
-  #held: Held | null = null
+  #blocked: Blocked | null = null
   /** The first message of the batch under way, or of the one that could not be committed. */
   #head: Head | null = null
   #commitCount = 0
@@ -172,11 +172,12 @@ export class PartitionConsumer {
   }
 
   /** Null while the partition is being consumed. After `end`, only a stuck batch is reported. */
-  held(): Held | null {
+  blocked(): Blocked | null {
     if (this.#isOver) return this.#stuck()
     const unserved = this.#consumption.unservedReason(this.#topic, this.#partition)
-    if (unserved !== null) return this.#heldFor(unserved.reason, UNSERVED[unserved.reason], unserved.sinceMs)
-    return this.#held ?? this.#stuck()
+    if (unserved !== null)
+      return this.#blockedFor(unserved.reason, UNSERVED[unserved.reason], unserved.sinceMs)
+    return this.#blocked ?? this.#stuck()
   }
 
   /** When the oldest unprocessed message that was fetched was written, in ms since 1970; null where there is none. */
@@ -184,12 +185,12 @@ export class PartitionConsumer {
     return this.#head === null ? this.#inbox.oldestMs : Number(this.#head.timestampMs)
   }
 
-  #stuck(): Held | null {
+  #stuck(): Blocked | null {
     if (this.#before !== null) return this.#before.#stuck()
     const sinceMs = this.#begunMs
     const tookMs = sinceMs === null ? 0 : this.#consumption.nowMs() - sinceMs
     if (sinceMs === null || tookMs < STUCK_MS) return null
-    return this.#heldFor('stuck', `a batch was begun ${Math.round(tookMs / 1_000)} s ago`, sinceMs)
+    return this.#blockedFor('stuck', `a batch was begun ${Math.round(tookMs / 1_000)} s ago`, sinceMs)
   }
 
   get #isOver(): boolean {
@@ -206,7 +207,7 @@ export class PartitionConsumer {
 
   async #begin(): Promise<void> {
     const checkpoint = await this.#consumption.loadCheckpoint(this.#topic, this.#partition)
-    if (checkpoint.offset !== this.#committed.offset) this.#held = null
+    if (checkpoint.offset !== this.#committed.offset) this.#blocked = null
     this.#committed = checkpoint
     this.#uncompared = checkpoint.lastMessage
     this.#fault = null
@@ -238,8 +239,8 @@ export class PartitionConsumer {
   /** Waits until there is something to take; false once it is over. */
   async #hasNext(): Promise<boolean> {
     while (this.#inbox.isEmpty && !this.#isGivenUp) {
-      await this.#inbox.change(this.#held === null ? null : QUIET_MS)
-      if (this.#inbox.isEmpty && !this.#isGivenUp) this.#held = null
+      await this.#inbox.change(this.#blocked === null ? null : QUIET_MS)
+      if (this.#inbox.isEmpty && !this.#isGivenUp) this.#blocked = null
     }
     if (this.#fault !== null) throw this.#fault
     return !this.#isOver
@@ -287,16 +288,16 @@ export class PartitionConsumer {
     const lastMessage = isCut ? (batch.fingerprintAt?.(nextOffset) ?? null) : batch.lastMessage
     this.#committed = { offset: nextOffset, lastMessage }
     this.#commitCount++
-    this.#held = null
+    this.#blocked = null
     this.#head = headOf(messages[0])
     this.#commitToKafka(nextOffset + 1n)
     return isCut ? { ...batch, messages, expectedCheckpoint: nextOffset } : null
   }
 
-  #moved(held: bigint, checkpoint: bigint): Moved {
+  #moved(expected: bigint, checkpoint: bigint): Moved {
     this.#consumption.log.warn(
-      { ...this.#name, held: String(held), checkpoint: String(checkpoint) },
-      checkpoint < held ? REWOUND : MOVED,
+      { ...this.#name, expected: String(expected), checkpoint: String(checkpoint) },
+      checkpoint < expected ? REWOUND : MOVED,
     )
     return new Moved('the checkpoint was moved')
   }
@@ -353,23 +354,23 @@ export class PartitionConsumer {
   /** Reports that the partition is blocked, and waits before the next try. */
   async #hold(error: unknown, durationMs: number): Promise<void> {
     const detail = error instanceof Error ? error.message : String(error)
-    const held = this.#heldFor(reasonOf(error, this.#consumption), detail, this.#held?.sinceMs)
-    this.#held = held
+    const blocked = this.#blockedFor(reasonOf(error, this.#consumption), detail, this.#blocked?.sinceMs)
+    this.#blocked = blocked
     this.#consumption.log.error(
       {
         err: error,
         ...this.#name,
-        offset: String(held.offset),
-        reason: held.reason,
+        offset: String(blocked.offset),
+        reason: blocked.reason,
         retryInMs: durationMs,
         ...offsetsIn(error),
       },
-      `a partition is held; nothing is lost: ${HOLD_REASONS[held.reason]}`,
+      `a partition is blocked; nothing is lost: ${BLOCK_REASONS[blocked.reason]}`,
     )
     await this.#consumption.sleep(durationMs, this.#over.signal)
   }
 
-  #heldFor(reason: HoldReason, detail: string, sinceMs = this.#consumption.nowMs()): Held {
+  #blockedFor(reason: BlockReason, detail: string, sinceMs = this.#consumption.nowMs()): Blocked {
     return { ...this.#name, reason, detail, offset: this.#committed.offset + 1n, sinceMs }
   }
 }
@@ -384,7 +385,7 @@ function isIgnoredOnFirstFailure(error: unknown): boolean {
   return error instanceof Moved || (error instanceof BrokerError && isStaleMetadata(error.message))
 }
 
-function reasonOf(error: unknown, consumption: Consumption): HoldReason {
+function reasonOf(error: unknown, consumption: Consumption): BlockReason {
   if (error instanceof UnreadableBatch) return error.reason
   if (!(error instanceof BrokerError)) return consumption.reasonOf(error)
   return brokerReason(error.message)

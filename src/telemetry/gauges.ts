@@ -10,11 +10,11 @@ export interface Sources {
   /** None if the database has not been reached yet. */
   readonly connections: () => readonly PoolConnections[]
   /** The partitions of this process that do not go on. */
-  readonly held: () => readonly Held[]
+  readonly blocked: () => readonly Blocked[]
   readonly isPolicyAdministrationDown: () => boolean
 }
 
-interface Held {
+interface Blocked {
   readonly topic: string
   readonly partition: number
   readonly reason: string
@@ -60,8 +60,8 @@ export function createGauges(sources: Sources, registers: Registry[]): () => Pro
     'Age of the oldest unprocessed message that is fetched; while none is, how long the checkpoint has stood still; 0 if none waits',
     ['topic', 'partition'],
   )
-  const held = gauge(
-    'partition_held',
+  const blocked = gauge(
+    'partition_blocked',
     '1 for each partition of this process that cannot go on, with the reason; it is tried again all the time',
     ['topic', 'partition', 'reason'],
   )
@@ -97,8 +97,8 @@ export function createGauges(sources: Sources, registers: Registry[]): () => Pro
     broker.set(backlog.brokerReachable ? 1 : 0)
     database.set(backlog.databaseReachable ? 1 : 0)
     setPartitions(backlog)
-    held.reset()
-    for (const { topic, partition, reason } of sources.held()) held.set({ topic, partition, reason }, 1)
+    blocked.reset()
+    for (const { topic, partition, reason } of sources.blocked()) blocked.set({ topic, partition, reason }, 1)
     failedRows.reset()
     if (backlog.failedRows !== null) {
       failedRows.set({ state: 'waiting' }, backlog.failedRows.waiting)

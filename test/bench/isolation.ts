@@ -1,7 +1,7 @@
 // make bench-isolation
 // What partitions that are held cost the others. One of twelve is held in the middle of a run: the rate of the other eleven
 // while it is, against their rate before. Eleven of twelve are held: the rate of the twelfth, against what it does alone. A
-// partition is held by a lock on its checkpoint; at the end all are freed and must catch up. SECONDS (of the rate before), HOLD
+// partition is blocked by a lock on its checkpoint; at the end all are freed and must catch up. SECONDS (of the rate before), HOLD
 // (seconds for which the one is held), EVENTS (of twelve partitions, where eleven are held) and ROUNDS set the sizes. Then
 // dispatch under a flood of requests for the log: FLOOD_EVENTS, FLOOD_ROUNDS and RATE (requests/s) set the sizes. Exits 1 where
 // an outcome is wrong.

@@ -9,7 +9,7 @@ import { command } from '../service/command.ts'
 import { produceRaw } from '../stack/kafka/produce-raw.ts'
 import { until } from '../stack/until.ts'
 import { anEvent } from '../stack/world.ts'
-import { type Bomb, heldFor, placeBy } from './places.ts'
+import { type Bomb, blockedFor, placeBy } from './places.ts'
 import type { Stack } from './stack.ts'
 
 const HEADER_COUNT = 50_000
@@ -40,7 +40,7 @@ export async function compressedBomb(stack: Stack, dice: number, durationMs: num
   const place = placeBy(dice, stack.topics)
   const sinceMs = Date.now()
   const offset = await produceRaw(stack.kafka.brokers, place.topic, place.partition, writeBomb())
-  const isHeld = await heldFor(stack.held, place, 'too-large', sinceMs)
+  const isHeld = await blockedFor(stack.held, place, 'too-large', sinceMs)
   await sleep(durationMs)
   stack.bombs.push({ ...place, offset })
   return (await skipBomb(stack, { ...place, offset })) && isHeld
@@ -79,7 +79,7 @@ export async function damagedBatch(stack: Stack, dice: number, durationMs: numbe
     const position = await flipBit(segment, eventId)
     try {
       await transaction.commit()
-      const isHeld = await heldFor(stack.held, place, 'damaged', sinceMs)
+      const isHeld = await blockedFor(stack.held, place, 'damaged', sinceMs)
       await sleep(durationMs)
       return isHeld
     } finally {

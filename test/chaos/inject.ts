@@ -11,7 +11,7 @@ import {
   transactionsIntoBacklog,
 } from './hostile-messages.ts'
 import { hangingBy } from './parties.ts'
-import { heldFor, placeBy } from './places.ts'
+import { blockedFor, placeBy } from './places.ts'
 import { publish } from './publisher.ts'
 import type { Replica } from './replica.ts'
 import type { Fault, FaultKind } from './schedule.ts'
@@ -140,7 +140,7 @@ async function partitionLocked(
       )
       await publish(kafka.brokers, [{ topic, partition, value: eventBy(`locked-${dice}`, dice) }])
       await sleep(durationMs)
-      return rowCount === 1 && (await heldFor(held, { topic, partition }, 'locked', sinceMs))
+      return rowCount === 1 && (await blockedFor(held, { topic, partition }, 'locked', sinceMs))
     } finally {
       await client.query('ROLLBACK')
     }

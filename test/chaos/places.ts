@@ -15,7 +15,7 @@ export interface Bomb extends Place {
 }
 
 /** A replica said that a partition cannot go on. */
-export interface HeldLine extends Place {
+export interface BlockedLine extends Place {
   readonly atMs: number
   readonly reason: string
 }
@@ -29,8 +29,8 @@ export function placeBy(dice: number, topics: Readonly<Record<TopicName, string>
   return { topic: topics[name], partition: Math.floor(dice / TOPIC_NAMES.length) % PARTITION_COUNT }
 }
 
-export function noteHeld(held: HeldLine[], { msg, time, topic, partition, reason }: LogLine): void {
-  if (!msg.startsWith('a partition is held')) return
+export function noteBlocked(held: BlockedLine[], { msg, time, topic, partition, reason }: LogLine): void {
+  if (!msg.startsWith('a partition is blocked')) return
   held.push({
     atMs: Date.parse(String(time)),
     topic: String(topic),
@@ -39,14 +39,14 @@ export function noteHeld(held: HeldLine[], { msg, time, topic, partition, reason
   })
 }
 
-/** Whether a replica says, in time, that this partition is held for this reason. */
-export function heldFor(
-  held: readonly HeldLine[],
+/** Whether a replica says, in time, that this partition is blocked for this reason. */
+export function blockedFor(
+  held: readonly BlockedLine[],
   { topic, partition }: Place,
   reason: string,
   sinceMs: number,
 ): Promise<boolean> {
-  const isSaid = (line: HeldLine) =>
+  const isSaid = (line: BlockedLine) =>
     line.topic === topic && line.partition === partition && line.reason === reason && line.atMs >= sinceMs
   return until(() => held.some(isSaid), {
     what: `it to be held as ${reason}`,

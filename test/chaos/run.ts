@@ -96,7 +96,7 @@ class Run {
     return this.#report()
   }
 
-  /** A database that lags behind may have lost what was skipped in this cycle: its operator sees the partition held again. */
+  /** A database that lags behind may have lost what was skipped in this cycle: its operator sees the partition blocked again. */
   async #skipAgain(): Promise<void> {
     for (const bomb of this.#stack.bombs.splice(0)) await skipBomb(this.#stack, bomb)
   }

@@ -13,7 +13,7 @@ import { until } from '../stack/until.ts'
 import type { Send } from './check.ts'
 import { TOPIC_NAMES, type TopicName } from './load.ts'
 import { PARTY_KINDS } from './parties.ts'
-import { type Bomb, type HeldLine, noteHeld, PARTITION_COUNT } from './places.ts'
+import { type BlockedLine, type Bomb, noteBlocked, PARTITION_COUNT } from './places.ts'
 import {
   type PolicyAdministrationThread,
   startPolicyAdministrationThread,
@@ -32,7 +32,7 @@ export interface Stack {
   readonly replicas: readonly Replica[]
   readonly sends: readonly Send[]
   /** What the replicas said of partitions that could not go on. */
-  readonly held: readonly HeldLine[]
+  readonly held: readonly BlockedLine[]
   /** Those of this cycle. */
   readonly bombs: Bomb[]
   /** For commands: the settings of the replicas, with the database that no fault of theirs is between. */
@@ -104,10 +104,10 @@ export async function startStack({ replicaCount, poolMode, logDir, log }: StackO
       enrollment: PARTITION_COUNT,
     })
     const sends: Send[] = []
-    const held: HeldLine[] = []
+    const held: BlockedLine[] = []
     const noteLine = (line: LogLine) => {
       noteSend(sends, line)
-      noteHeld(held, line)
+      noteBlocked(held, line)
     }
     const env = {
       ...SETTINGS,

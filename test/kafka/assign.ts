@@ -32,7 +32,7 @@ export function assign({ controlsOf, commitToKafka = () => {}, ...given }: Given
   return {
     partitions: new AssignedPartitions(consumption, controlsOf, commitToKafka),
     budget: consumption.budget,
-    held: () => consumers().flatMap((consumer) => consumer.held() ?? []),
+    blocked: () => consumers().flatMap((consumer) => consumer.blocked() ?? []),
     /** Resolves when no batch of any assignment is under way. */
     finished: () => Promise.all(consumers().map(({ finished }) => finished)),
   }

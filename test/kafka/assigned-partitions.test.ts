@@ -10,7 +10,7 @@ function membership() {
   const calls: string[] = []
   const batches: { batch: Batch; commit: () => void }[] = []
   const clock = { nowMs: 0 }
-  const { partitions, held, finished } = assign({
+  const { partitions, blocked, finished } = assign({
     loadCheckpoint: async (topic, partition) => {
       calls.push(`load ${topic}/${partition}`)
       return { offset: -1n, lastMessage: null }
@@ -40,7 +40,7 @@ function membership() {
     await partitions.eachBatch({ batch, resolveOffset } as unknown as EachBatchPayload)
     await settled()
   }
-  return { partitions, calls, batches, clock, held, finished, deliver }
+  return { partitions, calls, batches, clock, blocked, finished, deliver }
 }
 
 t.test('a partition is paused until its checkpoint says from where', async (t) => {
@@ -110,21 +110,21 @@ t.test('no checkpoint is read while a batch of the partition is under way, other
 })
 
 t.test('a batch that is stuck shows as such, whoever owns its partition by then', async (t) => {
-  const { partitions, batches, clock, held, deliver } = membership()
+  const { partitions, batches, clock, blocked, deliver } = membership()
   partitions.onJoin({ claims: [0] })
   await settled()
   await deliver(0)
   clock.nowMs = 59_000
   partitions.onJoin({ claims: [0, 1] })
   partitions.onJoin({ claims: [0] })
-  t.strictSame(held(), [])
+  t.strictSame(blocked(), [])
   clock.nowMs = 61_000
-  t.match(held(), [{ partition: 0, reason: 'stuck', sinceMs: 0 }])
+  t.match(blocked(), [{ partition: 0, reason: 'stuck', sinceMs: 0 }])
   partitions.onJoin({ claims: [1] })
-  t.match(held(), [{ partition: 0, reason: 'stuck', sinceMs: 0 }])
+  t.match(blocked(), [{ partition: 0, reason: 'stuck', sinceMs: 0 }])
   batches[0]?.commit()
   await settled()
-  t.strictSame(held(), [])
+  t.strictSame(blocked(), [])
   partitions.end()
 })
 

@@ -74,7 +74,7 @@ t.test('20,000 header names in one message cost no other topic a second', async 
 })
 
 t.test(
-  'a topic that is missing, or hidden, is held until it is there; the others go on',
+  'a topic that is missing, or hidden, is blocked until it is there; the others go on',
   { skip: SKIP_MOCK },
   async (t) => {
     const { claims } = await createTopics(brokers, { claims: 1 })
@@ -82,9 +82,9 @@ t.test(
     await produce(brokers, [{ topic: claims, value: 'a' }])
     const { consumer, valuesOf } = await consume(t, [claims, late])
     await until(() => valuesOf(claims).length === 1, { what: 'the topic that is there', timeoutMs: 20_000 })
-    t.match(consumer.held(), [{ topic: late, partition: 0, reason: 'missing', offset: null }])
+    t.match(consumer.blocked(), [{ topic: late, partition: 0, reason: 'missing', offset: null }])
     await ensureTopics(brokers, { [late]: 1 })
-    await until(() => consumer.held().length === 0, { what: 'the topic to be noticed', timeoutMs: 20_000 })
+    await until(() => consumer.blocked().length === 0, { what: 'the topic to be noticed', timeoutMs: 20_000 })
   },
 )
 

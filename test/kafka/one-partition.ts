@@ -45,13 +45,13 @@ export function onePartition(given: Given = {}) {
   const clock = { nowMs: 0 }
   const budget = createBudget(given.budgetBytes ?? Number.POSITIVE_INFINITY)
 
-  const { partitions, held, finished } = assign({
+  const { partitions, blocked, finished } = assign({
     loadCheckpoint: async () => {
       await given.loadCheckpoint?.()
       return database.checkpoint
     },
-    resetCheckpoint: async (_topic, _partition, held, offset) => {
-      if (held !== database.checkpoint.offset) return database.checkpoint.offset
+    resetCheckpoint: async (_topic, _partition, expected, offset) => {
+      if (expected !== database.checkpoint.offset) return database.checkpoint.offset
       database.resets.push(offset)
       database.checkpoint = { offset, lastMessage: null }
       return offset
@@ -156,7 +156,7 @@ export function onePartition(given: Given = {}) {
       partitions.end()
       await finished()
     },
-    held: () => held()[0] ?? null,
+    blocked: () => blocked()[0] ?? null,
     oldestMs: () => partitions.oldestMs('claims', 0),
     values: () => committed.flatMap(({ messages }) => messages.map(({ value }) => String(value))),
   }

@@ -92,7 +92,7 @@ t.test('a batch waits for the one before, and takes what has come by then', asyn
 
 t.test('after a batch that fails, everything is fetched again from the checkpoint', async (t) => {
   let failures = 1
-  const { fetch, committed, prepared, values, sleeps, lines, held } = await withTen({
+  const { fetch, committed, prepared, values, sleeps, lines, blocked } = await withTen({
     batchCountMax: 5,
     beforeCommit: async () => {
       await new Promise((resolve) => setImmediate(resolve))
@@ -102,11 +102,11 @@ t.test('after a batch that fails, everything is fetched again from the checkpoin
   await fetch()
   t.strictSame(movesOf(prepared), [[5, -1n, 4n]])
   t.strictSame(committed, [])
-  t.match(held(), { reason: 'not-committed', offset: 0n, detail: 'connection terminated' })
-  t.match(lines, [{ msg: /^a partition is held; nothing is lost/, offset: '0', reason: 'not-committed' }])
+  t.match(blocked(), { reason: 'not-committed', offset: 0n, detail: 'connection terminated' })
+  t.match(lines, [{ msg: /^a partition is blocked; nothing is lost/, offset: '0', reason: 'not-committed' }])
   await fetch()
   t.equal(values().join(''), 'abcdefghij')
-  t.strictSame([sleeps, held()], [[500], null])
+  t.strictSame([sleeps, blocked()], [[500], null])
 })
 
 t.test('back-off grows until something is committed', async (t) => {
@@ -125,17 +125,17 @@ t.test('back-off grows until something is committed', async (t) => {
 
 t.test('a checkpoint that cannot be read is waited for', async (t) => {
   let failures = 2
-  const { sleeps, fetch, values, held } = await withTen({
+  const { sleeps, fetch, values, blocked } = await withTen({
     loadCheckpoint: async () => {
       if (failures-- > 0) throw new Error('locked by another session')
     },
   })
-  t.match(held(), { reason: 'locked' })
+  t.match(blocked(), { reason: 'locked' })
   await settled()
   t.strictSame(sleeps, [500, 1_000])
   await fetch()
   t.equal(values().length, 10)
-  t.equal(held(), null)
+  t.equal(blocked(), null)
 })
 
 t.test('a checkpoint that another consumer moved is gone on from, at once', async (t) => {
@@ -213,14 +213,14 @@ t.test(
   },
 )
 
-t.test('a batch without an end is held, and is not fetched again and again', async (t) => {
+t.test('a batch without an end is blocked, and is not fetched again and again', async (t) => {
   const partition = onePartition()
   partition.publish(['a', 'b'])
   await partition.start()
   const [batch] = partition.broker.log
   batch?.writeInt32BE(batch.length * 50, 8)
   await partition.fetch()
-  t.match(partition.held(), { reason: 'damaged' })
+  t.match(partition.blocked(), { reason: 'damaged' })
   t.strictSame(partition.values(), [])
   await partition.end()
 })
@@ -231,7 +231,7 @@ t.test('a batch that is cut again and again goes on, and is not stuck', async (t
     askedCount: 1,
     beforeCommit: async () => {
       partition.clock.nowMs += 50_000
-      stuck.push(partition.held())
+      stuck.push(partition.blocked())
     },
   })
   partition.publish(['a', 'b', 'c'])
@@ -302,15 +302,15 @@ t.test('messages that retention removed before they were processed are counted',
 
 t.test('a batch that is looked up commits, although the one behind it is damaged', async (t) => {
   const looked = Promise.withResolvers<void>()
-  const { broker, fetch, values, held } = await withTen({ prepare: () => looked.promise })
+  const { broker, fetch, values, blocked } = await withTen({ prepare: () => looked.promise })
   const damaged = broker.log[1] as Buffer
   damaged[damaged.length - 2] = 7
   await fetch()
-  t.strictSame([values(), held()], [[], null])
+  t.strictSame([values(), blocked()], [[], null])
   looked.resolve()
   await settled()
   t.equal(values().join(''), 'abcd')
-  t.match(held(), { reason: 'damaged', offset: 4n })
+  t.match(blocked(), { reason: 'damaged', offset: 4n })
 })
 
 t.test(
@@ -327,19 +327,19 @@ t.test(
 )
 
 t.test('a damaged batch holds the partition behind what comes before it, until it can be read', async (t) => {
-  const { broker, fetch, values, held, lines, publish, sleeps } = await withTen()
+  const { broker, fetch, values, blocked, lines, publish, sleeps } = await withTen()
   publish(['k'])
   const damaged = broker.log[1] as Buffer
   damaged[damaged.length - 2] = 7
   await fetch()
   t.equal(values().join(''), 'abcd')
-  t.match(held(), { topic: 'claims', partition: 0, reason: 'damaged', offset: 4n })
+  t.match(blocked(), { topic: 'claims', partition: 0, reason: 'damaged', offset: 4n })
   t.match(lines, [
     {
       reason: 'damaged',
       firstOffset: '4',
       lastOffset: '9',
-      msg: /^a partition is held; nothing is lost: .*`rejected skip`/,
+      msg: /^a partition is blocked; nothing is lost: .*`rejected skip`/,
     },
   ])
   await fetch()
@@ -347,58 +347,58 @@ t.test('a damaged batch holds the partition behind what comes before it, until i
   damaged[damaged.length - 2] = 'j'.charCodeAt(0)
   await fetch()
   t.equal(values().join(''), 'abcdefghijk')
-  t.equal(held(), null)
+  t.equal(blocked(), null)
 })
 
-t.test('a partition that the broker does not serve is held', async (t) => {
-  const { broker, fetch, values, held } = await withTen()
+t.test('a partition that the broker does not serve is blocked', async (t) => {
+  const { broker, fetch, values, blocked } = await withTen()
   broker.error = 'TOPIC_AUTHORIZATION_FAILED'
   await fetch()
-  t.match(held(), { reason: 'no-rights' })
+  t.match(blocked(), { reason: 'no-rights' })
   broker.error = 'KAFKA_STORAGE_ERROR'
   await fetch()
-  t.match(held(), { reason: 'broker-error', detail: 'KAFKA_STORAGE_ERROR' })
+  t.match(blocked(), { reason: 'broker-error', detail: 'KAFKA_STORAGE_ERROR' })
   broker.error = null
   await fetch()
   t.equal(values().length, 10)
-  t.equal(held(), null)
+  t.equal(blocked(), null)
 })
 
-t.test('a partition of a topic that the broker hides is held', async (t) => {
-  const { broker, held } = await withTen()
+t.test('a partition of a topic that the broker hides is blocked', async (t) => {
+  const { broker, blocked } = await withTen()
   broker.unserved = { reason: 'no-rights', sinceMs: 7 }
-  t.match(held(), { reason: 'no-rights', offset: 0n, sinceMs: 7 })
+  t.match(blocked(), { reason: 'no-rights', offset: 0n, sinceMs: 7 })
   broker.unserved = null
-  t.equal(held(), null)
+  t.equal(blocked(), null)
 })
 
-t.test('a partition without a leader is held until it has one, and goes on by itself', async (t) => {
-  const { broker, fetch, held, values, lines } = await withTen()
+t.test('a partition without a leader is blocked until it has one, and goes on by itself', async (t) => {
+  const { broker, fetch, blocked, values, lines } = await withTen()
   broker.error = 'NOT_LEADER_FOR_PARTITION'
   await fetch()
-  t.strictSame([held(), lines], [null, []], 'another broker may lead it')
+  t.strictSame([blocked(), lines], [null, []], 'another broker may lead it')
   broker.error = 'LEADER_NOT_AVAILABLE'
   await fetch()
-  t.match(held(), { reason: 'broker-error' })
+  t.match(blocked(), { reason: 'broker-error' })
   broker.unserved = { reason: 'no-leader', sinceMs: 7 }
-  t.match(held(), { reason: 'no-leader', offset: 0n, sinceMs: 7 })
+  t.match(blocked(), { reason: 'no-leader', offset: 0n, sinceMs: 7 })
   broker.unserved = null
   broker.error = null
   await fetch()
-  t.strictSame([held(), values().join('')], [null, 'abcdefghij'])
+  t.strictSame([blocked(), values().join('')], [null, 'abcdefghij'])
 })
 
 t.test('a batch that is under way for too long is said to be stuck', async (t) => {
   const commit = Promise.withResolvers<void>()
-  const { fetch, held, clock, end } = await withTen({ beforeCommit: () => commit.promise })
+  const { fetch, blocked, clock, end } = await withTen({ beforeCommit: () => commit.promise })
   await fetch()
   clock.nowMs = 59_999
-  t.equal(held(), null)
+  t.equal(blocked(), null)
   clock.nowMs = 60_000
-  t.match(held(), { reason: 'stuck', offset: 0n })
+  t.match(blocked(), { reason: 'stuck', offset: 0n })
   commit.resolve()
   await end()
-  t.equal(held(), null)
+  t.equal(blocked(), null)
 })
 
 t.test('the age of the oldest unprocessed message is known, queued or under way', async (t) => {

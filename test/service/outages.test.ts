@@ -87,7 +87,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
 
     if (name === 'database') {
       await t.test('connections that are cut in the middle of the work cost nothing but time', async (t) => {
-        t.match(await service.logged(/^a partition is held; nothing is lost/), { level: 'error' })
+        t.match(await service.logged(/^a partition is blocked; nothing is lost/), { level: 'error' })
         await inTheMiddle(t)
         for (let cutCount = 0; cutCount < 10; cutCount++) {
           await world.sql(`
@@ -110,7 +110,7 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
         const wasCount = await promiseRecords(`${world.topics.claims}-0`, 1_000)
         await kafka.start()
         service = await world.serve()
-        t.match(await service.logged(/^a partition is held; nothing is lost: .*`rejected skip`/), {
+        t.match(await service.logged(/^a partition is blocked; nothing is lost: .*`rejected skip`/), {
           level: 'error',
           topic: world.topics.claims,
           partition: 0,

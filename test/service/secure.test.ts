@@ -140,7 +140,9 @@ await t.test('a topic that may not be read is held, alone, until it may', { skip
     })
   const isHeld = async () => {
     const { value } = readExposition(await (await fetch(`${url}/metrics`)).text())
-    return value('notifications_partition_held', { topic: claims, partition: '0', reason: 'no-rights' }) === 1
+    return (
+      value('notifications_partition_blocked', { topic: claims, partition: '0', reason: 'no-rights' }) === 1
+    )
   }
 
   for (const when of ['before it was assigned', 'while it was consumed']) {

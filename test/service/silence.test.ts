@@ -48,7 +48,7 @@ t.test('connections to the database that go dead without a word are given up', a
   path.goDead()
   await world.publish([{ ...anEvent() }])
   await world.caughtUp()
-  const attempts = service.lines.filter(({ msg }) => msg.startsWith('a partition is held'))
+  const attempts = service.lines.filter(({ msg }) => msg.startsWith('a partition is blocked'))
   t.ok(attempts.length <= 1, `${attempts.length} attempts failed: those that were idle meanwhile were closed`)
   t.equal(await service.stop(), 0)
 })

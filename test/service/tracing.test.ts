@@ -86,7 +86,7 @@ t.test('neither logs nor traces hold a contact or a text, and an error names its
   await world.caughtUp()
   await world.sql('ALTER TABLE notifications.decision RENAME TO decision_gone')
   await world.publish(tracedEvents(1, { payload }))
-  const line = await service.logged(/^a partition is held/)
+  const line = await service.logged(/^a partition is blocked/)
   t.match(line, { topic: world.topics.claims, partition: 0, offset: '6', traceId: /^[0-9a-f]{32}$/ })
   await world.sql('ALTER TABLE notifications.decision_gone RENAME TO decision')
   await world.caughtUp()

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 export type Statement = 'START TRANSACTION' | 'COMMIT'
 
 /** A statement that has come from the client and has not been passed on. */
-export interface Held {
+export interface Blocked {
   /** Passes it on, if the server still listens, and all that came after it. */
   forward(): void
 }
@@ -20,7 +20,7 @@ export interface DatabaseProxy {
   freeze(): void
   thaw(): void
   /** Holds the next such statement; resolves when it has come. Once the signal is aborted, none is held any more. */
-  hold(statement: Statement, signal: AbortSignal): Promise<Held>
+  hold(statement: Statement, signal: AbortSignal): Promise<Blocked>
   /** Passes the next COMMIT on, keeps the answer that it was made, and breaks the connection; resolves then. */
   loseReply(signal: AbortSignal): Promise<void>
   close(): Promise<void>
@@ -97,7 +97,7 @@ export async function startDatabaseProxy(serverUrl: string): Promise<DatabasePro
       for (const link of links) link.resume()
     },
     hold: (statement, signal) =>
-      catchNext<Held>(statement, signal, (resolve) => (link, frame) => {
+      catchNext<Blocked>(statement, signal, (resolve) => (link, frame) => {
         link.hold()
         resolve({ forward: () => link.release(frame) })
       }),

@@ -27,7 +27,7 @@ function setUp() {
       eventTypes: new Set(['claim.paid']),
       backlog: async () => backlog,
       connections: () => [],
-      held: () => [{ topic: 'claims', partition: 3, reason: 'locked' }],
+      blocked: () => [{ topic: 'claims', partition: 3, reason: 'locked' }],
       isPolicyAdministrationDown: () => isDown,
     },
     [register],
@@ -53,7 +53,7 @@ t.test('a member of the group with all that it needs says so', async (t) => {
 t.test('a partition that does not go on is named, with the reason', async (t) => {
   const { value } = await setUp()({})
   const labels = { topic: 'claims', partition: '3', reason: 'locked' }
-  t.equal(value('notifications_partition_held', labels), 1)
+  t.equal(value('notifications_partition_blocked', labels), 1)
 })
 
 t.test('what is not there, or does not answer, is 0', async (t) => {

@@ -29,7 +29,7 @@ function theMetrics() {
       failedRows: { waiting: 4, givenUp: 5 },
     }),
     connections: () => [{ pool: 'http', acquired: 1, idle: 2, waiters: 3 }],
-    held: () => [{ topic: 'claims', partition: 3, reason: 'locked' }],
+    blocked: () => [{ topic: 'claims', partition: 3, reason: 'locked' }],
     isPolicyAdministrationDown: () => true,
   })
   return { metrics, read: async () => readExposition((await metrics.expose()).text) }

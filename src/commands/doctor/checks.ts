@@ -14,7 +14,7 @@ import { countRejectedMessages } from '../../postgres/read/list-rejected-message
 import { findFault } from '../../postgres/schema/find-fault.ts'
 import { knownMigrations } from '../../postgres/schema/migrate.ts'
 import { createLog } from '../../telemetry/log.ts'
-import { checkPartitions } from './held-partitions.ts'
+import { checkPartitions } from './blocked-partitions.ts'
 
 export interface Check {
   readonly name: string
@@ -147,7 +147,7 @@ export const CHECKS: readonly Check[] = [
     after: ['broker', 'schema'],
     run: (config) => withPool(config, (pool) => checkPartitions(config, pool)),
     remedies: [
-      [/^held: /, 'see NotificationsPartitionHeld in src/telemetry/README.md'],
+      [/^blocked: /, 'see NotificationsPartitionBlocked in src/telemetry/README.md'],
       [/./, 'check that all brokers can be reached from here, and run the command `doctor` again'],
     ],
   },

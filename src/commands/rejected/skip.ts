@@ -14,7 +14,7 @@ import { UsageError } from '../terminal/usage-error.ts'
 import { parseWhole } from '../terminal/whole-number.ts'
 
 export const skipCommand = new Command('skip')
-  .description('skip record batches that cannot be read and so hold a partition')
+  .description('skip record batches that cannot be read and so block a partition')
   .requiredOption('--topic <name>', 'the topic')
   .requiredOption('--partition <number>', 'the partition', parseWhole)
   .requiredOption('--to <offset>', 'the last offset to skip', parseWhole)

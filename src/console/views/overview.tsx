@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { HeldPartitions as Held } from '../../core/batch/held-partitions.ts'
+import type { BlockedPartitions as Blocked } from '../../core/batch/blocked-partitions.ts'
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS, type CountWindow } from '../../core/log/count-windows.ts'
 import type { LogCounts } from '../../core/log/log-counts.ts'
 import { Chart } from '../chart.tsx'
@@ -66,21 +66,21 @@ export function OverviewView({ query }: Visit) {
         </button>
       </div>
       <State of={loaded} />
-      <HeldPartitions />
+      <BlockedPartitions />
       {counts !== null && <Shown counts={counts} dimension={dimension} />}
     </>
   )
 }
 
 /** Nothing where all partitions of this replica go on. */
-function HeldPartitions() {
-  const items = useData<Held>(['held'], {}, EVERY_MS).data?.items ?? []
+function BlockedPartitions() {
+  const items = useData<Blocked>(['blocked'], {}, EVERY_MS).data?.items ?? []
   if (items.length === 0) return null
   return (
-    <section class="card" aria-labelledby="held">
-      <h2 id="held">Held partitions of this replica</h2>
+    <section class="card" aria-labelledby="blocked">
+      <h2 id="blocked">Blocked partitions of this replica</h2>
       <Table
-        label="Held partitions"
+        label="Blocked partitions"
         columns={['Partition', ['Offset', 'number'], 'Since', 'Reason', 'What to do']}
         rows={items.map(({ topic, partition, offset, since, reason, remedy }) => ({
           key: `${topic}/${partition}`,

@@ -31,9 +31,9 @@ export type OutOfRange =
   /** It has it now. */
   | { readonly kind: 'passed' }
 
-export function judgeOutOfRange(held: bigint, asked: bigint, { earliest, end }: Ends): OutOfRange {
-  if (held >= end) return { kind: 'recreated' }
+export function judgeOutOfRange(checkpoint: bigint, asked: bigint, { earliest, end }: Ends): OutOfRange {
+  if (checkpoint >= end) return { kind: 'recreated' }
   if (asked >= earliest) return { kind: 'passed' }
-  const next = held + 1n
+  const next = checkpoint + 1n
   return { kind: 'deleted', count: next < earliest ? earliest - next : 0n, earliest }
 }

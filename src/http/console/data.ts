@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { HeldPartitions } from '../../core/batch/held-partitions.ts'
+import type { BlockedPartitions } from '../../core/batch/blocked-partitions.ts'
 import type { CountWindow } from '../../core/log/count-windows.ts'
 import type { LogCounts } from '../../core/log/log-counts.ts'
 import { requireAccess } from '../auth/access.ts'
@@ -7,8 +7,8 @@ import { requireTokens, type Tokens } from '../auth/tokens.ts'
 import { type LogEntries, logRoutes } from '../routes/log.ts'
 import type { App } from '../server/base.ts'
 import { logReads } from '../server/log-reads.ts'
+import { blockedRoute } from './blocked.ts'
 import { countsRoute } from './counts.ts'
-import { heldRoute } from './held.ts'
 import { type CountNotTold, type ListNotTold, notToldRoutes } from './not-told.ts'
 import { type PreferenceReader, preferencesRoute } from './preferences.ts'
 import { type ListRejected, rejectedRoute } from './rejected.ts'
@@ -24,7 +24,7 @@ export interface ConsoleData {
   readonly countNotTold: CountNotTold
   readonly listRejected: ListRejected
   readonly rulesInForce: RulesInForce
-  readonly heldPartitions: () => HeldPartitions
+  readonly blockedPartitions: () => BlockedPartitions
   readonly workbench: Workbench
 }
 
@@ -39,7 +39,7 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logge
     app.register(async (counted: App) => {
       countsRoute(counted, data.countEntries)
       rulesRoute(counted, data.rulesInForce)
-      heldRoute(counted, data.heldPartitions)
+      blockedRoute(counted, data.blockedPartitions)
       workbenchRoutes(counted, data.workbench)
     })
     app.register(async (personal: App) => {

@@ -1,6 +1,6 @@
 import errors from 'kafkajs/src/protocol/error.js'
 import requests from 'kafkajs/src/protocol/requests/index.js'
-import type { HoldReason } from '../../core/batch/hold.ts'
+import type { BlockReason } from '../../core/batch/blocked.ts'
 
 interface Metadata {
   readonly topicMetadata: readonly {
@@ -16,7 +16,7 @@ interface Metadata {
 
 /** Why kafkajs fetches nothing of a partition, and since when, in ms since 1970. */
 export interface Unserved {
-  readonly reason: Extract<HoldReason, 'no-rights' | 'no-leader'>
+  readonly reason: Extract<BlockReason, 'no-rights' | 'no-leader'>
   readonly sinceMs: number
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { HOLD_REASONS } from '../../../src/core/batch/hold.ts'
+import { BLOCK_REASONS } from '../../../src/core/batch/blocked.ts'
 import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../../stack/identity-provider.ts'
 import { ENTRY, locator, OUTAGE } from '../fixture.ts'
 import { aConsole, aManagement, NOT_TOLD, PREFERENCES, TIME } from './fixture.ts'
@@ -128,14 +128,14 @@ t.test('entries are as on the public listener, with their filters and pages', as
   t.equal((await get(`/console/data/log/${locator(9)}`)).statusCode, 404)
 })
 
-t.test('held partitions are told with the remedy, also while the database is down', async (t) => {
+t.test('blocked partitions are told with the remedy, also while the database is down', async (t) => {
   t.strictSame((await get('/console/data/held')).json(), {
     items: [
       {
         topic: 'claims',
         partition: 3,
         reason: 'locked',
-        remedy: HOLD_REASONS.locked,
+        remedy: BLOCK_REASONS.locked,
         offset: '41',
         since: '2026-01-31T12:00:00.000Z',
       },

@@ -1,5 +1,5 @@
-import { showHeld } from '../../../src/core/batch/held-partitions.ts'
-import type { Held } from '../../../src/core/batch/hold.ts'
+import type { Blocked } from '../../../src/core/batch/blocked.ts'
+import { showBlocked } from '../../../src/core/batch/blocked-partitions.ts'
 import { COUNT_WINDOWS } from '../../../src/core/log/count-windows.ts'
 import type { ExplainedNotTold } from '../../../src/core/log/not-told.ts'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
@@ -35,7 +35,7 @@ export const NOT_TOLD: ExplainedNotTold = {
   because: 'There is nobody to write to.',
 }
 
-const HELD: Held = {
+const HELD: Blocked = {
   topic: 'claims',
   partition: 3,
   reason: 'locked',
@@ -147,7 +147,7 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       next: after === null ? 7n : null,
     }),
     workbench: aWorkbench(),
-    heldPartitions: () => showHeld([HELD], (ms) => new Date(ms).toISOString()),
+    blockedPartitions: () => showBlocked([HELD], (ms) => new Date(ms).toISOString()),
     rulesInForce: {
       revision: 'b'.repeat(64),
       rules: loadRuleTable(TABLE).rules,

@@ -124,8 +124,8 @@ class History {
     let reached = this.#database.checkpoint.offset
     for (let round = 0; reached < this.#log.lastStable; round++) {
       if (round === STALLED_ROUNDS) {
-        const held = process.held()[0]?.detail
-        throw new Error(`stalled at ${reached} of ${this.#log.lastStable}: ${held ?? 'not held'}`)
+        const blocked = process.blocked()[0]?.detail
+        throw new Error(`stalled at ${reached} of ${this.#log.lastStable}: ${blocked ?? 'not blocked'}`)
       }
       // Quiet partitions are told of a restored database; often that is known from a commit.
       if (round % 20 === 0) this.#compareCheckpoints(process)
@@ -277,11 +277,11 @@ class Database {
 
   /** @param nextOffset lower than the batch's where it is cut */
   commit(batch: Batch, nextOffset: bigint): CommitResult {
-    const { offset: held } = this.checkpoint
-    if (batch.expectedCheckpoint !== held) return { kind: 'moved', checkpoint: held }
+    const { offset: expected } = this.checkpoint
+    if (batch.expectedCheckpoint !== expected) return { kind: 'moved', checkpoint: expected }
     const messages = batch.messages.filter(({ offset }) => offset <= nextOffset)
-    if (nextOffset <= held) throw new Error(`the checkpoint goes from ${held} to ${nextOffset}`)
-    this.#compare(messages, held, nextOffset)
+    if (nextOffset <= expected) throw new Error(`the checkpoint goes from ${expected} to ${nextOffset}`)
+    this.#compare(messages, expected, nextOffset)
     const isCut = nextOffset < batch.nextOffset
     const lastMessage = isCut ? (batch.fingerprintAt?.(nextOffset) ?? null) : batch.lastMessage
     const last = messages.at(-1)?.offset ?? this.checkpoint.lastMessage?.offset
@@ -292,12 +292,12 @@ class Database {
     return { kind: 'committed', nextOffset, inserted: [], rejected: [] }
   }
 
-  #compare(messages: Batch['messages'], held: bigint, next: bigint): void {
+  #compare(messages: Batch['messages'], after: bigint, next: bigint): void {
     const wrong = (what: string): never => {
-      throw new Error(`${what}, in the batch behind ${held} up to ${next}`)
+      throw new Error(`${what}, in the batch after ${after} up to ${next}`)
     }
     let at = 0
-    for (const record of this.#log.committedBetween(held, next)) {
+    for (const record of this.#log.committedBetween(after, next)) {
       const message = messages[at]
       if (message?.offset !== BigInt(record.offset)) {
         if (!record.isGone) wrong(`the committed message at ${record.offset} is not the next one`)

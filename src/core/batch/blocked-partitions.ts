@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { type Held, HOLD_REASONS } from './hold.ts'
+import { BLOCK_REASONS, type Blocked } from './blocked.ts'
 
 /** The partitions of one process that do not go on, as the console shows them. */
-export const heldPartitions = z.object({
+export const blockedPartitions = z.object({
   items: z.array(
     z.object({
       topic: z.string(),
@@ -17,16 +17,16 @@ export const heldPartitions = z.object({
     }),
   ),
 })
-export type HeldPartitions = Readonly<z.infer<typeof heldPartitions>>
+export type BlockedPartitions = Readonly<z.infer<typeof blockedPartitions>>
 
 /** @param timeOf makes ISO 8601 of milliseconds since 1970 */
-export function showHeld(held: readonly Held[], timeOf: (ms: number) => string): HeldPartitions {
+export function showBlocked(blocked: readonly Blocked[], timeOf: (ms: number) => string): BlockedPartitions {
   return {
-    items: held.map(({ topic, partition, reason, offset, sinceMs }) => ({
+    items: blocked.map(({ topic, partition, reason, offset, sinceMs }) => ({
       topic,
       partition,
       reason,
-      remedy: HOLD_REASONS[reason],
+      remedy: BLOCK_REASONS[reason],
       offset: offset === null ? null : String(offset),
       since: timeOf(sinceMs),
     })),

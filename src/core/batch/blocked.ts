@@ -1,5 +1,5 @@
 /** Why a partition cannot go on, and what to do about it. The reason is the metric's label. */
-export const HOLD_REASONS = {
+export const BLOCK_REASONS = {
   damaged: 'its next record batch is damaged: restore it, or go past it with `rejected skip`',
   undecodable: 'its next record batch cannot be decoded: go past it with `rejected skip`',
   'too-large':
@@ -13,14 +13,14 @@ export const HOLD_REASONS = {
   stuck: 'its next batch has been under way for over a minute: look for what it waits for, or restart',
 } as const
 
-export type HoldReason = keyof typeof HOLD_REASONS
+export type BlockReason = keyof typeof BLOCK_REASONS
 
 /** A partition that does not go on. It is tried again, with back-off, until it does. */
-export interface Held {
+export interface Blocked {
   readonly topic: string
   /** 0, which every topic has, where the topic is missing. */
   readonly partition: number
-  readonly reason: HoldReason
+  readonly reason: BlockReason
   /** The first offset that is not processed; null where the topic is missing. */
   readonly offset: bigint | null
   readonly sinceMs: number

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../../config/config.ts'
-import { HOLD_REASONS, type HoldReason } from '../../core/batch/hold.ts'
+import { BLOCK_REASONS, type BlockReason } from '../../core/batch/blocked.ts'
 import type { TopicPartition } from '../../core/batch/topic-partition.ts'
 import { counted } from '../../core/text/count.ts'
 import { type Brokers, createBrokers } from '../../kafka/brokers.ts'
@@ -43,8 +43,8 @@ export async function checkPartitions({ broker }: Config, pool: DatabasePool): P
       ...(await lockedFor(pool, topics)),
       ...(await unreadableOf(brokers, [...lagging, ...endsOfQuiet(partitions, lagging)])),
     ]
-    if (faults.length > 0) throw new Error(`held: ${faults.join('\n')}`)
-    return `${counted(partitions.length, 'partition')}, none held`
+    if (faults.length > 0) throw new Error(`blocked: ${faults.join('\n')}`)
+    return `${counted(partitions.length, 'partition')}, none blocked`
   } finally {
     await brokers.close()
   }
@@ -105,6 +105,6 @@ function keyOf({ topic, partition, offset }: Awaited<ReturnType<typeof listLocke
   return `${topic}/${partition}@${offset}`
 }
 
-function faultOf(where: string, reason: HoldReason, detail?: string): string {
-  return `${where}, ${reason}: ${HOLD_REASONS[reason]}${detail === undefined ? '' : ` (${detail})`}`
+function faultOf(where: string, reason: BlockReason, detail?: string): string {
+  return `${where}, ${reason}: ${BLOCK_REASONS[reason]}${detail === undefined ? '' : ` (${detail})`}`
 }

@@ -16,7 +16,7 @@ const { claims } = world.topics
 
 async function isHeld(reason: string): Promise<boolean> {
   const { value } = readExposition(await (await fetch(`${managementUrl}/metrics`)).text())
-  return value('notifications_partition_held', { topic: claims, partition: '0', reason }) === 1
+  return value('notifications_partition_blocked', { topic: claims, partition: '0', reason }) === 1
 }
 
 const loggedIds = async () =>
@@ -108,7 +108,7 @@ t.test('a batch that unpacks to too much is gone past by command, and nothing el
   })
   const redriven = await command(['rejected', 'redrive', '--all', '--yes'], world.env)
   t.match(redriven, { code: 0, stdout: /cannot be redriven: it is a record batch that could not be read/ })
-  t.match(await command(['doctor'], world.env), { code: 0, stdout: /3 partitions, none held/ })
+  t.match(await command(['doctor'], world.env), { code: 0, stdout: /3 partitions, none blocked/ })
   const audited = await command(['audit', '--topic', claims, '--json'], world.env)
   t.match(JSON.parse(audited.stdout), { sound: true, rows: 5, skipped: 1, unreadable: 0 })
   await world.sql(`DELETE FROM notifications.rejected_message WHERE code = 'unreadable'`)
