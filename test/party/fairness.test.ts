@@ -85,29 +85,57 @@ t.test(
   },
 )
 
-t.test('3,000 parties that hang keep 300 healthy ones waiting only briefly', async (t) => {
+t.test('3,000 parties that hang keep no connection for long from 300 healthy ones', async (t) => {
   const server = await serve(t, answerAll)
-  const { client } = clientOf(t, server.url, { connectionCountMax: 32, deadlineMs: 4_000 })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 32, deadlineMs: 6_000 })
   await client.lookUp(['good'])
-  const floods = Array.from({ length: 3 }, (_, i) => client.lookUp(hangers(1_000, i)))
+  const floods = [0, 1, 2].map((group) => client.lookUp(hangers(1_000, group)))
   let isFloodOver = false
   void Promise.race(floods).then(() => {
     isFloodOver = true
   })
-  const mixed = hangers(30, 3).flatMap((hanger, i) => [hanger, ...locators(10).map((one) => `${one}-${i}`)])
-  let found = 0
-  for (let waiting = mixed; waiting.length > 0; ) {
-    const contacts = await client.lookUp(waiting)
-    t.ok(contacts.has(waiting[0] ?? ''))
-    found += statesOf(contacts).found ?? 0
-    waiting = waiting.filter((party) => !contacts.has(party))
-    for (const [party, { state }] of contacts) t.equal(state === 'found', party.startsWith('PTY'))
-    if (waiting.length > 0) t.ok(isFloodOver || contacts.size > 0)
-  }
-  t.equal(found, 300)
-  await Promise.all(floods)
+  t.strictSame(statesOf(await client.lookUp(locators(300))), { found: 300 })
+  t.notOk(isFloodOver, 'they wait for none of those that hang')
+  const askedCounts = (await Promise.all(floods)).map(({ size }) => size)
+  t.ok(Math.min(...askedCounts) > 32, `${askedCounts} were asked for`)
   t.notOk(client.isDown(), 'others are answered')
 })
+
+t.test('a connection that is free goes to the call with the fewest requests in flight', async (t) => {
+  const held: ServerResponse[] = []
+  const server = await serve(t, (request, response) => {
+    if (request.url?.includes('hanging')) held.push(response)
+    else json(response, { email: null })
+  })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 4 })
+  const hanging = client.lookUp(hangers(20))
+  while (held.length < 4) await turn()
+  const healthy = client.lookUp(locators(50))
+  json(held[0] as ServerResponse, { email: null })
+  t.strictSame(statesOf(await healthy), { found: 50 })
+  t.equal(held.length, 4)
+  await Promise.all([client.close(), t.rejects(hanging)])
+})
+
+t.test(
+  'parties that hung lately are asked apart: on a quarter of the connections, and no outage',
+  async (t) => {
+    const server = await serve(t, answerAll)
+    const { client } = clientOf(t, server.url, { connectionCountMax: 24, deadlineMs: 2_000 })
+    await client.lookUp(['good'])
+    await client.lookUp(hangers(24))
+    while (server.targets.at(-1) !== '/internal/parties/good') await turn()
+    const targetCount = server.targets.length
+    const lookUp = client.lookUpAgain(hangers(24))
+    while (server.targets.length < targetCount + 6) await turn()
+    // More than it takes for a seventh to arrive.
+    for (let i = 0; i < 20; i++) await turn()
+    t.equal(server.targets.length, targetCount + 6)
+    t.strictSame(statesOf(await lookUp), { unresolved: 24 })
+    t.match((await client.lookUp(['last'])).get('last'), { state: 'found' })
+    t.notOk(server.targets.slice(targetCount).includes('/internal/parties/good'), 'no probe')
+  },
+)
 
 t.test('none gives way in a pause of all', async (t) => {
   const held: ServerResponse[] = []
@@ -116,7 +144,7 @@ t.test('none gives way in a pause of all', async (t) => {
     if (isPaused) held.push(response)
     else json(response, { email: null })
   })
-  const { client } = clientOf(t, server.url, { connectionCountMax: 8, deadlineMs: 4_000 })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 8, deadlineMs: 16_000 })
   await client.lookUp(locators(10))
   isPaused = true
   const lookUp = client.lookUp(locators(100))
@@ -125,3 +153,7 @@ t.test('none gives way in a pause of all', async (t) => {
   for (const response of held) json(response, { email: null })
   t.strictSame(statesOf(await lookUp), { found: 100 })
 })
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
