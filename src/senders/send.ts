@@ -1,9 +1,8 @@
 import { type Delivery, deliveryOf, type Send } from '../core/attempt/delivery.ts'
-import type { Channel } from '../core/decision/channel.ts'
+import { ADDRESS_OF, type AddressedChannel, type Channel } from '../core/decision/channel.ts'
 import type { Message, Sender, SendResult } from './sender.ts'
 
-/** IN_APP has none: the log row is the message. */
-export type Senders = Readonly<Record<Exclude<Channel, 'IN_APP'>, Sender>>
+export type Senders = Readonly<Record<AddressedChannel, Sender>>
 
 /**
  * For a whole hand-over, in ms. The transaction that waits for it has no statement to run meanwhile, and is ended by the
@@ -19,20 +18,22 @@ const DEADLINE_MS = 2_000
 export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send {
   return async (outgoing) => {
     const deliveries = new Map<string, Delivery>()
-    const groups = { EMAIL: new Group(), SMS: new Group() }
+    const groups = new Map<Channel, Group>()
     for (const { locator, channel, idempotencyKey, to, subject, body } of outgoing) {
-      if (channel === 'IN_APP') deliveries.set(locator, deliveryOf(null))
+      if (ADDRESS_OF[channel] === null) deliveries.set(locator, deliveryOf(null))
       else if (to === null) deliveries.set(locator, deliveryOf({ error: `no address for ${channel}` }))
-      else groups[channel].add(locator, { idempotencyKey, to, subject, body })
+      else {
+        const group = groups.get(channel) ?? new Group()
+        groups.set(channel, group)
+        group.add(locator, { idempotencyKey, to, subject, body })
+      }
     }
     const deadline = startDeadline(deadlineMs)
-    await Promise.all([sendGroup('EMAIL'), sendGroup('SMS')])
+    await Promise.all([...groups].map(([channel, group]) => sendGroup(channel as AddressedChannel, group)))
     deadline.clear()
     return deliveries
 
-    async function sendGroup(channel: keyof Senders): Promise<void> {
-      const { messages, locators } = groups[channel]
-      if (messages.length === 0) return
+    async function sendGroup(channel: AddressedChannel, { messages, locators }: Group): Promise<void> {
       const results = await resultsOf(channel, senders[channel], messages, deadline)
       locators.forEach((locator, i) => void deliveries.set(locator, deliveryOf(results[i] ?? null)))
     }

@@ -2,14 +2,16 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import type { Situation } from '../../src/core/decision/facts.ts'
 import { describeResult } from '../../src/core/decision/rule-result.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import type { BacktestResult } from '../../src/core/rules/backtest.ts'
 import { enumerate } from '../../src/core/rules/enumerate-situations.ts'
 import { listOutcomes } from '../../src/core/rules/outcomes.ts'
-import { describeSituation, SITUATIONS, type Situation } from '../../src/core/rules/situations.ts'
+import { describeSituation } from '../../src/core/rules/situations.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
-import { above, DEFAULT_ROWS, HEADINGS, tableOf } from '../core/rules/default-table.ts'
+import { aFound } from '../core/build.ts'
+import { above, DEFAULT_ROWS, HEADINGS, SITUATIONS, tableOf } from '../core/rules/default-table.ts'
 import { type Known, record, ruleTable, UNRESOLVED } from '../postgres/record.ts'
 import { createMigratedDatabase } from '../stack/databases.ts'
 import { command } from './command.ts'
@@ -54,11 +56,7 @@ function knownOf(eventType: string, situation: Situation): Omit<Known, 'eventId'
 function contactOf({ party, emailOnFile, phoneOnFile }: Situation): Contact {
   if (party === 'unresolved') return UNRESOLVED
   if (party !== 'found') return { state: 'not found' }
-  return {
-    state: 'found',
-    email: emailOnFile ? 'member@example.com' : null,
-    phone: phoneOnFile ? '+1' : null,
-  }
+  return aFound({ email: emailOnFile ? 'member@example.com' : null, phone: phoneOnFile ? '+1' : null })
 }
 
 t.before(async () => {

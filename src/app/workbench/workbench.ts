@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../../config/config.ts'
 import { CHANNELS } from '../../core/decision/channel.ts'
+import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
 import { OUTCOMES } from '../../core/decision/outcome.ts'
-import { PARTY_STATES } from '../../core/decision/party-state.ts'
 import { EXPECTATIONS, PROMISE_COLUMNS } from '../../core/rules/load-promises.ts'
 import { COLUMNS } from '../../core/rules/rule.ts'
 import type { BacktestMessage } from '../../core/workbench/backtest-report.ts'
@@ -28,14 +28,9 @@ const PAUSE_FACTOR = 9
 /** Well before the connection to the client counts as idle. */
 const PAUSE_MAX_MS = 8_000
 
-const YES_OR_NO = ['yes', 'no']
 /** What both files can have in a column. */
 const CHOICES = {
-  party: [...PARTY_STATES],
-  'opted out': YES_OR_NO,
-  'preferred channel': [...CHANNELS],
-  'email on file': YES_OR_NO,
-  'phone on file': YES_OR_NO,
+  ...Object.fromEntries(FACT_LIST.map(([, { column, values }]) => [column, values.map(cellText)])),
   'send by': [...CHANNELS],
 }
 

@@ -1,5 +1,7 @@
 import { createParties } from '../../app/parties.ts'
 import { loadLookUp } from '../../config/config.ts'
+import { readFacts } from '../../core/decision/decide.ts'
+import type { Preferences } from '../../core/party/preferences.ts'
 import type { TriedEvent } from '../../core/rules/try-event.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { readPreferences } from '../../postgres/write/read-preferences.ts'
@@ -10,17 +12,18 @@ import { createLog } from '../../telemetry/log.ts'
  * UnusableDatabaseError; where policy administration cannot be asked, the contact says so.
  */
 export async function lookUpParty(
+  eventType: string,
   partyLocator: string,
-): Promise<Pick<TriedEvent, 'recipient' | 'contact' | 'preferences'>> {
+): Promise<Pick<TriedEvent, 'facts' | 'contact'>> {
   const { databaseUrl, policyAdministration } = loadLookUp(process.env)
-  let preferences: TriedEvent['preferences']
+  let preferences: Preferences | undefined
   await withDatabase(databaseUrl, async (pool) => {
     preferences = (await readPreferences(pool, [partyLocator])).get(partyLocator)
   })
   const parties = createParties({ policyAdministration }, createLog('error', process.stderr))
   try {
     const contact = (await parties.lookUp([partyLocator])).get(partyLocator)
-    return { recipient: { partyLocator, invalid: false }, contact, preferences }
+    return { facts: readFacts(eventType, { partyLocator, invalid: false }, contact, preferences), contact }
   } finally {
     await parties.close()
   }

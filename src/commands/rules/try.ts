@@ -1,20 +1,29 @@
 import { text as textOf } from 'node:stream/consumers'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { ENVELOPE_MAP, RULE_TABLE, readText, ruleTableOf, sha256 } from '../../app/rule-files.ts'
-import { CHANNELS, type Channel, DEFAULT_CHANNEL } from '../../core/decision/channel.ts'
-import { PARTY_STATES, type PartyState } from '../../core/decision/party-state.ts'
+import { FACT_LIST } from '../../core/decision/facts.ts'
 import { loadEnvelopeMap } from '../../core/event/envelope-map.ts'
 import { isPartyLocator, parseEvent } from '../../core/event/parse-event.ts'
 import { describeTried, type TriedEvent, tryEvent } from '../../core/rules/try-event.ts'
 import { readTemplates } from '../../core/templates/read-templates.ts'
 import type { Templates } from '../../core/templates/template.ts'
-import { eventOfTrial } from '../../core/workbench/trial.ts'
+import { eventOfTrial, type Trial } from '../../core/workbench/trial.ts'
 import { templates as shipped } from '../../generated/templates.ts'
 import { fileOption } from '../terminal/file-option.ts'
 import { noteUnknownEventType } from '../terminal/known-names.ts'
 import { templateFilesOf } from '../terminal/template-folder.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 import { lookUpParty } from './known-party.ts'
+
+/** The option for each fact: a flag for what is not usual, else one of the values. */
+const FACT_OPTIONS = FACT_LIST.map(([key, { option, usual, values }]) => {
+  const one = new Option(...option)
+  return {
+    key,
+    usual,
+    option: typeof usual === 'boolean' ? one : one.choices(values as string[]).default(usual),
+  }
+})
 
 export const tryCommand = new Command('try')
   .description('say what a party would be told of an event, and why; send and write nothing')
@@ -28,19 +37,10 @@ export const tryCommand = new Command('try')
   .addOption(
     new Option('--party <locator>', 'a real party: its stored preferences, and its contact by one look-up')
       .argParser(parseParty)
-      .conflicts(['partyState', 'prefers', 'optedOut', 'email', 'phone']),
+      .conflicts(FACT_OPTIONS.map(({ option }) => option.attributeName())),
   )
-  .addOption(
-    new Option('--party-state <state>', 'what policy administration says of the party')
-      .choices(PARTY_STATES)
-      .default('found'),
-  )
-  .addOption(
-    new Option('--prefers <channel>', 'the preferred channel').choices(CHANNELS).default(DEFAULT_CHANNEL),
-  )
-  .option('--opted-out', 'the party has opted out of events of this type')
-  .option('--no-email', 'there is no email address on file')
-  .option('--no-phone', 'there is no phone number on file')
+for (const { option } of FACT_OPTIONS) tryCommand.addOption(option)
+tryCommand
   .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
   .option('--templates <folder>', 'the templates; default: those that this version was built with')
   .option('--json', 'as one JSON object')
@@ -57,17 +57,12 @@ Examples:
   )
   .action(tryIt)
 
-interface Options {
+interface Options extends Readonly<Record<string, unknown>> {
   readonly eventType?: string
   readonly locator: string
   readonly reason?: string
   readonly event?: string
   readonly party?: string
-  readonly partyState: PartyState
-  readonly prefers: Channel
-  readonly optedOut?: true
-  readonly email: boolean
-  readonly phone: boolean
   readonly table: string
   readonly templates?: string
   readonly json?: true
@@ -86,16 +81,12 @@ function templatesOf(folder: string | undefined): Templates {
 
 async function triedEventOf(options: Options): Promise<TriedEvent> {
   const { variables, partyLocator, partyLocatorInvalid } = await eventOf(options)
-  if (options.party !== undefined) return { event: variables, ...(await lookUpParty(options.party)) }
-  const tried = eventOfTrial({
-    ...variables,
-    party: partyLocator === null ? 'missing' : options.partyState,
-    preferredChannel: options.prefers,
-    optedOut: options.optedOut ?? false,
-    emailOnFile: options.email,
-    phoneOnFile: options.phone,
-  })
-  return { ...tried, recipient: { ...tried.recipient, invalid: partyLocatorInvalid } }
+  if (options.party !== undefined)
+    return { event: variables, ...(await lookUpParty(variables.eventType, options.party)) }
+  const values = FACT_OPTIONS.map(({ key, usual, option }) => [key, options[option.attributeName()] ?? usual])
+  const trial = { ...variables, ...Object.fromEntries(values) } as Trial
+  const party = partyLocator === null ? 'missing' : trial.party
+  return { ...eventOfTrial({ ...trial, party }), isPartyInvalid: partyLocatorInvalid }
 }
 
 async function eventOf({ event: file, eventType, locator, reason }: Options) {

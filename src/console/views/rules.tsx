@@ -1,3 +1,4 @@
+import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
 import type { CurrentRule, CurrentRules } from '../../core/rules/current-rules.ts'
 import { Badge, State, Table, Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
@@ -95,11 +96,7 @@ function Revision({ of: { revision, activation, counted: among } }: { of: Curren
 function Cells({ of }: { of: CurrentRule }) {
   const cells = [
     ['event type', of.eventType],
-    ['party', of.party],
-    ['opted out', yesOrNo(of.optedOut)],
-    ['prefers', of.preferredChannel],
-    ['email on file', yesOrNo(of.emailOnFile)],
-    ['phone on file', yesOrNo(of.phoneOnFile)],
+    ...FACT_LIST.map(([key, { column }]) => [column, of[key] === null ? null : cellText(of[key])]),
   ].filter(([, value]) => value !== null)
   if (cells.length === 0) return <span class="faint">every event</span>
   return (
@@ -120,8 +117,4 @@ function Share({ of, among }: { of: number; among: number }) {
       <span class="share-part" style={{ width: `${among === 0 ? 0 : (100 * of) / among}%` }} />
     </span>
   )
-}
-
-function yesOrNo(value: boolean | null): string | null {
-  return value === null ? null : value ? 'yes' : 'no'
 }

@@ -1,21 +1,16 @@
 import { useState } from 'preact/hooks'
-import { CHANNELS } from '../../core/decision/channel.ts'
-import { PARTY_STATES } from '../../core/decision/party-state.ts'
+import { FACT_LIST } from '../../core/decision/facts.ts'
 import type { TrialResult, Trial as Tried } from '../../core/workbench/trial.ts'
 import { Badge, Problem, Value } from '../parts.tsx'
 import { counted } from '../text.ts'
 import { useAnswer } from '../use-data.ts'
 
-const FIRST: Tried = {
+const FIRST = {
   eventType: 'claim.paid',
   locator: 'CLM-2026-00056',
   reason: null,
-  party: 'found',
-  preferredChannel: 'EMAIL',
-  optedOut: false,
-  emailOnFile: true,
-  phoneOnFile: true,
-}
+  ...Object.fromEntries(FACT_LIST.map(([key, { usual }]) => [key, usual])),
+} as Tried
 
 /** What a member would be told of an event by this table, with the text, as one chooses the situation. */
 export function Trial({ table }: { table: string }) {
@@ -25,8 +20,8 @@ export function Trial({ table }: { table: string }) {
     table,
     trial: { ...trial, eventType: trial.eventType.trim() || FIRST.eventType },
   })
-  const set = <Key extends keyof Tried>(key: Key, value: Tried[Key]) => setTrial({ ...trial, [key]: value })
-  const isFound = trial.party === 'found'
+  const set = (key: keyof Tried, value: string | boolean | null) =>
+    setTrial({ ...trial, [key]: value } as Tried)
   return (
     <div class="columns">
       <form class="trial" onSubmit={(event) => event.preventDefault()}>
@@ -42,36 +37,27 @@ export function Trial({ table }: { table: string }) {
           value={trial.reason ?? ''}
           onValue={(text) => set('reason', text === '' ? null : text)}
         />
-        <Pick
-          label="Party"
-          value={trial.party}
-          options={PARTY_STATES}
-          onValue={(party) => set('party', party)}
-        />
-        <Pick
-          label="Preferred channel"
-          value={trial.preferredChannel}
-          options={CHANNELS}
-          onValue={(channel) => set('preferredChannel', channel)}
-        />
+        {FACT_LIST.filter(([, { usual }]) => typeof usual === 'string').map(([key, { column, values }]) => (
+          <Pick
+            key={key}
+            label={labelOf(column)}
+            value={trial[key] as string}
+            options={values as string[]}
+            onValue={(value) => set(key, value)}
+          />
+        ))}
         <div class="checks">
-          <Check
-            label="Opted out of this type"
-            value={trial.optedOut}
-            onValue={(is) => set('optedOut', is)}
-          />
-          <Check
-            label="Email on file"
-            value={isFound && trial.emailOnFile}
-            isOff={!isFound}
-            onValue={(is) => set('emailOnFile', is)}
-          />
-          <Check
-            label="Phone on file"
-            value={isFound && trial.phoneOnFile}
-            isOff={!isFound}
-            onValue={(is) => set('phoneOnFile', is)}
-          />
+          {FACT_LIST.filter(([, { usual }]) => typeof usual === 'boolean').map(
+            ([key, { column, knownOf }]) => (
+              <Check
+                key={key}
+                label={labelOf(column)}
+                value={knownOf.includes(trial.party) && trial[key] === true}
+                isOff={!knownOf.includes(trial.party)}
+                onValue={(is) => set(key, is)}
+              />
+            ),
+          )}
         </div>
       </form>
       <div aria-live="polite">
@@ -136,6 +122,7 @@ interface InputProps<Value> {
   readonly onValue: (value: Value) => void
 }
 
+const labelOf = (column: string) => column.charAt(0).toUpperCase() + column.slice(1)
 const idOf = (label: string) => `trial-${label.toLowerCase().replaceAll(' ', '-')}`
 
 function Text({ label, value, list, onValue }: InputProps<string> & { list?: string }) {
@@ -155,20 +142,11 @@ function Text({ label, value, list, onValue }: InputProps<string> & { list?: str
   )
 }
 
-function Pick<Option extends string>({
-  label,
-  value,
-  options,
-  onValue,
-}: InputProps<Option> & { options: readonly Option[] }) {
+function Pick({ label, value, options, onValue }: InputProps<string> & { options: readonly string[] }) {
   return (
     <div class="field">
       <label for={idOf(label)}>{label}</label>
-      <select
-        id={idOf(label)}
-        value={value}
-        onChange={({ currentTarget }) => onValue(currentTarget.value as Option)}
-      >
+      <select id={idOf(label)} value={value} onChange={({ currentTarget }) => onValue(currentTarget.value)}>
         {options.map((option) => (
           <option key={option} value={option}>
             {option}

@@ -1,5 +1,5 @@
-import type { Channel } from '../decision/channel.ts'
-import { type Decision, decide } from '../decision/decide.ts'
+import { ADDRESS_OF, type Channel } from '../decision/channel.ts'
+import { type Decision, decide, readFacts } from '../decision/decide.ts'
 import type { Facts } from '../decision/facts.ts'
 import type { RuleResult } from '../decision/rule-result.ts'
 import { skipPruned } from '../decision/skip-pruned.ts'
@@ -129,19 +129,10 @@ function renderText(templates: Templates, { locator, variables }: OpenAttempt): 
   return { subject, body, templateRevision: revision }
 }
 
-/** The address on file for a channel; null for IN_APP, where the row is the message. */
+/** The address on file for a channel; null for one that needs none. */
 export function addressFor(channel: Channel, contact: Contact | undefined): string | null {
-  if (contact?.state !== 'found') return null
-  switch (channel) {
-    case 'EMAIL':
-      return contact.email
-    case 'SMS':
-      return contact.phone
-    case 'IN_APP':
-      return null
-    default:
-      return channel satisfies never
-  }
+  const address = ADDRESS_OF[channel]
+  return contact?.state === 'found' && address !== null ? contact[address] : null
 }
 
 /** The distinct parties of attempts, in their order. */
@@ -205,14 +196,7 @@ export function probeAttempt(locator: string, before: RowBefore | null): Attempt
       channel: 'EMAIL',
       reason: 'probe',
       failureReason: 'probe',
-      facts: {
-        eventType,
-        party: 'missing',
-        optedOut: false,
-        preferredChannel: 'EMAIL',
-        emailOnFile: null,
-        phoneOnFile: null,
-      },
+      facts: readFacts(eventType, { partyLocator: null, invalid: false }, undefined, undefined),
       preferenceChangeId: null,
     },
     status: 'FAILED',

@@ -1,6 +1,16 @@
-/** Ways to reach a member; the specification's NotificationChannel. */
-export const CHANNELS = ['EMAIL', 'SMS', 'IN_APP'] as const
-export type Channel = (typeof CHANNELS)[number]
+/**
+ * Ways to reach a member (the specification's NotificationChannel), each with the address on file that it needs. A channel
+ * that needs none has no sender: the log row is the message.
+ */
+export const ADDRESS_OF = { EMAIL: 'email', SMS: 'phone', IN_APP: null } as const
+export type Channel = keyof typeof ADDRESS_OF
+export const CHANNELS = Object.keys(ADDRESS_OF) as readonly Channel[]
+
+export type Address = NonNullable<(typeof ADDRESS_OF)[Channel]>
+/** A channel that needs an address, and so a sender. */
+export type AddressedChannel = {
+  [C in Channel]: (typeof ADDRESS_OF)[C] extends null ? never : C
+}[Channel]
 
 /** Used for a party without preferences (specification, dispatch rule 2). */
 export const DEFAULT_CHANNEL: Channel = 'EMAIL'

@@ -1,8 +1,8 @@
 import type { Contact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
-import { DEFAULT_CHANNEL } from './channel.ts'
-import type { Facts } from './facts.ts'
+import { type Facts, factsOf } from './facts.ts'
 import { failureReason } from './failure-reason.ts'
+import type { PartyState } from './party-state.ts'
 import type { RuleResult } from './rule-result.ts'
 
 /** The party of an event or a log entry. `partyLocator` is null where there is none or, if `invalid`, no valid one. */
@@ -30,7 +30,7 @@ export function decide(
   contact: Contact | undefined,
   preferences: Preferences | undefined,
 ): Decision {
-  const facts = factsOf(eventType, recipient, contact, preferences)
+  const facts = readFacts(eventType, recipient, contact, preferences)
   const result = decideByRules(facts)
   return {
     ...result,
@@ -40,30 +40,16 @@ export function decide(
   }
 }
 
-function factsOf(
+/** What there is to know of an event's party, as facts. Arguments as in `decide`. */
+export function readFacts(
   eventType: string,
-  recipient: Recipient,
+  { partyLocator }: Recipient,
   contact: Contact | undefined,
   preferences: Preferences | undefined,
 ): Facts {
-  if (recipient.partyLocator === null) {
-    return {
-      eventType,
-      party: 'missing',
-      optedOut: false,
-      preferredChannel: DEFAULT_CHANNEL,
-      emailOnFile: null,
-      phoneOnFile: null,
-    }
-  }
-  if (contact === undefined) throw new Error(`no contact was looked up for ${recipient.partyLocator}`)
-  const found = contact.state === 'found'
-  return {
-    eventType,
-    party: contact.state,
-    optedOut: preferences?.optedOutEvents.has(eventType) ?? false,
-    preferredChannel: preferences?.preferredChannel ?? DEFAULT_CHANNEL,
-    emailOnFile: found ? contact.email !== null : null,
-    phoneOnFile: found ? contact.phone !== null : null,
-  }
+  if (partyLocator !== null && contact === undefined)
+    throw new Error(`no contact was looked up for ${partyLocator}`)
+  const party: PartyState = partyLocator === null ? 'missing' : (contact?.state ?? 'missing')
+  const known = { eventType, party, preferences, contact: contact?.state === 'found' ? contact : null }
+  return factsOf(eventType, party, (_, fact) => fact.read(known))
 }

@@ -1,18 +1,127 @@
-import { z } from 'zod'
-import { CHANNELS } from './channel.ts'
-import { PARTY_STATES } from './party-state.ts'
+import type { FoundContact } from '../party/contact.ts'
+import type { Preferences } from '../party/preferences.ts'
+import { type Address, CHANNELS, DEFAULT_CHANNEL } from './channel.ts'
+import { PARTY_STATES, type PartyState } from './party-state.ts'
+
+/** Sources of the facts. `contact` is null unless the party is found. */
+interface Known {
+  readonly eventType: string
+  readonly party: PartyState
+  readonly preferences: Preferences | undefined
+  readonly contact: FoundContact | null
+}
+
+type Value = string | boolean
+
+export interface Fact<V extends Value = Value, Unknown extends V | null = V | null, Column = string> {
+  /** The heading in rule table and promises. */
+  readonly column: Column
+  /** In the order in which situations are listed. */
+  readonly values: readonly V[]
+  /** The parties of which it is known. Of the others it has the value `unknown`. */
+  readonly knownOf: readonly PartyState[]
+  readonly unknown: Unknown
+  /** The value in a trial unless told otherwise, and in a decision that was recorded before there was this fact. */
+  readonly usual: V
+  /** Flags and help of the option of `rules try`. */
+  readonly option: readonly [flags: string, help: string]
+  words(value: V): string
+  read(known: Known): V
+}
+
+function fact<const Column, const V extends Value, const Unknown extends V | null>(
+  fact: Fact<V, Unknown, Column>,
+): Fact<V, Unknown, Column> {
+  return fact
+}
+
+function onFile<A extends Address>(address: A, noun: string) {
+  return fact({
+    column: `${address} on file`,
+    values: [false, true],
+    knownOf: ['found'],
+    unknown: null,
+    usual: true,
+    option: [`--no-${address}`, `there is no ${noun} on file`],
+    words: (is) => `${is ? '' : 'no '}${address} on file`,
+    read: ({ contact }) => contact !== null && contact[address] !== null,
+  })
+}
+
+const NAMED = PARTY_STATES.filter((party) => party !== 'missing')
 
 /**
- * All that a rule may look at. No contact data, only whether there is some, so that facts can be stored.
- * `onFile` values are null (unknown) unless the party is found; a missing party has no preferences,
- * that is `optedOut: false` and the default channel.
+ * Facts that a rule may look at, besides the event type, in the order of their columns. They hold no contact data, only whether
+ * there is some, so that they can be stored.
  */
-export const facts = z.object({
-  eventType: z.string(),
-  party: z.enum(PARTY_STATES),
-  optedOut: z.boolean(),
-  preferredChannel: z.enum(CHANNELS),
-  emailOnFile: z.boolean().nullable(),
-  phoneOnFile: z.boolean().nullable(),
-})
-export type Facts = Readonly<z.infer<typeof facts>>
+export const FACTS = {
+  party: fact({
+    column: 'party',
+    values: PARTY_STATES,
+    knownOf: PARTY_STATES,
+    unknown: 'missing',
+    usual: 'found',
+    option: ['--party-state <state>', 'what policy administration says of the party'],
+    words: (party) => `party ${party}`,
+    read: ({ party }) => party,
+  }),
+  optedOut: fact({
+    column: 'opted out',
+    values: [false, true],
+    knownOf: NAMED,
+    unknown: false,
+    usual: false,
+    option: ['--opted-out', 'the party has opted out of events of this type'],
+    words: (is) => (is ? 'opted out' : 'not opted out'),
+    read: ({ eventType, preferences }) => preferences?.optedOutEvents.has(eventType) ?? false,
+  }),
+  preferredChannel: fact({
+    column: 'preferred channel',
+    values: CHANNELS,
+    knownOf: NAMED,
+    unknown: DEFAULT_CHANNEL,
+    usual: DEFAULT_CHANNEL,
+    option: ['--prefers <channel>', 'the preferred channel'],
+    words: (channel) => `prefers ${channel}`,
+    read: ({ preferences }) => preferences?.preferredChannel ?? DEFAULT_CHANNEL,
+  }),
+  emailOnFile: onFile('email', 'email address'),
+  phoneOnFile: onFile('phone', 'phone number'),
+} as const
+
+export type FactKey = keyof typeof FACTS
+export type FactColumn = (typeof FACTS)[FactKey]['column']
+export type KnownValue<K extends FactKey> = (typeof FACTS)[K]['values'][number]
+type Values = { readonly [K in FactKey]: KnownValue<K> | (typeof FACTS)[K]['unknown'] }
+
+export const FACT_LIST = Object.entries(FACTS) as readonly (readonly [
+  FactKey,
+  Fact<Value, Value | null, FactColumn>,
+])[]
+
+/** All that a rule may look at. */
+export type Facts = Values & { readonly eventType: string }
+
+/** One combination of fact values, for events of whatever type. A fact that makes no difference is left out. */
+export type Situation = Pick<Values, 'party' | 'preferredChannel'> & Partial<Values>
+
+/** Facts as a decision recorded them: without those that there were not yet. */
+export type RecordedFacts = Situation & { readonly eventType: string }
+
+/** All facts of an event. `read` is asked for those that are known of such a party. */
+export function factsOf(
+  eventType: string,
+  party: PartyState,
+  read: (key: FactKey, fact: Fact) => Value,
+): Facts {
+  const values: Record<string, Value | null> = { eventType }
+  for (const [key, fact] of FACT_LIST)
+    values[key] = fact.knownOf.includes(party) ? read(key, fact) : fact.unknown
+  return values as unknown as Facts
+}
+
+/** A value as a cell of the rule table has it. */
+export function cellText(value: Value | null | undefined): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  return value ?? 'unknown'
+}

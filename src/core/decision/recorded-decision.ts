@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { CHANNELS } from './channel.ts'
-import { facts } from './facts.ts'
+import { recordedFacts } from './fact-schemas.ts'
 import { OUTCOMES } from './outcome.ts'
 
 /** One decision behind a log entry: what was decided, why, and where the event came from. */
@@ -11,7 +11,7 @@ export const decisionRecord = z.object({
   channel: z.enum(CHANNELS),
   ruleId: z.string(),
   reason: z.string().nullable(),
-  facts,
+  facts: recordedFacts,
   templateRevision: z.string().nullable(),
   ruleTableRevision: z.string(),
   /** Of the map by which the event was read; null for decisions from before it was recorded. */

@@ -4,9 +4,15 @@
  * this party, so that the failure says nothing about it. `wrongParty`: the answer named another party.
  */
 export type Contact =
-  | { state: 'found'; email: string | null; phone: string | null }
+  | FoundContact
   | { state: 'not found' }
   | { state: 'unresolved'; error: string; unasked: boolean; wrongParty?: true }
+
+export interface FoundContact {
+  state: 'found'
+  email: string | null
+  phone: string | null
+}
 
 /** Contacts by party locator; a party that could not be asked for in time is absent. */
 export type Contacts = ReadonlyMap<string, Contact>

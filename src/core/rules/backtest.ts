@@ -1,18 +1,18 @@
 import { CHANNELS, type Channel } from '../decision/channel.ts'
-import type { Facts } from '../decision/facts.ts'
+import type { RecordedFacts } from '../decision/facts.ts'
 import { describeResult, type RuleResult } from '../decision/rule-result.ts'
 import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'
 import { CHANGE_KINDS, kindOf } from './change-kinds.ts'
 import type { DecisionGroup } from './decision-group.ts'
 import { decidedAlike } from './diff.ts'
-import { describeSituation, situationIndex } from './situations.ts'
+import { describeSituation } from './situations.ts'
 import type { RuleTable } from './table.ts'
 
 /** Events that a candidate table decides otherwise than they were, all of one type and in one situation. */
 export interface BacktestChange {
   readonly eventType: string
-  readonly facts: Facts
+  readonly facts: RecordedFacts
   readonly before: RuleResult
   readonly after: RuleResult
   readonly count: number
@@ -98,7 +98,7 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
       }))
       line[isChanged ? 'changed' : 'unchanged'] += count
       if (!isChanged) return
-      const change = entryOf(changes, [eventType, situationIndex(facts), before, after], () => ({
+      const change = entryOf(changes, [eventType, describeSituation(facts), before, after], () => ({
         eventType,
         facts,
         before,
@@ -137,7 +137,7 @@ function rankOf(change: BacktestChange): number {
 function decideAgain(
   candidate: Pick<RuleTable, 'decide'>,
   { earlier, facts, onRequest }: Pick<DecisionGroup, 'earlier' | 'facts' | 'onRequest'>,
-): { readonly facts: Facts; readonly result: RuleResult } {
+): { readonly facts: RecordedFacts; readonly result: RuleResult } {
   for (const [i, step] of earlier.entries()) {
     const result = candidate.decide(step.facts)
     const isRetried =

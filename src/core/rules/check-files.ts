@@ -7,7 +7,6 @@ import { findFaults } from './find-faults.ts'
 import { loadPromises, type RulePromise } from './load-promises.ts'
 import { loadRuleTable, readEventTypes } from './load-table.ts'
 import type { Rule } from './rule.ts'
-import { SITUATIONS } from './situations.ts'
 import { findUnknownEventTypes } from './unknown-event-types.ts'
 
 /** All that there is to say of one file. `summary` is null where its faults leave nothing to sum up. */
@@ -43,14 +42,14 @@ export async function checkRuleFiles(
 }
 
 function reportTable(enumeration: Enumeration, knownEventTypes: readonly string[]): FileReport {
-  const { rules, classes } = enumeration
+  const { rules, classes, situations } = enumeration
   const unknown = findUnknownEventTypes(rules, knownEventTypes)
   const eventTypes =
     classes.length === 1 ? 'any event type' : `each of ${classes.length} classes of event types`
   return {
     faults: [...findFaults(enumeration), ...unknown.faults],
     warnings: unknown.warnings,
-    summary: `${rules.length} rules for the ${SITUATIONS.length} situations of ${eventTypes}`,
+    summary: `${rules.length} rules for the ${situations.length} situations of ${eventTypes}`,
   }
 }
 

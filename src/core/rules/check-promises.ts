@@ -1,4 +1,4 @@
-import type { Facts } from '../decision/facts.ts'
+import type { RecordedFacts, Situation } from '../decision/facts.ts'
 import { describeResult, type RuleResult } from '../decision/rule-result.ts'
 import { foldEventTypes } from './event-classes.ts'
 import { cellsOf, isAnyOther } from './event-type-cell.ts'
@@ -6,7 +6,7 @@ import { byWords } from './find-faults.ts'
 import type { RulePromise } from './load-promises.ts'
 import { firstMismatch } from './mismatch.ts'
 import { type Rule, resultOf } from './rule.ts'
-import { describeSituation, SITUATIONS, type Situation } from './situations.ts'
+import { describeSituation, foldSituations } from './situations.ts'
 
 export interface PromiseReport {
   /** Promises that are broken, with every situation they are broken in, and those that cover no situation at all. */
@@ -25,11 +25,12 @@ export interface PromiseReport {
 export function checkPromises(
   promises: readonly RulePromise[],
   rules: readonly Rule[],
-  ruleFor: (facts: Facts) => Rule | null,
+  ruleFor: (facts: RecordedFacts) => Rule | null,
 ): PromiseReport {
   const { classes } = foldEventTypes(cellsOf([...rules, ...promises]), [])
+  const { situations } = foldSituations([...rules, ...promises])
   const cases = classes.flatMap((eventClass) =>
-    SITUATIONS.map((situation) => {
+    situations.map((situation) => {
       const facts = { eventType: eventClass.representative, ...situation }
       return { eventClass, situation, facts, rule: ruleFor(facts) }
     }),
@@ -66,23 +67,14 @@ function violationOf(promise: RulePromise, rule: Rule, situation: Situation): st
 }
 
 function isKept({ expected, sendBy, reason }: RulePromise, result: RuleResult): boolean {
-  switch (expected) {
-    case 'SEND':
-      return result.outcome === 'SEND' && (sendBy === null || sendBy === result.channel)
-    case 'SKIP':
-    case 'FAIL':
-      return result.outcome === expected && (reason === null || reason === result.reason)
-    case 'not SEND':
-    case 'not SKIP':
-    case 'not FAIL':
-      return `not ${result.outcome}` !== expected
-    case 'not by EMAIL':
-    case 'not by SMS':
-    case 'not by IN_APP':
-      return result.outcome !== 'SEND' || `not by ${result.channel}` !== expected
-    default:
-      return expected satisfies never
-  }
+  const { outcome, channel } = result
+  if (expected.startsWith('not '))
+    return expected !== `not ${outcome}` && (outcome !== 'SEND' || expected !== `not by ${channel}`)
+  return (
+    expected === outcome &&
+    (sendBy === null || sendBy === channel) &&
+    (reason === null || reason === result.reason)
+  )
 }
 
 /** `any other` says which types it stands for, since that changes with the rules. */

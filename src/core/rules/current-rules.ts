@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CHANNELS } from '../decision/channel.ts'
+import { cellSchemas } from '../decision/fact-schemas.ts'
 import { OUTCOMES } from '../decision/outcome.ts'
-import { PARTY_STATES } from '../decision/party-state.ts'
 import { activation } from './activation.ts'
 import { ruleMatches } from './rule-matches.ts'
 
@@ -9,11 +9,7 @@ import { ruleMatches } from './rule-matches.ts'
 const currentRule = z.object({
   ruleId: z.string(),
   eventType: z.string().nullable(),
-  party: z.enum(PARTY_STATES).nullable(),
-  optedOut: z.boolean().nullable(),
-  preferredChannel: z.enum(CHANNELS).nullable(),
-  emailOnFile: z.boolean().nullable(),
-  phoneOnFile: z.boolean().nullable(),
+  ...cellSchemas,
   outcome: z.enum(OUTCOMES),
   sendBy: z.enum(CHANNELS).nullable(),
   reason: z.string().nullable(),

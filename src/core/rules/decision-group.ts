@@ -1,17 +1,21 @@
 import { z } from 'zod'
 import { CHANNELS } from '../decision/channel.ts'
-import { facts } from '../decision/facts.ts'
+import { recordedFacts } from '../decision/fact-schemas.ts'
 import { OUTCOMES } from '../decision/outcome.ts'
 
 /**
  * A decision before the one that counts: it failed, or its message could not be sent, and the event was retried; or somebody
  * asked for the next one, whatever this one was.
  */
-export const earlierDecision = z.object({ facts, outcome: z.enum(OUTCOMES), onRequest: z.boolean() })
+export const earlierDecision = z.object({
+  facts: recordedFacts,
+  outcome: z.enum(OUTCOMES),
+  onRequest: z.boolean(),
+})
 
 /** Events that were decided alike from the same facts. */
 export const decisionGroup = z.object({
-  facts,
+  facts: recordedFacts,
   /** From the first on; empty where the event was decided once, or counts by its first decision. */
   earlier: z.array(earlierDecision),
   /** Somebody asked for it, where it is not the first. */

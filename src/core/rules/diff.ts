@@ -1,8 +1,9 @@
+import type { Situation } from '../decision/facts.ts'
 import type { RuleResult } from '../decision/rule-result.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
 import { cellsOf } from './event-type-cell.ts'
 import type { Rule } from './rule.ts'
-import { SITUATIONS, type Situation } from './situations.ts'
+import { foldSituations } from './situations.ts'
 import type { RuleTable } from './table.ts'
 
 /** A situation that the two tables give to different results, in all classes of event types where they are these. */
@@ -19,7 +20,7 @@ export interface RuleTableDiff {
   readonly classes: readonly EventClass[]
   /** The position in `classes` of any event type. */
   readonly classOf: (eventType: string) => number
-  /** Outcome, channel or reason differs: in the order of SITUATIONS. */
+  /** Outcome, channel or reason differs: in the order of the situations that the two tables tell apart. */
   readonly changes: readonly Change[]
   /** Decided alike, but by a rule of another id. */
   readonly moved: readonly Change[]
@@ -30,9 +31,10 @@ export interface RuleTableDiff {
 /** Compares what two tables decide, situation by situation: how they are written makes no difference. */
 export function diffRuleTables(before: RuleTable, after: RuleTable): RuleTableDiff {
   const { classes, classOf } = foldEventTypes(cellsOf([...before.rules, ...after.rules]), [])
+  const { situations } = foldSituations([...before.rules, ...after.rules])
   const changes: Change[] = []
   const moved: Change[] = []
-  for (const situation of SITUATIONS) {
+  for (const situation of situations) {
     for (const change of compare(before, after, situation, classes)) {
       if (decidedAlike(change.before, change.after)) moved.push(change)
       else changes.push(change)

@@ -1,9 +1,9 @@
 import { Engine, type RuleProperties } from 'json-rules-engine'
-import type { Facts } from '../decision/facts.ts'
+import { FACT_LIST, type RecordedFacts } from '../decision/facts.ts'
 import { type EventTypeCell, matchesEventType } from './event-type-cell.ts'
 import type { Rule } from './rule.ts'
 
-type Condition = { fact: string; path?: string; operator: string; value: unknown }
+type Condition = { fact: string; operator: string; value: unknown }
 
 /** The engine emits this name; a rule id could be `error` or `success`, which mean something to an emitter. */
 const MATCHED = 'rule matched'
@@ -12,11 +12,11 @@ const MATCHED = 'rule matched'
  * Compiles rules to json-rules-engine: the first that matches wins. The function returned must not be called again
  * before its promise has settled: the engine keeps the state of a run on itself.
  */
-export function compileRules(rules: readonly Rule[]): (facts: Facts) => Promise<Rule | null> {
+export function compileRules(rules: readonly Rule[]): (facts: RecordedFacts) => Promise<Rule | null> {
   const cells = new Map<string, EventTypeCell>()
   for (const { when } of rules) if (when.eventType !== null) cells.set(when.eventType.text, when.eventType)
 
-  const engine = new Engine([], { pathResolver: ownProperty })
+  const engine = new Engine()
   engine.addOperator('matches', (eventType: string, cellText: string) =>
     matchesEventType(cells.get(cellText) as EventTypeCell, eventType),
   )
@@ -28,12 +28,7 @@ export function compileRules(rules: readonly Rule[]): (facts: Facts) => Promise<
   })
 
   return async (facts) => {
-    const { events } = await engine.run({
-      eventType: facts.eventType,
-      party: facts.party,
-      preferences: { optedOut: facts.optedOut, channel: facts.preferredChannel },
-      contact: { email: facts.emailOnFile, phone: facts.phoneOnFile },
-    })
+    const { events } = await engine.run(facts)
     const index: number | undefined = events[0]?.params?.index
     return index === undefined ? null : (rules[index] as Rule)
   }
@@ -52,16 +47,7 @@ function ruleProperties(rule: Rule, index: number, priority: number): RuleProper
 function conditions({ when }: Rule): Condition[] {
   const all: Condition[] = [
     { fact: 'eventType', operator: 'matches', value: when.eventType?.text ?? null },
-    { fact: 'party', operator: 'equal', value: when.party },
-    { fact: 'preferences', path: 'optedOut', operator: 'equal', value: when.optedOut },
-    { fact: 'preferences', path: 'channel', operator: 'equal', value: when.preferredChannel },
-    { fact: 'contact', path: 'email', operator: 'equal', value: when.emailOnFile },
-    { fact: 'contact', path: 'phone', operator: 'equal', value: when.phoneOnFile },
+    ...FACT_LIST.map(([key]) => ({ fact: key, operator: 'equal', value: when[key] })),
   ]
   return all.filter(({ value }) => value !== null)
-}
-
-/** Instead of the engine's JSONPath, which costs four times as much. */
-function ownProperty(value: object, path: string): unknown {
-  return Object.hasOwn(value, path) ? (value as Record<string, unknown>)[path] : undefined
 }

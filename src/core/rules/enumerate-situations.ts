@@ -1,9 +1,9 @@
-import type { Facts } from '../decision/facts.ts'
+import type { RecordedFacts, Situation } from '../decision/facts.ts'
 import { compileRules } from './engine.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
 import { cellsOf, matchesEventType } from './event-type-cell.ts'
 import type { Rule } from './rule.ts'
-import { SITUATIONS, type Situation, situationIndex } from './situations.ts'
+import { foldSituations } from './situations.ts'
 
 /** What the rules say of one situation of one class of event types. `rule` is null where none applies. */
 export interface Answer {
@@ -16,10 +16,11 @@ export interface Answer {
 export interface Enumeration {
   readonly rules: readonly Rule[]
   readonly classes: readonly EventClass[]
-  /** By class, and within it in the order of SITUATIONS. */
+  readonly situations: readonly Situation[]
+  /** By class, and within it in the order of `situations`. */
   readonly answers: readonly Answer[]
   /** The position of the answer to these facts. */
-  readonly positionOf: (facts: Facts) => number
+  readonly positionOf: (facts: RecordedFacts) => number
 }
 
 /** Asks the rules engine of every situation of every class of event types, once. */
@@ -28,10 +29,11 @@ export async function enumerate(
   knownEventTypes: readonly string[],
 ): Promise<Enumeration> {
   const { classes, classOf } = foldEventTypes(cellsOf(rules), knownEventTypes)
+  const { situations, positionOf } = foldSituations(rules)
   const answers: Answer[] = []
   for (const eventClass of classes) {
     const firstMatch = compileRules(rules.filter((rule) => looksAt(rule, eventClass)))
-    for (const situation of SITUATIONS) {
+    for (const situation of situations) {
       const rule = await firstMatch({ eventType: eventClass.representative, ...situation })
       answers.push({ eventClass, situation, rule })
     }
@@ -39,8 +41,9 @@ export async function enumerate(
   return {
     rules,
     classes,
+    situations,
     answers,
-    positionOf: (facts) => classOf(facts.eventType) * SITUATIONS.length + situationIndex(facts),
+    positionOf: (facts) => classOf(facts.eventType) * situations.length + positionOf(facts),
   }
 }
 

@@ -1,15 +1,16 @@
-import type { Facts } from '../decision/facts.ts'
+import { ADDRESS_OF } from '../decision/channel.ts'
+import { cellText, FACT_LIST, type RecordedFacts, type Situation } from '../decision/facts.ts'
 import type { Answer, Enumeration } from './enumerate-situations.ts'
 import { describeClasses, type EventClass } from './event-classes.ts'
 import { firstMismatch } from './mismatch.ts'
 import type { Rule } from './rule.ts'
-import { describeSituation, type Situation } from './situations.ts'
+import { describeSituation } from './situations.ts'
 
 /**
  * Why these rules must not be served: situations that no rule covers, those in which a rule sends to nobody, and rules
  * that can never apply. One fault each, with the event types that it is wrong for.
  */
-export function findFaults(enumeration: Omit<Enumeration, 'positionOf'>): string[] {
+export function findFaults(enumeration: Pick<Enumeration, 'rules' | 'classes' | 'answers'>): string[] {
   const { classes, answers } = enumeration
   const wrong = answers.flatMap(({ eventClass, situation, rule }) => {
     const fault = faultOf(rule, situation)
@@ -24,12 +25,15 @@ function faultOf(rule: Rule | null, situation: Situation): string | null {
   const channel = rule.sendBy ?? situation.preferredChannel
   const sends = `row ${rule.row}: rule "${rule.id}" sends by ${channel}`
   if (situation.party !== 'found') return `${sends} without a found party`
-  if (channel === 'EMAIL' && !situation.emailOnFile) return `${sends} without an email on file`
-  if (channel === 'SMS' && !situation.phoneOnFile) return `${sends} without a phone on file`
-  return null
+  const address = ADDRESS_OF[channel]
+  return address === null || situation[`${address}OnFile`] ? null : `${sends} with no ${address} on file`
 }
 
-function neverApplying({ rules, classes, answers }: Omit<Enumeration, 'positionOf'>): string[] {
+function neverApplying({
+  rules,
+  classes,
+  answers,
+}: Pick<Enumeration, 'rules' | 'classes' | 'answers'>): string[] {
   const applying = new Set(answers.map(({ rule }) => rule))
   return rules
     .filter((rule) => !applying.has(rule))
@@ -46,14 +50,20 @@ function neverApplying({ rules, classes, answers }: Omit<Enumeration, 'positionO
     })
 }
 
-/** A rule that nothing can match asks for something that its party cannot have. */
+/** A rule that nothing can match asks for a fact that is not known of its party. */
 function contradictionIn({ when }: Rule): string {
-  return when.emailOnFile !== null || when.phoneOnFile !== null
-    ? `what is on file is known only for a party that is found, and this one is "${when.party}"`
-    : 'an event without a party has no preferences: it counts as not opted out, and as preferring EMAIL'
+  return FACT_LIST.filter(([key, { knownOf, unknown }]) => {
+    const isKnown = when.party === null || knownOf.includes(when.party)
+    return !isKnown && when[key] !== null && when[key] !== unknown
+  })
+    .map(
+      ([, { column, unknown }]) =>
+        `"${column}" is always ${cellText(unknown)} where "party" is ${when.party}`,
+    )
+    .join(', ')
 }
 
-function factsOf({ eventClass, situation }: Answer): Facts {
+function factsOf({ eventClass, situation }: Answer): RecordedFacts {
   return { eventType: eventClass.representative, ...situation }
 }
 

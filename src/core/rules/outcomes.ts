@@ -1,7 +1,7 @@
 import { describeResult } from '../decision/rule-result.ts'
 import type { Enumeration } from './enumerate-situations.ts'
 import { resultOf } from './rule.ts'
-import { describeSituation, SITUATIONS } from './situations.ts'
+import { describeSituation } from './situations.ts'
 
 const OTHER = 'any other event type'
 const ABOUT = `# What the rule table decides in every situation, as it was accepted: "make rules-accept" writes it.
@@ -12,9 +12,9 @@ const ABOUT = `# What the rule table decides in every situation, as it was accep
  * lines is kept as well, so that changes of two event types never meet when they are merged.
  */
 export function listOutcomes(enumeration: Enumeration, knownEventTypes: readonly string[]): string {
-  const { classes, answers, positionOf } = enumeration
+  const { classes, situations, answers, positionOf } = enumeration
   const linesOf = (eventType: string) =>
-    SITUATIONS.map((situation) => {
+    situations.map((situation) => {
       const rule = answers[positionOf({ eventType, ...situation })]?.rule
       const result = rule ? resultOf(rule, situation) : null
       const outcome = result === null ? 'undecided' : `${describeResult(result)}, rule "${result.ruleId}"`

@@ -1,74 +1,51 @@
-import { CHANNELS, DEFAULT_CHANNEL } from '../decision/channel.ts'
-import type { Facts } from '../decision/facts.ts'
+import { FACT_LIST, type FactKey, type Situation } from '../decision/facts.ts'
+import { PARTY_STATES } from '../decision/party-state.ts'
+import type { When } from './when.ts'
 
-/** One combination of fact values, for events of whatever type. */
-export type Situation = Omit<Facts, 'eventType'>
+const ALWAYS_TOLD_APART: ReadonlySet<FactKey> = new Set(FACT_LIST.map(([key]) => key))
 
-const CHANNEL_COUNT = CHANNELS.length
-const FOUND_COUNT = 2 * CHANNEL_COUNT * 4
-const NOT_FOUND_START = FOUND_COUNT
-const UNRESOLVED_START = NOT_FOUND_START + 2 * CHANNEL_COUNT
-const MISSING_INDEX = UNRESOLVED_START + 2 * CHANNEL_COUNT
+export interface Situations {
+  readonly situations: readonly Situation[]
+  /** The position in `situations`; allocates nothing. */
+  readonly positionOf: (facts: Situation) => number
+}
 
 /**
- * All that can be the case, 37 in number: what is on file is known only of a found party (24), preferences only of a
- * party that is named (6 not found, 6 unresolved), nothing of a missing one (1).
+ * Folds all that can be the case into the situations that these rows tell apart, as for event types: a fact that no row tests
+ * is in none of them. A fact that is not known of a party has one value there.
  */
-export const SITUATIONS: readonly Situation[] = [
-  ...preferences().flatMap((preference) => [
-    { party: 'found', ...preference, emailOnFile: false, phoneOnFile: false } as const,
-    { party: 'found', ...preference, emailOnFile: false, phoneOnFile: true } as const,
-    { party: 'found', ...preference, emailOnFile: true, phoneOnFile: false } as const,
-    { party: 'found', ...preference, emailOnFile: true, phoneOnFile: true } as const,
-  ]),
-  ...preferences().map((preference) => unknownContact('not found', preference)),
-  ...preferences().map((preference) => unknownContact('unresolved', preference)),
-  unknownContact('missing', { optedOut: false, preferredChannel: DEFAULT_CHANNEL }),
-]
-
-type Preference = Pick<Situation, 'optedOut' | 'preferredChannel'>
-
-function preferences(): Preference[] {
-  return [false, true].flatMap((optedOut) =>
-    CHANNELS.map((preferredChannel) => ({ optedOut, preferredChannel })),
+export function foldSituations(rows: readonly { readonly when: When }[]): Situations {
+  const facts = FACT_LIST.filter(
+    ([key]) => ALWAYS_TOLD_APART.has(key) || rows.some(({ when }) => when[key] !== null),
   )
-}
-
-function unknownContact(party: Situation['party'], preference: Preference): Situation {
-  return { party, ...preference, emailOnFile: null, phoneOnFile: null }
-}
-
-/** The position in SITUATIONS; allocates nothing. */
-export function situationIndex(situation: Situation): number {
-  const preference = (situation.optedOut ? CHANNEL_COUNT : 0) + CHANNELS.indexOf(situation.preferredChannel)
-  switch (situation.party) {
-    case 'found':
-      return preference * 4 + (situation.emailOnFile ? 2 : 0) + (situation.phoneOnFile ? 1 : 0)
-    case 'not found':
-      return NOT_FOUND_START + preference
-    case 'unresolved':
-      return UNRESOLVED_START + preference
-    case 'missing':
-      return MISSING_INDEX
-    default:
-      return situation.party satisfies never
+  const situations: Situation[] = []
+  const starts = new Map<Situation['party'], number>()
+  for (const party of PARTY_STATES) {
+    let some = [{} as Situation]
+    for (const [key, { values, knownOf, unknown }] of facts) {
+      const all = key === 'party' ? [party] : knownOf.includes(party) ? values : [unknown]
+      some = some.flatMap((situation) => all.map((value) => ({ ...situation, [key]: value })))
+    }
+    starts.set(party, situations.length)
+    situations.push(...some)
+  }
+  return {
+    situations,
+    positionOf: (situation) => {
+      let position = 0
+      for (const [key, { values, knownOf, usual }] of facts) {
+        if (key === 'party' || !knownOf.includes(situation.party)) continue
+        position = position * values.length + values.indexOf(situation[key] ?? usual)
+      }
+      return (starts.get(situation.party) as number) + position
+    },
   }
 }
-
-const PARTY_WORDS = {
-  found: 'party found',
-  'not found': 'party not found',
-  unresolved: 'party unresolved',
-  missing: 'party missing',
-} as const satisfies Record<Situation['party'], string>
 
 /** The situation in words, such as "party found, opted out, prefers SMS, no email on file, phone on file". */
 export function describeSituation(situation: Situation): string {
-  const words: string[] = [PARTY_WORDS[situation.party]]
-  if (situation.party !== 'missing') {
-    words.push(situation.optedOut ? 'opted out' : 'not opted out', `prefers ${situation.preferredChannel}`)
-  }
-  if (situation.emailOnFile !== null) words.push(situation.emailOnFile ? 'email on file' : 'no email on file')
-  if (situation.phoneOnFile !== null) words.push(situation.phoneOnFile ? 'phone on file' : 'no phone on file')
-  return words.join(', ')
+  return FACT_LIST.flatMap(([key, fact]) => {
+    const value = situation[key] ?? null
+    return value === null || !fact.knownOf.includes(situation.party) ? [] : [fact.words(value)]
+  }).join(', ')
 }

@@ -1,4 +1,4 @@
-import type { Facts } from '../decision/facts.ts'
+import type { RecordedFacts } from '../decision/facts.ts'
 import type { RuleResult } from '../decision/rule-result.ts'
 import { type Answer, enumerate } from './enumerate-situations.ts'
 import { RuleTableError } from './errors.ts'
@@ -14,7 +14,7 @@ export interface RuleTable {
   readonly source: string
   readonly rules: readonly Rule[]
   /** Looks up what the rules engine decided for the situation. */
-  readonly decide: (facts: Facts) => RuleResult
+  readonly decide: (facts: RecordedFacts) => RuleResult
 }
 
 /**

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { CHANNELS } from '../decision/channel.ts'
-import { decide, type Recipient } from '../decision/decide.ts'
-import { facts } from '../decision/facts.ts'
+import { recordedFacts } from '../decision/fact-schemas.ts'
+import type { Facts } from '../decision/facts.ts'
+import { failureReason } from '../decision/failure-reason.ts'
 import { OUTCOMES } from '../decision/outcome.ts'
 import { describeResult } from '../decision/rule-result.ts'
 import type { Contact } from '../party/contact.ts'
-import type { Preferences } from '../party/preferences.ts'
 import { render } from '../templates/render.ts'
 import type { Templates, Variables } from '../templates/template.ts'
 import { printable } from '../text/sanitize.ts'
@@ -14,14 +14,12 @@ import { mismatchesAbove } from './mismatch.ts'
 import { describeSituation } from './situations.ts'
 import type { RuleTable } from './table.ts'
 
-/** What is decided on: the event, whom it is about, and what is known of them. */
 export interface TriedEvent {
   readonly event: Variables
-  readonly recipient: Recipient
-  /** Undefined where the event names no party. */
-  readonly contact: Contact | undefined
-  /** Undefined where the party has none. */
-  readonly preferences: Preferences | undefined
+  readonly facts: Facts
+  readonly isPartyInvalid?: boolean
+  /** Where the party was really looked up. */
+  readonly contact?: Contact | undefined
 }
 
 /** What is decided, with its reasons and its text. */
@@ -33,7 +31,7 @@ export const triedDecision = z.object({
   failureReason: z.string().nullable(),
   /** The rule's sentence for people. */
   because: z.string(),
-  facts,
+  facts: recordedFacts,
   /** The rules above it, from top to bottom, each with the first of its cells that did not match. */
   rulesAbove: z.array(z.object({ ruleId: z.string(), mismatch: z.string() })),
   /** As it would be sent, or stored for a retry; null on SKIP. */
@@ -45,24 +43,19 @@ export type TriedDecision = Readonly<z.infer<typeof triedDecision>>
 
 /** Decides an event and renders its text by the code that serves, and writes nothing. */
 export function tryEvent(
-  { rules, decide: decideByRules }: RuleTable,
+  { rules, decide }: RuleTable,
   templates: Templates,
-  { event, recipient, contact, preferences }: TriedEvent,
+  { event, facts, isPartyInvalid = false, contact }: TriedEvent,
 ): TriedDecision {
-  const { preferenceChangeId: _, ...decision } = decide(
-    decideByRules,
-    event.eventType,
-    recipient,
-    contact,
-    preferences,
-  )
+  const result = decide(facts)
+  const decision = { ...result, facts, failureReason: failureReason(result, isPartyInvalid, contact) }
   const index = rules.findIndex(({ id }) => id === decision.ruleId)
   const rendered = decision.outcome === 'SKIP' ? null : render(templates, event)
   const text = rendered && { subject: rendered.subject, body: rendered.body }
   return {
     ...decision,
     because: rules[index]?.because ?? '',
-    rulesAbove: mismatchesAbove(rules, index, decision.facts),
+    rulesAbove: mismatchesAbove(rules, index, facts),
     text,
     sms:
       text !== null && decision.outcome === 'SEND' && decision.channel === 'SMS'

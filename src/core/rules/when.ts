@@ -1,41 +1,32 @@
-import { CHANNELS, type Channel } from '../decision/channel.ts'
-import { PARTY_STATES, type PartyState } from '../decision/party-state.ts'
+import { FACT_LIST, type FactColumn, type FactKey, type KnownValue } from '../decision/facts.ts'
 import type { EventTypeCell } from './event-type-cell.ts'
 import { oneOf, orAny, parseYesNo } from './parse-cells.ts'
 import type { SheetRow } from './read-sheet.ts'
 
 /** The columns that say which situations a row is about, for people, in their usual order. */
-export const WHEN_COLUMNS = [
+export const WHEN_COLUMNS: readonly WhenColumn[] = [
   'event type',
-  'party',
-  'opted out',
-  'preferred channel',
-  'email on file',
-  'phone on file',
-] as const
+  ...FACT_LIST.map(([, { column }]) => column),
+]
+export type WhenColumn = 'event type' | FactColumn
 
-/** Which situations a row is about: all of these hold. Null means any. */
-export interface When {
-  readonly eventType: EventTypeCell | null
-  readonly party: PartyState | null
-  readonly optedOut: boolean | null
-  readonly preferredChannel: Channel | null
-  /** Not null matches only a found party: of others it is unknown what is on file. */
-  readonly emailOnFile: boolean | null
-  readonly phoneOnFile: boolean | null
+/** Which situations a row is about: all of these hold. Null means any; any other value matches only where the fact is known. */
+export type When = { readonly eventType: EventTypeCell | null } & {
+  readonly [K in FactKey]: KnownValue<K> | null
 }
 
 /** The cells of these columns, with undefined for each that has a fault. */
 export function readWhen(
-  { read }: Pick<SheetRow<(typeof WHEN_COLUMNS)[number]>, 'read'>,
+  { read }: Pick<SheetRow<WhenColumn>, 'read'>,
   parseEventTypes: (text: string) => EventTypeCell,
 ): { [K in keyof When]: When[K] | undefined } {
-  return {
-    eventType: read('event type', orAny(parseEventTypes)),
-    party: read('party', orAny(oneOf(PARTY_STATES))),
-    optedOut: read('opted out', orAny(parseYesNo)),
-    preferredChannel: read('preferred channel', orAny(oneOf(CHANNELS))),
-    emailOnFile: read('email on file', orAny(parseYesNo)),
-    phoneOnFile: read('phone on file', orAny(parseYesNo)),
-  }
+  const eventType = read('event type', orAny(parseEventTypes))
+  const cells = FACT_LIST.map(([key, { column, values }]) => [
+    key,
+    read(
+      column,
+      orAny<string | boolean>(typeof values[0] === 'boolean' ? parseYesNo : oneOf(values as string[])),
+    ),
+  ])
+  return { eventType, ...Object.fromEntries(cells) }
 }

@@ -84,7 +84,7 @@ function whatAndFor(decision: Omit<RecordedDecision, 'envelopeMap'>): string {
   const sent = sendError === null ? '' : `, not confirmed by the sender (${sendError}),`
   const situation = describeSituation(facts)
   const known =
-    preferenceChange === null ? situation : withChange(situation, facts.optedOut, preferenceChange)
+    preferenceChange === null ? situation : withChange(situation, facts.optedOut ?? false, preferenceChange)
   return `${describeResult(decision)}${sent} by rule "${decision.ruleId}", for ${facts.eventType}, ${known}`
 }
 

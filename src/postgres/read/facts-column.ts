@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Facts } from '../../core/decision/facts.ts'
+import type { RecordedFacts } from '../../core/decision/facts.ts'
 
 /** Facts as they are stored. They are not looked into: a replay reads millions of them, and old ones may have other keys. */
-export const factsColumn = z.custom<Facts>((facts) => typeof facts === 'object' && facts !== null)
+export const factsColumn = z.custom<RecordedFacts>((facts) => typeof facts === 'object' && facts !== null)

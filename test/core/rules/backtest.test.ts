@@ -2,8 +2,7 @@ import t from 'tap'
 import { createBacktest, describeBacktest } from '../../../src/core/rules/backtest.ts'
 import type { DecisionGroup } from '../../../src/core/rules/decision-group.ts'
 import { diffRuleTables } from '../../../src/core/rules/diff.ts'
-import { SITUATIONS } from '../../../src/core/rules/situations.ts'
-import { above, DEFAULT_ROWS, tableOf } from './default-table.ts'
+import { above, DEFAULT_ROWS, SITUATIONS, tableOf } from './default-table.ts'
 
 const shipped = await tableOf(DEFAULT_ROWS)
 const muted = await tableOf(above('opted-out', 'muted,invoice.paid,found,,,,,SKIP,,muted,"We are silent."'))

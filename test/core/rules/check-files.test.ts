@@ -4,10 +4,10 @@ import { checkRuleFiles } from '../../../src/core/rules/check-files.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { firstMismatch } from '../../../src/core/rules/mismatch.ts'
 import { resultOf } from '../../../src/core/rules/rule.ts'
-import { describeSituation, SITUATIONS } from '../../../src/core/rules/situations.ts'
+import { describeSituation } from '../../../src/core/rules/situations.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
-import { above, DEFAULT_ROWS, HEADINGS } from './default-table.ts'
+import { above, DEFAULT_ROWS, HEADINGS, SITUATIONS } from './default-table.ts'
 
 const PROMISES = readFileSync(new URL('worked-changes/before.promises.csv', import.meta.url), 'utf8')
 const SHIPPED_PROMISES = readFileSync(new URL('../../../rules/promises.csv', import.meta.url), 'utf8')

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Channel } from '../../../src/core/decision/channel.ts'
-import type { Facts } from '../../../src/core/decision/facts.ts'
 import type { PartyState } from '../../../src/core/decision/party-state.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
 
@@ -63,7 +62,7 @@ t.test('the default table gives the dispatch rules of the specification', async 
   t.equal(new Set(expectations.map((row) => row.slice(0, 5).join())).size, 37, 'all 37 situations are listed')
   for (const [party, optedOut, preferredChannel, emailOnFile, phoneOnFile, expected] of expectations) {
     for (const eventType of ['never.heard.of', 'constructor']) {
-      const facts: Facts = { eventType, party, optedOut, preferredChannel, emailOnFile, phoneOnFile }
+      const facts = { eventType, party, optedOut, preferredChannel, emailOnFile, phoneOnFile }
       const { outcome, channel, reason } = table.decide(facts)
       const said = outcome === 'SEND' ? `SEND by ${channel}` : `${outcome}: ${reason}`
       t.equal(said, expected, JSON.stringify(facts))

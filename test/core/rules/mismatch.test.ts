@@ -3,17 +3,10 @@ import type { Facts } from '../../../src/core/decision/facts.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { firstMismatch } from '../../../src/core/rules/mismatch.ts'
 import type { Rule } from '../../../src/core/rules/rule.ts'
-import { SITUATIONS } from '../../../src/core/rules/situations.ts'
-import { DEFAULT_ROWS, HEADINGS, tableOf } from './default-table.ts'
+import { someFacts } from '../build.ts'
+import { DEFAULT_ROWS, HEADINGS, SITUATIONS, tableOf } from './default-table.ts'
 
-const found: Facts = {
-  eventType: 'claim.paid',
-  party: 'found',
-  optedOut: false,
-  preferredChannel: 'SMS',
-  emailOnFile: true,
-  phoneOnFile: false,
-}
+const found = someFacts({ preferredChannel: 'SMS', phoneOnFile: false })
 
 /** The first mismatch of a rule with these conditions. */
 function mismatchOf(conditions: string, facts: Facts) {
@@ -41,7 +34,7 @@ t.test(
 )
 
 t.test('what is on file of a party that was not found is unknown, and matches blank only', async (t) => {
-  const facts: Facts = { ...found, party: 'not found', emailOnFile: null, phoneOnFile: null }
+  const facts = someFacts({ party: 'not found' })
   t.match(mismatchOf(',,,,no,', facts), { text: '"email on file" must be no, but is unknown' })
   t.match(mismatchOf(',,,,,yes', facts), { text: '"phone on file" must be yes, but is unknown' })
   t.equal(mismatchOf(',not found,,,,', facts), null)

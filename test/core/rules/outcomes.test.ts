@@ -5,9 +5,8 @@ import t, { type Test } from 'tap'
 import { enumerate } from '../../../src/core/rules/enumerate-situations.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { compareOutcomes, listOutcomes } from '../../../src/core/rules/outcomes.ts'
-import { SITUATIONS } from '../../../src/core/rules/situations.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
-import { above, DEFAULT_ROWS, HEADINGS } from './default-table.ts'
+import { above, DEFAULT_ROWS, HEADINGS, SITUATIONS } from './default-table.ts'
 
 const rulesFile = (name: string) => readFileSync(new URL(`../../../rules/${name}`, import.meta.url), 'utf8')
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { CHANNELS } from '../../../src/core/decision/channel.ts'
+import type { Situation } from '../../../src/core/decision/facts.ts'
 import { PARTY_STATES } from '../../../src/core/decision/party-state.ts'
 
 /** A row as a person would write it. */
@@ -135,6 +136,11 @@ function* allCases(): Generator<Case> {
       }
     }
   }
+}
+
+/** Whether it is in a situation: that leaves out facts that neither table tests. */
+export function isIn(one: Case, situation: Situation): boolean {
+  return Object.entries(situation).every(([key, value]) => one[key as keyof Case] === value)
 }
 
 /** Reads the cells as a person would; shares nothing with the code under test. */

@@ -1,9 +1,13 @@
 import t from 'tap'
-import { describeSituation, SITUATIONS, situationIndex } from '../../../src/core/rules/situations.ts'
+import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
+import { describeSituation, foldSituations } from '../../../src/core/rules/situations.ts'
+import { someFacts } from '../build.ts'
+import { DEFAULT_ROWS, HEADINGS, SITUATIONS } from './default-table.ts'
 
-t.test('there are 37 situations, each at its own index', async (t) => {
+t.test('there are 37 situations of the shipped table, each at its own position', async (t) => {
+  const { positionOf } = foldSituations(loadRuleTable([HEADINGS, ...DEFAULT_ROWS].join('\n')).rules)
   t.equal(SITUATIONS.length, 37)
-  for (const [index, situation] of SITUATIONS.entries()) t.equal(situationIndex(situation), index)
+  for (const [position, situation] of SITUATIONS.entries()) t.equal(positionOf(situation), position)
   const counts = Object.groupBy(SITUATIONS, ({ party }) => party)
   t.equal(counts.found?.length, 24)
   t.equal(counts['not found']?.length, 6)
@@ -11,36 +15,15 @@ t.test('there are 37 situations, each at its own index', async (t) => {
   t.equal(counts.missing?.length, 1)
 })
 
-t.test('a situation has words of its own', async (t) => {
+t.test('a situation has words of its own, and none for what is not known', async (t) => {
   t.equal(new Set(SITUATIONS.map(describeSituation)).size, 37)
   t.equal(
-    describeSituation({
-      party: 'found',
-      optedOut: true,
-      preferredChannel: 'SMS',
-      emailOnFile: false,
-      phoneOnFile: true,
-    }),
+    describeSituation(someFacts({ optedOut: true, preferredChannel: 'SMS', emailOnFile: false })),
     'party found, opted out, prefers SMS, no email on file, phone on file',
   )
   t.equal(
-    describeSituation({
-      party: 'not found',
-      optedOut: false,
-      preferredChannel: 'EMAIL',
-      emailOnFile: null,
-      phoneOnFile: null,
-    }),
+    describeSituation(someFacts({ party: 'not found' })),
     'party not found, not opted out, prefers EMAIL',
   )
-  t.equal(
-    describeSituation({
-      party: 'missing',
-      optedOut: false,
-      preferredChannel: 'EMAIL',
-      emailOnFile: null,
-      phoneOnFile: null,
-    }),
-    'party missing',
-  )
+  t.equal(describeSituation(someFacts({ party: 'missing' })), 'party missing')
 })

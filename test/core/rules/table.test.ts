@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Facts } from '../../../src/core/decision/facts.ts'
 import { RuleTableError } from '../../../src/core/rules/errors.ts'
+import { someFacts } from '../build.ts'
 import { above, DEFAULT_ROWS, tableOf } from './default-table.ts'
 
 async function faultsOf(...rows: string[]): Promise<readonly string[]> {
@@ -14,15 +15,7 @@ async function faultsOf(...rows: string[]): Promise<readonly string[]> {
 }
 
 function reachable(eventType: string, change: Partial<Facts> = {}): Facts {
-  return {
-    eventType,
-    party: 'found',
-    optedOut: false,
-    preferredChannel: 'SMS',
-    emailOnFile: true,
-    phoneOnFile: true,
-    ...change,
-  }
+  return someFacts({ eventType, preferredChannel: 'SMS', ...change })
 }
 
 t.test('a situation that no rule covers is named in words', async (t) => {
@@ -56,10 +49,10 @@ t.test('a SEND without a found party is refused', async (t) => {
 
 t.test('a SEND without an address for its channel is refused', async (t) => {
   t.strictSame(await faultsOf('by-choice,,found,yes,,no,yes,SEND,,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
-    'row 2: rule "by-choice" sends by EMAIL without an email on file: party found, opted out, prefers EMAIL, no email on file, phone on file (every event type)',
+    'row 2: rule "by-choice" sends by EMAIL with no email on file: party found, opted out, prefers EMAIL, no email on file, phone on file (every event type)',
   ])
   t.strictSame(await faultsOf('by-sms,,found,no,IN_APP,yes,,SEND,SMS,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
-    'row 2: rule "by-sms" sends by SMS without a phone on file: party found, not opted out, prefers IN_APP, email on file, no phone on file (every event type)',
+    'row 2: rule "by-sms" sends by SMS with no phone on file: party found, not opted out, prefers IN_APP, email on file, no phone on file (every event type)',
   ])
 })
 
@@ -100,18 +93,17 @@ t.test('a rule that those above it hide is refused, with the ones that hide it',
 })
 
 t.test('a rule that nothing can match is refused, with the reason', async (t) => {
-  const onFile =
-    'can never apply: what is on file is known only for a party that is found, and this one is "not found"'
-  const preferences =
-    'can never apply: an event without a party has no preferences: it counts as not opted out, and as preferring EMAIL'
+  const onFile = 'can never apply: "email on file" is always unknown where "party" is not found'
+  const optedOut = 'can never apply: "opted out" is always no where "party" is missing'
+  const channel = 'can never apply: "preferred channel" is always EMAIL where "party" is missing'
   t.strictSame(await faultsOf('a,,not found,,,no,,SKIP,,x,Y.', ...DEFAULT_ROWS), [
     `row 2: rule "a" ${onFile}`,
   ])
   t.strictSame(await faultsOf('a,,missing,yes,,,,SKIP,,x,Y.', ...DEFAULT_ROWS), [
-    `row 2: rule "a" ${preferences}`,
+    `row 2: rule "a" ${optedOut}`,
   ])
   t.strictSame(await faultsOf('a,,missing,,SMS,,,SKIP,,x,Y.', ...DEFAULT_ROWS), [
-    `row 2: rule "a" ${preferences}`,
+    `row 2: rule "a" ${channel}`,
   ])
 })
 

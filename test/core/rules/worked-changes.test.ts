@@ -5,6 +5,7 @@ import { checkRuleFiles } from '../../../src/core/rules/check-files.ts'
 import { diffRuleTables } from '../../../src/core/rules/diff.ts'
 import { describeDiff } from '../../../src/core/rules/diff-text.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
+import { someFacts } from '../build.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
 
 const page = readFileSync(new URL('../../../rules/README.md', import.meta.url), 'utf8')
@@ -40,8 +41,7 @@ function tableOf(name: string) {
 }
 
 function decision(facts: Partial<Facts>): Facts {
-  const found = { party: 'found', optedOut: false, emailOnFile: true, phoneOnFile: true } as const
-  return { eventType: 'claim.rejected', preferredChannel: 'EMAIL', ...found, ...facts }
+  return someFacts({ eventType: 'claim.rejected', ...facts })
 }
 
 t.test('each page section has its change', async (t) => {

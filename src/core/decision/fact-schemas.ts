@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { FACT_LIST, type FactKey, type KnownValue, type RecordedFacts } from './facts.ts'
+
+/** Of each fact's values, where it is known. */
+export const factSchemas = schemasOf(({ values }) => valueSchema(values)) as {
+  readonly [K in FactKey]: z.ZodType<KnownValue<K>>
+}
+
+/** Of each fact's cell in a rule; null means any. */
+export const cellSchemas = schemasOf(({ values }) => valueSchema(values).nullable()) as {
+  readonly [K in FactKey]: z.ZodType<KnownValue<K> | null>
+}
+
+export const recordedFacts = z.object({
+  eventType: z.string(),
+  ...schemasOf(({ values, unknown }) =>
+    unknown === null ? valueSchema(values).nullable() : valueSchema(values),
+  ),
+}) as unknown as z.ZodType<RecordedFacts>
+
+function schemasOf(schemaOf: (fact: (typeof FACT_LIST)[number][1]) => z.ZodType) {
+  return Object.fromEntries(FACT_LIST.map(([key, fact]) => [key, schemaOf(fact)])) as Record<
+    FactKey,
+    z.ZodType
+  >
+}
+
+function valueSchema(values: readonly (string | boolean)[]): z.ZodType {
+  return typeof values[0] === 'boolean' ? z.boolean() : z.enum(values as readonly string[])
+}

@@ -1,0 +1,22 @@
+import { type Facts, factsOf, type RecordedFacts } from '../../src/core/decision/facts.ts'
+import type { FoundContact } from '../../src/core/party/contact.ts'
+import type { TriedEvent } from '../../src/core/rules/try-event.ts'
+
+/** Facts as they usually are of such a party, but for these. */
+export function someFacts(change: Partial<Facts> = {}): Facts {
+  const { eventType = 'claim.paid', party = 'found' } = change
+  return { ...factsOf(eventType, party, (_, { usual }) => usual), ...change }
+}
+
+/** A party that is found, with an email address only, but for these. */
+export function aFound(change: Partial<FoundContact> = {}): FoundContact {
+  return { state: 'found', email: 'a@example.com', phone: null, ...change }
+}
+
+/** An event with these facts, to be tried. */
+export function aTried(facts: RecordedFacts): TriedEvent {
+  return {
+    event: { eventType: facts.eventType, locator: 'CLM-1', reason: null },
+    facts: someFacts(facts),
+  }
+}
