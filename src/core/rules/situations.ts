@@ -1,8 +1,14 @@
+import { ADDRESS_OF } from '../decision/channel.ts'
 import { FACT_LIST, type FactKey, type Situation } from '../decision/facts.ts'
 import { PARTY_STATES } from '../decision/party-state.ts'
 import type { When } from './when.ts'
 
-const ALWAYS_TOLD_APART: ReadonlySet<FactKey> = new Set(FACT_LIST.map(([key]) => key))
+/** Facts that the service looks at whatever the rules test: who is reached, by which channel, at which address. */
+const ALWAYS_TOLD_APART: ReadonlySet<FactKey> = new Set([
+  'party',
+  'preferredChannel',
+  ...Object.values(ADDRESS_OF).flatMap((address) => (address === null ? [] : [`${address}OnFile` as const])),
+])
 
 export interface Situations {
   readonly situations: readonly Situation[]

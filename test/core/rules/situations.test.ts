@@ -4,6 +4,12 @@ import { describeSituation, foldSituations } from '../../../src/core/rules/situa
 import { someFacts } from '../build.ts'
 import { DEFAULT_ROWS, HEADINGS, SITUATIONS } from './default-table.ts'
 
+/** The situations that rules with these conditions tell apart. */
+function fold(...conditions: string[]) {
+  const rows = conditions.map((cells, index) => `r${index},${cells},SKIP,,x,Y.`)
+  return foldSituations(loadRuleTable([HEADINGS, ...rows].join('\n')).rules)
+}
+
 t.test('there are 37 situations of the shipped table, each at its own position', async (t) => {
   const { positionOf } = foldSituations(loadRuleTable([HEADINGS, ...DEFAULT_ROWS].join('\n')).rules)
   t.equal(SITUATIONS.length, 37)
@@ -13,6 +19,14 @@ t.test('there are 37 situations of the shipped table, each at its own position',
   t.equal(counts['not found']?.length, 6)
   t.equal(counts.unresolved?.length, 6)
   t.equal(counts.missing?.length, 1)
+})
+
+t.test('a fact that no rule tests is in no situation', async (t) => {
+  const { situations, positionOf } = fold('claim.paid,found,,EMAIL,yes,')
+  t.equal(situations.length, 12 + 3 + 3 + 1)
+  for (const situation of situations) t.notOk('optedOut' in situation)
+  t.equal(positionOf(someFacts({ optedOut: true })), positionOf(someFacts({ optedOut: false })))
+  t.equal(fold('claim.paid,found,,EMAIL,yes,', ',,no,,,').situations.length, 37)
 })
 
 t.test('a situation has words of its own, and none for what is not known', async (t) => {
