@@ -11,12 +11,15 @@ export const cellSchemas = schemasOf(({ values }) => valueSchema(values).nullabl
   readonly [K in FactKey]: z.ZodType<KnownValue<K> | null>
 }
 
-export const recordedFacts = z.object({
-  eventType: z.string(),
-  ...schemasOf(({ values, unknown }) =>
-    unknown === null ? valueSchema(values).nullable() : valueSchema(values),
-  ),
-}) as unknown as z.ZodType<RecordedFacts>
+export const recordedFacts = z
+  .object({
+    eventType: z.string(),
+    ...schemasOf(({ values, unknown }) =>
+      unknown === null ? valueSchema(values).nullable() : valueSchema(values),
+    ),
+  })
+  .partial()
+  .required({ eventType: true, party: true, preferredChannel: true }) as unknown as z.ZodType<RecordedFacts>
 
 function schemasOf(schemaOf: (fact: (typeof FACT_LIST)[number][1]) => z.ZodType) {
   return Object.fromEntries(FACT_LIST.map(([key, fact]) => [key, schemaOf(fact)])) as Record<

@@ -1,6 +1,9 @@
+import { enumerate } from '../rules/enumerate-situations.ts'
 import { RuleTableError } from '../rules/errors.ts'
-import { createRuleTable, type RuleTable } from '../rules/table.ts'
-import type { Archive, Recorded } from './verify-entry.ts'
+import { cellsOf, isAboutTemplates } from '../rules/event-type-cell.ts'
+import { loadPastRules } from '../rules/load-table.ts'
+import { resultOf } from '../rules/rule.ts'
+import type { Archive, Decider, Recorded } from './verify-entry.ts'
 
 export interface ArchiveNeeds {
   /** By revision; all templates that were ever in force. */
@@ -19,15 +22,24 @@ export interface LoadableArchive extends Archive {
 /** What was in force in the past. A source that does not have the hash it is kept under was changed, and is not used. */
 export function createArchive({ templates, readRuleTable, sha256 }: ArchiveNeeds): LoadableArchive {
   const sound = new Map([...templates].filter(([revision, source]) => sha256(source) === revision))
-  const tables = new Map<string, RuleTable | string>()
+  const tables = new Map<string, Decider | string>()
 
-  async function load(revision: string): Promise<RuleTable | string> {
+  async function load(revision: string): Promise<Decider | string> {
     const name = `the decisions cannot be made again: rule table revision ${revision}`
     const source = await readRuleTable(revision)
     if (source === null) return `${name} is not in the archive`
     if (sha256(source) !== revision) return `${name} was changed in the archive`
     try {
-      return await createRuleTable(source, [], sha256)
+      const rules = loadPastRules(source, [])
+      if (cellsOf(rules).some(({ text }) => isAboutTemplates(text)))
+        return `${name} asks for event types with a template, and which had one then is not recorded`
+      const { answers, positionOf } = await enumerate(rules, [])
+      return {
+        decide: (facts) => {
+          const rule = answers[positionOf(facts)]?.rule
+          return rule ? resultOf(rule, facts) : undefined
+        },
+      }
     } catch (error) {
       if (!(error instanceof RuleTableError)) throw error
       return `${name} cannot be loaded by this version: ${error.faults[0]}`

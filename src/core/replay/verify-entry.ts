@@ -20,7 +20,7 @@ export interface Archive {
   /** The rule table of a revision, or why it is not available. */
   readonly tableOf: (revision: string) => Decider | string
 }
-interface Decider {
+export interface Decider {
   readonly decide: (facts: ReplayedDecision['facts']) => RuleResult | undefined
 }
 

@@ -108,7 +108,8 @@ export function isAnyOther(text: string): boolean {
   return text === ANY_OTHER
 }
 
-function isAboutTemplates(text: string): boolean {
+/** Whether a cell's meaning depends on which templates there are. */
+export function isAboutTemplates(text: string): boolean {
   return text === NO_TEMPLATE || text === ANY_TEMPLATE
 }
 

@@ -5,7 +5,7 @@ import { parseEventTypeCell } from './event-type-cell.ts'
 import { oneOf, orAny, parseBecause, parseReason, parseRuleId } from './parse-cells.ts'
 import { readSheet, type SheetRow } from './read-sheet.ts'
 import { COLUMNS, type Column, type Rule } from './rule.ts'
-import { readWhen } from './when.ts'
+import { LATER_COLUMNS, readWhen, WHEN_COLUMNS } from './when.ts'
 
 /**
  * Reads a rule table. Throws RuleTableError with every fault of the file. Whether the rules leave gaps is not looked
@@ -20,6 +20,16 @@ export function loadRuleTable(
   return { rules: rows as readonly Rule[] }
 }
 
+/**
+ * Reads a rule table of the past, from when there may have been fewer facts. Whether it covers every situation of today is not
+ * to be asked of it. Throws RuleTableError.
+ */
+export function loadPastRules(csvText: string, knownEventTypes: readonly string[]): readonly Rule[] {
+  const { rows, faults } = readRules(csvText, knownEventTypes, WHEN_COLUMNS)
+  if (faults.length > 0) throw new RuleTableError(faults)
+  return rows as readonly Rule[]
+}
+
 /** The event types that can be read, row by row, whatever faults the file has. */
 export function readEventTypes(csvText: string, knownEventTypes: readonly string[]) {
   return readRules(csvText, knownEventTypes).rows.flatMap(({ row, when }) =>
@@ -27,9 +37,11 @@ export function readEventTypes(csvText: string, knownEventTypes: readonly string
   )
 }
 
-function readRules(csvText: string, knownEventTypes: readonly string[]) {
+function readRules(csvText: string, knownEventTypes: readonly string[], columnsOptional = LATER_COLUMNS) {
   const rowOfId = new Map<string, number>()
-  return readSheet(csvText, COLUMNS, 'rule', (row) => readRule(row, rowOfId, knownEventTypes))
+  return readSheet(csvText, COLUMNS, columnsOptional, 'rule', (row) =>
+    readRule(row, rowOfId, knownEventTypes),
+  )
 }
 
 /** A rule as far as its cells can be read. */

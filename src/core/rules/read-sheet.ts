@@ -35,11 +35,12 @@ interface Fault {
  * Reads a sheet as spreadsheets save it: separated by commas, semicolons or tabs, with or without a BOM, with any line
  * ends, its first line headings in any order. Blank lines and cells at the end are passed over. `readRow` is called
  * for every row that can be split into cells. `faults` are all there are, in the order of the file; with any of them, `rows`
- * must not be used. `what` is what one row holds, such as "rule".
+ * must not be used. A column that is optional and not there reads as blank cells. `what` is what one row holds, such as "rule".
  */
 export function readSheet<Column extends string, T>(
   csvText: string,
   columnsKnown: readonly Column[],
+  columnsOptional: readonly Column[],
   what: string,
   readRow: (row: SheetRow<Column>) => T,
 ): { readonly rows: readonly T[]; readonly faults: readonly string[] } {
@@ -50,7 +51,7 @@ export function readSheet<Column extends string, T>(
     return { rows: [], faults: [`the file is empty: it needs a line of headings and at least one ${what}`] }
   }
   const faults: Fault[] = []
-  const columns = readHeadings(headings, columnsKnown, faults)
+  const columns = readHeadings(headings, columnsKnown, columnsOptional, faults)
   if (body.length === 0) {
     faults.push({ row: headings.row, text: ` is the only line: add at least one ${what} below the headings` })
   }
@@ -61,7 +62,7 @@ export function readSheet<Column extends string, T>(
     }
     const misfit = misfitOf(line.text, line.cells, columns.length, separator)
     if (misfit !== null) faults.push({ row: line.row, text: misfit.text })
-    return misfit?.unreadable ? [] : [readRow(rowOf(line.row, line.cells, columns, faults))]
+    return misfit?.unreadable ? [] : [readRow(rowOf(line.row, line.cells, columns, columnsOptional, faults))]
   })
   return { rows, faults: faults.map(({ row, text }) => `row ${row}${text}`) }
 }
@@ -100,6 +101,7 @@ function splitCells(line: string, separator: string): string[] | null {
 function readHeadings<Column extends string>(
   { row, cells }: Line,
   columnsKnown: readonly Column[],
+  columnsOptional: readonly Column[],
   faults: Fault[],
 ): readonly (Column | null)[] {
   if (cells === null) {
@@ -121,7 +123,8 @@ function readHeadings<Column extends string>(
     return null
   })
   for (const column of columnsKnown) {
-    if (!columns.includes(column)) faults.push({ row, text: `: column "${column}" is missing` })
+    if (!columns.includes(column) && !columnsOptional.includes(column))
+      faults.push({ row, text: `: column "${column}" is missing` })
   }
   return columns
 }
@@ -130,6 +133,7 @@ function rowOf<Column extends string>(
   row: number,
   cells: readonly string[],
   columns: readonly (Column | null)[],
+  columnsOptional: readonly Column[],
   faults: Fault[],
 ): SheetRow<Column> {
   const note = (column: Column, fault: string) => {
@@ -139,7 +143,8 @@ function rowOf<Column extends string>(
     row,
     note,
     read: (column, parseCell) => {
-      const text = cells[columns.indexOf(column)]
+      const isLeftOut = columnsOptional.includes(column) && !columns.includes(column)
+      const text = isLeftOut ? '' : cells[columns.indexOf(column)]
       if (text === undefined) return undefined
       try {
         // What reads a file as UTF-8 puts this character for whatever is not.

@@ -10,6 +10,19 @@ export const WHEN_COLUMNS: readonly WhenColumn[] = [
 ]
 export type WhenColumn = 'event type' | FactColumn
 
+const FIRST_COLUMNS = [
+  'event type',
+  'party',
+  'opted out',
+  'preferred channel',
+  'email on file',
+  'phone on file',
+]
+/** Columns that the first tables did not have. A table may leave them out, which says the same as blank cells. */
+export const LATER_COLUMNS: readonly WhenColumn[] = WHEN_COLUMNS.filter(
+  (column) => !FIRST_COLUMNS.includes(column),
+)
+
 /** Which situations a row is about: all of these hold. Null means any; any other value matches only where the fact is known. */
 export type When = { readonly eventType: EventTypeCell | null } & {
   readonly [K in FactKey]: KnownValue<K> | null

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { readSheet } from '../rules/read-sheet.ts'
+import { LATER_COLUMNS } from '../rules/when.ts'
 
 /** A sheet as a grid: the text of each cell, under the columns in their usual order. */
 export const grid = z.object({
@@ -15,7 +16,7 @@ export type ReadGrid =
 
 /** Splits a sheet into its cells, whatever is in them. `what` is what one row holds, such as "rule". */
 export function readGrid(csvText: string, columns: readonly string[], what: string): ReadGrid {
-  const { rows, faults } = readSheet(csvText, columns, what, ({ read }) =>
+  const { rows, faults } = readSheet<string, string[]>(csvText, columns, LATER_COLUMNS, what, ({ read }) =>
     columns.map((column) => read(column, (text) => text) ?? ''),
   )
   return faults.length === 0

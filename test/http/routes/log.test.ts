@@ -41,6 +41,19 @@ t.test('fields that the API does not promise are not shown', async (t) => {
   t.notHas((await app.inject(`/log/${ENTRY.locator}`)).json(), { lastAttemptAt: 'x' })
 })
 
+t.test('a decision from before a fact existed is shown without it', async (t) => {
+  const { all } = dependencies()
+  const facts = { eventType: 'a', party: 'found', preferredChannel: 'EMAIL', optedOut: false } as const
+  const decisions = ENTRY.decisions.map((decision) => ({ ...decision, facts: { ...facts, gone: 1 } }))
+  const app = documentedApp({
+    ...all,
+    logEntries: { ...all.logEntries, get: async () => ({ ...ENTRY, decisions }) },
+  })
+  const response = await app.inject(`/log/${ENTRY.locator}`)
+  t.equal(response.statusCode, 200)
+  t.strictSame(response.json().decisions[0].facts, facts)
+})
+
 t.test('a text that can be no locator is not looked up', async (t) => {
   const { all, askedFor } = dependencies()
   const app = documentedApp(all)
