@@ -10,7 +10,7 @@ import { Pool } from 'undici'
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { CHANNELS, type Channel } from '../../src/core/decision/channel.ts'
-import type { Facts } from '../../src/core/decision/facts.ts'
+import type { RecordedFacts } from '../../src/core/decision/facts.ts'
 import { compileRules } from '../../src/core/rules/engine.ts'
 import { loadRuleTable } from '../../src/core/rules/load-table.ts'
 import type { Rule } from '../../src/core/rules/rule.ts'
@@ -103,7 +103,7 @@ function getPreferences(database: DatabasePool, partyLocator: string): Promise<P
     WHERE party_locator = ${partyLocator}`)
 }
 
-function factsOf(event: Event, contact: Contact, preferences: Preferences | null): Facts {
+function factsOf(event: Event, contact: Contact, preferences: Preferences | null): RecordedFacts {
   const found = contact.state === 'found'
   return {
     eventType: event.eventType,
@@ -115,7 +115,7 @@ function factsOf(event: Event, contact: Contact, preferences: Preferences | null
   }
 }
 
-function composeRow(event: Event, rule: Rule, facts: Facts, contact: Contact) {
+function composeRow(event: Event, rule: Rule, facts: RecordedFacts, contact: Contact) {
   const { eventType, payload } = event
   const skipped = rule.outcome === 'SKIP'
   const variables = { eventType, locator: payload.locator, reason: payload.reason ?? null }

@@ -192,7 +192,8 @@ function decisionFaults(made: DecisionRow, event: TrueEvent, evidence: Evidence)
     channel: right.channel,
     rule_id: right.rule,
     reason: reasonKept,
-    facts: right.facts,
+    // Facts that the truth does not know are not compared.
+    facts: { ...made.facts, ...right.facts },
     send_error: null,
   })
   const groundless = faults.length > 0 || event.partyLocator === null ? null : groundlessness(made, evidence)

@@ -1,6 +1,7 @@
 import { type Facts, factsOf, type RecordedFacts } from '../../src/core/decision/facts.ts'
 import type { FoundContact } from '../../src/core/party/contact.ts'
 import type { TriedEvent } from '../../src/core/rules/try-event.ts'
+import type { Trial } from '../../src/core/workbench/trial.ts'
 
 /** Facts as they usually are of such a party, but for these. */
 export function someFacts(change: Partial<Facts> = {}): Facts {
@@ -19,4 +20,9 @@ export function aTried(facts: RecordedFacts): TriedEvent {
     event: { eventType: facts.eventType, locator: 'CLM-1', reason: null },
     facts: someFacts(facts),
   }
+}
+
+/** An event that somebody tries, with the usual facts but for these. */
+export function aTrial(change: Partial<Trial> = {}): Trial {
+  return { locator: 'CLM-1', reason: null, ...someFacts(), ...change } as Trial
 }

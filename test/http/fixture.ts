@@ -4,6 +4,7 @@ import type { StoredPreferences } from '../../src/core/party/preferences.ts'
 import type { Since } from '../../src/core/time/since.ts'
 import type { AppDependencies } from '../../src/http/public.ts'
 import { createLog } from '../../src/telemetry/log.ts'
+import { someFacts } from '../core/build.ts'
 
 /** A locator with a number in its last digits. */
 export function locator(number: number): string {
@@ -31,14 +32,7 @@ export const ENTRY: ExplainedLogEntry = {
       channel: 'EMAIL',
       ruleId: 'send-email',
       reason: null,
-      facts: {
-        eventType: 'claim.rejected',
-        party: 'found',
-        optedOut: false,
-        preferredChannel: 'EMAIL',
-        emailOnFile: true,
-        phoneOnFile: null,
-      },
+      facts: someFacts({ eventType: 'claim.rejected', phoneOnFile: null }),
       templateRevision: 'a'.repeat(64),
       ruleTableRevision: 'b'.repeat(64),
       envelopeMapRevision: 'c'.repeat(64),

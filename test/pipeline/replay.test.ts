@@ -5,6 +5,7 @@ import { replay } from '../../src/pipeline/replay.ts'
 import { recordedEntryPages } from '../../src/postgres/read/list-recorded-entries.ts'
 import { readArchivedRuleTable, readArchivedTemplates } from '../../src/postgres/read/read-archive.ts'
 import { restoreMissingEntries } from '../../src/postgres/write/restore-missing-entries.ts'
+import { aFound } from '../core/build.ts'
 import { openDatabase } from '../postgres/fixtures.ts'
 import { record, retryAll, sha256, UNRESOLVED } from '../postgres/record.ts'
 
@@ -58,7 +59,7 @@ t.beforeEach(async () => {
   await retryAll(pool, UNRESOLVED)
   await retryAll(pool)
   await record(pool, [{ eventId: 'retried-skipped', contact: UNRESOLVED }])
-  await retryAll(pool, { state: 'found', email: null, phone: null }, optedOut)
+  await retryAll(pool, aFound({ email: null }), optedOut)
   await record(pool, [
     { eventId: 'sent' },
     { eventId: 'sent-odd', eventType: 'claim.rejected', reason: 'a "<b>" & {{locator}}\r\n\n' },

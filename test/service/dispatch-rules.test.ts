@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { QueryResultRow } from 'pg'
 import t, { type Test } from 'tap'
+import { someFacts } from '../core/build.ts'
 import { anEvent, aWorld, type TopicName } from '../stack/world.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
 
@@ -359,13 +360,6 @@ t.test(
       sent: false,
       attempted: false,
     }
-    const facts = {
-      eventType: 'claim.paid',
-      optedOut: false,
-      preferredChannel: 'EMAIL',
-      emailOnFile: null,
-      phoneOnFile: null,
-    }
     t.strictSame(withoutChance(t, decisionOf(traced)), {
       ...common,
       attempt: 1,
@@ -374,7 +368,7 @@ t.test(
       outcome: 'SEND',
       rule_id: 'email',
       reason: null,
-      facts: { ...facts, party: 'found', emailOnFile: true, phoneOnFile: true },
+      facts: someFacts(),
       variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
       template_revision: sha256(template),
       receipt: `EMAIL:${traced.eventId}/1`,
@@ -391,7 +385,7 @@ t.test(
       outcome: 'FAIL',
       rule_id: 'unresolved',
       reason: 'contact could not be resolved: policy administration answered 500',
-      facts: { ...facts, party: 'unresolved' },
+      facts: someFacts({ party: 'unresolved' }),
       variables: { eventType: 'claim.paid', locator: 'CLM-7', reason: null },
       template_revision: sha256(template),
       offset: String(order.indexOf('error')),
@@ -404,14 +398,7 @@ t.test(
       channel: 'SMS',
       rule_id: 'opted-out',
       reason: 'event type opted out',
-      facts: {
-        ...facts,
-        party: 'found',
-        optedOut: true,
-        preferredChannel: 'SMS',
-        emailOnFile: true,
-        phoneOnFile: true,
-      },
+      facts: someFacts({ optedOut: true, preferredChannel: 'SMS' }),
       variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
       template_revision: null,
       offset: String(order.indexOf('optedOut')),

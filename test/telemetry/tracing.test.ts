@@ -5,6 +5,7 @@ import type { Contact } from '../../src/core/party/contact.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import type { TracingOptions } from '../../src/telemetry/tracer-provider.ts'
 import { createTracing } from '../../src/telemetry/tracing.ts'
+import { aFound } from '../core/build.ts'
 import { aMessage } from '../postgres/fixtures.ts'
 import { until } from '../stack/until.ts'
 import { startCollector } from './collector.ts'
@@ -50,7 +51,7 @@ async function setUp(t: Test, options: Partial<TracingOptions> = {}) {
 t.test('a batch is one span, with what it does below it', async (t) => {
   const { collector, tracing } = await setUp(t)
   const contacts = new Map<string, Contact>([
-    ['a', { state: 'found', email: 'member@example.com', phone: null }],
+    ['a', aFound({ email: 'member@example.com' })],
     ['b', { state: 'not found' }],
     ['c', { state: 'unresolved', error: 'HTTP 500', unasked: false }],
   ])

@@ -106,7 +106,7 @@ function readHeadings<Column extends string>(
 ): readonly (Column | null)[] {
   if (cells === null) {
     faults.push({ row, text: brokenQuotes })
-    return columnsKnown
+    return columnsKnown.filter((column) => !columnsOptional.includes(column))
   }
   const headings = withoutTrailingBlanks(cells)
   const columns = headings.map((heading, position) => {

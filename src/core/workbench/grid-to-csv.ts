@@ -1,11 +1,24 @@
+import { LATER_COLUMNS } from '../rules/when.ts'
 import type { Grid } from './sheet.ts'
 
 /**
  * The file of a grid, cell for cell: unlike in a report, nothing is put before what a spreadsheet program takes for a
- * formula, since a rule table must come back as it went. Quotes stand only where they must, so that few lines change.
+ * formula, since a rule table must come back as it went. A column that may be left out and is blank is left out. Quotes stand only where they must, so that few lines change.
  */
 export function gridToCsv({ columns, rows }: Grid): string {
-  return [columns, ...rows].map((cells) => `${cells.map(cell).join(',')}\n`).join('')
+  const isWritten = columns.map(
+    (column, position) =>
+      !LATER_COLUMNS.some((later) => later === column) || rows.some((cells) => cells[position] !== ''),
+  )
+  return [columns, ...rows]
+    .map(
+      (cells) =>
+        `${cells
+          .filter((_, position) => isWritten[position])
+          .map(cell)
+          .join(',')}\n`,
+    )
+    .join('')
 }
 
 function cell(value: string): string {

@@ -6,6 +6,7 @@ import { readRuleFiles } from '../../../src/app/rule-files.ts'
 import { createWorkbench } from '../../../src/app/workbench/workbench.ts'
 import type { BacktestMessage } from '../../../src/core/workbench/backtest-report.ts'
 import { openPool } from '../../../src/postgres/connection/pool.ts'
+import { aTrial } from '../../core/build.ts'
 import { record, UNRESOLVED } from '../../postgres/record.ts'
 import { createMigratedDatabase } from '../../stack/databases.ts'
 import { until } from '../../stack/until.ts'
@@ -13,16 +14,7 @@ import { until } from '../../stack/until.ts'
 const read = (name: string) => readFile(new URL(`../../../rules/${name}`, import.meta.url), 'utf8')
 const [table, promises] = await Promise.all([read('dispatch.csv'), read('promises.csv')])
 const MUTED = table.replace('opted-out', 'muted,claim.paid,found,,,,,SKIP,,muted,Nobody wants it.\nopted-out')
-const TRIAL = {
-  eventType: 'claim.paid',
-  locator: 'CLM-1',
-  reason: null,
-  party: 'found',
-  preferredChannel: 'SMS',
-  optedOut: false,
-  emailOnFile: false,
-  phoneOnFile: true,
-} as const
+const TRIAL = aTrial({ preferredChannel: 'SMS', emailOnFile: false })
 const forever = () => new AbortController().signal
 
 const database = await createMigratedDatabase()

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { RuleTableError } from '../../../src/core/rules/errors.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
-import type { Rule } from '../../../src/core/rules/rule.ts'
+import { COLUMNS as ALL_COLUMNS, type Rule } from '../../../src/core/rules/rule.ts'
 
 const HEADINGS =
   'rule,event type,party,opted out,preferred channel,email on file,phone on file,outcome,send by,reason,because'
-const COLUMNS = HEADINGS.replaceAll(',', ', ')
+const COLUMNS = ALL_COLUMNS.join(', ')
 const QUOTES =
   'the quotes do not pair up: a cell in quotes opens and closes with " on the same line and has "" for each " in it'
 
@@ -28,7 +28,7 @@ t.test('a row becomes a rule', async (t) => {
   const { rules } = loadRuleTable(
     `${HEADINGS}\nr1,not claim.* or policy.issued,found,no,SMS,yes,no,SEND,EMAIL,,"Because, so."\nr2,,,,,,,SKIP,,muted,So.`,
   )
-  t.strictSame(rules, [
+  t.match(rules, [
     {
       id: 'r1',
       row: 2,

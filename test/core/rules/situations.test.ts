@@ -32,7 +32,13 @@ t.test('a fact that no rule tests is in no situation', async (t) => {
 t.test('a situation has words of its own, and none for what is not known', async (t) => {
   t.equal(new Set(SITUATIONS.map(describeSituation)).size, 37)
   t.equal(
-    describeSituation(someFacts({ optedOut: true, preferredChannel: 'SMS', emailOnFile: false })),
+    describeSituation({
+      party: 'found',
+      optedOut: true,
+      preferredChannel: 'SMS',
+      emailOnFile: false,
+      phoneOnFile: true,
+    }),
     'party found, opted out, prefers SMS, no email on file, phone on file',
   )
   t.equal(

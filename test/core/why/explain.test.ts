@@ -4,6 +4,7 @@ import type { RecordedLogEntry } from '../../../src/core/log/log-entry.ts'
 import { createRuleCache } from '../../../src/core/why/archived-rules.ts'
 import { describeEntry, explain } from '../../../src/core/why/explain.ts'
 import { ENTRY } from '../../http/fixture.ts'
+import { someFacts } from '../build.ts'
 import { above, DEFAULT_ROWS, HEADINGS } from '../rules/default-table.ts'
 
 const TABLE_OF_OLD = [HEADINGS, ...DEFAULT_ROWS].join('\n')
@@ -177,7 +178,7 @@ const FAILED = {
   outcome: 'FAIL',
   ruleId: 'unresolved',
   reason: 'contact could not be resolved: HTTP 500',
-  facts: { ...FACTS, party: 'unresolved', emailOnFile: null, phoneOnFile: null },
+  facts: someFacts({ party: 'unresolved', preferredChannel: 'SMS' }),
   decidedAt: '2026-01-31T11:00:00.000000Z',
   receipt: null,
 } as const

@@ -10,6 +10,7 @@ import type { ConsoleData } from '../../../src/http/console/data.ts'
 import type { Workbench } from '../../../src/http/console/workbench.ts'
 import { buildManagement, type ManagementDependencies } from '../../../src/http/management.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
+import { someFacts } from '../../core/build.ts'
 import { dependencies, locator, OUTAGE } from '../fixture.ts'
 
 export const PREFERENCES: StoredPreferences = {
@@ -64,14 +65,7 @@ const TRIED: TrialResult = {
   channel: 'SMS',
   failureReason: null,
   because: 'It is wanted.',
-  facts: {
-    eventType: 'claim.paid',
-    party: 'found',
-    optedOut: false,
-    preferredChannel: 'SMS',
-    emailOnFile: false,
-    phoneOnFile: true,
-  },
+  facts: someFacts({ preferredChannel: 'SMS', emailOnFile: false }),
   rulesAbove: [],
   text: { subject: 'Your claim', body: 'It is paid.' },
   sms: { encoding: 'GSM-7', segments: 1 },

@@ -3,22 +3,14 @@ import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { BacktestMessage } from '../../../src/core/workbench/backtest-report.ts'
 import type { Workbench } from '../../../src/http/console/workbench.ts'
+import { aTrial } from '../../core/build.ts'
 import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../../stack/identity-provider.ts'
 import { until } from '../../stack/until.ts'
 import { aConsole, aManagement, aWorkbench } from './fixture.ts'
 
 const DATA = '/console/data/workbench'
 const TABLE = 'rule,because\n'
-const TRIAL = {
-  eventType: 'claim.paid',
-  locator: 'CLM-1',
-  reason: null,
-  party: 'found',
-  preferredChannel: 'SMS',
-  optedOut: false,
-  emailOnFile: false,
-  phoneOnFile: true,
-}
+const TRIAL = aTrial({ preferredChannel: 'SMS', emailOnFile: false })
 const GOOD = {
   grid: { csv: TABLE, of: 'table' },
   review: { table: TABLE, promises: '' },

@@ -1,11 +1,12 @@
 import t from 'tap'
 import { countNotTold } from '../../../src/postgres/read/count-not-told.ts'
+import { aFound } from '../../core/build.ts'
 import { openDatabase } from '../fixtures.ts'
 import { record, UNRESOLVED } from '../record.ts'
 
 const LIMITS = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
 const EVER = { since: '2000-01-01T00:00:00.000000Z' }
-const NO_EMAIL = { state: 'found', email: null, phone: null } as const
+const NO_EMAIL = aFound({ email: null })
 const NOTHING = { eventCount: 0, partyCount: 0, byReason: [], reasonCount: 0, byParty: [], cutAt: null }
 
 t.test('those who were not told are counted by reason and by party, as events and as members', async (t) => {

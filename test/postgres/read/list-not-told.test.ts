@@ -2,13 +2,14 @@ import type { CommonQueryMethods } from 'slonik'
 import t from 'tap'
 import type { NotToldFilter } from '../../../src/core/log/not-told.ts'
 import { listNotTold } from '../../../src/postgres/read/list-not-told.ts'
+import { aFound } from '../../core/build.ts'
 import { eventIdsOfPages, openDatabase } from '../fixtures.ts'
 import { record, retryAll, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)
 const LIMITS = { maxAgeMs: 24 * 3_600_000, attemptCountMax: 3 }
 const EVER = { since: '2000-01-01T00:00:00.000000Z' }
-const NO_EMAIL = { state: 'found', email: null, phone: null } as const
+const NO_EMAIL = aFound({ email: null })
 
 const change = (assignments: string, eventId: string) =>
   client.query(`UPDATE notifications.notification_log SET ${assignments} WHERE event_id = $1`, [eventId])

@@ -1,0 +1,41 @@
+import t from 'tap'
+import { readFacts } from '../../../src/core/decision/decide.ts'
+import { aFound, someFacts } from '../build.ts'
+
+const party = { partyLocator: 'party-1', invalid: false }
+const preferences = {
+  preferredChannel: 'SMS',
+  optedOutEvents: new Set(['claim.paid']),
+  changeId: null,
+} as const
+
+t.test('facts are read from contact and preferences', async (t) => {
+  const found = aFound({ email: null, phone: '1' })
+  t.match(readFacts('claim.paid', party, found, preferences), {
+    eventType: 'claim.paid',
+    party: 'found',
+    optedOut: true,
+    preferredChannel: 'SMS',
+    emailOnFile: false,
+    phoneOnFile: true,
+  })
+  t.match(readFacts('claim.void', party, aFound(), undefined), {
+    optedOut: false,
+    preferredChannel: 'EMAIL',
+    emailOnFile: true,
+    phoneOnFile: false,
+  })
+})
+
+t.test('only preferences are known of a party that is not found, and nothing of none', async (t) => {
+  const unresolved = { state: 'unresolved', error: 'HTTP 500', unasked: false } as const
+  for (const contact of [unresolved, { state: 'not found' } as const]) {
+    t.strictSame(
+      readFacts('claim.paid', party, contact, preferences),
+      someFacts({ party: contact.state, optedOut: true, preferredChannel: 'SMS' }),
+    )
+  }
+  const nobody = { partyLocator: null, invalid: true }
+  t.strictSame(readFacts('claim.paid', nobody, undefined, preferences), someFacts({ party: 'missing' }))
+  t.throws(() => readFacts('claim.paid', party, undefined, undefined), /no contact was looked up for party-1/)
+})
