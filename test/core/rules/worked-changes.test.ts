@@ -7,6 +7,7 @@ import { describeDiff } from '../../../src/core/rules/diff-text.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
 import { someFacts } from '../build.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
+import { withLaterChannels } from './default-table.ts'
 
 const page = readFileSync(new URL('../../../rules/README.md', import.meta.url), 'utf8')
 const sections = page.split('## Eight changes, worked through').at(-1)?.split(/^### /m).slice(1) ?? []
@@ -37,7 +38,7 @@ function read(name: string): string {
 }
 
 function tableOf(name: string) {
-  return createRuleTable(read(name), EVENT_TYPES, () => name)
+  return createRuleTable(withLaterChannels(read(name).split('\n')).join('\n'), EVENT_TYPES, () => name)
 }
 
 function decision(facts: Partial<Facts>): Facts {
