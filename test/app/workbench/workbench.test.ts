@@ -137,15 +137,18 @@ t.test('a table with faults and a database that is down are told', async (t) => 
 })
 
 t.test('a back-test that takes too long ends, says how to ask for less, and leaves its place', async (t) => {
-  const limited = workbenchOn(database.url, 3_000)
+  const limited = workbenchOn(database.url, 2_000)
   t.teardown(limited.close)
   const rules = Array.from({ length: 3_000 }, (_, i) => `r${i},e.${i},found,,,,,SKIP,,muted,Never.\n`)
   const large = table.replace('opted-out', `${rules.join('')}opted-out`)
   t.ok(large.length < 256 * 1024)
   t.match(await all(limited.backtest(large, 1, forever())), [
-    { kind: 'problem', problem: /took longer than 3 s.*fewer days.*fewer event types.*`rules backtest`/ },
+    { kind: 'problem', problem: /took longer than 2 s.*fewer days.*fewer event types.*`rules backtest`/ },
   ])
-  t.match((await all(limited.backtest(MUTED, 1, forever()))).at(-1), { kind: 'report' })
+  // Beside other work even a small one can take longer than this limit.
+  await until(async () => (await all(limited.backtest(MUTED, 1, forever()))).at(-1)?.kind === 'report', {
+    what: 'a small back-test to have the place',
+  })
 })
 
 t.test('it closes in the middle of a back-test', async (t) => {
