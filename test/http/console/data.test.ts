@@ -26,7 +26,7 @@ const get = (path: string, authorization?: string, { app } = authorization === u
 
 const DATA = [
   '/console/data/counts',
-  '/console/data/held',
+  '/console/data/blocked',
   '/console/data/rules',
   '/console/data/log/list',
   `/console/data/log/${ENTRY.locator}`,
@@ -64,7 +64,7 @@ t.test('these are all of its data, and nothing that it takes is kept', async (t)
   await app.ready()
   t.same(routes.filter((route) => !route.startsWith('HEAD ')).sort(), [
     'GET /console/data/counts',
-    'GET /console/data/held',
+    'GET /console/data/blocked',
     'GET /console/data/log/:locator',
     'GET /console/data/log/list',
     'GET /console/data/not-told',
@@ -129,7 +129,7 @@ t.test('entries are as on the public listener, with their filters and pages', as
 })
 
 t.test('blocked partitions are told with the remedy, also while the database is down', async (t) => {
-  t.strictSame((await get('/console/data/held')).json(), {
+  t.strictSame((await get('/console/data/blocked')).json(), {
     items: [
       {
         topic: 'claims',
