@@ -7,7 +7,7 @@ import { createSmsSender } from '../senders/sms.ts'
 
 export function createSenders({ smtp }: Config, log: Logger): Send {
   return sendByChannel({
-    EMAIL: createEmailSender({ smtpHost: smtp.host, smtpPort: smtp.port, log }),
-    SMS: createSmsSender({ log }),
+    EMAIL: createEmailSender(smtp, log),
+    SMS: createSmsSender(log),
   })
 }

@@ -18,8 +18,8 @@ function logOf(level = 'debug') {
 }
 
 for (const [channel, create] of [
-  ['EMAIL', (log: pino.Logger) => createEmailSender({ smtpHost: 'mail.example.org', smtpPort: 25, log })],
-  ['SMS', (log: pino.Logger) => createSmsSender({ log })],
+  ['EMAIL', (log: pino.Logger) => createEmailSender({ host: 'mail.example.org', port: 25 }, log)],
+  ['SMS', (log: pino.Logger) => createSmsSender(log)],
 ] as const) {
   t.test(`${channel}: a receipt depends on channel and idempotency key alone`, async (t) => {
     const { log } = logOf()

@@ -2,12 +2,17 @@ import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Command, Option } from 'commander'
 import { RULE_TABLE, readText, ruleTableOf } from '../../app/rule-files.ts'
-import { type Change, diffRuleTables, type RuleTableDiff } from '../../core/rules/diff.ts'
-import { DIRECTIONS } from '../../core/rules/diff-directions.ts'
+import { type Change, diffRuleTables, kindOf, type RuleTableDiff } from '../../core/rules/diff.ts'
 import { diffToMarkdown } from '../../core/rules/diff-markdown.ts'
 import { describeDiff } from '../../core/rules/diff-text.ts'
 import { fileOption } from '../terminal/file-option.ts'
 import { checkRevision, readFileAt } from '../terminal/git.ts'
+
+/** Changes that `rules diff --fail-on` can forbid. */
+const DIRECTIONS = {
+  'new-send': (change: Change) => kindOf(change) === 'newly sent',
+  'lost-send': (change: Change) => kindOf(change) === 'no longer sent',
+} as const
 
 export const diffCommand = new Command('diff')
   .description('describe in sentences which decisions differ from those of an earlier rule table')

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Placed } from '../../core/workbench/place-of.ts'
+import type { Placed } from '../../core/workbench/review.ts'
 import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
 import { saveFile } from '../save-file.ts'
 import { type DraftRow, type FileKey, rowsOf } from './draft.ts'

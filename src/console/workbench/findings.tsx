@@ -1,5 +1,4 @@
-import type { Placed } from '../../core/workbench/place-of.ts'
-import type { Review } from '../../core/workbench/review.ts'
+import type { Placed, Review } from '../../core/workbench/review.ts'
 import { counted, visible } from '../text.ts'
 import type { DraftRow } from './draft.ts'
 

@@ -1,5 +1,5 @@
 import { WHEN_COLUMNS } from '../../core/rules/when.ts'
-import type { Placed } from '../../core/workbench/place-of.ts'
+import type { Placed } from '../../core/workbench/review.ts'
 import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
 import type { DraftRow } from './draft.ts'
 import { Finding } from './findings.tsx'

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import type { Placed } from '../../core/workbench/place-of.ts'
+import type { Placed } from '../../core/workbench/review.ts'
 import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
 import { type DraftRow, rowOf } from './draft.ts'
 import { cellId, FIRST_ROW, Row } from './grid-row.tsx'

@@ -1,8 +1,7 @@
 import type { Contact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
-import { type Facts, factsOf } from './facts.ts'
+import { type Facts, factsOf, type PartyState } from './facts.ts'
 import { failureReason } from './failure-reason.ts'
-import type { PartyState } from './party-state.ts'
 import type { RuleResult } from './rule-result.ts'
 
 /** The party of an event or a log entry. `partyLocator` is null where there is none or, if `invalid`, no valid one. */

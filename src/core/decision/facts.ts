@@ -1,7 +1,10 @@
 import type { FoundContact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
 import { type Address, CHANNELS, DEFAULT_CHANNEL } from './channel.ts'
-import { PARTY_STATES, type PartyState } from './party-state.ts'
+
+/** `missing`: the event names no party that could be looked up. */
+export const PARTY_STATES = ['found', 'not found', 'unresolved', 'missing'] as const
+export type PartyState = (typeof PARTY_STATES)[number]
 
 /** Sources of the facts. `contact` is null unless the party is found. */
 interface Known {

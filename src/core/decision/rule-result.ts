@@ -1,5 +1,8 @@
 import type { Channel } from './channel.ts'
-import type { Outcome } from './outcome.ts'
+
+/** What a rule does with an event. */
+export const OUTCOMES = ['SEND', 'SKIP', 'FAIL'] as const
+export type Outcome = (typeof OUTCOMES)[number]
 
 /** What the rule table says of one situation. `channel` is the rule's "send by", else the preferred one. */
 export interface RuleResult {

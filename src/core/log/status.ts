@@ -1,4 +1,4 @@
-import type { Outcome } from '../decision/outcome.ts'
+import type { Outcome } from '../decision/rule-result.ts'
 
 /** The specification's NotificationStatus. */
 export const STATUSES = ['SENT', 'FAILED', 'SKIPPED'] as const

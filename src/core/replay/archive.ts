@@ -1,7 +1,7 @@
 import { enumerate } from '../rules/enumerate-situations.ts'
 import { RuleTableError } from '../rules/errors.ts'
 import { cellsOf, isAboutTemplates } from '../rules/event-type-cell.ts'
-import { loadPastRules } from '../rules/load-table.ts'
+import { loadRuleTable } from '../rules/load-table.ts'
 import { resultOf } from '../rules/rule.ts'
 import type { Archive, Decider, Recorded } from './verify-entry.ts'
 
@@ -30,7 +30,7 @@ export function createArchive({ templates, readRuleTable, sha256 }: ArchiveNeeds
     if (source === null) return `${name} is not in the archive`
     if (sha256(source) !== revision) return `${name} was changed in the archive`
     try {
-      const rules = loadPastRules(source, [])
+      const { rules } = loadRuleTable(source, [], true)
       if (cellsOf(rules).some(({ text }) => isAboutTemplates(text)))
         return `${name} asks for event types with a template, and which had one then is not recorded`
       const { answers, positionOf } = await enumerate(rules, [])

@@ -1,9 +1,28 @@
 import { z } from 'zod'
 import { CHANNELS } from '../decision/channel.ts'
 import { cellSchemas } from '../decision/fact-schemas.ts'
-import { OUTCOMES } from '../decision/outcome.ts'
-import { activation } from './activation.ts'
-import { ruleMatches } from './rule-matches.ts'
+import { OUTCOMES } from '../decision/rule-result.ts'
+
+/** A rule table that came into force. Times are in UTC with microseconds. */
+export const activation = z.object({
+  revision: z.string(),
+  gitCommit: z.string().nullable(),
+  activatedAt: z.string(),
+})
+export type Activation = Readonly<z.infer<typeof activation>>
+
+/** How often the rules of one table decided, among the newest decisions of all. Times are ISO 8601. */
+export const ruleMatches = z.object({
+  /** Decisions that were looked at. */
+  lookedAt: z.int(),
+  /** The oldest of them; null where there is none. */
+  since: z.string().nullable(),
+  /** False: there are older ones that were not looked at. */
+  complete: z.boolean(),
+  /** Of each rule that made any of them. */
+  matches: z.array(z.object({ ruleId: z.string(), count: z.int(), lastAt: z.string() })),
+})
+export type RuleMatches = Readonly<z.infer<typeof ruleMatches>>
 
 /** One rule, with how often it decided. Null in what it looks at means any. */
 const currentRule = z.object({

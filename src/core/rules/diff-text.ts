@@ -1,7 +1,6 @@
 import { describeResult } from '../decision/rule-result.ts'
 import { counted } from '../text/count.ts'
-import { CHANGE_KINDS, type ChangeKind, kindOf } from './change-kinds.ts'
-import type { Change, RuleTableDiff } from './diff.ts'
+import { CHANGE_KINDS, type Change, type ChangeKind, kindOf, type RuleTableDiff } from './diff.ts'
 import { describeClasses } from './event-classes.ts'
 import { describeSituation } from './situations.ts'
 

@@ -1,9 +1,7 @@
-import { Engine, type RuleProperties } from 'json-rules-engine'
+import { Engine } from 'json-rules-engine'
 import { FACT_LIST, type RecordedFacts } from '../decision/facts.ts'
 import { type EventTypeCell, matchesEventType } from './event-type-cell.ts'
 import type { Rule } from './rule.ts'
-
-type Condition = { fact: string; operator: string; value: unknown }
 
 /** The engine emits this name; a rule id could be `error` or `success`, which mean something to an emitter. */
 const MATCHED = 'rule matched'
@@ -20,8 +18,14 @@ export function compileRules(rules: readonly Rule[]): (facts: RecordedFacts) => 
   engine.addOperator('matches', (eventType: string, cellText: string) =>
     matchesEventType(cells.get(cellText) as EventTypeCell, eventType),
   )
-  for (const [index, rule] of rules.entries())
-    engine.addRule(ruleProperties(rule, index, rules.length - index))
+  for (const [index, rule] of rules.entries()) {
+    engine.addRule({
+      name: rule.id,
+      priority: rules.length - index,
+      conditions: { all: conditions(rule) },
+      event: { type: MATCHED, params: { index } },
+    })
+  }
   // stop() cannot stop rules of the same priority, so no two share one. Rules below the match need not run.
   engine.on('success', () => {
     engine.stop()
@@ -34,18 +38,9 @@ export function compileRules(rules: readonly Rule[]): (facts: RecordedFacts) => 
   }
 }
 
-function ruleProperties(rule: Rule, index: number, priority: number): RuleProperties {
-  return {
-    name: rule.id,
-    priority,
-    conditions: { all: conditions(rule) },
-    event: { type: MATCHED, params: { index } },
-  }
-}
-
 /** Only of cells that are not blank. The engine checks nothing by itself: these are right by construction. */
-function conditions({ when }: Rule): Condition[] {
-  const all: Condition[] = [
+function conditions({ when }: Rule) {
+  const all = [
     { fact: 'eventType', operator: 'matches', value: when.eventType?.text ?? null },
     ...FACT_LIST.map(([key]) => ({ fact: key, operator: 'equal', value: when[key] })),
   ]

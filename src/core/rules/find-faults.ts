@@ -10,7 +10,7 @@ import { describeSituation } from './situations.ts'
  * Why these rules must not be served: situations that no rule covers, those in which a rule sends to nobody, and rules
  * that can never apply. One fault each, with the event types that it is wrong for.
  */
-export function findFaults(enumeration: Pick<Enumeration, 'rules' | 'classes' | 'answers'>): string[] {
+export function findFaults(enumeration: Enumeration): string[] {
   const { classes, answers } = enumeration
   const wrong = answers.flatMap(({ eventClass, situation, rule }) => {
     const fault = faultOf(rule, situation)
@@ -29,11 +29,7 @@ function faultOf(rule: Rule | null, situation: Situation): string | null {
   return address === null || situation[`${address}OnFile`] ? null : `${sends} with no ${address} on file`
 }
 
-function neverApplying({
-  rules,
-  classes,
-  answers,
-}: Pick<Enumeration, 'rules' | 'classes' | 'answers'>): string[] {
+function neverApplying({ rules, classes, answers }: Enumeration): string[] {
   const applying = new Set(answers.map(({ rule }) => rule))
   return rules
     .filter((rule) => !applying.has(rule))
@@ -51,16 +47,12 @@ function neverApplying({
 }
 
 /** A rule that nothing can match asks for a fact that is not known of its party. */
-function contradictionIn({ when }: Rule): string {
-  return FACT_LIST.filter(([key, { knownOf, unknown }]) => {
-    const isKnown = when.party === null || knownOf.includes(when.party)
-    return !isKnown && when[key] !== null && when[key] !== unknown
-  })
-    .map(
-      ([, { column, unknown }]) =>
-        `"${column}" is always ${cellText(unknown)} where "party" is ${when.party}`,
-    )
-    .join(', ')
+function contradictionIn({ when: { party, ...when } }: Rule): string {
+  const [asked] = FACT_LIST.filter(
+    ([key, { knownOf, unknown }]) =>
+      key !== 'party' && party && !knownOf.includes(party) && when[key] !== null && when[key] !== unknown,
+  )
+  return `"${asked?.[1].column}" is always ${cellText(asked?.[1].unknown)} where "party" is ${party}`
 }
 
 function factsOf({ eventClass, situation }: Answer): RecordedFacts {

@@ -1,5 +1,5 @@
 import { CHANNELS } from '../decision/channel.ts'
-import { OUTCOMES } from '../decision/outcome.ts'
+import { OUTCOMES } from '../decision/rule-result.ts'
 import { RuleTableError } from './errors.ts'
 import { parseEventTypeCell } from './event-type-cell.ts'
 import { oneOf, orAny, parseBecause, parseReason, parseRuleId } from './parse-cells.ts'
@@ -9,25 +9,17 @@ import { LATER_COLUMNS, readWhen, WHEN_COLUMNS } from './when.ts'
 
 /**
  * Reads a rule table. Throws RuleTableError with every fault of the file. Whether the rules leave gaps is not looked
- * at here. `knownEventTypes`: those with a template, to which `no template` refers.
+ * at here. `knownEventTypes`: those with a template, to which `no template` refers. A table of the past may leave out the
+ * column of any fact.
  */
 export function loadRuleTable(
   csvText: string,
   knownEventTypes: readonly string[] = [],
+  isPast = false,
 ): { readonly rules: readonly Rule[] } {
-  const { rows, faults } = readRules(csvText, knownEventTypes)
+  const { rows, faults } = readRules(csvText, knownEventTypes, isPast ? WHEN_COLUMNS : LATER_COLUMNS)
   if (faults.length > 0) throw new RuleTableError(faults)
   return { rules: rows as readonly Rule[] }
-}
-
-/**
- * Reads a rule table of the past, from when there may have been fewer facts. Whether it covers every situation of today is not
- * to be asked of it. Throws RuleTableError.
- */
-export function loadPastRules(csvText: string, knownEventTypes: readonly string[]): readonly Rule[] {
-  const { rows, faults } = readRules(csvText, knownEventTypes, WHEN_COLUMNS)
-  if (faults.length > 0) throw new RuleTableError(faults)
-  return rows as readonly Rule[]
 }
 
 /** The event types that can be read, row by row, whatever faults the file has. */

@@ -1,16 +1,12 @@
 import { cellText, FACT_LIST, type RecordedFacts } from '../decision/facts.ts'
 import { matchesEventType } from './event-type-cell.ts'
-import type { When, WhenColumn } from './when.ts'
+import type { When } from './when.ts'
 
-/** The first cell of a row, from left to right, that keeps its rule from applying. */
-export interface Mismatch {
-  readonly column: WhenColumn
-  /** In words, such as `"opted out" must be yes, but is no`. */
-  readonly text: string
-}
-
-/** Why a rule (or a promise) does not apply: the first cell that does not match. Null where all do. */
-export function firstMismatch({ when }: { readonly when: When }, facts: RecordedFacts): Mismatch | null {
+/**
+ * Why a rule (or a promise) does not apply: the first cell from the left that does not match, such as `"opted out" must be yes,
+ * but is no`. Null where all match.
+ */
+export function firstMismatch({ when }: { readonly when: When }, facts: RecordedFacts): string | null {
   const { eventType } = when
   if (eventType !== null && !matchesEventType(eventType, facts.eventType)) {
     return mismatch('event type', eventType.text, facts.eventType)
@@ -30,10 +26,10 @@ export function mismatchesAbove<R extends { readonly id: string; readonly when: 
 ): { readonly ruleId: string; readonly mismatch: string }[] {
   return rules.slice(0, index).map((above) => ({
     ruleId: above.id,
-    mismatch: firstMismatch(above, facts)?.text ?? 'every cell matches',
+    mismatch: firstMismatch(above, facts) ?? 'every cell matches',
   }))
 }
 
-function mismatch(column: WhenColumn, cell: string, fact: string): Mismatch {
-  return { column, text: `"${column}" must be ${cell}, but is ${fact}` }
+function mismatch(column: string, cell: string, fact: string): string {
+  return `"${column}" must be ${cell}, but is ${fact}`
 }

@@ -1,6 +1,5 @@
 import { ADDRESS_OF } from '../decision/channel.ts'
-import { FACT_LIST, type FactKey, type Situation } from '../decision/facts.ts'
-import { PARTY_STATES } from '../decision/party-state.ts'
+import { FACT_LIST, type FactKey, PARTY_STATES, type Situation } from '../decision/facts.ts'
 import type { When } from './when.ts'
 
 /** Facts that the service looks at whatever the rules test: who is reached, by which channel, at which address. */
@@ -10,17 +9,11 @@ const ALWAYS_TOLD_APART: ReadonlySet<FactKey> = new Set([
   ...Object.values(ADDRESS_OF).flatMap((address) => (address === null ? [] : [`${address}OnFile` as const])),
 ])
 
-export interface Situations {
-  readonly situations: readonly Situation[]
-  /** The position in `situations`; allocates nothing. */
-  readonly positionOf: (facts: Situation) => number
-}
-
 /**
  * Folds all that can be the case into the situations that these rows tell apart, as for event types: a fact that no row tests
  * is in none of them. A fact that is not known of a party has one value there.
  */
-export function foldSituations(rows: readonly { readonly when: When }[]): Situations {
+export function foldSituations(rows: readonly { readonly when: When }[]) {
   const facts = FACT_LIST.filter(
     ([key]) => ALWAYS_TOLD_APART.has(key) || rows.some(({ when }) => when[key] !== null),
   )
@@ -36,8 +29,9 @@ export function foldSituations(rows: readonly { readonly when: When }[]): Situat
     situations.push(...some)
   }
   return {
-    situations,
-    positionOf: (situation) => {
+    situations: situations as readonly Situation[],
+    /** The position in `situations`; allocates nothing. */
+    positionOf: (situation: Situation) => {
       let position = 0
       for (const [key, { values, knownOf, usual }] of facts) {
         if (key === 'party' || !knownOf.includes(situation.party)) continue

@@ -1,11 +1,10 @@
 import type { RecordedFacts } from '../decision/facts.ts'
 import type { RuleResult } from '../decision/rule-result.ts'
-import { type Answer, enumerate } from './enumerate-situations.ts'
+import { enumerate } from './enumerate-situations.ts'
 import { RuleTableError } from './errors.ts'
 import { findFaults } from './find-faults.ts'
 import { loadRuleTable } from './load-table.ts'
 import { type Rule, resultOf } from './rule.ts'
-import { describeSituation } from './situations.ts'
 
 /** A rule table in force. */
 export interface RuleTable {
@@ -32,17 +31,13 @@ export async function createRuleTable(
   const faults = findFaults(enumeration)
   if (faults.length > 0) throw new RuleTableError(faults)
 
-  const results = enumeration.answers.map(servedResult)
-  const { positionOf } = enumeration
+  // Every answer has a rule: a gap is a fault.
+  const { answers, positionOf } = enumeration
+  const results = answers.map(({ rule, situation }) => Object.freeze(resultOf(rule as Rule, situation)))
   return {
     revision: sha256(csvText),
     source: csvText,
     rules,
     decide: (facts) => results[positionOf(facts)] as RuleResult,
   }
-}
-
-function servedResult({ rule, situation }: Answer): RuleResult {
-  if (rule === null) throw new Error(`no rule covers: ${describeSituation(situation)}`)
-  return Object.freeze(resultOf(rule, situation))
 }

@@ -1,5 +1,5 @@
 import { RuleTableError } from '../rules/errors.ts'
-import { loadPastRules } from '../rules/load-table.ts'
+import { loadRuleTable } from '../rules/load-table.ts'
 import type { Rule } from '../rules/rule.ts'
 
 /** The rules of each revision that made a decision, or why they are not available. */
@@ -42,7 +42,7 @@ export function createRuleCache(
 
 function readRules(source: string, knownEventTypes: readonly string[]): readonly Rule[] | string {
   try {
-    return loadPastRules(source, knownEventTypes)
+    return loadRuleTable(source, knownEventTypes, true).rules
   } catch (error) {
     if (!(error instanceof RuleTableError)) throw error
     return 'this version cannot read the rule table of its time'

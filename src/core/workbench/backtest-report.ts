@@ -1,6 +1,6 @@
 import { describeResult } from '../decision/rule-result.ts'
 import type { BacktestChange, BacktestResult } from '../rules/backtest.ts'
-import { CHANGE_KINDS, type ChangeKind, kindOf } from '../rules/change-kinds.ts'
+import { CHANGE_KINDS, type ChangeKind, kindOf } from '../rules/diff.ts'
 import { describeSituation } from '../rules/situations.ts'
 
 interface KindCount {
@@ -64,7 +64,6 @@ export function reportBacktest({
       return { eventType, events: changed + sum(own.map((line) => line.unchanged)), changed, kinds }
     })
     .sort((a, b) => b.changed - a.changed || b.events - a.events)
-  const ordered = changes.toSorted((a, b) => rankOf(a) - rankOf(b) || b.count - a.count)
   return {
     events,
     changed,
@@ -72,7 +71,7 @@ export function reportBacktest({
     kinds: countKinds(changes),
     eventTypes: eventTypes.slice(0, SHOWN_COUNT_MAX),
     eventTypesLeftOut: Math.max(0, eventTypes.length - SHOWN_COUNT_MAX),
-    changes: ordered.slice(0, SHOWN_COUNT_MAX).map((change) => ({
+    changes: changes.slice(0, SHOWN_COUNT_MAX).map((change) => ({
       kind: kindOf(change),
       eventType: change.eventType,
       situation: describeSituation(change.facts),
@@ -83,7 +82,7 @@ export function reportBacktest({
       count: change.count,
       samples: change.samples,
     })),
-    changesLeftOut: Math.max(0, ordered.length - SHOWN_COUNT_MAX),
+    changesLeftOut: Math.max(0, changes.length - SHOWN_COUNT_MAX),
   }
 }
 
@@ -92,10 +91,6 @@ function countKinds(changes: readonly BacktestChange[]): KindCount[] {
     kind,
     count: sum(changes.filter((change) => kindOf(change) === kind).map(({ count }) => count)),
   })).filter(({ count }) => count > 0)
-}
-
-function rankOf(change: BacktestChange): number {
-  return CHANGE_KINDS.indexOf(kindOf(change))
 }
 
 function sum(numbers: readonly number[]): number {

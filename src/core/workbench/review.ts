@@ -1,11 +1,29 @@
 import { z } from 'zod'
-import { CHANGE_KINDS, kindOf } from '../rules/change-kinds.ts'
 import { checkRuleFiles, type FileReport } from '../rules/check-files.ts'
-import { diffRuleTables, type RuleTableDiff } from '../rules/diff.ts'
+import { CHANGE_KINDS, diffRuleTables, kindOf, type RuleTableDiff } from '../rules/diff.ts'
 import { describeRest, groupChanges, summariseDiff } from '../rules/diff-text.ts'
 import { RuleTableError } from '../rules/errors.ts'
 import type { RuleTable } from '../rules/table.ts'
-import { type Placed, placed, placeOf } from './place-of.ts'
+
+/** What is said of a file, with the line and the column that it begins with, where it names them. */
+export const placed = z.object({
+  row: z.int().nullable(),
+  column: z.string().nullable(),
+  text: z.string(),
+})
+export type Placed = Readonly<z.infer<typeof placed>>
+
+const PLACE = /^row (\d+)(?:, column "([^"]+)")?(?:: )?/
+
+/** Takes the place off the front of a fault or a warning, as `rules check` words them. */
+export function placeOf(said: string): Placed {
+  const [front = '', row, column] = PLACE.exec(said) ?? []
+  return {
+    row: row === undefined ? null : Number(row),
+    column: column ?? null,
+    text: said.slice(front.length).trim(),
+  }
+}
 
 /** Two files as somebody is about to propose them. */
 export const candidate = z.object({ table: z.string(), promises: z.string() })

@@ -1,8 +1,6 @@
 import { z } from 'zod'
-
-import { type CurrentRules, currentRules } from '../../core/rules/current-rules.ts'
+import { type CurrentRules, currentRules, type RuleMatches } from '../../core/rules/current-rules.ts'
 import type { Rule } from '../../core/rules/rule.ts'
-import type { RuleMatches } from '../../core/rules/rule-matches.ts'
 import { share } from '../../core/time/share.ts'
 import { problemBody } from '../problems/problem.ts'
 import { time } from '../request/fields.ts'

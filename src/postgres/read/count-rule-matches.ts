@@ -1,5 +1,5 @@
 import { type DatabasePool, sql } from 'slonik'
-import { type RuleMatches, ruleMatches } from '../../core/rules/rule-matches.ts'
+import { type RuleMatches, ruleMatches } from '../../core/rules/current-rules.ts'
 import { isoTime } from '../sql/iso-time.ts'
 
 /** Bounds the cost. */

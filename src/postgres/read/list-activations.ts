@@ -1,5 +1,5 @@
 import { type DatabasePool, sql } from 'slonik'
-import { type Activation, activation } from '../../core/rules/activation.ts'
+import { type Activation, activation } from '../../core/rules/current-rules.ts'
 
 /** All activations, the first one first: they are few. */
 export function listActivations(pool: DatabasePool): Promise<readonly Activation[]> {

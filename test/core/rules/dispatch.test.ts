@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Channel } from '../../../src/core/decision/channel.ts'
-import type { PartyState } from '../../../src/core/decision/party-state.ts'
+import type { PartyState } from '../../../src/core/decision/facts.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
 
 const csv = readFileSync(new URL('../../../rules/dispatch.csv', import.meta.url), 'utf8')

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { CHANNELS } from '../../../src/core/decision/channel.ts'
-import type { Situation } from '../../../src/core/decision/facts.ts'
-import { PARTY_STATES } from '../../../src/core/decision/party-state.ts'
+import { PARTY_STATES, type Situation } from '../../../src/core/decision/facts.ts'
 
 /** A row as a person would write it. */
 export type Row = Record<
