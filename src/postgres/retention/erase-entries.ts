@@ -10,6 +10,9 @@ const SEARCHED_COUNT_MAX = 5_000
 /** Of one statement, which compares keys only. */
 const DECISION_COUNT_MAX = 50_000
 
+/** A row has a text where it has any part of one. */
+const HOLDS_TEXT = sql.fragment`(subject IS NOT NULL OR body IS NOT NULL)`
+
 const locators = z.object({ locator: z.string() })
 
 /** Locators of a party, and how many of them are of failed rows. */
@@ -71,7 +74,7 @@ export function pageOfPartyQuery(partyLocator: string, after: string) {
       ARRAY(
         SELECT json_build_object('locator', locator, 'status', status)
         FROM these JOIN notifications.notification_log AS entry USING (locator)
-        WHERE body IS NOT NULL OR EXISTS (
+        WHERE ${HOLDS_TEXT} OR EXISTS (
           SELECT FROM notifications.decision WHERE decision.locator = entry.locator AND erased_at IS NULL
         )
         ORDER BY locator
@@ -142,7 +145,7 @@ export function eraseEntries(
       WHERE ${these} AND status = 'FAILED' RETURNING locator`)
     const sent = await tx.anyFirst(sql.type(locators)`
       UPDATE notifications.notification_log SET subject = NULL, body = NULL
-      WHERE ${these} AND body IS NOT NULL RETURNING locator`)
+      WHERE ${these} AND ${HOLDS_TEXT} RETURNING locator`)
     const decided = await tx.anyFirst(sql.type(locators)`
       UPDATE notifications.decision
       SET erased_at = now(), variables = NULL, send_error = CASE WHEN send_error IS NOT NULL THEN 'erased' END,
