@@ -63,8 +63,8 @@ t.test('these are all of its data, and nothing that it takes is kept', async (t)
   })
   await app.ready()
   t.same(routes.filter((route) => !route.startsWith('HEAD ')).sort(), [
-    'GET /console/data/counts',
     'GET /console/data/blocked',
+    'GET /console/data/counts',
     'GET /console/data/log/:locator',
     'GET /console/data/log/list',
     'GET /console/data/not-told',
