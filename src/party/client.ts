@@ -17,6 +17,8 @@ interface Call extends PromiseWithResolvers<Map<string, Contact>> {
   readonly asksHung: boolean
   readonly askUntilMs: number
   inFlightCount: number
+  /** A request was made for one of its parties. */
+  hasAsked: boolean
 }
 
 interface Request {
@@ -66,7 +68,7 @@ export function createPartyClient(options: PartyClientOptions) {
     circuit.noteWanted(fresh)
     const waiting = [...fresh, ...hung].reverse()
     const askUntilMs = nowMs() + (asksHung ? 2 * deadlineMs : deadlineMs / 2)
-    const call = { ...resolvers, contacts, waiting, asksHung, askUntilMs, inFlightCount: 0 }
+    const call = { ...resolvers, contacts, waiting, asksHung, askUntilMs, inFlightCount: 0, hasAsked: false }
     calls.add(call)
     ticker ??= setInterval(tick, deadlineMs / 50)
     start()
@@ -85,6 +87,7 @@ export function createPartyClient(options: PartyClientOptions) {
       const isApart = call.asksHung && isHung(locator)
       const request = { call, locator, connection, sinceMs: nowMs(), isApart }
       call.inFlightCount++
+      call.hasAsked = true
       inFlight.add(request)
       calls.delete(call)
       calls.add(call)
@@ -153,8 +156,7 @@ export function createPartyClient(options: PartyClientOptions) {
   function tick(): void {
     if ([...calls].some(({ waiting }) => waiting.length > 0)) endSlow()
     for (const call of calls) {
-      const hasAsked = call.inFlightCount + call.contacts.size > 0
-      if (!hasAsked || nowMs() < call.askUntilMs) continue
+      if (!call.hasAsked || nowMs() < call.askUntilMs) continue
       leaveOut(call, (locator) => (call.asksHung && isHung(locator) ? HUNG : null))
     }
     start()
