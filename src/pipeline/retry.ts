@@ -82,7 +82,9 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
       const following: Promise<AskedPage<Cursor> | null> = isStopped
         ? Promise.resolve(null)
         : pages.after(page)
-      const [made] = await Promise.all([commitPage(needs, page.asked), following])
+      // If the next page cannot be read, that is thrown once the commit is done: a stop waits for it.
+      following.catch(() => {})
+      const made = await commitPage(needs, page.asked)
       for (const { status } of made) counts[status]++
       cursor = isStopped ? page.range.after : null
       page = await following

@@ -72,6 +72,27 @@ t.test('a pass takes every page that is due, with one look-up per distinct party
   t.match(retried[0], { status: 'SENT', attemptCount: 2, address: 'a@example.com' })
 })
 
+t.test('a pass whose next page cannot be read ends only after the commit under way', async (t) => {
+  const committed = Promise.withResolvers<void>()
+  const { retry, retried } = world({
+    pages: [[due('a')], [due('b', 'party-2')]],
+    committed: committed.promise,
+    contact: (party) => {
+      if (party === 'party-2') throw new Error('the database is gone')
+      return { state: 'not found' }
+    },
+  })
+  let isOver = false
+  const pass = retry.pass().catch((error: Error) => {
+    isOver = true
+    return error.message
+  })
+  for (let i = 0; i < 5; i++) await turn()
+  t.strictSame([retried.length, isOver], [1, false])
+  committed.resolve()
+  t.equal(await pass, 'the database is gone')
+})
+
 t.test('while a page is committed the next one is asked about, and none after it', async (t) => {
   const committed = Promise.withResolvers<void>()
   const { retry, retried, asked } = world({
