@@ -21,7 +21,7 @@ export function isPassing(error: unknown): boolean {
   return false
 }
 
-/** Why a partition is blocked that its broker does not serve; by Kafka's name of the error. */
+/** The reason why a partition is blocked, by Kafka's name of the broker's error. */
 export function brokerReason(name: string): BlockReason {
   return name === 'TOPIC_AUTHORIZATION_FAILED' ? 'no-rights' : 'broker-error'
 }

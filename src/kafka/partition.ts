@@ -163,7 +163,7 @@ export class PartitionConsumer {
         this.#inbox.close()
         if (this.#commitCount !== commitCount) failureCount = 0
         const unhandled = await this.#handle(error, failureCount)
-        if (unhandled !== null && !this.#isOver) await this.#hold(unhandled, backOffMs(failureCount))
+        if (unhandled !== null && !this.#isOver) await this.#block(unhandled, backOffMs(failureCount))
         if (!(error instanceof Repositioned)) failureCount++
       }
     }
@@ -352,7 +352,7 @@ export class PartitionConsumer {
   }
 
   /** Reports that the partition is blocked, and waits before the next try. */
-  async #hold(error: unknown, durationMs: number): Promise<void> {
+  async #block(error: unknown, durationMs: number): Promise<void> {
     const detail = error instanceof Error ? error.message : String(error)
     const blocked = this.#blockedFor(reasonOf(error, this.#consumption), detail, this.#blocked?.sinceMs)
     this.#blocked = blocked

@@ -1,4 +1,4 @@
-import type { OpenAttempt } from '../core/attempt/attempt.ts'
+import { type OpenAttempt, partiesOf } from '../core/attempt/attempt.ts'
 import type { Batch, CommitResult, RejectedMessage } from '../core/batch/batch.ts'
 import { type LocatedEvent, parseBatch } from '../core/batch/parse-batch.ts'
 import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
@@ -67,7 +67,8 @@ export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<Loo
   const { eventIds: logged, pruned } =
     events.length === 0 ? NONE_LOGGED : await needs.findLogged(topic, partition, eventIds)
   const fresh = logged.size === 0 ? events : events.filter(({ event }) => !logged.has(event.eventId))
-  const contacts = fresh.length === 0 ? new Map() : await needs.contactsOf(partiesOfEvents(fresh))
+  const contacts =
+    fresh.length === 0 ? new Map() : await needs.contactsOf(partiesOf(fresh.map(({ event }) => event)))
   const cut = cutToAsked(batch, fresh, contacts)
   return {
     batch: cut,
@@ -143,12 +144,6 @@ function firstAttempt(
     before: null,
     request: null,
   }
-}
-
-function partiesOfEvents(events: readonly LocatedEvent[]): string[] {
-  const parties = new Set<string>()
-  for (const { event } of events) if (event.partyLocator !== null) parties.add(event.partyLocator)
-  return [...parties]
 }
 
 function isEvent(parsed: Parsed, eventId: string): boolean {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Attempt, RetryRequest } from '../core/attempt/attempt.ts'
+import { type Attempt, partiesOf, type RetryRequest } from '../core/attempt/attempt.ts'
 import { type AskedEntry, type DueEntry, isPostponed, nextAttempt } from '../core/attempt/due-entry.ts'
 import type { Contact } from '../core/party/contact.ts'
 import type { MakeAttempts } from './attempt.ts'
@@ -149,7 +149,7 @@ async function askAll(
   due: readonly DueEntry[],
 ): Promise<Pick<AskedPage<unknown>, 'asked' | 'postponedCount' | 'unasked'>> {
   if (due.length === 0) return { asked: [], postponedCount: 0, unasked: [] }
-  const contacts = await needs.contactsOf([...new Set(due.flatMap(({ partyLocator }) => partyLocator ?? []))])
+  const contacts = await needs.contactsOf(partiesOf(due))
   const isAsked = ({ partyLocator }: DueEntry) => partyLocator === null || contacts.has(partyLocator)
   const found = due
     .filter(isAsked)

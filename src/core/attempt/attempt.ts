@@ -135,9 +135,11 @@ export function addressFor(channel: Channel, contact: Contact | undefined): stri
   return contact?.state === 'found' && address !== null ? contact[address] : null
 }
 
-/** The distinct parties of attempts, in their order. */
-export function partiesOf(attempts: readonly { readonly partyLocator: string | null }[]): string[] {
-  return [...new Set(attempts.flatMap(({ partyLocator }) => partyLocator ?? []))]
+/** The distinct parties of events or attempts, in their order. */
+export function partiesOf(all: readonly { readonly partyLocator: string | null }[]): string[] {
+  const parties = new Set<string>()
+  for (const { partyLocator } of all) if (partyLocator !== null) parties.add(partyLocator)
+  return [...parties]
 }
 
 /**
