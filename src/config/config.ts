@@ -1,95 +1,19 @@
+import type { z } from 'zod'
 import { CorrectableError } from '../core/text/correctable-error.ts'
-import { type Fault, incompleteSettings } from './incomplete-settings.ts'
-import type { SamplerName } from './variables.ts'
-import { type LogLevel, type Values, type Variable, variables } from './variables.ts'
+import { type Values, type Variable, variables } from './variables.ts'
 import { type Environment, warningsOf } from './warnings.ts'
 
-/** How brokers are reached. */
-export interface BrokerConnection {
-  /** Each `host:port`. */
-  readonly brokers: readonly string[]
-  /** TLS, PEM texts in it; without `ca` the authorities that Node knows are good. Null: plain text. */
-  readonly ssl: { readonly ca?: string; readonly cert?: string; readonly key?: string } | null
-  readonly sasl:
-    | {
-        readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'
-        readonly username: string
-        readonly password: string
-      }
-    | TokenClient
-    | null
-}
+/** The configuration, frozen. Names that end in Ms are milliseconds. */
+export type Config = DeepReadonly<ReturnType<typeof configOf>> & { readonly warnings: readonly string[] }
+export type BrokerConnection = Config['broker']['connection']
+/** The OAuth 2 client that fetches broker access tokens with the client credentials grant. */
+export type TokenClient = Extract<BrokerConnection['sasl'], { mechanism: 'oauthbearer' }>
 
-/** Whoever gets access tokens for the brokers by the client credentials grant of OAuth 2. */
-export interface TokenClient {
-  readonly mechanism: 'oauthbearer'
-  /** Of the token endpoint. */
-  readonly url: string
-  readonly clientId: string
-  /** Its text, or a file to be read for each token. */
-  readonly clientSecret: { readonly text: string } | { readonly file: string }
-  readonly scope: string | null
-  readonly extensions: Readonly<Record<string, string>>
-}
+type DeepReadonly<Value> = Value extends object
+  ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> }
+  : Value
 
-/** The configuration, read from the environment. Frozen; times are in milliseconds. */
-export interface Config {
-  readonly database: { readonly url: string; readonly poolMax: number; readonly httpPoolMax: number }
-  readonly broker: {
-    readonly connection: BrokerConnection
-    readonly topics: readonly string[]
-    readonly groupId: string
-    readonly sessionTimeoutMs: number
-    readonly partitionsAtOnce: number
-  }
-  /** `url` may end in a base path, and never ends in a slash. `echo`: where answers name their party, JSON Pointers. */
-  readonly policyAdministration: {
-    readonly url: string
-    readonly connections: number
-    readonly echo: readonly string[]
-    readonly deadlineMs: number
-  }
-  readonly smtp: { readonly host: string; readonly port: number }
-  readonly http: { readonly host: string; readonly port: number; readonly requestCountMax: number }
-  /** Null: no second listener. */
-  readonly management: {
-    readonly host: string
-    readonly port: number
-    /** Names under which it is reached, besides its own. */
-    readonly allowedHosts: readonly string[]
-  } | null
-  /** What tokens are validated against; null: all routes are open. */
-  readonly tokens: Tokens | null
-  /** Null: nothing is traced. */
-  readonly tracing: {
-    readonly endpoint: string
-    readonly sampler: SamplerName
-    readonly samplerRatio: number
-  } | null
-  readonly retry: { readonly maxAgeMs: number; readonly attemptCountMax: number }
-  readonly logLevel: LogLevel
-  /** Of the source that runs; null: not known. */
-  readonly gitCommit: string | null
-  /** Of its web page, without a slash at the end; null: not known. */
-  readonly repositoryUrl: string | null
-  /** Of a trace, with `{traceId}` in it; null: not known. */
-  readonly traceUrl: string | null
-  /** Messages of one transaction at most. */
-  readonly batchMax: number
-  readonly shutdownGraceMs: number
-  /** To be logged once at start; they name variables, never values. */
-  readonly warnings: readonly string[]
-}
-
-interface Tokens {
-  readonly keySetUrl: string
-  /** Each null: not checked. */
-  readonly issuer: string | null
-  readonly audience: string | null
-  readonly adminScope: string | null
-  /** Null: any token may read and write anyone's preferences. Never set without `adminScope`. */
-  readonly partyClaim: string | null
-}
+type Fault = Pick<z.core.$ZodIssue, 'path' | 'message'>
 
 /** The environment is not usable; the message lists every fault on a line of its own and contains no secret. */
 export class ConfigError extends CorrectableError {
@@ -104,16 +28,46 @@ export class ConfigError extends CorrectableError {
 }
 
 /**
- * Reads the configuration from environment variables; an empty one counts as unset. Throws a `ConfigError` that lists
- * all faults at once.
+ * Reads the configuration from environment variables; an empty one counts as unset. Throws a `ConfigError` that lists all
+ * faults at once.
  */
 export function loadConfig(env: Environment): Config {
   const set = setOf(env)
   const result = variables.safeParse(set)
   const faults = [...(result.error?.issues ?? []), ...incompleteSettings(set)]
   if (!result.success || faults.length > 0) throw new ConfigError(faults)
-  const value = result.data
-  return deepFreeze({
+  return deepFreeze({ ...configOf(result.data), warnings: warningsOf(set, result.data) })
+}
+
+/** Reads the given variables alone. Throws a `ConfigError` like `loadConfig`. */
+function read<Name extends Variable>(env: Environment, ...names: readonly Name[]): Pick<Values, Name> {
+  const mask = Object.fromEntries(names.map((name) => [name, true])) as Record<Name, true>
+  const result = variables.pick(mask as { [Key in Variable]?: true }).safeParse(setOf(env))
+  if (!result.success) throw new ConfigError(result.error.issues)
+  return result.data as Pick<Values, Name>
+}
+
+export function loadDatabaseUrl(env: Environment): string {
+  return databaseUrlOf(read(env, ...DATABASE))
+}
+
+/** The database and policy administration: enough to look up one party. */
+export function loadLookUp(env: Environment): Pick<Config, 'policyAdministration'> & { databaseUrl: string } {
+  const value = read(env, ...DATABASE, ...POLICY_ADMINISTRATION)
+  return { databaseUrl: databaseUrlOf(value), policyAdministration: policyAdministrationOf(value) }
+}
+
+export function loadRetryLimits(env: Environment): Config['retry'] {
+  return retryOf(read(env, 'RETRY_MAX_AGE', 'RETRY_MAX_ATTEMPTS'))
+}
+
+/** The page of a trace, with `{traceId}` in it; null if there is none. */
+export function loadTraceUrl(env: Environment): string | null {
+  return read(env, 'TRACE_URL').TRACE_URL ?? null
+}
+
+function configOf(value: Values) {
+  return {
     database: {
       url: databaseUrlOf(value),
       poolMax: value.DATABASE_POOL_MAX,
@@ -129,14 +83,17 @@ export function loadConfig(env: Environment): Config {
     policyAdministration: policyAdministrationOf(value),
     smtp: { host: value.SMTP_HOST, port: value.SMTP_PORT },
     http: { host: value.HOST, port: value.PORT, requestCountMax: value.HTTP_REQUESTS_MAX },
+    /** Null: no second listener. */
     management:
       value.MANAGEMENT_PORT === undefined
         ? null
         : {
             host: value.MANAGEMENT_HOST,
             port: value.MANAGEMENT_PORT,
+            /** Other host names of the listener. */
             allowedHosts: value.MANAGEMENT_ALLOWED_HOSTS ?? [],
           },
+    /** Checks on tokens, each left out where it is null. Null: all routes are open. */
     tokens:
       value.IDP_JWKS_URI === undefined
         ? null
@@ -145,8 +102,10 @@ export function loadConfig(env: Environment): Config {
             issuer: value.IDP_ISSUER ?? null,
             audience: value.IDP_AUDIENCE ?? null,
             adminScope: value.IDP_ADMIN_SCOPE ?? null,
+            /** Null: any token may use anyone's preferences. Never set without `adminScope`. */
             partyClaim: value.IDP_PARTY_CLAIM ?? null,
           },
+    /** Null: no tracing. */
     tracing:
       value.OTEL_ENDPOINT === undefined
         ? null
@@ -155,107 +114,88 @@ export function loadConfig(env: Environment): Config {
             sampler: value.OTEL_TRACES_SAMPLER,
             samplerRatio: value.OTEL_TRACES_SAMPLER_ARG,
           },
-    retry: { maxAgeMs: value.RETRY_MAX_AGE, attemptCountMax: value.RETRY_MAX_ATTEMPTS },
+    retry: retryOf(value),
     logLevel: value.LOG_LEVEL,
+    /** The commit of the running source; null if not known. */
     gitCommit: value.GIT_COMMIT ?? null,
+    /** The repository's web page without a trailing slash; null if not known. */
     repositoryUrl: value.REPOSITORY_URL ?? null,
+    /** The page of a trace, with `{traceId}` in it; null if there is none. */
     traceUrl: value.TRACE_URL ?? null,
     batchMax: value.BATCH_MAX,
     shutdownGraceMs: value.SHUTDOWN_GRACE,
-    warnings: warningsOf(set, value),
-  })
-}
-
-/** What `migrate` needs, and nothing else: the database. Throws a `ConfigError` like `loadConfig`. */
-export function loadDatabaseUrl(env: Environment): string {
-  const result = variables.pick({ DATABASE_URL: true, DATABASE_PASSWORD_FILE: true }).safeParse(setOf(env))
-  if (!result.success) throw new ConfigError(result.error.issues)
-  return databaseUrlOf(result.data)
-}
-
-/** What looking one party up takes: the database and policy administration. Throws a `ConfigError` like `loadConfig`. */
-export function loadLookUp(env: Environment): Pick<Config, 'policyAdministration'> & { databaseUrl: string } {
-  const result = variables
-    .pick({
-      DATABASE_URL: true,
-      DATABASE_PASSWORD_FILE: true,
-      POLICY_ADMIN_URL: true,
-      POLICY_ADMIN_CONNECTIONS: true,
-      POLICY_ADMIN_ECHO: true,
-      POLICY_ADMIN_DEADLINE: true,
-    })
-    .safeParse(setOf(env))
-  if (!result.success) throw new ConfigError(result.error.issues)
-  return {
-    databaseUrl: databaseUrlOf(result.data),
-    policyAdministration: policyAdministrationOf(result.data),
   }
 }
 
-/** The limits of the retry alone. Throws a `ConfigError` like `loadConfig`. */
-export function loadRetryLimits(env: Environment): Config['retry'] {
-  const result = variables.pick({ RETRY_MAX_AGE: true, RETRY_MAX_ATTEMPTS: true }).safeParse(setOf(env))
-  if (!result.success) throw new ConfigError(result.error.issues)
-  return { maxAgeMs: result.data.RETRY_MAX_AGE, attemptCountMax: result.data.RETRY_MAX_ATTEMPTS }
+const DATABASE = ['DATABASE_URL', 'DATABASE_PASSWORD_FILE'] as const
+
+/** The URL names the password's file, as it names those of certificates. */
+function databaseUrlOf(value: Pick<Values, (typeof DATABASE)[number]>): string {
+  const { DATABASE_URL: url, DATABASE_PASSWORD_FILE: file } = value
+  if (file === undefined) return url
+  return `${url}${url.includes('?') ? '&' : '?'}passwordfile=${encodeURIComponent(file)}`
 }
 
-/** Where traces are shown, alone; null: not known. Throws a `ConfigError` like `loadConfig`. */
-export function loadTraceUrl(env: Environment): string | null {
-  const result = variables.pick({ TRACE_URL: true }).safeParse(setOf(env))
-  if (!result.success) throw new ConfigError(result.error.issues)
-  return result.data.TRACE_URL ?? null
-}
+const POLICY_ADMINISTRATION = [
+  'POLICY_ADMIN_URL',
+  'POLICY_ADMIN_CONNECTIONS',
+  'POLICY_ADMIN_ECHO',
+  'POLICY_ADMIN_DEADLINE',
+] as const
 
-/** The file goes with the URL, like those of certificates. */
-function databaseUrlOf({
-  DATABASE_URL: url,
-  DATABASE_PASSWORD_FILE: file,
-}: Pick<Values, 'DATABASE_URL' | 'DATABASE_PASSWORD_FILE'>): string {
-  return file === undefined
-    ? url
-    : `${url}${url.includes('?') ? '&' : '?'}passwordfile=${encodeURIComponent(file)}`
-}
-
-function policyAdministrationOf(
-  value: Omit<Pick<Values, Extract<Variable, `POLICY_ADMIN_${string}`>>, 'POLICY_ADMIN_PIPELINING'>,
-): Config['policyAdministration'] {
+function policyAdministrationOf(value: Pick<Values, (typeof POLICY_ADMINISTRATION)[number]>) {
   return {
+    /** May end in a path, and has no trailing slash. */
     url: value.POLICY_ADMIN_URL,
     connections: value.POLICY_ADMIN_CONNECTIONS,
+    /** JSON Pointers to the party's name in an answer. */
     echo: value.POLICY_ADMIN_ECHO,
     deadlineMs: value.POLICY_ADMIN_DEADLINE,
   }
 }
 
+function retryOf(value: Pick<Values, 'RETRY_MAX_AGE' | 'RETRY_MAX_ATTEMPTS'>) {
+  return { maxAgeMs: value.RETRY_MAX_AGE, attemptCountMax: value.RETRY_MAX_ATTEMPTS }
+}
+
+/** PEM texts. Without `ca` Node's own authorities are trusted. Null: plain text. */
 function sslOf({ MQ_SSL, MQ_SSL_CA_FILE: ca, MQ_SSL_CERT_FILE: cert, MQ_SSL_KEY_FILE: key }: Values) {
   return MQ_SSL ? { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) } : null
 }
 
-function saslOf(value: Values): BrokerConnection['sasl'] {
+function saslOf(value: Values) {
   const { MQ_SASL_MECHANISM: mechanism, MQ_SASL_USERNAME: username, MQ_SASL_PASSWORD: password } = value
-  if (mechanism === 'oauthbearer') return tokenClientOf(value)
-  return mechanism && username && password ? { mechanism, username, password } : null
+  if (mechanism !== 'oauthbearer')
+    return mechanism && username && password ? { mechanism, username, password } : null
+  const { MQ_SASL_TOKEN_URL: url, MQ_SASL_CLIENT_ID: clientId, MQ_SASL_CLIENT_SECRET: text } = value
+  const { MQ_SASL_CLIENT_SECRET_FILE: file, MQ_SASL_SCOPE: scope = null } = value
+  const { MQ_SASL_EXTENSIONS: extensions = {} } = value
+  /** The file is read for each token. */
+  const clientSecret: { file: string } | { text: string } | null =
+    file !== undefined ? { file } : text !== undefined ? { text } : null
+  return url && clientId && clientSecret
+    ? { mechanism, url, clientId, clientSecret, scope, extensions }
+    : null
 }
 
-function tokenClientOf({
-  MQ_SASL_TOKEN_URL: url,
-  MQ_SASL_CLIENT_ID: clientId,
-  MQ_SASL_CLIENT_SECRET: text,
-  MQ_SASL_CLIENT_SECRET_FILE: file,
-  MQ_SASL_SCOPE: scope,
-  MQ_SASL_EXTENSIONS: extensions,
-}: Values): TokenClient | null {
-  const clientSecret = file !== undefined ? { file } : text !== undefined ? { text } : null
-  return url && clientId && clientSecret
-    ? {
-        mechanism: 'oauthbearer',
-        url,
-        clientId,
-        clientSecret,
-        scope: scope ?? null,
-        extensions: extensions ?? {},
-      }
-    : null
+/** Variables that are useless without each other. */
+function incompleteSettings(set: Environment): Fault[] {
+  const needed: [Variable, Variable][] = [
+    ['MQ_SSL_CERT_FILE', 'MQ_SSL_KEY_FILE'],
+    ['MQ_SSL_KEY_FILE', 'MQ_SSL_CERT_FILE'],
+    // Else nobody could read or write the preferences of another party.
+    ['IDP_PARTY_CLAIM', 'IDP_ADMIN_SCOPE'],
+  ]
+  for (const name of loginNeeds(set)) needed.push(['MQ_SASL_MECHANISM', name])
+  return needed
+    .filter(([given, other]) => set[given] !== undefined && set[other] === undefined)
+    .map(([given, other]) => ({ path: [other], message: `is required with ${given}` }))
+}
+
+function loginNeeds({ MQ_SASL_MECHANISM, MQ_SASL_CLIENT_SECRET_FILE }: Environment): readonly Variable[] {
+  if (MQ_SASL_MECHANISM?.toUpperCase() !== 'OAUTHBEARER') return ['MQ_SASL_USERNAME', 'MQ_SASL_PASSWORD']
+  const client = ['MQ_SASL_TOKEN_URL', 'MQ_SASL_CLIENT_ID'] as const
+  return MQ_SASL_CLIENT_SECRET_FILE === undefined ? [...client, 'MQ_SASL_CLIENT_SECRET'] : client
 }
 
 function setOf(env: Environment): Record<string, string | undefined> {

@@ -11,7 +11,6 @@ const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
 const SSL_FILES = ['sslrootcert', 'sslcert', 'sslkey'] as const
 
 const PORT_MAX = 65_535
-const HTTP = /^https?$/
 
 /** Parsers for the text of one variable; the error says what it must be. A secret value is never repeated. */
 function must(be: string, { secret = false } = {}) {
@@ -114,14 +113,17 @@ function list(found: string): string[] {
   return found.split(',').map((item) => item.trim())
 }
 
-/** Of a token endpoint, which RFC 6749 allows a query but no fragment. */
-export function tokenUrl() {
-  const { error, text } = must('an http:// or https:// URL without credentials and fragment', {
-    secret: true,
-  })
+/** Parses a token endpoint or a key set; RFC 6749 allows the former a query but no fragment. */
+export function urlWithoutFragment() {
+  const be = 'an http:// or https:// URL without credentials and fragment'
+  return webUrl(be, (url) => !hasCredentials(url) && !url.href.includes('#'))
+}
+
+function webUrl(be: string, isGood: (url: URL) => boolean = () => true, options = { secret: true }) {
+  const { error, text } = must(be, options)
   return text
-    .pipe(z.url({ protocol: HTTP, error, abort: true }))
-    .refine((found) => !hasCredentials(found) && !found.includes('#'), { error })
+    .pipe(z.url({ protocol: /^https?$/, error, abort: true }))
+    .refine((found) => isGood(new URL(found)), { error })
 }
 
 /** By name; RFC 7628 allows letters for a name, and has `auth` for the token. */
@@ -218,43 +220,27 @@ function readPem(path: string): string | undefined {
 }
 
 export function httpUrl() {
-  const { error, text } = must('an http:// or https:// URL', { secret: true })
-  return text.pipe(z.url({ protocol: HTTP, error, abort: true }))
+  return webUrl('an http:// or https:// URL')
 }
 
-/** Without the slashes at its end. */
+/** The result has no trailing slash. */
 export function baseUrl() {
-  const { error, text } = must('an http:// or https:// URL without credentials, query and fragment', {
-    secret: true,
+  const be = 'an http:// or https:// URL without credentials, query and fragment'
+  return webUrl(be, (url) => !hasCredentials(url) && !/[?#]/.test(url.href)).transform((found) => {
+    const { origin, pathname } = new URL(found)
+    return `${origin}${pathname}`.replace(/\/+$/, '')
   })
-  return text
-    .pipe(z.url({ protocol: HTTP, error, abort: true }))
-    .refine((found) => !hasCredentials(found) && !/[?#]/.test(found), { error })
-    .transform((found) => {
-      const { origin, pathname } = new URL(found)
-      return `${origin}${pathname}`.replace(/\/+$/, '')
-    })
 }
 
-/** It is shown as a link, so that it must hold no secret and be no script. */
+/** The console shows it as a link: it must hold no secret and be no script. */
 export function traceUrl() {
-  const { error, text } = must('an http:// or https:// URL without credentials and with {traceId} in it')
-  return text
-    .pipe(z.url({ protocol: HTTP, error, abort: true }))
-    .refine((found) => !hasCredentials(found) && found.includes('{traceId}'), { error })
+  const be = 'an http:// or https:// URL without credentials and with {traceId} in it'
+  return webUrl(be, (url) => !hasCredentials(url), { secret: false }).refine(
+    (found) => found.includes('{traceId}'),
+    { error: must(be).error },
+  )
 }
 
-export function keySetUrl() {
-  const { error, text } = must('an http:// or https:// URL without credentials and fragment', {
-    secret: true,
-  })
-  return text
-    .pipe(z.url({ protocol: HTTP, error, abort: true }))
-    .refine((found) => !hasCredentials(found) && new URL(found).hash === '', { error })
-    .transform((found) => new URL(found).href)
-}
-
-function hasCredentials(found: string): boolean {
-  const { username, password } = new URL(found)
+function hasCredentials({ username, password }: URL): boolean {
   return username !== '' || password !== ''
 }

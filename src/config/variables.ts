@@ -8,7 +8,6 @@ import {
   httpUrl,
   integer,
   jsonPointers,
-  keySetUrl,
   matching,
   oneOf,
   pemFile,
@@ -17,10 +16,10 @@ import {
   ratio,
   readablePath,
   saslExtensions,
-  tokenUrl,
   topics,
   traceUrl,
   trueOrFalse,
+  urlWithoutFragment,
 } from './parsers.ts'
 
 /** The values of `OTEL_TRACES_SAMPLER` that the OpenTelemetry specification names and this service knows. */
@@ -36,7 +35,6 @@ export type SamplerName = (typeof SAMPLERS)[number]
 
 const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'] as const
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /**
  * Every variable: its shape, and in `meta()` its description and an example of a good value. The default, where there
@@ -94,7 +92,7 @@ export const variables = z.object({
   MQ_SASL_PASSWORD: matching(/^.{1,1000}$/s, '1 to 1000 characters', { secret: true })
     .optional()
     .meta({ description: 'Password for the brokers', example: 'secret' }),
-  MQ_SASL_TOKEN_URL: tokenUrl().optional().meta({
+  MQ_SASL_TOKEN_URL: urlWithoutFragment().optional().meta({
     description: 'OAUTHBEARER: token endpoint, asked by the client credentials grant',
     example: 'https://identity.example/oauth2/token',
   }),
@@ -163,7 +161,7 @@ export const variables = z.object({
     description: 'Port of the mail server; never contacted',
     example: '25',
   }),
-  IDP_JWKS_URI: keySetUrl().optional().meta({
+  IDP_JWKS_URI: urlWithoutFragment().optional().meta({
     description: 'JSON Web Key Set of the identity provider; unset: all routes are open',
     example: 'https://identity.example/jwks',
   }),

@@ -18,7 +18,7 @@ const OUR_PREFIXES = [
   'OTEL_END',
 ]
 
-/** What is set without effect, unprotected or misspelt. Names variables, never values. */
+/** Variables that are misspelt, have no effect or leave something unprotected. Names them, never their values. */
 export function warningsOf(set: Environment, values: Values): readonly string[] {
   return [
     ...namesWithoutEffect(set),

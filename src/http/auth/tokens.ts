@@ -2,6 +2,7 @@ import fastifyJwt, { type TokenOrHeader } from '@fastify/jwt'
 import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { z } from 'zod'
+import type { Config } from '../../config/config.ts'
 import { IDENTIFIER_LENGTH_MAX } from '../../core/event/parse-event.ts'
 import { unavailable } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
@@ -10,16 +11,7 @@ import { CHALLENGE, requireScope } from './access.ts'
 import { createKeySet, NoKeysError } from './key-set.ts'
 import { ALGORITHMS } from './signing-key.ts'
 
-/** What tokens are validated against; null means not checked. */
-export interface Tokens {
-  readonly keySetUrl: string
-  readonly issuer: string | null
-  readonly audience: string | null
-  /** The scope that routes with access `admin` require. */
-  readonly adminScope: string | null
-  /** The claim that holds a token's party locator; null: any token may use routes with access `party`. */
-  readonly partyClaim: string | null
-}
+export type Tokens = NonNullable<Config['tokens']>
 
 /** Clocks differ. */
 const CLOCK_TOLERANCE_MS = 5_000
