@@ -1,4 +1,5 @@
 import type { Send } from '../core/attempt/delivery.ts'
+import type { RunStage } from '../core/attempt/stage.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
 import { templates } from '../generated/templates.ts'
 import type { PartyClient } from '../party/client.ts'
@@ -15,6 +16,7 @@ export function createLookUps(
   { envelopeMap, envelopeMapRevision }: RuleFiles,
   parties: PartyClient,
   pool: DatabasePool,
+  stage: RunStage,
 ): LookUpNeeds {
   return {
     parse: (message) => parseEvent(message, envelopeMap),
@@ -22,10 +24,16 @@ export function createLookUps(
     findLogged: (...wanted) => findLogged(pool, ...wanted),
     contactsOf: (partyLocators) => parties.lookUp(partyLocators),
     newLocator: createLocators(),
+    stage,
   }
 }
 
 /** The transaction of attempts, with the rules and templates in force. */
-export function attemptNeeds({ ruleTable }: RuleFiles, pool: DatabasePool, send: Send): AttemptNeeds {
-  return { ruleTable, templates, store: createStore(pool), send }
+export function attemptNeeds(
+  { ruleTable }: RuleFiles,
+  pool: DatabasePool,
+  send: Send,
+  stage: RunStage,
+): AttemptNeeds {
+  return { ruleTable, templates, store: createStore(pool), send, stage }
 }

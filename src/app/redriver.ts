@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { type Attempt, decideAttempts, partiesOf } from '../core/attempt/attempt.ts'
+import { unobserved } from '../core/attempt/stage.ts'
 import type { RejectedMessage } from '../core/batch/batch.ts'
 import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
 import { createAttempt } from '../pipeline/attempt.ts'
@@ -33,8 +34,8 @@ export async function createRedriver(config: Config, pool: DatabasePool, log: Lo
   await requireInForce(pool, ruleFiles)
   await archiveRuleFiles(pool, ruleFiles)
   const parties = createParties(config, log)
-  const lookUps = createLookUps(ruleFiles, parties, pool)
-  const attempts = attemptNeeds(ruleFiles, pool, createSenders(config, log))
+  const lookUps = createLookUps(ruleFiles, parties, pool, unobserved)
+  const attempts = attemptNeeds(ruleFiles, pool, createSenders(config, log), unobserved)
   const needs = { ...lookUps, attempt: createAttempt(attempts) }
   return {
     redrive: (rejected, by) => redrive(needs, rejected, by),

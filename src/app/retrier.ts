@@ -9,6 +9,7 @@ import {
   type RulesInForce,
 } from '../core/attempt/attempt.ts'
 import { type AskedEntry, nextAttempt } from '../core/attempt/due-entry.ts'
+import { unobserved } from '../core/attempt/stage.ts'
 import { createAttempt } from '../pipeline/attempt.ts'
 import { commitRetries } from '../pipeline/retry.ts'
 import { type RequestNeeds, retryOnRequest } from '../pipeline/retry-on-request.ts'
@@ -41,7 +42,7 @@ export async function createRetrier(config: Config, pool: DatabasePool, log: Log
   await requireInForce(pool, ruleFiles)
   const parties = createParties(config, log)
   const lost = createLostVariables(config, log.child({}, { level: 'silent' }))
-  const attempts = attemptNeeds(ruleFiles, pool, createSenders(config, log))
+  const attempts = attemptNeeds(ruleFiles, pool, createSenders(config, log), unobserved)
   const attempt = createAttempt(attempts)
   const runWith = (run: Run, commit: RequestNeeds['commit']) =>
     retryOnRequest({

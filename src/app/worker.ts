@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
+import type { RunStage } from '../core/attempt/stage.ts'
 import type { Assignment } from '../core/batch/assignment.ts'
-import type { Dispatch } from '../core/batch/batch.ts'
 import { createBatchLimit } from '../core/batch/batch-limit.ts'
 import type { Blocked } from '../core/batch/blocked.ts'
 import { type ConsumerOptions, createConsumer } from '../kafka/consumer.ts'
@@ -47,8 +47,11 @@ export interface WorkerParts {
 export function createWorker(parts: WorkerParts): Worker {
   const { config, ruleFiles, metrics, tracing, log } = parts
   const pool = tracing === null ? parts.pool : observedPool(parts.pool, tracing.statement)
-  const send = metrics.timed('send', createSenders(config, log))
-  const attempts = attemptNeeds(ruleFiles, pool, send)
+  const stage: RunStage =
+    tracing === null
+      ? metrics.stage
+      : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
+  const attempts = attemptNeeds(ruleFiles, pool, createSenders(config, log), stage)
   const consumer = createConsumer(...consumerNeeds(parts, pool, attempts), log)
   const retry = createRetry<DueCursor>(retryNeeds(parts, pool, attempts))
   return {
@@ -66,22 +69,18 @@ export function createWorker(parts: WorkerParts): Worker {
 }
 
 function consumerNeeds(
-  { config, ruleFiles, parties, metrics, tracing }: WorkerParts,
+  { config, ruleFiles, parties, metrics }: WorkerParts,
   pool: DatabasePool,
   attempts: AttemptNeeds,
 ): [ConsumerOptions, Processing] {
   const batchLimit = createBatchLimit(config.batchMax, config.policyAdministration.deadlineMs)
-  const lookUp = metrics.countContacts(createContactLookUp(parties, batchLimit, () => performance.now()))
-  const contactsOf = metrics.timed('contacts', tracing?.contacts(lookUp) ?? lookUp)
-  const lookUps = createLookUps(ruleFiles, parties, pool)
   const needs: DispatchNeeds = {
-    ...lookUps,
-    findLogged: metrics.timed('look_up', lookUps.findLogged),
-    contactsOf,
-    attempt: metrics.timed('commit', createAttempt(attempts)),
-    isConflict: metrics.countConflicts(isConflict),
+    ...createLookUps(ruleFiles, parties, pool, attempts.stage),
+    contactsOf: createContactLookUp(parties, batchLimit, () => performance.now()),
+    attempt: createAttempt(attempts),
+    isConflict,
+    countConflict: metrics.countConflict,
   }
-  const dispatch: Dispatch = (batch) => dispatchBatch(needs, batch)
   const { partitionsAtOnce: partitionCountMax, ...broker } = config.broker
   return [
     { ...broker, partitionCountMax, batchCountMax: batchLimit.count },
@@ -89,37 +88,25 @@ function consumerNeeds(
       loadCheckpoint: (topic, partition) => loadCheckpoint(pool, topic, partition),
       resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),
       listCheckpoints: (topics) => listCheckpoints(pool, topics),
-      dispatch: metrics.countBatches(
-        tracing === null ? dispatch : (batch) => tracing.batch(batch, () => dispatch(batch)),
-      ),
+      dispatch: (batch) => dispatchBatch(needs, batch),
       reasonOf: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
     },
   ]
 }
 
 function retryNeeds(
-  { config, parties, metrics, tracing, log }: WorkerParts,
+  { config, parties, log }: WorkerParts,
   pool: DatabasePool,
   attempts: AttemptNeeds,
 ): RetryNeeds<DueCursor> {
+  const { stage } = attempts
   const attempt = createAttempt(attempts)
   const dueLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }
-  const commit: RetryNeeds<DueCursor>['commit'] = async (asked) => {
-    const { made, refused } = await commitRetries(attempt, asked, null)
-    for (const [locator, error] of refused)
-      log.error(
-        { locator, error },
-        'the database refused the retry of a row; the row stays unchanged, and the next pass retries it',
-      )
-    return made
-  }
   return {
     listDueEntries: (after, countMax, upTo) => listDueEntries(pool, dueLimits, after, countMax, upTo),
-    contactsOf: metrics.countContacts(parties.lookUpAgain),
+    contactsOf: (asked) => stage('retry_contacts', asked, () => parties.lookUpAgain(asked)),
     isDown: parties.isDown,
-    commit: metrics.countRetries(
-      tracing === null ? commit : (asked) => tracing.retry(asked.length, () => commit(asked)),
-    ),
+    commit: (asked) => stage('retry', asked, () => commitRetries(attempt, asked, null)),
     clock: {
       nowMs: () => performance.now(),
       sleep: (durationMs, signal) => sleep(durationMs, undefined, { signal }),

@@ -9,6 +9,7 @@ import {
   type RulesInForce,
 } from '../core/attempt/attempt.ts'
 import type { Send } from '../core/attempt/delivery.ts'
+import type { RunStage } from '../core/attempt/stage.ts'
 import type { Move, Store, Transaction } from '../core/attempt/store.ts'
 
 /** The attempts of one transaction, and the steps in which dispatch, retry and redrive differ. */
@@ -37,6 +38,7 @@ export type MakeAttempts = (claim: Claim) => Promise<Made | null>
 export interface AttemptNeeds extends RulesInForce {
   readonly store: Store
   readonly send: Send
+  readonly stage: RunStage
 }
 
 const NONE_REFUSED: Refused = new Map()
@@ -66,7 +68,7 @@ export function createAttempt(needs: AttemptNeeds): MakeAttempts {
 }
 
 function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promise<Made | null> {
-  const { store, send, ruleTable } = needs
+  const { store, send, ruleTable, stage } = needs
   return store.transaction(async (tx) => {
     const open = await claim.lock(tx)
     if (open === null) return null
@@ -76,7 +78,8 @@ function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promis
     await claim.reject?.(tx, refused)
     const accepted = decided.filter((attempt) => !refused.has(attempt))
     const written = await writeRows(tx, accepted)
-    const deliveries = await send(messagesOf(written))
+    const messages = messagesOf(written)
+    const deliveries = await stage('send', messages, () => send(messages))
     await tx.markSendFailures(deliveries)
     await tx.recordDecisions(written, deliveries, ruleTable.revision, claim.move)
     const made = { attempts: afterDelivery(written, deliveries), refused }

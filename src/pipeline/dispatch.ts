@@ -1,4 +1,5 @@
 import { type OpenAttempt, partiesOf } from '../core/attempt/attempt.ts'
+import type { RunStage } from '../core/attempt/stage.ts'
 import type { Batch, CommitResult, RejectedMessage } from '../core/batch/batch.ts'
 import { type LocatedEvent, parseBatch } from '../core/batch/parse-batch.ts'
 import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
@@ -25,12 +26,14 @@ export interface LookUpNeeds {
   /** In the order of the parties. Leaves out those that it could not ask for in time, but never the first. */
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<Contacts>
   readonly newLocator: () => string
+  readonly stage: RunStage
 }
 
 export interface DispatchNeeds extends LookUpNeeds {
   readonly attempt: MakeAttempts
   /** The transaction lost against another one: try again from the look-ups on. */
   readonly isConflict: (error: unknown) => boolean
+  readonly countConflict: () => void
 }
 
 /** A batch whose messages are parsed and whose parties are looked up. */
@@ -50,25 +53,34 @@ const CONFLICT_COUNT_MAX = 5
  * Takes a batch through the pipeline: parse, look up, then the transaction of `attempt.ts` under the lock of the partition's
  * checkpoint. Rejects on infrastructure errors, never because of a message's content.
  */
-export async function dispatchBatch(needs: DispatchNeeds, batch: Batch): Promise<CommitResult> {
-  for (let conflictCount = 1; ; conflictCount++) {
-    try {
-      return await commitBatch(needs, await lookUpBatch(needs, batch))
-    } catch (error) {
-      if (!needs.isConflict(error) || conflictCount === CONFLICT_COUNT_MAX) throw error
+export function dispatchBatch(needs: DispatchNeeds, batch: Batch): Promise<CommitResult> {
+  return needs.stage('batch', batch, async () => {
+    for (let conflictCount = 1; ; conflictCount++) {
+      try {
+        const lookedUp = await lookUpBatch(needs, batch)
+        return await needs.stage('commit', batch, () => commitBatch(needs, lookedUp))
+      } catch (error) {
+        if (!needs.isConflict(error)) throw error
+        needs.countConflict()
+        if (conflictCount === CONFLICT_COUNT_MAX) throw error
+      }
     }
-  }
+  })
 }
 
 export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<LookedUpBatch> {
   const { topic, partition } = batch
+  const { stage, findLogged, contactsOf } = needs
   const { events, rejected } = parseBatch(needs.parse, batch.messages)
   const eventIds = events.map(({ event }) => event.eventId)
   const { eventIds: logged, pruned } =
-    events.length === 0 ? NONE_LOGGED : await needs.findLogged(topic, partition, eventIds)
+    events.length === 0
+      ? NONE_LOGGED
+      : await stage('look_up', eventIds, () => findLogged(topic, partition, eventIds))
   const fresh = logged.size === 0 ? events : events.filter(({ event }) => !logged.has(event.eventId))
+  const parties = partiesOf(fresh.map(({ event }) => event))
   const contacts =
-    fresh.length === 0 ? new Map() : await needs.contactsOf(partiesOf(fresh.map(({ event }) => event)))
+    fresh.length === 0 ? new Map() : await stage('contacts', parties, () => contactsOf(parties))
   const cut = cutToAsked(batch, fresh, contacts)
   return {
     batch: cut,

@@ -29,7 +29,7 @@ export function lookUpRejected(needs: LookUpNeeds, rejected: Rejected): Promise<
  * insert finds that, and nothing is sent. Returns null if the message is gone or erased by now.
  */
 export async function redrive(
-  needs: Omit<DispatchNeeds, 'isConflict'>,
+  needs: Omit<DispatchNeeds, 'isConflict' | 'countConflict'>,
   message: Rejected,
   by: string,
 ): Promise<RedriveResult | null> {

@@ -25,18 +25,13 @@ export type RequestedResult =
   | { readonly result: 'refused'; readonly error: string }
 
 export interface RequestNeeds
-  extends Pick<RetryNeeds<LogPosition>, 'contactsOf' | 'isDown' | 'clock' | 'log'> {
+  extends Pick<RetryNeeds<LogPosition>, 'contactsOf' | 'isDown' | 'commit' | 'clock' | 'log'> {
   /** The rows that were asked for, in pages; `next` is null on the last. */
   readonly listCandidates: (
     after: LogPosition | null,
   ) => Promise<{ readonly candidates: readonly RetryCandidate[]; readonly next: LogPosition | null }>
   /** From the broker, for a skipped row that kept nothing to render its text from; else why it cannot be had. */
   readonly variablesOf: (candidate: DecidedCandidate) => Promise<Variables | string>
-  /** Retries the rows that nobody else took or changed; `refused` are those that the database refused, with its words. */
-  readonly commit: (asked: Parameters<RetryNeeds<LogPosition>['commit']>[0]) => Promise<{
-    readonly made: readonly Attempt[]
-    readonly refused: ReadonlyMap<string, string>
-  }>
   readonly report: (locator: string, result: RequestedResult) => void
 }
 
@@ -92,7 +87,7 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
           words === undefined ? 'another process has it, or changed it' : `the database refused it: ${words}`
         report(due.locator, { result: 'refused', error })
       }
-      return made
+      return { made, refused: new Map() }
     },
   })
   async function countUnlisted(): Promise<number> {

@@ -24,10 +24,16 @@ export interface RetryNeeds<Cursor> {
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
   /** True while policy administration is known to be down: the rest of a pass would be in vain. */
   readonly isDown: () => boolean
-  /** Decides the rows that nobody else took, and carries out their retries; returns those. */
-  readonly commit: (asked: readonly AskedEntry[]) => Promise<readonly Attempt[]>
+  /** Makes the next attempts of one page, see `commitRetries`. */
+  readonly commit: (asked: readonly AskedEntry[]) => Promise<Retried>
   readonly clock: { nowMs: () => number; sleep: (durationMs: number, signal: AbortSignal) => Promise<void> }
   readonly log: Logger
+}
+
+export interface Retried {
+  readonly made: readonly Attempt[]
+  /** The database's error by the locator of a row that it refuses. */
+  readonly refused: ReadonlyMap<string, string>
 }
 
 /** The due rows behind one row and up to another; null: from the oldest, to the newest. */
@@ -131,16 +137,24 @@ function pagesFrom<Cursor>(needs: RetryNeeds<Cursor>, start: Cursor | null) {
   }
 }
 
-/** Returns the rows that were retried. A page that can never be committed must not keep the others from their turn. */
+/** Returns the attempts made. An error must not keep the following pages from their turn. */
 async function commitPage(
   { commit, log }: Pick<RetryNeeds<unknown>, 'commit' | 'log'>,
   asked: readonly AskedEntry[],
 ): Promise<readonly Attempt[]> {
   if (asked.length === 0) return []
-  return commit(asked).catch((error) => {
+  try {
+    const { made, refused } = await commit(asked)
+    for (const [locator, error] of refused)
+      log.error(
+        { locator, error },
+        'the database refused the retry of a row; the row stays unchanged, and the next pass retries it',
+      )
+    return made
+  } catch (error) {
     log.error({ err: error }, 'a page of retries could not be committed; the next pass tries it again')
     return []
-  })
+  }
 }
 
 /** Looks up the contacts of rows, as far as their parties could be asked for. */
@@ -162,15 +176,12 @@ async function askAll(
   }
 }
 
-/**
- * Makes the next attempt of the rows that nobody else holds or changed. Rows that the database refuses stay as they are;
- * `refused` has its words by locator. Rejects if the schema refuses any row.
- */
+/** Makes the next attempt of the rows that nobody else holds or changed. Rejects if the schema refuses any row. */
 export async function commitRetries(
   attempt: MakeAttempts,
   asked: readonly AskedEntry[],
   request: RetryRequest | null,
-): Promise<{ readonly made: readonly Attempt[]; readonly refused: ReadonlyMap<string, string> }> {
+): Promise<Retried> {
   const made = await attempt({
     lock: async (tx) => {
       const due = asked.map((entry) => entry.due)

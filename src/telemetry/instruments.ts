@@ -1,8 +1,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
+import type { StageName } from '../core/attempt/stage.ts'
 
-/** Stages of a batch; `send` is part of `commit`. */
-export const STAGES = ['look_up', 'contacts', 'commit', 'send'] as const
-export type Stage = (typeof STAGES)[number]
+export const TIMED_STAGES = ['look_up', 'contacts', 'commit', 'send'] as const satisfies readonly StageName[]
 
 const BATCH_MESSAGES = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000]
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]

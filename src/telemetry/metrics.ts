@@ -1,37 +1,33 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Attempt } from '../core/attempt/attempt.ts'
-import type { CommitResult, Dispatch } from '../core/batch/batch.ts'
+import type { RunStage, StageName, Stages } from '../core/attempt/stage.ts'
+import type { Batch, CommitResult } from '../core/batch/batch.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
-import { type Contacts, countByState, type LookUpContacts } from '../core/party/contact.ts'
+import { type Contacts, countByState } from '../core/party/contact.ts'
 import { createGauges, type Sources } from './gauges.ts'
-import { createInstruments, type Instruments, STAGES, type Stage } from './instruments.ts'
+import { createInstruments, type Instruments, TIMED_STAGES } from './instruments.ts'
 import { Tally } from './tally.ts'
+
+type Committed = Extract<CommitResult, { kind: 'committed' }>
 
 /** `moved`: another consumer had taken over; `failed`: nothing was written, and the batch is retried. */
 const BATCH_RESULTS = ['committed', 'moved', 'failed'] as const
 
-/**
- * The service's own metrics. Each function returns the given one, observed. Counting costs per batch, not per event.
- */
+/** The service's own metrics. Counting costs per batch, not per event. */
 export interface Metrics {
-  /** Its duration, also when it rejects. */
-  timed<Args extends unknown[], Result>(
-    stage: Stage,
-    run: (...args: Args) => Promise<Result>,
-  ): (...args: Args) => Promise<Result>
-  /** Batches as a whole, and the rows they wrote, by rule and event type. */
-  countBatches(dispatch: Dispatch): Dispatch
-  /** Retries by rule. */
-  countRetries<A>(
-    commit: (asked: A) => Promise<readonly Attempt[]>,
-  ): (asked: A) => Promise<readonly Attempt[]>
-  /** How parties were resolved. */
-  countContacts(lookUp: LookUpContacts): LookUpContacts
-  /** Conflicts with other transactions, after which a batch restarts from its look-ups. */
-  countConflicts(isConflict: (error: unknown) => boolean): (error: unknown) => boolean
+  readonly stage: RunStage
+  /** Counts a conflict with another transaction, after which a batch restarts from its look-ups. */
+  countConflict(): void
   /** The exposition text and its content type. */
   expose(): Promise<{ contentType: string; text: string }>
 }
+
+/** Called at the end of a stage; the result is null if it failed. */
+type Observe<Name extends StageName> = (
+  input: Stages[Name]['input'],
+  result: Stages[Name]['result'] | null,
+  seconds: number,
+) => void
 
 /** Resolution of event loop delays: coarse, so that an idle process rests. */
 const EVENT_LOOP_PRECISION_MS = 50
@@ -51,65 +47,57 @@ export function createMetrics(sources: Sources): Metrics {
   // Starting at 0, so that the first increase counts as one.
   for (const result of BATCH_RESULTS) batches.inc({ result }, 0)
   for (const code of Object.keys(REJECTIONS)) rejected.inc({ code }, 0)
-  for (const stage of STAGES) stageSeconds.zero({ stage })
+  for (const stage of TIMED_STAGES) stageSeconds.zero({ stage })
   for (const state of Object.keys(countByState(new Map()))) lookUps.inc({ state }, 0)
 
+  const observers: { readonly [Name in StageName]: Observe<Name> } = {
+    batch: (batch, result, seconds) => {
+      batches.inc({ result: result?.kind ?? 'failed' })
+      batchSeconds.observe(seconds)
+      if (result?.kind === 'committed') countCommitted(batch, result)
+    },
+    look_up: (_input, _result, seconds) => stageSeconds.observe({ stage: 'look_up' }, seconds),
+    contacts: (_input, contacts, seconds) => {
+      stageSeconds.observe({ stage: 'contacts' }, seconds)
+      countContacts(instruments, contacts)
+    },
+    commit: (_input, _result, seconds) => stageSeconds.observe({ stage: 'commit' }, seconds),
+    send: (_input, _result, seconds) => stageSeconds.observe({ stage: 'send' }, seconds),
+    retry_contacts: (_input, contacts) => countContacts(instruments, contacts),
+    retry: (_input, result) => countRetries(instruments, result?.made ?? []),
+  }
+
+  function countCommitted(batch: Batch, committed: Committed): void {
+    const { nextOffset, inserted, rejected } = committed
+    const count = batch.messages.filter(({ offset }) => offset <= nextOffset).length
+    batchMessages.observe(count)
+    duplicates.inc(count - inserted.length - rejected.length)
+    countRows(instruments, sources.eventTypes, committed)
+  }
+
   return {
-    timed:
-      (stage, run) =>
-      async (...args) => {
-        const end = stageSeconds.startTimer({ stage })
-        try {
-          return await run(...args)
-        } finally {
-          end()
-        }
-      },
-    countBatches: (dispatch) => async (batch) => {
-      const end = batchSeconds.startTimer()
-      let result: CommitResult['kind'] | 'failed' = 'failed'
+    stage: async (name, input, run) => {
+      const startedMs = performance.now()
+      let result: Awaited<ReturnType<typeof run>> | null = null
       try {
-        const committed = await dispatch(batch)
-        result = committed.kind
-        if (committed.kind === 'committed') {
-          const { nextOffset, inserted, rejected } = committed
-          const count = batch.messages.filter(({ offset }) => offset <= nextOffset).length
-          batchMessages.observe(count)
-          duplicates.inc(count - inserted.length - rejected.length)
-          countRows(instruments, sources.eventTypes, committed)
-        }
-        return committed
+        result = await run()
+        return result
       } finally {
-        batches.inc({ result })
-        end()
+        observers[name](input, result, (performance.now() - startedMs) / 1_000)
       }
     },
-    countRetries: (commit) => async (asked) => counted(await commit(asked), countRetries),
-    countContacts: (lookUp) => async (partyLocators) => counted(await lookUp(partyLocators), countContacts),
-    countConflicts: (isConflict) => (error) => {
-      const found = isConflict(error)
-      if (found) conflicts.inc()
-      return found
-    },
+    countConflict: () => conflicts.inc(),
     expose: async () => {
       await readGauges()
       return { contentType: register.contentType, text: await register.metrics() }
     },
-  }
-
-  function counted<Result>(
-    result: Result,
-    count: (instruments: Instruments, result: Result) => void,
-  ): Result {
-    count(instruments, result)
-    return result
   }
 }
 
 function countRows(
   { outcomes, events, rejected }: Instruments,
   eventTypes: ReadonlySet<string>,
-  committed: Extract<CommitResult, { kind: 'committed' }>,
+  committed: Committed,
 ): void {
   const byRule = new Tally()
   const byEventType = new Tally()
@@ -128,6 +116,7 @@ function countRetries({ retries }: Instruments, retried: readonly Attempt[]): vo
   for (const { word, status, channel, count } of byRule) retries.inc({ status, channel, rule: word }, count)
 }
 
-function countContacts({ lookUps }: Instruments, contacts: Contacts): void {
+function countContacts({ lookUps }: Instruments, contacts: Contacts | null): void {
+  if (contacts === null) return
   for (const [state, count] of Object.entries(countByState(contacts))) lookUps.inc({ state }, count)
 }

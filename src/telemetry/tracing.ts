@@ -1,23 +1,26 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { Logger } from 'pino'
+import type { RunStage, StageName, Stages } from '../core/attempt/stage.ts'
 import type { Batch, CommitResult } from '../core/batch/batch.ts'
 import { type TraceParent, traceParentOf } from '../core/event/trace-parent.ts'
-import { type Contacts, countByState, type LookUpContacts } from '../core/party/contact.ts'
+import { type Contacts, countByState } from '../core/party/contact.ts'
 import { markTrace } from './trace-of.ts'
 import { createTracerProvider, type TracingOptions } from './tracer-provider.ts'
 
 export interface Tracing {
-  /** One span for a batch, linked to the contexts of all its producers. */
-  batch(batch: Batch, run: () => Promise<CommitResult>): Promise<CommitResult>
-  /** One span for a transaction of retries. */
-  retry<Result>(rowCount: number, run: () => Promise<Result>): Promise<Result>
-  /** Runs a statement in a span of its own under that of its batch or retry; `statement` holds no values. */
+  /** A batch, its contact look-up and a transaction of retries have a span each; other stages have none. */
+  readonly stage: RunStage
+  /** Runs a statement in a span under that of its batch or retry; `statement` holds no values. */
   statement<Result>(statement: string, run: () => Promise<Result>): Promise<Result>
-  /** The same function, each of its look-ups in one span, with the results counted. */
-  contacts(lookUp: LookUpContacts): LookUpContacts
   /** Sends queued spans, as far as the collector accepts them in time. Never rejects. */
   stop(): Promise<void>
+}
+
+/** Starts the span of a stage; `end` notes its result. */
+type TraceStage<Name extends StageName> = (input: Stages[Name]['input']) => {
+  readonly span: Span
+  readonly end: (result: Stages[Name]['result']) => unknown
 }
 
 /** The span of the work under way. */
@@ -40,38 +43,37 @@ export function createTracing(options: TracingOptions, log: Logger): Tracing {
     return tracer.startSpan(name, { kind }, context)
   }
 
-  return {
-    batch: (batch, run) => {
+  const spans: { readonly [Name in StageName]?: TraceStage<Name> } = {
+    batch: (batch) => {
       const span = start(`process ${batch.topic}`, SpanKind.CONSUMER, undefined)
       // If it is not sampled, no message is examined.
       if (span.isRecording()) {
-        span.setAttributes({
-          'messaging.system': 'kafka',
-          'messaging.operation.type': 'process',
-          'messaging.operation.name': 'process',
-          'messaging.destination.name': batch.topic,
-          'messaging.destination.partition.id': String(batch.partition),
-          'messaging.kafka.offset': String(batch.messages[0]?.offset ?? batch.nextOffset),
-          'messaging.batch.message_count': batch.messages.length,
-        })
+        span.setAttributes(attributesOf(batch))
         span.addLinks(producersOf(batch).map((context) => ({ context })))
       }
-      return within(span, async () => {
+      return { span, end: (result) => span.setAttributes(resultAttributesOf(result)) }
+    },
+    contacts: (partyLocators) => {
+      const span = start('look up contacts', SpanKind.CLIENT, current.getStore())
+      span.setAttribute('notifications.parties', partyLocators.length)
+      return { span, end: (contacts) => span.setAttributes(countsOf(contacts)) }
+    },
+    retry: (asked) => {
+      const span = start('retry', SpanKind.INTERNAL, undefined)
+      span.setAttribute('notifications.rows', asked.length)
+      return { span, end: () => {} }
+    },
+  }
+
+  return {
+    stage: async (name, input, run) => {
+      const traced = spans[name]?.(input)
+      if (traced === undefined) return run()
+      return within(traced.span, async () => {
         const result = await run()
-        span.setAttribute('notifications.result', result.kind)
-        if (result.kind === 'committed') {
-          span.setAttributes({
-            'notifications.inserted': result.inserted.length,
-            'notifications.rejected': result.rejected.length,
-          })
-        }
+        traced.end(result)
         return result
       })
-    },
-    retry: (rowCount, run) => {
-      const span = start('retry', SpanKind.INTERNAL, undefined)
-      span.setAttribute('notifications.rows', rowCount)
-      return within(span, run)
     },
     statement: (statement, run) => {
       const parent = current.getStore()
@@ -80,21 +82,33 @@ export function createTracing(options: TracingOptions, log: Logger): Tracing {
       span.setAttributes({ 'db.system.name': 'postgresql', 'db.query.text': statement })
       return within(span, run)
     },
-    contacts: (lookUp) => (partyLocators) => {
-      const span = start('look up contacts', SpanKind.CLIENT, current.getStore())
-      span.setAttribute('notifications.parties', partyLocators.length)
-      return within(span, async () => {
-        const contacts = await lookUp(partyLocators)
-        span.setAttributes(countsOf(contacts))
-        return contacts
-      })
-    },
     stop: async () => {
       const late = Promise.withResolvers<void>()
       const timer = setTimeout(late.resolve, STOP_WAIT_MS)
       await Promise.race([provider.shutdown().catch(() => {}), late.promise])
       clearTimeout(timer)
     },
+  }
+}
+
+function attributesOf({ topic, partition, messages, nextOffset }: Batch) {
+  return {
+    'messaging.system': 'kafka',
+    'messaging.operation.type': 'process',
+    'messaging.operation.name': 'process',
+    'messaging.destination.name': topic,
+    'messaging.destination.partition.id': String(partition),
+    'messaging.kafka.offset': String(messages[0]?.offset ?? nextOffset),
+    'messaging.batch.message_count': messages.length,
+  }
+}
+
+function resultAttributesOf(result: CommitResult) {
+  if (result.kind !== 'committed') return { 'notifications.result': result.kind }
+  return {
+    'notifications.result': result.kind,
+    'notifications.inserted': result.inserted.length,
+    'notifications.rejected': result.rejected.length,
   }
 }
 

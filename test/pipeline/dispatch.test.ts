@@ -1,4 +1,5 @@
 import t from 'tap'
+import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store } from '../../src/core/attempt/store.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import type { Event } from '../../src/core/event/parse-event.ts'
@@ -48,8 +49,10 @@ function world(given: {
       const inTime = parties.filter((party) => !given.unasked?.includes(party))
       return new Map(inTime.map((party) => [party, given.contact?.(party) ?? FOUND]))
     },
-    attempt: createAttempt({ ...SIMPLE_RULES, store, send: recording.send }),
+    attempt: createAttempt({ ...SIMPLE_RULES, store, send: recording.send, stage: unobserved }),
+    countConflict: () => {},
     isConflict: (error) => error instanceof Error && error.message === 'conflict',
+    stage: unobserved,
     newLocator: () => `NTF-${locatorCount++}`,
   }
   const batchOf = (values: readonly string[]) => ({

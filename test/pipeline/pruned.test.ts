@@ -1,4 +1,5 @@
 import t from 'tap'
+import { unobserved } from '../../src/core/attempt/stage.ts'
 import { createArchive } from '../../src/core/replay/archive.ts'
 import { verify } from '../../src/core/replay/verify-entry.ts'
 import { createRuleCache } from '../../src/core/why/archived-rules.ts'
@@ -54,8 +55,16 @@ async function dispatchAll(
     contactsOf: async (parties) =>
       new Map(parties.map((party) => [party, { state: 'found', email: 'a@example.com', phone: null }])),
     envelopeMapRevision: 'ghi',
+    stage: unobserved,
     newLocator: createLocators(),
-    attempt: createAttempt({ ruleTable: table, templates, store: createStore(pool), send: recording.send }),
+    attempt: createAttempt({
+      ruleTable: table,
+      templates,
+      store: createStore(pool),
+      send: recording.send,
+      stage: unobserved,
+    }),
+    countConflict: () => {},
     isConflict: () => false,
   }
   const batch = { topic, partition, messages, expectedCheckpoint, nextOffset, lastMessage: null }

@@ -42,7 +42,7 @@ function world(given: {
       const entries = decideRetries(asked)
       retried.push(...entries)
       await given.committed
-      return entries
+      return { made: entries, refused: new Map() }
     },
     clock: {
       nowMs: () => nowMs,
@@ -240,7 +240,7 @@ t.test('hanging rows that are due before healthy ones cost them no pass', async 
     commit: async (asked) => {
       const entries = decideRetries(asked)
       retried.push(...entries)
-      return entries
+      return { made: entries, refused: new Map() }
     },
     clock: { nowMs: () => 0, sleep: async () => {} },
     log: pino({ level: 'silent' }),
@@ -278,7 +278,7 @@ t.test(
         const ended = entries.filter((entry) => entry.status !== 'FAILED' || entry.attemptCount === 3)
         done.push(...ended)
         rows = rows.filter((row) => !ended.some((entry) => entry.eventId === row.eventId))
-        return entries
+        return { made: entries, refused: new Map() }
       },
       clock: { nowMs: () => 0, sleep: async () => {} },
       log: pino({ level: 'silent' }),

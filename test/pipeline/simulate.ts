@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { type Attempt, keyNumberOf } from '../../src/core/attempt/attempt.ts'
 import type { Delivery, Send } from '../../src/core/attempt/delivery.ts'
 import type { AskedEntry, DueEntry } from '../../src/core/attempt/due-entry.ts'
+import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store, Transaction } from '../../src/core/attempt/store.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
@@ -120,7 +121,7 @@ export async function simulate(
       return 'lost'
     })
     const store = checked(sabotage(session, () => actor.expected))
-    actor.attempt = createAttempt({ ...SIMPLE_RULES, store, send: sendBy(actor) })
+    actor.attempt = createAttempt({ ...SIMPLE_RULES, store, send: sendBy(actor), stage: unobserved })
     return actor
   }
 
@@ -235,6 +236,8 @@ export async function simulate(
       contactsOf: (parties) => contactsOf(actor, parties),
       newLocator: () => `NTF-${locatorCount++}`,
       attempt: (claim) => actor.attempt(claim),
+      countConflict: () => {},
+      stage: unobserved,
       isConflict,
     }
   }
@@ -317,9 +320,9 @@ export async function simulate(
   }
 
   async function retry(actor: Actor, asked: readonly AskedEntry[], request: typeof REQUEST | null) {
-    const { made } = await commitRetries((claim) => actor.attempt(claim), asked, request)
-    counts.retried += made.length
-    return made
+    const retried = await commitRetries((claim) => actor.attempt(claim), asked, request)
+    counts.retried += retried.made.length
+    return retried
   }
 
   async function redriveAll(actor: Actor): Promise<void> {

@@ -2,6 +2,7 @@ import type { Test } from 'tap'
 import type { OpenAttempt } from '../../src/core/attempt/attempt.ts'
 import type { Send } from '../../src/core/attempt/delivery.ts'
 import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
+import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store } from '../../src/core/attempt/store.ts'
 import type { CommitResult } from '../../src/core/batch/batch.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
@@ -81,7 +82,7 @@ type Batched = Pick<
   Pick<LookedUpBatch, 'rejected'>
 
 export function makeAttempts(store: Store, send: Send, rules = SIMPLE_RULES): MakeAttempts {
-  return createAttempt({ ...rules, store, send })
+  return createAttempt({ ...rules, store, send, stage: unobserved })
 }
 
 function dispatch(
@@ -502,6 +503,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       envelopeMapRevision: 'ghi',
       findLogged: async () => ({ eventIds: new Set<string>(), pruned: [] }),
       contactsOf: async (parties: readonly string[]) => new Map(parties.map((party) => [party, FOUND])),
+      stage: unobserved,
       newLocator: () => `NTF-${locatorCount++}`,
       attempt: makeAttempts(store, send),
     }

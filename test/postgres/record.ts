@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { v7 as uuidv7 } from 'uuid'
 import type { Send } from '../../src/core/attempt/delivery.ts'
+import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store } from '../../src/core/attempt/store.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import type { Preferences, PreferencesByParty } from '../../src/core/party/preferences.ts'
@@ -108,5 +109,5 @@ function attemptBy(pool: DatabasePool, inForce: RuleTable, send: Send, preferenc
     ...stored,
     transaction: (work) => stored.transaction((tx) => work({ ...tx, readPreferences })),
   }
-  return createAttempt({ ruleTable: inForce, templates, store, send })
+  return createAttempt({ ruleTable: inForce, templates, store, send, stage: unobserved })
 }

@@ -52,7 +52,7 @@ const batchOf = (count: number) => ({
 
 t.test('rows are counted by status, channel and rule, and by event type', async (t) => {
   const { metrics, read } = theMetrics()
-  await metrics.countBatches(async () => committed([anAttempt('a'), anAttempt('b'), FAILED]))(batchOf(3))
+  await metrics.stage('batch', batchOf(3), async () => committed([anAttempt('a'), anAttempt('b'), FAILED]))
   const { value } = await read()
   t.equal(value('notifications_outcomes_total', { status: 'SENT', channel: 'EMAIL', rule: 'send-email' }), 2)
   t.equal(
@@ -65,8 +65,8 @@ t.test('rows are counted by status, channel and rule, and by event type', async 
 t.test('a row whose sender failed is counted as the FAILED row that it is', async (t) => {
   const { metrics, read } = theMetrics()
   const attempt = anAttempt('a', { status: 'FAILED' })
-  await metrics.countBatches(async () => committed([attempt]))(batchOf(1))
-  await metrics.countRetries(async (retried: readonly Attempt[]) => retried)([attempt])
+  await metrics.stage('batch', batchOf(1), async () => committed([attempt]))
+  await metrics.stage('retry', [], async () => ({ made: [attempt] }))
   const { value } = await read()
   const labels = { status: 'FAILED', channel: 'EMAIL', rule: 'send-email' }
   t.equal(value('notifications_outcomes_total', labels), 1)
@@ -78,7 +78,7 @@ t.test('event types that producers invent make no new series', async (t) => {
   const attempts = ['x.1', 'x.2', '__proto__', 'constructor'].map((eventType) =>
     anAttempt(eventType, { eventType }),
   )
-  await metrics.countBatches(async () => committed(attempts))(batchOf(4))
+  await metrics.stage('batch', batchOf(4), async () => committed(attempts))
   const { families, value } = await read()
   t.equal(families.get('notifications_events_total')?.metrics.length, 1)
   t.equal(value('notifications_events_total', { event_type: 'other', status: 'SENT' }), 4)
@@ -90,10 +90,10 @@ t.test('what a batch came to is counted: rows, duplicates, rejected messages, re
     { message: aMessage(), rejection: { code: 'not-json' as const, error: 'the value is not valid JSON' } },
   ]
   const done = committed([anAttempt('a')], rejected)
-  await metrics.countBatches(async () => done)(batchOf(5))
-  await metrics.countBatches(async () => ({ kind: 'moved', checkpoint: 1n }))(batchOf(9))
-  const failing = metrics.countBatches(() => Promise.reject(new Error('no database')))
-  await t.rejects(failing(batchOf(9)))
+  await metrics.stage('batch', batchOf(5), async () => done)
+  await metrics.stage('batch', batchOf(9), async () => ({ kind: 'moved' as const, checkpoint: 1n }))
+  const failing = () => metrics.stage('batch', batchOf(9), () => Promise.reject(new Error('no database')))
+  await t.rejects(failing())
   const { value, observed } = await read()
   t.equal(value('notifications_duplicates_total'), 3)
   t.equal(value('notifications_rejected_messages_total', { code: 'not-json' }), 1)
@@ -105,14 +105,13 @@ t.test('what a batch came to is counted: rows, duplicates, rejected messages, re
   t.equal(observed('notifications_batch_duration_seconds'), 3)
 })
 
-t.test('a stage is timed whether it succeeds or fails, and passes on what it is given', async (t) => {
+t.test('a stage is timed whether it succeeds or fails, and passes its result on', async (t) => {
   const { metrics, read } = theMetrics()
-  const double = metrics.timed('look_up', async (value: number) => {
-    if (value < 0) throw new Error('negative')
-    return value * 2
-  })
-  t.equal(await double(2), 4)
-  await t.rejects(double(-1), /negative/)
+  t.equal(await metrics.stage('look_up', [], async () => 4), 4)
+  await t.rejects(
+    metrics.stage('look_up', [], () => Promise.reject(new Error('no database'))),
+    /no database/,
+  )
   t.equal((await read()).observed('notifications_stage_duration_seconds', '{stage="look_up"}'), 2)
 })
 
@@ -124,7 +123,7 @@ t.test('contacts are counted by what came of the look-up', async (t) => {
     ['c', { state: 'not found' }],
     ['d', { state: 'unresolved', error: 'x', unasked: false }],
   ])
-  t.equal(await metrics.countContacts(async () => contacts)(['a', 'b', 'c', 'd']), contacts)
+  t.equal(await metrics.stage('contacts', ['a', 'b', 'c', 'd'], async () => contacts), contacts)
   const { value } = await read()
   t.same(
     ['found', 'not found', 'unresolved'].map((state) =>
@@ -152,7 +151,7 @@ const file = (name: string) => readFile(new URL(`../../src/telemetry/${name}`, i
 
 t.test('the text is valid, and is what promtool takes where it is installed', async (t) => {
   const { metrics, read } = theMetrics()
-  await metrics.countBatches(async () => committed([anAttempt('a')]))(batchOf(1))
+  await metrics.stage('batch', batchOf(1), async () => committed([anAttempt('a')]))
   const { families } = await read()
   t.ok(families.size > 30)
   for (const { name, help, type } of families.values()) {

@@ -55,8 +55,8 @@ t.test('a batch is one span, with what it does below it', async (t) => {
     ['b', { state: 'not found' }],
     ['c', { state: 'unresolved', error: 'HTTP 500', unasked: false }],
   ])
-  await tracing.batch(aBatch(['']), async () => {
-    t.equal(await tracing.contacts(async () => contacts)(['a', 'b', 'c']), contacts)
+  await tracing.stage('batch', aBatch(['']), async () => {
+    t.equal(await tracing.stage('contacts', ['a', 'b', 'c'], async () => contacts), contacts)
     t.equal(await tracing.statement('  UPDATE notifications.notification_log SET x', async () => 7), 7)
     return COMMITTED
   })
@@ -107,7 +107,7 @@ t.test('each context of a producer is among the links, once, and what is none is
     `00-${TRACE(5_000)}-${'0'.repeat(16)}-01`,
     `00-${TRACE(5_000)}-${SPAN(5_000)}`,
   ]
-  await tracing.batch(aBatch([...good, ...bad, ...good.slice(0, 10)]), async () => COMMITTED)
+  await tracing.stage('batch', aBatch([...good, ...bad, ...good.slice(0, 10)]), async () => COMMITTED)
   await tracing.stop()
   const [{ links = [], droppedLinksCount } = {}] = collector.spans
   t.notOk(droppedLinksCount)
@@ -121,7 +121,7 @@ t.test('what fails is marked, names its trace in the log, and quotes nothing', a
   const { collector, tracing, log, lines } = await setUp(t)
   const error = new TypeError('no mailbox member@example.com')
   await t.rejects(
-    tracing.batch(aBatch(['']), () => tracing.statement('SELECT 1', () => Promise.reject(error))),
+    tracing.stage('batch', aBatch(['']), () => tracing.statement('SELECT 1', () => Promise.reject(error))),
     error,
   )
   log.error({ err: error, topic: 'claims' }, 'a batch could not be committed')
@@ -154,7 +154,7 @@ t.test('the sampler says what is traced, and what is not costs no look at the me
       },
     }
     for (let i = 0; i < 50; i++) {
-      await tracing.batch(watched, () => tracing.statement('SELECT 1', async () => COMMITTED))
+      await tracing.stage('batch', watched, () => tracing.statement('SELECT 1', async () => COMMITTED))
     }
     await tracing.stop()
     t.equal(collector.spans.length, expected, `${sampler} ${samplerRatio}`)
@@ -162,7 +162,7 @@ t.test('the sampler says what is traced, and what is not costs no look at the me
   }
   const { collector, tracing } = await setUp(t, { sampler: 'parentbased_traceidratio', samplerRatio: 0.5 })
   for (let i = 0; i < 300; i++) {
-    await tracing.batch(aBatch(['']), () => tracing.statement('SELECT 1', async () => COMMITTED))
+    await tracing.stage('batch', aBatch(['']), () => tracing.statement('SELECT 1', async () => COMMITTED))
   }
   await tracing.stop()
   t.ok(collector.spans.length > 150 && collector.spans.length < 450, String(collector.spans.length))
@@ -172,7 +172,7 @@ t.test('the sampler says what is traced, and what is not costs no look at the me
 t.test('a collector that hangs holds nobody up, and what waits for it is bounded', async (t) => {
   const { collector, tracing } = await setUp(t)
   collector.hang()
-  for (let i = 0; i < 6_000; i++) await tracing.batch(aBatch(['']), async () => COMMITTED)
+  for (let i = 0; i < 6_000; i++) await tracing.stage('batch', aBatch(['']), async () => COMMITTED)
   collector.answer()
   await until(() => collector.spans.length > 0, { what: 'the first spans' })
   await tracing.stop()
@@ -187,12 +187,12 @@ t.test(
   async (t) => {
     const { collector, tracing } = await setUp(t)
     collector.hang()
-    await tracing.batch(aBatch(['']), async () => COMMITTED)
+    await tracing.stage('batch', aBatch(['']), async () => COMMITTED)
     const startedMs = performance.now()
     await tracing.stop()
     t.ok(performance.now() - startedMs < 10_000)
     const gone = await setUp(t, { endpoint: 'http://127.0.0.1:1' })
-    await gone.tracing.batch(aBatch(['']), async () => COMMITTED)
+    await gone.tracing.stage('batch', aBatch(['']), async () => COMMITTED)
     await until(() => gone.lines.some((line) => /traces cannot be sent to the collector/.test(line)), {
       what: 'the log to say so',
     })

@@ -1,0 +1,30 @@
+import type { Batch, CommitResult } from '../batch/batch.ts'
+import type { Contacts } from '../party/contact.ts'
+import type { Attempt } from './attempt.ts'
+import type { OutgoingMessage } from './delivery.ts'
+import type { AskedEntry } from './due-entry.ts'
+
+/** The stages of the pipeline, each with its input and its result. */
+export interface Stages {
+  /** The whole way of a batch. */
+  batch: { input: Batch; result: CommitResult }
+  /** Finds the events that have a row already. */
+  look_up: { input: readonly string[]; result: unknown }
+  contacts: { input: readonly string[]; result: Contacts }
+  commit: { input: Batch; result: unknown }
+  /** A part of `commit`, or of `retry`. */
+  send: { input: readonly OutgoingMessage[]; result: unknown }
+  retry_contacts: { input: readonly string[]; result: Contacts }
+  /** A transaction of the background retry. */
+  retry: { input: readonly AskedEntry[]; result: { readonly made: readonly Attempt[] } }
+}
+export type StageName = keyof Stages
+
+/** Runs a stage, and observes how long it takes and how it ends. */
+export type RunStage = <Name extends StageName, Result extends Stages[Name]['result']>(
+  name: Name,
+  input: Stages[Name]['input'],
+  run: () => Promise<Result>,
+) => Promise<Result>
+
+export const unobserved: RunStage = (_name, _input, run) => run()
