@@ -1,12 +1,12 @@
 #!/bin/sh
 ':' //; case $(node --version 2>&1) in v2[4-9].* | v[3-9][0-9].*) exec node "$0" "$@" ;; esac
 ':' //; echo "Node.js 24 or newer is required, and PATH has: $(node --version 2>&1). Run make install, then: export PATH=\$PWD/node_modules/.bin:\$PATH" >&2; exit 1
-// A shell runs the two lines above, which JavaScript passes over: an older Node.js cannot even read this file.
 import { Command, CommanderError } from 'commander'
+// A shell runs the two lines above, which JavaScript passes over: an older Node.js cannot even read this file.
 import packageJson from '../package.json' with { type: 'json' }
 import { boundMemory } from './commands/terminal/bound-memory.ts'
-import { UsageError } from './commands/terminal/usage-error.ts'
-import { CorrectableError } from './core/text/correctable-error.ts'
+import { UsageError } from './commands/terminal/options.ts'
+import { CorrectableError } from './core/text/faults.ts'
 
 /** Each loads what it needs, which can take half a second. */
 const COMMANDS = {

@@ -1,14 +1,19 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/config.ts'
 import type { Send } from '../core/attempt/delivery.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
 import { templates } from '../generated/templates.ts'
-import type { PartyClient } from '../party/client.ts'
+import { createPartyClient, type PartyClient } from '../party/client.ts'
 import type { AttemptNeeds } from '../pipeline/attempt.ts'
 import type { LookUpNeeds } from '../pipeline/dispatch.ts'
 import { createLocators } from '../pipeline/locators.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { findLogged } from '../postgres/read/find-logged.ts'
 import { createStore } from '../postgres/write/store.ts'
+import { createEmailSender } from '../senders/email.ts'
+import { sendByChannel } from '../senders/send.ts'
+import { createSmsSender } from '../senders/sms.ts'
 import type { RuleFiles } from './rule-files.ts'
 
 /** The look-ups of new events. */
@@ -36,4 +41,24 @@ export function attemptNeeds(
   stage: RunStage,
 ): AttemptNeeds {
   return { ruleTable, templates, store: createStore(pool), send, stage }
+}
+
+export function createSenders({ smtp }: Config, log: Logger): Send {
+  return sendByChannel({
+    EMAIL: createEmailSender(smtp, log),
+    SMS: createSmsSender(log),
+  })
+}
+
+export function createParties(
+  { policyAdministration }: Pick<Config, 'policyAdministration'>,
+  log: Logger,
+): PartyClient {
+  return createPartyClient({
+    baseUrl: policyAdministration.url,
+    connectionCountMax: policyAdministration.connections,
+    echo: policyAdministration.echo,
+    deadlineMs: policyAdministration.deadlineMs,
+    log,
+  })
 }

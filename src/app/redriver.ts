@@ -8,11 +8,9 @@ import { createAttempt } from '../pipeline/attempt.ts'
 import { lookUpRejected, redrive } from '../pipeline/redrive.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { readPreferences } from '../postgres/write/read-preferences.ts'
-import { attemptNeeds, createLookUps } from './attempts.ts'
+import { attemptNeeds, createLookUps, createParties, createSenders } from './attempts.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
-import { createParties } from './parties.ts'
 import { readRuleFiles } from './rule-files.ts'
-import { createSenders } from './senders.ts'
 
 /** One message is worked on at a time. */
 export const REDRIVE_CONNECTIONS = 2

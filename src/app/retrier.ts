@@ -15,12 +15,10 @@ import { commitRetries } from '../pipeline/retry.ts'
 import { type RequestNeeds, retryOnRequest } from '../pipeline/retry-on-request.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { readPreferences } from '../postgres/write/read-preferences.ts'
-import { attemptNeeds } from './attempts.ts'
+import { attemptNeeds, createParties, createSenders } from './attempts.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
 import { createLostVariables } from './lost-variables.ts'
-import { createParties } from './parties.ts'
 import { readRuleFiles } from './rule-files.ts'
-import { createSenders } from './senders.ts'
 
 /** A page is committed while the next one is read. */
 export const RETRIER_CONNECTIONS = 3

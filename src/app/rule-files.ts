@@ -7,7 +7,7 @@ import { PromisesError, RuleTableError } from '../core/rules/errors.ts'
 import { loadPromises } from '../core/rules/load-promises.ts'
 import { createRuleTable, type RuleTable } from '../core/rules/table.ts'
 import { findUnknownEventTypes } from '../core/rules/unknown-event-types.ts'
-import { CorrectableError } from '../core/text/correctable-error.ts'
+import { CorrectableError } from '../core/text/faults.ts'
 import { templates } from '../generated/templates.ts'
 
 /** The rule table that is served. */

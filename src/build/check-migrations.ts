@@ -1,11 +1,107 @@
-// node src/build/check-migrations.ts <file …>
-// Exits 1 where a migration would keep writers waiting; says what to do instead.
 import { readFile } from 'node:fs/promises'
-import { migrationFaults } from './migration-faults.ts'
+import { sqlStatements } from '../core/text/sql-statements.ts'
 
-for (const file of process.argv.slice(2)) {
-  for (const fault of migrationFaults(await readFile(file, 'utf8'))) {
-    process.stderr.write(`${file}: ${fault}\n`)
-    process.exitCode = 1
+const TYPE = '(bigint|boolean|bytea|date|integer|jsonb|numeric|text( COLLATE "")?|timestamptz|uuid)'
+const DEFAULT = "DEFAULT (''|-?\\d+|true|false)"
+const COLUMN = `${TYPE}( ${DEFAULT}| NOT NULL ${DEFAULT}| ${DEFAULT} NOT NULL)?`
+
+/** Each of these keeps nobody waiting. Brackets are … here, and strings are empty. */
+const ALLOWED = [
+  'CREATE TABLE [\\w.]+ ?…',
+  `ALTER TABLE [\\w.]+ ADD COLUMN \\w+ ${COLUMN}`,
+  'ALTER TABLE [\\w.]+ ADD CONSTRAINT \\w+ CHECK ?… NOT VALID',
+  'ALTER TABLE [\\w.]+ ADD CONSTRAINT \\w+ UNIQUE USING INDEX \\w+',
+  'ALTER TABLE [\\w.]+ VALIDATE CONSTRAINT \\w+',
+  'CREATE (UNIQUE )?INDEX CONCURRENTLY \\w+ ON [\\w.]+ ?…( INCLUDE ?…)?( WHERE .+)?',
+  'DROP INDEX CONCURRENTLY IF EXISTS [\\w.]+',
+].map(whole)
+/** Harmless too, once the version that still runs does not look at it. */
+const ALLOWED_IF_UNUSED = ['ALTER TABLE [\\w.]+ DROP (COLUMN|CONSTRAINT) \\w+', 'DROP TABLE [\\w.]+'].map(
+  whole,
+)
+
+const NO_FOREIGN_KEY = 'leave it out, since it would refuse deletes of the version that still runs'
+
+/** What to do instead: the first that fits. */
+const REMEDIES: readonly (readonly [RegExp, string])[] = [
+  [/^CREATE (UNIQUE )?INDEX/i, 'CREATE INDEX CONCURRENTLY <name> ON <table> (…), without IF NOT EXISTS'],
+  [/^DROP INDEX/i, 'DROP INDEX CONCURRENTLY IF EXISTS <name>, which can be run again'],
+  [/^REINDEX/i, 'rebuild the index by hand, CONCURRENTLY: the schema stays as it is'],
+  [/^CREATE TABLE/i, 'CREATE TABLE <name> (…), with nothing before or after the brackets'],
+  [/^ALTER TABLE .*,/i, 'one action per ALTER TABLE'],
+  [
+    /^(DROP|ALTER TABLE \S+ DROP)\b/i,
+    'drop one thing that is not in use, after a line "-- Unused since: <version>"',
+  ],
+  [
+    /\bADD (CONSTRAINT \S+ )?(UNIQUE|PRIMARY KEY)\b/i,
+    'build a unique index CONCURRENTLY, then ADD CONSTRAINT <name> UNIQUE USING INDEX <index>',
+  ],
+  [/\bFOREIGN KEY\b|\bREFERENCES\b/i, NO_FOREIGN_KEY],
+  [
+    /\bADD (CONSTRAINT|CHECK|EXCLUDE)\b|\bSET NOT NULL\b/i,
+    'ADD CONSTRAINT <name> CHECK (…) NOT VALID, and validate it in the next file',
+  ],
+  [/\bADD\b/i, `ADD COLUMN <name> <plain type>, with a constant default if it is NOT NULL`],
+  [/^ALTER TABLE/i, 'add another column or table: the version that still runs knows the old one'],
+  [/^(WITH|DO|INSERT|UPDATE|DELETE|MERGE|TRUNCATE)\b/i, 'change rows in small transactions, by a command'],
+  [
+    /^/,
+    'no form that migrations may have; show that it keeps no writer waiting, and allow it in src/build/check-migrations.ts',
+  ],
+]
+
+/**
+ * What is wrong with a migration: one fault and its remedy an element. Only forms that are known to keep nobody waiting,
+ * and to leave what the version that still runs looks at, pass; and indexes of tables that the file itself makes.
+ */
+export function migrationFaults(source: string): string[] {
+  const statements = sqlStatements(source)
+  const made = statements.flatMap((statement) => /^CREATE TABLE ([\w.]+)/i.exec(statement)?.[1] ?? [])
+  const isUnused = /^-- Unused since: \S/m.test(source)
+  const allowed = [...ALLOWED, ...(isUnused ? ALLOWED_IF_UNUSED : []), ...made.map(indexOf)]
+  const faults = statements.flatMap((statement) => {
+    const outline = withoutBrackets(statement)
+    if (allowed.some((form) => form.test(outline))) return []
+    const [, remedy] = REMEDIES.find(([pattern]) => pattern.test(outline)) ?? []
+    return [`${statement.slice(0, 60)}…: ${remedy}`]
+  })
+  const refersElsewhere = statements
+    .filter((statement) => /^CREATE TABLE/i.test(statement))
+    .flatMap((statement) => [...statement.matchAll(/\bREFERENCES ([\w."]+)/gi)])
+    .some(([, table = '']) => !made.includes(table))
+  if (refersElsewhere) faults.push(`a foreign key to a table of another file: ${NO_FOREIGN_KEY}`)
+  if (!source.startsWith('-- Why: ')) faults.push('begin with a comment "-- Why: …"')
+  if (statements.some((statement) => /\bCONCURRENTLY\b/i.test(statement)) && statements.length > 1)
+    faults.push('a CONCURRENTLY statement needs a file of its own: it cannot run in a transaction')
+  if (statements.some((statement) => /\bVALIDATE CONSTRAINT\b/i.test(statement)) && statements.length > 1)
+    faults.push(
+      'validate a constraint in a file of its own: the locks of other statements would be held meanwhile',
+    )
+  return faults
+}
+
+/** Of a table that the file itself makes: nobody uses it yet. */
+function indexOf(table: string): RegExp {
+  return whole(`CREATE (UNIQUE )?INDEX \\w+ ON ${table.replace('.', '\\.')} ?…( WHERE .+)?`)
+}
+
+function withoutBrackets(statement: string): string {
+  const outline = statement.replaceAll(/\([^()]*\)/g, '…')
+  return outline === statement ? outline : withoutBrackets(outline)
+}
+
+function whole(form: string): RegExp {
+  return new RegExp(`^${form}$`, 'i')
+}
+
+// node src/build/check-migrations.ts <file …>
+// Exits 1 if a migration would make writers wait; says what to do instead.
+if (import.meta.main) {
+  for (const file of process.argv.slice(2)) {
+    for (const fault of migrationFaults(await readFile(file, 'utf8'))) {
+      process.stderr.write(`${file}: ${fault}\n`)
+      process.exitCode = 1
+    }
   }
 }

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { checkTemplates } from '../core/templates/check-templates.ts'
 import { compileTemplates, eventTypesOf, GENERIC, type TemplateFile } from '../core/templates/compile.ts'
-import { TemplateError } from '../core/templates/errors.ts'
+import { TemplateError } from '../core/templates/template.ts'
 import { readTemplateFiles } from './template-files.ts'
 
 /*

@@ -14,8 +14,10 @@ import {
   isSound,
   messageCountOf,
   noCounts,
+  type OffsetRange,
 } from '../core/audit/finding.ts'
-import type { OffsetRange } from '../core/audit/log-piece.ts'
+import { type EnvelopeMap, loadEnvelopeMap } from '../core/event/envelope-map.ts'
+import { parseEvent } from '../core/event/parse-event.ts'
 import { type Brokers, createBrokers, keyOf } from '../kafka/brokers.ts'
 import { READ_UNCOMMITTED } from '../kafka/cluster.ts'
 import { isStaleMetadata } from '../kafka/errors.ts'
@@ -30,11 +32,8 @@ import { listSkips } from '../postgres/read/list-skips.ts'
 import { readArchivedEnvelopeMap } from '../postgres/read/read-archive.ts'
 import { createLog } from '../telemetry/log.ts'
 import { choosePartitions, type Range } from './audit/choose-partitions.ts'
-import { createParse } from './audit/parse-as-then.ts'
+import { parseAt, parseSince, parseWhole, UsageError } from './terminal/options.ts'
 import { createProgress, type Progress } from './terminal/progress.ts'
-import { parseAt, parseSince } from './terminal/since.ts'
-import { UsageError } from './terminal/usage-error.ts'
-import { parseWhole } from './terminal/whole-number.ts'
 
 /** One works while another waits for the database. */
 const PARTITIONS_AT_ONCE = 4
@@ -215,5 +214,25 @@ function shown({ topic, partition, from, end, earliest, checkpoint }: AuditedPar
     end: String(end),
     earliest: String(earliest),
     checkpoint: checkpoint === null ? null : String(checkpoint),
+  }
+}
+
+/**
+ * Parses messages by the present envelope map, or by that of another revision; where the archive lacks that one, by the
+ * present one.
+ */
+export function createParse(
+  present: { readonly source: string; readonly revision: string },
+  readMap: (revision: string) => Promise<string | null>,
+): AuditNeeds['parse'] {
+  const map = loadEnvelopeMap(present.source)
+  const maps = new Map<string, Promise<EnvelopeMap>>()
+  return (message, revision) => {
+    if (revision === null || revision === present.revision) return parseEvent(message, map)
+    const then =
+      maps.get(revision) ??
+      readMap(revision).then((source) => (source === null ? map : loadEnvelopeMap(source)))
+    maps.set(revision, then)
+    return then.then((mapThen) => parseEvent(message, mapThen))
   }
 }

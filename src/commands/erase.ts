@@ -4,7 +4,7 @@ import { loadDatabaseUrl } from '../config/config.ts'
 import { loadEnvelopeMap } from '../core/event/envelope-map.ts'
 import { findMention, isUnreadable } from '../core/event/is-about-party.ts'
 import { isPartyLocator } from '../core/event/parse-event.ts'
-import type { ErasureCounts } from '../core/log/erasure.ts'
+import type { ErasureCounts } from '../core/log/log-entry.ts'
 import { counted } from '../core/text/count.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
@@ -12,8 +12,7 @@ import { entriesToErase, eraseEntries } from '../postgres/retention/erase-entrie
 import { countPreferencesToErase, erasePreferences } from '../postgres/retention/erase-preferences.ts'
 import { eraseRejected, rejectedToSearch } from '../postgres/retention/erase-rejected-messages.ts'
 import { beginErasure, finishErasure } from '../postgres/retention/erasure-record.ts'
-import { accountName } from './terminal/account-name.ts'
-import { confirm } from './terminal/confirm.ts'
+import { accountName, confirm } from './terminal/confirm.ts'
 import { createProgress, type Progress } from './terminal/progress.ts'
 
 export const eraseCommand = new Command('erase')

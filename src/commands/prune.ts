@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
 import { counted } from '../core/text/count.ts'
-import { SINCE_WORDS } from '../core/time/since.ts'
+import { SINCE_WORDS } from '../core/time/duration.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { timeAgo } from '../postgres/read/time-ago.ts'
@@ -14,11 +14,9 @@ import {
 import { orphansToPrune, pruneOrphans } from '../postgres/retention/prune-orphaned-decisions.ts'
 import { pruneRejected, rejectedToPrune } from '../postgres/retention/prune-rejected-messages.ts'
 import { beginPruning, finishPruning } from '../postgres/retention/pruning-record.ts'
-import { accountName } from './terminal/account-name.ts'
-import { confirm } from './terminal/confirm.ts'
+import { accountName, confirm } from './terminal/confirm.ts'
+import { parseSince, type Since, timeOf, UsageError } from './terminal/options.ts'
 import { createProgress, type Progress } from './terminal/progress.ts'
-import { parseSince, type Since, timeOf } from './terminal/since.ts'
-import { UsageError } from './terminal/usage-error.ts'
 
 const DAY_MS = 86_400_000
 

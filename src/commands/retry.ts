@@ -8,14 +8,10 @@ import type { RequestedResult } from '../pipeline/retry-on-request.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { createLog } from '../telemetry/log.ts'
 import { type FilterOptions, matching, named, type Selection } from './retry/selection.ts'
-import { accountName } from './terminal/account-name.ts'
-import { confirm } from './terminal/confirm.ts'
+import { accountName, confirm } from './terminal/confirm.ts'
 import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
-import { notBlank } from './terminal/not-blank.ts'
+import { notBlank, parseAt, parseCount, sinceOption, UsageError } from './terminal/options.ts'
 import { createProgress } from './terminal/progress.ts'
-import { parseAt, sinceOption } from './terminal/since.ts'
-import { UsageError } from './terminal/usage-error.ts'
-import { parseCount } from './terminal/whole-number.ts'
 
 export const retryCommand = new Command('retry')
   .description("retry log entries that were given up or skipped, by today's rules, contacts and preferences")

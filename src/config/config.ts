@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { CorrectableError } from '../core/text/correctable-error.ts'
+import { CorrectableError } from '../core/text/faults.ts'
 import { type Values, type Variable, variables } from './variables.ts'
 import { type Environment, warningsOf } from './warnings.ts'
 

@@ -1,8 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Page } from '../core/list/page.ts'
+import type { Page } from '../core/log/log-page.ts'
 import type { Query } from './api.ts'
 import { Problem } from './parts.tsx'
-import { saveFile } from './save-file.ts'
 import { counted } from './text.ts'
 import { useLoad } from './use-data.ts'
 
@@ -63,4 +62,14 @@ export function Download<Item>({ path, query, name, head, lineOf, remedy }: Down
       <Problem of={state?.problem ?? null} />
     </>
   )
+}
+
+/** Has the browser save a CSV file. */
+export function saveFile(name: string, parts: readonly string[]): void {
+  const url = URL.createObjectURL(new Blob([...parts], { type: 'text/csv' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(url)
 }

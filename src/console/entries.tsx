@@ -1,7 +1,6 @@
-import { describeGivenUp } from '../core/log/given-up.ts'
 import type { ListedLogEntry } from '../core/log/log-entry.ts'
+import { describeGivenUp } from '../core/log/status.ts'
 import { Badge, Table, Time, Value } from './parts.tsx'
-import { Reason } from './reason.tsx'
 import { hrefOf } from './route.ts'
 
 interface EntriesProps {
@@ -55,4 +54,23 @@ function SubjectOrReason({ of: entry }: { of: ListedLogEntry }) {
       {entry.givenUp && <span class="faint">, {describeGivenUp(entry)}</span>}
     </>
   )
+}
+
+/** Why an entry is not SENT; it leads to all entries of the log with this reason, whatever follows its colon. */
+export function Reason({ of: reason, words = reason }: { of: string | null; words?: string | null }) {
+  if (reason === null) return <Value of={words} />
+  return (
+    <a
+      class="plain-link"
+      href={hrefOf(['log'], { reason: headOf(reason) })}
+      title="All entries with this reason"
+    >
+      <Value of={words} />
+    </a>
+  )
+}
+
+/** What is counted as one reason. */
+export function headOf(reason: string): string {
+  return reason.split(':', 1)[0] ?? ''
 }

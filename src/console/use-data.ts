@@ -1,5 +1,5 @@
 import { useCallback, useContext, useEffect, useRef, useState } from 'preact/hooks'
-import type { Page } from '../core/list/page.ts'
+import type { Page } from '../core/log/log-page.ts'
 import { ask, type Query, RequestError, read } from './api.ts'
 import { Refused } from './visit.ts'
 

@@ -1,11 +1,12 @@
+import { isIP } from 'node:net'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { Tokens } from './auth/tokens.ts'
 import { type ConsoleData, consoleData } from './console/data.ts'
 import { type ConsolePage, consolePage } from './console/page.ts'
+import { ProblemError } from './problems/problem.ts'
 import { type App, type BaseOptions, createBase } from './server/base.ts'
 import { limitRequests } from './server/limit-requests.ts'
-import { requireHost } from './server/require-host.ts'
 
 export type ApiDocument = ReturnType<App['swagger']>
 
@@ -52,4 +53,24 @@ export function buildManagement(dependencies: ManagementDependencies): App {
   app.register(async (page: App) => consolePage(page, dependencies.consolePage))
   app.register(consoleData(dependencies.consoleData, tokens, log), { prefix: '/console/data' })
   return app
+}
+
+/**
+ * Refuses requests whose `Host` is a name other than these and `localhost`: by DNS rebinding a stranger's page gives its
+ * own name the address of this listener, and reads it through the browser of someone who may reach it. A page cannot
+ * send an address as `Host` unless it came from there, and probes and Prometheus use addresses.
+ */
+export function requireHost(app: App, names: readonly string[]): void {
+  const allowed = new Set(['localhost', ...names.map((name) => name.toLowerCase())])
+  app.addHook('onRequest', async ({ headers: { host } }) => {
+    // HTTP/1.0 has none, and no browser speaks it.
+    if (host === undefined) return
+    const name = host.replace(/:\d*$/, '').toLowerCase().replace(/\.$/, '')
+    const address = /^\[(.*)\]$/.exec(name)?.[1] ?? name
+    if (isIP(address) !== 0 || allowed.has(name)) return
+    throw new ProblemError('misdirected', {
+      detail:
+        'This listener does not answer to that host name. To allow the name, add it to MANAGEMENT_ALLOWED_HOSTS.',
+    })
+  })
 }

@@ -1,5 +1,5 @@
-import type { Fate, LogPiece, OffsetRange } from '../core/audit/log-piece.ts'
-import { CorrectableError } from '../core/text/correctable-error.ts'
+import type { Fate, LogPiece, OffsetRange } from '../core/audit/finding.ts'
+import { CorrectableError } from '../core/text/faults.ts'
 import { inspect } from './inspect-partition.ts'
 import type { FetchedBytes } from './mends/fetch-response.ts'
 import { HEADER_BYTES, isIntact, readBatchHeader } from './records/batch-header.ts'

@@ -1,5 +1,12 @@
-import { type AuditedPartition, type Counts, type Finding, noCounts } from '../core/audit/finding.ts'
-import type { Fate, LogPiece, OffsetRange } from '../core/audit/log-piece.ts'
+import {
+  type AuditedPartition,
+  type Counts,
+  type Fate,
+  type Finding,
+  type LogPiece,
+  noCounts,
+  type OffsetRange,
+} from '../core/audit/finding.ts'
 import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
 import { type Message, sizeOf } from '../core/event/message.ts'
 import type { Event, Parsed } from '../core/event/parse-event.ts'

@@ -1,7 +1,5 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
 
-import { traceOf } from './trace-of.ts'
-
 /** Contact data and secrets that no caller should log: redacted in case one does. */
 const CENSORED_KEYS = ['email', 'phone', 'subject', 'body', 'password', 'authorization']
 const CAUSES_MAX = 5
@@ -73,4 +71,16 @@ function withoutCredentials(text: string): string {
     .replace(/\bpostgres(?:ql)?:\/\/[^\s"\\]+/gi, 'postgres://[censored]')
     .replace(/\b([a-z][a-z0-9+.-]{1,20}:\/\/)[^\s"\\]+@/gi, '$1[censored]@')
     .replace(/\b(password|passwd|pwd)=[^\s"\\&]+/gi, '$1=[censored]')
+}
+
+const traceIds = new WeakMap<Error, string>()
+
+/** Remembers the trace in which an error occurred. */
+export function markTrace(error: unknown, traceId: string): void {
+  if (error instanceof Error) traceIds.set(error, traceId)
+}
+
+/** The trace in which an error occurred, if any. */
+export function traceOf(error: unknown): string | undefined {
+  return error instanceof Error ? traceIds.get(error) : undefined
 }

@@ -3,9 +3,9 @@ import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opent
 import type { Logger } from 'pino'
 import type { RunStage, StageName, Stages } from '../core/attempt/stage.ts'
 import type { Batch, CommitResult } from '../core/batch/batch.ts'
-import { type TraceParent, traceParentOf } from '../core/event/trace-parent.ts'
+import { type TraceParent, traceParentOf } from '../core/event/parse-event.ts'
 import { type Contacts, countByState } from '../core/party/contact.ts'
-import { markTrace } from './trace-of.ts'
+import { markTrace } from './log.ts'
 import { createTracerProvider, type TracingOptions } from './tracer-provider.ts'
 
 export interface Tracing {

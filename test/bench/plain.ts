@@ -1,6 +1,7 @@
 // The plain implementation that the service is compared with: what one would write first, and correct. Message by
 // message, one contact look-up, one run of the rules engine, one rendering and one transaction each. It is given what
 // makes such a program fast: a connection pool, keep-alive, prepared engines, every partition at the same time.
+
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import kafkajs, { type EachMessagePayload } from 'kafkajs'
@@ -14,8 +15,7 @@ import type { RecordedFacts } from '../../src/core/decision/facts.ts'
 import { compileRules } from '../../src/core/rules/engine.ts'
 import { loadRuleTable } from '../../src/core/rules/load-table.ts'
 import type { Rule } from '../../src/core/rules/rule.ts'
-import { finish } from '../../src/core/templates/one-line-subject.ts'
-import { splitSource } from '../../src/core/templates/split.ts'
+import { finish, splitSource } from '../../src/core/templates/render.ts'
 import { templates } from '../../src/generated/templates.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
 

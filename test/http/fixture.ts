@@ -1,7 +1,7 @@
 import type { ExplainedLogEntry } from '../../src/core/log/log-entry.ts'
 import type { LogFilter, LogPageRequest, LogPosition } from '../../src/core/log/log-page.ts'
 import type { StoredPreferences } from '../../src/core/party/preferences.ts'
-import type { Since } from '../../src/core/time/since.ts'
+import type { Since } from '../../src/core/time/duration.ts'
 import type { AppDependencies } from '../../src/http/public.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { someFacts } from '../core/build.ts'

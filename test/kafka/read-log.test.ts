@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { LogPiece } from '../../src/core/audit/log-piece.ts'
-import { CorrectableError } from '../../src/core/text/correctable-error.ts'
+import type { LogPiece } from '../../src/core/audit/finding.ts'
+import { CorrectableError } from '../../src/core/text/faults.ts'
 import { readLog } from '../../src/kafka/read-log.ts'
 import { writeBatch, writeMarker } from './records/write-batch.ts'
 

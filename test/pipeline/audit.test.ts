@@ -1,7 +1,5 @@
 import t from 'tap'
-import type { AuditedPartition, Finding } from '../../src/core/audit/finding.ts'
-import { isSound } from '../../src/core/audit/finding.ts'
-import type { LogPiece } from '../../src/core/audit/log-piece.ts'
+import { type AuditedPartition, type Finding, isSound, type LogPiece } from '../../src/core/audit/finding.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import { type AuditNeeds, auditPartition, type LoggedRow } from '../../src/pipeline/audit.ts'
 

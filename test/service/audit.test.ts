@@ -1,6 +1,6 @@
 import kafkajs from 'kafkajs'
 import t from 'tap'
-import { describeSkip } from '../../src/core/event/skip-record.ts'
+import { describeSkip } from '../../src/core/event/rejected-message.ts'
 import { endOffsets, removeBefore } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import t from 'tap'
 import packageJson from '../../package.json' with { type: 'json' }
-import { SINCE_WORDS } from '../../src/core/time/since.ts'
+import { SINCE_WORDS } from '../../src/core/time/duration.ts'
 import { MAIN } from '../stack/executable.ts'
 import { command } from './command.ts'
 

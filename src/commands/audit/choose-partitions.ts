@@ -1,12 +1,11 @@
 import type { AuditedPartition } from '../../core/audit/finding.ts'
-import { CorrectableError } from '../../core/text/correctable-error.ts'
+import { CorrectableError } from '../../core/text/faults.ts'
 import { type Brokers, keyOf, type PartitionEnds } from '../../kafka/brokers.ts'
 import { READ_UNCOMMITTED } from '../../kafka/cluster.ts'
 import { listUnserved } from '../../kafka/mends/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listCheckpoints } from '../../postgres/read/list-checkpoints.ts'
-import { type Since, timeOf } from '../terminal/since.ts'
-import { UsageError } from '../terminal/usage-error.ts'
+import { type Since, timeOf, UsageError } from '../terminal/options.ts'
 
 /** The part of the log that the options choose. */
 export interface Range {

@@ -8,8 +8,11 @@ import { READ_COMMITTED } from '../../kafka/cluster.ts'
 import { inspectPartition } from '../../kafka/inspect-partition.ts'
 import { listUnserved } from '../../kafka/mends/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
-import { listCheckpoints } from '../../postgres/read/list-checkpoints.ts'
-import { listCheckpointLockers, listLockedCheckpoints } from '../../postgres/read/list-locked-checkpoints.ts'
+import {
+  listCheckpointLockers,
+  listCheckpoints,
+  listLockedCheckpoints,
+} from '../../postgres/read/list-checkpoints.ts'
 import { createLog } from '../../telemetry/log.ts'
 
 /** A transaction of the service may hold the lock while senders take their time, but none waits for a lock so long. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent } from 'undici'
-import { createParties } from '../../app/parties.ts'
+import { createParties } from '../../app/attempts.ts'
 import type { Config } from '../../config/config.ts'
 import { counted } from '../../core/text/count.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'

@@ -3,8 +3,7 @@ import type { Rejected } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { type RejectedFilter, readRejected } from '../../postgres/read/list-rejected-messages.ts'
-import { notBlank } from '../terminal/not-blank.ts'
-import { type Since, sinceOption, timeOf } from '../terminal/since.ts'
+import { notBlank, type Since, sinceOption, timeOf } from '../terminal/options.ts'
 
 /** Messages are read whole, and may be large. */
 const PAGE_COUNT_MAX = 20

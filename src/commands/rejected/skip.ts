@@ -1,17 +1,15 @@
 import { Command } from 'commander'
 import { type Config, loadConfig } from '../../config/config.ts'
+import { describeSkip } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
-import { describeSkip } from '../../core/event/skip-record.ts'
 import { createBrokers } from '../../kafka/brokers.ts'
 import { type Inspected, inspectPartition } from '../../kafka/inspect-partition.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { loadCheckpoint } from '../../postgres/write/checkpoints.ts'
 import { skipUnreadable } from '../../postgres/write/skip-unreadable.ts'
 import { createLog } from '../../telemetry/log.ts'
-import { accountName } from '../terminal/account-name.ts'
-import { confirm } from '../terminal/confirm.ts'
-import { UsageError } from '../terminal/usage-error.ts'
-import { parseWhole } from '../terminal/whole-number.ts'
+import { accountName, confirm } from '../terminal/confirm.ts'
+import { parseWhole, UsageError } from '../terminal/options.ts'
 
 export const skipCommand = new Command('skip')
   .description('skip record batches that cannot be read and so block a partition')

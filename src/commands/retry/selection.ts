@@ -4,8 +4,7 @@ import type { RequestNeeds } from '../../pipeline/retry-on-request.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listNotTold } from '../../postgres/read/list-not-told.ts'
 import { readRetryCandidates } from '../../postgres/read/read-retry-candidates.ts'
-import { type Since, timeOf } from '../terminal/since.ts'
-import { UsageError } from '../terminal/usage-error.ts'
+import { type Since, timeOf, UsageError } from '../terminal/options.ts'
 
 export interface FilterOptions {
   readonly since?: Since

@@ -5,9 +5,8 @@ import { loadDatabaseUrl } from '../../config/config.ts'
 import { describeBacktest } from '../../core/rules/backtest.ts'
 import { counted } from '../../core/text/count.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
-import { fileOption } from '../terminal/file-option.ts'
+import { fileOption, type Since, sinceOption, timeOf } from '../terminal/options.ts'
 import { createProgress } from '../terminal/progress.ts'
-import { type Since, sinceOption, timeOf } from '../terminal/since.ts'
 
 const PAGE_COUNT_MAX = 50_000
 

@@ -5,7 +5,7 @@ import { EnvelopeMapError, loadEnvelopeMap } from '../../core/event/envelope-map
 import { checkRuleFiles, type FileReport } from '../../core/rules/check-files.ts'
 import { listFaults } from '../../core/text/faults.ts'
 import { rowIn, workflowCommand } from '../terminal/annotations.ts'
-import { fileOption } from '../terminal/file-option.ts'
+import { fileOption } from '../terminal/options.ts'
 
 export const checkCommand = new Command('check')
   .description('check the rule table, its promises and the envelope map; report all faults at once')

@@ -5,8 +5,8 @@ import { RULE_TABLE, readText, ruleTableOf } from '../../app/rule-files.ts'
 import { type Change, diffRuleTables, kindOf, type RuleTableDiff } from '../../core/rules/diff.ts'
 import { diffToMarkdown } from '../../core/rules/diff-markdown.ts'
 import { describeDiff } from '../../core/rules/diff-text.ts'
-import { fileOption } from '../terminal/file-option.ts'
 import { checkRevision, readFileAt } from '../terminal/git.ts'
+import { fileOption } from '../terminal/options.ts'
 
 /** Changes that `rules diff --fail-on` can forbid. */
 const DIRECTIONS = {

@@ -1,4 +1,4 @@
-import { createParties } from '../../app/parties.ts'
+import { createParties } from '../../app/attempts.ts'
 import { loadLookUp } from '../../config/config.ts'
 import { readFacts } from '../../core/decision/decide.ts'
 import type { Preferences } from '../../core/party/preferences.ts'

@@ -3,7 +3,7 @@ import { Command, Option } from 'commander'
 import { OUTCOMES, RULE_TABLE, readText, ruleTableOf, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import { enumerate } from '../../core/rules/enumerate-situations.ts'
 import { compareOutcomes, listOutcomes } from '../../core/rules/outcomes.ts'
-import { fileOption } from '../terminal/file-option.ts'
+import { fileOption } from '../terminal/options.ts'
 
 export const outcomesCommand = new Command('outcomes')
   .description('list what the rule table decides in every situation; compare it with what was accepted')

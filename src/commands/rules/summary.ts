@@ -2,10 +2,14 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Command } from 'commander'
 import { OUTCOMES, PROMISES, RULE_TABLE, readText, sha256 } from '../../app/rule-files.ts'
-import { type ChangeSummary, type Review, summaryToMarkdown } from '../../core/rules/change-summary.ts'
+import {
+  type ChangeSummary,
+  diffPromises,
+  type Review,
+  summaryToMarkdown,
+} from '../../core/rules/change-summary.ts'
 import { checkRuleFiles } from '../../core/rules/check-files.ts'
 import { diffRuleTables } from '../../core/rules/diff.ts'
-import { diffPromises } from '../../core/rules/diff-promises.ts'
 import { enumerate } from '../../core/rules/enumerate-situations.ts'
 import { PromisesError, RuleTableError } from '../../core/rules/errors.ts'
 import { loadPromises } from '../../core/rules/load-promises.ts'
@@ -14,9 +18,9 @@ import { compareOutcomes, listOutcomes } from '../../core/rules/outcomes.ts'
 import { createRuleTable, type RuleTable } from '../../core/rules/table.ts'
 import { checkTemplates } from '../../core/templates/check-templates.ts'
 import { eventTypesOf, type TemplateFile } from '../../core/templates/compile.ts'
-import { TemplateError } from '../../core/templates/errors.ts'
 import { diffPreviews, previewTexts } from '../../core/templates/preview.ts'
 import { readTemplates } from '../../core/templates/read-templates.ts'
+import { TemplateError } from '../../core/templates/template.ts'
 import { checkRevision, readFileAt } from '../terminal/git.ts'
 import { TEMPLATES, templateFilesAgainst, templateFilesOf } from '../terminal/template-folder.ts'
 import { reviewEnvelopeMap } from './check.ts'

@@ -9,10 +9,9 @@ import { readTemplates } from '../../core/templates/read-templates.ts'
 import type { Templates } from '../../core/templates/template.ts'
 import { eventOfTrial, type Trial } from '../../core/workbench/trial.ts'
 import { templates as shipped } from '../../generated/templates.ts'
-import { fileOption } from '../terminal/file-option.ts'
 import { noteUnknownEventType } from '../terminal/known-names.ts'
+import { fileOption, UsageError } from '../terminal/options.ts'
 import { templateFilesOf } from '../terminal/template-folder.ts'
-import { UsageError } from '../terminal/usage-error.ts'
 import { lookUpParty } from './known-party.ts'
 
 /** The option for each fact: a flag for what is not usual, else one of the values. */

@@ -2,11 +2,11 @@ import { join, relative } from 'node:path'
 import { Command } from 'commander'
 import { sha256 } from '../../app/rule-files.ts'
 import { checkTemplates, type TemplateLine } from '../../core/templates/check-templates.ts'
-import { describeTemplateFault, type TemplateFault } from '../../core/templates/errors.ts'
+import { describeTemplateFault, type TemplateFault } from '../../core/templates/template.ts'
 import { listFaults } from '../../core/text/faults.ts'
 import { describeSms } from '../../core/text/sms-length.ts'
 import { workflowCommand } from '../terminal/annotations.ts'
-import { fileOption } from '../terminal/file-option.ts'
+import { fileOption } from '../terminal/options.ts'
 import { TEMPLATES, templateFilesOf } from '../terminal/template-folder.ts'
 
 export const checkCommand = new Command('check')

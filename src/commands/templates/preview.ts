@@ -5,7 +5,7 @@ import { diffPreviews, type Preview, previewTexts } from '../../core/templates/p
 import { previewChangesToHtml, previewsToHtml } from '../../core/templates/preview-html.ts'
 import { previewChangesToMarkdown, previewsToMarkdown } from '../../core/templates/preview-markdown.ts'
 import { readTemplates } from '../../core/templates/read-templates.ts'
-import { fileOption } from '../terminal/file-option.ts'
+import { fileOption } from '../terminal/options.ts'
 import { TEMPLATES, templateFilesAgainst, templateFilesOf } from '../terminal/template-folder.ts'
 
 export const previewCommand = new Command('preview')

@@ -1,5 +1,6 @@
+import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
-import { UsageError } from './usage-error.ts'
+import { UsageError } from './options.ts'
 
 /** Asks on the terminal. Throws UsageError where there is none. */
 export async function confirm(question: string): Promise<boolean> {
@@ -8,4 +9,13 @@ export async function confirm(question: string): Promise<boolean> {
   const answer = await terminal.question(`${question} [y/N] `)
   terminal.close()
   return /^y(es)?$/i.test(answer.trim())
+}
+
+/** Who is recorded to have run a command, unless told otherwise: in a container the account often has no name. */
+export function accountName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return `uid ${process.getuid?.()}`
+  }
 }

@@ -4,7 +4,7 @@ import { didYouMean, nearest } from '../../core/text/nearest.ts'
 import { createRuleCache } from '../../core/why/archived-rules.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listArchivedRuleTables, readArchivedRuleTable } from '../../postgres/read/read-archive.ts'
-import { UsageError } from './usage-error.ts'
+import { UsageError } from './options.ts'
 
 /** Throws UsageError for a rule that no rule table ever had, unless some table cannot be read. */
 export async function checkRule(pool: DatabasePool, rule: string): Promise<void> {

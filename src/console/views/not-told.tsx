@@ -1,11 +1,9 @@
-import { describeGivenUp } from '../../core/log/given-up.ts'
-import type { ExplainedNotTold } from '../../core/log/not-told.ts'
-import type { NotToldCounts } from '../../core/log/not-told-counts.ts'
-import { NOT_TOLD_CSV } from '../../core/log/not-told-csv.ts'
-import { STATUSES } from '../../core/log/status.ts'
+import { NOT_TOLD_CSV } from '../../core/log/log-csv.ts'
+import type { ExplainedNotTold, NotToldCounts } from '../../core/log/not-told.ts'
+import { describeGivenUp, STATUSES } from '../../core/log/status.ts'
 import type { Query } from '../api.ts'
 import { Download } from '../download.tsx'
-import { EntryTime } from '../entries.tsx'
+import { EntryTime, headOf } from '../entries.tsx'
 import {
   Badge,
   Choice,
@@ -19,7 +17,6 @@ import {
   Title,
   Value,
 } from '../parts.tsx'
-import { headOf } from '../reason.tsx'
 import { hrefOf } from '../route.ts'
 import { counted, numberOf } from '../text.ts'
 import { useData, usePages } from '../use-data.ts'

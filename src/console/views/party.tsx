@@ -1,5 +1,5 @@
-import type { Page } from '../../core/list/page.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
+import type { Page } from '../../core/log/log-page.ts'
 import type { PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
 import { Entries } from '../entries.tsx'
 import { Fact, Field, filledIn, State, Table, Time, Title, Value } from '../parts.tsx'

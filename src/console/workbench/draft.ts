@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { gridToCsv } from '../../core/workbench/grid-to-csv.ts'
-import type { Grid } from '../../core/workbench/sheet.ts'
-import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
+import type { Grid, WorkbenchStart } from '../../core/workbench/workbench.ts'
 
 /** One row as it is edited; its id stays its own wherever it is moved. */
 export interface DraftRow {

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Placed } from '../../core/workbench/review.ts'
 import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
-import { saveFile } from '../save-file.ts'
+import { saveFile } from '../download.tsx'
 import { type DraftRow, type FileKey, rowsOf } from './draft.ts'
 import { Grid } from './grid.tsx'
 import { Paste } from './paste.tsx'

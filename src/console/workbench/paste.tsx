@@ -1,5 +1,5 @@
 import { useContext, useState } from 'preact/hooks'
-import type { Grid } from '../../core/workbench/sheet.ts'
+import type { Grid } from '../../core/workbench/workbench.ts'
 import { ask, RequestError } from '../api.ts'
 import { visible } from '../text.ts'
 import { Refused } from '../visit.ts'

@@ -1,7 +1,6 @@
 import { ADDRESS_OF, type Channel } from '../decision/channel.ts'
-import { type Decision, decide, readFacts } from '../decision/decide.ts'
+import { type Decision, decide, type RuleResult, readFacts } from '../decision/decide.ts'
 import type { Facts } from '../decision/facts.ts'
-import type { RuleResult } from '../decision/rule-result.ts'
 import { skipPruned } from '../decision/skip-pruned.ts'
 import { STATUS_OF, type Status } from '../log/status.ts'
 import type { Contact } from '../party/contact.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { INVALID_PARTY } from '../decision/failure-reason.ts'
+import { INVALID_PARTY } from '../decision/decide.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { logEntry } from '../log/log-entry.ts'
 import type { Variables } from '../templates/template.ts'

@@ -1,3 +1,5 @@
+import type { LookUpContacts } from '../party/contact.ts'
+
 const START_COUNT = 100
 const COUNT_MIN = 25
 
@@ -26,5 +28,27 @@ export function createBatchLimit(countMax: number, deadlineMs: number): BatchLim
         limit = Math.min(countMax, Math.ceil(limit * 1.5))
       }
     },
+  }
+}
+
+interface Parties {
+  readonly lookUp: LookUpContacts
+  /** While policy administration is known to be down, look-ups say nothing about how fast it is. */
+  readonly isDown: () => boolean
+}
+
+/** Looks the contacts of distinct parties up, and adapts the size of batches to how long that takes. */
+export function createContactLookUp(
+  parties: Parties,
+  batchLimit: BatchLimit,
+  nowMs: () => number,
+): LookUpContacts {
+  return async (partyLocators) => {
+    const startMs = nowMs()
+    const contacts = await parties.lookUp(partyLocators)
+    if (!parties.isDown()) {
+      batchLimit.note(partyLocators.length, partyLocators.length - contacts.size, nowMs() - startMs)
+    }
+    return contacts
   }
 }

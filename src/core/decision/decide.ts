@@ -1,8 +1,26 @@
 import type { Contact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
+import type { Channel } from './channel.ts'
 import { type Facts, factsOf, type PartyState } from './facts.ts'
-import { failureReason } from './failure-reason.ts'
-import type { RuleResult } from './rule-result.ts'
+
+/** What a rule does with an event. */
+export const OUTCOMES = ['SEND', 'SKIP', 'FAIL'] as const
+export type Outcome = (typeof OUTCOMES)[number]
+
+/** What the rule table says of one situation. `channel` is the rule's "send by", else the preferred one. */
+export interface RuleResult {
+  readonly ruleId: string
+  readonly outcome: Outcome
+  readonly channel: Channel
+  /** Short text for `failure_reason`; null where the rule gives none (a SEND). */
+  readonly reason: string | null
+}
+
+/** What is done, in words: "SEND by EMAIL", "SKIP (party not found)". */
+export function describeResult({ outcome, channel, reason }: RuleResult): string {
+  if (outcome === 'SEND') return `SEND by ${channel}`
+  return reason === null ? outcome : `${outcome} (${reason})`
+}
 
 /** The party of an event or a log entry. `partyLocator` is null where there is none or, if `invalid`, no valid one. */
 export interface Recipient {
@@ -51,4 +69,28 @@ export function readFacts(
   const party: PartyState = partyLocator === null ? 'missing' : (contact?.state ?? 'missing')
   const known = { eventType, party, preferences, contact: contact?.state === 'found' ? contact : null }
   return factsOf(eventType, party, (_, fact) => fact.read(known))
+}
+
+/** The failure reason of an event with an invalid party locator; to the rule table it has no party. */
+export const INVALID_PARTY = 'invalid party locator'
+
+/** The text for `failure_reason`: the rule's reason, on FAIL followed by the look-up's error; null on SEND. */
+export function failureReason(
+  result: RuleResult,
+  isPartyInvalid: boolean,
+  contact: Contact | undefined,
+): string | null {
+  switch (result.outcome) {
+    case 'SEND':
+      return null
+    case 'SKIP':
+      // To the table both are one situation; the log tells them apart.
+      return isPartyInvalid ? INVALID_PARTY : (result.reason ?? result.ruleId)
+    case 'FAIL': {
+      const reason = result.reason ?? result.ruleId
+      return contact?.state === 'unresolved' ? `${reason}: ${contact.error}` : reason
+    }
+    default:
+      return result.outcome satisfies never
+  }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CHANNELS } from './channel.ts'
+import { OUTCOMES } from './decide.ts'
 import { recordedFacts } from './fact-schemas.ts'
-import { OUTCOMES } from './rule-result.ts'
 
 /** One decision behind a log entry: what was decided, why, and where the event came from. */
 export const decisionRecord = z.object({

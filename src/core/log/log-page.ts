@@ -1,6 +1,13 @@
+import { z } from 'zod'
 import type { Channel } from '../decision/channel.ts'
 import type { ListedLogEntry, LogEntry } from './log-entry.ts'
 import type { Status } from './status.ts'
+
+/** One page of a list, as it is shown. `nextCursor` asks for the next one; null on the last one. */
+export function pageOf<Item extends z.ZodType>(item: Item) {
+  return z.object({ items: z.array(item), nextCursor: z.string().nullable() })
+}
+export type Page<Item> = Readonly<z.infer<ReturnType<typeof pageOf<z.ZodType<Item>>>>>
 
 /** Which log entries to list: those that every value given holds for. Times are as in an entry. */
 export interface LogFilter<Time = string> {

@@ -1,4 +1,5 @@
-import type { Outcome } from '../decision/rule-result.ts'
+import type { Outcome } from '../decision/decide.ts'
+import { counted } from '../text/count.ts'
 
 /** The specification's NotificationStatus. */
 export const STATUSES = ['SENT', 'FAILED', 'SKIPPED'] as const
@@ -9,3 +10,10 @@ export const STATUS_OF = { SEND: 'SENT', FAIL: 'FAILED', SKIP: 'SKIPPED' } as co
   Outcome,
   Status
 >
+
+/** What is said of a row that failed and that no retry is due for any more. */
+export function describeGivenUp({ attemptCount }: { readonly attemptCount: number }): string {
+  return attemptCount === 0
+    ? 'given up without a retry'
+    : `given up after ${counted(attemptCount, 'attempt')}`
+}

@@ -1,10 +1,7 @@
 import type { DecisionRecord } from '../decision/recorded-decision.ts'
-import { ERASED_UNSENT } from '../log/erasure.ts'
-import type { LogRow } from '../log/log-entry.ts'
+import { ERASED_UNSENT, type LogRow } from '../log/log-entry.ts'
 import { STATUS_OF } from '../log/status.ts'
-import { finish, type Text } from '../templates/one-line-subject.ts'
-import { renderByMustache } from '../templates/render-by-mustache.ts'
-import { splitSource } from '../templates/split.ts'
+import { finish, renderByMustache, splitSource, type Text } from '../templates/render.ts'
 import type { Variables } from '../templates/template.ts'
 
 /** A decision as it is recorded, with all of it that a log row is made from. */

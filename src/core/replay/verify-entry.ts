@@ -1,5 +1,4 @@
-import { INVALID_PARTY } from '../decision/failure-reason.ts'
-import { describeResult, type RuleResult } from '../decision/rule-result.ts'
+import { describeResult, INVALID_PARTY, type RuleResult } from '../decision/decide.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { type LogRow, logRow } from '../log/log-entry.ts'
 import type { Difference } from './finding.ts'

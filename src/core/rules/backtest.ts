@@ -1,6 +1,6 @@
 import { CHANNELS, type Channel } from '../decision/channel.ts'
+import { describeResult, type RuleResult } from '../decision/decide.ts'
 import type { RecordedFacts } from '../decision/facts.ts'
-import { describeResult, type RuleResult } from '../decision/rule-result.ts'
 import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'
 import type { DecisionGroup } from './decision-group.ts'

@@ -1,5 +1,5 @@
+import { describeResult, type RuleResult } from '../decision/decide.ts'
 import type { RecordedFacts, Situation } from '../decision/facts.ts'
-import { describeResult, type RuleResult } from '../decision/rule-result.ts'
 import { foldEventTypes } from './event-classes.ts'
 import { cellsOf, isAnyOther } from './event-type-cell.ts'
 import { byWords } from './find-faults.ts'

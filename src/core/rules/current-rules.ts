@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CHANNELS } from '../decision/channel.ts'
+import { OUTCOMES } from '../decision/decide.ts'
 import { cellSchemas } from '../decision/fact-schemas.ts'
-import { OUTCOMES } from '../decision/rule-result.ts'
 
 /** A rule table that came into force. Times are in UTC with microseconds. */
 export const activation = z.object({

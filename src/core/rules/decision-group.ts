@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CHANNELS } from '../decision/channel.ts'
+import { OUTCOMES } from '../decision/decide.ts'
 import { recordedFacts } from '../decision/fact-schemas.ts'
-import { OUTCOMES } from '../decision/rule-result.ts'
 
 /**
  * A decision before the one that counts: it failed, or its message could not be sent, and the event was retried; or somebody

@@ -1,4 +1,4 @@
-import { describeResult } from '../decision/rule-result.ts'
+import { describeResult } from '../decision/decide.ts'
 import { counted } from '../text/count.ts'
 import { CHANGE_KINDS, type Change, type ChangeKind, kindOf, type RuleTableDiff } from './diff.ts'
 import { describeClasses } from './event-classes.ts'

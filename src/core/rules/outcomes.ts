@@ -1,4 +1,4 @@
-import { describeResult } from '../decision/rule-result.ts'
+import { describeResult } from '../decision/decide.ts'
 import type { Enumeration } from './enumerate-situations.ts'
 import { resultOf } from './rule.ts'
 import { describeSituation } from './situations.ts'

@@ -1,5 +1,5 @@
+import type { RuleResult } from '../decision/decide.ts'
 import type { RecordedFacts } from '../decision/facts.ts'
-import type { RuleResult } from '../decision/rule-result.ts'
 import { enumerate } from './enumerate-situations.ts'
 import { RuleTableError } from './errors.ts'
 import { findFaults } from './find-faults.ts'

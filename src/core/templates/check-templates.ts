@@ -1,11 +1,11 @@
 import { beyondGsm, type SmsLength } from '../text/sms-length.ts'
 import { type CompileOptions, compileTemplates, eventTypeOf, GENERIC, type TemplateFile } from './compile.ts'
-import { TemplateError, type TemplateFault } from './errors.ts'
 import { EXPRESSIONS } from './generate.ts'
 import { type Piece, parseTemplate } from './parse.ts'
 import { OTHER, previewTexts } from './preview.ts'
 import { readTemplates } from './read-templates.ts'
-import { splitSource } from './split.ts'
+import { splitSource } from './render.ts'
+import { TemplateError, type TemplateFault } from './template.ts'
 
 /** What one sound template makes of sample values. */
 export interface TemplateLine {

@@ -1,10 +1,8 @@
 import { didYouMean, isSlip, nearest } from '../text/nearest.ts'
-import { TemplateError, type TemplateFault } from './errors.ts'
 import { EXPRESSIONS, generateModule, isVariable, type SoundTemplate } from './generate.ts'
-import { finish } from './one-line-subject.ts'
 import { LineFault, lineAt, type Piece, parseTemplate } from './parse.ts'
-import { renderByMustache } from './render-by-mustache.ts'
-import { splitSource } from './split.ts'
+import { finish, renderByMustache, splitSource } from './render.ts'
+import { TemplateError, type TemplateFault } from './template.ts'
 
 /** A file of `templates/`: its name without the folder, and its text as it is, BOM and line breaks included. */
 export interface TemplateFile {

@@ -1,6 +1,5 @@
 import { type CompileOptions, compileTemplates, eventTypeOf, GENERIC, type TemplateFile } from './compile.ts'
-import { renderByMustache } from './render-by-mustache.ts'
-import { splitSource } from './split.ts'
+import { renderByMustache, splitSource } from './render.ts'
 import type { Template, Templates } from './template.ts'
 
 /**

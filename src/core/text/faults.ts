@@ -1,5 +1,7 @@
-import { CorrectableError } from './correctable-error.ts'
 import { counted } from './count.ts'
+
+/** An error that whoever reads it can correct: a command prints its message alone. Any other is a bug, printed with its stack. */
+export class CorrectableError extends Error {}
 
 /** A file that cannot be used. Carries all its faults, so that they can be corrected at once. */
 export class FaultsError extends CorrectableError {

@@ -1,7 +1,50 @@
+import { z } from 'zod'
+
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
 /** A duration such as `24h` in milliseconds, a bare number as it is; undefined for anything else. */
 export function milliseconds(text: string): number | undefined {
   const [, amount, unit = 'ms'] = /^(\d{1,15})(ms|s|m|h|d)?$/.exec(text) ?? []
   return amount === undefined ? undefined : Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS]
+}
+
+/** A point in time as people and clients write it: a number of milliseconds ago, or a time in UTC with microseconds. */
+export type Since = number | string
+
+/** How it is written, in every help text. */
+export const SINCE_WORDS = 'a duration such as 7d, a date, or a time (ISO 8601)'
+
+/** How it is written, in every refusal. */
+export const SINCE_EXAMPLES =
+  'a duration such as 7d, 12h or 30m (at most 36500d), a date such as 2026-01-31, or a time with Z or an offset such as ' +
+  '2026-01-31T12:00:00Z'
+
+/** A hundred years: much further back there are no dates for PostgreSQL. */
+const AGO_MAX_MS = 36_500 * 86_400_000
+
+/** What a day without a time stands for, in UTC. */
+const TIME_OF_DAY = { start: 'T00:00:00Z', end: 'T23:59:59.999999Z' } as const
+
+const INSTANT = z.iso.datetime({ offset: true })
+const DECIMALS = /\.(\d+)/
+
+/** Reads a duration, a time, or a day, which stands for its start or its end; null for anything else. */
+export function parseSince(text: string, day: keyof typeof TIME_OF_DAY = 'start'): Since | null {
+  // Without a unit it is more likely a year or a date than milliseconds.
+  const agoMs = /^\d+$/.test(text) ? undefined : milliseconds(text)
+  if (agoMs !== undefined) return agoMs <= AGO_MAX_MS ? agoMs : null
+  return parseInstant(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}${TIME_OF_DAY[day]}` : text)
+}
+
+/**
+ * A time in ISO 8601 with `Z` or an offset, in UTC with microseconds, so that it compares as text with the times of the
+ * database. Null unless it is one, no finer than microseconds and, in UTC, within the years 1 to 9999.
+ */
+function parseInstant(text: string): string | null {
+  if (!INSTANT.safeParse(text).success) return null
+  const decimals = DECIMALS.exec(text)?.[1] ?? ''
+  // biome-ignore lint/style/noRestrictedGlobals: parses a text, and reads no clock
+  const seconds = new Date(text.replace(DECIMALS, ''))
+  const shown = Number.isNaN(seconds.getTime()) ? '' : seconds.toISOString().slice(0, 19)
+  return decimals.length > 6 || !/^(?!0000)\d{4}-/.test(shown) ? null : `${shown}.${decimals.padEnd(6, '0')}Z`
 }

@@ -1,10 +1,11 @@
+import { describeResult } from '../decision/decide.ts'
 import type { ExplainedDecision, FollowedChange, RecordedDecision } from '../decision/recorded-decision.ts'
-import { describeResult } from '../decision/rule-result.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { EnvelopeMapError, loadEnvelopeMap } from '../event/envelope-map.ts'
 import { pointerText } from '../event/json-pointer.ts'
-import { describeGivenUp } from '../log/given-up.ts'
 import type { ExplainedLogEntry, RecordedLogEntry } from '../log/log-entry.ts'
+import type { ExplainedNotTold, NotTold } from '../log/not-told.ts'
+import { describeGivenUp } from '../log/status.ts'
 import { mismatchesAbove } from '../rules/mismatch.ts'
 import type { Rule } from '../rules/rule.ts'
 import { describeSituation } from '../rules/situations.ts'
@@ -129,4 +130,18 @@ function describeDecision(decision: ExplainedDecision): string[] {
     `  from ${topic}, partition ${partition}, offset ${offset}`,
     ...(traceId === null ? [] : [`  trace ${traceUrl ?? traceId}`]),
   ]
+}
+
+/** The rule tables that decided entries. */
+export function revisionsOf(items: readonly NotTold[]): { readonly ruleTableRevision: string }[] {
+  return items.flatMap(({ ruleTableRevision }) => (ruleTableRevision === null ? [] : [{ ruleTableRevision }]))
+}
+
+/** Adds to entries what their rules say for people; `rulesOf` holds the rules of all their revisions. */
+export function explainNotTold(items: readonly NotTold[], rulesOf: RulesByRevision): ExplainedNotTold[] {
+  return items.map((item) => {
+    const rules = item.ruleTableRevision === null ? undefined : rulesOf.get(item.ruleTableRevision)
+    const rule = typeof rules === 'object' ? rules.find(({ id }) => id === item.ruleId) : undefined
+    return { ...item, because: rule?.because ?? null }
+  })
 }

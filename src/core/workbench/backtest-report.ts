@@ -1,4 +1,4 @@
-import { describeResult } from '../decision/rule-result.ts'
+import { describeResult } from '../decision/decide.ts'
 import type { BacktestChange, BacktestResult } from '../rules/backtest.ts'
 import { CHANGE_KINDS, type ChangeKind, kindOf } from '../rules/diff.ts'
 import { describeSituation } from '../rules/situations.ts'

@@ -1,5 +1,5 @@
 import { LATER_COLUMNS } from '../rules/when.ts'
-import type { Grid } from './sheet.ts'
+import type { Grid } from './workbench.ts'
 
 /**
  * The file of a grid, cell for cell: unlike in a report, nothing is put before what a spreadsheet program takes for a

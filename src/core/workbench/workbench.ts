@@ -1,5 +1,28 @@
 import { z } from 'zod'
-import { grid } from './sheet.ts'
+import { readSheet } from '../rules/read-sheet.ts'
+import { LATER_COLUMNS } from '../rules/when.ts'
+
+/** A sheet as a grid: the text of each cell, under the columns in their usual order. */
+export const grid = z.object({
+  columns: z.array(z.string()),
+  rows: z.array(z.array(z.string())),
+})
+export type Grid = Readonly<z.infer<typeof grid>>
+
+/** A sheet that can be shown as a grid, or why it cannot. */
+export type ReadGrid =
+  | { readonly grid: Grid; readonly faults: readonly [] }
+  | { readonly grid: null; readonly faults: readonly string[] }
+
+/** Splits a sheet into its cells, whatever is in them. `what` is what one row holds, such as "rule". */
+export function readGrid(csvText: string, columns: readonly string[], what: string): ReadGrid {
+  const { rows, faults } = readSheet<string, string[]>(csvText, columns, LATER_COLUMNS, what, ({ read }) =>
+    columns.map((column) => read(column, (text) => text) ?? ''),
+  )
+  return faults.length === 0
+    ? { grid: { columns: [...columns], rows: [...rows] }, faults: [] }
+    : { grid: null, faults }
+}
 
 const file = z.object({
   name: z.string(),
@@ -19,3 +42,16 @@ export const workbenchStart = z.object({
   eventTypes: z.array(z.string()),
 })
 export type WorkbenchStart = Readonly<z.infer<typeof workbenchStart>>
+
+/** Where reviewed files live: what a change is proposed against. */
+const BRANCH = 'main'
+
+/**
+ * The page of a forge on which somebody can edit a file of a repository and propose the change: by GitLab's paths where
+ * the host's name says so, else by GitHub's.
+ */
+export function editUrlOf(repositoryUrl: string, file: string): string {
+  const isGitLab = new URL(repositoryUrl).hostname.split('.').includes('gitlab')
+  const repository = repositoryUrl.replace(/\.git$/, '')
+  return `${repository}/${isGitLab ? '-/edit' : 'edit'}/${BRANCH}/${file}`
+}

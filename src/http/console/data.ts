@@ -1,14 +1,15 @@
 import type { Logger } from 'pino'
-import type { BlockedPartitions } from '../../core/batch/blocked-partitions.ts'
-import type { CountWindow } from '../../core/log/count-windows.ts'
-import type { LogCounts } from '../../core/log/log-counts.ts'
+import { z } from 'zod'
+import { type BlockedPartitions, blockedPartitions } from '../../core/batch/blocked-partitions.ts'
+import { COUNT_WINDOW_NAMES, type CountWindow } from '../../core/log/count-windows.ts'
+import { type LogCounts, logCounts } from '../../core/log/log-counts.ts'
+import { share } from '../../core/time/share.ts'
 import { requireAccess } from '../auth/access.ts'
 import { requireTokens, type Tokens } from '../auth/tokens.ts'
+import { problemBody } from '../problems/problem.ts'
 import { type LogEntries, logRoutes } from '../routes/log.ts'
 import type { App } from '../server/base.ts'
 import { logReads } from '../server/log-reads.ts'
-import { blockedRoute } from './blocked.ts'
-import { countsRoute } from './counts.ts'
 import { type CountNotTold, type ListNotTold, notToldRoutes } from './not-told.ts'
 import { type PreferenceReader, preferencesRoute } from './preferences.ts'
 import { type ListRejected, rejectedRoute } from './rejected.ts'
@@ -50,4 +51,26 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logge
       rejectedRoute(personal, data.listRejected)
     })
   }
+}
+
+/** The partitions of this process that do not go on. No personal data. */
+export function blockedRoute(app: App, blocked: () => BlockedPartitions): void {
+  const schema = { querystring: z.strictObject({}), response: { 200: blockedPartitions } }
+  app.get('/blocked', { config: { access: 'admin' }, schema }, async () => blocked())
+}
+
+const window = z
+  .enum(COUNT_WINDOW_NAMES, `must be one of ${COUNT_WINDOW_NAMES.join(', ')}`)
+  .default('24h' satisfies CountWindow)
+
+const COUNTS_VALID_MS = 5_000
+
+/** Entries counted by time, status, reason and event type. No personal data. */
+export function countsRoute(app: App, countEntries: (window: CountWindow) => Promise<LogCounts>): void {
+  const counted = share(countEntries, COUNTS_VALID_MS, () => performance.now())
+  const schema = {
+    querystring: z.strictObject({ window }),
+    response: { 200: logCounts, 400: problemBody, 503: problemBody },
+  }
+  app.get('/counts', { config: { access: 'admin' }, schema }, async ({ query }) => counted(query.window))
 }

@@ -1,15 +1,15 @@
 import { z } from 'zod'
-import { pageOf } from '../../core/list/page.ts'
-import type { LogPageRequest } from '../../core/log/log-page.ts'
+import { type LogPageRequest, pageOf } from '../../core/log/log-page.ts'
 import {
   type ExplainedNotTold,
   explainedNotTold,
   NOT_TOLD_STATUSES,
+  type NotToldCounts,
   type NotToldFilter,
   type NotToldPage,
+  notToldCounts,
 } from '../../core/log/not-told.ts'
-import { type NotToldCounts, notToldCounts } from '../../core/log/not-told-counts.ts'
-import type { Since } from '../../core/time/since.ts'
+import type { Since } from '../../core/time/duration.ts'
 import { problemBody } from '../problems/problem.ts'
 import { identifier, since, time } from '../request/fields.ts'
 import { cursors, limit } from '../request/paging.ts'

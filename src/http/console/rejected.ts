@@ -6,7 +6,7 @@ import {
   shownRejectedMessage,
 } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
-import { pageOf } from '../../core/list/page.ts'
+import { pageOf } from '../../core/log/log-page.ts'
 import { problemBody } from '../problems/problem.ts'
 import { identifier, time } from '../request/fields.ts'
 import { cursors, limit } from '../request/paging.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { pageOf } from '../../core/list/page.ts'
+import { pageOf } from '../../core/log/log-page.ts'
 import { NOT_ONCE } from './fields.ts'
 
 const LIMIT_DEFAULT = 50

@@ -5,7 +5,7 @@ import { type ExplainedLogEntry, explainedLogEntry, listedLogEntry } from '../..
 import { isLogLocator } from '../../core/log/log-locator.ts'
 import type { LogFilter, LogPage, LogPageRequest } from '../../core/log/log-page.ts'
 import { STATUSES } from '../../core/log/status.ts'
-import { SINCE_WORDS, type Since } from '../../core/time/since.ts'
+import { SINCE_WORDS, type Since } from '../../core/time/duration.ts'
 import { ENTRY_EXAMPLE, EXPLAINED_ENTRY_EXAMPLE } from '../examples.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
 import { described, identifier, since, time } from '../request/fields.ts'

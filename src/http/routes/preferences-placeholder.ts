@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ProblemError } from '../problems/problem.ts'
-import { parseJson } from '../request/json.ts'
+import { parseJson } from '../request/fields.ts'
 import type { App } from '../server/base.ts'
 
 /**

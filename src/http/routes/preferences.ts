@@ -11,8 +11,7 @@ import {
 import { isOfOwnParty, subjectOf } from '../auth/tokens.ts'
 import { PARTY_PREFERENCES_EXAMPLE, PREFERENCES_EXAMPLE } from '../examples.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
-import { described, text } from '../request/fields.ts'
-import { parseJson } from '../request/json.ts'
+import { described, parseJson, text } from '../request/fields.ts'
 import { cursors, describedPageOf, limit } from '../request/paging.ts'
 import type { App } from '../server/base.ts'
 

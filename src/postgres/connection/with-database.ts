@@ -1,4 +1,4 @@
-import { CorrectableError } from '../../core/text/correctable-error.ts'
+import { CorrectableError } from '../../core/text/faults.ts'
 import { databaseMessage, lacksSchema } from './errors.ts'
 import { type DatabasePool, openPool } from './pool.ts'
 

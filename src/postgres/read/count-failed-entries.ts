@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { type GivenUpLimits, isPastRetry } from './given-up.ts'
+import { type GivenUpLimits, isPastRetry } from './log-columns.ts'
 
 /** Bounds the cost; so many failed rows are an incident of their own. */
 const ROW_COUNT_MAX = 100_000

@@ -4,7 +4,7 @@ import { CHANNELS } from '../../core/decision/channel.ts'
 import { COUNT_WINDOWS, type CountWindow, OTHER } from '../../core/log/count-windows.ts'
 import { type LogCounts, logCounts } from '../../core/log/log-counts.ts'
 import { STATUSES } from '../../core/log/status.ts'
-import { type GivenUpLimits, isGivenUp } from './given-up.ts'
+import { type GivenUpLimits, isGivenUp } from './log-columns.ts'
 
 /** Bounds the cost: on a larger log only the newest entries are counted, and the answer says since when. */
 const ROW_COUNT_MAX = 100_000

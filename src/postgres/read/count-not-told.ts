@@ -1,10 +1,9 @@
 import { type CommonQueryMethods, sql } from 'slonik'
-import type { NotToldFilter } from '../../core/log/not-told.ts'
-import { type NotToldCounts, notToldCounts } from '../../core/log/not-told-counts.ts'
-import { isoTime } from '../sql/iso-time.ts'
+import { type NotToldCounts, type NotToldFilter, notToldCounts } from '../../core/log/not-told.ts'
+import { isoTime } from '../sql/columns.ts'
 import { hasReason, hasRule, rowsAt } from './bounded-page.ts'
-import type { GivenUpLimits } from './given-up.ts'
 import { isNotTold, newestNotTold } from './list-not-told.ts'
+import type { GivenUpLimits } from './log-columns.ts'
 
 /** Bounds the cost: of more rows only the newest are looked at, and the answer says since when. */
 const ROW_COUNT_MAX = 50_000

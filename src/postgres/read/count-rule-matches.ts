@@ -1,6 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { type RuleMatches, ruleMatches } from '../../core/rules/current-rules.ts'
-import { isoTime } from '../sql/iso-time.ts'
+import { isoTime } from '../sql/columns.ts'
 
 /** Bounds the cost. */
 const DECISION_COUNT_MAX = 100_000

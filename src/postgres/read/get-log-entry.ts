@@ -2,11 +2,8 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { recordedDecision } from '../../core/decision/recorded-decision.ts'
 import { type RecordedLogEntry, recordedLogEntry } from '../../core/log/log-entry.ts'
-import { isoTime } from '../sql/iso-time.ts'
-import { factsColumn } from './facts-column.ts'
-import { type GivenUpLimits, isGivenUp } from './given-up.ts'
-import { LOG_COLUMNS } from './log-columns.ts'
-import { OPTED_OUT_SINCE } from './opted-out-since.ts'
+import { isoTime } from '../sql/columns.ts'
+import { factsColumn, type GivenUpLimits, isGivenUp, LOG_COLUMNS } from './log-columns.ts'
 
 const recordedRow = recordedLogEntry.extend({
   decisions: z.array(recordedDecision.extend({ facts: factsColumn })),
@@ -61,3 +58,15 @@ export function logEntryQuery(
       'locator' in key ? sql.fragment`locator = ${key.locator}` : sql.fragment`event_id = ${key.eventId}`
     }`
 }
+
+/**
+ * Since when a party had been opted out of a decision's event type, without a break; null where it was not. For a row
+ * `decision` and the change of preferences `change` that it followed.
+ */
+export const OPTED_OUT_SINCE = sql.fragment`CASE WHEN change.after -> 'optedOutEvents' ? decision.event_type THEN (
+              SELECT ${isoTime(sql.fragment`opt_out.changed_at`)}
+              FROM notifications.preference_change AS opt_out
+              WHERE opt_out.party_locator = change.party_locator AND opt_out.id <= change.id
+                AND opt_out.before -> 'optedOutEvents' ? decision.event_type IS NOT TRUE
+              ORDER BY opt_out.id DESC LIMIT 1
+            ) END`

@@ -1,10 +1,10 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { INVALID_PARTY } from '../../core/decision/failure-reason.ts'
+import { INVALID_PARTY } from '../../core/decision/decide.ts'
 import { PRUNED_RULE_ID } from '../../core/decision/skip-pruned.ts'
 import { type DecisionGroup, decisionGroup, earlierDecision } from '../../core/rules/decision-group.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
-import { factsColumn } from './facts-column.ts'
+import { factsColumn } from './log-columns.ts'
 
 const page = z.object({
   end: z.string().nullable(),

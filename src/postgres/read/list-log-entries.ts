@@ -4,8 +4,7 @@ import { listedLogEntry } from '../../core/log/log-entry.ts'
 import type { LogFilter, LogPage, LogPageRequest, LogPosition } from '../../core/log/log-page.ts'
 import { STATUSES, type Status } from '../../core/log/status.ts'
 import { boundedPage, CANDIDATE_COUNT_MAX, hasReason, hasRule, isUpTo, rowsAt } from './bounded-page.ts'
-import { type GivenUpLimits, isGivenUp } from './given-up.ts'
-import { LOG_COLUMNS } from './log-columns.ts'
+import { type GivenUpLimits, isGivenUp, LOG_COLUMNS } from './log-columns.ts'
 
 /** One page of the log, newest first. */
 export async function listLogEntries(

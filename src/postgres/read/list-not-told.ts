@@ -2,8 +2,8 @@ import { type CommonQueryMethods, sql } from 'slonik'
 import type { LogPageRequest, LogPosition } from '../../core/log/log-page.ts'
 import { NOT_TOLD_STATUSES, type NotToldFilter, type NotToldPage, notTold } from '../../core/log/not-told.ts'
 import { boundedPage, CANDIDATE_COUNT_MAX, hasReason, isUpTo, rowsAt } from './bounded-page.ts'
-import { type GivenUpLimits, isPastRetry } from './given-up.ts'
 import { newestPositions } from './list-log-entries.ts'
+import { type GivenUpLimits, isPastRetry } from './log-columns.ts'
 
 /**
  * One page of the entries whose members were not told, newest first: SKIPPED, or FAILED and, by `limits`, past the last

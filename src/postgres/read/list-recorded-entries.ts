@@ -6,8 +6,7 @@ import type { ReplayedDecision } from '../../core/replay/rebuild-entry.ts'
 import type { Recorded } from '../../core/replay/verify-entry.ts'
 import type { Variables } from '../../core/templates/template.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
-import { factsColumn } from './facts-column.ts'
-import { LOG_COLUMNS } from './log-columns.ts'
+import { factsColumn, LOG_COLUMNS } from './log-columns.ts'
 
 const decisionRow = decisionRecord
   .omit({

@@ -5,7 +5,7 @@ import {
   type RejectedMessagePage,
   rejectionRecord,
 } from '../../core/event/rejected-message.ts'
-import { isoTime } from '../sql/iso-time.ts'
+import { isoTime } from '../sql/columns.ts'
 
 /** What is asked for; null asks for all. */
 export interface RejectedFilter {

@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
-import { SKIPPED_TO } from '../../core/event/skip-record.ts'
+import { SKIPPED_TO } from '../../core/event/rejected-message.ts'
 
 const skip = z.object({ from: z.bigint(), to: z.bigint().nullable() })
 

@@ -1,7 +1,33 @@
 import { sql } from 'slonik'
+import { z } from 'zod'
+import type { RecordedFacts } from '../../core/decision/facts.ts'
+import type { RetryLimits } from './list-due-entries.ts'
 
 /** The columns of a log entry, under the names of the core. */
 export const LOG_COLUMNS = sql.fragment`
   locator, event_id AS "eventId", party_locator AS "partyLocator", event_type AS "eventType", channel, status,
   subject, body, failure_reason AS "failureReason", attempt_count AS "attemptCount", sent_at AS "sentAt",
   created_at AS "createdAt"`
+
+/** Facts as they are stored. They are not looked into: a replay reads millions of them, and old ones may have other keys. */
+export const factsColumn = z.custom<RecordedFacts>((facts) => typeof facts === 'object' && facts !== null)
+
+/** What says from when on a row that failed is not retried any more. */
+export type GivenUpLimits = Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>
+
+/** The condition under which a row of the log is given up. */
+export function isGivenUp(limits: GivenUpLimits) {
+  return sql.fragment`(status = 'FAILED' AND ${isPastRetry(limits)})`
+}
+
+/** The condition under which a row of the log is still to be retried, now or later. */
+export function isToBeRetried(limits: GivenUpLimits) {
+  return sql.fragment`(status = 'FAILED' AND NOT ${isPastRetry(limits)})`
+}
+
+/** The condition under which a row of the log is not retried any more, if it failed. */
+export function isPastRetry({ maxAgeMs, attemptCountMax }: GivenUpLimits) {
+  return sql.fragment`(
+    attempt_count >= ${attemptCountMax} OR created_at <= now() - ${maxAgeMs}::float8 * interval '1 millisecond'
+  )`
+}

@@ -1,5 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
+import { type Activation, activation } from '../../core/rules/current-rules.ts'
 
 const revisionRow = z.object({ revision: z.string(), source: z.string() })
 
@@ -27,4 +28,11 @@ export function listArchivedRuleTables(pool: DatabasePool): Promise<readonly str
 export function readArchivedEnvelopeMap(pool: DatabasePool, revision: string): Promise<string | null> {
   return pool.maybeOneFirst(sql.type(z.object({ source: z.string() }))`
     SELECT source FROM notifications.envelope_map WHERE revision = ${revision}`)
+}
+
+/** All activations, the first one first: they are few. */
+export function listActivations(pool: DatabasePool): Promise<readonly Activation[]> {
+  return pool.any(sql.type(activation)`
+    SELECT revision, git_commit AS "gitCommit", activated_at AS "activatedAt"
+    FROM notifications.rule_table_activation ORDER BY id`)
 }

@@ -1,7 +1,7 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { type RetryCandidate, retryCandidate } from '../../core/attempt/retry-candidate.ts'
 import { arrayOf } from '../sql/columns.ts'
-import { type GivenUpLimits, isGivenUp } from './given-up.ts'
+import { type GivenUpLimits, isGivenUp } from './log-columns.ts'
 
 /** Rows of the log by their locators, newest first, with what a retry on request needs to know. Locks nothing. */
 export function readRetryCandidates(

@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
-import type { Since } from '../../core/time/since.ts'
+import type { Since } from '../../core/time/duration.ts'
 
 /** The time that was so long ago, by the database's clock. */
 export function timeAgo(pool: CommonQueryMethods, durationMs: number): Promise<string> {

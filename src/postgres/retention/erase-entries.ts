@@ -1,6 +1,6 @@
 import { type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
-import { ERASED_UNSENT, type ErasureCounts } from '../../core/log/erasure.ts'
+import { ERASED_UNSENT, type ErasureCounts } from '../../core/log/log-entry.ts'
 import { lockErasure } from './erasure-record.ts'
 
 /** Keeps transactions to some milliseconds, so that they hold up nothing else. */

@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, type DatabasePool, type QuerySqlToken, sql } from 'slonik'
 import { z } from 'zod'
-import { CorrectableError } from '../../core/text/correctable-error.ts'
+import { CorrectableError } from '../../core/text/faults.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { isLocked } from '../connection/errors.ts'
 

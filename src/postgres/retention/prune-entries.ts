@@ -2,7 +2,7 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { CHANNELS } from '../../core/decision/channel.ts'
 import { STATUSES } from '../../core/log/status.ts'
-import { type GivenUpLimits, isToBeRetried } from '../read/given-up.ts'
+import { type GivenUpLimits, isToBeRetried } from '../read/log-columns.ts'
 
 /** What is pruned: all that is older than `before`, but for failed rows that are still to be retried. */
 export interface PruneLimits extends GivenUpLimits {

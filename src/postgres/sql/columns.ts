@@ -1,4 +1,5 @@
-import { sql } from 'slonik'
+import { type FragmentSqlToken, sql } from 'slonik'
+import { z } from 'zod'
 import { type ArrayElement, type ArrayType, binaryArray } from './binary-array.ts'
 
 /** What the parameter is, and what it becomes: a time is sent as its text. */
@@ -26,4 +27,12 @@ export function columnOf<Row>(rows: readonly Row[]) {
     const { type, cast } = CASTS[columnType]
     return sql.fragment`${sql.binary(binaryArray(type, rows, elementOf))}::${cast}`
   }
+}
+
+/** The row of a statement that returns none. */
+export const noRow = z.object({})
+
+/** A time as the driver's parser writes it (see pool.ts). */
+export function isoTime(time: FragmentSqlToken) {
+  return sql.fragment`to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 }

@@ -1,8 +1,7 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import { z } from 'zod'
 import type { Attempt } from '../../core/attempt/attempt.ts'
-import { arrayOf, columnOf } from '../sql/columns.ts'
-import { noRow } from '../sql/no-row.ts'
+import { arrayOf, columnOf, noRow } from '../sql/columns.ts'
 
 /**
  * Inserts log rows in one statement and returns those really inserted: an event id that has a row already is left out.

@@ -1,7 +1,6 @@
-import { type DatabasePool, sql } from 'slonik'
+import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import type { StoredPreferences } from '../../core/party/preferences.ts'
-import { PREFERENCES_COLUMNS, preferencesRow } from '../read/preferences-row.ts'
-import { lockPreferences } from './lock-preferences.ts'
+import { PREFERENCES_COLUMNS, preferencesRow } from '../read/preferences.ts'
 
 /**
  * Creates or replaces the preferences of a party and appends the change to their history, in one transaction. Returns
@@ -45,3 +44,13 @@ export function putPreferences(
 const AS_JSON = sql.fragment`jsonb_build_object(
   'email', email, 'phone', phone, 'preferredChannel', preferred_channel, 'optedOutEvents', opted_out_events
 )`
+
+/** Any fixed number: with the hash of a party it is the advisory lock of that party's preferences. */
+const PREFERENCES_LOCK = 4_006
+
+/** Waits for its turn to change a party's preferences, and keeps it until the transaction ends. */
+export async function lockPreferences(tx: CommonQueryMethods, partyLocator: string): Promise<void> {
+  // A lock on the row would not do: there may be none yet.
+  await tx.query(sql.unsafe`
+    SELECT pg_advisory_xact_lock(${PREFERENCES_LOCK}, hashtext(${partyLocator}))`)
+}

@@ -3,8 +3,7 @@ import { type Attempt, keyNumberOf } from '../../core/attempt/attempt.ts'
 import type { Deliveries } from '../../core/attempt/delivery.ts'
 import type { Move } from '../../core/attempt/store.ts'
 import { storable } from '../../core/text/sanitize.ts'
-import { columnOf } from '../sql/columns.ts'
-import { noRow } from '../sql/no-row.ts'
+import { columnOf, noRow } from '../sql/columns.ts'
 import { moveCheckpoint } from './checkpoints.ts'
 
 /** Appends a decision for each attempt and moves a checkpoint whose lock is held, in one statement. */

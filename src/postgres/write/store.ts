@@ -5,12 +5,10 @@ import { lockCheckpoint } from './checkpoints.ts'
 import { insertEntries } from './insert-entries.ts'
 import { insertRejectedMessages } from './insert-rejected-messages.ts'
 import { lockEntries } from './lock-entries.ts'
-import { lockRejected } from './lock-rejected.ts'
-import { markSendFailures } from './mark-send-failures.ts'
 import { readPreferences } from './read-preferences.ts'
 import { recordDecisions } from './record-decisions.ts'
-import { recordRedrive } from './record-redrive.ts'
-import { updateEntries } from './update-entries.ts'
+import { lockRejected, recordRedrive } from './record-redrive.ts'
+import { markSendFailures, updateEntries } from './update-entries.ts'
 
 export function createStore(pool: DatabasePool): Store {
   return {

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { compileTemplates } from '../../../src/core/templates/compile.ts'
-import { TemplateError } from '../../../src/core/templates/errors.ts'
-import type { Variables } from '../../../src/core/templates/template.ts'
+import { TemplateError, type Variables } from '../../../src/core/templates/template.ts'
 import { compile, files, filesWith, load, renderByMustache, sha256, variableSets } from './generated.ts'
 
 function faultsOf(changes: Readonly<Record<string, string | null>>): string {

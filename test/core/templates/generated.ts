@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import mustache from 'mustache'
 import { compileTemplates, type TemplateFile } from '../../../src/core/templates/compile.ts'
-import { splitSource } from '../../../src/core/templates/split.ts'
+import { splitSource } from '../../../src/core/templates/render.ts'
 import type { Templates, Variables } from '../../../src/core/templates/template.ts'
 
 const folder = join(import.meta.dirname, '../../../templates')

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { finish } from '../../../src/core/templates/one-line-subject.ts'
-import { render } from '../../../src/core/templates/render.ts'
+import { finish, render } from '../../../src/core/templates/render.ts'
 import { compile, filesWith, load, renderByMustache } from './generated.ts'
 
 const ALL_IN_SUBJECT = 'Subject: {{eventType}}|{{locator}}|{{reason}}\n\n{{locator}}\n{{reason}}\n'

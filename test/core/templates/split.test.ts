@@ -1,5 +1,5 @@
 import t from 'tap'
-import { splitSource } from '../../../src/core/templates/split.ts'
+import { splitSource } from '../../../src/core/templates/render.ts'
 
 t.test('a source is a subject, a blank line and the body', async (t) => {
   const parts = { subject: 'Hi {{locator}}', body: 'One\n\nTwo\n', bodyLine: 3 }

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { finish } from '../../../src/core/templates/one-line-subject.ts'
-import { render } from '../../../src/core/templates/render.ts'
+import { finish, render } from '../../../src/core/templates/render.ts'
 import { compile, files, load, renderByMustache, sha256, variableSets } from './generated.ts'
 import { EVENT_TYPES } from './specified-event-types.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseSince } from '../../../src/core/time/since.ts'
+import { parseSince } from '../../../src/core/time/duration.ts'
 
 t.test('a duration is read as milliseconds ago', async (t) => {
   t.equal(parseSince('7d'), 7 * 86_400_000)

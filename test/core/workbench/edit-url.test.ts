@@ -1,5 +1,5 @@
 import t from 'tap'
-import { editUrlOf } from '../../../src/core/workbench/edit-url.ts'
+import { editUrlOf } from '../../../src/core/workbench/workbench.ts'
 
 t.test("a file's edit page is where its forge has it", async (t) => {
   const file = 'rules/dispatch.csv'

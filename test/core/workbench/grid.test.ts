@@ -3,7 +3,7 @@ import t from 'tap'
 import { PROMISE_COLUMNS } from '../../../src/core/rules/load-promises.ts'
 import { COLUMNS } from '../../../src/core/rules/rule.ts'
 import { gridToCsv } from '../../../src/core/workbench/grid-to-csv.ts'
-import { readGrid } from '../../../src/core/workbench/sheet.ts'
+import { readGrid } from '../../../src/core/workbench/workbench.ts'
 
 t.test('the shipped files come back byte for byte, so that a change shows nothing but itself', async (t) => {
   for (const [name, columns] of [

@@ -7,9 +7,8 @@ import { describeDiff } from '../../../src/core/rules/diff-text.ts'
 import { COLUMNS } from '../../../src/core/rules/rule.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
 import { gridToCsv } from '../../../src/core/workbench/grid-to-csv.ts'
-
 import { type Review, reviewCandidate } from '../../../src/core/workbench/review.ts'
-import { readGrid } from '../../../src/core/workbench/sheet.ts'
+import { readGrid } from '../../../src/core/workbench/workbench.ts'
 import { applying, csvOf, isSafe, tables } from '../rules/random-tables.ts'
 
 const RUN_COUNT = 30

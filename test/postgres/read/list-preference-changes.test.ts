@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
-import { listPreferenceChanges } from '../../../src/postgres/read/list-preference-changes.ts'
+import { listPreferenceChanges } from '../../../src/postgres/read/preferences.ts'
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { openDatabase } from '../fixtures.ts'
 

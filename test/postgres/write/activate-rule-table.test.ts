@@ -1,5 +1,5 @@
 import t from 'tap'
-import { listActivations } from '../../../src/postgres/read/list-activations.ts'
+import { listActivations } from '../../../src/postgres/read/read-archive.ts'
 import { activateRuleTable } from '../../../src/postgres/write/activate-rule-table.ts'
 import { archiveRevisions } from '../../../src/postgres/write/archive-revisions.ts'
 import { ADVISORY_LOCK_WAITS } from '../../stack/databases.ts'

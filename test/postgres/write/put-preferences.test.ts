@@ -1,7 +1,6 @@
 import t from 'tap'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
-import { getPreferences } from '../../../src/postgres/read/get-preferences.ts'
-import { listPreferences } from '../../../src/postgres/read/list-preferences.ts'
+import { getPreferences, listPreferences } from '../../../src/postgres/read/preferences.ts'
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { readPreferences } from '../../../src/postgres/write/read-preferences.ts'
 import { openDatabase } from '../fixtures.ts'

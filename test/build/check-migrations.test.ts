@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import t from 'tap'
-import { migrationFaults } from '../../src/build/migration-faults.ts'
+import { migrationFaults } from '../../src/build/check-migrations.ts'
 
 const LOG = 'notifications.notification_log'
 

@@ -1,0 +1,56 @@
+import { relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { InvalidArgumentError, Option } from 'commander'
+import { CorrectableError } from '../../core/text/faults.ts'
+import { parseSince as parse, SINCE_EXAMPLES, SINCE_WORDS, type Since } from '../../core/time/duration.ts'
+
+export type { Since } from '../../core/time/duration.ts'
+export { timeOf } from '../../postgres/read/time-ago.ts'
+
+/** The option `--since`; its default is written as it would be given, such as 7d. */
+export function sinceOption(meaning: string, byDefault?: string): Option {
+  const option = new Option('--since <when>', `${meaning}: ${SINCE_WORDS}`).argParser(parseSince)
+  return byDefault === undefined ? option : option.default(parseSince(byDefault), byDefault)
+}
+
+/** Reads a duration such as 7d, a time, or a day, which stands for its start. Throws InvalidArgumentError. */
+export function parseSince(text: string): Since {
+  return parse(text) ?? refuse()
+}
+
+/** Like `parseSince`, but a day stands for its end. */
+export function parseAt(text: string): Since {
+  return parse(text, 'end') ?? refuse()
+}
+
+function refuse(): never {
+  throw new InvalidArgumentError(`Write ${SINCE_EXAMPLES}.`)
+}
+
+/** Of an option that narrows a choice: a blank one, such as a shell variable that is not set, must not choose all. */
+export function notBlank(text: string): string {
+  if (text.trim() === '') throw new InvalidArgumentError('it must not be blank.')
+  return text
+}
+
+/** Reads an offset or the number of a partition. Throws InvalidArgumentError. */
+export function parseWhole(text: string): bigint {
+  if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  return BigInt(text)
+}
+
+/** Reads how many of something an option allows: 1 at least. Throws InvalidArgumentError. */
+export function parseCount(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number above 0.')
+  return Number(text)
+}
+
+const ROOT = fileURLToPath(new URL('.', import.meta.url))
+
+/** An option that names one of the service's own files, unless told otherwise; help shows it as in the repository. */
+export function fileOption(flags: string, meaning: string, path: string): Option {
+  return new Option(flags, meaning).default(path, relative(ROOT, path))
+}
+
+/** Wrong usage of a command. Only the message is printed, without a stack; exit code 2. */
+export class UsageError extends CorrectableError {}
