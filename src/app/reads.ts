@@ -3,17 +3,15 @@ import type { Blocked } from '../core/batch/blocked.ts'
 import { showBlocked } from '../core/batch/blocked-partitions.ts'
 import type { RuleTable } from '../core/rules/table.ts'
 import { createRuleCache } from '../core/why/archived-rules.ts'
-import { explain, explainNotTold, revisionsOf } from '../core/why/explain.ts'
+import { explain } from '../core/why/explain.ts'
 import type { ConsoleData } from '../http/console/data.ts'
 import type { Workbench } from '../http/console/workbench.ts'
 import type { LogEntries } from '../http/routes/log.ts'
 import { readUntil } from '../postgres/connection/read-until.ts'
 import { countLogEntries } from '../postgres/read/count-log-entries.ts'
-import { countNotTold } from '../postgres/read/count-not-told.ts'
 import { countRuleMatches } from '../postgres/read/count-rule-matches.ts'
 import { getLogEntry } from '../postgres/read/get-log-entry.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
-import { listNotTold } from '../postgres/read/list-not-told.ts'
 import { listRejected } from '../postgres/read/list-rejected-messages.ts'
 import { getPreferences, listPreferenceChanges } from '../postgres/read/preferences.ts'
 import { listActivations, readArchivedRuleTable } from '../postgres/read/read-archive.ts'
@@ -59,18 +57,6 @@ export function createReads(
       get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
       changes: async (partyLocator, countMax) => listPreferenceChanges(httpPool(), partyLocator, countMax),
     },
-    listNotTold: async (filter, page, signal) => {
-      const { items, next } = await readUntil(signal, listPool(), async (connection) => {
-        const since = await timeOf(connection, filter.since)
-        return listNotTold(connection, retryLimits, { ...filter, since }, page)
-      })
-      return { items: explainNotTold(items, await rulesOf(revisionsOf(items))), next }
-    },
-    countNotTold: async (filter, signal) =>
-      readUntil(signal, listPool(), async (connection) => {
-        const since = await timeOf(connection, filter.since)
-        return countNotTold(connection, retryLimits, { ...filter, since })
-      }),
     workbench,
     blockedPartitions: () => showBlocked(blocked(), (ms) => new Date(ms).toISOString()),
     listRejected: async (query, page, signal) =>

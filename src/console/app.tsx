@@ -4,7 +4,6 @@ import { Title } from './parts.tsx'
 import { hrefOf, routeOf } from './route.ts'
 import { EntryView } from './views/entry.tsx'
 import { LogView } from './views/log.tsx'
-import { NotToldView } from './views/not-told.tsx'
 import { OverviewView } from './views/overview.tsx'
 import { PartyView } from './views/party.tsx'
 import { RejectedView } from './views/rejected.tsx'
@@ -13,9 +12,11 @@ import { TokenForm } from './views/token.tsx'
 import { WorkbenchView } from './views/workbench.tsx'
 import { Refused, type Visit } from './visit.ts'
 
-const VIEWS = [
+const NOT_TOLD = { notTold: 'true' }
+
+const VIEWS: readonly { path: readonly string[]; query?: Record<string, string>; name: string }[] = [
   { path: [], name: 'Overview' },
-  { path: ['not-told'], name: 'Not told' },
+  { path: ['log'], query: NOT_TOLD, name: 'Not told' },
   { path: ['log'], name: 'Log' },
   { path: ['parties'], name: 'Members' },
   { path: ['rejected'], name: 'Rejected' },
@@ -45,8 +46,12 @@ export function App() {
           Notifications
         </a>
         <nav aria-label="Views">
-          {VIEWS.map(({ path, name }) => (
-            <a key={name} href={hrefOf(path)} aria-current={path[0] === route.path[0] ? 'page' : undefined}>
+          {VIEWS.map(({ path, query, name }) => (
+            <a
+              key={name}
+              href={hrefOf(path, query)}
+              aria-current={isCurrent(route, path, query) ? 'page' : undefined}
+            >
               {name}
             </a>
           ))}
@@ -75,6 +80,12 @@ export function App() {
   )
 }
 
+/** The lists of the log share a path; their query tells them apart. */
+function isCurrent(route: Visit, path: readonly string[], query?: Record<string, string>): boolean {
+  const isNotTold = route.path.length === 1 && route.query.notTold !== undefined
+  return path[0] === route.path[0] && (path[0] !== 'log' || (query !== undefined) === isNotTold)
+}
+
 const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
 
 function View(route: Visit) {
@@ -84,8 +95,6 @@ function View(route: Visit) {
       return <OverviewView {...route} />
     case 'log':
       return rest.length > 0 ? <EntryView key={rest.join('/')} {...route} /> : <LogView {...route} />
-    case 'not-told':
-      return <NotToldView {...route} />
     case 'parties':
       return <PartyView key={rest.join('/')} {...route} />
     case 'rejected':

@@ -67,7 +67,7 @@ async function testConsole(): Promise<void> {
 
   const VIEWS: readonly [name: string, path: () => string | Promise<string>, title: string | RegExp][] = [
     ['overview', () => '#/', 'Overview'],
-    ['not-told', () => '#/not-told', 'Not told'],
+    ['not-told', () => '#/log?notTold=true', 'Not told'],
     ['log', () => '#/log', 'Log'],
     ['entry-sent', async () => `#/log/${await locatorOf('hostile-2')}`, /^Entry NTF-/],
     ['entry-skipped', async () => `#/log/${await locatorOf('opted-out')}`, /^Entry NTF-/],
@@ -194,7 +194,7 @@ async function testConsole(): Promise<void> {
       `#/parties/${encodeURIComponent(HOSTILE.partyLocator)}`,
       `#/${encodeURIComponent(HOSTILE.eventType)}`,
       '#/rejected',
-      '#/not-told?since=99999999999d&nothing=1',
+      '#/log?notTold=true&nothing=1',
     ]) {
       await page.goto(`${url}/console${path}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
@@ -278,7 +278,7 @@ async function testConsole(): Promise<void> {
 
   t.test('those who were not told are narrowed down and saved as a file', async (t) => {
     const { page, complaints } = await adminTab(t)
-    await page.goto(`${url}/console#/not-told`)
+    await page.goto(`${url}/console#/log?notTold=true`)
     await page
       .getByRole('status')
       .filter({ hasText: /^[45] entries$/ })
@@ -342,7 +342,7 @@ async function testConsole(): Promise<void> {
 
 /** The row of a member among those who were not told. */
 function listed(page: Page, party: string) {
-  return page.getByRole('region', { name: 'Members who were not told' }).getByRole('row', { name: party })
+  return page.getByRole('region', { name: 'Log entries' }).getByRole('row', { name: party })
 }
 
 /** Waits until all that a view asked for is there. */

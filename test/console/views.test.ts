@@ -77,10 +77,10 @@ async function testViews(): Promise<void> {
 
   t.test('a list that could not be read is read again by itself', async (t) => {
     const { page } = await open(t, '#/')
-    await page.route('**/not-told*', (route) => route.abort())
+    await page.route('**/log/list*', (route) => route.abort())
     await page.getByRole('link', { name: 'Not told' }).click()
     await page.getByText('Could not load this page. The service did not respond.').waitFor()
-    await page.unroute('**/not-told*')
+    await page.unroute('**/log/list*')
     await page.clock.fastForward(10_000)
     await page.getByRole('row', { name: 'claim.paid' }).first().waitFor()
   })
@@ -118,28 +118,18 @@ async function testViews(): Promise<void> {
     ])
   })
 
-  t.test(
-    'those who were not told are counted as events and as members, and a reason leads to its own',
-    async (t) => {
-      const { page } = await open(t, '#/not-told?since=30d')
-      await page.getByRole('heading', { name: '3 events of 2 members' }).waitFor()
-      const byReason = page.getByRole('region', { name: 'Not told, by reason' })
-      t.same(await byReason.getByRole('cell').allInnerTexts(), ['no email on file', '3', '2'])
-      t.same(
-        await page.getByRole('region', { name: 'Not told, by member' }).getByRole('cell').allInnerTexts(),
-        ['PTY-1', '2'],
-      )
-      await page.getByText('And 1 more member.').waitFor()
-      await Promise.all([
-        page.waitForRequest(/not-told\/counts\?since=30d&reason=no\+email\+on\+file/),
-        page.waitForRequest(/not-told\?since=30d&reason=no\+email\+on\+file/),
-        byReason.getByRole('link').click(),
-      ])
-      t.equal(await page.getByLabel('Reason', { exact: true }).inputValue(), 'no email on file')
-      await page.getByRole('link', { name: 'There is nobody to write to.' }).first().click()
-      await page.waitForURL(/reason=no\+party\+locator/)
-    },
-  )
+  t.test('a reason leads to all entries with it, and Not told to the log narrowed down', async (t) => {
+    const { page } = await open(t, '#/')
+    await Promise.all([
+      page.waitForRequest(/log\/list\?notTold=true/),
+      page.getByRole('link', { name: 'Not told' }).click(),
+    ])
+    await page.getByRole('heading', { name: 'Not told' }).waitFor()
+    await Promise.all([
+      page.waitForRequest(/log\/list\?reason=/),
+      page.getByTitle('All entries with this reason').first().click(),
+    ])
+  })
 
   const GIVEN_UP = {
     ...ENTRY,
@@ -163,7 +153,7 @@ async function testViews(): Promise<void> {
       }),
     })
     await page.getByRole('link', { name: '5 are given up' }).click()
-    await page.waitForURL(/#\/not-told\?since=24h&status=FAILED$/)
+    await page.waitForURL(/#\/log\?status=FAILED&notTold=true&from=24h$/)
   })
 
   t.test('what is given up is said to be, wherever it is listed', async (t) => {
@@ -273,7 +263,7 @@ async function testViews(): Promise<void> {
     t.same(await page.locator('details[open] li').allInnerTexts(), ['second'])
   })
 
-  const WITH_TABLES = ['#/', '#/not-told', '#/log', '#/parties/PTY-1', '#/rejected', '#/rules']
+  const WITH_TABLES = ['#/', '#/log', '#/parties/PTY-1', '#/rejected', '#/rules']
   for (const path of WITH_TABLES) {
     t.test(`on a telephone nothing of ${path} is cut off, and each value has its name`, async (t) => {
       const { page, screenshot } = await open(t, path)

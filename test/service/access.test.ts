@@ -190,7 +190,7 @@ const CONSOLE_DATA = [
   '/console/data/rules',
   '/console/data/log/list',
   `/console/data/log/${known}`,
-  '/console/data/not-told?since=2026-01-01T00:00:00Z',
+  '/console/data/log/list?notTold=true',
   '/console/data/preferences/party-1',
   '/console/data/rejected',
 ]

@@ -42,7 +42,7 @@ t.test('where all is well it says so, with exit code 0', async (t) => {
   t.match(stdout, /^ok +database +PostgreSQL \d+.*plain text$/m)
   t.match(
     stdout,
-    /^ok +log +0 entries FAILED and waiting for a retry, 0 given up \(`not-told`\), 0 rejected messages /m,
+    /^ok +log +0 entries FAILED and waiting for a retry, 0 given up \(`log --not-told`\), 0 rejected messages /m,
   )
 })
 

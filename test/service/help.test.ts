@@ -63,7 +63,7 @@ t.test('the program lists each command, and prints the help of one', async (t) =
 
 t.test('every command is found', async (t) => {
   const paths = all.map(([path]) => path.join(' '))
-  for (const path of ['', 'serve', 'erase', 'prune', 'not-told', 'rules diff', 'rejected redrive']) {
+  for (const path of ['', 'serve', 'erase', 'prune', 'log', 'rules diff', 'rejected redrive']) {
     t.ok(paths.includes(path), path)
   }
 })
@@ -93,9 +93,9 @@ t.test('points in time are told in the same words everywhere, and defaults as on
 t.test('an unknown command, subcommand or option is named with the nearest', async (t) => {
   const cases = [
     ['serv', /unknown command 'serv'\n\(Did you mean serve\?\)/],
-    ['not-tell --json', /unknown command 'not-tell'\n\(Did you mean not-told\?\)/],
+    ['lgo --json', /unknown command 'lgo'\n\(Did you mean log\?\)/],
     ['rules chek', /unknown command 'chek'\n\(Did you mean check\?\)/],
-    ['not-told --rulee x', /unknown option '--rulee'\n\(Did you mean --rule\?\)/],
+    ['log --rulee x', /unknown option '--rulee'\n\(Did you mean --rule\?\)/],
     ['--verson', /unknown option '--verson'\n\(Did you mean --version\?\)/],
   ] as const
   for (const [line, stderr] of cases) {
@@ -174,15 +174,15 @@ rules chek
 rules diff
 rules check --tabel x
 rules diff --against x --fail-on y
-not-told --jsno
-not-told --since 2026-02-30
-not-told --since soon
+log --jsno
+log --since 2026-02-30
+log --since soon
 rejected list --since 2026-02-30
 rules backtest --since 2026-02-30
 rules backtest --since 2026-02-30T12:00:00Z
 prune --older-than 2025-02-29
-not-told --csv --json
-not-told --rules x
+log --csv --json
+log --rules x
 erase
 erase --party ..
 erase --party=

@@ -36,7 +36,7 @@ t.test('what was decided with fewer facts and channels stays readable and verifi
   t.match(why.stdout, 'not by rule "opted-out": "opted out" must be yes, but is no')
   t.match(await run('replay', '--verify'), { code: 0, stdout: '1 entry compared: no difference\n' })
   t.match(await run('rules', 'backtest'), { code: 0, stdout: /1 event: 0 change, 1 does not/ })
-  t.match(await run('not-told'), { code: 0 })
+  t.match(await run('log', '--not-told'), { code: 0 })
 
   await client.query("UPDATE notifications.decision SET rule_id = 'opted-out'")
   t.match(await run('replay', '--verify'), {

@@ -211,7 +211,7 @@ async function describeLog({ retry }: Config, pool: DatabasePool): Promise<strin
   ])
   return [
     `${counted(waiting, 'entry', 'entries')} FAILED and waiting for a retry`,
-    `${givenUp} given up (\`not-told\`)`,
+    `${givenUp} given up (\`log --not-told\`)`,
     `${counted(rejectedCount, 'rejected message')} not settled (\`rejected list\`)`,
   ].join(', ')
 }

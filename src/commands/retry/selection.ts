@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts'
 import type { LogPosition } from '../../core/log/log-page.ts'
 import type { RequestNeeds } from '../../pipeline/retry-on-request.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
-import { listNotTold } from '../../postgres/read/list-not-told.ts'
+import { listLogEntries } from '../../postgres/read/list-log-entries.ts'
 import { readRetryCandidates } from '../../postgres/read/read-retry-candidates.ts'
 import { type Since, timeOf, UsageError } from '../terminal/options.ts'
 
@@ -49,19 +49,19 @@ export async function named(
   }
 }
 
-/** Entries whose members were not told, and will not be: those of `not-told`, newest first. */
+/** Entries whose members were not told and will not be, newest first. */
 export async function matching(
   pool: DatabasePool,
   limits: Config['retry'],
   { since = 0, until = 0, eventType, rule, reason = '', limit = Number.POSITIVE_INFINITY }: FilterOptions,
 ): Promise<Selection> {
-  const filter = { since: await timeOf(pool, since), eventType, rule }
+  const filter = { from: await timeOf(pool, since), eventType, rule, notTold: true } as const
   const start: LogPosition = { createdAt: await timeOf(pool, until), locator: LAST_LOCATOR }
 
   /** `countMax`: how many more are wanted. */
   async function locatorsOf(after: LogPosition | null, countMax: number) {
     const page = { limit: PAGE_COUNT_MAX, after: after ?? start }
-    const { items, next } = await listNotTold(pool, limits, filter, page)
+    const { items, next } = await listLogEntries(pool, limits, filter, page)
     const found = items.filter(({ failureReason }) => failureReason?.startsWith(reason))
     const locators = found.slice(0, countMax).map(({ locator }) => locator)
     return { locators, next: locators.length === countMax ? null : next }

@@ -45,7 +45,7 @@ export function parseCount(text: string): number {
   return Number(text)
 }
 
-const ROOT = fileURLToPath(new URL('.', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** An option that names one of the service's own files, unless told otherwise; help shows it as in the repository. */
 export function fileOption(flags: string, meaning: string, path: string): Option {

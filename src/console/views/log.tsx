@@ -12,17 +12,34 @@ import { instantOf } from '../text.ts'
 import { usePages } from '../use-data.ts'
 import type { Visit } from '../visit.ts'
 
-const FILTERS = ['partyLocator', 'eventType', 'status', 'channel', 'eventId', 'reason', 'rule', 'from', 'to']
+const FILTERS = [
+  'notTold',
+  'partyLocator',
+  'eventType',
+  'status',
+  'channel',
+  'eventId',
+  'reason',
+  'rule',
+  'from',
+  'to',
+]
 
 /** The log, filtered, newest first. */
 export function LogView({ query, visit }: Visit) {
   const filter = Object.fromEntries(FILTERS.map((name) => [name, query[name]]))
+  const name = filter.notTold === undefined ? 'Log' : 'Not told'
   const pages = usePages<ListedLogEntry>(['log', 'list'], filter, visit)
   return (
     <>
-      <Title name="Log" />
-      <p class="lead">Every event has exactly one entry. Newest first.</p>
+      <Title name={name} />
+      <p class="lead">
+        {filter.notTold === undefined
+          ? 'Every event has exactly one entry. Newest first.'
+          : 'Members who were not told and will not be: skipped, or failed past the last retry. Newest first.'}
+      </p>
       <Filters view="log" values={filter} hrefFor={hrefFor}>
+        <Choice label="Members" name="notTold" value={filter.notTold} options={[['true', 'Not told']]} />
         <Field label="Party locator" name="partyLocator" value={filter.partyLocator} />
         <Field label="Event type" name="eventType" value={filter.eventType} hint="claim.paid" />
         <Choice label="Status" name="status" value={filter.status} options={STATUSES} />
@@ -40,7 +57,7 @@ export function LogView({ query, visit }: Visit) {
         key={JSON.stringify(filter)}
         path={['log', 'list']}
         query={filter}
-        name="log.csv"
+        name={filter.notTold === undefined ? 'log.csv' : 'not-told.csv'}
         head={LOG_CSV.head}
         lineOf={LOG_CSV.lineOf}
         remedy="Narrow the filters."

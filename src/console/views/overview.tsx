@@ -109,7 +109,7 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
       {givenUp > 0 && (
         <p>
           Of the FAILED entries,{' '}
-          <a href={hrefOf(['not-told'], { since: from, status: 'FAILED' })}>
+          <a href={hrefOf(['log'], { status: 'FAILED', notTold: 'true', from })}>
             {numberOf(givenUp)} are given up
           </a>
           {': no retry is due any more.'}

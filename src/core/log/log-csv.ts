@@ -1,6 +1,5 @@
 import { csvList } from '../text/csv.ts'
 import type { ListedLogEntry } from './log-entry.ts'
-import type { ExplainedNotTold } from './not-told.ts'
 
 /** What a list of entries shows as CSV, in this order. Not the text of the message. */
 export const LOG_CSV = csvList([
@@ -16,18 +15,3 @@ export const LOG_CSV = csvList([
   'failureReason',
   'sentAt',
 ] as const satisfies readonly (keyof ListedLogEntry)[])
-
-/** What a list of them shows as CSV, in this order. */
-export const NOT_TOLD_CSV = csvList([
-  'createdAt',
-  'locator',
-  'eventId',
-  'partyLocator',
-  'eventType',
-  'channel',
-  'status',
-  'attemptCount',
-  'failureReason',
-  'ruleId',
-  'because',
-] as const satisfies readonly (keyof ExplainedNotTold)[])

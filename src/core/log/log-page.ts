@@ -14,6 +14,8 @@ export interface LogFilter<Time = string> {
   readonly partyLocator?: string | undefined
   readonly eventType?: string | undefined
   readonly status?: Status | undefined
+  /** Set: the member was not told and will not be. The entry is SKIPPED, or FAILED past its last retry. */
+  readonly notTold?: true | undefined
   readonly channel?: Channel | undefined
   readonly eventId?: string | undefined
   /** The failure reason, or what comes before its first colon. */
@@ -36,8 +38,8 @@ export interface LogPageRequest {
 }
 
 /**
- * Entries newest first. `next` is the `after` of the next page; null on the last one. Where a reason or a rule is asked for, a
- * page can hold fewer entries than were asked for, or none, and yet not be the last one.
+ * Entries newest first. `next` is the `after` of the next page; null on the last one. With `reason`, `rule` or `notTold` a page
+ * can hold fewer entries than were asked for, or none, and yet not be the last one.
  */
 export interface LogPage {
   readonly items: readonly ListedLogEntry[]

@@ -4,7 +4,6 @@ import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
 import { EnvelopeMapError, loadEnvelopeMap } from '../event/envelope-map.ts'
 import { pointerText } from '../event/json-pointer.ts'
 import type { ExplainedLogEntry, RecordedLogEntry } from '../log/log-entry.ts'
-import type { ExplainedNotTold, NotTold } from '../log/not-told.ts'
 import { describeGivenUp } from '../log/status.ts'
 import { mismatchesAbove } from '../rules/mismatch.ts'
 import type { Rule } from '../rules/rule.ts'
@@ -130,18 +129,4 @@ function describeDecision(decision: ExplainedDecision): string[] {
     `  from ${topic}, partition ${partition}, offset ${offset}`,
     ...(traceId === null ? [] : [`  trace ${traceUrl ?? traceId}`]),
   ]
-}
-
-/** The rule tables that decided entries. */
-export function revisionsOf(items: readonly NotTold[]): { readonly ruleTableRevision: string }[] {
-  return items.flatMap(({ ruleTableRevision }) => (ruleTableRevision === null ? [] : [{ ruleTableRevision }]))
-}
-
-/** Adds to entries what their rules say for people; `rulesOf` holds the rules of all their revisions. */
-export function explainNotTold(items: readonly NotTold[], rulesOf: RulesByRevision): ExplainedNotTold[] {
-  return items.map((item) => {
-    const rules = item.ruleTableRevision === null ? undefined : rulesOf.get(item.ruleTableRevision)
-    const rule = typeof rules === 'object' ? rules.find(({ id }) => id === item.ruleId) : undefined
-    return { ...item, because: rule?.because ?? null }
-  })
 }

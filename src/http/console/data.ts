@@ -10,7 +10,6 @@ import { problemBody } from '../problems/problem.ts'
 import { type LogEntries, logRoutes } from '../routes/log.ts'
 import type { App } from '../server/base.ts'
 import { logReads } from '../server/log-reads.ts'
-import { type CountNotTold, type ListNotTold, notToldRoutes } from './not-told.ts'
 import { type PreferenceReader, preferencesRoute } from './preferences.ts'
 import { type ListRejected, rejectedRoute } from './rejected.ts'
 import { type RulesInForce, rulesRoute } from './rules.ts'
@@ -21,8 +20,6 @@ export interface ConsoleData {
   readonly logEntries: LogEntries
   readonly countEntries: (window: CountWindow) => Promise<LogCounts>
   readonly preferences: PreferenceReader
-  readonly listNotTold: ListNotTold
-  readonly countNotTold: CountNotTold
   readonly listRejected: ListRejected
   readonly rulesInForce: RulesInForce
   readonly blockedPartitions: () => BlockedPartitions
@@ -46,7 +43,6 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logge
     app.register(async (personal: App) => {
       logReads(personal)
       logRoutes(personal, data.logEntries, ['/log'])
-      notToldRoutes(personal, data.listNotTold, data.countNotTold)
       preferencesRoute(personal, data.preferences)
       rejectedRoute(personal, data.listRejected)
     })

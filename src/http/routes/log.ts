@@ -49,7 +49,7 @@ const wholeEntry = described(entry, {
 /** PostgreSQL has no year 0. */
 const YEAR_KNOWN = /^(?!0000)/
 /** Where a page of log entries ended. */
-export const position = z.object({
+const position = z.object({
   createdAt: time.regex(YEAR_KNOWN),
   locator: identifier.startsWith('NTF-'),
 })
@@ -63,6 +63,10 @@ const anyQuery = z.strictObject({
   eventId: identifier.optional(),
   reason: identifier.optional(),
   rule: identifier.optional(),
+  notTold: z
+    .literal('true', 'must be true')
+    .transform(() => true as const)
+    .optional(),
   from: since.optional(),
   to: since.optional(),
   limit,
@@ -77,6 +81,8 @@ const query = described(anyQuery, {
   eventId: 'Only the entry of this event',
   reason: 'Only entries with this failure reason, or with one that begins with it and a colon',
   rule: 'Only entries that this rule decided last',
+  notTold:
+    '`true`: only entries whose member was not told and will not be: `SKIPPED`, or `FAILED` past the last retry',
   from: `Only entries created then or later: ${SINCE_WORDS}`,
   to: `Only entries created earlier: ${SINCE_WORDS}`,
 })
@@ -92,8 +98,8 @@ export function logRoutes(app: App, logEntries: LogEntries, paths = Object.keys(
     tags,
     summary: 'The log, newest first by creation time',
     description:
-      'Filters can be combined. Paging shows each entry that was there at the start exactly once. With a reason or a rule, a ' +
-      'page can be short or empty and yet have a `nextCursor`.',
+      'Filters can be combined. Paging shows each entry that was there at the start exactly once. With `reason`, `rule` or `notTold` ' +
+      'a page can be short or empty and yet have a `nextCursor`.',
     querystring: query,
     response: { 200: list, 400: problemBody, 503: problemBody },
   }

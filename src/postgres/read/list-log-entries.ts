@@ -4,7 +4,7 @@ import { listedLogEntry } from '../../core/log/log-entry.ts'
 import type { LogFilter, LogPage, LogPageRequest, LogPosition } from '../../core/log/log-page.ts'
 import { STATUSES, type Status } from '../../core/log/status.ts'
 import { boundedPage, CANDIDATE_COUNT_MAX, hasReason, hasRule, isUpTo, rowsAt } from './bounded-page.ts'
-import { type GivenUpLimits, isGivenUp, LOG_COLUMNS } from './log-columns.ts'
+import { type GivenUpLimits, isGivenUp, isNotTold, LOG_COLUMNS } from './log-columns.ts'
 
 /** One page of the log, newest first. */
 export async function listLogEntries(
@@ -13,7 +13,7 @@ export async function listLogEntries(
   filter: LogFilter,
   page: LogPageRequest,
 ): Promise<LogPage> {
-  if (filter.reason !== undefined || filter.rule !== undefined) {
+  if (filter.reason !== undefined || filter.rule !== undefined || filter.notTold) {
     return boundedPage(pool, candidatesOf(filter, page.after), page.limit, (tx, limit, end) =>
       tx.any(logSearchQuery(limits, filter, { ...page, limit, end })),
     )
@@ -43,7 +43,7 @@ export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, 
 }
 
 /**
- * The query for the entries with a reason or a rule, which no index knows: behind `after`, up to `end`, of a bounded number
+ * The query for the entries that no index finds, by reason, by rule or because nobody was told: behind `after`, up to `end`, of a bounded number
  * of rows.
  */
 export function logSearchQuery(
@@ -55,6 +55,7 @@ export function logSearchQuery(
     SELECT ${LOG_COLUMNS}, ${isGivenUp(limits)} AS "givenUp"
     FROM ${rowsAt(candidatesOf(filter, after))}
     WHERE ${isUpTo(end)} AND ${hasReason(filter.reason)} AND ${hasRule(filter.rule)}
+      AND ${filter.notTold ? isNotTold(limits) : sql.fragment`true`}
     ORDER BY created_at DESC, locator DESC
     LIMIT ${limit}`
 }
@@ -62,7 +63,8 @@ export function logSearchQuery(
 function candidatesOf(filter: LogFilter, after: LogPosition | null): Fragment {
   const statuses = filter.status === undefined ? STATUSES : [filter.status]
   // What was sent has no reason.
-  const searched = filter.reason === undefined ? statuses : statuses.filter((status) => status !== 'SENT')
+  const isUnsent = filter.reason !== undefined || filter.notTold === true
+  const searched = isUnsent ? statuses.filter((status) => status !== 'SENT') : statuses
   return searched.length === 0
     ? sql.fragment`SELECT created_at, locator FROM notifications.notification_log WHERE false`
     : newestPositions(searched, filter, after, CANDIDATE_COUNT_MAX)
@@ -72,7 +74,7 @@ function candidatesOf(filter: LogFilter, after: LogPosition | null): Fragment {
  * The newest positions of the rows that have one of these statuses, in order, `rowCount` at most: a query in itself. Nothing
  * is read but index entries that are walked over.
  */
-export function newestPositions(
+function newestPositions(
   statuses: readonly Status[],
   filter: LogFilter,
   after: LogPosition | null,

@@ -20,6 +20,11 @@ export function isGivenUp(limits: GivenUpLimits) {
   return sql.fragment`(status = 'FAILED' AND ${isPastRetry(limits)})`
 }
 
+/** The condition under which the member of a row was not told, and will not be. */
+export function isNotTold(limits: GivenUpLimits) {
+  return sql.fragment`(status = 'SKIPPED' OR ${isGivenUp(limits)})`
+}
+
 /** The condition under which a row of the log is still to be retried, now or later. */
 export function isToBeRetried(limits: GivenUpLimits) {
   return sql.fragment`(status = 'FAILED' AND NOT ${isPastRetry(limits)})`

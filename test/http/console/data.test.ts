@@ -2,7 +2,7 @@ import t from 'tap'
 import { BLOCK_REASONS } from '../../../src/core/batch/blocked.ts'
 import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../../stack/identity-provider.ts'
 import { ENTRY, locator, OUTAGE } from '../fixture.ts'
-import { aConsole, aManagement, NOT_TOLD, PREFERENCES, TIME } from './fixture.ts'
+import { aConsole, aManagement, PREFERENCES, TIME } from './fixture.ts'
 
 const idp = await startIdentityProvider()
 t.teardown(() => idp.stop())
@@ -30,8 +30,6 @@ const DATA = [
   '/console/data/rules',
   '/console/data/log/list',
   `/console/data/log/${ENTRY.locator}`,
-  `/console/data/not-told?since=${TIME}`,
-  `/console/data/not-told/counts?since=${TIME}`,
   '/console/data/preferences/PTY-1',
   '/console/data/rejected',
   '/console/data/workbench',
@@ -67,8 +65,6 @@ t.test('these are all of its data, and nothing that it takes is kept', async (t)
     'GET /console/data/counts',
     'GET /console/data/log/:locator',
     'GET /console/data/log/list',
-    'GET /console/data/not-told',
-    'GET /console/data/not-told/counts',
     'GET /console/data/preferences/:partyLocator',
     'GET /console/data/rejected',
     'GET /console/data/rules',
@@ -196,29 +192,6 @@ t.test('of a long history the newest 100 changes are shown', async (t) => {
   t.equal(history.isMore, true)
 })
 
-t.test('those who were not told come in pages', async (t) => {
-  const path = `/console/data/not-told?since=${TIME}&eventType=claim.paid&rule=no-party&limit=1`
-  const { items, nextCursor } = (await get(path)).json()
-  t.same(items, [NOT_TOLD])
-  t.equal((await get(`${path}&cursor=${nextCursor}`)).json().nextCursor, null)
-  t.equal((await get('/console/data/not-told?since=7d')).statusCode, 200)
-  for (const query of [
-    '',
-    '?since=yesterday',
-    '?since=2026-02-30',
-    `?since=${TIME}&rule=`,
-    `?since=${TIME}&status=SENT`,
-  ]) {
-    t.equal((await get(`/console/data/not-told${query}`)).statusCode, 400, query)
-  }
-})
-
-t.test('those who were not told are counted, by the same filters as they are listed', async (t) => {
-  const path = '/console/data/not-told/counts?since=24h&reason=no%20email&status=SKIPPED'
-  t.match((await get(path)).json(), { eventCount: 3, partyCount: 2, cutAt: null })
-  t.equal((await get(`${path}&limit=1`)).statusCode, 400)
-})
-
 t.test('rejected messages come in pages, with offsets that no JSON number can hold', async (t) => {
   const { items, nextCursor } = (
     await get('/console/data/rejected?topic=claims&code=not-json&open=true')
@@ -237,8 +210,6 @@ t.test('reads of data of members are in the log with their subject, counts are n
   t.same([...new Set(reads.map(({ route }) => route))].sort(), [
     '/console/data/log/:locator',
     '/console/data/log/list',
-    '/console/data/not-told',
-    '/console/data/not-told/counts',
     '/console/data/preferences/:partyLocator',
     '/console/data/rejected',
   ])

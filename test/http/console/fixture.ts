@@ -1,7 +1,6 @@
 import type { Blocked } from '../../../src/core/batch/blocked.ts'
 import { showBlocked } from '../../../src/core/batch/blocked-partitions.ts'
 import { COUNT_WINDOWS } from '../../../src/core/log/count-windows.ts'
-import type { ExplainedNotTold } from '../../../src/core/log/not-told.ts'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import type { Review } from '../../../src/core/workbench/review.ts'
@@ -11,7 +10,7 @@ import type { Workbench } from '../../../src/http/console/workbench.ts'
 import { buildManagement, type ManagementDependencies } from '../../../src/http/management.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
 import { someFacts } from '../../core/build.ts'
-import { dependencies, locator, OUTAGE } from '../fixture.ts'
+import { dependencies, OUTAGE } from '../fixture.ts'
 
 export const PREFERENCES: StoredPreferences = {
   email: null,
@@ -20,21 +19,6 @@ export const PREFERENCES: StoredPreferences = {
   optedOutEvents: ['claim.paid'],
 }
 export const TIME = '2026-01-31T12:00:00.000000Z'
-
-export const NOT_TOLD: ExplainedNotTold = {
-  locator: locator(2),
-  eventId: 'event-2',
-  partyLocator: null,
-  eventType: 'claim.paid',
-  channel: 'EMAIL',
-  status: 'SKIPPED',
-  failureReason: 'no party locator',
-  attemptCount: 0,
-  createdAt: TIME,
-  ruleId: 'no-party',
-  ruleTableRevision: 'b'.repeat(64),
-  because: 'There is nobody to write to.',
-}
 
 const HELD: Blocked = {
   topic: 'claims',
@@ -110,18 +94,6 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
           ? [{ changedAt: TIME, changedBy: 'a clerk', before: null, after: PREFERENCES }]
           : [],
     },
-    listNotTold: async (_, { after }) => ({
-      items: [NOT_TOLD],
-      next: after === null ? { createdAt: NOT_TOLD.createdAt, locator: NOT_TOLD.locator } : null,
-    }),
-    countNotTold: async () => ({
-      eventCount: 3,
-      partyCount: 2,
-      byReason: [{ reason: 'no email on file', eventCount: 3, partyCount: 2 }],
-      reasonCount: 1,
-      byParty: [{ partyLocator: 'PTY-1', eventCount: 2 }],
-      cutAt: null,
-    }),
     listRejected: async (_, { after }) => ({
       items: [
         {

@@ -5,9 +5,7 @@ import { CHANNELS } from '../../../src/core/decision/channel.ts'
 import type { LogFilter, LogPosition } from '../../../src/core/log/log-page.ts'
 import { STATUSES } from '../../../src/core/log/status.ts'
 import { logCountsQuery } from '../../../src/postgres/read/count-log-entries.ts'
-import { notToldCountsQuery } from '../../../src/postgres/read/count-not-told.ts'
 import { logPageQuery, logSearchQuery } from '../../../src/postgres/read/list-log-entries.ts'
-import { notToldQuery } from '../../../src/postgres/read/list-not-told.ts'
 import { fillLog, QUIET } from '../fill-log.ts'
 import { openDatabase } from '../fixtures.ts'
 
@@ -126,35 +124,10 @@ t.test('an event id with any other filters reads one row at most, in a walk and 
 })
 
 t.test(
-  'a page of those who were not told looks at a bounded number of rows, whatever is asked for',
+  'a page of a search by reason, by rule or of members not told looks at a bounded number of rows, whatever is asked for',
   async (t) => {
     const faults: string[] = []
-    for (const eventType of EVENT_TYPES) {
-      for (const searched of [{}, { rule: 'of-no-row' }, { reason: 'of no row' }]) {
-        for (const { from = '2025-01-01T00:00:00.000000Z' } of TIMES) {
-          for (const after of PLACES) {
-            const query = notToldQuery(
-              LIMITS,
-              { since: from, eventType, ...searched },
-              { limit: 50, after, end: null },
-            )
-            const { read } = readsOf(await planOf(query))
-            // Each candidate in a walk, in the log by its key, and its last decision.
-            if (read > 3 * 2_000)
-              faults.push(`${JSON.stringify({ eventType, ...searched, from, after })}: ${read} rows`)
-          }
-        }
-      }
-    }
-    t.same(faults, [])
-  },
-)
-
-t.test(
-  'a page of a search by reason or rule looks at a bounded number of rows, whatever is asked for',
-  async (t) => {
-    const faults: string[] = []
-    for (const searched of [{ reason: 'of no row' }, { rule: 'of-no-row' }]) {
+    for (const searched of [{ reason: 'of no row' }, { rule: 'of-no-row' }, { notTold: true as const }]) {
       for (const filter of combinations) {
         const query = logSearchQuery(
           LIMITS,
@@ -171,15 +144,6 @@ t.test(
     t.same(faults, [])
   },
 )
-
-t.test('those who were not told are counted from a bounded number of rows, read by their keys', async (t) => {
-  const rowCountMax = 1_000
-  for (const searched of [{}, { reason: 'of no row' }, { rule: 'of-no-row' }, { eventType: 'claim.paid' }]) {
-    const filter = { since: '2025-01-01T00:00:00.000000Z', ...searched }
-    const { read } = readsOf(await planOf(notToldCountsQuery(LIMITS, filter, rowCountMax)))
-    t.ok(read <= 2 * rowCountMax + 6, `${JSON.stringify(searched)}: ${read} rows`)
-  }
-})
 
 t.test('counts read as many rows as they count, and stop where they may count no more', async (t) => {
   const rowCountMax = 1_000

@@ -1,0 +1,100 @@
+import { Command, Option } from 'commander'
+import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
+import { LOG_CSV } from '../core/log/log-csv.ts'
+import type { ListedLogEntry } from '../core/log/log-entry.ts'
+import type { LogPosition } from '../core/log/log-page.ts'
+import { describeGivenUp, STATUSES, type Status } from '../core/log/status.ts'
+import { counted } from '../core/text/count.ts'
+import { printable } from '../core/text/sanitize.ts'
+import { withDatabase } from '../postgres/connection/with-database.ts'
+import { listLogEntries } from '../postgres/read/list-log-entries.ts'
+import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
+import { notBlank, parseAt, type Since, sinceOption, timeOf } from './terminal/options.ts'
+import { print } from './terminal/print.ts'
+import { createProgress } from './terminal/progress.ts'
+
+const PAGE_COUNT_MAX = 1_000
+
+export const logCommand = new Command('log')
+  .description('list log entries, newest first')
+  .addOption(sinceOption('how far to go back', '7d'))
+  .option('--until <when>', 'only entries created earlier; by default up to now', parseAt)
+  .option(
+    '--not-told',
+    'only members who were not told and will not be: SKIPPED, or FAILED past the last retry',
+  )
+  .option('--party <locator>', 'only entries of this party', notBlank)
+  .option('--event-type <type>', 'only events of this type', notBlank)
+  .addOption(new Option('--status <status>', 'only entries with this status').choices(STATUSES))
+  .option('--rule <id>', 'only entries that this rule decided last', notBlank)
+  .option(
+    '--reason <reason>',
+    'only entries with this failure reason, or with one that begins with it and a colon',
+    notBlank,
+  )
+  .addOption(new Option('--csv', 'as CSV, with a header').conflicts('json'))
+  .option('--json', 'one JSON object per line')
+  .addHelpText(
+    'after',
+    `
+DATABASE_URL names the database. RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS define the last retry of a failed row: set them as
+for \`serve\`. Exit codes: 0 listed, 1 failed, 2 wrong usage.
+
+Example:
+  $ notifications-service log --not-told --since 30d --event-type claim.rejected --csv > not-told.csv`,
+  )
+  .action(listLog)
+
+interface Options {
+  readonly since: Since
+  readonly until?: Since
+  readonly notTold?: true
+  readonly party?: string
+  readonly eventType?: string
+  readonly status?: Status
+  readonly rule?: string
+  readonly reason?: string
+  readonly csv?: true
+  readonly json?: true
+}
+
+async function listLog(options: Options): Promise<void> {
+  const { since, until, party, csv, json, ...filter } = options
+  const { rule, eventType } = filter
+  const limits = loadRetryLimits(process.env)
+  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+    const progress = createProgress(process.stderr)
+    if (rule !== undefined) await checkRule(pool, rule)
+    const from = await timeOf(pool, since)
+    const to = until === undefined ? undefined : await timeOf(pool, until)
+    const shown = csv ? LOG_CSV.lineOf : json ? JSON.stringify : lineOf
+    if (csv) process.stdout.write(LOG_CSV.head)
+    let count = 0
+    for (let after: LogPosition | null | undefined; after !== null; ) {
+      const page = { limit: PAGE_COUNT_MAX, after: after ?? null }
+      const { items, next } = await listLogEntries(
+        pool,
+        limits,
+        { ...filter, partyLocator: party, from, to },
+        page,
+      )
+      progress.clear()
+      for (const item of items) await print(`${shown(item)}${csv ? '' : '\n'}`)
+      count += items.length
+      progress.show(`${count} entries`)
+      after = next
+    }
+    progress.clear()
+    if (count === 0 && eventType !== undefined) noteUnknownEventType(eventType)
+    if (!csv && !json) process.stderr.write(`${counted(count, 'entry', 'entries')} since ${from}\n`)
+  })
+}
+
+function lineOf(entry: ListedLogEntry): string {
+  const { createdAt, locator, eventType, partyLocator, status, givenUp, failureReason } = entry
+  const state = givenUp ? `${status}, ${describeGivenUp(entry)}` : status
+  const reason = failureReason === null ? '' : ` (${failureReason})`
+  return printable(
+    `${createdAt}  ${locator}  ${state}${reason}: ${eventType} for ${partyLocator ?? 'nobody'}`,
+  )
+}
