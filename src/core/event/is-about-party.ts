@@ -1,5 +1,5 @@
 import type { EnvelopeMap } from './envelope-map.ts'
-import { sourceAt, valueAt } from './json-pointer.ts'
+import { digitsAt, valueAt } from './json-pointer.ts'
 import type { Message } from './message.ts'
 
 /** How a rejected message mentions a party: by its envelope or key, or only somewhere in its bytes. */
@@ -30,9 +30,12 @@ export function findMention(
   if (read === null) return holdsWord(BYTES.decode(value), partyLocator) ? 'bytes' : null
   const named = valueAt(read.envelope, envelopeMap.partyLocator) ?? null
   if (named === null) return holdsText(read.envelope, partyLocator) ? 'named' : null
-  // As it was sent: a number of 20 digits is not its nearest double.
-  const text = typeof named === 'number' ? sourceAt(read.text, envelopeMap.partyLocator) : named
-  return typeof text !== 'object' && String(text) === partyLocator ? 'named' : null
+  if (typeof named !== 'number')
+    return typeof named !== 'object' && String(named) === partyLocator ? 'named' : null
+  // A number of 20 digits is not its nearest double.
+  const digits = digitsAt(read.text, envelopeMap.partyLocator)
+  if (digits === null) return holdsWord(BYTES.decode(value), partyLocator) ? 'bytes' : null
+  return digits === partyLocator ? 'named' : null
 }
 
 /** Whether any value in an envelope, however deep, is this text: it may be wrapped in another envelope. */

@@ -49,81 +49,21 @@ export function valueAt(json: object, pointer: Pointer): unknown {
 }
 
 /**
- * The source text of a value that is there, such as `1.10`, which JSON.parse makes 1.1. `jsonText` is valid JSON. A
- * reviver would be given the text too, but it visits every value, and overflows the stack where JSON.parse does not.
+ * The digits of a number as they were sent, such as `1.10`, which JSON.parse makes 1.1. `jsonText` is valid JSON. Null where the
+ * JSON is too deep for a reviver, from some 2,000 levels on, or where there is no number.
  */
-export function sourceAt(jsonText: string, pointer: Pointer): string {
-  let start = skipSpace(jsonText, 0)
-  for (const token of pointer) {
-    start =
-      jsonText[start] === '[' ? elementAt(jsonText, start, Number(token)) : memberAt(jsonText, start, token)
+export function digitsAt(jsonText: string, pointer: Pointer): string | null {
+  try {
+    const json: object = JSON.parse(jsonText, keepDigits as Parameters<typeof JSON.parse>[1])
+    const number = valueAt(json, pointer) as { readonly digits?: string } | undefined
+    return number?.digits ?? null
+  } catch (error) {
+    if (error instanceof RangeError) return null
+    throw error
   }
-  return jsonText.slice(start, endOfValue(jsonText, start))
 }
 
-/** Where the value of a key begins in the object at `start`; of equal keys the last counts, as in JSON.parse. */
-function memberAt(jsonText: string, start: number, key: string): number {
-  let found = -1
-  for (let at = skipSpace(jsonText, start + 1); jsonText[at] === '"'; ) {
-    const keyEnd = endOfString(jsonText, at)
-    const value = skipSpace(jsonText, skipSpace(jsonText, keyEnd) + 1)
-    if (isKey(jsonText.slice(at, keyEnd), key)) found = value
-    at = skipComma(jsonText, endOfValue(jsonText, value))
-  }
-  if (found === -1) throw new Error(`the JSON has no "${key}" there`)
-  return found
-}
-
-function elementAt(jsonText: string, start: number, index: number): number {
-  let at = skipSpace(jsonText, start + 1)
-  for (let skipped = 0; skipped < index; skipped++) at = skipComma(jsonText, endOfValue(jsonText, at))
-  return at
-}
-
-function isKey(quoted: string, key: string): boolean {
-  return quoted.includes('\\') ? JSON.parse(quoted) === key : quoted.slice(1, -1) === key
-}
-
-/** Counts brackets instead of calling itself: JSON can be deeper than the stack. */
-function endOfValue(jsonText: string, start: number): number {
-  let at = start
-  let depth = 0
-  do {
-    const char = jsonText[at]
-    if (char === '"') at = endOfString(jsonText, at)
-    else if (char === '{' || char === '[') {
-      depth++
-      at++
-    } else if (char === '}' || char === ']') {
-      depth--
-      at++
-    } else if (depth > 0) at++
-    else at = endOfScalar(jsonText, at)
-  } while (depth > 0)
-  return at
-}
-
-function endOfString(jsonText: string, start: number): number {
-  let at = start + 1
-  while (jsonText[at] !== '"') at += jsonText[at] === '\\' ? 2 : 1
-  return at + 1
-}
-
-/** Of a number, true, false or null. */
-function endOfScalar(jsonText: string, start: number): number {
-  let at = start
-  while (at < jsonText.length && /[\w.+-]/.test(jsonText.charAt(at))) at++
-  return at
-}
-
-function skipSpace(jsonText: string, start: number): number {
-  let at = start
-  while (' \t\n\r'.includes(jsonText[at] ?? 'end')) at++
-  return at
-}
-
-/** Behind a value and the comma after it, if there is one. */
-function skipComma(jsonText: string, start: number): number {
-  const at = skipSpace(jsonText, start)
-  return jsonText[at] === ',' ? skipSpace(jsonText, at + 1) : at
+/** TypeScript does not know the third argument yet. */
+function keepDigits(_key: string, value: unknown, { source }: { readonly source: string }): unknown {
+  return typeof value === 'number' ? { digits: source } : value
 }

@@ -1,7 +1,7 @@
 import type { Variables } from '../templates/template.ts'
 import { storable } from '../text/sanitize.ts'
 import type { EnvelopeMap } from './envelope-map.ts'
-import { type Pointer, sourceAt, valueAt } from './json-pointer.ts'
+import { digitsAt, type Pointer, valueAt } from './json-pointer.ts'
 import type { Message } from './message.ts'
 import { REJECTIONS, type Rejection, type RejectionCode } from './rejection.ts'
 
@@ -64,7 +64,7 @@ export function parseEvent(message: Message, envelopeMap: EnvelopeMap): Parsed {
   const named = valueAt(envelope, envelopeMap.partyLocator)
   const absent = named === undefined || named === null
   const valid = !absent && isPartyLocator(named)
-  const scalarAt = (pointer: Pointer) => scalarOf(valueAt(envelope, pointer), () => sourceAt(text, pointer))
+  const scalarAt = (pointer: Pointer) => scalarOf(valueAt(envelope, pointer), () => digitsAt(text, pointer))
   return {
     kind: 'event',
     event: {
@@ -110,9 +110,9 @@ export function isPartyLocator(value: unknown): value is string {
  * Text to insert into a message. Producers also send numbers where one would expect text: a member is told the digits
  * that were sent, not the nearest double.
  */
-function scalarOf(value: unknown, source: () => string): string | null {
+function scalarOf(value: unknown, digits: () => string | null): string | null {
   if (typeof value === 'string') return value === '' ? null : storable(value)
-  if (typeof value === 'number') return source()
+  if (typeof value === 'number') return digits() ?? String(value)
   return typeof value === 'boolean' ? String(value) : null
 }
 

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { parsePointer, sourceAt, valueAt } from '../../../src/core/event/json-pointer.ts'
+import { digitsAt, parsePointer, valueAt } from '../../../src/core/event/json-pointer.ts'
 
 const at = (json: object, pointer: string) => valueAt(json, parsePointer(pointer))
-const source = (jsonText: string, pointer: string) => sourceAt(jsonText, parsePointer(pointer))
+const source = (jsonText: string, pointer: string) => digitsAt(jsonText, parsePointer(pointer))
 
 t.test('a value is returned as it is, undefined where there is none', async (t) => {
   const pointer = '/payload/locator'
@@ -63,7 +63,7 @@ t.test('a deep envelope is walked', async (t) => {
   t.equal(source(text, '/a'.repeat(1_000)), '1.0')
 })
 
-t.test('the source is that of the value which JSON.parse keeps', async (t) => {
+t.test('the digits are those of the value which JSON.parse keeps', async (t) => {
   const cases: [string, string, string][] = [
     ['{"a":1.0,"a":2.0}', '/a', '2.0'],
     ['{"p":{"a":1.0},"p":{"b":0,"a":3.0}}', '/p/a', '3.0'],
@@ -75,7 +75,6 @@ t.test('the source is that of the value which JSON.parse keeps', async (t) => {
     ['{"x":[{"a":9.0},[],"]"],"a":2.0}', '/a', '2.0'],
     ['\r\n\t { "a"\n:\t[ {} , [1] , -1.50E+10 ] }', '/a/2', '-1.50E+10'],
     ['{"a":[[1.0,2.0],[3.0,4.0]]}', '/a/1/0', '3.0'],
-    ['{"a":{"b":null},"c":[true,false,"x"]}', '/c/2', '"x"'],
   ]
   for (const [text, pointer, expected] of cases) {
     t.equal(source(text, pointer), expected, text)
@@ -83,11 +82,7 @@ t.test('the source is that of the value which JSON.parse keeps', async (t) => {
   }
 })
 
-t.test(
-  'what lies beside the path may be deeper than the stack, and hold any number of escapes',
-  async (t) => {
-    const deep = `${'[{"x":'.repeat(50_000)}1${'}]'.repeat(50_000)}`
-    t.equal(source(`{"x":${deep},"a":1.0,"y":${deep}}`, '/a'), '1.0')
-    t.equal(source(`{"x":"${'\\\\\\"'.repeat(500_000)}","a":1.0}`, '/a'), '1.0')
-  },
-)
+t.test('of JSON too deep for a reviver there are no digits', async (t) => {
+  const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
+  t.equal(source(`{"x":${deep},"a":1.0}`, '/a'), null)
+})
