@@ -107,7 +107,7 @@ interface MetricParts {
   readonly worker: () => Worker | null
 }
 
-/** What the metrics are read from at each scrape. */
+/** The sources of the metrics that are read at each scrape. */
 function metricSources(
   config: Config,
   ruleFiles: RuleFiles,

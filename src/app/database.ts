@@ -22,7 +22,7 @@ export interface Database {
   connections(): readonly PoolConnections[]
   /** Why it cannot be used now, with the remedy, or null; rejects if it does not answer. Asks it once a second at most. */
   fault(): Promise<string | null>
-  /** Whether an error is an outage, or a database that has to be put right, rather than a bug. */
+  /** True if an error is an outage or a misconfigured database, and not a bug. */
   isUnavailable(error: unknown): boolean
   /** Waits, with back-off, for the server, for the schema, and for `prepare` to succeed. Rejects only on `signal`. */
   reach(signal: AbortSignal, prepare: (pool: DatabasePool) => Promise<void>): Promise<DatabasePool>

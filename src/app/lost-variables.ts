@@ -12,7 +12,7 @@ import { readMessage } from '../kafka/inspect-partition.ts'
 const CLOCK_SKEW_MAX_MS = 300_000
 
 export interface LostVariables {
-  /** What a row's event said, read from the broker once more and by the envelope map of its time; else why it cannot be had. */
+  /** The variables of a row's event, read again from the broker by the envelope map of its time; else why they cannot be read. */
   of(candidate: DecidedCandidate): Promise<Variables | string>
   close(): Promise<void>
 }

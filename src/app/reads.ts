@@ -24,7 +24,7 @@ export interface Reads {
   readonly consoleData: ConsoleData
 }
 
-/** What is read over HTTP: log entries with their reasons, and all that the console shows. */
+/** The reads behind HTTP: log entries with their reasons, and the console's data. */
 export function createReads(
   { retry: retryLimits, traceUrl }: Pick<Config, 'retry' | 'traceUrl'>,
   { revision, rules }: RuleTable,

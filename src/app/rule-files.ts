@@ -12,7 +12,6 @@ import { templates } from '../generated/templates.ts'
 
 /** The rule table that is served. */
 export const RULE_TABLE = inRules('dispatch.csv')
-/** What it promises. */
 export const PROMISES = inRules('promises.csv')
 /** The accepted outcome of every situation. */
 export const OUTCOMES = inRules('outcomes.txt')
@@ -85,7 +84,7 @@ function inRules(name: string): string {
   return fileURLToPath(new URL(`../../rules/${name}`, import.meta.url))
 }
 
-/** Of a text's UTF-8 bytes, in hex: what a revision is. */
+/** A revision: the SHA-256 of a text's UTF-8 bytes, in hex. */
 export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }

@@ -22,7 +22,7 @@ const ALLOWED_IF_UNUSED = ['ALTER TABLE [\\w.]+ DROP (COLUMN|CONSTRAINT) \\w+', 
 
 const NO_FOREIGN_KEY = 'leave it out, since it would refuse deletes of the version that still runs'
 
-/** What to do instead: the first that fits. */
+/** Remedies; the first that fits counts. */
 const REMEDIES: readonly (readonly [RegExp, string])[] = [
   [/^CREATE (UNIQUE )?INDEX/i, 'CREATE INDEX CONCURRENTLY <name> ON <table> (…), without IF NOT EXISTS'],
   [/^DROP INDEX/i, 'DROP INDEX CONCURRENTLY IF EXISTS <name>, which can be run again'],
@@ -52,8 +52,8 @@ const REMEDIES: readonly (readonly [RegExp, string])[] = [
 ]
 
 /**
- * What is wrong with a migration: one fault and its remedy an element. Only forms that are known to keep nobody waiting,
- * and to leave what the version that still runs looks at, pass; and indexes of tables that the file itself makes.
+ * Returns the faults of a migration, each with its remedy. A statement passes if it has a form that keeps no writer waiting and
+ * does not touch what the running version uses, or if it creates an index of a table that the same file creates.
  */
 export function migrationFaults(source: string): string[] {
   const statements = sqlStatements(source)
@@ -81,7 +81,7 @@ export function migrationFaults(source: string): string[] {
   return faults
 }
 
-/** Of a table that the file itself makes: nobody uses it yet. */
+/** An index of a table that the same file creates: nobody uses the table yet. */
 function indexOf(table: string): RegExp {
   return whole(`CREATE (UNIQUE )?INDEX \\w+ ON ${table.replace('.', '\\.')} ?…( WHERE .+)?`)
 }

@@ -39,7 +39,7 @@ async function doctor({ json = false }: { json?: boolean }): Promise<void> {
   const summary = json
     ? `${JSON.stringify({ ok, checks: results }, null, 2)}\n`
     : `${ok ? 'All checks passed' : `${counted(failedCount, 'check')} failed`}${warningCount === 0 ? '' : ', with warnings'}.\n`
-  // What ran out of time may still hold connections: it is not waited for.
+  // A check that timed out may still hold connections: nothing waits for it.
   process.stdout.write(summary, () => process.exit(ok ? 0 : 1))
 }
 

@@ -4,7 +4,7 @@ import { pointerFault } from '../core/event/json-pointer.ts'
 import { databaseUrls } from '../core/text/database-urls.ts'
 import { milliseconds } from '../core/time/duration.ts'
 
-/** What `sslmode` of a database URL can be here, as libpq means it; without it there is no TLS. */
+/** The supported values of `sslmode` in a database URL, with libpq's meaning. Without it there is no TLS. */
 const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
 
 /** The parameters of a database URL that name a file. */
@@ -84,7 +84,7 @@ export function brokers() {
   return text.refine((found) => list(found).every(isBroker), { error }).transform(list)
 }
 
-/** Of Kafka. */
+/** Kafka's rule for topic names. */
 export function isTopicName(text: string): boolean {
   return /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/.test(text)
 }
@@ -169,7 +169,7 @@ function isPostgresUrl(found: string): boolean {
 function isConnectable(parameters: URLSearchParams): boolean {
   if (MISPLACED.some((name) => parameters.has(name))) return false
   const mode = parameters.get('sslmode')
-  // Whoever writes has no use for the other values.
+  // The service writes, so that the other values cannot serve it.
   if (!['read-write', null].includes(parameters.get('target_session_attrs'))) return false
   const isModeKnown = mode === null || SSL_MODES.some((known) => known === mode)
   return isModeKnown && SSL_FILES.every((name) => isReadable(parameters.get(name)))

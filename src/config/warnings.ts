@@ -53,7 +53,7 @@ function namesWithoutEffect(set: Environment): readonly string[] {
   return all
 }
 
-/** What an operator may believe to be protected. */
+/** Settings that protect less than an operator may believe. */
 function brokerWarnings(set: Environment, value: Values): readonly string[] {
   const all: string[] = []
   for (const name of ['MQ_SSL_CA_FILE', 'MQ_SSL_CERT_FILE', 'MQ_SSL_KEY_FILE']) {

@@ -16,7 +16,7 @@ interface DownloadProps<Item> {
   readonly name: string
   readonly head: string
   readonly lineOf: (item: Item) => string
-  /** What can be done where the file cannot hold everything. */
+  /** The advice if the file cannot hold everything. */
   readonly remedy: string
 }
 
@@ -64,7 +64,7 @@ export function Download<Item>({ path, query, name, head, lineOf, remedy }: Down
   )
 }
 
-/** Has the browser save a CSV file. */
+/** Makes the browser save a CSV file. */
 export function saveFile(name: string, parts: readonly string[]): void {
   const url = URL.createObjectURL(new Blob([...parts], { type: 'text/csv' }))
   const link = document.createElement('a')

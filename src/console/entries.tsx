@@ -70,7 +70,7 @@ export function Reason({ of: reason, words = reason }: { of: string | null; word
   )
 }
 
-/** What is counted as one reason. */
+/** The part of a reason that is counted as one. */
 export function headOf(reason: string): string {
   return reason.split(':', 1)[0] ?? ''
 }

@@ -61,7 +61,7 @@ interface ProblemProps {
   readonly retry?: (() => void) | null
 }
 
-/** What went wrong, announced to screen readers. */
+/** A problem, announced to screen readers. */
 export function Problem({ of, title, retry = null }: ProblemProps) {
   return (
     <>

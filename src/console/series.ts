@@ -2,7 +2,7 @@ import { OTHER } from '../core/log/count-windows.ts'
 import type { LogCount, LogCounts } from '../core/log/log-counts.ts'
 import { STATUSES } from '../core/log/status.ts'
 
-/** What entries can be grouped by. */
+/** The groupings of entries. */
 export const DIMENSIONS = ['status', 'reason', 'eventType'] as const
 export type Dimension = (typeof DIMENSIONS)[number]
 

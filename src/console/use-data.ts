@@ -3,7 +3,7 @@ import type { Page } from '../core/log/log-page.ts'
 import { ask, type Query, RequestError, read } from './api.ts'
 import { Refused } from './visit.ts'
 
-/** What came of asking for something. */
+/** The state of a request. */
 interface Answer<Data> {
   readonly data: Data | null
   /** In words; null if nothing is wrong. */
@@ -11,7 +11,7 @@ interface Answer<Data> {
   readonly isLoading: boolean
 }
 
-/** What a view has loaded so far. */
+/** The data that a view has loaded so far. */
 export interface Loaded<Data> extends Answer<Data> {
   /** When `data` was read, in milliseconds since 1970; null where there is none. */
   readonly readAtMs: number | null
@@ -21,9 +21,9 @@ export interface Loaded<Data> extends Answer<Data> {
 const UNANSWERED = { data: null, problem: null, isLoading: true }
 const NOTHING = { ...UNANSWERED, readAtMs: null, retry: null }
 
-/** What failed is asked for again after so long. */
+/** The pause before a failed request is repeated. */
 const RETRY_MS = 10_000
-/** What takes longer is no longer shown as current. */
+/** Data that takes longer is no longer shown as current. */
 const SLOW_MS = 5_000
 
 /**
@@ -137,7 +137,7 @@ export function usePages<Item>(path: readonly string[], query: Query, visit: num
   return { ...loaded, more: canReadOn ? more : null }
 }
 
-/** What was loaded, or why it could not be; null if the request was aborted or the token was refused. */
+/** The data or the problem; null if the request was aborted or the token was refused. */
 type Told<Data> = {
   readonly data?: Data
   readonly problem: string | null

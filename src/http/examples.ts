@@ -1,7 +1,7 @@
 import type { ExplainedLogEntry, ListedLogEntry } from '../core/log/log-entry.ts'
 import type { PartyPreferences, StoredPreferences } from '../core/party/preferences.ts'
 
-/** What the API document shows. A test holds each against its schema. */
+/** Examples in the API document. A test checks each against its schema. */
 
 const PARTY_LOCATOR = 'PTY-000042'
 

@@ -25,7 +25,7 @@ export interface ManagementDependencies extends BaseOptions {
   readonly exposeMetrics: () => Promise<{ contentType: string; text: string }>
   readonly consolePage: ConsolePage
   readonly consoleData: ConsoleData
-  /** What tokens for the console's data are validated against; null: it is open. */
+  /** Null: the console's data is open. */
   readonly tokens: Tokens | null
 }
 

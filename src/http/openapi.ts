@@ -22,7 +22,7 @@ const toJsonSchema = createJsonSchemaTransform({
 
 /**
  * Gathers the routes that are added to `app` after this into an OpenAPI 3.1 document: `app.swagger()` once it is ready.
- * What every route can answer (RFC 9457 problems of the base, of tokens, of bodies) is added to what it says itself.
+ * Responses that every route can give (problems of RFC 9457 about tokens and bodies) are added to those it declares.
  */
 export function documentRoutes(app: App, { withTokens }: { withTokens: boolean }): void {
   app.register(swagger, {
@@ -66,7 +66,7 @@ export function documentRoutes(app: App, { withTokens }: { withTokens: boolean }
   })
 }
 
-/** What a route can answer beside what it says itself. */
+/** Responses that a route can give besides those it declares. */
 function problemsOf({ config, schema = {} }: RouteOptions, withTokens: boolean): ProblemCode[] {
   const access = withTokens ? (config?.access ?? 'admin') : 'open'
   return [

@@ -17,7 +17,7 @@ export interface AppDependencies extends BaseOptions {
   readonly readiness: () => Promise<Readiness>
   readonly logEntries: LogEntries
   readonly preferences: PreferencesStore
-  /** What tokens are validated against; null: all routes are open. */
+  /** Null: all routes are open. */
   readonly tokens: Tokens | null
 }
 

@@ -21,7 +21,7 @@ export interface BacklogNeeds {
   readonly oldestMs: (topic: string, partition: number) => number | null
   /** Null: this process is no member of the consumer group. */
   readonly assignment: () => Assignment | null
-  /** Of every partition, by `topic/partition`; rejects where the broker does not answer. */
+  /** The end of every partition, by `topic/partition`. Rejects if the broker does not answer. */
   readonly ends: () => Promise<ReadonlyMap<string, PartitionEnds>>
   /** The partitions that any member of the group owns, as `topic/partition`. */
   readonly ownedByGroup: () => Promise<ReadonlySet<string>>
@@ -38,13 +38,13 @@ export interface PartitionLag extends TopicPartition {
   readonly oldestAgeS: number
 }
 
-/** What waits to be done. */
+/** Work that is waiting. */
 export interface Backlog {
   /** Null: this process is no member of the consumer group. */
   readonly assignedCount: number | null
   readonly brokerReachable: boolean
   readonly databaseReachable: boolean
-  /** Of the partitions that this process owns, and of those that it reports because nobody does; none without the broker. */
+  /** Partitions that this process owns, and those that it reports because nobody owns them; none without the broker. */
   readonly partitions: readonly PartitionLag[]
   /** A minute old at most; null if the database did not answer. */
   readonly failedRows: FailedRows | null
@@ -96,7 +96,7 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
       })
   })
 
-  /** Of the partitions that nobody owns, the leader of the group tells; where there is none, whoever is asked. */
+  /** The leader of the group reports the partitions that nobody owns; without a leader, every process does. */
   async function ofOtherMembers(
     assignment: Assignment | null,
     ends: ReadonlyMap<string, unknown>,

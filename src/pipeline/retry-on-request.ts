@@ -11,7 +11,7 @@ import type { Status } from '../core/log/status.ts'
 import type { Variables } from '../core/templates/template.ts'
 import { createRetry, type RetryNeeds } from './retry.ts'
 
-/** What became of a row that somebody asked to retry. `refused`: it was left as it is. */
+/** The result of a requested retry. `refused`: the row is unchanged. */
 export type RequestedResult =
   | {
       readonly result: Status

@@ -52,7 +52,7 @@ interface Page<Cursor> {
 interface AskedPage<Cursor> extends Page<Cursor> {
   readonly asked: readonly AskedEntry[]
   readonly postponedCount: number
-  /** Those rows whose party could not be asked for in time: they come next. */
+  /** Rows whose party could not be asked for in time: they come next. */
   readonly unasked: readonly DueEntry[]
 }
 

@@ -58,7 +58,7 @@ function startDeadline(ms: number): Deadline {
   return { ms, signal: controller.signal, passed, clear: () => clearTimeout(timer) }
 }
 
-/** What one sender gets, and the locator of each message's row, which the sender does not see. */
+/** The messages for one sender, and the locators of their rows, which the sender does not see. */
 class Group {
   readonly messages: Message[] = []
   readonly locators: string[] = []

@@ -1,10 +1,10 @@
 import { Gauge, type Registry } from 'prom-client'
 
-/** What is read at each scrape. */
+/** The values read at each scrape. */
 export interface Sources {
   readonly version: string
   readonly ruleTableRevision: string
-  /** Those with a template: the others are counted together. */
+  /** Event types with a template; the others are counted together. */
   readonly eventTypes: ReadonlySet<string>
   readonly backlog: () => Promise<Backlog>
   /** None if the database has not been reached yet. */

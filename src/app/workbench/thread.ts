@@ -89,7 +89,7 @@ export function createThread<Job, Message>(
   return {
     isBusy: () => jobCount > 0,
     run,
-    // Whoever left a job without a word never ends it.
+    // A caller that abandoned its generator never ends the job.
     close: async () => {
       closing.abort()
       await end()

@@ -26,13 +26,13 @@ const PAUSE_FACTOR = 9
 /** Well before the connection to the client counts as idle. */
 const PAUSE_MAX_MS = 8_000
 
-/** What both files can have in a column. */
+/** The values that a column of either file can have. */
 const CHOICES = {
   ...Object.fromEntries(FACT_LIST.map(([, { column, values }]) => [column, values.map(cellText)])),
   'send by': [...CHANNELS],
 }
 
-/** What the workbench in the console runs, in threads of its own: nothing that it does may hold up dispatch. */
+/** The checks and back-tests of the console's workbench. They run in their own threads, so that none holds up dispatch. */
 export function createWorkbench(
   {
     database,

@@ -20,7 +20,7 @@ const LOCK_WAIT_MS = 6_000
 /** Looked into at a time. */
 const INSPECTED_COUNT_MAX = 20
 
-/** What is to be read next of a partition. */
+/** The next batch of a partition. */
 interface Next extends TopicPartition {
   readonly next: bigint
 }
@@ -53,7 +53,7 @@ export async function checkPartitions({ broker }: Config, pool: DatabasePool): P
   }
 }
 
-/** Whether a topic may be read shows only when it is: one without a backlog is read at an end. */
+/** Only a read shows a missing READ right: a topic without a backlog is read at its end. */
 function endsOfQuiet(
   partitions: readonly (Omit<Next, 'next'> & { end: bigint })[],
   lagging: readonly Next[],
@@ -86,7 +86,7 @@ async function unreadableOf(brokers: Brokers, all: readonly Next[]): Promise<str
   return faults.sort()
 }
 
-/** Those that stay locked while their checkpoint stands still. */
+/** Partitions that stay locked while their checkpoint stands still. */
 async function lockedFor(pool: DatabasePool, topics: readonly string[]): Promise<string[]> {
   const before = await listLockedCheckpoints(pool, topics)
   if (before.length === 0) return []

@@ -24,7 +24,7 @@ export interface Check {
   readonly after?: readonly string[]
   /** Resolves to what was found, null where it is not configured; rejects with what is wrong. */
   readonly run: (config: Config) => Promise<string | { warning: string } | null>
-  /** What to do, by the text of the error: the first that matches, and the last one always does. */
+  /** Remedies by the text of the error. The first match counts, and the last one always matches. */
   readonly remedies: readonly (readonly [RegExp, string])[]
 }
 
@@ -203,7 +203,7 @@ export const CHECKS: readonly Check[] = [
   },
 ]
 
-/** What waits for somebody, and where to read of it. */
+/** Entries that wait for an operator, and where to read about them. */
 async function describeLog({ retry }: Config, pool: DatabasePool): Promise<string> {
   const [{ waiting, givenUp }, rejectedCount] = await Promise.all([
     countFailedEntries(pool, retry),

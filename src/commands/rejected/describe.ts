@@ -5,7 +5,7 @@ interface Refused {
   readonly result: 'refused'
   readonly error: string
 }
-/** What became of a redrive, or would become of it; `note` says more. */
+/** The result of a redrive or of its dry run; `note` says more. */
 export type RedriveOutcome = (RedriveResult | { result: 'logged' } | Refused) & { note: string }
 
 export function sentenceOf(outcome: RedriveOutcome): string {

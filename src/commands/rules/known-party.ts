@@ -8,8 +8,8 @@ import { readPreferences } from '../../postgres/write/read-preferences.ts'
 import { createLog } from '../../telemetry/log.ts'
 
 /**
- * What is known of a real party: its stored preferences, and its contact by one look-up. Reads only. Throws ConfigError or
- * UnusableDatabaseError; where policy administration cannot be asked, the contact says so.
+ * Reads the stored preferences of a real party, and looks up its contact. Throws ConfigError or UnusableDatabaseError; the
+ * contact says if policy administration did not answer.
  */
 export async function lookUpParty(
   eventType: string,

@@ -7,14 +7,14 @@ const V8_OPTIONS = ['--max-semi-space-size=10', '--heap-growing-percent=130', '-
 const MALLOC_ARENA_MAX = '1'
 
 /**
- * Has this process keep to its memory however it was started: what of these settings nobody has chosen, on the command line or
- * in NODE_OPTIONS, is added, and Node starts again in the same process. Windows and Node before 24 cannot do that.
+ * Limits the memory of this process. Options that are set neither on the command line nor in NODE_OPTIONS are added, and Node
+ * starts again in the same process. Windows and Node before 24 cannot do that.
  */
 export function boundMemory(): void {
   const { execArgv, env } = process
   const chosen = [...execArgv, ...(env.NODE_OPTIONS ?? '').split(/\s+/)].map(nameOf)
   const added = V8_OPTIONS.filter((option) => !chosen.includes(nameOf(option)))
-  // What a parent process listens on would be closed.
+  // A new process would close the channel to the parent.
   if (added.length === 0 || process.execve === undefined || process.channel) return
   const args = [process.execPath, ...added, ...execArgv, ...process.argv.slice(1)]
   try {

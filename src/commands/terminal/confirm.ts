@@ -11,7 +11,7 @@ export async function confirm(question: string): Promise<boolean> {
   return /^y(es)?$/i.test(answer.trim())
 }
 
-/** Who is recorded to have run a command, unless told otherwise: in a container the account often has no name. */
+/** The default name of an operator: in a container the account often has no name. */
 export function accountName(): string {
   try {
     return userInfo().username

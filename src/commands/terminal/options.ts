@@ -27,7 +27,7 @@ function refuse(): never {
   throw new InvalidArgumentError(`Write ${SINCE_EXAMPLES}.`)
 }
 
-/** Of an option that narrows a choice: a blank one, such as a shell variable that is not set, must not choose all. */
+/** Refuses a blank value of a filter, such as an unset shell variable: it must not select everything. */
 export function notBlank(text: string): string {
   if (text.trim() === '') throw new InvalidArgumentError('it must not be blank.')
   return text

@@ -18,7 +18,7 @@ export function templateFilesOf(folder: string): TemplateFile[] {
   }
 }
 
-/** Of a folder, or as git has `folder` at a revision; an existing folder takes precedence. Throws UnreadableFileError. */
+/** Reads a folder, or `folder` at a git revision; an existing folder takes precedence. Throws UnreadableFileError. */
 export async function templateFilesAgainst(against: string, folder: string): Promise<TemplateFile[]> {
   const isFolder = await stat(against).then(
     (found) => found.isDirectory(),

@@ -26,7 +26,7 @@ const NAMES: Readonly<Record<Dimension, string>> = {
   eventType: 'Event type',
 }
 
-/** What became of recent events, refreshed while it is shown. Its address says what is counted, and how. */
+/** Counts of recent entries, refreshed while shown. The address holds the period and the grouping. */
 export function OverviewView({ query }: Visit) {
   const window = COUNT_WINDOW_NAMES.find((name) => name === query.window) ?? '24h'
   const dimension = DIMENSIONS.find((name) => name === query.by) ?? 'status'

@@ -88,7 +88,7 @@ function Party({ partyLocator }: { partyLocator: string }) {
 
 const LAST_COUNT = '5'
 
-/** What became of the member's last events. */
+/** The member's last entries. */
 function LastEntries({ partyLocator }: { partyLocator: string }) {
   const loaded = useData<Page<ListedLogEntry>>(['log', 'list'], { partyLocator, limit: LAST_COUNT })
   const items = loaded.data?.items ?? []

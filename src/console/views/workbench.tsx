@@ -128,7 +128,7 @@ function Outdated({ keep, drop }: { keep: () => void; drop: () => void }) {
   )
 }
 
-/** What the cells do not show by themselves. */
+/** Explanations of the cells. */
 function Hints() {
   return (
     <p class="lead">

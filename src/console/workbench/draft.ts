@@ -8,7 +8,7 @@ export interface DraftRow {
   readonly cells: readonly string[]
 }
 
-/** What somebody has made of both files, in this tab. */
+/** The edited files of this tab. */
 export interface Draft {
   readonly table: readonly DraftRow[]
   readonly promises: readonly DraftRow[]
@@ -69,7 +69,7 @@ export function useDraft({ table, promises }: WorkbenchStart) {
     take(past.current.pop() ?? draft)
   }
   const drafted = csvOf(table.grid.columns, draft.table) + csvOf(promises.grid.columns, draft.promises)
-  // Of what nobody has changed there is nothing to ask.
+  // Without changes there is nothing to ask.
   const isUntouched = drafted === begunFrom || drafted === inForce
   const isOutdated = begunFrom !== inForce
   useEffect(() => {
@@ -86,7 +86,7 @@ export function useDraft({ table, promises }: WorkbenchStart) {
     draft,
     change,
     undo: past.current.length === 0 ? null : undo,
-    /** What can be done about a draft of files that are no longer in force; null where they are. */
+    /** Actions on a draft whose files are no longer in force; null if they are. */
     outdated: isOutdated && !isUntouched ? outdated : null,
   }
 }

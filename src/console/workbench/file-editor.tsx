@@ -10,7 +10,7 @@ interface FileEditorProps {
   readonly of: FileKey
   readonly start: WorkbenchStart
   readonly rows: readonly DraftRow[]
-  /** What the rows are as a file. */
+  /** The rows as a CSV file. */
   readonly csv: string
   readonly faults: readonly Placed[]
   /** `cell` is the id of the one that was typed in. */
@@ -44,7 +44,7 @@ export function FileEditor({ of, start, rows, csv, faults, onRows, onUndo }: Fil
   )
 }
 
-/** What one row of a file is. */
+/** The noun for a row. */
 export const ROW_OF = { table: 'rule', promises: 'promise' } as const
 
 interface FileActionsProps {

@@ -86,7 +86,7 @@ function sentenceOf({ row, column, text }: Placed): string {
   return place === '' ? text : `${place}: ${text}`
 }
 
-/** What becomes different for members, the most harmful first. */
+/** Changes for members, the most harmful first. */
 export function Changes({ of: diff }: { of: Review['diff'] }) {
   if (diff === null) return <p class="faint">Correct the faults first: the table cannot be used as it is.</p>
   return (

@@ -122,7 +122,7 @@ interface CellProps {
   readonly text: string
   readonly choices: readonly string[] | undefined
   readonly list: string | undefined
-  /** What is wrong with it; undefined: nothing. */
+  /** The fault of the cell, if any. */
   readonly faultsId: string | undefined
   readonly onText: (text: string) => void
   readonly onKey: (event: KeyboardEvent) => void
@@ -183,7 +183,7 @@ function Cell({ id, label, column, text, choices, list, faultsId, onText, onKey 
   )
 }
 
-/** What a blank cell stands for. */
+/** The meaning of a blank cell. */
 function blankOf(column: string): string {
   return WHEN_COLUMNS.some((known) => known === column) ? 'any' : ''
 }

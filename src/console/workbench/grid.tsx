@@ -5,7 +5,7 @@ import { type DraftRow, rowOf } from './draft.ts'
 import { cellId, FIRST_ROW, Row } from './grid-row.tsx'
 
 interface GridProps {
-  /** What one row is, such as "rule"; the prefix of ids. */
+  /** The noun for a row, such as "rule"; also the prefix of ids. */
   readonly what: 'rule' | 'promise'
   readonly file: WorkbenchStart['table']
   readonly rows: readonly DraftRow[]
@@ -80,7 +80,7 @@ export function Grid({ what, file, rows, faults, eventTypes, onChange }: GridPro
   )
 }
 
-/** What can be done with whole rows; each edit says where the focus goes, once it is drawn. */
+/** Edits of whole rows. Each says where the focus goes next. */
 function useRowEdits({ what, columns, rows, onChange }: RowEditNeeds) {
   const focusNext = useRef<string | null>(null)
   useLayoutEffect(() => {

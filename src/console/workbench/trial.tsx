@@ -12,7 +12,7 @@ const FIRST = {
   ...Object.fromEntries(FACT_LIST.map(([key, { usual }]) => [key, usual])),
 } as Tried
 
-/** What a member would be told of an event by this table, with the text, as one chooses the situation. */
+/** A form for a situation, and the message that this table would send. */
 export function Trial({ table }: { table: string }) {
   const [trial, setTrial] = useState(FIRST)
   // A blank type is none; what was said of the last one stays.

@@ -8,7 +8,6 @@ export const blockedPartitions = z.object({
       topic: z.string(),
       partition: z.int(),
       reason: z.string(),
-      /** What to do about it. */
       remedy: z.string(),
       /** The first offset that is not processed; null where the topic is missing. */
       offset: z.string().nullable(),

@@ -24,6 +24,6 @@ export interface Blocked {
   /** The first offset that is not processed; null where the topic is missing. */
   readonly offset: bigint | null
   readonly sinceMs: number
-  /** What went wrong, for an operator. */
+  /** The error, for an operator. */
   readonly detail: string
 }

@@ -1,7 +1,7 @@
 /** A message as it was when it was processed, so that another one in its place is noticed. */
 export interface Fingerprint {
   readonly offset: bigint
-  /** Of all that the broker keeps of it, in hexadecimal. */
+  /** SHA-256 of all that the broker keeps of the message, in hex. */
   readonly sha256: string
 }
 

@@ -16,13 +16,13 @@ export function fetchStart({ offset, lastMessage }: Checkpoint, earliest: bigint
   return wanted < earliest ? earliest : wanted
 }
 
-/** What the broker has in the place of the last processed message. Compaction and retention may have removed it. */
+/** The broker's message at the offset of the last processed one. Compaction and retention may have removed it. */
 export function compareLast(processed: Fingerprint, found: Fingerprint | null): 'same' | 'gone' | 'another' {
   if (found === null || found.offset !== processed.offset) return 'gone'
   return found.sha256 === processed.sha256 ? 'same' : 'another'
 }
 
-/** What it means that the broker does not have the offset that it was asked for. */
+/** The reason why the broker does not have the requested offset. */
 export type OutOfRange =
   /** The partition ends before the checkpoint: it is another one. */
   | { readonly kind: 'recreated' }

@@ -3,11 +3,10 @@ import type { Preferences } from '../party/preferences.ts'
 import type { Channel } from './channel.ts'
 import { type Facts, factsOf, type PartyState } from './facts.ts'
 
-/** What a rule does with an event. */
 export const OUTCOMES = ['SEND', 'SKIP', 'FAIL'] as const
 export type Outcome = (typeof OUTCOMES)[number]
 
-/** What the rule table says of one situation. `channel` is the rule's "send by", else the preferred one. */
+/** The rule table's answer for one situation. `channel` is the rule's "send by", else the preferred one. */
 export interface RuleResult {
   readonly ruleId: string
   readonly outcome: Outcome
@@ -16,7 +15,7 @@ export interface RuleResult {
   readonly reason: string | null
 }
 
-/** What is done, in words: "SEND by EMAIL", "SKIP (party not found)". */
+/** An outcome in words: "SEND by EMAIL", "SKIP (party not found)". */
 export function describeResult({ outcome, channel, reason }: RuleResult): string {
   if (outcome === 'SEND') return `SEND by ${channel}`
   return reason === null ? outcome : `${outcome} (${reason})`
@@ -28,7 +27,7 @@ export interface Recipient {
   readonly invalid: boolean
 }
 
-/** What to do with an event, and why. Holds nothing that must not be stored. */
+/** The outcome for an event, and its reasons. It holds no contact data, so that it can be stored. */
 export interface Decision extends RuleResult {
   readonly facts: Facts
   /** The text for `failure_reason`; null on SEND. */
@@ -57,7 +56,7 @@ export function decide(
   }
 }
 
-/** What there is to know of an event's party, as facts. Arguments as in `decide`. */
+/** The facts about an event's party. Arguments as in `decide`. */
 export function readFacts(
   eventType: string,
   { partyLocator }: Recipient,

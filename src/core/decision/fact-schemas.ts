@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { FACT_LIST, type FactKey, type KnownValue, type RecordedFacts } from './facts.ts'
 
-/** Of each fact's values, where it is known. */
+/** Schemas of the facts' values. */
 export const factSchemas = schemasOf(({ values }) => valueSchema(values)) as {
   readonly [K in FactKey]: z.ZodType<KnownValue<K>>
 }
 
-/** Of each fact's cell in a rule; null means any. */
+/** Schemas of the facts' cells in a rule; null means any. */
 export const cellSchemas = schemasOf(({ values }) => valueSchema(values).nullable()) as {
   readonly [K in FactKey]: z.ZodType<KnownValue<K> | null>
 }

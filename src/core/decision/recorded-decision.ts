@@ -14,7 +14,7 @@ export const decisionRecord = z.object({
   facts: recordedFacts,
   templateRevision: z.string().nullable(),
   ruleTableRevision: z.string(),
-  /** Of the map by which the event was read; null for decisions from before it was recorded. */
+  /** The revision of the envelope map that read the event; null for older decisions, which recorded none. */
   envelopeMapRevision: z.string().nullable(),
   receipt: z.string().nullable(),
   /** Why the sender refused a message that the rule said to send. */
@@ -42,7 +42,7 @@ export type FollowedChange = Readonly<z.infer<typeof followedChange>>
 
 /** A decision with the change of preferences that it followed; null where the party had none on record. */
 export const recordedDecision = decisionRecord.extend({
-  /** Who asked for a row to be retried that was given up or skipped, and why; null where the service decided by itself. */
+  /** The operator's request for a retry; null if the service retried by itself. */
   retry: z.object({ by: z.string(), because: z.string() }).nullable(),
   preferenceChange: followedChange.nullable(),
   /** The source of its envelope map; null where that is not in the archive. */

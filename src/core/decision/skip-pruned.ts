@@ -4,7 +4,7 @@ import type { Decision } from './decide.ts'
 export const PRUNED_RULE_ID = '(pruned)'
 const REASON = 'older than the last pruning'
 
-/** What a pruning may have deleted of a partition. Whatever was not read by then is told, however old it is. */
+/** The part of a partition that a pruning may have deleted. An event that was unread by then is told, however old it is. */
 export interface Pruned {
   /** Events published before this, in ms since 1970. */
   readonly beforeMs: number
@@ -15,7 +15,7 @@ export interface Pruned {
 /** In 2001: a time before it is none, or was written in seconds. */
 const PLAUSIBLE_MS = 1_000_000_000_000n
 
-/** Whether an event that is not logged may have had a row that was pruned. `timestampMs` is undefined where it is unknown. */
+/** True if an event without a row may have had one that was pruned. `timestampMs` is undefined if unknown. */
 export function isPruned(
   prunings: readonly Pruned[],
   offset: bigint,

@@ -2,7 +2,7 @@ import { FaultsError } from '../text/faults.ts'
 import { didYouMean, nearest } from '../text/nearest.ts'
 import { type Pointer, parsePointer, pointerFault } from './json-pointer.ts'
 
-/** What producers may put elsewhere in the envelope; all must be mapped. */
+/** Fields that producers may place elsewhere in the envelope; all must be mapped. */
 const FIELDS = ['partyLocator', 'locator', 'reason'] as const
 type Field = (typeof FIELDS)[number]
 

@@ -38,7 +38,7 @@ export function findMention(
   return digits === partyLocator ? 'named' : null
 }
 
-/** Whether any value in an envelope, however deep, is this text: it may be wrapped in another envelope. */
+/** True if any value in an envelope is this text. An envelope may be wrapped in another one. */
 function holdsText(envelope: object, text: string): boolean {
   // JSON can be deeper than the stack.
   const open: unknown[] = [envelope]
@@ -51,7 +51,7 @@ function holdsText(envelope: object, text: string): boolean {
   return false
 }
 
-/** Whether a message has no readable envelope, so that only its bytes can be searched. */
+/** True if a message has no readable envelope: then only its bytes can be searched. */
 export function isUnreadable(value: Uint8Array | null): boolean {
   return value !== null && value.length > 0 && readEnvelope(value) === null
 }
@@ -79,7 +79,7 @@ function holdsWord(bytes: string, word: string): boolean {
   )
 }
 
-/** Whether `found` is in `bytes` with no letter or digit at these distances before its start and after its end. */
+/** True if `found` is in `bytes` with no letter or digit at these distances before its start and after its end. */
 function holds(bytes: string, found: string, before: number, behind: number): boolean {
   for (let start = bytes.indexOf(found); start !== -1; start = bytes.indexOf(found, start + 1)) {
     const isPart = [start + before, start + found.length + behind].some((index) =>

@@ -6,7 +6,7 @@ export type Pointer = readonly string[]
 /** `length` is an own property of an array, but no element. */
 const ARRAY_INDEX = /^(?:0|[1-9][0-9]*)$/
 
-/** What is wrong with a JSON Pointer to a field; null where nothing is. */
+/** The fault of a JSON Pointer to a field, or null. */
 export function pointerFault(pointer: unknown): string | null {
   if (typeof pointer !== 'string') return `${JSON.stringify(pointer)} is not a string`
   if (!pointer.startsWith('/'))

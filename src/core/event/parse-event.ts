@@ -18,7 +18,7 @@ export interface Event {
   /** Null where the event names no party, or names one that no party can have (`partyLocatorInvalid`). */
   readonly partyLocator: string | null
   readonly partyLocatorInvalid: boolean
-  /** What the message is about; the party locator where the event has none. */
+  /** The claim, policy or invoice that the message is about; the party locator if the event names none. */
   readonly locator: string
   readonly reason: string | null
   /** From the `traceparent` header: 32 hexadecimal digits. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Message } from './message.ts'
 
-/** What became of a rejected message that was taken through the pipeline again; `duplicate`: its event had a log row. */
+/** The result of a redrive; `duplicate`: the event had a log row already. */
 const redriveResult = z.discriminatedUnion('result', [
   z.object({ result: z.literal('logged'), locator: z.string() }),
   z.object({ result: z.literal('duplicate') }),
@@ -11,7 +11,7 @@ export type RedriveResult = Readonly<z.infer<typeof redriveResult>>
 
 const redrive = z.object({ at: z.string(), by: z.string(), result: redriveResult })
 
-/** What is stored about a rejected message, beside the message. Times are in ISO 8601. */
+/** The record of a rejected message, without the message. Times are in ISO 8601. */
 export const rejectionRecord = z.object({
   id: z.bigint(),
   topic: z.string(),
@@ -34,7 +34,7 @@ export interface Rejected extends RejectionRecord {
 /** A rejected message without all of what it holds. */
 export interface RejectedMessageSummary extends RejectionRecord {
   readonly offset: bigint
-  /** Of the value; null where the message has none. */
+  /** Bytes of the value; null if the message has none. */
   readonly byteCount: number | null
   /** The first bytes of the value. */
   readonly begin: Uint8Array | null

@@ -1,7 +1,7 @@
 import { csvList } from '../text/csv.ts'
 import type { ListedLogEntry } from './log-entry.ts'
 
-/** What a list of entries shows as CSV, in this order. Not the text of the message. */
+/** The CSV columns of a list of entries. The text of the message is left out. */
 export const LOG_CSV = csvList([
   'createdAt',
   'locator',

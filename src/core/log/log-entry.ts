@@ -45,10 +45,10 @@ export type ExplainedLogEntry = Readonly<z.infer<typeof explainedLogEntry>>
 /** The failure reason of a row that was erased before it could be sent: there is nothing left to send. */
 export const ERASED_UNSENT = 'erased before it was sent'
 
-/** What an erasure blanks, counted. */
+/** Counts of the rows that an erasure blanks. */
 export interface ErasureCounts {
   readonly logEntries: number
-  /** Of these, the ones that were FAILED: they will not be retried. */
+  /** Log entries among them that were FAILED: they will not be retried. */
   readonly retries: number
   readonly preferences: number
   readonly preferenceChanges: number

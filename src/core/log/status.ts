@@ -11,7 +11,7 @@ export const STATUS_OF = { SEND: 'SENT', FAIL: 'FAILED', SKIP: 'SKIPPED' } as co
   Status
 >
 
-/** What is said of a row that failed and that no retry is due for any more. */
+/** Words for a row that was given up. */
 export function describeGivenUp({ attemptCount }: { readonly attemptCount: number }): string {
   return attemptCount === 0
     ? 'given up without a retry'

@@ -1,7 +1,6 @@
 /**
- * What policy administration answered about one party. A null address is not on file.
- * `error` is a reason that an operator can act on; it carries no contact data. `unasked`: no request was made for
- * this party, so that the failure says nothing about it. `wrongParty`: the answer named another party.
+ * Policy administration's answer about one party. A null address is not on file. `error` is for an operator and contains no
+ * contact data. `unasked`: no request was made for this party. `wrongParty`: the answer named another party.
  */
 export type Contact =
   | FoundContact

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CHANNELS, type Channel } from '../decision/channel.ts'
 
-/** What a party prefers, as far as a decision needs it. */
+/** The preferences that a decision needs. */
 export interface Preferences {
   readonly preferredChannel: Channel
   readonly optedOutEvents: ReadonlySet<string>
@@ -12,7 +12,7 @@ export interface Preferences {
 /** By party locator; a party without preferences is absent. */
 export type PreferencesByParty = ReadonlyMap<string, Preferences>
 
-/** What a party has asked for, as it is stored and shown. Absent addresses are null. */
+/** Preferences as they are stored and shown. Absent addresses are null. */
 export const storedPreferences = z.object({
   /** Kept for the record: messages go to the addresses that policy administration has. */
   email: z.string().nullable(),
@@ -48,7 +48,7 @@ export const preferenceChange = z.object({
 })
 export type PreferenceChange = Readonly<z.infer<typeof preferenceChange>>
 
-/** What a party prefers now (null: nothing) and the newest changes that led there, newest first. */
+/** Current preferences (null: none) and their newest changes, newest first. */
 export const preferenceHistory = z.object({
   preferences: storedPreferences.nullable(),
   changes: z.array(preferenceChange),

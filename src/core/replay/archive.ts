@@ -19,7 +19,7 @@ export interface LoadableArchive extends Archive {
   loadTables(page: readonly Recorded[]): Promise<void>
 }
 
-/** What was in force in the past. A source that does not have the hash it is kept under was changed, and is not used. */
+/** Past rule tables, templates and envelope maps. A source that no longer matches its hash was changed, and is not used. */
 export function createArchive({ templates, readRuleTable, sha256 }: ArchiveNeeds): LoadableArchive {
   const sound = new Map([...templates].filter(([revision, source]) => sha256(source) === revision))
   const tables = new Map<string, Decider | string>()

@@ -18,7 +18,7 @@ type Value = string | number | null
 
 export interface Summary {
   readonly entries: number
-  /** Of these, the ones that were erased: they have no text to compare. */
+  /** Entries among them that were erased: they have no text to compare. */
   readonly erased: number
   readonly differences: number
   /** Missing rows that were inserted. */
@@ -27,7 +27,7 @@ export interface Summary {
   readonly left: number
 }
 
-/** What a replay reports. `untold`: what could not be verified, once for all entries concerned; `locator` is the first. */
+/** A finding of a replay. `untold`: something that could not be verified, reported once for all its entries; `locator` is the first. */
 export type Finding =
   | Difference
   | {

@@ -64,14 +64,14 @@ export function rebuild(
   }
 }
 
-/** Whether the row behind these decisions was erased: its text is gone for good. */
+/** True if the row behind these decisions was erased: its text is gone for good. */
 export function wasErased(decisions: readonly ReplayedDecision[]): boolean {
   return decisions.some(({ erasedAt }) => erasedAt !== null)
 }
 
 const NO_TEXT = { subject: null, body: null }
 
-/** What was rendered, or why it cannot be told. A decision repeats what the one before it was rendered from, unless it rendered anew. */
+/** The rendered text, or why it is unknown. A decision repeats the variables of the one before, unless it rendered again. */
 function textOf(
   { templateRevision, variables }: ReplayedDecision,
   templateOf: (revision: string) => string | undefined,

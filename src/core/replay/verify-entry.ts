@@ -4,7 +4,7 @@ import { type LogRow, logRow } from '../log/log-entry.ts'
 import type { Difference } from './finding.ts'
 import { type Decisions, type Rebuilt, type ReplayedDecision, rebuild } from './rebuild-entry.ts'
 
-/** What is stored under a locator: a log row, decisions, or both. */
+/** The data stored under a locator: a log row, decisions, or both. */
 export interface Recorded {
   readonly locator: string
   readonly row: LogRow | null
@@ -12,7 +12,7 @@ export interface Recorded {
   readonly decisions: readonly ReplayedDecision[]
 }
 
-/** What was in force when the decisions were made. */
+/** The rules and templates in force when the decisions were made. */
 export interface Archive {
   /** The source of a template's revision. */
   readonly templateOf: (revision: string) => string | undefined
@@ -25,7 +25,7 @@ export interface Decider {
 
 export interface Verified {
   readonly differences: readonly Difference[]
-  /** What could not be verified, and why: the same text for every entry with the same cause. */
+  /** The reason why something could not be verified: the same text for every entry with the same cause. */
   readonly unverifiable: readonly string[]
 }
 

@@ -38,11 +38,11 @@ export interface BacktestResult {
   readonly events: number
   readonly changed: number
   readonly unchanged: number
-  /** Of those unchanged, the ones that another rule now decides. */
+  /** Unchanged decisions that another rule now makes. */
   readonly byAnotherRule: number
-  /** Of all, those with an invalid party locator: as long as they are skipped, their reason is always the same. */
+  /** Events with an invalid party locator: as long as they are skipped, their reason is always the same. */
   readonly invalidParties: number
-  /** Of every channel. */
+  /** Counts for every channel. */
   readonly channels: readonly ChannelCounts[]
   /** The most harmful first, and of one kind the most frequent. */
   readonly changes: readonly BacktestChange[]
@@ -129,9 +129,8 @@ function rankOf(change: BacktestChange): number {
 }
 
 /**
- * What would have become of these events: a FAIL is retried, and so is a SEND where the sender failed then, and a SKIP where
- * somebody asked for the retry, as long as there is a decision on record that says what was known at the next attempt. With
- * the facts that decided.
+ * Decides these events again, attempt by attempt. A FAIL goes on to the next recorded attempt; so does a SEND whose sender
+ * failed, and a SKIP that was retried on request. Returns the last decision with its facts.
  */
 function decideAgain(
   candidate: Pick<RuleTable, 'decide'>,
@@ -148,7 +147,7 @@ function decideAgain(
   return { facts, result: candidate.decide(facts) }
 }
 
-/** What was decided. The reason is its rule's, since the recorded one may go on with the look-up's error. */
+/** The recorded decision, with its rule's reason: the recorded reason may also contain the look-up's error. */
 function recordedResult(
   { ruleId, outcome, channel, ruleTableRevision, invalidParty }: DecisionGroup,
   after: RuleResult,
@@ -156,7 +155,7 @@ function recordedResult(
 ): RuleResult {
   const reasonIsFixed = invalidParty && outcome === 'SKIP' && after.outcome === 'SKIP'
   const reason = reasonIsFixed ? undefined : reasonOf(ruleTableRevision, ruleId)
-  // Of two reasons, one of which is not known, no difference can be told.
+  // Without both reasons no difference can be told.
   return { ruleId, outcome, channel, reason: reason === undefined ? after.reason : reason }
 }
 

@@ -6,7 +6,7 @@ import type { RuleTableDiff } from './diff.ts'
 import { diffToMarkdown } from './diff-markdown.ts'
 import type { RulePromise } from './load-promises.ts'
 
-/** What there is to say of one file. */
+/** The summary of one file. */
 export interface Review {
   readonly file: string
   readonly faults: readonly string[]
@@ -96,7 +96,7 @@ export function diffPromises(before: readonly RulePromise[], after: readonly Rul
   }
 }
 
-/** What is promised, wherever the promise stands in the file. */
+/** A promise without its position in the file. */
 function keyOf({ when, expected, sendBy, reason }: RulePromise): string {
   return JSON.stringify([{ ...when, eventType: when.eventType?.text }, expected, sendBy, reason])
 }

@@ -59,7 +59,7 @@ export function checkPromises(
   }
 }
 
-/** What a rule makes of a situation where that is not as promised, in words; else null. */
+/** The breach of a promise by a rule in a situation, in words; null if there is none. */
 function violationOf(promise: RulePromise, rule: Rule, situation: Situation): string | null {
   const result = resultOf(rule, situation)
   if (isKept(promise, result)) return null

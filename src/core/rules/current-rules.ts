@@ -19,7 +19,7 @@ export const ruleMatches = z.object({
   since: z.string().nullable(),
   /** False: there are older ones that were not looked at. */
   complete: z.boolean(),
-  /** Of each rule that made any of them. */
+  /** Counts for each rule that decided at least once. */
   matches: z.array(z.object({ ruleId: z.string(), count: z.int(), lastAt: z.string() })),
 })
 export type RuleMatches = Readonly<z.infer<typeof ruleMatches>>

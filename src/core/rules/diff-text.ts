@@ -54,7 +54,7 @@ export function groupChanges({ changes, classes }: RuleTableDiff): ChangeGroup[]
   }))
 }
 
-/** What changes without changing any situation: situations decided the same way by another rule, and reworded explanations. */
+/** Changes without effect on any outcome: another rule decides the same, or an explanation is reworded. */
 export function describeRest({ moved, reworded }: RuleTableDiff): string[] {
   const byRules = Map.groupBy(
     moved,

@@ -14,7 +14,7 @@ export interface Change {
   readonly after: RuleResult
 }
 
-/** What a change means for members, the most harmful kind first: as diffs order, count and name them. */
+/** The kinds of change for members, the most harmful first, in the order of every diff. */
 export const CHANGE_KINDS = [
   'no longer sent',
   'newly sent',
@@ -32,7 +32,7 @@ export function kindOf({ before, after }: Pick<Change, 'before' | 'after'>): Cha
   return before.outcome === after.outcome ? 'with another reason only' : 'skipped or retried otherwise'
 }
 
-/** What it means to go from one rule table to another. */
+/** The difference between two rule tables. */
 export interface RuleTableDiff {
   /** Event types, folded into the classes that the two tables together distinguish. */
   readonly classes: readonly EventClass[]
@@ -82,7 +82,7 @@ function compare(
   return [...changes.values()]
 }
 
-/** Whether the log shows no difference between the two. */
+/** True if the log would show no difference between the two. */
 export function decidedAlike(one: RuleResult, other: RuleResult): boolean {
   return one.outcome === other.outcome && one.channel === other.channel && one.reason === other.reason
 }

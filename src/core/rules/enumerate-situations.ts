@@ -5,7 +5,7 @@ import { cellsOf, matchesEventType } from './event-type-cell.ts'
 import type { Rule } from './rule.ts'
 import { foldSituations } from './situations.ts'
 
-/** What the rules say of one situation of one class of event types. `rule` is null where none applies. */
+/** The deciding rule for one situation of one class of event types; null if none applies. */
 export interface Answer {
   readonly eventClass: EventClass
   readonly situation: Situation

@@ -7,7 +7,7 @@ export interface EventTypeCell {
   readonly text: string
   readonly negated: boolean
   readonly names: readonly string[]
-  /** What comes before the `*` of each wildcard, the dot included. */
+  /** The prefix before each wildcard's `*`, including the dot. */
   readonly prefixes: readonly string[]
   /** Names and wildcards that are meant so, however near they are to known ones. */
   readonly exactly: readonly string[]
@@ -69,7 +69,7 @@ export function parseEventTypeCell(text: string, knownEventTypes: readonly strin
   }
 }
 
-/** Whether a rule with this cell looks at events of this type. */
+/** True if a rule with this cell applies to events of this type. */
 export function matchesEventType(cell: EventTypeCell, eventType: string): boolean {
   const listed =
     cell.names.includes(eventType) || cell.prefixes.some((prefix) => eventType.startsWith(prefix))
@@ -103,17 +103,17 @@ export function parsePromisedEventTypes(
   }
 }
 
-/** Whether a promise's cell means the types that no rule names. */
+/** True if a promise's cell means the types that no rule names. */
 export function isAnyOther(text: string): boolean {
   return text === ANY_OTHER
 }
 
-/** Whether a cell's meaning depends on which templates there are. */
+/** True if a cell's meaning depends on which templates exist. */
 export function isAboutTemplates(text: string): boolean {
   return text === NO_TEMPLATE || text === ANY_TEMPLATE
 }
 
-/** What people write who look for a word that the rule table does not have, or has in another form. */
+/** Words that people try and the rule table does not have, or has in another form. */
 function checkPhrases(words: readonly string[]): void {
   const text = words.join(' ')
   if (text === ANY_OTHER)

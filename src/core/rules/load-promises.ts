@@ -11,7 +11,6 @@ import { LATER_COLUMNS, readWhen, WHEN_COLUMNS, type When } from './when.ts'
 export const PROMISE_COLUMNS = ['promise', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason'] as const
 type Column = (typeof PROMISE_COLUMNS)[number]
 
-/** What can be promised. */
 export const EXPECTATIONS = [
   ...OUTCOMES,
   ...OUTCOMES.map((outcome) => `not ${outcome}` as const),

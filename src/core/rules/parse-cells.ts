@@ -5,7 +5,7 @@ const RULE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 /** PostgreSQL refuses NUL, and the others would spoil a log line. */
 const CONTROL = /\p{Cc}/u
 
-/** What people, and spreadsheets in other languages, write for yes and no, so that the fault can name the right one. */
+/** Other words for yes and no, such as those of spreadsheets in other languages, so that the fault can name the right one. */
 const YES_WORDS =
   'true y 1 x on ja j wahr oui o vrai si sí s verdadero vero sim verdadeiro tak t prawda da да'.split(' ')
 const NO_WORDS = 'false n 0 off nein falsch nee onwaar non faux falso não nao nie fałsz ne нет'.split(' ')

@@ -2,13 +2,13 @@ import { parse } from 'csv-parse/sync'
 import { didYouMean, nearest } from '../text/nearest.ts'
 import { CellFault } from './errors.ts'
 
-/** What spreadsheets put between cells, depending on their language. The first is what we ship. */
+/** Separators that spreadsheets use, depending on their language. Ours is the first. */
 const SEPARATORS = [',', ';', '\t']
 
 /** The BOM of UTF-16, read as UTF-8: what spreadsheets save as "Unicode text". */
 const UTF_16 = /^\uFFFD\uFFFD/
 
-/** What can be read of one row. */
+/** The readable part of one row. */
 export interface SheetRow<Column extends string> {
   /** The line in the file, counted from 1, blank lines included. */
   readonly row: number
@@ -25,7 +25,7 @@ interface Line {
   readonly cells: readonly string[] | null
 }
 
-/** What is wrong in one row. `text` goes on from "row 3". */
+/** A fault in one row. `text` continues "row 3". */
 interface Fault {
   readonly row: number
   readonly text: string
@@ -147,7 +147,7 @@ function rowOf<Column extends string>(
       const text = isLeftOut ? '' : cells[columns.indexOf(column)]
       if (text === undefined) return undefined
       try {
-        // What reads a file as UTF-8 puts this character for whatever is not.
+        // Decoders put this character in place of bytes that are not UTF-8.
         if (text.includes('\uFFFD'))
           throw new CellFault(`"${text}" is not UTF-8: save the file as "CSV UTF-8"`)
         return parseCell(text)
@@ -160,7 +160,7 @@ function rowOf<Column extends string>(
   }
 }
 
-/** What is wrong with the number of cells. Surplus blank ones are let pass: spreadsheets leave them behind. */
+/** The fault in the number of cells, if any. Surplus blank cells are allowed: spreadsheets leave them behind. */
 function misfitOf(
   text: string,
   cells: readonly string[],

@@ -22,7 +22,7 @@ export interface Rule {
   readonly because: string
 }
 
-/** What a rule says of a situation in which it applies. */
+/** The result of a rule in a situation to which it applies. */
 export function resultOf(rule: Rule, situation: Situation): RuleResult {
   return {
     ruleId: rule.id,

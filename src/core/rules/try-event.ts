@@ -20,7 +20,7 @@ export interface TriedEvent {
   readonly contact?: Contact | undefined
 }
 
-/** What is decided, with its reasons and its text. */
+/** A decision with its reasons and its text. */
 export const triedDecision = z.object({
   ruleId: z.string(),
   outcome: z.enum(OUTCOMES),

@@ -7,10 +7,10 @@ import { readTemplates } from './read-templates.ts'
 import { splitSource } from './render.ts'
 import { TemplateError, type TemplateFault } from './template.ts'
 
-/** What one sound template makes of sample values. */
+/** A valid template rendered with sample values. */
 export interface TemplateLine {
   readonly file: string
-  /** Of its longest text. */
+  /** SMS segments of its longest text. */
   readonly sms: SmsLength
   /** The variables that it inserts or asks for. */
   readonly uses: readonly string[]

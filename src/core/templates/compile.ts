@@ -131,7 +131,7 @@ function canBeBlank(subject: string): boolean {
   )
 }
 
-/** Whether another locator makes another text, with a reason and without. */
+/** True if another locator makes another text, with a reason and without. */
 function insertsLocator(body: string): boolean {
   return REASONS.every((reason) => {
     const [text, other] = ['l', 'm'].map((locator) =>

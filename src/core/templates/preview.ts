@@ -27,7 +27,7 @@ export interface PreviewChange {
   readonly after: Preview | null
 }
 
-/** What the generic template is for. */
+/** Event types of the generic template. */
 export const OTHER = 'any other event type'
 const SAMPLE_OTHER = 'beneficiary.changed'
 const SAMPLE_REASON = 'The damage happened before the policy began.'

@@ -39,7 +39,7 @@ export function splitSource(source: string): SourceParts {
 
 const PREFIX = 'Subject:'
 
-/** What a message's text is once its templates are filled in. */
+/** A rendered message. */
 export interface Text {
   readonly subject: string
   readonly body: string

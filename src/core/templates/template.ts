@@ -1,6 +1,6 @@
 import { CorrectableError, listFaults } from '../text/faults.ts'
 
-/** What a template may insert. `reason` is null where the event carries none. */
+/** The variables of templates. `reason` is null if the event has none. */
 export interface Variables {
   readonly eventType: string
   readonly locator: string
@@ -22,7 +22,7 @@ export interface Templates {
   readonly generic: Template
 }
 
-/** What is wrong with one file. `line` counts from 1; null where it is the file itself that is missing or surplus. */
+/** A fault of one file. `line` counts from 1; null if the file itself is missing or surplus. */
 export interface TemplateFault {
   readonly file: string
   readonly line: number | null

@@ -23,7 +23,7 @@ export function nearest(value: string, choices: readonly string[]): string | nul
   return best
 }
 
-/** Whether someone who wrote `value` most likely meant `choice`: one or two characters differ. */
+/** True if `value` is probably a misspelt `choice`: at most two characters differ. */
 export function isSlip(value: string, choice: string): boolean {
   return leven(value.toLowerCase(), choice.toLowerCase()) <= SLIP_DISTANCE_MAX
 }

@@ -22,7 +22,7 @@ export const SINCE_EXAMPLES =
 /** A hundred years: much further back there are no dates for PostgreSQL. */
 const AGO_MAX_MS = 36_500 * 86_400_000
 
-/** What a day without a time stands for, in UTC. */
+/** The time of a day that is given without one, in UTC. */
 const TIME_OF_DAY = { start: 'T00:00:00Z', end: 'T23:59:59.999999Z' } as const
 
 const INSTANT = z.iso.datetime({ offset: true })

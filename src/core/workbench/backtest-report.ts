@@ -8,14 +8,14 @@ interface KindCount {
   readonly count: number
 }
 
-/** What a back-test found, cut down to what somebody can read. */
+/** The result of a back-test, cut to a readable size. */
 export interface BacktestReport {
   readonly events: number
   readonly changed: number
   readonly byAnotherRule: number
-  /** Of those changed, the most harmful kind first. */
+  /** Changed decisions, the most harmful kind first. */
   readonly kinds: readonly KindCount[]
-  /** Those with the most changes first. */
+  /** Event types, those with the most changes first. */
   readonly eventTypes: readonly {
     readonly eventType: string
     readonly events: number
@@ -40,7 +40,7 @@ export interface BacktestReport {
   readonly changesLeftOut: number
 }
 
-/** What a back-test says while it runs; the last is one of the other three. */
+/** Messages of a running back-test; the last one is not `progress`. */
 export type BacktestMessage =
   | { readonly kind: 'progress'; readonly events: number }
   | { readonly kind: 'report'; readonly since: string; readonly report: BacktestReport }

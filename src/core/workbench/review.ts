@@ -5,7 +5,7 @@ import { describeRest, groupChanges, summariseDiff } from '../rules/diff-text.ts
 import { RuleTableError } from '../rules/errors.ts'
 import type { RuleTable } from '../rules/table.ts'
 
-/** What is said of a file, with the line and the column that it begins with, where it names them. */
+/** A remark about a file, with the line and the column that it begins with, if it names them. */
 export const placed = z.object({
   row: z.int().nullable(),
   column: z.string().nullable(),
@@ -38,11 +38,11 @@ const reviewedFile = z.object({
   summary: z.string().nullable(),
 })
 
-/** What `rules check` and `rules diff` say of a candidate. */
+/** The results of `rules check` and `rules diff` for a candidate. */
 export const review = z.object({
   table: reviewedFile,
   promises: reviewedFile,
-  /** What changes against the table in force; null where the candidate cannot be used at all. */
+  /** The changes against the table in force; null if the candidate is unusable. */
   diff: z
     .object({
       summary: z.string(),

@@ -15,7 +15,7 @@ export const trial = z.strictObject({
 })
 export type Trial = Readonly<z.infer<typeof trial>>
 
-/** What `rules try` says of it. */
+/** The lines of `rules try`. */
 export const trialResult = triedDecision.omit({ reason: true })
 export type TrialResult = Readonly<z.infer<typeof trialResult>>
 

@@ -27,18 +27,18 @@ export function readGrid(csvText: string, columns: readonly string[], what: stri
 const file = z.object({
   name: z.string(),
   grid,
-  /** What can be written in a column, besides nothing; columns that take any text are absent. */
+  /** The values of a column, besides blank. Columns that take any text are absent. */
   choices: z.record(z.string(), z.array(z.string())),
   /** Where somebody can edit the file and propose the change; null: not known. */
   editUrl: z.string().nullable(),
 })
 
-/** What the workbench begins with: the files in force. */
+/** The files in force, with which the workbench starts. */
 export const workbenchStart = z.object({
   revision: z.string(),
   table: file,
   promises: file,
-  /** Those that there is a template for. */
+  /** Event types with a template. */
   eventTypes: z.array(z.string()),
 })
 export type WorkbenchStart = Readonly<z.infer<typeof workbenchStart>>

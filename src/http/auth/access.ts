@@ -1,13 +1,13 @@
 import type { RouteOptions } from 'fastify'
 import { ProblemError } from '../problems/problem.ts'
 
-/** Of every refusal, in `WWW-Authenticate`. */
+/** The `WWW-Authenticate` header of every refusal. */
 export const CHALLENGE = 'Bearer realm="notifications-service"'
 
 /**
- * Who may use a route where tokens are validated: `open` needs no token, `token` any valid one, `admin` one with the
- * scope for the administrative views (specification, "Authentication" and "Endpoints"). `party` is about the party of the
- * path: where tokens name theirs, another one's needs the scope of the administrative views.
+ * The token that a route needs if tokens are validated: `open` none, `token` any valid one, `admin` one with the scope for the
+ * administrative views (specification, "Authentication" and "Endpoints"). `party` needs a token of the party in the path, if
+ * tokens name their party, or else that scope.
  */
 export type Access = 'open' | 'token' | 'party' | 'admin'
 

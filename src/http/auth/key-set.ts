@@ -118,7 +118,7 @@ function loadedSet(keys: readonly SigningKey[]): LoadedSet {
   for (const key of keys) {
     for (const alg of key.algorithms) {
       const cacheKey = getJwks.generateCacheKey(alg, key.kid as string, DOMAIN)
-      // Of two keys with one id and algorithm the first counts. The cache holds promises, whatever its types say.
+      // The first of two keys with the same id and algorithm counts. The cache holds promises, whatever its types say.
       if (!getJwks.cache.get(cacheKey)) getJwks.cache.set(cacheKey, Promise.resolve(key) as never)
     }
   }

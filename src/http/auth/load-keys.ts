@@ -6,9 +6,8 @@ import { type SigningKey, signingKeyOf } from './signing-key.ts'
 const TIMEOUT_MS = 3_000
 export const KEY_COUNT_MAX = 100
 
-/** What a key set holds. */
 export interface FoundKeys {
-  /** Those that are fit to verify signatures: at most 100, maybe none. */
+  /** The keys fit to verify signatures: 0 to 100. */
   readonly keys: readonly SigningKey[]
   /** How many keys are in the set. */
   readonly foundCount: number

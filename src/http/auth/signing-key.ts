@@ -6,7 +6,7 @@ const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as
 export const ALGORITHMS = [...RSA_ALGORITHMS, 'ES256', 'ES384', 'ES512', 'EdDSA'] as const
 export type Algorithm = (typeof ALGORITHMS)[number]
 
-/** Of each curve the only algorithm (RFC 7518, 3.4; RFC 8037, 3.1). Node names curves as OpenSSL does. */
+/** The only algorithm of each curve (RFC 7518, 3.4; RFC 8037, 3.1). Node uses OpenSSL's names of curves. */
 const CURVE_ALGORITHMS: Readonly<Record<string, Algorithm>> = {
   prime256v1: 'ES256',
   secp384r1: 'ES384',
@@ -36,7 +36,7 @@ const jwk = z.looseObject({
     .array(z.string())
     .refine((operations) => operations.includes('verify'))
     .optional(),
-  // Whoever can read the set could sign with its private half.
+  // Every reader of the set could sign with its private half.
   d: z.undefined().optional(),
 })
 

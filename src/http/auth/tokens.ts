@@ -42,7 +42,7 @@ export function subjectOf(request: FastifyRequest): string | null {
 /** Requests by a token that names the party of the path as its own. */
 const ofOwnParty = new WeakSet<FastifyRequest>()
 
-/** Whether a request is about the party that its token names. */
+/** True if a request is about the party that its token names. */
 export function isOfOwnParty(request: FastifyRequest): boolean {
   return ofOwnParty.has(request)
 }
@@ -98,7 +98,7 @@ export function requireTokens(
   })
 }
 
-/** Whether a token's claim is the party locator of the path, character by character. */
+/** True if a token's claim equals the party locator of the path, character by character. */
 function namesParty({ user, params }: FastifyRequest, partyClaim: string): boolean {
   const { partyLocator } = params as { partyLocator: string }
   return user !== null && Object.hasOwn(user, partyClaim) && user[partyClaim] === partyLocator
@@ -106,7 +106,7 @@ function namesParty({ user, params }: FastifyRequest, partyClaim: string): boole
 
 /** The bearer token of the request's only `Authorization` header; throws a problem where there is none. */
 function tokenOf({ headers, raw }: FastifyRequest): string {
-  // Of two headers Node silently drops the second.
+  // Node silently drops the second of two headers.
   const headerCount = raw.rawHeaders.filter((name, i) => i % 2 === 0 && /^authorization$/i.test(name)).length
   if (headerCount > 1) throw invalidRequest('There must be only one Authorization header.')
   const { authorization = '' } = headers

@@ -15,7 +15,7 @@ import { type ListRejected, rejectedRoute } from './rejected.ts'
 import { type RulesInForce, rulesRoute } from './rules.ts'
 import { type Workbench, workbenchRoutes } from './workbench.ts'
 
-/** What the console shows. All that read the database reject where it fails. */
+/** The console's data. Reads reject if the database fails. */
 export interface ConsoleData {
   readonly logEntries: LogEntries
   readonly countEntries: (window: CountWindow) => Promise<LogCounts>

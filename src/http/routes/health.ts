@@ -3,7 +3,7 @@ import { unavailable } from '../problems/error-handler.ts'
 import { problemBody } from '../problems/problem.ts'
 import type { App } from '../server/base.ts'
 
-/** Whether the service can do its work, and if not, why: a text for operators, visible to anyone. */
+/** `reason` is for operators, and visible to anyone. */
 export type Readiness = { ready: true } | { ready: false; reason: string }
 
 /** `GET /healthz`: the process is alive. `GET /readyz`: the database answers, too. */

@@ -24,7 +24,7 @@ export type App = FastifyInstance<
 
 export interface BaseOptions {
   readonly log: Logger
-  /** Whether an error of what the routes call is an outage (503) rather than a bug (500). */
+  /** True if an error of a route's dependencies is an outage (503), false if it is a bug (500). */
   readonly isUnavailable: (error: unknown) => boolean
 }
 
@@ -118,7 +118,7 @@ function isPercentEncoded(url: string): boolean {
   }
 }
 
-/** Of two Host headers Node silently drops the second (RFC 9112, 3.2, asks for a 400). */
+/** Node silently drops the second of two Host headers (RFC 9112, 3.2, asks for a 400). */
 function hostCount({ rawHeaders }: IncomingMessage): number {
   return rawHeaders.filter((name, i) => i % 2 === 0 && /^host$/i.test(name)).length
 }

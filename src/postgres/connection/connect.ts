@@ -32,13 +32,13 @@ export function startTransaction(settings: Settings): string {
 }
 
 /**
- * What connects to the database: to the first of its hosts that accepts writes, if it has several. Settings are sent as
- * the session's own. Where they do not arrive or the server's connection is not ours alone, a pooler is between; then it
- * makes sure that transactions can carry them. Rejects if not even that is so.
+ * Returns a function that connects to the database, or to the first of several hosts that accepts writes. It sets the settings
+ * for the session. If they get lost or the server's connection is shared, there is a pooler in between: then transactions must
+ * carry them, and it rejects if they cannot.
  */
 export function createConnector(options: ConnectOptions): () => Promise<Session> {
   const urls = databaseUrls(options.databaseUrl)
-  /** Those behind a pooler such as PgBouncer that refuses settings, unless told to ignore them. */
+  /** Settings that a pooler such as PgBouncer refuses unless it is told to ignore them. */
   const refusing = new Set<string>()
 
   async function connectTo(url: string): Promise<Session> {
@@ -73,7 +73,7 @@ export function createConnector(options: ConnectOptions): () => Promise<Session>
 
 async function open(url: string, options: ConnectOptions, withSettings: boolean): Promise<Session> {
   const client = new pg.Client(await clientConfig(url, options, withSettings))
-  // Whoever waits for an answer is told by it.
+  // The error reaches the query that waits for an answer.
   client.on('error', () => {})
   try {
     await client.connect()

@@ -3,7 +3,7 @@ import { APPLICATION_NAME, SETTINGS } from './pool.ts'
 
 export interface Server {
   readonly version: string
-  /** Of the connection that reaches the server: of the pooler's, where there is one. */
+  /** About the connection that reaches the server; behind a pooler, about the pooler's. */
   readonly tls: boolean
   readonly isPooled: boolean
   readonly isReadOnly: boolean

@@ -7,7 +7,7 @@ export interface PoolOptions {
   readonly databaseUrl: string
   /** Connections at most; further work waits for one. */
   readonly connectionCountMax: number
-  /** Whether the server looks each second if the client of a long query is still there. */
+  /** True if the server checks each second whether the client of a long query is still connected. */
   readonly endWithClient?: boolean
 }
 

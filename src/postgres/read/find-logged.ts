@@ -3,11 +3,11 @@ import { z } from 'zod'
 import type { Pruned } from '../../core/decision/skip-pruned.ts'
 import { arrayOf } from '../sql/columns.ts'
 
-/** What the log holds of some events. */
+/** The log's knowledge of some events. */
 export interface Logged {
-  /** Those of the event ids that have a log row. */
+  /** Event ids that have a log row. */
   readonly eventIds: ReadonlySet<string>
-  /** What prunings may have deleted of the partition. */
+  /** Limits up to which prunings may have deleted rows of the partition. */
   readonly pruned: readonly Pruned[]
 }
 

@@ -8,8 +8,8 @@ import { keptOf } from '../write/cut-large-message.ts'
 const found = z.object({ offset: z.bigint(), erased: z.boolean() })
 
 /**
- * Those of a partition's messages that are stored as rejected, by offset. The hash is compared too: a topic that was created
- * anew has other messages at the same offsets.
+ * Returns the messages of a partition that are stored as rejected, by offset. The hash is compared too, because a recreated topic
+ * has other messages at the same offsets.
  */
 export async function findRejected(
   pool: CommonQueryMethods,

@@ -62,7 +62,7 @@ export function logSearchQuery(
 
 function candidatesOf(filter: LogFilter, after: LogPosition | null): Fragment {
   const statuses = filter.status === undefined ? STATUSES : [filter.status]
-  // What was sent has no reason.
+  // A sent entry has no reason.
   const isUnsent = filter.reason !== undefined || filter.notTold === true
   const searched = isUnsent ? statuses.filter((status) => status !== 'SENT') : statuses
   return searched.length === 0
@@ -120,7 +120,7 @@ function walked(key: readonly Fragment[], { bounds, rowCount }: Walk): Fragment 
     ) AS walk`
 }
 
-/** Of all parties: one walk for each status and channel, under a key that is the index's to the letter. */
+/** All parties: one walk for each status and channel. The key must match the index's expression exactly. */
 function positionsOfAll({ eventType, status, channel }: LogFilter, walk: Walk): Fragment {
   const walks = (status === undefined ? STATUSES : [status]).flatMap((status) =>
     (channel === undefined ? CHANNELS : [channel]).map((channel) =>
@@ -136,7 +136,7 @@ function keyOf(eventType: string | undefined, statusAndChannel: string): Fragmen
     : sql.fragment`event_type || ' ' || status || ' ' || channel = ${`${eventType} ${statusAndChannel}`}`
 }
 
-/** Of one party: one walk for each kind that it has, found by leaps from the first row of a kind to that of the next. */
+/** One party: one walk for each kind of its rows. A skip scan finds the kinds. */
 function positionsOfParty(
   partyLocator: string,
   { eventType, status, channel }: LogFilter,
@@ -172,7 +172,7 @@ function all(conditions: readonly Fragment[]): Fragment {
 
 /** Between which times, and behind which position, all walks run. */
 function boundsOf({ from, to }: LogFilter, after: LogPageRequest['after']): Fragment[] {
-  // Of two upper bounds a walk could start at the higher one, and would pass all rows down to the other.
+  // With two upper bounds a walk could start at the higher one and read all rows down to the other.
   const isBehindPosition = after !== null && (to === undefined || after.createdAt < to)
   return [
     from === undefined ? null : sql.fragment`created_at >= ${from}::timestamptz`,

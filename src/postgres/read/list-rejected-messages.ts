@@ -7,7 +7,7 @@ import {
 } from '../../core/event/rejected-message.ts'
 import { isoTime } from '../sql/columns.ts'
 
-/** What is asked for; null asks for all. */
+/** A filter; null leaves out nothing. */
 export interface RejectedFilter {
   readonly ids: readonly bigint[] | null
   readonly topic: string | null

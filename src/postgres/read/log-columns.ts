@@ -12,7 +12,7 @@ export const LOG_COLUMNS = sql.fragment`
 /** Facts as they are stored. They are not looked into: a replay reads millions of them, and old ones may have other keys. */
 export const factsColumn = z.custom<RecordedFacts>((facts) => typeof facts === 'object' && facts !== null)
 
-/** What says from when on a row that failed is not retried any more. */
+/** The limits after which a failed row is given up. */
 export type GivenUpLimits = Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>
 
 /** The condition under which a row of the log is given up. */

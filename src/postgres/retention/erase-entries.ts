@@ -7,7 +7,7 @@ import { lockErasure } from './erasure-record.ts'
 const ENTRY_COUNT_MAX = 500
 /** Entries of a party that one statement looks at. */
 const SEARCHED_COUNT_MAX = 5_000
-/** Of one statement, which compares keys only. */
+/** Rows of one statement, which compares keys only. */
 const DECISION_COUNT_MAX = 50_000
 
 /** A row has a text where it has any part of one. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { base64 } from '../read/list-rejected-messages.ts'
 import { lockErasure } from './erasure-record.ts'
 
-/** Of one page: values can be large. */
+/** Messages of one page. Values can be large. */
 const SEARCHED_BYTES_MAX = 32 * 1024 * 1024
 const SEARCHED_COUNT_MAX = 1_000
 const searched = z.object({

@@ -4,7 +4,7 @@ import { CHANNELS } from '../../core/decision/channel.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { type GivenUpLimits, isToBeRetried } from '../read/log-columns.ts'
 
-/** What is pruned: all that is older than `before`, but for failed rows that are still to be retried. */
+/** Pruning deletes everything older than `before`, except failed rows that are still to be retried. */
 export interface PruneLimits extends GivenUpLimits {
   readonly before: string
 }

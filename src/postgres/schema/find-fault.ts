@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { databaseMessage, lacksSchema, sqlState } from '../connection/errors.ts'
 import { missingMigrations } from './missing-migrations.ts'
 
-/** What `serve` does to each table. */
+/** The rights that `serve` needs on each table. */
 const NEEDED = {
   notification_log: ['SELECT', 'INSERT', 'UPDATE'],
   notification_preferences: ['SELECT', 'INSERT', 'UPDATE'],
@@ -27,8 +27,8 @@ const PAIRS = Object.entries(NEEDED).flatMap(([table, rights]) =>
 const state = z.object({ user: z.string(), isReadOnly: z.boolean(), missing: z.array(z.string()) })
 
 /**
- * What keeps the service from its work: the schema, a server that takes no writes, rights. Returns the reason with its
- * remedy, or null; rejects if the database does not answer.
+ * Returns the reason why the service cannot work (the schema, a read-only server, missing rights) with its remedy, or null.
+ * Rejects if the database does not answer.
  */
 export async function findFault(pool: DatabasePool, migrations: readonly string[]): Promise<string | null> {
   try {

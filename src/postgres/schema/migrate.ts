@@ -11,7 +11,7 @@ const MIGRATIONS_DIR = fileURLToPath(new URL('../../../db/migrations', import.me
 /** Any fixed number: all replicas that migrate at once wait for the one that holds it. */
 const MIGRATION_LOCK = 4_006_001
 const LOCK_POLL_MS = 500
-/** Whoever wants a table waits behind a migration that waits for it. */
+/** Queries of a table queue behind a migration that waits for its lock. */
 const LOCK_TIMEOUT = '500ms'
 const RETRY_PAUSE_MS = 2_000
 const TRY_COUNT_MAX = 60

@@ -1,4 +1,4 @@
-/** Of the element types, as PostgreSQL numbers them in every database (catalog pg_type). */
+/** The OIDs of the element types: the same in every database (catalog pg_type). */
 const OID = { text: 25, jsonb: 3802, int4: 23, int8: 20 } as const
 export type ArrayType = keyof typeof OID
 export type ArrayElement = string | number | bigint | null

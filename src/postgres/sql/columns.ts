@@ -2,7 +2,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
 import { type ArrayElement, type ArrayType, binaryArray } from './binary-array.ts'
 
-/** What the parameter is, and what it becomes: a time is sent as its text. */
+/** The type of the parameter, and its cast. A time is sent as text. */
 const CASTS = {
   text: { type: 'text', cast: sql.fragment`text[]` },
   jsonb: { type: 'jsonb', cast: sql.fragment`jsonb[]` },

@@ -4,19 +4,19 @@ import { VALUE_BYTES_MAX } from '../../core/event/parse-event.ts'
 
 /** How much is kept of a key or value that is too large to be kept whole. */
 const KEPT_BYTES = 64 * 1024
-/** Of a header, beside its name and value. */
+/** Bytes of a header besides its name and value. */
 const HEADER_BYTES = 16
 
 function isTooLarge(bytes: Uint8Array | null): bytes is Uint8Array {
   return bytes !== null && bytes.length > VALUE_BYTES_MAX
 }
 
-/** What is stored of a rejected message's key or value. */
+/** The bytes stored of a rejected message's key or value. */
 export function keptOf(bytes: Uint8Array | null): Uint8Array | null {
   return isTooLarge(bytes) ? bytes.subarray(0, KEPT_BYTES) : bytes
 }
 
-/** What is stored of its headers: as many of the first as a value may have bytes, since PostgreSQL takes no JSON of any size. */
+/** The headers that are stored: the first ones, up to the size of a value, because PostgreSQL limits the size of JSON. */
 export function keptHeaders(headers: Message['headers']): { kept: Message['headers']; leftOutCount: number } {
   const kept: Record<string, (Uint8Array | null)[]> = Object.create(null)
   let size = 0
@@ -34,7 +34,7 @@ export function keptHeaders(headers: Message['headers']): { kept: Message['heade
   return { kept, leftOutCount }
 }
 
-/** What its error says of the rest; empty for a message that is stored whole. */
+/** The note in its error about the rest; empty if the message is stored whole. */
 export function notKept({ key, value, headers }: Message): string {
   const { leftOutCount } = keptHeaders(headers)
   return [

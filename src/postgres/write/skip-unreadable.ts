@@ -11,7 +11,7 @@ export interface Unreadable {
   readonly checkpoint: bigint
   /** The last of them. */
   readonly to: bigint
-  /** What the broker sent of them. */
+  /** The bytes that the broker sent. */
   readonly bytes: Buffer
   /** Says why, who and what. */
   readonly rejection: Rejection
