@@ -12,13 +12,13 @@ import type { Send } from '../core/attempt/delivery.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import type { Move, Store, Transaction } from '../core/attempt/store.ts'
 
-/** The attempts of one transaction, and the steps in which dispatch, retry and redrive differ. */
+/** The steps of the transaction that differ between dispatch, retry and redrive. */
 export interface Claim {
-  /** Takes the locks. Null where the attempts are no longer ours to make: then nothing is written. */
+  /** Takes the locks and returns the attempts, or null if another process makes them: then nothing is written. */
   lock(tx: Transaction): Promise<readonly OpenAttempt[] | null>
   /** Called before anything is written or sent. */
   reject?(tx: Transaction, refused: Refused): Promise<void>
-  /** The checkpoint to move; null where the attempts belong to none. */
+  /** The checkpoint's new position; null for attempts that belong to no checkpoint. */
   readonly move: Move | null
   /** Called last. */
   finish?(tx: Transaction, made: Made): Promise<void>
@@ -45,9 +45,9 @@ const NONE_REFUSED: Refused = new Map()
 
 /**
  * Makes attempts in one transaction. If the database refuses data, a second transaction finds the refused rows before it sends
- * anything. So does every later one until one writes rows of which none is refused: decisions are recorded after the send, and
- * a fault there must not send again and again. Returns null if the claim is lost. Rejects on any other error, and then nothing is
- * written.
+ * anything. The following transactions do the same until one finds nothing to refuse: decisions are recorded after the send, and
+ * a refusal at that point would send again and again. Returns null if the claim is lost. Rejects on any other error; then
+ * nothing is written.
  */
 export function createAttempt(needs: AttemptNeeds): MakeAttempts {
   let isSuspect = false
@@ -88,7 +88,7 @@ function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promis
   })
 }
 
-/** Returns the attempts whose rows were really written: an event that has a row by now is left out. */
+/** Returns the attempts whose rows were written. An event that got a row in the meantime is left out. */
 async function writeRows(tx: Transaction, attempts: readonly Attempt[]): Promise<readonly Attempt[]> {
   const isRetry = ({ before }: Attempt) => before !== null
   const retries = attempts.filter(isRetry)

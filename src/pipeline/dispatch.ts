@@ -23,7 +23,7 @@ export interface LookUpNeeds {
   /** The revision of the envelope map by which `parse` reads. */
   readonly envelopeMapRevision: string
   readonly findLogged: (topic: string, partition: number, eventIds: readonly string[]) => Promise<Logged>
-  /** In the order of the parties. Leaves out those that it could not ask for in time, but never the first. */
+  /** Contacts, asked for in the order of the parties. Those that could not be asked for in time are left out, except the first. */
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<Contacts>
   readonly newLocator: () => string
   readonly stage: RunStage
@@ -31,19 +31,18 @@ export interface LookUpNeeds {
 
 export interface DispatchNeeds extends LookUpNeeds {
   readonly attempt: MakeAttempts
-  /** The transaction lost against another one: try again from the look-ups on. */
+  /** True if another transaction won, so that the batch starts again from its look-ups. */
   readonly isConflict: (error: unknown) => boolean
   readonly countConflict: () => void
 }
 
-/** A batch whose messages are parsed and whose parties are looked up. */
 export interface LookedUpBatch {
   /** Cut before the first event whose party could not be asked for in time. */
   readonly batch: Batch
   /** Attempts for the events that have no log row. */
   readonly open: readonly OpenAttempt[]
   readonly rejected: readonly RejectedMessage[]
-  /** All messages of the batch that are this event. */
+  /** The messages of the batch with this event. */
   readonly messagesOf: (eventId: string) => readonly Message[]
 }
 
@@ -92,7 +91,7 @@ export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<Loo
   }
 }
 
-/** Makes the attempts of a batch under the lock of its checkpoint, and moves that. */
+/** Makes the attempts of a batch and moves its checkpoint, under the checkpoint's lock. */
 export async function commitBatch(
   { attempt }: Pick<DispatchNeeds, 'attempt'>,
   lookedUp: LookedUpBatch,

@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid'
 
 const UUID_BYTES = 16
-/** Drawn at once: left to itself `uuid` calls the generator for each locator, which takes five times as long. */
+/** Random bytes are drawn for 256 locators at once. `uuid` alone would draw them for each, which takes five times as long. */
 const POOL_BYTES = 256 * UUID_BYTES
 
-/** Makes locators of log rows: `NTF-` and a UUIDv7, those of one millisecond in the order in which they were made. */
+/** Makes locators: `NTF-` and a UUIDv7. Locators of the same millisecond keep their order. */
 export function createLocators(): () => string {
   const pool = new Uint8Array(POOL_BYTES)
   let usedBytes = POOL_BYTES

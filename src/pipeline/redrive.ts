@@ -25,8 +25,8 @@ export function lookUpRejected(needs: LookUpNeeds, rejected: Rejected): Promise<
 }
 
 /**
- * Takes a rejected message through the pipeline again, and records that `by` redrove it. If its event gets a row meanwhile, the
- * insert finds that, and nothing is sent. Returns null if the message is gone or erased by now.
+ * Takes a rejected message through the pipeline again, and records that `by` redrove it. If its event got a row in the meantime,
+ * nothing is sent. Returns null if the message no longer exists or was erased.
  */
 export async function redrive(
   needs: Omit<DispatchNeeds, 'isConflict' | 'countConflict'>,

@@ -17,9 +17,9 @@ export type RequestedResult =
       readonly result: Status
       readonly channel: Attempt['decision']['channel']
       readonly ruleId: string
-      /** Null where it was sent, or where its sender failed: `why` has the sender's words. */
+      /** Null if it was sent, or if its sender failed: `why` has the sender's error. */
       readonly reason: string | null
-      /** Nobody knows what became of the last message: this one has the same idempotency key. */
+      /** The last send had an unknown result: this one has the same idempotency key. */
       readonly mayRepeat: boolean
     }
   | { readonly result: 'refused'; readonly error: string }
@@ -30,15 +30,14 @@ export interface RequestNeeds
   readonly listCandidates: (
     after: LogPosition | null,
   ) => Promise<{ readonly candidates: readonly RetryCandidate[]; readonly next: LogPosition | null }>
-  /** From the broker, for a skipped row that kept nothing to render its text from; else why it cannot be had. */
+  /** The variables of a skipped row that stored none, from the broker; or the reason why they cannot be read. */
   readonly variablesOf: (candidate: DecidedCandidate) => Promise<Variables | string>
   readonly report: (locator: string, result: RequestedResult) => void
 }
 
 /**
- * Retries rows that the service itself would not retry any more, in one pass of the background retry: the same look-ups,
- * locks, decisions and sends. Each row listed is reported once. Returns why the pass ended before its time, null where it did
- * not. Rejects where the rows cannot be read.
+ * Retries rows that the service no longer retries by itself, in one pass of the background retry. Each listed row is reported once.
+ * Returns the reason why the pass ended early, or null. Rejects if the rows cannot be read.
  */
 export async function retryOnRequest(needs: RequestNeeds): Promise<string | null> {
   const open = new Set<string>()

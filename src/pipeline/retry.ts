@@ -7,22 +7,22 @@ import type { MakeAttempts } from './attempt.ts'
 /** Fixed by the specification. */
 export const RETRY_INTERVAL_MS = 60_000
 /**
- * A row is due again this long after its last attempt: a little less than the interval, so that a pass that starts a
- * moment early misses nothing, and far longer than the gap between the passes of two replicas.
+ * A row is due again this long after its last attempt. Less than the interval, so that a pass that starts early misses no row;
+ * far longer than the gap between the passes of two replicas.
  */
 export const RETRY_MIN_PAUSE_MS = 55_000
 const PAGE_COUNT_MAX = 500
 
 export interface RetryNeeds<Cursor> {
-  /** One page of due rows, oldest first, behind `after` and up to `upTo`; `next` is null on the last. */
+  /** One page of due rows, oldest first, after `after` and up to `upTo`; `next` is null on the last page. */
   readonly listDueEntries: (
     after: Cursor | null,
     countMax: number,
     upTo: Cursor | null,
   ) => Promise<{ due: readonly DueEntry[]; next: Cursor | null }>
-  /** In their order; those that it could not ask for in time are left out, but never the first. */
+  /** Contacts, asked for in the order of the parties. Those that could not be asked for in time are left out, except the first. */
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
-  /** True while policy administration is known to be down: the rest of a pass would be in vain. */
+  /** True while policy administration is known to be down: a pass ends early. */
   readonly isDown: () => boolean
   /** Makes the next attempts of one page, see `commitRetries`. */
   readonly commit: (asked: readonly AskedEntry[]) => Promise<Retried>
@@ -36,7 +36,7 @@ export interface Retried {
   readonly refused: ReadonlyMap<string, string>
 }
 
-/** The due rows behind one row and up to another; null: from the oldest, to the newest. */
+/** The due rows after `after` (null: from the oldest) and up to `upTo` (null: to the newest). */
 interface Range<Cursor> {
   readonly after: Cursor | null
   readonly upTo: Cursor | null
@@ -48,19 +48,20 @@ interface Page<Cursor> {
   readonly next: Cursor | null
 }
 
-/** `postponedCount`: rows that stay due because policy administration is down, or their party hung lately. */
+/** A page with the contacts of its rows. */
 interface AskedPage<Cursor> extends Page<Cursor> {
   readonly asked: readonly AskedEntry[]
+  /** Rows that stay due because policy administration is down or their party hung lately. */
   readonly postponedCount: number
-  /** Rows whose party could not be asked for in time: they come next. */
+  /** Rows whose party could not be asked for in time. They are the next page. */
   readonly unasked: readonly DueEntry[]
 }
 
-/** The background retry: one pass over all that is due, every 60 seconds, until stopped. */
+/** The background retry: one pass over all due rows every 60 seconds, until stopped. */
 export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   const stopping = new AbortController()
   let running: Promise<void> = Promise.resolve()
-  /** The next pass goes on behind this row; null: with the oldest. */
+  /** The next pass continues after this row; null: it starts with the oldest. */
   let cursor: Cursor | null = null
 
   async function run(): Promise<void> {
@@ -75,8 +76,8 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   }
 
   /**
-   * Retries all that is due, page by page, the next one read and asked about while one is committed: from where the pass before
-   * stopped to the newest row, then from the oldest to there. Stops early once policy administration is known to be down.
+   * Retries all due rows, from where the pass before stopped to the newest, then from the oldest to that point. The next page is
+   * read and its parties are looked up while a page is committed. Ends early if policy administration is down.
    */
   async function pass(): Promise<void> {
     const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0 }
@@ -88,7 +89,7 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
       const following: Promise<AskedPage<Cursor> | null> = isStopped
         ? Promise.resolve(null)
         : pages.after(page)
-      // If the next page cannot be read, that is thrown once the commit is done: a stop waits for it.
+      // An error of the next page is thrown after the commit under way, which a stop waits for.
       following.catch(() => {})
       const made = await commitPage(needs, page.asked)
       for (const { status } of made) counts[status]++
@@ -115,7 +116,7 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   }
 }
 
-/** The pages of one pass, each asked about: behind `start` to the newest row, then from the oldest to `start`. */
+/** The pages of one pass: from `start` to the newest row, then from the oldest to `start`. */
 function pagesFrom<Cursor>(needs: RetryNeeds<Cursor>, start: Cursor | null) {
   async function read(range: Range<Cursor>): Promise<Page<Cursor>> {
     return { range, ...(await needs.listDueEntries(range.after, PAGE_COUNT_MAX, range.upTo)) }
@@ -127,7 +128,7 @@ function pagesFrom<Cursor>(needs: RetryNeeds<Cursor>, start: Cursor | null) {
 
   return {
     first: async (): Promise<AskedPage<Cursor>> => ask(await read({ after: start, upTo: null })),
-    /** Rows that could not be asked for in time come once more; null after the last page. */
+    /** Null after the last page. */
     after: async ({ unasked, next, range }: AskedPage<Cursor>): Promise<AskedPage<Cursor> | null> => {
       if (unasked.length > 0) return ask({ range, next, due: unasked })
       if (next !== null) return ask(await read({ ...range, after: next }))
@@ -157,7 +158,7 @@ async function commitPage(
   }
 }
 
-/** Looks up the contacts of rows, as far as their parties could be asked for. */
+/** Looks up the contacts of rows. */
 async function askAll(
   needs: Pick<RetryNeeds<unknown>, 'contactsOf'>,
   due: readonly DueEntry[],
