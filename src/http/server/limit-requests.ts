@@ -3,6 +3,8 @@ import type { Access } from '../auth/access.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { App } from './base.ts'
 
+type LimitedAccess = Exclude<Access, 'open'>
+
 const RETRY_AFTER_S = 1
 /** Bodies are held in memory while they arrive: each listener holds at most as many times its body limit. */
 const BODY_COUNT_MAX = 256
@@ -12,11 +14,13 @@ const BODY_COUNT_MAX = 256
  * messages. Each access has its own count: however many lists are asked for, a party can opt out. Routes open to anyone
  * always answer, so that probes do.
  *
- * A request counts once its token is accepted and its body has arrived, so slow clients take no place. Beyond
+ * A request counts once its token is accepted and its body has arrived, and until its answer is made, so slow clients take no
+ * place. Only an administrator's counts until the client has read it: lists are large, and held in memory until then. Beyond
  * BODY_COUNT_MAX arriving bodies, the one that has taken longest is answered with 408.
  */
 export function limitRequests(app: App, countMax: number): void {
-  const inProgress: Record<Exclude<Access, 'open'>, number> = { token: 0, party: 0, admin: 0 }
+  const inProgress: Record<LimitedAccess, number> = { token: 0, party: 0, admin: 0 }
+  const counted = new WeakMap<FastifyReply, LimitedAccess>()
   // A Set keeps the order of insertion: the first one has taken longest.
   const arriving = new Set<FastifyReply>()
   // Shared, because the stack of an error is a quarter of the cost of a refusal.
@@ -44,7 +48,19 @@ export function limitRequests(app: App, countMax: number): void {
     // A client that left while its token was checked emits no further `close`.
     if (reply.raw.closed || inProgress[access] >= countMax) throw refusal
     inProgress[access]++
+    counted.set(reply, access)
     // Also emitted when the client leaves before the answer.
-    reply.raw.once('close', () => inProgress[access]--)
+    reply.raw.once('close', () => uncount(reply))
   })
+
+  app.addHook('onSend', async (_, reply) => {
+    if (counted.get(reply) !== 'admin') uncount(reply)
+  })
+
+  function uncount(reply: FastifyReply): void {
+    const access = counted.get(reply)
+    if (access === undefined) return
+    counted.delete(reply)
+    inProgress[access]--
+  }
 }

@@ -67,3 +67,23 @@ t.test('a list ends with its client, and makes room', async (t) => {
   go()
   t.equal((await fetch(`${url}/log/list`)).status, 200)
 })
+
+// Answers leave a connection in the order of its requests: those behind one that waits, or that the client does not read, wait too.
+t.test('answers that cannot leave yet take no place from other parties', async (t) => {
+  const ready = Promise.withResolvers<{ ready: true }>()
+  const { all, stored } = dependencies({ requestCountMax: 2, readiness: () => ready.promise })
+  const http = createHttp({ ...all, host: '127.0.0.1', port: 0 })
+  t.teardown(() => http.close(0))
+  const { url } = await http.listen()
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  t.teardown(() => socket.destroy())
+  const head = 'HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n'
+  const puts = ['slow-1', 'slow-2'].map((party) => `PUT /preferences/${party} ${head}{}`)
+  socket.write(`GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n${puts.join('')}`)
+  await until(() => stored.size === 2, { what: 'both to be stored' })
+
+  const optOut = { method: 'PUT', headers: { 'content-type': 'application/json' }, body: '{}' }
+  t.equal((await fetch(`${url}/preferences/party-1`, optOut)).status, 200)
+  ready.resolve({ ready: true })
+})
