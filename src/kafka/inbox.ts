@@ -137,6 +137,11 @@ export class Inbox {
     this.#wake()
   }
 
+  /** Whether the broker has something at this offset, the first that was fetched, that was never a message. */
+  beginsWithNoMessageAt(offset: bigint): boolean {
+    return this.#queue.beginsWithNoMessageAt(offset)
+  }
+
   /** Takes up to this many messages; null where there is nothing. Throws the error that stopped the fetches. */
   async take(countMax: number): Promise<Taken | null> {
     try {

@@ -248,9 +248,12 @@ export class PartitionConsumer {
 
   /** The next batch; null where all that was fetched is processed already. */
   async #take(): Promise<Batch | null> {
+    const processed = this.#uncompared
+    this.#uncompared = null
+    const wasNoMessage = processed !== null && this.#inbox.beginsWithNoMessageAt(processed.offset)
     const found = await this.#inbox.take(this.#consumption.batchCountMax())
     if (found === null) return null
-    await this.#compare(found.messages[0])
+    if (processed !== null) await this.#compare(processed, wasNoMessage ? 'no message' : found.messages[0])
     const { offset: expectedCheckpoint, lastMessage: lastBefore } = this.#committed
     if (found.through <= expectedCheckpoint) return null
     const messages = found.messages.filter(({ offset }) => offset > expectedCheckpoint)
@@ -269,12 +272,10 @@ export class PartitionConsumer {
     }
   }
 
-  /** Once for each start: throws where the broker has another message in place of the last processed one. */
-  async #compare(first: FetchedMessage | undefined): Promise<void> {
-    const processed = this.#uncompared
-    if (processed === null) return
-    this.#uncompared = null
-    if (compareLast(processed, first === undefined ? null : fingerprintOf(first)) !== 'another') return
+  /** Once for each start: throws where the broker has something else in place of the last processed message. */
+  async #compare(processed: Fingerprint, first: FetchedMessage | 'no message' | undefined): Promise<void> {
+    const found = first === undefined || first === 'no message' ? (first ?? null) : fingerprintOf(first)
+    if (compareLast(processed, found) !== 'another') return
     const why = `the message at offset ${processed.offset} is not the one that was processed`
     await this.#startAnew(why, await this.#consumption.endsOf(this.#name))
   }

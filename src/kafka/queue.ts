@@ -1,6 +1,6 @@
 import { sizeOf } from '../core/event/message.ts'
 import type { FetchedMessage } from './records/record.ts'
-import { type RecordSet, readRecordSet } from './records/record-set.ts'
+import { holdsNoMessageAt, type RecordSet, readRecordSet } from './records/record-set.ts'
 
 /** The content of one batch. */
 export interface Taken {
@@ -52,6 +52,12 @@ export class Queue {
 
   get isEnded(): boolean {
     return this.#ending !== null
+  }
+
+  /** Whether the first set begins at this offset, with what was never a message. */
+  beginsWithNoMessageAt(offset: bigint): boolean {
+    const [set] = this.#sets
+    return set !== undefined && holdsNoMessageAt(set, offset)
   }
 
   push(set: RecordSet): void {

@@ -1,3 +1,4 @@
+import kafkajs from 'kafkajs'
 import t, { type Test } from 'tap'
 import { deleteGroup, recreateTopic, removeBefore } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
@@ -43,6 +44,45 @@ for (const [size, count, why] of [
       const service = await world.serve()
       t.match(await service.logged(why), { level: 'error', topic: world.topics.claims, partition: 0 })
       await hasRows(t, world, 10 + count)
+    },
+  )
+}
+
+/** Commits a transaction of one event each, but for one; the end of each takes an offset too. */
+async function publishTransactions(world: World, count: number, abortedIndex: number): Promise<void> {
+  const kafka = new kafkajs.Kafka({ brokers: world.brokers.split(','), logLevel: kafkajs.logLevel.NOTHING })
+  const transactionalId = world.topics.claims
+  const producer = kafka.producer({ transactionalId, maxInFlightRequests: 1, idempotent: true })
+  await producer.connect()
+  for (let i = 0; i < count; i++) {
+    const transaction = await producer.transaction()
+    await transaction.send({ topic: world.topics.claims, messages: [{ value: anEvent().value }] })
+    await (i === abortedIndex ? transaction.abort() : transaction.commit())
+  }
+  await producer.disconnect()
+}
+
+for (const [name, doneCount] of [
+  ['the end of a transaction', 10],
+  ['an aborted message', 9],
+] as const) {
+  t.test(
+    `a topic created anew, with ${name} where a message was, is read from its start`,
+    { skip, buffered: true },
+    async (t) => {
+      const world = await aWorld(t, { partitionCount: 1 })
+      await publish(world, doneCount)
+      const before = await world.serve()
+      await world.caughtUp()
+      t.equal(await before.stop(), 0)
+      await recreateTopic(world.brokers, world.topics.claims, 1)
+      // Offset 9 is the end of the fifth transaction, offset 8 its message, which is aborted.
+      await publishTransactions(world, 12, 4)
+      const service = await world.serve()
+      t.match(await service.logged(/is not the one that was processed: the topic was recreated/), {
+        level: 'error',
+      })
+      await hasRows(t, world, doneCount + 11)
     },
   )
 }

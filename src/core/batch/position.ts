@@ -16,8 +16,17 @@ export function fetchStart({ offset, lastMessage }: Checkpoint, earliest: bigint
   return wanted < earliest ? earliest : wanted
 }
 
-/** The broker's message at the offset of the last processed one. Compaction and retention may have removed it. */
-export function compareLast(processed: Fingerprint, found: Fingerprint | null): 'same' | 'gone' | 'another' {
+/**
+ * Compares the last processed message with the broker's. Compaction and retention may have removed it, but they never put
+ * something else in its place, such as the end of a transaction.
+ *
+ * @param found the first message from its offset on; null if there is none
+ */
+export function compareLast(
+  processed: Fingerprint,
+  found: Fingerprint | 'no message' | null,
+): 'same' | 'gone' | 'another' {
+  if (found === 'no message') return 'another'
   if (found === null || found.offset !== processed.offset) return 'gone'
   return found.sha256 === processed.sha256 ? 'same' : 'another'
 }

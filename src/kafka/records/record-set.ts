@@ -84,6 +84,16 @@ export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly Fe
   }
 }
 
+/** Whether the broker has something at this offset that was never a message: the end of a transaction, or part of an aborted one. */
+export function holdsNoMessageAt({ bytes, firstOffset, aborted }: RecordSet, offset: bigint): boolean {
+  const [batch] = batchesOf(bytes)
+  if (batch === undefined || firstOffset !== offset || batch.readInt8(MAGIC_AT) !== MAGIC) return false
+  const offsets = offsetsOf(batch)
+  if (offsets === null || offsets.first > offset || offsets.last < offset || !isIntact(batch)) return false
+  const header = readBatchHeader(batch)
+  return header.isControl || createAbortedFilter(aborted).isAborted(header)
+}
+
 /**
  * Finds the first intact batch whose first offset is wanted; null where there is none. It looks at every byte, since the length
  * of a damaged batch may be damaged too.
