@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { Access } from '../auth/access.ts'
+import { subjectOf } from '../auth/tokens.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { App } from './base.ts'
 
@@ -16,13 +17,13 @@ const BODY_COUNT_MAX = 256
  *
  * A request counts once its token is accepted and its body has arrived, and until its answer is made, so slow clients take no
  * place. Only an administrator's counts until the client has read it: lists are large, and held in memory until then. Beyond
- * BODY_COUNT_MAX arriving bodies, the one that has taken longest is answered with 408.
+ * BODY_COUNT_MAX arriving bodies, the one that has taken longest is answered with 408: of the subject that sends the most.
  */
 export function limitRequests(app: App, countMax: number): void {
   const inProgress: Record<LimitedAccess, number> = { token: 0, party: 0, admin: 0 }
   const counted = new WeakMap<FastifyReply, LimitedAccess>()
-  // A Set keeps the order of insertion: the first one has taken longest.
-  const arriving = new Set<FastifyReply>()
+  // With the subject of its token. A Map keeps the order of insertion: the first one has taken longest.
+  const arriving = new Map<FastifyReply, string | null>()
   // Shared, because the stack of an error is a quarter of the cost of a refusal.
   const refusal = new ProblemError('unavailable', {
     detail: `More than ${countMax} requests of this kind are under way. Try again later.`,
@@ -30,14 +31,14 @@ export function limitRequests(app: App, countMax: number): void {
   })
   const tooSlow = new ProblemError('request-timeout', { headers: { connection: 'close' } })
 
-  app.addHook('preParsing', async ({ raw }, reply) => {
-    if (raw.complete) return
-    const [slowest] = arriving
-    if (slowest !== undefined && arriving.size >= BODY_COUNT_MAX) {
+  app.addHook('preParsing', async (request, reply) => {
+    if (request.raw.complete) return
+    const slowest = arriving.size < BODY_COUNT_MAX ? undefined : slowestOfBusiest(arriving)
+    if (slowest !== undefined) {
       arriving.delete(slowest)
       slowest.send(tooSlow)
     }
-    arriving.add(reply)
+    arriving.set(reply, subjectOf(request))
     reply.raw.once('close', () => arriving.delete(reply))
   })
 
@@ -63,4 +64,11 @@ export function limitRequests(app: App, countMax: number): void {
     counted.delete(reply)
     inProgress[access]--
   }
+}
+
+/** Of the subject that has the most arriving bodies, the one that has taken longest. */
+function slowestOfBusiest(arriving: ReadonlyMap<FastifyReply, string | null>): FastifyReply | undefined {
+  const bySubject = Map.groupBy(arriving, ([, subject]) => subject)
+  const [busiest = []] = [...bySubject.values()].sort((a, b) => b.length - a.length)
+  return busiest[0]?.[0]
 }

@@ -54,9 +54,9 @@ async function slowClient(port: number, party: string, credentials = token): Pro
   return client
 }
 
-async function slowClients(t: Test, port: number, count: number): Promise<SlowClient[]> {
+async function slowClients(t: Test, port: number, count: number, credentials = token): Promise<SlowClient[]> {
   const clients: SlowClient[] = []
-  for (let i = 0; i < count; i++) clients.push(await slowClient(port, `slow-${i}`))
+  for (let i = 0; i < count; i++) clients.push(await slowClient(port, `slow-${i}`, credentials))
   t.teardown(() => clients.forEach(({ socket }) => void socket.destroy()))
   return clients
 }
@@ -83,6 +83,17 @@ t.test('of too many bodies that arrive, those that take longest are cut off', as
   clients[10]?.socket.write(BODY.slice(1))
   await until(() => stored.has('slow-10'), { what: 'the oldest that is left to be taken' })
   t.equal(await put('party-1'), 200)
+})
+
+t.test('a flood of bodies by one member does not cut off the body of another', async (t) => {
+  const { port, stored } = await started(t)
+  const patient = await slowClient(port, 'patient')
+  const flooding = await idp.forge({ sub: 'flooding' })
+  const clients = await slowClients(t, port, BODY_COUNT_MAX + 10, flooding)
+  t.notOk(isCutOff(patient))
+  patient.socket.write(BODY.slice(1))
+  await until(() => stored.has('patient'), { what: 'the body of the other member to be taken' })
+  await until(() => clients.filter(isCutOff).length === 11, { what: 'the flood to be cut off' })
 })
 
 t.test('a slow client that leaves makes room for others', async (t) => {
