@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { type Config, loadConfig } from '../../config/config.ts'
 import { describeSkip } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
+import { CorrectableError } from '../../core/text/faults.ts'
 import { createBrokers } from '../../kafka/brokers.ts'
 import { type Inspected, inspectPartition } from '../../kafka/inspect-partition.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
@@ -82,7 +83,9 @@ async function skipWith(config: Config, inspect: Inspect, options: Options): Pro
     const rejection = { code: 'unreadable' as const, error }
     const was = await skipUnreadable(pool, { topic, partition, checkpoint, to, bytes, rejection })
     if (was !== checkpoint)
-      throw new Error(`the checkpoint of ${topicPartition} has moved to ${was}: nothing was skipped`)
+      throw new CorrectableError(
+        `the checkpoint of ${topicPartition} has moved to ${was}: nothing was skipped`,
+      )
     process.stdout.write(
       json
         ? `${JSON.stringify({ topic, partition, from: String(from), to: String(to), by, error })}\n`
@@ -97,7 +100,7 @@ export async function inspectAll(inspect: Inspect, from: bigint, to: bigint): Pr
   for (let at = from; at <= to; ) {
     const inspected = await inspect(at)
     const refusal = refusalOf(inspected, at, from, to)
-    if (refusal !== null) throw new Error(`nothing was skipped: ${refusal}`)
+    if (refusal !== null) throw new CorrectableError(`nothing was skipped: ${refusal}`)
     if (inspected.kind !== 'unreadable') break
     const { detail, bytes, next, last } = inspected
     if (!found.details.includes(detail)) {

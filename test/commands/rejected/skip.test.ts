@@ -1,5 +1,6 @@
 import t from 'tap'
 import { inspectAll } from '../../../src/commands/rejected/skip.ts'
+import { CorrectableError } from '../../../src/core/text/correctable-error.ts'
 import { inspect } from '../../../src/kafka/inspect-partition.ts'
 import { type WrittenBatch, writeBatch } from '../../kafka/records/write-batch.ts'
 
@@ -31,7 +32,8 @@ function inspectTo(to: number, ...segments: Buffer[][]) {
 }
 
 t.test('nothing is skipped that can be read', async (t) => {
-  const refused = (offset: number) => ({ message: `nothing was skipped: offset ${offset} can be read` })
+  const refused = (offset: number) =>
+    new CorrectableError(`nothing was skipped: offset ${offset} can be read`)
   await t.rejects(inspectTo(3, [damaged(batch(0, 3)), batch(3, 2)]), refused(3))
   const endless = damaged(batch(0, 3), (bytes) => bytes.writeInt32BE(1_000, 23))
   await t.rejects(inspectTo(4, [endless, batch(3, 2)]), refused(3), 'behind a last offset that is damaged')
