@@ -1,6 +1,6 @@
 import t from 'tap'
 import { inspectAll } from '../../../src/commands/rejected/skip.ts'
-import { CorrectableError } from '../../../src/core/text/correctable-error.ts'
+import { CorrectableError } from '../../../src/core/text/faults.ts'
 import { inspect } from '../../../src/kafka/inspect-partition.ts'
 import { type WrittenBatch, writeBatch } from '../../kafka/records/write-batch.ts'
 
