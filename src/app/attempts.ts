@@ -40,7 +40,7 @@ export function attemptNeeds(
   send: Send,
   stage: RunStage,
 ): AttemptNeeds {
-  return { ruleTable, templates, store: createStore(pool), send, stage }
+  return { ruleTable, templates, store: createStore(pool), send, stage, nowMs: () => performance.now() }
 }
 
 export function createSenders({ smtp }: Config, log: Logger): Send {

@@ -11,6 +11,7 @@ import {
 import type { Send } from '../core/attempt/delivery.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import type { Move, Store, Transaction } from '../core/attempt/store.ts'
+import type { PreferencesByParty } from '../core/party/preferences.ts'
 
 /** The steps of the transaction that differ between dispatch, retry and redrive. */
 export interface Claim {
@@ -39,9 +40,16 @@ export interface AttemptNeeds extends RulesInForce {
   readonly store: Store
   readonly send: Send
   readonly stage: RunStage
+  readonly nowMs: () => number
 }
 
 const NONE_REFUSED: Refused = new Map()
+/** A write that takes longer may have waited for a lock, while opt-outs were answered. */
+const WRITE_MAX_MS = 100
+const TRY_COUNT_MAX = 5
+
+/** Preferences changed while the rows were written: the attempts must be decided again. */
+class PreferencesChanged extends Error {}
 
 /**
  * Makes attempts in one transaction. If the database refuses data, a second transaction finds the refused rows before it sends
@@ -54,30 +62,42 @@ export function createAttempt(needs: AttemptNeeds): MakeAttempts {
   return async (claim) => {
     if (!isSuspect) {
       try {
-        return await transact(needs, claim, false)
+        return await transactAgain(needs, claim, false)
       } catch (error) {
         if (!needs.store.refusesData(error)) throw error
         isSuspect = true
       }
     }
-    const made = await transact(needs, claim, true)
+    const made = await transactAgain(needs, claim, true)
     const isSound = made !== null && made.attempts.length > 0 && made.refused.size === 0
     isSuspect = !isSound
     return made
   }
 }
 
+async function transactAgain(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promise<Made | null> {
+  for (let tryCount = 1; ; tryCount++) {
+    try {
+      return await transact(needs, claim, isSuspect)
+    } catch (error) {
+      if (!(error instanceof PreferencesChanged) || tryCount === TRY_COUNT_MAX) throw error
+    }
+  }
+}
+
 function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promise<Made | null> {
-  const { store, send, ruleTable, stage } = needs
+  const { store, send, ruleTable, stage, nowMs } = needs
   return store.transaction(async (tx) => {
     const open = await claim.lock(tx)
     if (open === null) return null
     const preferences = await tx.readPreferences(partiesOf(open))
+    const readAtMs = nowMs()
     const decided = decideAttempts(needs, open, preferences)
     const refused = isSuspect ? await findRefused(tx, decided) : NONE_REFUSED
     await claim.reject?.(tx, refused)
     const accepted = decided.filter((attempt) => !refused.has(attempt))
     const written = await writeRows(tx, accepted)
+    if (nowMs() - readAtMs > WRITE_MAX_MS) await requireUnchanged(tx, written, preferences)
     const messages = messagesOf(written)
     const deliveries = await stage('send', messages, () => send(messages))
     await tx.markSendFailures(deliveries)
@@ -86,6 +106,18 @@ function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promis
     await claim.finish?.(tx, made)
     return made
   })
+}
+
+/** Throws PreferencesChanged if a party's preferences are no longer those that decided. */
+async function requireUnchanged(
+  tx: Transaction,
+  written: readonly Attempt[],
+  decidedBy: PreferencesByParty,
+): Promise<void> {
+  const parties = partiesOf(written)
+  const current = await tx.readPreferences(parties)
+  const isChanged = (party: string) => current.get(party)?.changeId !== decidedBy.get(party)?.changeId
+  if (parties.some(isChanged)) throw new PreferencesChanged('preferences changed while rows were written')
 }
 
 /** Returns the attempts whose rows were written. An event that got a row in the meantime is left out. */

@@ -49,7 +49,13 @@ function world(given: {
       const inTime = parties.filter((party) => !given.unasked?.includes(party))
       return new Map(inTime.map((party) => [party, given.contact?.(party) ?? FOUND]))
     },
-    attempt: createAttempt({ ...SIMPLE_RULES, store, send: recording.send, stage: unobserved }),
+    attempt: createAttempt({
+      ...SIMPLE_RULES,
+      store,
+      send: recording.send,
+      stage: unobserved,
+      nowMs: () => 0,
+    }),
     countConflict: () => {},
     isConflict: (error) => error instanceof Error && error.message === 'conflict',
     stage: unobserved,

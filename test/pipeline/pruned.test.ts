@@ -63,6 +63,7 @@ async function dispatchAll(
       store: createStore(pool),
       send: recording.send,
       stage: unobserved,
+      nowMs: () => 0,
     }),
     countConflict: () => {},
     isConflict: () => false,

@@ -121,7 +121,13 @@ export async function simulate(
       return 'lost'
     })
     const store = checked(sabotage(session, () => actor.expected))
-    actor.attempt = createAttempt({ ...SIMPLE_RULES, store, send: sendBy(actor), stage: unobserved })
+    actor.attempt = createAttempt({
+      ...SIMPLE_RULES,
+      store,
+      send: sendBy(actor),
+      stage: unobserved,
+      nowMs: () => 0,
+    })
     return actor
   }
 

@@ -81,8 +81,8 @@ type Batched = Pick<
 > &
   Pick<LookedUpBatch, 'rejected'>
 
-export function makeAttempts(store: Store, send: Send, rules = SIMPLE_RULES): MakeAttempts {
-  return createAttempt({ ...rules, store, send, stage: unobserved })
+export function makeAttempts(store: Store, send: Send, rules = SIMPLE_RULES, nowMs = () => 0): MakeAttempts {
+  return createAttempt({ ...rules, store, send, stage: unobserved, nowMs })
 }
 
 function dispatch(
@@ -202,6 +202,55 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.equal(keys.length, 300)
     t.equal((await seen.rows()).length, 300)
     t.equal((await seen.decisions()).length, 300)
+  })
+
+  test('preferences that change while rows wait to be written are heeded', async (t, { store, ...seen }) => {
+    let nowMs = 0
+    const stalled: Store = {
+      ...store,
+      transaction: (work) =>
+        store.transaction((tx) =>
+          work({
+            ...tx,
+            insertEntries: async (attempts) => {
+              if (nowMs === 0) await seen.putPreferences('party-1', OPT_OUT)
+              nowMs += 1_000
+              return tx.insertEntries(attempts)
+            },
+          }),
+        ),
+    }
+    const { keys, send } = recordingSend()
+    const attempt = makeAttempts(stalled, send, SIMPLE_RULES, () => nowMs)
+    await commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a')]))
+    t.same(keys, [])
+    t.match(await seen.rows(), [{ eventId: 'a', status: 'SKIPPED' }])
+  })
+
+  test('preferences that change all the time end in an error, and nothing is sent', async (t, {
+    store,
+    ...seen
+  }) => {
+    let nowMs = 0
+    const { keys, send } = recordingSend()
+    const stalled: Store = {
+      ...store,
+      transaction: (work) =>
+        store.transaction((tx) =>
+          work({
+            ...tx,
+            insertEntries: async (attempts) => {
+              await seen.putPreferences('party-1', { ...OPT_OUT, phone: String(nowMs) })
+              nowMs += 1_000
+              return tx.insertEntries(attempts)
+            },
+          }),
+        ),
+    }
+    const attempt = makeAttempts(stalled, send, SIMPLE_RULES, () => nowMs)
+    await t.rejects(commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a')])), /preferences changed/)
+    t.same(keys, [])
+    t.same(await seen.rows(), [])
   })
 
   test('preferences that change while a batch waits for its lock are heeded', async (t, {

@@ -109,5 +109,5 @@ function attemptBy(pool: DatabasePool, inForce: RuleTable, send: Send, preferenc
     ...stored,
     transaction: (work) => stored.transaction((tx) => work({ ...tx, readPreferences })),
   }
-  return createAttempt({ ruleTable: inForce, templates, store, send, stage: unobserved })
+  return createAttempt({ ruleTable: inForce, templates, store, send, stage: unobserved, nowMs: () => 0 })
 }
