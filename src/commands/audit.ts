@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, Option } from 'commander'
+import { brokerConnection } from '../app/broker-connection.ts'
 import { ENVELOPE_MAP, readText, sha256 } from '../app/rule-files.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { isTopicName } from '../config/parsers.ts'
@@ -100,8 +101,8 @@ async function audit(options: Options): Promise<void> {
   if (from !== undefined && to !== undefined && from > to)
     throw new UsageError(`--from ${from} is greater than --to ${to}`)
   const config = loadConfig(process.env)
-  const { connection, groupId } = config.broker
-  const brokers = createBrokers(connection, `${groupId}-audit`, createLog('silent'))
+  const connection = brokerConnection(config.broker)
+  const brokers = createBrokers(connection, `${config.broker.groupId}-audit`, createLog('silent'))
   try {
     await withDatabase(
       config.database.url,

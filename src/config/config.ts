@@ -16,20 +16,23 @@ export interface BrokerConnection {
         readonly username: string
         readonly password: string
       }
-    | TokenClient
+    | {
+        readonly mechanism: 'oauthbearer'
+        readonly client: TokenClient
+        /** Sent to the brokers with each token. */
+        readonly extensions: Readonly<Record<string, string>>
+      }
     | null
 }
 
-/** Whoever gets access tokens for the brokers by the client credentials grant of OAuth 2. */
+/** The OAuth client that fetches access tokens by the client credentials grant. */
 export interface TokenClient {
-  readonly mechanism: 'oauthbearer'
-  /** Of the token endpoint. */
+  /** URL of the token endpoint. */
   readonly url: string
   readonly clientId: string
-  /** Its text, or a file to be read for each token. */
+  /** The text, or a file that is read for each token. */
   readonly clientSecret: { readonly text: string } | { readonly file: string }
   readonly scope: string | null
-  readonly extensions: Readonly<Record<string, string>>
 }
 
 /** The configuration, read from the environment. Frozen; times are in milliseconds. */
@@ -233,26 +236,23 @@ function sslOf({ MQ_SSL, MQ_SSL_CA_FILE: ca, MQ_SSL_CERT_FILE: cert, MQ_SSL_KEY_
 
 function saslOf(value: Values): BrokerConnection['sasl'] {
   const { MQ_SASL_MECHANISM: mechanism, MQ_SASL_USERNAME: username, MQ_SASL_PASSWORD: password } = value
-  if (mechanism === 'oauthbearer') return tokenClientOf(value)
+  if (mechanism === 'oauthbearer') return tokenLogInOf(value)
   return mechanism && username && password ? { mechanism, username, password } : null
 }
 
-function tokenClientOf({
+function tokenLogInOf({
   MQ_SASL_TOKEN_URL: url,
   MQ_SASL_CLIENT_ID: clientId,
   MQ_SASL_CLIENT_SECRET: text,
   MQ_SASL_CLIENT_SECRET_FILE: file,
   MQ_SASL_SCOPE: scope,
   MQ_SASL_EXTENSIONS: extensions,
-}: Values): TokenClient | null {
+}: Values): BrokerConnection['sasl'] {
   const clientSecret = file !== undefined ? { file } : text !== undefined ? { text } : null
   return url && clientId && clientSecret
     ? {
         mechanism: 'oauthbearer',
-        url,
-        clientId,
-        clientSecret,
-        scope: scope ?? null,
+        client: { url, clientId, clientSecret, scope: scope ?? null },
         extensions: extensions ?? {},
       }
     : null

@@ -1,10 +1,9 @@
 import { bulkhead } from 'cockatiel'
 import kafkajs from 'kafkajs'
 import type { Logger } from 'pino'
-import type { BrokerConnection } from '../config/config.ts'
 import type { Ends } from '../core/batch/position.ts'
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
-import { createClient } from './client.ts'
+import { createClient, type KafkaConnection } from './client.ts'
 import { type Cluster, createCluster, type IsolationLevel } from './cluster.ts'
 import { isStaleMetadata } from './errors.ts'
 import { type FetchedBytes, fetchedBytesOf } from './mends/fetch-response.ts'
@@ -43,7 +42,7 @@ const FETCH_WAIT_MS = 500
 const NOTHING: FetchedBytes = { error: null, bytes: Buffer.alloc(0), aborted: [] }
 
 /** Connects with the first request, and anew with the next one after any error. */
-export function createBrokers(connection: BrokerConnection, clientId: string, log: Logger): Brokers {
+export function createBrokers(connection: KafkaConnection, clientId: string, log: Logger): Brokers {
   const kafka = createClient(connection, clientId, log)
   let connecting: Promise<Cluster> | null = null
   // kafkajs 2.2.4 opens a broker's connection for fetches without a lock: two first ones would leave a socket open.

@@ -1,18 +1,21 @@
-import kafkajs, { type Kafka, type LogEntry, type Mechanism, type SASLOptions } from 'kafkajs'
+import kafkajs, { type Kafka, type LogEntry, type SASLOptions } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
-import { accessTokensOf } from './access-token.ts'
-import { bearerLogIn } from './bearer-log-in.ts'
+import { type BearerLogIn, bearerLogIn } from './bearer-log-in.ts'
 import { mendFetchResponses } from './mends/fetch-response.ts'
 import { mendGroupOffsets } from './mends/group-offsets.ts'
 import { mendMetadataErrors } from './mends/metadata-errors.ts'
 import { mendRequestQueue } from './mends/request-queue.ts'
 
+export interface KafkaConnection extends Omit<BrokerConnection, 'sasl'> {
+  readonly sasl: Exclude<BrokerConnection['sasl'], { readonly mechanism: 'oauthbearer' }> | BearerLogIn
+}
+
 /**
  * A mended kafkajs client whose log goes to ours. It gives up on a broker after a handful of tries: whoever uses it decides
  * what then.
  */
-export function createClient({ brokers, ssl, sasl }: BrokerConnection, clientId: string, log: Logger): Kafka {
+export function createClient({ brokers, ssl, sasl }: KafkaConnection, clientId: string, log: Logger): Kafka {
   mendFetchResponses()
   mendGroupOffsets()
   mendMetadataErrors()
@@ -21,19 +24,15 @@ export function createClient({ brokers, ssl, sasl }: BrokerConnection, clientId:
     clientId,
     brokers: [...brokers],
     ...(ssl && { ssl }),
-    ...(sasl && { sasl: saslOptionsOf(sasl) }),
+    // A copy, since kafkajs writes into it.
+    ...(sasl && {
+      sasl: sasl.mechanism === 'oauthbearer' ? bearerLogIn(sasl) : ({ ...sasl } as SASLOptions),
+    }),
     connectionTimeout: 3_000,
     requestTimeout: 30_000,
     retry: { retries: 4, initialRetryTime: 200, maxRetryTime: 2_000 },
     logCreator: () => (entry) => write(log, entry),
   })
-}
-
-function saslOptionsOf(sasl: NonNullable<BrokerConnection['sasl']>): SASLOptions | Mechanism {
-  // A copy, since kafkajs writes into it.
-  return sasl.mechanism === 'oauthbearer'
-    ? bearerLogIn(accessTokensOf(sasl), sasl.extensions)
-    : ({ ...sasl } as SASLOptions)
 }
 
 function write(

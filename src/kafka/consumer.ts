@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { BrokerConnection } from '../config/config.ts'
 import type { Blocked } from '../core/batch/blocked.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import { createBrokers, keyOf } from './brokers.ts'
-import { createClient } from './client.ts'
+import { createClient, type KafkaConnection } from './client.ts'
 import { READ_COMMITTED } from './cluster.ts'
 import { createBudget } from './inbox.ts'
 import { aborted, createMembership, type Ending, settled } from './membership.ts'
@@ -13,7 +12,7 @@ import type { Consumption, Processing } from './partition.ts'
 import { createSlots } from './slots.ts'
 
 export interface ConsumerOptions {
-  readonly connection: BrokerConnection
+  readonly connection: KafkaConnection
   readonly groupId: string
   readonly topics: readonly string[]
   readonly sessionTimeoutMs: number

@@ -1,9 +1,8 @@
 import type { BlockReason } from '../core/batch/blocked.ts'
+import { ILLEGAL_SASL_STATE } from './bearer-log-in.ts'
 
 /** kafkajs treats these as final, yet they mean a broker that went away or did not answer in time. */
 const PASSING_ERRORS = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout', 'KafkaJSLockTimeout']
-/** Kafka's name of it: a log-in was broken off on this connection, and begun again. Another connection will do. */
-export const ILLEGAL_SASL_STATE = 'ILLEGAL_SASL_STATE'
 const STALE_METADATA = new Set([
   'LEADER_NOT_AVAILABLE',
   'NOT_LEADER_FOR_PARTITION',

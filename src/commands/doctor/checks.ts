@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent } from 'undici'
+import { brokerConnection } from '../../app/broker-connection.ts'
 import { createParties } from '../../app/parties.ts'
 import type { Config } from '../../config/config.ts'
 import { counted } from '../../core/text/count.ts'
@@ -235,8 +236,8 @@ async function partyToAsk(config: Config): Promise<string> {
   return Promise.race([asked, sleep(DATABASE_MAX_MS, PARTY_LOCATOR, { ref: false })])
 }
 
-async function describeBrokers({ connection }: Config['broker']) {
-  const brokers = createBrokers(connection, CLIENT_ID, log)
+async function describeBrokers(broker: Config['broker']) {
+  const brokers = createBrokers(brokerConnection(broker), CLIENT_ID, log)
   try {
     return await brokers.describe()
   } finally {
