@@ -19,7 +19,7 @@ import {
 import type { OffsetRange } from '../core/audit/log-piece.ts'
 import { type Brokers, createBrokers, keyOf } from '../kafka/brokers.ts'
 import { READ_UNCOMMITTED } from '../kafka/cluster.ts'
-import { isStaleMetadata } from '../kafka/errors.ts'
+import { isStaleMetadata } from '../kafka/patches/fetch-response.ts'
 import { type LogSource, readLog } from '../kafka/read-log.ts'
 import { type AuditNeeds, auditPartition } from '../pipeline/audit.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
@@ -157,7 +157,7 @@ function logSource(brokers: Brokers, partition: OffsetRange): LogSource {
         const isLast = tryCount === TRY_COUNT_MAX
         try {
           const fetched = await brokers.fetch({ ...partition, from, bytesMax }, READ_UNCOMMITTED)
-          if (isLast || !isStaleMetadata(fetched.error ?? '')) return fetched
+          if (isLast || !isStaleMetadata(fetched.error)) return fetched
         } catch (error) {
           if (isLast) throw error
         }

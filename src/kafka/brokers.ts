@@ -5,8 +5,7 @@ import type { Ends } from '../core/batch/position.ts'
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
 import { createClient, type KafkaConnection } from './client.ts'
 import { type Cluster, createCluster, type IsolationLevel } from './cluster.ts'
-import { isStaleMetadata } from './errors.ts'
-import { type FetchedBytes, fetchedBytesOf } from './mends/fetch-response.ts'
+import { type FetchedBytes, fetchedBytesOf, isStaleMetadata } from './patches/fetch-response.ts'
 
 export type PartitionEnds = TopicPartition & Ends
 
@@ -184,7 +183,7 @@ async function fetch(
   })
   const [answered] = responses.flatMap(({ partitions }) => partitions)
   const fetched = (answered && fetchedBytesOf(answered)) ?? NOTHING
-  if (isStaleMetadata(fetched.error ?? '')) await cluster.refreshMetadata()
+  if (isStaleMetadata(fetched.error)) await cluster.refreshMetadata()
   return fetched
 }
 

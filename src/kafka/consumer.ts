@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { bulkhead } from 'cockatiel'
 import type { Logger } from 'pino'
 import type { Blocked } from '../core/batch/blocked.ts'
 import { backOffMs } from '../core/time/back-off.ts'
@@ -7,9 +8,8 @@ import { createClient, type KafkaConnection } from './client.ts'
 import { READ_COMMITTED } from './cluster.ts'
 import { createBudget } from './inbox.ts'
 import { aborted, createMembership, type Ending, settled } from './membership.ts'
-import { unservedReason } from './mends/metadata-errors.ts'
 import type { Consumption, Processing } from './partition.ts'
-import { createSlots } from './slots.ts'
+import { unservedReason } from './patches/metadata-errors.ts'
 
 export interface ConsumerOptions {
   readonly connection: KafkaConnection
@@ -25,6 +25,10 @@ export interface ConsumerOptions {
 /** Of all partitions together; at most one fetch exceeds it. */
 const QUEUE_BYTES_MAX = 8 * 1024 * 1024
 const TOPIC_POLL_MS = 5_000
+/** More batches at once would be smaller, each with a transaction of its own. */
+const BUSY_COUNT_MAX = 3
+/** A batch that takes longer waits for something, such as policy administration, and uses no processor. */
+const BUSY_MS = 50
 /**
  * How long a stop waits in all, once the batches under way are done. kafkajs cannot be stopped during a join, which the
  * broker answers when the slowest member has joined, nor during a request that the broker does not answer.
@@ -156,4 +160,25 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
 /** Ends early when the signal aborts; never rejects. */
 function pause(durationMs: number, signal: AbortSignal): Promise<void> {
   return sleep(durationMs, undefined, { signal }).catch(() => {})
+}
+
+/**
+ * Slots for batches, given roughly in the order of the requests. At most `countMax` batches are under way and few are busy,
+ * so that events gather in the queues meanwhile. Returns a function that resolves to the one that gives the slot back.
+ */
+export function createSlots(countMax: number, sleep: (durationMs: number) => Promise<unknown>) {
+  const underWay = bulkhead(countMax, Number.POSITIVE_INFINITY)
+  const busy = bulkhead(BUSY_COUNT_MAX, Number.POSITIVE_INFINITY)
+  return (): Promise<() => void> => {
+    const taken = Promise.withResolvers<() => void>()
+    const done = Promise.withResolvers<void>()
+    void underWay.execute(async () => {
+      void busy.execute(async () => {
+        taken.resolve(done.resolve)
+        await Promise.race([done.promise, sleep(BUSY_MS)])
+      })
+      await done.promise
+    })
+    return taken.promise
+  }
 }

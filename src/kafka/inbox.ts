@@ -1,4 +1,4 @@
-import type { FetchedBytes } from './mends/fetch-response.ts'
+import type { FetchedBytes } from './patches/fetch-response.ts'
 import { Queue, type Taken } from './queue.ts'
 import { type RecordSet, recordSetOf } from './records/record-set.ts'
 import { withoutEnd } from './records/unreadable.ts'

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Consumer, EachBatchPayload, Kafka, TopicPartitionOffset } from 'kafkajs'
+import type { Consumer, EachBatchPayload, Kafka, KafkaJSProtocolError, TopicPartitionOffset } from 'kafkajs'
 import type { Assignment } from '../core/batch/assignment.ts'
-import { isPassing } from './errors.ts'
+import { ILLEGAL_SASL_STATE } from './bearer-log-in.ts'
 import type { FetchControls } from './inbox.ts'
-import { fetchedBytesOf } from './mends/fetch-response.ts'
 import { type Consumption, PartitionConsumer } from './partition.ts'
+import { fetchedBytesOf } from './patches/fetch-response.ts'
 
 /** The limit of one fetch from one broker. kafkajs shuffles the partitions, so that each has its turn. */
 const FETCH_BYTES = 4 * 1024 * 1024
@@ -22,6 +22,9 @@ const JOIN_WAIT_MS = 2_000
 const COMMIT_WAIT_MS = 1_000
 /** How long a membership may take to disconnect before the next one begins; the fence parts them. */
 const DISCONNECT_WAIT_MS = 20_000
+
+/** kafkajs declares these final, although the broker only went away or did not answer in time. */
+const PASSING_ERRORS = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout', 'KafkaJSLockTimeout']
 
 /** Why a membership in the group ended. `retriable`: a new member may succeed. */
 export type Ending =
@@ -271,6 +274,14 @@ function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Omit<Membersh
     )
   })
   return { consumer, crashed }
+}
+
+/** Whether an error or one of its causes passes by itself, although kafkajs declares it final. */
+export function isPassing(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (PASSING_ERRORS.includes(cause.name) || (cause as KafkaJSProtocolError).type === ILLEGAL_SASL_STATE)
+      return true
+  return false
 }
 
 /** Resolves when the member consumes. */

@@ -6,9 +6,9 @@ import { compareLast, type Ends, fetchStart, judgeOutOfRange } from '../core/bat
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
 import type { Message } from '../core/event/message.ts'
 import { backOffMs } from '../core/time/back-off.ts'
-import { brokerReason, isStaleMetadata } from './errors.ts'
 import { BrokerError, type Budget, type FetchControls, type Fetched, Inbox } from './inbox.ts'
-import type { Unserved } from './mends/metadata-errors.ts'
+import { brokerReason, isStaleMetadata } from './patches/fetch-response.ts'
+import type { Unserved } from './patches/metadata-errors.ts'
 import { type FetchedMessage, fingerprintOf } from './records/record.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
 
@@ -263,7 +263,7 @@ export class PartitionConsumer {
       ...this.#name,
       messages,
       expectedCheckpoint,
-      nextOffset: found.through,
+      lastOffset: found.through,
       lastMessage,
       fingerprintAt,
     }
@@ -282,16 +282,16 @@ export class PartitionConsumer {
   /** Returns the rest of a batch that was cut. */
   #settle(batch: Batch, result: CommitResult): Batch | null {
     if (result.kind === 'moved') throw this.#moved(batch.expectedCheckpoint, result.checkpoint)
-    const { nextOffset } = result
-    const isCut = nextOffset < batch.nextOffset
-    const messages = isCut ? batch.messages.filter(({ offset }) => offset > nextOffset) : []
-    const lastMessage = isCut ? (batch.fingerprintAt?.(nextOffset) ?? null) : batch.lastMessage
-    this.#committed = { offset: nextOffset, lastMessage }
+    const { lastOffset } = result
+    const isCut = lastOffset < batch.lastOffset
+    const messages = isCut ? batch.messages.filter(({ offset }) => offset > lastOffset) : []
+    const lastMessage = isCut ? (batch.fingerprintAt?.(lastOffset) ?? null) : batch.lastMessage
+    this.#committed = { offset: lastOffset, lastMessage }
     this.#commitCount++
     this.#blocked = null
     this.#head = headOf(messages[0])
-    this.#commitToKafka(nextOffset + 1n)
-    return isCut ? { ...batch, messages, expectedCheckpoint: nextOffset } : null
+    this.#commitToKafka(lastOffset + 1n)
+    return isCut ? { ...batch, messages, expectedCheckpoint: lastOffset } : null
   }
 
   #moved(expected: bigint, checkpoint: bigint): Moved {

@@ -1,7 +1,7 @@
 import type { Fate, LogPiece, OffsetRange } from '../core/audit/log-piece.ts'
 import { CorrectableError } from '../core/text/correctable-error.ts'
 import { inspect } from './inspect-partition.ts'
-import type { FetchedBytes } from './mends/fetch-response.ts'
+import type { FetchedBytes } from './patches/fetch-response.ts'
 import { HEADER_BYTES, isIntact, readBatchHeader } from './records/batch-header.ts'
 import {
   batchesOf,

@@ -72,8 +72,8 @@ export function createMetrics(sources: Sources): Metrics {
         const committed = await dispatch(batch)
         result = committed.kind
         if (committed.kind === 'committed') {
-          const { nextOffset, inserted, rejected } = committed
-          const count = batch.messages.filter(({ offset }) => offset <= nextOffset).length
+          const { lastOffset, inserted, rejected } = committed
+          const count = batch.messages.filter(({ offset }) => offset <= lastOffset).length
           batchMessages.observe(count)
           duplicates.inc(count - inserted.length - rejected.length)
           countRows(instruments, sources.eventTypes, committed)

@@ -51,7 +51,7 @@ export function createTracing(options: TracingOptions, log: Logger): Tracing {
           'messaging.operation.name': 'process',
           'messaging.destination.name': batch.topic,
           'messaging.destination.partition.id': String(batch.partition),
-          'messaging.kafka.offset': String(batch.messages[0]?.offset ?? batch.nextOffset),
+          'messaging.kafka.offset': String(batch.messages[0]?.offset ?? batch.lastOffset),
           'messaging.batch.message_count': batch.messages.length,
         })
         span.addLinks(producersOf(batch).map((context) => ({ context })))

@@ -13,10 +13,10 @@ const fingerprint = (offset: number, value: string) =>
   })
 
 const movesOf = (batches: readonly Batch[]) =>
-  batches.map(({ messages, expectedCheckpoint, nextOffset }) => [
+  batches.map(({ messages, expectedCheckpoint, lastOffset }) => [
     messages.length,
     expectedCheckpoint,
-    nextOffset,
+    lastOffset,
   ])
 
 /** Started, with ten messages in two batches. */
@@ -190,7 +190,7 @@ t.test('a partition is paused at 4 MB, and fetched again once half of that is wo
   await settled()
   t.equal(kafkajs.isPaused, false)
   while (await fetch(1));
-  t.equal(committed.at(-1)?.nextOffset, 8n)
+  t.equal(committed.at(-1)?.lastOffset, 8n)
 })
 
 t.test(

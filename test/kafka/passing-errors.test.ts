@@ -1,7 +1,7 @@
 import kafkajs from 'kafkajs'
 import t from 'tap'
 import { LogInError } from '../../src/kafka/bearer-log-in.ts'
-import { isPassing } from '../../src/kafka/errors.ts'
+import { isPassing } from '../../src/kafka/membership.ts'
 
 const { KafkaJSGroupCoordinatorNotFound, KafkaJSLockTimeout, KafkaJSNonRetriableError } = kafkajs
 
