@@ -310,7 +310,7 @@ export class PartitionConsumer {
     try {
       return (await this.#findRange(error.asked)) ? null : error
     } catch (cause) {
-      return cause instanceof Repositioned ? null : cause
+      return cause instanceof Repositioned || cause instanceof Moved ? null : cause
     }
   }
 
@@ -336,6 +336,9 @@ export class PartitionConsumer {
 
   async #startAnew(why: string, { earliest, end }: Ends): Promise<never> {
     const checkpoint = this.#committed.offset
+    const [topic, partition] = [this.#topic, this.#partition]
+    const inForce = await this.#consumption.resetCheckpoint(topic, partition, checkpoint, earliest - 1n)
+    if (inForce !== earliest - 1n) throw this.#moved(checkpoint, inForce)
     this.#consumption.log.error(
       {
         ...this.#name,
@@ -345,7 +348,6 @@ export class PartitionConsumer {
       },
       `${why}: the topic was recreated; starting from its earliest offset`,
     )
-    await this.#consumption.resetCheckpoint(this.#topic, this.#partition, checkpoint, earliest - 1n)
     this.#earliest = earliest
     this.#head = null
     throw new Repositioned()

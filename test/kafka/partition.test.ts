@@ -280,6 +280,20 @@ t.test('another message in its place is a topic that was created anew', async (t
   t.equal(values().join(''), 'abcdefghij')
 })
 
+t.test('a checkpoint that another consumer moved is not reset when a topic seems recreated', async (t) => {
+  const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'what was processed') }
+  const { fetch, values, database, lines, sleeps } = await withTen({ checkpoint })
+  database.checkpoint = { offset: 6n, lastMessage: null }
+  await fetch()
+  await fetch()
+  t.strictSame([database.resets, sleeps], [[], []])
+  t.equal(values().join(''), 'hij')
+  t.strictSame(
+    lines.map(({ msg }) => msg),
+    ['another consumer moved the checkpoint: continuing from there'],
+  )
+})
+
 t.test('messages that retention removed before they were processed are counted', async (t) => {
   const checkpoint = { offset: 1n, lastMessage: fingerprint(1, 'b') }
   const { broker, fetch, values, start, lines, publish, sleeps } = onePartition({ checkpoint })
