@@ -198,14 +198,13 @@ export class AssignedPartitions {
     // Paused until its checkpoint is known; kafkajs keeps partitions paused over a join, too.
     controls.pause()
     const key = `${topic}/${partition}`
-    const consumer = new PartitionConsumer({
-      topic,
-      partition,
+    const consumer = new PartitionConsumer(
+      { topic, partition },
+      this.#consumption,
       controls,
-      commitToKafka: (next) => this.#commitToKafka({ topic, partition, offset: String(next) }),
-      consumption: this.#consumption,
-      before: latest.get(key) ?? null,
-    })
+      (next) => this.#commitToKafka({ topic, partition, offset: String(next) }),
+      latest.get(key) ?? null,
+    )
     this.#consumers.set(key, consumer)
     latest.set(key, consumer)
     void consumer.run()
