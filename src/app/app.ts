@@ -1,8 +1,7 @@
 import type { Logger } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
-import { type Brokers, createBrokers } from '../kafka/brokers.ts'
-import { READ_COMMITTED } from '../kafka/cluster.ts'
+import { type Brokers, createBrokers, READ_COMMITTED } from '../kafka/brokers.ts'
 import type { PartyClient } from '../party/client.ts'
 import { createBacklog } from '../pipeline/backlog.ts'
 import { countFailedEntries } from '../postgres/read/count-failed-entries.ts'

@@ -17,8 +17,7 @@ import {
   noCounts,
 } from '../core/audit/finding.ts'
 import type { OffsetRange } from '../core/audit/log-piece.ts'
-import { type Brokers, createBrokers, keyOf } from '../kafka/brokers.ts'
-import { READ_UNCOMMITTED } from '../kafka/cluster.ts'
+import { type Brokers, createBrokers, keyOf, READ_UNCOMMITTED } from '../kafka/brokers.ts'
 import { isStaleMetadata } from '../kafka/patches/fetch-response.ts'
 import { type LogSource, readLog } from '../kafka/read-log.ts'
 import { type AuditNeeds, auditPartition } from '../pipeline/audit.ts'

@@ -3,9 +3,8 @@ import { bulkhead } from 'cockatiel'
 import type { Logger } from 'pino'
 import type { Blocked } from '../core/batch/blocked.ts'
 import { backOffMs } from '../core/time/back-off.ts'
-import { createBrokers, keyOf } from './brokers.ts'
+import { createBrokers, keyOf, READ_COMMITTED } from './brokers.ts'
 import { createClient, type KafkaConnection } from './client.ts'
-import { READ_COMMITTED } from './cluster.ts'
 import { createBudget } from './inbox.ts'
 import { aborted, createMembership, type Ending, settled } from './membership.ts'
 import type { Consumption, Processing } from './partition.ts'
@@ -16,31 +15,31 @@ export interface ConsumerOptions {
   readonly groupId: string
   readonly topics: readonly string[]
   readonly sessionTimeoutMs: number
-  /** Partitions whose batches are worked on at the same time. */
+  /** The number of partitions whose batches run at the same time. */
   readonly partitionCountMax: number
-  /** Messages that the next batch may have. */
+  /** The number of messages that the next batch may have. */
   readonly batchCountMax: () => number
 }
 
-/** Of all partitions together; at most one fetch exceeds it. */
+/** Limits the inboxes of all partitions together; at most one fetch exceeds it. */
 const QUEUE_BYTES_MAX = 8 * 1024 * 1024
 const TOPIC_POLL_MS = 5_000
-/** More batches at once would be smaller, each with a transaction of its own. */
+/** Batches share the processors: more at once would be smaller, each with a transaction of its own. */
 const BUSY_COUNT_MAX = 3
 /** A batch that takes longer waits for something, such as policy administration, and uses no processor. */
 const BUSY_MS = 50
 /**
- * How long a stop waits in all, once the batches under way are done. kafkajs cannot be stopped during a join, which the
- * broker answers when the slowest member has joined, nor during a request that the broker does not answer.
+ * The time that a stop waits once the batches under way are done. kafkajs cannot be stopped during a join, which the broker
+ * answers when the slowest member has joined, nor during a request that the broker does not answer.
  */
 const LEAVE_WAIT_MS = 3_000
 
 /**
- * Consumes the topics as a member of the group until stopped. Waits with back-off for whatever can pass by itself: a broker
- * that is down, topics that do not exist yet (the others go on meanwhile), a lost connection.
+ * Consumes the topics as a member of the group until stopped. Waits with backoff for a broker that is down, for topics that do
+ * not exist yet (the others go on meanwhile) and after a lost connection.
  *
  * `run` resolves after `stop`, and rejects with an error that kafkajs cannot recover from: then the process must end.
- * `stop` lets the batches under way finish, however long they take, and then leaves the group if that can be done soon.
+ * `stop` lets the batches under way finish, however long they take, and then leaves the group if it soon can.
  */
 export function createConsumer(options: ConsumerOptions, processing: Processing, log: Logger) {
   const { connection, groupId, sessionTimeoutMs, topics } = options
@@ -82,7 +81,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
       })
   }
 
-  /** Resolves when one of the missing topics exists; never where none is missing. */
+  /** Resolves when one of the missing topics exists. Never resolves where none is missing. */
   async function appeared(signal: AbortSignal): Promise<Ending> {
     for (const { length } = missing; length > 0 && !signal.aborted; ) {
       await pause(TOPIC_POLL_MS, signal)
@@ -92,7 +91,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
     return new Promise(() => {})
   }
 
-  /** Joins the group with the topics that exist, and stays until something ends the membership. */
+  /** Joins the group with the topics that exist. Resolves when the membership has ended. */
   async function consumeOnce(): Promise<Ending> {
     missing = await Promise.race([listMissing(), aborted(stopping.signal).then(() => missing)])
     const existing = topics.filter((topic) => !missing.some((absent) => absent.topic === topic))
@@ -105,18 +104,12 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
       await pause(TOPIC_POLL_MS, stopping.signal)
       return { kind: 'topics' }
     }
-    membership = createMembership(
-      kafka,
-      { groupId, sessionTimeoutMs, topics: existing },
-      stopping.signal,
-      consumption,
-      {
-        onBatch: () => {
-          failureCount = 0
-        },
-        appeared,
-      },
-    )
+    const onBatch = () => {
+      failureCount = 0
+    }
+    const member = { groupId, sessionTimeoutMs }
+    const { signal } = stopping
+    membership = createMembership(kafka, member, existing, signal, consumption, onBatch, appeared)
     return membership.run()
   }
 
@@ -141,7 +134,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
       ...missing,
       ...[...consumption.latest.values()].flatMap((consumer) => consumer.blocked() ?? []),
     ],
-    /** When the oldest message was written that is fetched and not processed, in ms since 1970; null where there is none. */
+    /** The time of the oldest message that is fetched and not processed, in ms since 1970; null where there is none. */
     oldestMs: (topic: string, partition: number) => membership?.oldestMs(topic, partition) ?? null,
     run: () => {
       const running = run()
@@ -163,8 +156,8 @@ function pause(durationMs: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Slots for batches, given roughly in the order of the requests. At most `countMax` batches are under way and few are busy,
- * so that events gather in the queues meanwhile. Returns a function that resolves to the one that gives the slot back.
+ * Slots for batches, given roughly in the order of the requests. At most `countMax` batches are under way, and few of them are
+ * busy, so that events gather in the inboxes meanwhile. Returns a function that resolves to the one that gives a slot back.
  */
 export function createSlots(countMax: number, sleep: (durationMs: number) => Promise<unknown>) {
   const underWay = bulkhead(countMax, Number.POSITIVE_INFINITY)

@@ -1,7 +1,6 @@
 import type { BlockReason } from '../core/batch/blocked.ts'
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
-import type { Brokers } from './brokers.ts'
-import { READ_COMMITTED } from './cluster.ts'
+import { type Brokers, READ_COMMITTED } from './brokers.ts'
 import { brokerReason, type FetchedBytes } from './patches/fetch-response.ts'
 import type { FetchedMessage } from './records/record.ts'
 import { findIntact, readRecordSet, recordSetOf } from './records/record-set.ts'

@@ -1,7 +1,6 @@
 import type { AuditedPartition } from '../../core/audit/finding.ts'
 import { CorrectableError } from '../../core/text/correctable-error.ts'
-import { type Brokers, keyOf, type PartitionEnds } from '../../kafka/brokers.ts'
-import { READ_UNCOMMITTED } from '../../kafka/cluster.ts'
+import { type Brokers, keyOf, type PartitionEnds, READ_UNCOMMITTED } from '../../kafka/brokers.ts'
 import { listUnserved } from '../../kafka/patches/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listCheckpoints } from '../../postgres/read/list-checkpoints.ts'
