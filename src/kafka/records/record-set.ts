@@ -63,18 +63,18 @@ export function recordSetOf(
  */
 export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly FetchedMessage[]> {
   const aborted = createAbortedFilter(set.aborted)
-  // The checksum does not cover a batch's first offset: with a damaged one it would be taken for a batch read before.
-  let previous = set.firstOffset - 1n
+  let expected = set.firstOffset
   for (const batch of batchesOf(set.bytes)) {
     try {
-      const offsets = offsetsOf(batch)
-      if (offsets === null) throw new Malformed('its header is not valid', 'damaged')
-      if (offsets.last <= previous || (offsets.first <= previous && previous >= set.firstOffset))
-        throw new Malformed('its offsets do not follow those before it', 'damaged')
-      previous = offsets.last
-      for await (const messages of messagesOf(batch, aborted)) {
+      const header = requireHeader(batch)
+      requireNext(header, expected, set.firstOffset)
+      expected = header.lastOffset + 1n
+      const isAborted = aborted.isAborted(header)
+      if (isAborted && !header.isControl) continue
+      for await (const messages of decodeRecords(batch, header)) {
         const wanted = messages.filter(({ offset }) => offset >= set.firstOffset)
-        if (wanted.length > 0) yield wanted
+        if (header.isControl) aborted.endTransaction(header, messages[0]?.key ?? null)
+        else if (wanted.length > 0) yield wanted
       }
     } catch (error) {
       if (!(error instanceof Malformed)) throw error
@@ -82,6 +82,15 @@ export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly Fe
       throw new UnreadableBatch(error.reason, error.message, offsets)
     }
   }
+}
+
+/**
+ * Throws `Malformed` where a batch does not follow the one before it; the first may begin before `from`. The checksum does not
+ * cover the first offset: with a damaged one, a batch would be taken for one that was read before.
+ */
+export function requireNext({ baseOffset, lastOffset }: BatchHeader, expected: bigint, from: bigint): void {
+  if (lastOffset < expected || (baseOffset < expected && expected > from))
+    throw new Malformed('its offsets do not follow those before it', 'damaged')
 }
 
 /**
@@ -130,37 +139,24 @@ export function offsetsOf(batch: Buffer): { first: bigint; last: bigint } | null
   return last < first ? null : { first, last }
 }
 
-/** Throws `Malformed` where it is a message of before Kafka 0.11, which no broker since 4.0 holds. */
-export function requireFormat(batch: Buffer): void {
+/** The header of a batch that can be decoded. Throws `Malformed` for any other. */
+export function requireHeader(batch: Buffer): BatchHeader {
+  if (offsetsOf(batch) === null) throw new Malformed('its header is not valid', 'damaged')
+  // No broker since 4.0 holds messages of that age.
   if (batch.readInt8(MAGIC_AT) !== MAGIC)
     throw new Malformed('its record format is older than Kafka 0.11, which is not read')
-}
-
-async function* messagesOf(
-  batch: Buffer,
-  aborted: ReturnType<typeof createAbortedFilter>,
-): AsyncGenerator<readonly FetchedMessage[]> {
-  requireFormat(batch)
   if (!isIntact(batch)) throw new Malformed('its checksum is wrong', 'damaged')
-  const header = readBatchHeader(batch)
-  const records = decodeRecords(header, unpack(header.codec, batch.subarray(HEADER_BYTES)))
-  const isAborted = aborted.isAborted(header)
-  if (header.isControl) {
-    for await (const [marker] of records) aborted.endTransaction(header, marker?.key ?? null)
-  } else if (!isAborted) yield* records
+  return readBatchHeader(batch)
 }
 
-/** Throws `Malformed`. @param pieces of the decompressed records, cut anywhere */
-export async function* decodeRecords(
-  header: BatchHeader,
-  pieces: AsyncIterable<Buffer>,
-): AsyncGenerator<FetchedMessage[]> {
+/** Yields the messages of a batch, some at a time. Throws `Malformed`. */
+export async function* decodeRecords(batch: Buffer, header: BatchHeader): AsyncGenerator<FetchedMessage[]> {
   let leftCount = header.recordCount
   let previous = header.baseOffset - 1n
   let waiting: Buffer[] = []
   let waitingBytes = 0
   let neededBytes = 1
-  for await (const piece of pieces) {
+  for await (const piece of unpack(header.codec, batch.subarray(HEADER_BYTES))) {
     waiting.push(piece)
     waitingBytes += piece.length
     if (waitingBytes < neededBytes) continue
