@@ -1,4 +1,5 @@
 import type { Mechanism } from 'kafkajs'
+import sasl from 'kafkajs/src/protocol/sasl/oauthBearer/index.js'
 import { printable } from '../core/text/sanitize.ts'
 
 /** Kafka's name of the error that a log-in was broken off on this connection. Another connection may succeed. */
@@ -18,8 +19,7 @@ export interface BearerLogIn {
   readonly extensions: Readonly<Record<string, string>>
 }
 
-const SEPARATOR = '\u0001'
-/** kafkajs passes messages with their length before them. */
+/** kafkajs passes a response with its length before it. */
 const LENGTH_BYTES = 4
 
 /**
@@ -36,7 +36,7 @@ export function bearerLogIn({ accessToken, extensions }: BearerLogIn): Mechanism
           throw new LogInError(cause.message, { cause })
         })
         const refusal = await saslAuthenticate({
-          request: { encode: () => withLength(firstMessage(token, extensions)) },
+          request: await sasl.request({}, { value: token, extensions }),
           response: { decode: (bytes) => bytes, parse: (bytes) => bytes.subarray(LENGTH_BYTES).toString() },
         }).catch(refusalIn)
         if (!refusal) return
@@ -51,15 +51,4 @@ export function bearerLogIn({ accessToken, extensions }: BearerLogIn): Mechanism
 function refusalIn(error: Error & { readonly type?: unknown }): string {
   if (error.type === 'SASL_AUTHENTICATION_FAILED') return error.message
   throw error
-}
-
-function firstMessage(token: string, extensions: BearerLogIn['extensions']): string {
-  const pairs = Object.entries({ auth: `Bearer ${token}`, ...extensions })
-  return ['n,,', ...pairs.map(([name, value]) => `${name}=${value}`), '', ''].join(SEPARATOR)
-}
-
-function withLength(text: string): Buffer {
-  const length = Buffer.alloc(LENGTH_BYTES)
-  length.writeInt32BE(Buffer.byteLength(text))
-  return Buffer.concat([length, Buffer.from(text)])
 }

@@ -3,7 +3,7 @@ import { bulkhead } from 'cockatiel'
 import type { Logger } from 'pino'
 import type { Blocked } from '../core/batch/blocked.ts'
 import { backOffMs } from '../core/time/back-off.ts'
-import { createBrokers, keyOf, READ_COMMITTED } from './brokers.ts'
+import { type Brokers, createBrokers, keyOf, READ_COMMITTED } from './brokers.ts'
 import { createClient, type KafkaConnection } from './client.ts'
 import { createBudget } from './inbox.ts'
 import { aborted, createMembership, type Ending, settled } from './membership.ts'
@@ -46,70 +46,30 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
   const kafka = createClient(connection, groupId, log)
   const brokers = createBrokers(connection, groupId, log)
   const stopping = new AbortController()
-  const consumption: Consumption = {
-    ...processing,
-    endsOf: async (topicPartition) => {
-      const ends = await brokers.endsOf([topicPartition.topic], READ_COMMITTED)
-      const found = ends.get(keyOf(topicPartition))
-      if (found === undefined) throw new Error(`no broker leads ${keyOf(topicPartition)}`)
-      return found
-    },
-    unservedReason,
-    takeSlot: createSlots(options.partitionCountMax, (durationMs) =>
-      sleep(durationMs, undefined, { ref: false }),
-    ),
-    budget: createBudget(QUEUE_BYTES_MAX),
-    latest: new Map(),
-    batchCountMax: options.batchCountMax,
-    nowMs: Date.now,
-    sleep: pause,
-    log,
-  }
+  const consumption = consumptionOf(options, processing, brokers, log)
+  const missing = missingTopics(brokers, topics)
   let membership: ReturnType<typeof createMembership> | null = null
-  let missing: readonly Blocked[] = []
   let failureCount = 0
   let ended: Promise<unknown> = Promise.resolve()
 
-  async function listMissing(): Promise<readonly Blocked[]> {
-    const { topics: existing } = await brokers.describe()
-    return topics
-      .filter((topic) => !existing.includes(topic))
-      .map((topic) => {
-        const sinceMs = missing.find((before) => before.topic === topic)?.sinceMs ?? Date.now()
-        const detail = 'the brokers list no such topic'
-        return { topic, partition: 0, reason: 'missing', offset: null, sinceMs, detail }
-      })
-  }
-
-  /** Resolves when one of the missing topics exists. Never resolves where none is missing. */
-  async function appeared(signal: AbortSignal): Promise<Ending> {
-    for (const { length } = missing; length > 0 && !signal.aborted; ) {
-      await pause(TOPIC_POLL_MS, signal)
-      const found = signal.aborted ? missing : await listMissing().catch(() => missing)
-      if (found.length < length) return { kind: 'topics' }
-    }
-    return new Promise(() => {})
-  }
-
   /** Joins the group with the topics that exist. Resolves when the membership has ended. */
   async function consumeOnce(): Promise<Ending> {
-    missing = await Promise.race([listMissing(), aborted(stopping.signal).then(() => missing)])
-    const existing = topics.filter((topic) => !missing.some((absent) => absent.topic === topic))
-    if (stopping.signal.aborted) return { kind: 'stop' }
-    if (missing.length > 0) {
-      const names = missing.map(({ topic }) => topic)
+    const { signal } = stopping
+    await Promise.race([missing.refresh(), aborted(signal)])
+    if (signal.aborted) return { kind: 'stop' }
+    const names = missing.list().map(({ topic }) => topic)
+    const existing = topics.filter((topic) => !names.includes(topic))
+    if (names.length > 0)
       log.warn({ missing: names }, 'waiting for topics that do not exist yet; consuming the others')
-    }
     if (existing.length === 0) {
-      await pause(TOPIC_POLL_MS, stopping.signal)
+      await pause(TOPIC_POLL_MS, signal)
       return { kind: 'topics' }
     }
     const onBatch = () => {
       failureCount = 0
     }
     const member = { groupId, sessionTimeoutMs }
-    const { signal } = stopping
-    membership = createMembership(kafka, member, existing, signal, consumption, onBatch, appeared)
+    membership = createMembership(kafka, member, existing, signal, consumption, onBatch, missing.appeared)
     return membership.run()
   }
 
@@ -131,7 +91,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
     assignment: () => membership?.assignment() ?? null,
     /** The partitions that cannot go on, and one for each missing topic. */
     blocked: (): readonly Blocked[] => [
-      ...missing,
+      ...missing.list(),
       ...[...consumption.latest.values()].flatMap((consumer) => consumer.blocked() ?? []),
     ],
     /** The time of the oldest message that is fetched and not processed, in ms since 1970; null where there is none. */
@@ -146,6 +106,63 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
       await Promise.all([...consumption.latest.values()].map(({ finished }) => finished))
       await settled(ended, LEAVE_WAIT_MS)
       await settled(brokers.close(), LEAVE_WAIT_MS)
+    },
+  }
+}
+
+function consumptionOf(
+  { partitionCountMax, batchCountMax }: ConsumerOptions,
+  processing: Processing,
+  brokers: Brokers,
+  log: Logger,
+): Consumption {
+  return {
+    ...processing,
+    endsOf: async (topicPartition) => {
+      const ends = await brokers.endsOf([topicPartition.topic], READ_COMMITTED)
+      const found = ends.get(keyOf(topicPartition))
+      if (found === undefined) throw new Error(`no broker leads ${keyOf(topicPartition)}`)
+      return found
+    },
+    unservedReason,
+    takeSlot: createSlots(partitionCountMax, (durationMs) => sleep(durationMs, undefined, { ref: false })),
+    budget: createBudget(QUEUE_BYTES_MAX),
+    latest: new Map(),
+    batchCountMax,
+    nowMs: Date.now,
+    sleep: pause,
+    log,
+  }
+}
+
+/** The topics that do not exist, according to the brokers. */
+function missingTopics(brokers: Brokers, topics: readonly string[]) {
+  let missing: readonly Blocked[] = []
+
+  async function find(): Promise<readonly Blocked[]> {
+    const { topics: existing } = await brokers.describe()
+    return topics
+      .filter((topic) => !existing.includes(topic))
+      .map((topic) => {
+        const sinceMs = missing.find((before) => before.topic === topic)?.sinceMs ?? Date.now()
+        const detail = 'the brokers list no such topic'
+        return { topic, partition: 0, reason: 'missing', offset: null, sinceMs, detail }
+      })
+  }
+
+  return {
+    list: () => missing,
+    refresh: async (): Promise<void> => {
+      missing = await find()
+    },
+    /** Resolves when one of the missing topics exists. Never resolves where none is missing. */
+    appeared: async (signal: AbortSignal): Promise<Ending> => {
+      for (const { length } = missing; length > 0 && !signal.aborted; ) {
+        await pause(TOPIC_POLL_MS, signal)
+        const found = signal.aborted ? missing : await find().catch(() => missing)
+        if (found.length < length) return { kind: 'topics' }
+      }
+      return new Promise(() => {})
     },
   }
 }

@@ -5,14 +5,6 @@ import type { FetchedMessage } from './records/record.ts'
 import { type RecordSet, readRecordSet, recordSetOf } from './records/record-set.ts'
 import { withoutEnd } from './records/unreadable.ts'
 
-/** A fetch of one partition. */
-export interface Fetched extends FetchedBytes {
-  /** The requested offset. */
-  readonly from: bigint
-  /** Tells kafkajs to fetch on after this offset. */
-  readonly resolve: (offset: bigint) => void
-}
-
 /** Controls what kafkajs fetches of a partition. */
 export interface FetchControls {
   /** Fetches on from this offset, once the partition is not paused. */
@@ -124,7 +116,11 @@ export class Inbox {
     this.#wake()
   }
 
-  offer({ from, error, bytes, aborted, resolve }: Fetched): void {
+  /**
+   * @param from the requested offset
+   * @param resolve tells kafkajs to fetch on after this offset
+   */
+  offer({ error, bytes, aborted }: FetchedBytes, from: bigint, resolve: (offset: bigint) => void): void {
     if (this.#expected === null) return
     if (from !== this.#expected) {
       // Requested before the last seek, or kafkajs has lost its position.
@@ -134,7 +130,10 @@ export class Inbox {
     if (error === null && bytes.length === 0) return
     const set = error === null ? recordSetOf(bytes, from, aborted) : null
     if (set === null) this.#fail(error === null ? withoutEnd(from) : new BrokerError(error, from))
-    else this.#push(set, resolve)
+    else {
+      resolve(set.lastOffset)
+      this.#push(set)
+    }
     this.#wake()
   }
 
@@ -180,8 +179,7 @@ export class Inbox {
     this.#wake()
   }
 
-  #push(set: RecordSet, resolve: Fetched['resolve']): void {
-    resolve(set.lastOffset)
+  #push(set: RecordSet): void {
     this.#expected = set.lastOffset + 1n
     this.#sets.push(set)
     this.#count(set.bytes.length)

@@ -37,6 +37,17 @@ declare module 'kafkajs/src/protocol/error.js' {
   export default errors
 }
 
+declare module 'kafkajs/src/protocol/sasl/oauthBearer/index.js' {
+  import type { SaslAuthenticationRequest } from 'kafkajs'
+
+  interface Token {
+    readonly value: string
+    readonly extensions: Readonly<Record<string, string>>
+  }
+  const sasl: { request(options: object, token: Token): Promise<SaslAuthenticationRequest> }
+  export default sasl
+}
+
 declare module 'kafkajs/src/protocol/requests/index.js' {
   interface Response {
     decode(bytes: Buffer): Promise<unknown>

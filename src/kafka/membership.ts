@@ -76,7 +76,7 @@ export function createMembership(
 
   async function run(): Promise<Ending> {
     const stopped = aborted(stopping).then((): Ending => ({ kind: 'stop' }))
-    void watchCheckpoints()
+    void watchCheckpoints(over.signal, consumption.sleep, () => owned.compareCheckpoints(topics))
     const joining = join(consumer, topics, async (payload) => {
       onBatch()
       await owned.eachBatch(payload)
@@ -87,14 +87,6 @@ export function createMembership(
       return await Promise.race([crashed, stopped, appeared(over.signal)])
     } finally {
       await leave()
-    }
-  }
-
-  /** Compares nothing while the database is down, which batches and HTTP report. */
-  async function watchCheckpoints(): Promise<void> {
-    while (!over.signal.aborted) {
-      await consumption.sleep(CHECKPOINTS_POLL_MS, over.signal)
-      if (!over.signal.aborted) await owned.compareCheckpoints(topics).catch(() => {})
     }
   }
 
@@ -115,6 +107,18 @@ export function createMembership(
     /** Null before the member has joined, and once the membership is over. */
     assignment: () => assignment,
     oldestMs: owned.oldestMs,
+  }
+}
+
+/** Does nothing while the database is down, which batches and HTTP report. */
+async function watchCheckpoints(
+  signal: AbortSignal,
+  pause: Consumption['sleep'],
+  compare: () => Promise<void>,
+): Promise<void> {
+  while (!signal.aborted) {
+    await pause(CHECKPOINTS_POLL_MS, signal)
+    if (!signal.aborted) await compare().catch(() => {})
   }
 }
 
@@ -165,7 +169,7 @@ export function assignedPartitions(
     const { fetchedOffset } = batch as typeof batch & { fetchedOffset: string | { toString(): string } }
     const from = BigInt(String(fetchedOffset))
     try {
-      consumer.offer({ ...fetched, from, resolve: (offset) => resolveOffset(String(offset)) })
+      consumer.offer(fetched, from, (offset) => resolveOffset(String(offset)))
     } catch (error) {
       // During a join kafkajs may not know the partition any more; the partition starts anew after that.
       const { topic, partition } = batch

@@ -6,7 +6,7 @@ import { compareLast, type Ends, fetchStart, judgeOutOfRange } from '../core/bat
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
 import type { Message } from '../core/event/message.ts'
 import { backOffMs } from '../core/time/back-off.ts'
-import { BrokerError, type Budget, type FetchControls, type Fetched, Inbox } from './inbox.ts'
+import { BrokerError, type Budget, type FetchControls, Inbox } from './inbox.ts'
 import { isStaleMetadata } from './patches/fetch-response.ts'
 import type { Unserved } from './patches/metadata-errors.ts'
 import { type FetchedMessage, fingerprintOf } from './records/record.ts'
@@ -151,8 +151,8 @@ export class PartitionConsumer {
     return this.#over.signal.aborted
   }
 
-  offer(fetched: Fetched): void {
-    if (!this.#isOver) this.#inbox.offer(fetched)
+  offer(...fetched: Parameters<Inbox['offer']>): void {
+    if (!this.#isOver) this.#inbox.offer(...fetched)
   }
 
   /** Fetches from the checkpoint in force. */

@@ -2,16 +2,18 @@ import type { Fate, LogPiece, OffsetRange } from '../core/audit/log-piece.ts'
 import { CorrectableError } from '../core/text/correctable-error.ts'
 import { inspect } from './inspect-partition.ts'
 import type { FetchedBytes } from './patches/fetch-response.ts'
-import { type BatchHeader, HEADER_BYTES, isIntact, readBatchHeader } from './records/batch-header.ts'
 import {
+  afterDamage,
+  type BatchHeader,
   batchesOf,
-  decodeRecords,
-  findIntact,
+  HEADER_BYTES,
+  isIntact,
   offsetsOf,
-  recordSetOf,
+  readBatchHeader,
   requireHeader,
   requireNext,
-} from './records/record-set.ts'
+} from './records/batches.ts'
+import { decodeRecords, recordSetOf } from './records/record-set.ts'
 import { Malformed } from './records/unreadable.ts'
 
 export interface LogSource {
@@ -68,13 +70,6 @@ async function readStretch({ fetch }: LogSource, from: bigint): Promise<Stretch 
     )
   const intact = afterDamage(bytes, from)
   return { bytes: intact, from, next: (recordSetOf(intact, from, [])?.lastOffset ?? from) + 1n }
-}
-
-/** Brokers send a damaged batch for every offset that its header claims, including those of the batches after it. */
-function afterDamage(bytes: Buffer, from: bigint): Buffer {
-  const [first] = batchesOf(bytes)
-  if (first !== undefined && isIntact(first)) return bytes
-  return bytes.subarray(findIntact(bytes, (firstOffset) => firstOffset === from)?.at ?? 0)
 }
 
 async function firstAfter({ earliest }: LogSource, at: bigint): Promise<bigint> {

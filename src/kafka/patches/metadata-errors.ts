@@ -1,18 +1,7 @@
+import type { BrokerMetadata } from 'kafkajs'
 import errors from 'kafkajs/src/protocol/error.js'
 import requests from 'kafkajs/src/protocol/requests/index.js'
 import type { BlockReason } from '../../core/batch/blocked.ts'
-
-interface Metadata {
-  readonly topicMetadata: readonly {
-    readonly topic: string
-    readonly topicErrorCode: number
-    readonly partitionMetadata: readonly {
-      readonly partitionErrorCode: number
-      readonly partitionId: number
-      readonly leader: number
-    }[]
-  }[]
-}
 
 /** A topic or partition that kafkajs cannot fetch, since a time in ms since 1970. */
 export interface Unserved {
@@ -34,7 +23,7 @@ export function patchMetadataErrors(): void {
   const { versions, protocol } = requests.requests.Metadata
   for (const version of versions) {
     const { response } = protocol({ version })({ topics: [] })
-    response.parse = async (metadata: Metadata) => {
+    response.parse = async (metadata: BrokerMetadata) => {
       for (const { topic, topicErrorCode, partitionMetadata } of metadata.topicMetadata) {
         note(topic, topicErrorCode === NO_RIGHTS, 'no-rights')
         for (const { partitionId, leader } of partitionMetadata)

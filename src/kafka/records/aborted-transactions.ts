@@ -1,4 +1,4 @@
-import type { BatchHeader } from './batch-header.ts'
+import type { BatchHeader } from './batches.ts'
 
 /** A transaction that was aborted, as a fetch response lists it. */
 export interface AbortedTransaction {

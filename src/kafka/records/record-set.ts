@@ -2,13 +2,12 @@ import { type AbortedTransaction, createAbortedFilter } from './aborted-transact
 import {
   BASE_TIMESTAMP_AT,
   type BatchHeader,
+  batchesOf,
   HEADER_BYTES,
-  isIntact,
-  LENGTH_END,
-  lastOffsetOf,
-  MAGIC_AT,
-  readBatchHeader,
-} from './batch-header.ts'
+  offsetsOf,
+  requireHeader,
+  requireNext,
+} from './batches.ts'
 import { Cursor } from './cursor.ts'
 import { type FetchedMessage, readRecord } from './record.ts'
 import { tooLarge, UNPACKED_BYTES_MAX, unpack } from './unpack.ts'
@@ -18,25 +17,21 @@ import { Malformed, UnreadableBatch } from './unreadable.ts'
 export interface RecordSet {
   /** The requested offset; the first batch may begin before it. */
   readonly firstOffset: bigint
-  /** Of its last complete batch, of whatever kind. */
+  /** The last offset of the last complete batch, of whatever kind. */
   readonly lastOffset: bigint
-  /** Of its first batch, in ms since 1970. */
+  /** The time of the first batch, in ms since 1970. */
   readonly firstTimestampMs: bigint
   /** Record batches one after the other. */
   readonly bytes: Buffer
   readonly aborted: readonly AbortedTransaction[]
 }
 
-/** The record format since Kafka 0.11. */
-export const MAGIC = 2
-/** An entry of an older format, which is not read, may be smaller than a batch's header. */
-const OLD_ENTRY_BYTES_MIN = 26
-/** Bounds the memory and the time that a batch of very many small records takes at once. */
+/** Bounds the memory and the time that a batch of many small records takes at once. */
 const YIELD_COUNT_MAX = 250
 
 /**
- * The record set of these bytes, whose last batch may be cut off. Null where not even the first is complete. It ends with a
- * batch whose header is not valid: reading it throws.
+ * The record set of these bytes, whose last batch may be cut off. Null where not even the first is complete. A set ends with the
+ * first batch whose header is not valid: reading that batch throws.
  */
 export function recordSetOf(
   bytes: Buffer,
@@ -82,71 +77,6 @@ export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly Fe
       throw new UnreadableBatch(error.reason, error.message, offsets)
     }
   }
-}
-
-/**
- * Throws `Malformed` where a batch does not follow the one before it; the first may begin before `from`. The checksum does not
- * cover the first offset: with a damaged one, a batch would be taken for one that was read before.
- */
-export function requireNext({ baseOffset, lastOffset }: BatchHeader, expected: bigint, from: bigint): void {
-  if (lastOffset < expected || (baseOffset < expected && expected > from))
-    throw new Malformed('its offsets do not follow those before it', 'damaged')
-}
-
-/**
- * Finds the first intact batch whose first offset is wanted; null where there is none. It looks at every byte, since the length
- * of a damaged batch may be damaged too.
- */
-export function findIntact(
-  bytes: Buffer,
-  isWanted: (firstOffset: bigint) => boolean,
-): { at: number; firstOffset: bigint } | null {
-  for (let at = 0; at + HEADER_BYTES <= bytes.length; at++) {
-    if (bytes[at + MAGIC_AT] !== MAGIC) continue
-    const firstOffset = bytes.readBigInt64BE(at)
-    const batch = bytes.subarray(at, at + LENGTH_END + bytes.readInt32BE(at + LENGTH_END - 4))
-    if (batch.length < HEADER_BYTES || !isWanted(firstOffset)) continue
-    if (offsetsOf(batch) !== null && isIntact(batch)) return { at, firstOffset }
-  }
-  return null
-}
-
-/** Yields each complete batch, and the rest as one where a length is not valid. */
-export function* batchesOf(bytes: Buffer): Generator<Buffer> {
-  for (let at = 0; at + OLD_ENTRY_BYTES_MIN <= bytes.length; ) {
-    const length = bytes.readInt32BE(at + LENGTH_END - 4)
-    const end = at + LENGTH_END + length
-    if (length < OLD_ENTRY_BYTES_MIN - LENGTH_END) {
-      yield bytes.subarray(at)
-      return
-    }
-    // Cut off by the size that was asked for.
-    if (end > bytes.length) return
-    yield bytes.subarray(at, end)
-    at = end
-  }
-}
-
-/** Null where the header is not valid. */
-export function offsetsOf(batch: Buffer): { first: bigint; last: bigint } | null {
-  const first = batch.readBigInt64BE(0)
-  const magic = batch.readInt8(MAGIC_AT)
-  const isWhole = batch.readInt32BE(LENGTH_END - 4) === batch.length - LENGTH_END
-  if (!isWhole || first < 0n) return null
-  if (magic === 0 || magic === 1) return { first, last: first }
-  if (magic !== MAGIC || batch.length < HEADER_BYTES) return null
-  const last = lastOffsetOf(batch)
-  return last < first ? null : { first, last }
-}
-
-/** The header of a batch that can be decoded. Throws `Malformed` for any other. */
-export function requireHeader(batch: Buffer): BatchHeader {
-  if (offsetsOf(batch) === null) throw new Malformed('its header is not valid', 'damaged')
-  // No broker since 4.0 holds messages of that age.
-  if (batch.readInt8(MAGIC_AT) !== MAGIC)
-    throw new Malformed('its record format is older than Kafka 0.11, which is not read')
-  if (!isIntact(batch)) throw new Malformed('its checksum is wrong', 'damaged')
-  return readBatchHeader(batch)
 }
 
 /** Yields the messages of a batch, some at a time. Throws `Malformed`. */
