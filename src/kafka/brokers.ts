@@ -20,7 +20,7 @@ export const READ_UNCOMMITTED = 0
 export const READ_COMMITTED = 1
 type IsolationLevel = typeof READ_UNCOMMITTED | typeof READ_COMMITTED
 
-/** Requests to the brokers beside the consumer group. Each rejects with the error of kafkajs. */
+/** Requests to the brokers outside the consumer group. Each rejects with the error of kafkajs. */
 export type Brokers = ReturnType<typeof createBrokers>
 
 /** The part of kafkajs 2.2.4 that its clients share, which is private: requests to a chosen broker. */

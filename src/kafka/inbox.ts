@@ -217,7 +217,7 @@ export class Inbox {
     this.#error = null
   }
 
-  /** Drops the first sets, and what is decoded of them. */
+  /** Drops the first sets and their decoded messages. */
   #drop(setCount: number): void {
     this.#reader = null
     this.#ready = []

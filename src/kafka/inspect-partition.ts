@@ -7,7 +7,7 @@ import type { FetchedMessage } from './records/record.ts'
 import { readRecordSet, recordSetOf } from './records/record-set.ts'
 import { UnreadableBatch, withoutEnd } from './records/unreadable.ts'
 
-/** What a partition has from an offset on. */
+/** The content of a partition from an offset on. */
 export type Inspected =
   | { readonly kind: 'end' }
   /** The offset of the next message, or the last offset of a fetch without any, and the first offset of the first batch. */
