@@ -29,7 +29,7 @@ const QUOTED_LENGTH_MAX = 500
 
 /**
  * Requests access tokens by the client credentials grant (RFC 6749, section 4.4), one request at a time. All callers share
- * a token until 30 s before it ends, or for half of its validity if that is shorter.
+ * a token until 30 s before it ends, or for half of its validity if it is valid for less than a minute.
  *
  * @param prefix of the client's configuration variables, which the messages name
  */
