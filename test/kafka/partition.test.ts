@@ -327,6 +327,20 @@ t.test('a batch that is looked up commits, although the one behind it is damaged
   t.match(blocked(), { reason: 'damaged', offset: 4n })
 })
 
+t.test('nothing that is fetched behind a damaged batch is processed before it', async (t) => {
+  const looked = Promise.withResolvers<void>()
+  const { broker, fetch, values, blocked, publish } = await withTen({ prepare: () => looked.promise })
+  const damaged = broker.log[1] as Buffer
+  damaged[damaged.length - 2] = 7
+  await fetch()
+  publish(['k'])
+  await fetch()
+  looked.resolve()
+  await settled()
+  t.equal(values().join(''), 'abcd')
+  t.match(blocked(), { reason: 'damaged', offset: 4n })
+})
+
 t.test(
   'a checkpoint beyond the end starts a topic that was created anew from its earliest offset',
   async (t) => {
