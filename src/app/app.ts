@@ -1,8 +1,7 @@
 import type { Logger } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
-import { type Brokers, createBrokers } from '../kafka/brokers.ts'
-import { READ_COMMITTED } from '../kafka/cluster.ts'
+import { type Brokers, createBrokers, READ_COMMITTED } from '../kafka/brokers.ts'
 import type { PartyClient } from '../party/client.ts'
 import { createBacklog } from '../pipeline/backlog.ts'
 import { countFailedEntries } from '../postgres/read/count-failed-entries.ts'
@@ -11,6 +10,7 @@ import type { Sources } from '../telemetry/gauges.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 import { createParties } from './attempts.ts'
+import { brokerConnection } from './broker-connection.ts'
 import { createDatabase, type Database } from './database.ts'
 import { putInForce } from './in-force.ts'
 import { createListeners } from './listeners.ts'
@@ -46,9 +46,9 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   opened.defer(database.close)
   const parties = createParties(config, log)
   opened.defer(parties.close)
-  const { connection, groupId } = config.broker
+  const connection = brokerConnection(config.broker)
   // The consumer logs whatever prevents an answer.
-  const brokers = createBrokers(connection, groupId, log.child({}, { level: 'error' }))
+  const brokers = createBrokers(connection, config.broker.groupId, log.child({}, { level: 'error' }))
   opened.defer(brokers.close)
 
   const metrics = createMetrics(
@@ -75,7 +75,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       putInForce(reached, ruleFiles, config.gitCommit, log),
     )
     if (stopping.signal.aborted) return
-    worker = createWorker({ config, ruleFiles, parties, pool, metrics, tracing, log })
+    worker = createWorker({ config, connection, ruleFiles, parties, pool, metrics, tracing, log })
     opened.defer(worker.stop)
     await worker.run()
   }

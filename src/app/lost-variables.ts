@@ -7,6 +7,7 @@ import { type Event, parseEvent, variablesOf } from '../core/event/parse-event.t
 import type { Variables } from '../core/templates/template.ts'
 import { createBrokers } from '../kafka/brokers.ts'
 import { readMessage } from '../kafka/inspect-partition.ts'
+import { brokerConnection } from './broker-connection.ts'
 
 /** With a producer's clock further ahead, a message looks like one of a recreated topic. */
 const CLOCK_SKEW_MAX_MS = 300_000
@@ -19,7 +20,7 @@ export interface LostVariables {
 
 /** Connects to the brokers for the first row. If they cannot be reached then, they are not tried again. */
 export function createLostVariables({ broker }: Pick<Config, 'broker'>, log: Logger): LostVariables {
-  const brokers = createBrokers(broker.connection, broker.groupId, log)
+  const brokers = createBrokers(brokerConnection(broker), broker.groupId, log)
   let reached: Promise<unknown> | null = null
 
   async function read(candidate: DecidedCandidate): Promise<Variables | string> {

@@ -5,6 +5,7 @@ import type { RunStage } from '../core/attempt/stage.ts'
 import type { Assignment } from '../core/batch/assignment.ts'
 import { createBatchLimit, createContactLookUp } from '../core/batch/batch-limit.ts'
 import type { Blocked } from '../core/batch/blocked.ts'
+import type { KafkaConnection } from '../kafka/client.ts'
 import { type ConsumerOptions, createConsumer } from '../kafka/consumer.ts'
 import type { Processing } from '../kafka/partition.ts'
 import type { PartyClient } from '../party/client.ts'
@@ -33,6 +34,7 @@ export interface Worker {
 
 export interface WorkerParts {
   readonly config: Config
+  readonly connection: KafkaConnection
   readonly ruleFiles: RuleFiles
   readonly parties: PartyClient
   readonly pool: DatabasePool
@@ -67,7 +69,7 @@ export function createWorker(parts: WorkerParts): Worker {
 }
 
 function consumerNeeds(
-  { config, ruleFiles, parties, metrics }: WorkerParts,
+  { config, connection, ruleFiles, parties, metrics }: WorkerParts,
   pool: DatabasePool,
   attempts: AttemptNeeds,
 ): [ConsumerOptions, Processing] {
@@ -81,7 +83,7 @@ function consumerNeeds(
   }
   const { partitionsAtOnce: partitionCountMax, ...broker } = config.broker
   return [
-    { ...broker, partitionCountMax, batchCountMax: batchLimit.count },
+    { ...broker, connection, partitionCountMax, batchCountMax: batchLimit.count },
     {
       loadCheckpoint: (topic, partition) => loadCheckpoint(pool, topic, partition),
       resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),

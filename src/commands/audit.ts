@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, Option } from 'commander'
+import { brokerConnection } from '../app/broker-connection.ts'
 import { ENVELOPE_MAP, readText, sha256 } from '../app/rule-files.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { isTopicName } from '../config/parsers.ts'
@@ -18,9 +19,8 @@ import {
 } from '../core/audit/finding.ts'
 import { type EnvelopeMap, loadEnvelopeMap } from '../core/event/envelope-map.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
-import { type Brokers, createBrokers, keyOf } from '../kafka/brokers.ts'
-import { READ_UNCOMMITTED } from '../kafka/cluster.ts'
-import { isStaleMetadata } from '../kafka/errors.ts'
+import { type Brokers, createBrokers, keyOf, READ_UNCOMMITTED } from '../kafka/brokers.ts'
+import { isStaleMetadata } from '../kafka/patches/fetch-response.ts'
 import { type LogSource, readLog } from '../kafka/read-log.ts'
 import { type AuditNeeds, auditPartition } from '../pipeline/audit.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
@@ -99,8 +99,8 @@ async function audit(options: Options): Promise<void> {
   if (from !== undefined && to !== undefined && from > to)
     throw new UsageError(`--from ${from} is greater than --to ${to}`)
   const config = loadConfig(process.env)
-  const { connection, groupId } = config.broker
-  const brokers = createBrokers(connection, `${groupId}-audit`, createLog('silent'))
+  const connection = brokerConnection(config.broker)
+  const brokers = createBrokers(connection, `${config.broker.groupId}-audit`, createLog('silent'))
   try {
     await withDatabase(
       config.database.url,
@@ -155,7 +155,7 @@ function logSource(brokers: Brokers, partition: OffsetRange): LogSource {
         const isLast = tryCount === TRY_COUNT_MAX
         try {
           const fetched = await brokers.fetch({ ...partition, from, bytesMax }, READ_UNCOMMITTED)
-          if (isLast || !isStaleMetadata(fetched.error ?? '')) return fetched
+          if (isLast || !isStaleMetadata(fetched.error)) return fetched
         } catch (error) {
           if (isLast) throw error
         }

@@ -7,7 +7,7 @@ import { type Environment, warningsOf } from './warnings.ts'
 export type Config = DeepReadonly<ReturnType<typeof configOf>> & { readonly warnings: readonly string[] }
 export type BrokerConnection = Config['broker']['connection']
 /** The OAuth 2 client that fetches broker access tokens with the client credentials grant. */
-export type TokenClient = Extract<BrokerConnection['sasl'], { mechanism: 'oauthbearer' }>
+export type TokenClient = Extract<BrokerConnection['sasl'], { mechanism: 'oauthbearer' }>['client']
 
 type DeepReadonly<Value> = Value extends object
   ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> }
@@ -174,7 +174,7 @@ function saslOf(value: Values) {
   const clientSecret: { file: string } | { text: string } | null =
     file !== undefined ? { file } : text !== undefined ? { text } : null
   return url && clientId && clientSecret
-    ? { mechanism, url, clientId, clientSecret, scope, extensions }
+    ? { mechanism, client: { url, clientId, clientSecret, scope }, extensions }
     : null
 }
 

@@ -1,51 +1,54 @@
 import type { Mechanism } from 'kafkajs'
+import sasl from 'kafkajs/src/protocol/sasl/oauthBearer/index.js'
 import { printable } from '../core/text/sanitize.ts'
-import { AccessTokenError, type AccessTokens } from './access-token.ts'
 
-const SEPARATOR = '\u0001'
-/** Before each message, as kafkajs passes them. */
+/** Kafka's name of the error that a log-in was broken off on this connection. Another connection may succeed. */
+export const ILLEGAL_SASL_STATE = 'ILLEGAL_SASL_STATE'
+
+/** No access token, or none that the broker accepts. kafkajs retries on another connection because of the type. */
+export class LogInError extends Error {
+  readonly retriable = true
+  readonly type = ILLEGAL_SASL_STATE
+}
+
+/** How a client logs in by access tokens. */
+export interface BearerLogIn {
+  readonly mechanism: 'oauthbearer'
+  /** Resolves to a valid token, other than the one that a broker refused. */
+  readonly accessToken: (refused?: string) => Promise<string>
+  readonly extensions: Readonly<Record<string, string>>
+}
+
+/** kafkajs passes a response with its length before it. */
 const LENGTH_BYTES = 4
 
 /**
- * Logs in by an access token (RFC 7628). The mechanism of kafkajs 2.2.4 passes over the broker's refusal, which is no error of
- * the protocol, and goes on until the connection is closed without a reason (`broker/saslAuthenticator/oauthBearer.js`).
+ * Logs in by an access token (RFC 7628). The mechanism of kafkajs 2.2.4 ignores the broker's refusal, which is no protocol
+ * error, and continues until the connection is closed without a reason (`broker/saslAuthenticator/oauthBearer.js`).
  */
-export function bearerLogIn(tokens: AccessTokens, extensions: Readonly<Record<string, string>>): Mechanism {
+export function bearerLogIn({ accessToken, extensions }: BearerLogIn): Mechanism {
+  let refused: string | undefined
   return {
     mechanism: 'oauthbearer',
     authenticationProvider: ({ saslAuthenticate }) => ({
       authenticate: async () => {
-        const token = await tokens.get()
+        const token = await accessToken(refused).catch((cause) => {
+          throw new LogInError(cause.message, { cause })
+        })
         const refusal = await saslAuthenticate({
-          request: { encode: () => withLength(firstMessage(token, extensions)) },
+          request: await sasl.request({}, { value: token, extensions }),
           response: { decode: (bytes) => bytes, parse: (bytes) => bytes.subarray(LENGTH_BYTES).toString() },
         }).catch(refusalIn)
         if (!refusal) return
-        tokens.forget(token)
-        throw new AccessTokenError(
-          `SASL OAUTHBEARER authentication failed: the broker says ${printable(refusal)}`,
-        )
+        refused = token
+        throw new LogInError(`SASL OAUTHBEARER authentication failed: the broker says ${printable(refusal)}`)
       },
     }),
   }
 }
 
-/** Throws whatever else went wrong. */
+/** Rethrows any other error. */
 function refusalIn(error: Error & { readonly type?: unknown }): string {
   if (error.type === 'SASL_AUTHENTICATION_FAILED') return error.message
   throw error
-}
-
-function firstMessage(token: string, extensions: Readonly<Record<string, string>>): string {
-  const pairs = [
-    `auth=Bearer ${token}`,
-    ...Object.entries(extensions).map(([name, value]) => `${name}=${value}`),
-  ]
-  return ['n,,', ...pairs, '', ''].join(SEPARATOR)
-}
-
-function withLength(text: string): Buffer {
-  const length = Buffer.alloc(LENGTH_BYTES)
-  length.writeInt32BE(Buffer.byteLength(text))
-  return Buffer.concat([length, Buffer.from(text)])
 }

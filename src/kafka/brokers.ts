@@ -1,39 +1,51 @@
 import { bulkhead } from 'cockatiel'
-import kafkajs from 'kafkajs'
+import kafkajs, {
+  type BrokerMetadata,
+  type GroupDescriptions,
+  type Kafka,
+  type Broker as KafkajsBroker,
+  type KafkaMessage,
+  type PartitionMetadata,
+} from 'kafkajs'
 import type { Logger } from 'pino'
-import type { BrokerConnection } from '../config/config.ts'
 import type { Ends } from '../core/batch/position.ts'
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
-import { createClient } from './client.ts'
-import { type Cluster, createCluster, type IsolationLevel } from './cluster.ts'
-import { isStaleMetadata } from './errors.ts'
-import { type FetchedBytes, fetchedBytesOf } from './mends/fetch-response.ts'
+import { createClient, type KafkaConnection } from './client.ts'
+import { type FetchedBytes, fetchedBytesOf, isStaleMetadata } from './patches/fetch-response.ts'
 
 export type PartitionEnds = TopicPartition & Ends
 
-/** Requests to the brokers beside the consumer group. Each rejects with the error of kafkajs. */
-export interface Brokers {
-  /** The number of brokers, and the topics that this user may see. */
-  describe(): Promise<{ readonly brokerCount: number; readonly topics: readonly string[] }>
-  /** The ends of every partition of these topics that has a leader, by `topic/partition`. Topics that do not exist have none. */
-  endsOf(
-    topics: readonly string[],
-    isolationLevel: IsolationLevel,
-  ): Promise<ReadonlyMap<string, PartitionEnds>>
-  /** The first offset whose message is not older than this, in ms since 1970, by `topic/partition`. */
-  firstSince(
-    partitions: readonly TopicPartition[],
-    timestampMs: number,
-    isolationLevel: IsolationLevel,
-  ): Promise<ReadonlyMap<string, bigint>>
-  /** The partitions that the members of the group own, as `topic/partition`. */
-  ownedByGroup(groupId: string): Promise<ReadonlySet<string>>
-  /** At most `bytesMax` bytes from this offset on, or one whole batch. */
-  fetch(
-    range: TopicPartition & { readonly from: bigint; readonly bytesMax: number },
-    isolationLevel: IsolationLevel,
-  ): Promise<FetchedBytes>
-  close(): Promise<void>
+/** A request sees all of the log, or only the part before the first open transaction. */
+export const READ_UNCOMMITTED = 0
+export const READ_COMMITTED = 1
+type IsolationLevel = typeof READ_UNCOMMITTED | typeof READ_COMMITTED
+
+/** Requests to the brokers outside the consumer group. Each rejects with the error of kafkajs. */
+export type Brokers = ReturnType<typeof createBrokers>
+
+/** The part of kafkajs 2.2.4 that its clients share, which is private: requests to a chosen broker. */
+interface Cluster {
+  connect(): Promise<void>
+  disconnect(): Promise<void>
+  /** Rejects, and forgets the topics, where one of them does not exist. */
+  addMultipleTargetTopics(topics: readonly string[]): Promise<void>
+  metadata(): Promise<BrokerMetadata>
+  refreshMetadata(): Promise<void>
+  refreshMetadataIfNecessary(): Promise<void>
+  /** By the last metadata; the leader is -1 where there is none. */
+  findTopicPartitionMetadata(topic: string): PartitionMetadata[]
+  findBroker(of: { nodeId: string }): Promise<Broker>
+  findGroupCoordinator(of: { groupId: string }): Promise<Broker>
+}
+
+interface Broker extends KafkajsBroker {
+  listOffsets(request: {
+    readonly isolationLevel: IsolationLevel
+    readonly topics: readonly {
+      readonly topic: string
+      readonly partitions: readonly { readonly partition: number; readonly timestamp: string }[]
+    }[]
+  }): Promise<{ responses: { topic: string; partitions: { partition: number; offset: string }[] }[] }>
 }
 
 const END = '-1'
@@ -42,18 +54,12 @@ const METADATA_AGE_MAX_MS = 10_000
 const FETCH_WAIT_MS = 500
 const NOTHING: FetchedBytes = { error: null, bytes: Buffer.alloc(0), aborted: [] }
 
-/** Connects with the first request, and anew with the next one after any error. */
-export function createBrokers(connection: BrokerConnection, clientId: string, log: Logger): Brokers {
+/** Connects with the first request, and again with the next one after any error. */
+export function createBrokers(connection: KafkaConnection, clientId: string, log: Logger) {
   const kafka = createClient(connection, clientId, log)
   let connecting: Promise<Cluster> | null = null
   // kafkajs 2.2.4 opens a broker's connection for fetches without a lock: two first ones would leave a socket open.
   const oneFetch = bulkhead(1, Number.POSITIVE_INFINITY)
-
-  async function connect(): Promise<Cluster> {
-    const cluster = createCluster(kafka, METADATA_AGE_MAX_MS)
-    await cluster.connect()
-    return cluster
-  }
 
   async function close(): Promise<void> {
     const closing = connecting
@@ -63,7 +69,7 @@ export function createBrokers(connection: BrokerConnection, clientId: string, lo
 
   async function ask<T>(request: (cluster: Cluster) => Promise<T>): Promise<T> {
     try {
-      connecting ??= connect()
+      connecting ??= connect(kafka)
       return await request(await connecting)
     } catch (error) {
       await close()
@@ -72,37 +78,64 @@ export function createBrokers(connection: BrokerConnection, clientId: string, lo
   }
 
   return {
+    /** The number of brokers, and the topics that this user may see. */
     describe: () =>
       ask(async (cluster) => {
         const { brokers, topicMetadata } = await cluster.metadata()
         return { brokerCount: brokers.length, topics: topicMetadata.map(({ topic }) => topic) }
       }),
-    endsOf: (topics, isolationLevel) =>
-      ask(async (cluster) => {
+    /** The ends of every partition of these topics that has a leader, by `topic/partition`; none for a topic that does not exist. */
+    endsOf: (topics: readonly string[], isolationLevel: IsolationLevel) =>
+      ask(async (cluster): Promise<ReadonlyMap<string, PartitionEnds>> => {
         const partitions = await partitionsOf(cluster, topics)
         const [earliest, ends] = await Promise.all([
           listOffsets(cluster, partitions, EARLIEST, isolationLevel),
           listOffsets(cluster, partitions, END, isolationLevel),
         ])
-        return joinEnds(partitions, earliest, ends)
+        return new Map(
+          partitions.flatMap((partition) => {
+            const key = keyOf(partition)
+            const end = ends.get(key)
+            return end === undefined ? [] : [[key, { ...partition, end, earliest: earliest.get(key) ?? 0n }]]
+          }),
+        )
       }),
-    firstSince: (partitions, timestampMs, isolationLevel) =>
-      ask((cluster) => listOffsets(cluster, partitions, String(timestampMs), isolationLevel)),
-    ownedByGroup: (groupId) =>
-      ask(async (cluster) => {
+    /** The first offset whose message is not older than this time in ms since 1970, by `topic/partition`. */
+    firstSince: (
+      partitions: readonly TopicPartition[],
+      timestampMs: number,
+      isolationLevel: IsolationLevel,
+    ) => ask((cluster) => listOffsets(cluster, partitions, String(timestampMs), isolationLevel)),
+    /** The partitions that the members of the group own, as `topic/partition`. */
+    ownedByGroup: (groupId: string) =>
+      ask(async (cluster): Promise<ReadonlySet<string>> => {
         const coordinator = await cluster.findGroupCoordinator({ groupId })
-        const { groups } = await coordinator.describeGroups({ groupIds: [groupId] })
+        const { groups }: GroupDescriptions = await coordinator.describeGroups({ groupIds: [groupId] })
         const members = groups.flatMap((group) => group.members)
         return new Set(members.flatMap(({ memberAssignment }) => partitionsIn(memberAssignment)))
       }),
-    fetch: (range, isolationLevel) =>
+    /** Fetches at most `bytesMax` bytes from this offset on, or one whole batch. */
+    fetch: (range: FetchRange, isolationLevel: IsolationLevel) =>
       oneFetch.execute(() => ask((cluster) => fetch(cluster, range, isolationLevel))),
     close,
   }
 }
 
+type FetchRange = TopicPartition & { readonly from: bigint; readonly bytesMax: number }
+
 export function keyOf({ topic, partition }: TopicPartition): string {
   return `${topic}/${partition}`
+}
+
+async function connect(kafka: Kafka): Promise<Cluster> {
+  const create = Object.getOwnPropertySymbols(kafka).find(
+    ({ description }) => description === 'private:Kafka:createCluster',
+  )
+  if (create === undefined) throw new Error('this version of kafkajs makes its clients in another way')
+  const options = { metadataMaxAge: METADATA_AGE_MAX_MS, allowAutoTopicCreation: false }
+  const cluster: Cluster = Reflect.get(kafka, create)(options)
+  await cluster.connect()
+  return cluster
 }
 
 async function partitionsOf(cluster: Cluster, topics: readonly string[]): Promise<TopicPartition[]> {
@@ -117,27 +150,13 @@ async function partitionsOf(cluster: Cluster, topics: readonly string[]): Promis
   return partitions
 }
 
-/** False where that is the error; throws any other. */
+/** Returns false for that error, and rethrows any other. */
 function isUnknownTopic(error: { readonly type?: unknown }): false {
   if (error.type === 'UNKNOWN_TOPIC_OR_PARTITION') return false
   throw error
 }
 
-function joinEnds(
-  partitions: readonly TopicPartition[],
-  earliest: ReadonlyMap<string, bigint>,
-  ends: ReadonlyMap<string, bigint>,
-): ReadonlyMap<string, PartitionEnds> {
-  return new Map(
-    partitions.flatMap((partition) => {
-      const key = keyOf(partition)
-      const end = ends.get(key)
-      return end === undefined ? [] : [[key, { ...partition, end, earliest: earliest.get(key) ?? 0n }]]
-    }),
-  )
-}
-
-/** One request to each leader. */
+/** Sends one request to each leader. */
 async function listOffsets(
   cluster: Cluster,
   partitions: readonly TopicPartition[],
@@ -163,7 +182,7 @@ async function listOffsets(
   return new Map(found.filter(([, offset]) => offset >= 0n))
 }
 
-/** -1 where no broker leads it. */
+/** Returns -1 where no broker leads the partition. */
 function leaderOf(cluster: Cluster, { topic, partition }: TopicPartition): number {
   const known = cluster.findTopicPartitionMetadata(topic).find(({ partitionId }) => partitionId === partition)
   if (known === undefined) throw new Error(`the broker has no partition ${partition} of topic ${topic}`)
@@ -172,12 +191,12 @@ function leaderOf(cluster: Cluster, { topic, partition }: TopicPartition): numbe
 
 async function fetch(
   cluster: Cluster,
-  { topic, partition, from, bytesMax }: Parameters<Brokers['fetch']>[0],
+  { topic, partition, from, bytesMax }: FetchRange,
   isolationLevel: IsolationLevel,
 ): Promise<FetchedBytes> {
   await cluster.addMultipleTargetTopics([topic])
   const leader = await cluster.findBroker({ nodeId: String(leaderOf(cluster, { topic, partition })) })
-  const { responses } = await leader.fetch({
+  const { responses }: { responses: { partitions: { messages: KafkaMessage[] }[] }[] } = await leader.fetch({
     maxWaitTime: FETCH_WAIT_MS,
     maxBytes: bytesMax,
     isolationLevel,
@@ -185,7 +204,7 @@ async function fetch(
   })
   const [answered] = responses.flatMap(({ partitions }) => partitions)
   const fetched = (answered && fetchedBytesOf(answered)) ?? NOTHING
-  if (isStaleMetadata(fetched.error ?? '')) await cluster.refreshMetadata()
+  if (isStaleMetadata(fetched.error)) await cluster.refreshMetadata()
   return fetched
 }
 

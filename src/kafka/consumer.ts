@@ -1,119 +1,75 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { bulkhead } from 'cockatiel'
 import type { Logger } from 'pino'
-import type { BrokerConnection } from '../config/config.ts'
 import type { Blocked } from '../core/batch/blocked.ts'
 import { backOffMs } from '../core/time/back-off.ts'
-import { createBrokers, keyOf } from './brokers.ts'
-import { createClient } from './client.ts'
-import { READ_COMMITTED } from './cluster.ts'
+import { type Brokers, createBrokers, keyOf, READ_COMMITTED } from './brokers.ts'
+import { createClient, type KafkaConnection } from './client.ts'
 import { createBudget } from './inbox.ts'
 import { aborted, createMembership, type Ending, settled } from './membership.ts'
-import { unservedReason } from './mends/metadata-errors.ts'
 import type { Consumption, Processing } from './partition.ts'
-import { createSlots } from './slots.ts'
+import { unservedReason } from './patches/metadata-errors.ts'
 
 export interface ConsumerOptions {
-  readonly connection: BrokerConnection
+  readonly connection: KafkaConnection
   readonly groupId: string
   readonly topics: readonly string[]
   readonly sessionTimeoutMs: number
-  /** Partitions whose batches are worked on at the same time. */
+  /** The number of partitions whose batches run at the same time. */
   readonly partitionCountMax: number
-  /** Messages that the next batch may have. */
+  /** The number of messages that the next batch may have. */
   readonly batchCountMax: () => number
 }
 
-/** Of all partitions together; at most one fetch exceeds it. */
+/** Limits the inboxes of all partitions together; at most one fetch exceeds it. */
 const QUEUE_BYTES_MAX = 8 * 1024 * 1024
 const TOPIC_POLL_MS = 5_000
+/** Batches share the processors: more at once would be smaller, each with a transaction of its own. */
+const BUSY_COUNT_MAX = 3
+/** A batch that takes longer waits for something, such as policy administration, and uses no processor. */
+const BUSY_MS = 50
 /**
- * How long a stop waits in all, once the batches under way are done. kafkajs cannot be stopped during a join, which the
- * broker answers when the slowest member has joined, nor during a request that the broker does not answer.
+ * The time that a stop waits once the batches under way are done. kafkajs cannot be stopped during a join, which the broker
+ * answers when the slowest member has joined, nor during a request that the broker does not answer.
  */
 const LEAVE_WAIT_MS = 3_000
 
 /**
- * Consumes the topics as a member of the group until stopped. Waits with back-off for whatever can pass by itself: a broker
- * that is down, topics that do not exist yet (the others go on meanwhile), a lost connection.
+ * Consumes the topics as a member of the group until stopped. Waits with backoff for a broker that is down, for topics that do
+ * not exist yet (the others go on meanwhile) and after a lost connection.
  *
  * `run` resolves after `stop`, and rejects with an error that kafkajs cannot recover from: then the process must end.
- * `stop` lets the batches under way finish, however long they take, and then leaves the group if that can be done soon.
+ * `stop` lets the batches under way finish, however long they take, and then leaves the group if it soon can.
  */
 export function createConsumer(options: ConsumerOptions, processing: Processing, log: Logger) {
   const { connection, groupId, sessionTimeoutMs, topics } = options
   const kafka = createClient(connection, groupId, log)
   const brokers = createBrokers(connection, groupId, log)
   const stopping = new AbortController()
-  const consumption: Consumption = {
-    ...processing,
-    endsOf: async (topicPartition) => {
-      const ends = await brokers.endsOf([topicPartition.topic], READ_COMMITTED)
-      const found = ends.get(keyOf(topicPartition))
-      if (found === undefined) throw new Error(`no broker leads ${keyOf(topicPartition)}`)
-      return found
-    },
-    unservedReason,
-    takeSlot: createSlots(options.partitionCountMax, (durationMs) =>
-      sleep(durationMs, undefined, { ref: false }),
-    ),
-    budget: createBudget(QUEUE_BYTES_MAX),
-    latest: new Map(),
-    batchCountMax: options.batchCountMax,
-    nowMs: Date.now,
-    sleep: pause,
-    log,
-  }
+  const consumption = consumptionOf(options, processing, brokers, log)
+  const missing = missingTopics(brokers, topics)
   let membership: ReturnType<typeof createMembership> | null = null
-  let missing: readonly Blocked[] = []
   let failureCount = 0
   let ended: Promise<unknown> = Promise.resolve()
 
-  async function listMissing(): Promise<readonly Blocked[]> {
-    const { topics: existing } = await brokers.describe()
-    return topics
-      .filter((topic) => !existing.includes(topic))
-      .map((topic) => {
-        const sinceMs = missing.find((before) => before.topic === topic)?.sinceMs ?? Date.now()
-        const detail = 'the brokers list no such topic'
-        return { topic, partition: 0, reason: 'missing', offset: null, sinceMs, detail }
-      })
-  }
-
-  /** Resolves when one of the missing topics exists; never where none is missing. */
-  async function appeared(signal: AbortSignal): Promise<Ending> {
-    for (const { length } = missing; length > 0 && !signal.aborted; ) {
-      await pause(TOPIC_POLL_MS, signal)
-      const found = signal.aborted ? missing : await listMissing().catch(() => missing)
-      if (found.length < length) return { kind: 'topics' }
-    }
-    return new Promise(() => {})
-  }
-
-  /** Joins the group with the topics that exist, and stays until something ends the membership. */
+  /** Joins the group with the topics that exist. Resolves when the membership has ended. */
   async function consumeOnce(): Promise<Ending> {
-    missing = await Promise.race([listMissing(), aborted(stopping.signal).then(() => missing)])
-    const existing = topics.filter((topic) => !missing.some((absent) => absent.topic === topic))
-    if (stopping.signal.aborted) return { kind: 'stop' }
-    if (missing.length > 0) {
-      const names = missing.map(({ topic }) => topic)
+    const { signal } = stopping
+    await Promise.race([missing.refresh(), aborted(signal)])
+    if (signal.aborted) return { kind: 'stop' }
+    const names = missing.list().map(({ topic }) => topic)
+    const existing = topics.filter((topic) => !names.includes(topic))
+    if (names.length > 0)
       log.warn({ missing: names }, 'waiting for topics that do not exist yet; consuming the others')
-    }
     if (existing.length === 0) {
-      await pause(TOPIC_POLL_MS, stopping.signal)
+      await pause(TOPIC_POLL_MS, signal)
       return { kind: 'topics' }
     }
-    membership = createMembership(
-      kafka,
-      { groupId, sessionTimeoutMs, topics: existing },
-      stopping.signal,
-      consumption,
-      {
-        onBatch: () => {
-          failureCount = 0
-        },
-        appeared,
-      },
-    )
+    const onBatch = () => {
+      failureCount = 0
+    }
+    const member = { groupId, sessionTimeoutMs }
+    membership = createMembership(kafka, member, existing, signal, consumption, onBatch, missing.appeared)
     return membership.run()
   }
 
@@ -135,10 +91,10 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
     assignment: () => membership?.assignment() ?? null,
     /** The partitions that cannot go on, and one for each missing topic. */
     blocked: (): readonly Blocked[] => [
-      ...missing,
+      ...missing.list(),
       ...[...consumption.latest.values()].flatMap((consumer) => consumer.blocked() ?? []),
     ],
-    /** When the oldest message was written that is fetched and not processed, in ms since 1970; null where there is none. */
+    /** The time of the oldest message that is fetched and not processed, in ms since 1970; null where there is none. */
     oldestMs: (topic: string, partition: number) => membership?.oldestMs(topic, partition) ?? null,
     run: () => {
       const running = run()
@@ -154,7 +110,85 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
   }
 }
 
+function consumptionOf(
+  { partitionCountMax, batchCountMax }: ConsumerOptions,
+  processing: Processing,
+  brokers: Brokers,
+  log: Logger,
+): Consumption {
+  return {
+    ...processing,
+    endsOf: async (topicPartition) => {
+      const ends = await brokers.endsOf([topicPartition.topic], READ_COMMITTED)
+      const found = ends.get(keyOf(topicPartition))
+      if (found === undefined) throw new Error(`no broker leads ${keyOf(topicPartition)}`)
+      return found
+    },
+    unservedReason,
+    takeSlot: createSlots(partitionCountMax, (durationMs) => sleep(durationMs, undefined, { ref: false })),
+    budget: createBudget(QUEUE_BYTES_MAX),
+    latest: new Map(),
+    batchCountMax,
+    nowMs: Date.now,
+    sleep: pause,
+    log,
+  }
+}
+
+/** The topics that do not exist, according to the brokers. */
+function missingTopics(brokers: Brokers, topics: readonly string[]) {
+  let missing: readonly Blocked[] = []
+
+  async function find(): Promise<readonly Blocked[]> {
+    const { topics: existing } = await brokers.describe()
+    return topics
+      .filter((topic) => !existing.includes(topic))
+      .map((topic) => {
+        const sinceMs = missing.find((before) => before.topic === topic)?.sinceMs ?? Date.now()
+        const detail = 'the brokers list no such topic'
+        return { topic, partition: 0, reason: 'missing', offset: null, sinceMs, detail }
+      })
+  }
+
+  return {
+    list: () => missing,
+    refresh: async (): Promise<void> => {
+      missing = await find()
+    },
+    /** Resolves when one of the missing topics exists. Never resolves where none is missing. */
+    appeared: async (signal: AbortSignal): Promise<Ending> => {
+      for (const { length } = missing; length > 0 && !signal.aborted; ) {
+        await pause(TOPIC_POLL_MS, signal)
+        const found = signal.aborted ? missing : await find().catch(() => missing)
+        if (found.length < length) return { kind: 'topics' }
+      }
+      return new Promise(() => {})
+    },
+  }
+}
+
 /** Ends early when the signal aborts; never rejects. */
 function pause(durationMs: number, signal: AbortSignal): Promise<void> {
   return sleep(durationMs, undefined, { signal }).catch(() => {})
+}
+
+/**
+ * Slots for batches, given roughly in the order of the requests. At most `countMax` batches are under way, and few of them are
+ * busy, so that events gather in the inboxes meanwhile. Returns a function that resolves to the one that gives a slot back.
+ */
+export function createSlots(countMax: number, sleep: (durationMs: number) => Promise<unknown>) {
+  const underWay = bulkhead(countMax, Number.POSITIVE_INFINITY)
+  const busy = bulkhead(BUSY_COUNT_MAX, Number.POSITIVE_INFINITY)
+  return (): Promise<() => void> => {
+    const taken = Promise.withResolvers<() => void>()
+    const done = Promise.withResolvers<void>()
+    void underWay.execute(async () => {
+      void busy.execute(async () => {
+        taken.resolve(done.resolve)
+        await Promise.race([done.promise, sleep(BUSY_MS)])
+      })
+      await done.promise
+    })
+    return taken.promise
+  }
 }

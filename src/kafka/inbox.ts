@@ -1,15 +1,9 @@
-import type { FetchedBytes } from './mends/fetch-response.ts'
-import { Queue, type Taken } from './queue.ts'
-import { type RecordSet, recordSetOf } from './records/record-set.ts'
+import type { BlockReason } from '../core/batch/blocked.ts'
+import { sizeOf } from '../core/event/message.ts'
+import { brokerReason, type FetchedBytes } from './patches/fetch-response.ts'
+import type { FetchedMessage } from './records/record.ts'
+import { holdsNoMessageAt, type RecordSet, readRecordSet, recordSetOf } from './records/record-set.ts'
 import { withoutEnd } from './records/unreadable.ts'
-
-/** A fetch of one partition. */
-export interface Fetched extends FetchedBytes {
-  /** The requested offset. */
-  readonly from: bigint
-  /** Tells kafkajs to fetch on after this offset. */
-  readonly resolve: (offset: bigint) => void
-}
 
 /** Controls what kafkajs fetches of a partition. */
 export interface FetchControls {
@@ -19,136 +13,162 @@ export interface FetchControls {
   readonly resume: () => void
 }
 
-/** The broker does not serve the partition; the message is Kafka's name of the error. */
+/** The broker does not serve the partition. The message is Kafka's name of the error. */
 export class BrokerError extends Error {
-  readonly asked: bigint
+  readonly reason: BlockReason
+  /** The requested offset. */
+  readonly from: bigint
 
-  constructor(name: string, asked: bigint) {
+  constructor(name: string, from: bigint) {
     super(name)
-    this.asked = asked
+    this.reason = brokerReason(name)
+    this.from = from
   }
 }
 
 /** Queued bytes at which the fetches of a partition pause until half of them are processed. */
 const QUEUE_BYTES_MAX = 4 * 1024 * 1024
+/** Limits one transaction: a compressed record batch of 1 MB can hold hundreds of times as much. */
+const BATCH_BYTES_MAX = 8 * 1024 * 1024
 
 /**
- * Bytes in the queues of all partitions. Above the limit, only partitions with an empty queue are fetched, so that slow
- * partitions leave the others their turn; far above it, none is.
+ * Counts the bytes in the inboxes of all partitions. Above the limit, only partitions with an empty inbox are fetched, so that
+ * slow partitions leave the others their turn. At four times the limit, none is.
  */
-export interface Budget {
-  /** @param ownBytes of the asking partition */
-  isFull(ownBytes: number): boolean
-  /** @param bytes negative where they were taken from a queue */
-  add(bytes: number): void
-  /** Calls `resume` whenever there is room, until it returns true. */
-  onRoom(resume: () => boolean): void
-}
+export type Budget = ReturnType<typeof createBudget>
 
-const FAR_ABOVE = 4
-
-export function createBudget(bytesMax: number): Budget {
+export function createBudget(bytesMax: number) {
   const waiting = new Set<() => boolean>()
   let usedBytes = 0
   return {
-    isFull: (ownBytes) => usedBytes >= (ownBytes > 0 ? bytesMax : FAR_ABOVE * bytesMax),
-    add: (bytes) => {
+    /** @param ownBytes of the asking partition */
+    isFull: (ownBytes: number): boolean => usedBytes >= (ownBytes > 0 ? bytesMax : 4 * bytesMax),
+    /** @param bytes negative when they were taken from an inbox */
+    add(bytes: number): void {
       usedBytes += bytes
       if (bytes > 0) return
       for (const resume of waiting) if (resume()) waiting.delete(resume)
     },
-    onRoom: (resume) => waiting.add(resume),
+    /** Calls `resume` whenever there is room, until it returns true. */
+    onRoom: (resume: () => boolean) => waiting.add(resume),
   }
 }
 
 /**
- * The fetched and unprocessed part of one partition. kafkajs is told to go on as soon as a fetch is queued: otherwise it would
- * fetch the same in a loop. So the inbox itself ensures that no offset is left out: it queues only the fetch that begins where
- * the one before ended.
+ * The fetched and unprocessed record sets of one partition, in order and without a gap. kafkajs would fetch them in a loop if it
+ * were not told to go on once they are queued. So the inbox itself ensures that no offset is left out: it accepts only
+ * the fetch that begins where the one before ended. Records are decoded as they are taken.
  */
 export class Inbox {
   readonly #controls: FetchControls
   readonly #budget: Budget
-  readonly #queue: Queue
-  /** The offset at which the next fetch must begin; null while none is wanted. */
+  /** The offset at which the next fetch must begin; null while none is accepted. */
   #expected: bigint | null = null
   #isPaused = true
+  #sets: RecordSet[] = []
+  #bytes = 0
+  /** Reads the first set. */
+  #reader: ReturnType<typeof readRecordSet> | null = null
+  /** Decoded messages of the first set. */
+  #ready: readonly FetchedMessage[] = []
+  #readyIndex = 0
+  /** Thrown once everything before it is taken. */
+  #error: Error | null = null
   #wake = () => {}
 
   constructor(controls: FetchControls, budget: Budget) {
     this.#controls = controls
     this.#budget = budget
-    this.#queue = new Queue(budget.add)
   }
 
+  /** Whether there is nothing to take and no error to throw. */
   get isEmpty(): boolean {
-    return this.#queue.isEmpty
+    return this.#readyIndex >= this.#ready.length && this.#sets.length === 0 && this.#error === null
   }
 
-  /** When the first queued message was written, in ms since 1970; null where nothing is queued. */
+  /** The time of the first message in ms since 1970; null where there is none. */
   get oldestMs(): number | null {
-    return this.#queue.oldestMs
+    const timestampMs = this.#ready[this.#readyIndex]?.timestampMs ?? this.#sets[0]?.firstTimestampMs
+    return timestampMs === undefined ? null : Number(timestampMs)
   }
 
-  /** Drops the queue and fetches the partition from this offset on. */
+  /** Drops the content and fetches the partition from this offset on. */
   open(offset: bigint): void {
-    this.#queue.clear()
+    this.#clear()
     this.#expected = offset
     this.#isPaused = false
     this.#controls.seek(offset)
     this.#controls.resume()
   }
 
-  /** Queues nothing more: another consumer owns the partition. */
-  seal(): void {
+  /** Accepts nothing more, and leaves kafkajs alone: another consumer owns the partition. */
+  stop(): void {
     this.#expected = null
     this.#wake()
   }
 
-  /** Drops the queue and stops fetching. */
+  /** Drops the content and stops fetching. */
   close(): void {
+    this.#clear()
     this.#expected = null
-    this.#queue.clear()
     if (!this.#isPaused) this.#controls.pause()
     this.#isPaused = true
     this.#wake()
   }
 
-  offer({ from, error, bytes, aborted, resolve }: Fetched): void {
+  /**
+   * @param from the requested offset
+   * @param resolve tells kafkajs to fetch on after this offset
+   */
+  offer({ error, bytes, aborted }: FetchedBytes, from: bigint, resolve: (offset: bigint) => void): void {
     if (this.#expected === null) return
     if (from !== this.#expected) {
       // Requested before the last seek, or kafkajs has lost its position.
       this.#controls.seek(this.#expected)
       return
     }
-    if (error !== null) this.#endWith(new BrokerError(error, from))
-    else if (bytes.length > 0) {
-      const set = recordSetOf(bytes, from, aborted)
-      if (set === null) this.#endWith(withoutEnd(from))
-      else this.#push(set, resolve)
+    if (error === null && bytes.length === 0) return
+    const set = error === null ? recordSetOf(bytes, from, aborted) : null
+    if (set === null) this.#fail(error === null ? withoutEnd(from) : new BrokerError(error, from))
+    else {
+      resolve(set.lastOffset)
+      this.#push(set)
     }
-  }
-
-  #push(set: RecordSet, resolve: Fetched['resolve']): void {
-    resolve(set.lastOffset)
-    this.#expected = set.lastOffset + 1n
-    this.#queue.push(set)
-    if (this.#queue.bytes >= QUEUE_BYTES_MAX || this.#budget.isFull(this.#queue.bytes)) this.#pause()
     this.#wake()
   }
 
-  /** Whether the broker has something at this offset, the first that was fetched, that was never a message. */
+  /** True if the first set begins at this offset with something that never was a message. Ask before the first `take`. */
   beginsWithNoMessageAt(offset: bigint): boolean {
-    return this.#queue.beginsWithNoMessageAt(offset)
+    const [set] = this.#sets
+    return set !== undefined && holdsNoMessageAt(set, offset)
   }
 
-  /** Takes up to this many messages; null where there is nothing. Throws the error that stopped the fetches. */
-  async take(countMax: number): Promise<Taken | null> {
-    try {
-      return await this.#queue.take(countMax)
-    } finally {
-      this.#resumeIfRoom()
+  /**
+   * Takes at most this many messages, of about 8 MB, and the offset up to which all is taken, including aborted messages,
+   * markers and gaps; null where there is nothing. Throws the error that stopped the fetches, or `UnreadableBatch`, once
+   * everything before it is taken.
+   */
+  async take(countMax: number): Promise<{ messages: readonly FetchedMessage[]; lastOffset: bigint } | null> {
+    const messages: FetchedMessage[] = []
+    let lastOffset: bigint | null = null
+    for (let size = 0; messages.length < countMax; ) {
+      const message = this.#ready[this.#readyIndex]
+      if (message !== undefined) {
+        size += sizeOf(message)
+        if (size > BATCH_BYTES_MAX && messages.length > 0) break
+        messages.push(message)
+        lastOffset = message.offset
+        this.#readyIndex++
+        continue
+      }
+      const [set] = this.#sets
+      if (set === undefined) break
+      lastOffset = (await this.#decode(set)) ?? lastOffset
     }
+    this.#resumeIfRoom()
+    if (lastOffset !== null) return { messages, lastOffset }
+    if (this.#error !== null) throw this.#error
+    return null
   }
 
   /** Resolves when something may have changed, or after `timeoutMs`. */
@@ -165,11 +185,54 @@ export class Inbox {
     this.#wake()
   }
 
-  /** The queue is kept: the broker may no longer have what is in it. */
-  #endWith(error: Error): void {
-    this.#queue.end(error)
+  #push(set: RecordSet): void {
+    this.#expected = set.lastOffset + 1n
+    this.#sets.push(set)
+    this.#count(set.bytes.length)
+    if (this.#bytes >= QUEUE_BYTES_MAX || this.#budget.isFull(this.#bytes)) this.#pause()
+  }
+
+  /** Keeps the content, since the broker may no longer have it. */
+  #fail(error: Error): void {
+    this.#error = error
+    this.#expected = null
     this.#pause()
-    this.#wake()
+  }
+
+  /** Decodes some messages of the first set. Returns its last offset once it has no more and is dropped, otherwise null. */
+  async #decode(set: RecordSet): Promise<bigint | null> {
+    this.#reader ??= readRecordSet(set)
+    try {
+      const { value, done } = await this.#reader.next()
+      if (done) this.#drop(1)
+      else this.#ready = value
+      this.#readyIndex = 0
+      return done ? set.lastOffset : null
+    } catch (error) {
+      this.#fail(error as Error)
+      // They cannot be processed before this set.
+      this.#drop(this.#sets.length)
+      return null
+    }
+  }
+
+  #clear(): void {
+    // Releases the stream that decompresses.
+    void this.#reader?.return(undefined).catch(() => {})
+    this.#drop(this.#sets.length)
+    this.#error = null
+  }
+
+  /** Drops the first sets and their decoded messages. */
+  #drop(setCount: number): void {
+    this.#reader = null
+    this.#ready = []
+    for (const { bytes } of this.#sets.splice(0, setCount)) this.#count(-bytes.length)
+  }
+
+  #count(change: number): void {
+    this.#bytes += change
+    this.#budget.add(change)
   }
 
   #pause(): void {
@@ -182,8 +245,7 @@ export class Inbox {
   /** Returns whether the budget need not call again. */
   readonly #resumeIfRoom = (): boolean => {
     if (!this.#isPaused || this.#expected === null) return true
-    const isFull = this.#queue.bytes > QUEUE_BYTES_MAX / 2 || this.#budget.isFull(this.#queue.bytes)
-    if (isFull || this.#queue.isEnded) return false
+    if (this.#bytes > QUEUE_BYTES_MAX / 2 || this.#budget.isFull(this.#bytes)) return false
     this.#isPaused = false
     this.#controls.resume()
     return true

@@ -1,34 +1,35 @@
 import type { BlockReason } from '../core/batch/blocked.ts'
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
-import type { Brokers } from './brokers.ts'
-import { READ_COMMITTED } from './cluster.ts'
-import { brokerReason } from './errors.ts'
-import type { FetchedBytes } from './mends/fetch-response.ts'
+import { type Brokers, READ_COMMITTED } from './brokers.ts'
+import { brokerReason, type FetchedBytes } from './patches/fetch-response.ts'
+import { afterDamage, findIntact } from './records/batches.ts'
 import type { FetchedMessage } from './records/record.ts'
-import { findIntact, readRecordSet, recordSetOf } from './records/record-set.ts'
+import { readRecordSet, recordSetOf } from './records/record-set.ts'
 import { UnreadableBatch, withoutEnd } from './records/unreadable.ts'
 
-/** The next thing in a partition from an offset on. */
+/** The content of a partition from an offset on. */
 export type Inspected =
   | { readonly kind: 'end' }
-  /** The offset of the next message, or the last of a fetch without any; and the first offset of the batch found. */
+  /** The offset of the next message, or the last offset of a fetch without any, and the first offset of the first batch. */
   | { readonly kind: 'readable'; readonly offset: bigint; readonly begin: bigint }
   | {
       readonly kind: 'unreadable'
       readonly reason: BlockReason
       readonly detail: string
-      /** The last offset of the batch; null where that may be damaged too. */
+      /** The last offset of the batch; null where its header may be damaged too. */
       readonly last: bigint | null
       /** The first offset of the next intact batch; null where the fetch held none. */
       readonly next: bigint | null
-      /** From the batch on, as far as the broker sent them. */
+      /** The batch, and what the broker sent after it. */
       readonly bytes: Buffer
     }
 
 const FETCH_BYTES = 1024 * 1024
-/** More than brokers send at once, so that the batch after a damaged one is seen. */
+/** More than brokers send at once, so that the batch after a damaged one is found. */
 const FETCH_BYTES_MAX = 64 * FETCH_BYTES
-/** The content of a partition from an offset on, as the consumer would read it. */
+const NOTHING_THERE = 'the broker has no message at its offset any more'
+
+/** Finds what the consumer would read of a partition from an offset on. */
 export function inspectPartition(
   brokers: Brokers,
   partition: TopicPartition,
@@ -61,9 +62,7 @@ export async function readMessage(
   }
 }
 
-const NOTHING_THERE = 'the broker has no message at its offset any more'
-
-/** @param fetch fetches at most so many bytes from this offset on, or one whole batch */
+/** @param fetch fetches at most so many bytes from that offset on, or one whole batch */
 export async function inspect(
   fetch: (bytesMax: number) => Promise<FetchedBytes>,
   from: bigint,
@@ -78,11 +77,14 @@ export async function inspect(
   }
 }
 
-async function judge({ error, bytes, aborted }: FetchedBytes, from: bigint): Promise<Inspected> {
+async function judge(fetched: FetchedBytes, from: bigint): Promise<Inspected> {
+  const { error, aborted } = fetched
   if (error !== null) {
-    return { kind: 'unreadable', reason: brokerReason(error), detail: error, last: null, next: null, bytes }
+    const reason = brokerReason(error)
+    return { kind: 'unreadable', reason, detail: error, last: null, next: null, bytes: fetched.bytes }
   }
-  if (bytes.length === 0) return { kind: 'end' }
+  if (fetched.bytes.length === 0) return { kind: 'end' }
+  const bytes = afterDamage(fetched.bytes, from)
   const set = recordSetOf(bytes, from, aborted)
   try {
     if (set === null) throw withoutEnd(from)
@@ -94,11 +96,6 @@ async function judge({ error, bytes, aborted }: FetchedBytes, from: bigint): Pro
   } catch (cause) {
     if (!(cause instanceof UnreadableBatch)) throw cause
     const { reason, message: detail, offsets } = cause
-    // Brokers send a damaged batch for every offset that its header claims, including those of the batches after it.
-    const start = findIntact(bytes, (first) => first === from)
-    if (start !== null && start.at > 0) {
-      return await judge({ error, bytes: bytes.subarray(start.at), aborted }, from)
-    }
     const next = findIntact(bytes, (first) => first > from)?.firstOffset ?? null
     const last = reason === 'damaged' ? null : offsets.last
     return { kind: 'unreadable', reason, detail, last, next, bytes: set?.bytes ?? bytes }

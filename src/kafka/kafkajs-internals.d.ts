@@ -1,11 +1,11 @@
-// Inner modules of kafkajs 2.2.4 that we use or mend, which have no types: only what we need of them.
+// The untyped modules of kafkajs 2.2.4 that we use or patch, and the untyped codec.
 
 declare module 'kafkajs/src/network/requestQueue/index.js' {
-  /** Of one connection. */
+  /** The requests of one connection. */
   export default class RequestQueue {
-    /** Requests that wait to be sent: others are under way, or the broker throttles us. */
+    /** Requests that wait to be sent. */
     readonly pending: readonly unknown[]
-    /** Looks at them later, by a timer. */
+    /** Starts the timer that looks for them. */
     scheduleCheckPendingRequests(): void
   }
 }
@@ -37,6 +37,17 @@ declare module 'kafkajs/src/protocol/error.js' {
   export default errors
 }
 
+declare module 'kafkajs/src/protocol/sasl/oauthBearer/index.js' {
+  import type { SaslAuthenticationRequest } from 'kafkajs'
+
+  interface Token {
+    readonly value: string
+    readonly extensions: Readonly<Record<string, string>>
+  }
+  const sasl: { request(options: object, token: Token): Promise<SaslAuthenticationRequest> }
+  export default sasl
+}
+
 declare module 'kafkajs/src/protocol/requests/index.js' {
   interface Response {
     decode(bytes: Buffer): Promise<unknown>
@@ -56,16 +67,24 @@ declare module 'kafkajs/src/consumer/consumerGroup.js' {
   /** One membership in a group. */
   export default class ConsumerGroup {
     readonly cluster: { refreshMetadata(): Promise<void> }
-    /** Of the partitions that this broker leads. */
+    /** Fetches the partitions that this broker leads. */
     fetch(nodeId: string): Promise<Batch[]>
   }
 }
 
 declare module 'kafkajs/src/consumer/offsetManager/index.js' {
-  /** Where each partition of one membership is fetched next. */
+  /** The offset at which each partition of one membership is fetched next. */
   export default class OffsetManager {
     readonly memberAssignment: Readonly<Record<string, readonly number[]>>
     committedOffsets(): Record<string, Record<number, string>>
     resolveOffsets(): Promise<void>
   }
+}
+
+declare module 'kafkajs-snappy' {
+  const codec: () => {
+    compress(encoder: { buffer: Buffer }): Promise<Buffer>
+    decompress(buffer: Buffer): Promise<Buffer>
+  }
+  export default codec
 }

@@ -1,27 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Consumer, EachBatchPayload, Kafka, TopicPartitionOffset } from 'kafkajs'
+import type { Consumer, EachBatchPayload, Kafka, KafkaJSProtocolError, TopicPartitionOffset } from 'kafkajs'
 import type { Assignment } from '../core/batch/assignment.ts'
-import { isPassing } from './errors.ts'
+import { ILLEGAL_SASL_STATE } from './bearer-log-in.ts'
+import { keyOf } from './brokers.ts'
 import type { FetchControls } from './inbox.ts'
-import { fetchedBytesOf } from './mends/fetch-response.ts'
 import { type Consumption, PartitionConsumer } from './partition.ts'
+import { fetchedBytesOf } from './patches/fetch-response.ts'
 
-/** The limit of one fetch from one broker. kafkajs shuffles the partitions, so that each has its turn. */
+/** Limits one fetch from one broker. kafkajs shuffles the partitions, so that each has its turn. */
 const FETCH_BYTES = 4 * 1024 * 1024
-/** The limit of one partition in it: about as many events as make a whole batch. */
+/** Limits one partition in a fetch: a full batch of events has about as many bytes. */
 const PARTITION_FETCH_BYTES = 512 * 1024
 /** New partitions and new leaders are found when kafkajs refreshes its metadata. */
 const METADATA_AGE_MAX_MS = 10_000
-/** How long a quiet partition may not know that the database has lost its last commits. */
+/** The time until a quiet partition notices that the database has lost its last commits. */
 const CHECKPOINTS_POLL_MS = 10_000
 /** Each commit to Kafka costs the broker as much as a hundred events; tools that show the lag look less often. */
 const COMMIT_INTERVAL_MS = 1_000
-/** How long a stop waits for a join under way, so that it can leave the group again. */
+/** The time that a stop waits for a join under way, so that it can leave the group again. */
 const JOIN_WAIT_MS = 2_000
-/** How long the end of a membership waits for its last commit to Kafka. */
+/** The time that the end of a membership waits for its last commit to Kafka. */
 const COMMIT_WAIT_MS = 1_000
-/** How long a membership may take to disconnect before the next one begins; the fence parts them. */
+/** The time that a membership may take to disconnect before the next one begins; the checkpoint's lock parts them. */
 const DISCONNECT_WAIT_MS = 20_000
+
+/** kafkajs declares these final, although the broker only went away or did not answer in time. */
+const PASSING_ERRORS = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout', 'KafkaJSLockTimeout']
 
 /** Why a membership in the group ended. `retriable`: a new member may succeed. */
 export type Ending =
@@ -29,30 +33,21 @@ export type Ending =
   | { readonly kind: 'topics' }
   | { readonly kind: 'crash'; readonly error: unknown; readonly retriable: boolean }
 
-export interface MembershipOptions {
-  readonly groupId: string
-  readonly sessionTimeoutMs: number
-  /** All of them exist. */
-  readonly topics: string[]
-}
-
-export interface MembershipEvents {
-  readonly onBatch: () => void
-  /** Resolves when a topic that was missing exists; stops asking once the signal aborts. */
-  readonly appeared: (signal: AbortSignal) => Promise<Ending>
-}
-
 /**
- * One membership in the group. `run` joins it, and resolves when something has ended it and the group is left.
+ * One membership in the group. `run` joins it, and resolves when the membership has ended and the group is left.
  *
+ * @param topics all of them exist
  * @param stopping aborts when the consumer is to stop
+ * @param appeared resolves when a topic that was missing exists; stops asking once the signal aborts
  */
 export function createMembership(
   kafka: Kafka,
-  { topics, ...options }: MembershipOptions,
+  options: { readonly groupId: string; readonly sessionTimeoutMs: number },
+  topics: string[],
   stopping: AbortSignal,
   consumption: Consumption,
-  { onBatch, appeared }: MembershipEvents,
+  onBatch: () => void,
+  appeared: (signal: AbortSignal) => Promise<Ending>,
 ) {
   const { log } = consumption
   const over = new AbortController()
@@ -62,14 +57,14 @@ export function createMembership(
       .commitOffsets(offsets)
       .catch((error) => log.debug({ err: error, offsets }, 'could not commit the offsets to Kafka')),
   )
-  const owned = new AssignedPartitions(
+  const owned = assignedPartitions(
     consumption,
     (topic, partition) => controlsOf(consumer, topic, partition),
     commits.add,
   )
   let assignment: Assignment | null = null
 
-  stopping.addEventListener('abort', () => owned.end(), { signal: over.signal })
+  stopping.addEventListener('abort', owned.end, { signal: over.signal })
   consumer.on(consumer.events.GROUP_JOIN, ({ payload: { memberAssignment, isLeader } }) => {
     if (over.signal.aborted || stopping.aborted) return
     assignment = { partitions: memberAssignment, isLeader }
@@ -81,13 +76,13 @@ export function createMembership(
 
   async function run(): Promise<Ending> {
     const stopped = aborted(stopping).then((): Ending => ({ kind: 'stop' }))
-    void watchCheckpoints()
+    void watchCheckpoints(over.signal, consumption.sleep, () => owned.compareCheckpoints(topics))
     const joining = join(consumer, topics, async (payload) => {
       onBatch()
       await owned.eachBatch(payload)
     })
     try {
-      // The join is waited for even when a stop comes in: kafkajs would go on with it unnoticed.
+      // A stop waits for the join: kafkajs would continue it unnoticed.
       await Promise.race([joining, stopped.then(() => settled(joining, JOIN_WAIT_MS))])
       return await Promise.race([crashed, stopped, appeared(over.signal)])
     } finally {
@@ -95,122 +90,124 @@ export function createMembership(
     }
   }
 
-  /** While the database is away, nothing is compared: batches and HTTP report that. */
-  async function watchCheckpoints(): Promise<void> {
-    while (!over.signal.aborted) {
-      await consumption.sleep(CHECKPOINTS_POLL_MS, over.signal)
-      if (!over.signal.aborted) await owned.compareCheckpoints(topics).catch(() => {})
-    }
-  }
-
   async function leave(): Promise<void> {
     assignment = null
     over.abort()
     owned.end()
-    // The next member must go on where our last batches end, not beside them.
+    // The next member starts where our last batches end.
     const finished = [...consumption.latest.values()].map((partition) => partition.finished)
     await settled(Promise.all(finished), DISCONNECT_WAIT_MS)
     await settled(commits.flush(), COMMIT_WAIT_MS)
-    // kafkajs has logged its failure; the ending of the membership must not be lost over it.
+    // kafkajs logs its own failure, which must not replace the ending of the membership.
     await settled(consumer.disconnect(), DISCONNECT_WAIT_MS)
   }
 
   return {
     run,
-    /** Null before it has joined, and once it is over. */
+    /** Null before the member has joined, and once the membership is over. */
     assignment: () => assignment,
-    oldestMs: (topic: string, partition: number) => owned.oldestMs(topic, partition),
+    oldestMs: owned.oldestMs,
+  }
+}
+
+/** Does nothing while the database is down, which batches and HTTP report. */
+async function watchCheckpoints(
+  signal: AbortSignal,
+  pause: Consumption['sleep'],
+  compare: () => Promise<void>,
+): Promise<void> {
+  while (!signal.aborted) {
+    await pause(CHECKPOINTS_POLL_MS, signal)
+    if (!signal.aborted) await compare().catch(() => {})
   }
 }
 
 /** The partitions that one membership owns, each consumed by itself. */
-export class AssignedPartitions {
-  readonly #consumption: Consumption
-  readonly #controlsOf: (topic: string, partition: number) => FetchControls
-  readonly #commitToKafka: (offset: TopicPartitionOffset) => void
-  #consumers = new Map<string, PartitionConsumer>()
+export function assignedPartitions(
+  consumption: Consumption,
+  controlsFor: (topic: string, partition: number) => FetchControls,
+  commitToKafka: (offset: TopicPartitionOffset) => void,
+) {
+  const consumers = new Map<string, PartitionConsumer>()
 
-  constructor(
-    consumption: Consumption,
-    controlsOf: (topic: string, partition: number) => FetchControls,
-    commitToKafka: (offset: TopicPartitionOffset) => void,
-  ) {
-    this.#consumption = consumption
-    this.#controlsOf = controlsOf
-    this.#commitToKafka = commitToKafka
-  }
-
-  /** Gives up all of them. */
-  end(): void {
-    for (const consumer of this.#consumers.values()) consumer.end()
-    this.#consumers = new Map()
-  }
-
-  /** The group was joined: other members may have moved the checkpoints meanwhile. */
-  onJoin(partitions: Assignment['partitions']): void {
-    this.end()
-    for (const [topic, numbers] of Object.entries(partitions))
-      for (const partition of numbers) this.#start(topic, partition)
-  }
-
-  /** A quiet partition would not notice that the database has lost its last commits: it has nothing to commit. */
-  async compareCheckpoints(topics: readonly string[]): Promise<void> {
-    // Read before the database is asked, so that a commit meanwhile does not count.
-    const committed = new Map([...this.#consumers].map(([key, consumer]) => [key, consumer.committed]))
-    const found = await this.#consumption.listCheckpoints(topics)
-    const checkpoints = new Map(
-      found.map(({ topic, partition, offset }) => [`${topic}/${partition}`, offset]),
+  function start(topic: string, partition: number): void {
+    const controls = controlsFor(topic, partition)
+    // Paused until its checkpoint is known. kafkajs keeps partitions paused over a join, too.
+    controls.pause()
+    const key = keyOf({ topic, partition })
+    const consumer = new PartitionConsumer(
+      { topic, partition },
+      consumption,
+      controls,
+      (next) => commitToKafka({ topic, partition, offset: String(next) }),
+      consumption.latest.get(key) ?? null,
     )
-    for (const [key, consumer] of this.#consumers) {
-      const checkpoint = checkpoints.get(key) ?? -1n
-      if (checkpoint < (committed.get(key) ?? -1n) && checkpoint < consumer.committed)
-        consumer.rewind(checkpoint)
-    }
+    consumers.set(key, consumer)
+    consumption.latest.set(key, consumer)
+    void consumer.run()
   }
 
-  /** kafkajs's `eachBatch`: queues the fetch without waiting for its processing. Never rejects. */
-  async eachBatch({ batch, resolveOffset }: EachBatchPayload): Promise<void> {
-    const { topic, partition } = batch
+  /** Leaves all of them. */
+  function end(): void {
+    for (const consumer of consumers.values()) consumer.end()
+    consumers.clear()
+  }
+
+  /** Starts all of them anew: other members may have moved the checkpoints meanwhile. */
+  function onJoin(partitions: Assignment['partitions']): void {
+    end()
+    for (const [topic, numbers] of Object.entries(partitions))
+      for (const partition of numbers) start(topic, partition)
+  }
+
+  /** The `eachBatch` of kafkajs: queues the fetch without waiting for its processing. Never rejects. */
+  async function eachBatch({ batch, resolveOffset }: EachBatchPayload): Promise<void> {
     const fetched = fetchedBytesOf(batch)
     // kafkajs also delivers fetches that it requested before the group was joined again.
-    const consumer = this.#consumers.get(`${topic}/${partition}`)
+    const consumer = consumers.get(keyOf(batch))
     if (fetched === null || consumer === undefined) return
     const { fetchedOffset } = batch as typeof batch & { fetchedOffset: string | { toString(): string } }
-    const resolve = (offset: bigint) => resolveOffset(String(offset))
+    const from = BigInt(String(fetchedOffset))
     try {
-      consumer.offer({ ...fetched, from: BigInt(String(fetchedOffset)), resolve })
+      consumer.offer(fetched, from, (offset) => resolveOffset(String(offset)))
     } catch (error) {
-      // During a join kafkajs may not know the partition any more; it begins anew after that.
-      this.#consumption.log.warn({ err: error, topic, partition }, 'a fetch could not be queued')
+      // During a join kafkajs may not know the partition any more; the partition starts anew after that.
+      const { topic, partition } = batch
+      consumption.log.warn({ err: error, topic, partition }, 'a fetch could not be queued')
     }
   }
 
-  oldestMs(topic: string, partition: number): number | null {
-    return this.#consumers.get(`${topic}/${partition}`)?.oldestMs() ?? null
+  function oldestMs(topic: string, partition: number): number | null {
+    return consumers.get(keyOf({ topic, partition }))?.oldestMs() ?? null
   }
 
-  #start(topic: string, partition: number): void {
-    const { latest } = this.#consumption
-    const controls = this.#controlsOf(topic, partition)
-    // Paused until its checkpoint is known; kafkajs keeps partitions paused over a join, too.
-    controls.pause()
-    const key = `${topic}/${partition}`
-    const consumer = new PartitionConsumer({
-      topic,
-      partition,
-      controls,
-      commitToKafka: (next) => this.#commitToKafka({ topic, partition, offset: String(next) }),
-      consumption: this.#consumption,
-      before: latest.get(key) ?? null,
-    })
-    this.#consumers.set(key, consumer)
-    latest.set(key, consumer)
-    void consumer.run()
+  return {
+    end,
+    onJoin,
+    compareCheckpoints: (topics: readonly string[]) => compareCheckpoints(consumers, consumption, topics),
+    eachBatch,
+    oldestMs,
+  }
+}
+
+/** Rewinds the partitions whose last commits the database has lost. A quiet one would not notice: it commits nothing. */
+async function compareCheckpoints(
+  consumers: ReadonlyMap<string, PartitionConsumer>,
+  { listCheckpoints }: Consumption,
+  topics: readonly string[],
+): Promise<void> {
+  // Read before the database is asked, so that a commit meanwhile does not count.
+  const committed = new Map([...consumers].map(([key, consumer]) => [key, consumer.committed]))
+  const checkpoints = new Map((await listCheckpoints(topics)).map((found) => [keyOf(found), found.offset]))
+  for (const [key, consumer] of consumers) {
+    const checkpoint = checkpoints.get(key) ?? -1n
+    if (checkpoint < (committed.get(key) ?? -1n) && checkpoint < consumer.committed)
+      consumer.rewind(checkpoint)
   }
 }
 
 /**
- * Commits offsets to Kafka for tools that show the lag of the group: best effort, since the database decides. All
+ * Commits offsets to Kafka for tools that show the lag of the group. A failure does no harm, since the database decides. All
  * partitions that moved within a second share one request.
  */
 export function createOffsetCommits(commit: (offsets: TopicPartitionOffset[]) => Promise<void>) {
@@ -234,14 +231,14 @@ export function createOffsetCommits(commit: (offsets: TopicPartitionOffset[]) =>
     clear: () => waiting.clear(),
     /** @param offset at which the group goes on */
     add(offset: TopicPartitionOffset): void {
-      waiting.set(`${offset.topic}/${offset.partition}`, offset)
+      waiting.set(keyOf(offset), offset)
       timer ??= setTimeout(flush, COMMIT_INTERVAL_MS).unref()
     },
   }
 }
 
-/** A consumer of kafkajs that has not joined yet; `crashed` resolves when it cannot go on by itself. */
-function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Omit<MembershipOptions, 'topics'>) {
+/** A consumer of kafkajs that has not joined yet. `crashed` resolves when it cannot go on by itself. */
+function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Parameters<typeof createMembership>[1]) {
   let retriable = false
   const consumer = kafka.consumer({
     groupId,
@@ -271,6 +268,14 @@ function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Omit<Membersh
     )
   })
   return { consumer, crashed }
+}
+
+/** Whether an error or one of its causes passes by itself, although kafkajs declares it final. */
+export function isPassing(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (PASSING_ERRORS.includes(cause.name) || (cause as KafkaJSProtocolError).type === ILLEGAL_SASL_STATE)
+      return true
+  return false
 }
 
 /** Resolves when the member consumes. */

@@ -6,17 +6,17 @@ import { compareLast, type Ends, fetchStart, judgeOutOfRange } from '../core/bat
 import type { TopicPartition } from '../core/batch/topic-partition.ts'
 import type { Message } from '../core/event/message.ts'
 import { backOffMs } from '../core/time/back-off.ts'
-import { brokerReason, isStaleMetadata } from './errors.ts'
-import { BrokerError, type Budget, type FetchControls, type Fetched, Inbox } from './inbox.ts'
-import type { Unserved } from './mends/metadata-errors.ts'
+import { BrokerError, type Budget, type FetchControls, Inbox } from './inbox.ts'
+import { isStaleMetadata } from './patches/fetch-response.ts'
+import type { Unserved } from './patches/metadata-errors.ts'
 import { type FetchedMessage, fingerprintOf } from './records/record.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
 
-/** The database and the pipeline, as the consumer uses them. */
+/** The database and the pipeline, for the consumer. */
 export interface Processing {
   /** The checkpoint in force; rejects while another session holds its lock. */
   readonly loadCheckpoint: (topic: string, partition: number) => Promise<Checkpoint>
-  /** Sets the checkpoint back after the topic was recreated; returns the one then in force. */
+  /** Sets the checkpoint back after the topic was recreated, if the expected one is in force. Returns the one then in force. */
   readonly resetCheckpoint: (
     topic: string,
     partition: number,
@@ -31,18 +31,18 @@ export interface Processing {
   readonly reasonOf: (error: unknown) => Extract<BlockReason, 'locked' | 'not-committed'>
 }
 
-/** Shared by all partitions, in this membership and the next: batches of an earlier one keep their slots and bytes. */
+/** Shared by all partitions and memberships: a batch of an earlier membership keeps its slot and its bytes. */
 export interface Consumption extends Processing {
   /** Rejects where no broker leads the partition. */
   readonly endsOf: (partition: TopicPartition) => Promise<Ends>
   /** The reason why kafkajs fetches nothing of a partition; null where it does. */
   readonly unservedReason: (topic: string, partition: number) => Unserved | null
-  /** Limits the batches that are worked on at a time. Resolves to the function that gives the slot back. */
+  /** Limits the batches that run at a time. Resolves to the function that gives the slot back. */
   readonly takeSlot: () => Promise<() => void>
   readonly budget: Budget
   /** The last consumer of each partition, by `topic/partition`. */
   readonly latest: Map<string, PartitionConsumer>
-  /** Messages that the next batch may have. */
+  /** The number of messages that the next batch may have. */
   readonly batchCountMax: () => number
   readonly nowMs: () => number
   /** Ends early when the signal aborts; never rejects. */
@@ -50,23 +50,9 @@ export interface Consumption extends Processing {
   readonly log: Logger
 }
 
-export interface OwnedPartition extends TopicPartition {
-  readonly consumption: Consumption
-  readonly controls: FetchControls
-  /** @param next offset at which the group goes on */
-  readonly commitToKafka: (next: bigint) => void
-  /** The consumer of the same partition in an earlier membership or assignment. */
-  readonly before: PartitionConsumer | null
-}
-
-interface Head {
-  readonly offset: bigint
-  readonly timestampMs: bigint
-}
-
-/** A blocked partition that is fetched and gets nothing for so long is no longer blocked. */
+/** A blocked partition that is fetched without a result for so long is no longer blocked. */
 const QUIET_MS = 5_000
-/** A batch under way for so long is stuck: each statement and look-up has a far shorter deadline. */
+/** A batch that takes so long is stuck: each of its statements and look-ups has a far shorter deadline. */
 const STUCK_MS = 60_000
 
 const UNSERVED: Readonly<Record<Unserved['reason'], string>> = {
@@ -78,69 +64,82 @@ const MOVED = 'another consumer moved the checkpoint: continuing from there'
 const REWOUND =
   'the checkpoint is behind what this process committed: the database has lost commits, by a fail-over or a restored ' +
   'backup, or somebody set it back. Continuing from there; messages sent since are sent again, with the same idempotency keys'
-/** The checkpoint is not the expected one. */
+/** The checkpoint in force is not the expected one. */
 class Moved extends Error {}
-/** The checkpoint was set back: the partition starts again from there. */
-class Repositioned extends Error {}
+/** The broker has another message in place of the last processed one. */
+class Recreated extends Error {}
 
 /**
- * Consumes one partition for as long as a membership in the group owns it. kafkajs only fills its inbox, from which batches are
- * taken one after the other. The database's checkpoint is the authority on position: after any failure the inbox is dropped,
- * and everything starts from the checkpoint again.
+ * Consumes one partition while a membership in the group owns it. kafkajs only fills the inbox; batches are taken from it one
+ * after the other. The database's checkpoint is the authority on position: any failure drops the inbox, and the partition
+ * starts again from the checkpoint.
  */
 export class PartitionConsumer {
-  readonly #topic: string
-  readonly #partition: number
+  readonly #name: TopicPartition
   readonly #consumption: Consumption
-  readonly #commitToKafka: OwnedPartition['commitToKafka']
+  readonly #commitToKafka: (next: bigint) => void
   readonly #inbox: Inbox
   readonly #over = new AbortController()
   readonly #finished = Promise.withResolvers<void>()
-  /** Set until it is finished. */
+  /** The consumer of an earlier assignment, until it is finished. */
   #before: PartitionConsumer | null
   #committed: Checkpoint = { offset: -1n, lastMessage: null }
   /** The last processed message, until it is compared with the broker's at that offset. */
   #uncompared: Fingerprint | null = null
   /** The broker is known to have nothing before it. */
   #earliest = 0n
-  /** The error that stops the work once the batch under way is done. */
-  #fault: Error | null = null
+  /** Stops the work once the batch under way is done. */
+  #rewound: Moved | null = null
   #blocked: Blocked | null = null
-  /** The first message of the batch under way, or of the one that could not be committed. */
-  #head: Head | null = null
-  #commitCount = 0
-  /** When the batch under way was begun. */
+  /** Failures since the last commit. */
+  #failureCount = 0
+  /** The first message of the batch under way, or of the one that failed. */
+  #head: { readonly offset: bigint; readonly timestampMs: bigint } | null = null
+  /** The start of the batch under way, in ms since 1970. */
   #begunMs: number | null = null
 
-  constructor({ topic, partition, consumption, controls, commitToKafka, before }: OwnedPartition) {
-    this.#topic = topic
-    this.#partition = partition
+  /**
+   * @param commitToKafka takes the offset at which the group goes on
+   * @param before the consumer of the same partition in an earlier membership or assignment
+   */
+  constructor(
+    name: TopicPartition,
+    consumption: Consumption,
+    controls: FetchControls,
+    commitToKafka: (next: bigint) => void,
+    before: PartitionConsumer | null,
+  ) {
+    this.#name = name
     this.#consumption = consumption
     this.#commitToKafka = commitToKafka
     this.#before = before
     this.#inbox = new Inbox(controls, consumption.budget)
   }
 
-  offer(fetched: Fetched): void {
-    if (!this.#isOver) this.#inbox.offer(fetched)
+  /** Consumes until `end`, once the consumer before is finished. Never rejects. */
+  async run(): Promise<void> {
+    // Its batch under way would move the checkpoint that is read first.
+    await this.#before?.finished
+    this.#before = null
+    while (!this.#isOver) {
+      try {
+        await this.#begin()
+        await this.#work()
+      } catch (error) {
+        this.#inbox.close()
+        const unhandled = await this.#handle(error)
+        if (unhandled !== null && !this.#isOver) await this.#block(unhandled)
+        this.#failureCount++
+      }
+    }
+    this.#inbox.close()
+    this.#finished.resolve()
   }
 
-  /** The partition is no longer ours: the batches under way are the last, and `run` resolves when they are done. */
+  /** The partition is no longer ours: the batch under way is the last one. */
   end(): void {
     this.#over.abort()
-    this.#inbox.seal()
-  }
-
-  /** The last committed offset; -1 before there is one. */
-  get committed(): bigint {
-    return this.#committed.offset
-  }
-
-  /** The database has lost commits: the messages since its checkpoint are processed again. */
-  rewind(checkpoint: bigint): void {
-    if (this.#isGivenUp) return
-    this.#fault = this.#moved(this.#committed.offset, checkpoint)
-    this.#inbox.wake()
+    this.#inbox.stop()
   }
 
   /** Resolves after `end`, when no batch is under way. */
@@ -148,72 +147,25 @@ export class PartitionConsumer {
     return this.#finished.promise
   }
 
-  /** Consumes until `end`, once the consumer before is finished. Never rejects. */
-  async run(): Promise<void> {
-    // A batch that is still under way would move the checkpoint that is read first.
-    await this.#before?.finished
-    this.#before = null
-    let failureCount = 0
-    while (!this.#isOver) {
-      const commitCount = this.#commitCount
-      try {
-        await this.#begin()
-        await this.#work()
-      } catch (error) {
-        this.#inbox.close()
-        if (this.#commitCount !== commitCount) failureCount = 0
-        const unhandled = await this.#handle(error, failureCount)
-        if (unhandled !== null && !this.#isOver) await this.#block(unhandled, backOffMs(failureCount))
-        if (!(error instanceof Repositioned)) failureCount++
-      }
-    }
-    this.#inbox.close()
-    this.#finished.resolve()
-  }
-
-  /** Null while the partition is being consumed. After `end`, only a stuck batch is reported. */
-  blocked(): Blocked | null {
-    if (this.#isOver) return this.#stuck()
-    const unserved = this.#consumption.unservedReason(this.#topic, this.#partition)
-    if (unserved !== null)
-      return this.#blockedFor(unserved.reason, UNSERVED[unserved.reason], unserved.sinceMs)
-    return this.#blocked ?? this.#stuck()
-  }
-
-  /** When the oldest unprocessed message that was fetched was written, in ms since 1970; null where there is none. */
-  oldestMs(): number | null {
-    return this.#head === null ? this.#inbox.oldestMs : Number(this.#head.timestampMs)
-  }
-
-  #stuck(): Blocked | null {
-    if (this.#before !== null) return this.#before.#stuck()
-    const sinceMs = this.#begunMs
-    const tookMs = sinceMs === null ? 0 : this.#consumption.nowMs() - sinceMs
-    if (sinceMs === null || tookMs < STUCK_MS) return null
-    return this.#blockedFor('stuck', `a batch was begun ${Math.round(tookMs / 1_000)} s ago`, sinceMs)
-  }
-
   get #isOver(): boolean {
     return this.#over.signal.aborted
   }
 
-  get #isGivenUp(): boolean {
-    return this.#fault !== null || this.#isOver
+  offer(...fetched: Parameters<Inbox['offer']>): void {
+    if (!this.#isOver) this.#inbox.offer(...fetched)
   }
 
-  get #name(): TopicPartition {
-    return { topic: this.#topic, partition: this.#partition }
-  }
-
+  /** Fetches from the checkpoint in force. */
   async #begin(): Promise<void> {
-    const checkpoint = await this.#consumption.loadCheckpoint(this.#topic, this.#partition)
+    const { topic, partition } = this.#name
+    const checkpoint = await this.#consumption.loadCheckpoint(topic, partition)
     if (checkpoint.offset !== this.#committed.offset) this.#blocked = null
     this.#committed = checkpoint
     this.#uncompared = checkpoint.lastMessage
-    this.#fault = null
+    this.#rewound = null
     if (this.#head !== null && this.#head.offset <= checkpoint.offset) this.#head = null
     if (this.#isOver) return
-    // Kafka may not know it: the membership before ended, or the broker did not answer.
+    // Kafka may not have it: the membership before ended, or the broker did not answer.
     if (checkpoint.offset >= 0n) this.#commitToKafka(checkpoint.offset + 1n)
     this.#inbox.open(fetchStart(checkpoint, this.#earliest))
   }
@@ -224,8 +176,8 @@ export class PartitionConsumer {
       this.#begunMs = this.#consumption.nowMs()
       const giveSlotBack = await this.#consumption.takeSlot()
       try {
-        let batch = this.#isGivenUp ? null : await this.#take()
-        while (batch !== null && !this.#isGivenUp) {
+        let batch = this.#isStopping ? null : await this.#take()
+        while (batch !== null && !this.#isStopping) {
           batch = this.#settle(batch, await this.#consumption.dispatch(batch))
           this.#begunMs = this.#consumption.nowMs()
         }
@@ -236,63 +188,53 @@ export class PartitionConsumer {
     }
   }
 
-  /** Waits until there is something to take; false once it is over. */
+  get #isStopping(): boolean {
+    return this.#rewound !== null || this.#isOver
+  }
+
+  /** Waits until there is something to take. Returns false once it is over. */
   async #hasNext(): Promise<boolean> {
-    while (this.#inbox.isEmpty && !this.#isGivenUp) {
+    while (this.#inbox.isEmpty && !this.#isStopping) {
       await this.#inbox.change(this.#blocked === null ? null : QUIET_MS)
-      if (this.#inbox.isEmpty && !this.#isGivenUp) this.#blocked = null
+      if (this.#inbox.isEmpty && !this.#isStopping) this.#blocked = null
     }
-    if (this.#fault !== null) throw this.#fault
+    if (this.#rewound !== null) throw this.#rewound
     return !this.#isOver
   }
 
-  /** The next batch; null where all that was fetched is processed already. */
+  /** The next batch; null where everything that was fetched is processed already. */
   async #take(): Promise<Batch | null> {
     const processed = this.#uncompared
     this.#uncompared = null
     const wasNoMessage = processed !== null && this.#inbox.beginsWithNoMessageAt(processed.offset)
-    const found = await this.#inbox.take(this.#consumption.batchCountMax())
-    if (found === null) return null
-    if (processed !== null) await this.#compare(processed, wasNoMessage ? 'no message' : found.messages[0])
+    const taken = await this.#inbox.take(this.#consumption.batchCountMax())
+    if (taken === null) return null
+    if (processed !== null) compare(processed, wasNoMessage ? 'no message' : taken.messages[0])
     const { offset: expectedCheckpoint, lastMessage: lastBefore } = this.#committed
-    if (found.through <= expectedCheckpoint) return null
-    const messages = found.messages.filter(({ offset }) => offset > expectedCheckpoint)
+    const { lastOffset } = taken
+    if (lastOffset <= expectedCheckpoint) return null
+    const messages = taken.messages.filter(({ offset }) => offset > expectedCheckpoint)
     this.#head = headOf(messages[0])
     const last = messages.at(-1)
     const lastMessage = last === undefined ? lastBefore : fingerprintOf(last)
     const fingerprintAt = (offset: bigint) =>
       fingerprintOf(messages.find((message) => message.offset === offset) as FetchedMessage)
-    return {
-      ...this.#name,
-      messages,
-      expectedCheckpoint,
-      nextOffset: found.through,
-      lastMessage,
-      fingerprintAt,
-    }
+    return { ...this.#name, messages, expectedCheckpoint, lastOffset, lastMessage, fingerprintAt }
   }
 
-  /** Once for each start: throws where the broker has something else in place of the last processed message. */
-  async #compare(processed: Fingerprint, first: FetchedMessage | 'no message' | undefined): Promise<void> {
-    const found = first === undefined || first === 'no message' ? (first ?? null) : fingerprintOf(first)
-    if (compareLast(processed, found) !== 'another') return
-    const why = `the message at offset ${processed.offset} is not the one that was processed`
-    await this.#startAnew(why, await this.#consumption.endsOf(this.#name))
-  }
-
-  /** Returns the rest of a batch that was cut. */
+  /** Notes a commit. Returns the rest of a batch that was cut. */
   #settle(batch: Batch, result: CommitResult): Batch | null {
     if (result.kind === 'moved') throw this.#moved(batch.expectedCheckpoint, result.checkpoint)
-    const { nextOffset } = result
-    const isCut = nextOffset < batch.nextOffset
-    const messages = isCut ? batch.messages.filter(({ offset }) => offset > nextOffset) : []
-    const lastMessage = isCut ? (batch.fingerprintAt?.(nextOffset) ?? null) : batch.lastMessage
-    this.#committed = { offset: nextOffset, lastMessage }
-    this.#commitCount++
+    const { lastOffset } = result
+    const isCut = lastOffset < batch.lastOffset
+    const messages = isCut ? batch.messages.filter(({ offset }) => offset > lastOffset) : []
+    const lastMessage = isCut ? (batch.fingerprintAt?.(lastOffset) ?? null) : batch.lastMessage
+    this.#committed = { offset: lastOffset, lastMessage }
+    this.#failureCount = 0
     this.#blocked = null
     this.#head = headOf(messages[0])
-    this.#commitToKafka(nextOffset + 1n)
-    return isCut ? { ...batch, messages, expectedCheckpoint: nextOffset } : null
+    this.#commitToKafka(lastOffset + 1n)
+    return isCut ? { ...batch, messages, expectedCheckpoint: lastOffset } : null
   }
 
   #moved(expected: bigint, checkpoint: bigint): Moved {
@@ -303,26 +245,45 @@ export class PartitionConsumer {
     return new Moved('the checkpoint was moved')
   }
 
-  /** Handles errors that need no backoff. Returns the error otherwise, or null. */
-  async #handle(error: unknown, failureCount: number): Promise<unknown> {
-    if (error instanceof Repositioned || this.#isOver) return null
-    if (isIgnoredOnFirstFailure(error) && failureCount === 0) return null
-    if (!(error instanceof BrokerError && error.message === 'OFFSET_OUT_OF_RANGE')) return error
-    try {
-      return (await this.#findRange(error.asked)) ? null : error
-    } catch (cause) {
-      return cause instanceof Repositioned ? null : cause
-    }
+  /** The last committed offset; -1 before there is one. */
+  get committed(): bigint {
+    return this.#committed.offset
   }
 
-  /** Finds where to go on after an offset out of range; false where the broker has that offset by now. */
+  /** The database has lost commits: the messages since its checkpoint are processed again. */
+  rewind(checkpoint: bigint): void {
+    if (this.#isStopping) return
+    this.#rewound = this.#moved(this.#committed.offset, checkpoint)
+    this.#inbox.wake()
+  }
+
+  /** Handles an error that needs no backoff and returns null. Returns any other error. */
+  async #handle(error: unknown): Promise<unknown> {
+    if (this.#isOver || (isIgnoredOnce(error) && this.#failureCount === 0)) return null
+    try {
+      if (error instanceof Recreated) await this.#startAnew(error.message, await this.#ends())
+      else if (error instanceof BrokerError && error.message === 'OFFSET_OUT_OF_RANGE')
+        return (await this.#findRange(error.from)) ? null : error
+      else return error
+    } catch (cause) {
+      return cause instanceof Moved ? null : cause
+    }
+    return null
+  }
+
+  #ends(): Promise<Ends> {
+    return this.#consumption.endsOf(this.#name)
+  }
+
+  /** Finds where to go on after an offset out of range. Returns false where the broker has that offset by now. */
   async #findRange(asked: bigint): Promise<boolean> {
-    const ends = await this.#consumption.endsOf(this.#name)
+    const ends = await this.#ends()
     const { offset } = this.#committed
     const found = judgeOutOfRange(offset, asked, ends)
     if (found.kind === 'passed') return false
     if (found.kind === 'recreated') {
-      return await this.#startAnew('the checkpoint lies beyond the end of the partition', ends)
+      await this.#startAnew('the checkpoint lies beyond the end of the partition', ends)
+      return true
     }
     this.#earliest = found.earliest
     if (found.count > 0n) {
@@ -335,64 +296,84 @@ export class PartitionConsumer {
     return true
   }
 
-  async #startAnew(why: string, { earliest, end }: Ends): Promise<never> {
+  /** Throws `Moved` where another consumer moved the checkpoint meanwhile. */
+  async #startAnew(why: string, { earliest, end }: Ends): Promise<void> {
+    const { topic, partition } = this.#name
     const checkpoint = this.#committed.offset
-    this.#consumption.log.error(
-      {
-        ...this.#name,
-        checkpoint: String(checkpoint),
-        earliest: String(earliest),
-        end: String(end),
-      },
-      `${why}: the topic was recreated; starting from its earliest offset`,
-    )
-    await this.#consumption.resetCheckpoint(this.#topic, this.#partition, checkpoint, earliest - 1n)
+    const inForce = await this.#consumption.resetCheckpoint(topic, partition, checkpoint, earliest - 1n)
+    if (inForce !== earliest - 1n) throw this.#moved(checkpoint, inForce)
     this.#earliest = earliest
     this.#head = null
-    throw new Repositioned()
+    this.#consumption.log.error(
+      { topic, partition, checkpoint: String(checkpoint), earliest: String(earliest), end: String(end) },
+      `${why}: the topic was recreated; starting from its earliest offset`,
+    )
   }
 
   /** Reports that the partition is blocked, and waits before the next try. */
-  async #block(error: unknown, durationMs: number): Promise<void> {
+  async #block(error: unknown): Promise<void> {
+    const retryInMs = backOffMs(this.#failureCount)
     const detail = error instanceof Error ? error.message : String(error)
     const blocked = this.#blockedFor(reasonOf(error, this.#consumption), detail, this.#blocked?.sinceMs)
     this.#blocked = blocked
+    const { reason, offset } = blocked
     this.#consumption.log.error(
-      {
-        err: error,
-        ...this.#name,
-        offset: String(blocked.offset),
-        reason: blocked.reason,
-        retryInMs: durationMs,
-        ...offsetsIn(error),
-      },
-      `a partition is blocked; nothing is lost: ${BLOCK_REASONS[blocked.reason]}`,
+      { err: error, ...this.#name, offset: String(offset), reason, retryInMs, ...offsetsIn(error) },
+      `a partition is blocked; nothing is lost: ${BLOCK_REASONS[reason]}`,
     )
-    await this.#consumption.sleep(durationMs, this.#over.signal)
+    await this.#consumption.sleep(retryInMs, this.#over.signal)
   }
 
   #blockedFor(reason: BlockReason, detail: string, sinceMs = this.#consumption.nowMs()): Blocked {
     return { ...this.#name, reason, detail, offset: this.#committed.offset + 1n, sinceMs }
   }
+
+  /** Null while the partition is being consumed. After `end`, only a stuck batch is reported. */
+  blocked(): Blocked | null {
+    if (this.#isOver) return this.#stuck()
+    const unserved = this.#consumption.unservedReason(this.#name.topic, this.#name.partition)
+    if (unserved !== null)
+      return this.#blockedFor(unserved.reason, UNSERVED[unserved.reason], unserved.sinceMs)
+    return this.#blocked ?? this.#stuck()
+  }
+
+  #stuck(): Blocked | null {
+    if (this.#before !== null) return this.#before.#stuck()
+    const sinceMs = this.#begunMs
+    const tookMs = sinceMs === null ? 0 : this.#consumption.nowMs() - sinceMs
+    if (sinceMs === null || tookMs < STUCK_MS) return null
+    return this.#blockedFor('stuck', `a batch was begun ${Math.round(tookMs / 1_000)} s ago`, sinceMs)
+  }
+
+  /** The time of the oldest message that is fetched and not processed, in ms since 1970; null where there is none. */
+  oldestMs(): number | null {
+    return this.#head === null ? this.#inbox.oldestMs : Number(this.#head.timestampMs)
+  }
 }
 
-/** Without the message itself, which would keep the memory of its whole fetch. */
-function headOf(message: Message | undefined): Head | null {
+/** Drops the message itself, which would keep the memory of its whole fetch. */
+function headOf(message: Message | undefined) {
   return message === undefined ? null : { offset: message.offset, timestampMs: message.timestampMs ?? -1n }
 }
 
-/** Most often it has passed by the next try. */
-function isIgnoredOnFirstFailure(error: unknown): boolean {
+/** Most often the next try succeeds. */
+function isIgnoredOnce(error: unknown): boolean {
   return error instanceof Moved || (error instanceof BrokerError && isStaleMetadata(error.message))
 }
 
 function reasonOf(error: unknown, consumption: Consumption): BlockReason {
-  if (error instanceof UnreadableBatch) return error.reason
-  if (!(error instanceof BrokerError)) return consumption.reasonOf(error)
-  return brokerReason(error.message)
+  const isOfBroker = error instanceof UnreadableBatch || error instanceof BrokerError
+  return isOfBroker ? error.reason : consumption.reasonOf(error)
 }
 
 function offsetsIn(error: unknown): { firstOffset: string; lastOffset: string } | null {
   if (!(error instanceof UnreadableBatch)) return null
   return { firstOffset: String(error.offsets.first), lastOffset: String(error.offsets.last) }
+}
+
+/** Throws if the broker has something else in place of the last processed message. */
+function compare(processed: Fingerprint, first: FetchedMessage | 'no message' | undefined): void {
+  const found = first === undefined || first === 'no message' ? (first ?? null) : fingerprintOf(first)
+  if (compareLast(processed, found) === 'another')
+    throw new Recreated(`the message at offset ${processed.offset} is not the one that was processed`)
 }

@@ -1,17 +1,19 @@
 import type { Fate, LogPiece, OffsetRange } from '../core/audit/finding.ts'
 import { CorrectableError } from '../core/text/faults.ts'
 import { inspect } from './inspect-partition.ts'
-import type { FetchedBytes } from './mends/fetch-response.ts'
-import { HEADER_BYTES, isIntact, readBatchHeader } from './records/batch-header.ts'
+import type { FetchedBytes } from './patches/fetch-response.ts'
 import {
+  afterDamage,
+  type BatchHeader,
   batchesOf,
-  decodeRecords,
-  findIntact,
+  HEADER_BYTES,
+  isIntact,
   offsetsOf,
-  recordSetOf,
-  requireFormat,
-} from './records/record-set.ts'
-import { unpack } from './records/unpack.ts'
+  readBatchHeader,
+  requireHeader,
+  requireNext,
+} from './records/batches.ts'
+import { decodeRecords, recordSetOf } from './records/record-set.ts'
 import { Malformed } from './records/unreadable.ts'
 
 export interface LogSource {
@@ -32,9 +34,9 @@ interface Stretch {
 const FETCH_BYTES = 1024 * 1024
 
 /**
- * Reads a range of a partition's log, and tells the fate of each message by the marker that ends its transaction: the broker's list
- * of aborted transactions, by which the consumer judges, is not used. Memory does not grow with the range. Rejects where
- * the broker does not serve it.
+ * Reads a range of a partition's log. The fate of each message is told by the marker that ends its transaction, not by the
+ * broker's list of aborted transactions, which the consumer uses. Memory does not grow with the range. Rejects where the broker
+ * does not serve it.
  *
  * @param logEnd the end of the partition, since a transaction may end after the range
  */
@@ -70,13 +72,6 @@ async function readStretch({ fetch }: LogSource, from: bigint): Promise<Stretch 
   return { bytes: intact, from, next: (recordSetOf(intact, from, [])?.lastOffset ?? from) + 1n }
 }
 
-/** Brokers send a damaged batch for every offset that its header claims, including those of the batches after it. */
-function afterDamage(bytes: Buffer, from: bigint): Buffer {
-  const [first] = batchesOf(bytes)
-  if (first !== undefined && isIntact(first)) return bytes
-  return bytes.subarray(findIntact(bytes, (firstOffset) => firstOffset === from)?.at ?? 0)
-}
-
 async function firstAfter({ earliest }: LogSource, at: bigint): Promise<bigint> {
   const first = await earliest()
   if (first <= at)
@@ -91,33 +86,28 @@ async function* readPieces(
   source: LogSource,
   { bytes, from, next }: Stretch,
   end: bigint,
-  fateOf: (producerId: bigint, lastOffset: bigint) => Promise<Fate>,
+  fateOf: (header: BatchHeader) => Promise<Fate>,
 ): AsyncGenerator<LogPiece, bigint> {
   let expected = from
   try {
     for (const batch of batchesOf(bytes)) {
-      const { first, last } = requireBatch(batch)
-      if (last < expected || (first < expected && expected > from))
-        throw new Malformed('its offsets do not follow those before it', 'damaged')
-      const header = readBatchHeader(batch)
+      const header = requireHeader(batch)
+      requireNext(header, expected, from)
       if (!header.isControl && expected < end) {
-        const fate = header.isTransactional ? await fateOf(header.producerId, last) : 'committed'
+        const fate = header.isTransactional ? await fateOf(header) : 'committed'
         const begin = expected
         try {
-          for await (const some of decodeRecords(
-            header,
-            unpack(header.codec, batch.subarray(HEADER_BYTES)),
-          )) {
+          for await (const some of decodeRecords(batch, header)) {
             const messages = some.filter(({ offset }) => offset >= begin && offset < end)
             if (messages.length > 0) yield { kind: 'messages', fate, messages }
             expected = (some.at(-1)?.offset ?? expected) + 1n
           }
         } catch (error) {
-          // The consumer passes over an aborted batch by its header, without decoding it.
+          // The consumer skips an aborted batch by its header, without decoding it.
           if (!(error instanceof Malformed) || fate !== 'aborted') throw error
         }
       }
-      expected = last + 1n
+      expected = header.lastOffset + 1n
     }
     if (expected === from) throw new Malformed('the broker sends no whole batch', 'damaged')
     return next
@@ -130,15 +120,7 @@ async function* readPieces(
   }
 }
 
-function requireBatch(batch: Buffer): { first: bigint; last: bigint } {
-  const offsets = offsetsOf(batch)
-  if (offsets === null) throw new Malformed('its header is not valid', 'damaged')
-  requireFormat(batch)
-  if (!isIntact(batch)) throw new Malformed('its checksum is wrong', 'damaged')
-  return offsets
-}
-
-/** The offset at which reading goes on after an unreadable batch; `end` where nobody knows. */
+/** The offset after an unreadable batch; `end` where it cannot be found. */
 async function afterUnreadable({ fetch }: LogSource, at: bigint, end: bigint): Promise<bigint> {
   const found = await inspect((bytesMax) => fetch(at, bytesMax), at)
   if (found.kind === 'end') return end
@@ -146,12 +128,12 @@ async function afterUnreadable({ fetch }: LogSource, at: bigint, end: bigint): P
   return following > at && following < end ? following : end
 }
 
-/** Control records by the type in their key, after its version. */
+/** Fates by the type in the key of a control record. */
 const ENDS: readonly (Fate | undefined)[] = ['aborted', 'committed']
 /** The record's length, attributes, time, offset and key length take a byte each; its key begins with the version. */
 const TYPE_AT = HEADER_BYTES + 5 + 2
 
-/** Tells how transactions ended: a message belongs to the transaction that its producer's next marker ends. */
+/** The ends of transactions: a message belongs to the transaction that its producer's next marker ends. */
 function createTransactionEnds(source: LogSource, logEnd: bigint) {
   const endsOf = new Map<bigint, { readonly offset: bigint; readonly fate: Fate }[]>()
   let next = 0n
@@ -178,8 +160,8 @@ function createTransactionEnds(source: LogSource, logEnd: bigint) {
         else endsOf.set(producerId, left)
       }
     },
-    /** Reads ahead as far as the end of the transaction is away. @param lastOffset of a transactional batch */
-    fateOf: async (producerId: bigint, lastOffset: bigint): Promise<Fate> => {
+    /** The fate of a transactional batch. Reads ahead to the end of its transaction. */
+    fateOf: async ({ producerId, lastOffset }: BatchHeader): Promise<Fate> => {
       for (;;) {
         const found = endsOf.get(producerId)?.find(({ offset }) => offset > lastOffset)
         if (found !== undefined) return found.fate
@@ -192,7 +174,7 @@ function createTransactionEnds(source: LogSource, logEnd: bigint) {
   }
 }
 
-/** The end of a transaction; null for any other batch, and for one that cannot be read. */
+/** The end of a transaction; null for any other batch and for an unreadable one. */
 function endIn(batch: Buffer) {
   if (batch.length < TYPE_AT + 2 || offsetsOf(batch) === null || !isIntact(batch)) return null
   const { isControl, producerId, baseOffset: offset } = readBatchHeader(batch)

@@ -84,9 +84,9 @@ export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<Loo
   return {
     batch: cut,
     open: fresh
-      .filter(({ offset }) => offset <= cut.nextOffset)
+      .filter(({ offset }) => offset <= cut.lastOffset)
       .map((located) => firstAttempt(needs, cut, located, contacts, pruned)),
-    rejected: rejected.filter(({ message }) => message.offset <= cut.nextOffset),
+    rejected: rejected.filter(({ message }) => message.offset <= cut.lastOffset),
     messagesOf: (eventId) => cut.messages.filter((message) => isEvent(needs.parse(message), eventId)),
   }
 }
@@ -97,7 +97,7 @@ export async function commitBatch(
   lookedUp: LookedUpBatch,
 ): Promise<CommitResult> {
   const { batch, open } = lookedUp
-  const { topic, partition, expectedCheckpoint, nextOffset: offset, lastMessage } = batch
+  const { topic, partition, expectedCheckpoint, lastOffset: offset, lastMessage } = batch
   let checkpoint = expectedCheckpoint
   const made = await attempt({
     lock: async (tx) => {
@@ -109,7 +109,7 @@ export async function commitBatch(
   })
   if (made === null) return { kind: 'moved', checkpoint }
   const { attempts: inserted, refused } = made
-  return { kind: 'committed', nextOffset: offset, inserted, rejected: rejectedOf(lookedUp, refused) }
+  return { kind: 'committed', lastOffset: offset, inserted, rejected: rejectedOf(lookedUp, refused) }
 }
 
 /** The rejected messages of a batch, with all messages of the events that the database refuses. */
@@ -128,9 +128,9 @@ function cutToAsked(batch: Batch, events: readonly LocatedEvent[], contacts: Con
   )?.offset
   if (end === undefined) return batch
   const messages = batch.messages.filter(({ offset }) => offset < end)
-  const nextOffset = messages.at(-1)?.offset
-  if (nextOffset === undefined) throw new Error('not even the first party of a batch was asked for')
-  return { ...batch, messages, nextOffset, lastMessage: batch.fingerprintAt?.(nextOffset) ?? null }
+  const lastOffset = messages.at(-1)?.offset
+  if (lastOffset === undefined) throw new Error('not even the first party of a batch was asked for')
+  return { ...batch, messages, lastOffset, lastMessage: batch.fingerprintAt?.(lastOffset) ?? null }
 }
 
 function firstAttempt(

@@ -18,7 +18,7 @@ export function lookUpRejected(needs: LookUpNeeds, rejected: Rejected): Promise<
     partition,
     messages: [message],
     expectedCheckpoint: offset,
-    nextOffset: offset,
+    lastOffset: offset,
     lastMessage: null,
   }
   return lookUpBatch(needs, batch)

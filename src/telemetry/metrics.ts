@@ -68,8 +68,8 @@ export function createMetrics(sources: Sources): Metrics {
   }
 
   function countCommitted(batch: Batch, committed: Committed): void {
-    const { nextOffset, inserted, rejected } = committed
-    const count = batch.messages.filter(({ offset }) => offset <= nextOffset).length
+    const { lastOffset, inserted, rejected } = committed
+    const count = batch.messages.filter(({ offset }) => offset <= lastOffset).length
     batchMessages.observe(count)
     duplicates.inc(count - inserted.length - rejected.length)
     countRows(instruments, sources.eventTypes, committed)

@@ -91,14 +91,14 @@ export function createTracing(options: TracingOptions, log: Logger): Tracing {
   }
 }
 
-function attributesOf({ topic, partition, messages, nextOffset }: Batch) {
+function attributesOf({ topic, partition, messages, lastOffset }: Batch) {
   return {
     'messaging.system': 'kafka',
     'messaging.operation.type': 'process',
     'messaging.operation.name': 'process',
     'messaging.destination.name': topic,
     'messaging.destination.partition.id': String(partition),
-    'messaging.kafka.offset': String(messages[0]?.offset ?? nextOffset),
+    'messaging.kafka.offset': String(messages[0]?.offset ?? lastOffset),
     'messaging.batch.message_count': messages.length,
   }
 }

@@ -28,7 +28,7 @@ t.test('its page loads these files, and has nothing inline', async (t) => {
   t.notMatch(html, /<style|style=|<script[^>]*>[^<]|\son\w+=|\/\//)
 })
 
-t.test('what has not changed is left as it is, what is damaged is mended', async (t) => {
+t.test('what has not changed is left as it is, what is damaged is repaired', async (t) => {
   const file = join(folder, 'index.html')
   const { mtimeMs } = await stat(file)
   t.match(await compile(), /no change/)

@@ -231,17 +231,19 @@ t.test('a client that gets access tokens for the brokers is taken whole', async 
   const { broker, warnings } = loadConfig(env)
   t.same(broker.connection.sasl, {
     mechanism: 'oauthbearer',
-    url: 'https://identity.example/token',
-    clientId: 'notifications',
-    clientSecret: { text: 'hunter2' },
-    scope: null,
+    client: {
+      url: 'https://identity.example/token',
+      clientId: 'notifications',
+      clientSecret: { text: 'hunter2' },
+      scope: null,
+    },
     extensions: { logicalCluster: 'lkc-1', identityPoolId: 'a=b' },
   })
   t.same(warnings, [])
   const file = import.meta.filename
   const { MQ_SASL_CLIENT_SECRET: _, ...withoutSecret } = env
   t.match(loadConfig({ ...withoutSecret, MQ_SASL_CLIENT_SECRET_FILE: file }).broker.connection.sasl, {
-    clientSecret: { file },
+    client: { clientSecret: { file } },
   })
   const half = faultsOf({ ...REQUIRED, MQ_SASL_MECHANISM: 'OAUTHBEARER' })
   for (const name of ['MQ_SASL_TOKEN_URL', 'MQ_SASL_CLIENT_ID', 'MQ_SASL_CLIENT_SECRET'])

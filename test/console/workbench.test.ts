@@ -59,7 +59,7 @@ async function testWorkbench(): Promise<void> {
   const verdict = (page: Page, words: string | RegExp) =>
     page.locator('.verdict').filter({ hasText: words }).waitFor()
 
-  t.test('a rule is added, breaks a promise, is mended, back-tested and downloaded', async (t) => {
+  t.test('a rule is added, breaks a promise, is corrected, back-tested and downloaded', async (t) => {
     const tab = await aBench(t)
     const { page, complaints } = tab
     await verdict(page, 'All 17 promises kept')

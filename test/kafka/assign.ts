@@ -1,7 +1,7 @@
 import type { TopicPartitionOffset } from 'kafkajs'
 import { pino } from 'pino'
 import { createBudget, type FetchControls } from '../../src/kafka/inbox.ts'
-import { AssignedPartitions } from '../../src/kafka/membership.ts'
+import { assignedPartitions } from '../../src/kafka/membership.ts'
 import type { Consumption } from '../../src/kafka/partition.ts'
 
 export interface Given
@@ -30,7 +30,7 @@ export function assign({ controlsOf, commitToKafka = () => {}, ...given }: Given
   }
   const consumers = () => [...consumption.latest.values()]
   return {
-    partitions: new AssignedPartitions(consumption, controlsOf, commitToKafka),
+    partitions: assignedPartitions(consumption, controlsOf, commitToKafka),
     budget: consumption.budget,
     blocked: () => consumers().flatMap((consumer) => consumer.blocked() ?? []),
     /** Resolves when no batch of any assignment is under way. */

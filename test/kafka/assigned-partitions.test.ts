@@ -23,7 +23,7 @@ function membership() {
       const committed = Promise.withResolvers<void>()
       batches.push({ batch, commit: committed.resolve })
       await committed.promise
-      return { kind: 'committed', nextOffset: batch.nextOffset, inserted: [], rejected: [] }
+      return { kind: 'committed', lastOffset: batch.lastOffset, inserted: [], rejected: [] }
     },
     controlsOf: (topic, partition) => ({
       seek: (offset) => calls.push(`seek ${topic}/${partition} ${offset}`),

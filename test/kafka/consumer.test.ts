@@ -40,9 +40,9 @@ async function consume(
       dispatch: async (batch): Promise<CommitResult> => {
         await dispatch(batch)
         const { topic, partition } = batch
-        checkpoints.set(`${topic}/${partition}`, { offset: batch.nextOffset, lastMessage: batch.lastMessage })
+        checkpoints.set(`${topic}/${partition}`, { offset: batch.lastOffset, lastMessage: batch.lastMessage })
         for (const { value } of batch.messages) messages.push({ topic, value: String(value) })
-        return { kind: 'committed', nextOffset: batch.nextOffset, inserted: [], rejected: [] }
+        return { kind: 'committed', lastOffset: batch.lastOffset, inserted: [], rejected: [] }
       },
       reasonOf: () => 'not-committed',
     },

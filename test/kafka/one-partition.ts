@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import type { Batch, CommitResult } from '../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../src/core/batch/checkpoint.ts'
 import { createBudget } from '../../src/kafka/inbox.ts'
-import type { Unserved } from '../../src/kafka/mends/metadata-errors.ts'
+import type { Unserved } from '../../src/kafka/patches/metadata-errors.ts'
 import { assign, type Given as Consumed } from './assign.ts'
 import { type WrittenBatch, writeBatch } from './records/write-batch.ts'
 
@@ -63,12 +63,12 @@ export function onePartition(given: Given = {}) {
       if (batch.expectedCheckpoint !== database.checkpoint.offset) {
         return { kind: 'moved', checkpoint: database.checkpoint.offset }
       }
-      const nextOffset = batch.messages[(given.askedCount ?? Infinity) - 1]?.offset ?? batch.nextOffset
+      const lastOffset = batch.messages[(given.askedCount ?? Infinity) - 1]?.offset ?? batch.lastOffset
       const lastMessage =
-        nextOffset < batch.nextOffset ? (batch.fingerprintAt?.(nextOffset) ?? null) : batch.lastMessage
-      database.checkpoint = { offset: nextOffset, lastMessage }
+        lastOffset < batch.lastOffset ? (batch.fingerprintAt?.(lastOffset) ?? null) : batch.lastMessage
+      database.checkpoint = { offset: lastOffset, lastMessage }
       committed.push(batch)
-      return { kind: 'committed', nextOffset, inserted: [], rejected: [] }
+      return { kind: 'committed', lastOffset, inserted: [], rejected: [] }
     },
     reasonOf: (error) => (String(error).includes('locked') ? 'locked' : 'not-committed'),
     controlsOf: () => ({

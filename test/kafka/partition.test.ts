@@ -13,10 +13,10 @@ const fingerprint = (offset: number, value: string) =>
   })
 
 const movesOf = (batches: readonly Batch[]) =>
-  batches.map(({ messages, expectedCheckpoint, nextOffset }) => [
+  batches.map(({ messages, expectedCheckpoint, lastOffset }) => [
     messages.length,
     expectedCheckpoint,
-    nextOffset,
+    lastOffset,
   ])
 
 /** Started, with ten messages in two batches. */
@@ -190,7 +190,7 @@ t.test('a partition is paused at 4 MB, and fetched again once half of that is wo
   await settled()
   t.equal(kafkajs.isPaused, false)
   while (await fetch(1));
-  t.equal(committed.at(-1)?.nextOffset, 8n)
+  t.equal(committed.at(-1)?.lastOffset, 8n)
 })
 
 t.test(
@@ -280,6 +280,20 @@ t.test('another message in its place is a topic that was created anew', async (t
   t.equal(values().join(''), 'abcdefghij')
 })
 
+t.test('a checkpoint that another consumer moved is not reset when a topic seems recreated', async (t) => {
+  const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'what was processed') }
+  const { fetch, values, database, lines, sleeps } = await withTen({ checkpoint })
+  database.checkpoint = { offset: 6n, lastMessage: null }
+  await fetch()
+  await fetch()
+  t.strictSame([database.resets, sleeps], [[], []])
+  t.equal(values().join(''), 'hij')
+  t.strictSame(
+    lines.map(({ msg }) => msg),
+    ['another consumer moved the checkpoint: continuing from there'],
+  )
+})
+
 t.test('messages that retention removed before they were processed are counted', async (t) => {
   const checkpoint = { offset: 1n, lastMessage: fingerprint(1, 'b') }
   const { broker, fetch, values, start, lines, publish, sleeps } = onePartition({ checkpoint })
@@ -307,6 +321,20 @@ t.test('a batch that is looked up commits, although the one behind it is damaged
   damaged[damaged.length - 2] = 7
   await fetch()
   t.strictSame([values(), blocked()], [[], null])
+  looked.resolve()
+  await settled()
+  t.equal(values().join(''), 'abcd')
+  t.match(blocked(), { reason: 'damaged', offset: 4n })
+})
+
+t.test('nothing that is fetched behind a damaged batch is processed before it', async (t) => {
+  const looked = Promise.withResolvers<void>()
+  const { broker, fetch, values, blocked, publish } = await withTen({ prepare: () => looked.promise })
+  const damaged = broker.log[1] as Buffer
+  damaged[damaged.length - 2] = 7
+  await fetch()
+  publish(['k'])
+  await fetch()
   looked.resolve()
   await settled()
   t.equal(values().join(''), 'abcd')

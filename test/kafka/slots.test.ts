@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createSlots } from '../../src/kafka/slots.ts'
+import { createSlots } from '../../src/kafka/consumer.ts'
 
 /** Six that want a slot, and a clock that strikes when told to. */
 async function sixWaiting(countMax: number) {

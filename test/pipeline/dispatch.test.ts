@@ -68,7 +68,7 @@ function world(given: {
       (value, i): Message => ({ offset: BigInt(i), key: null, value: Buffer.from(value), headers: {} }),
     ),
     expectedCheckpoint: -1n,
-    nextOffset: BigInt(values.length - 1),
+    lastOffset: BigInt(values.length - 1),
     lastMessage: null,
     fingerprintAt: (offset: bigint) => ({ offset, sha256: `of ${offset}` }),
   })
@@ -141,13 +141,13 @@ t.test('a batch is cut before the first event whose party could not be asked for
   const { run, lookUp, memory } = world({ unasked: ['q', 'r'] })
   const values = ['b@p', '!', 'a@p', 'c@', 'd@q', '!', 'e@p', 'a@p', 'f@r']
   const { batch, messagesOf } = await lookUp(...values)
-  t.match(batch, { nextOffset: 3n, lastMessage: { offset: 3n, sha256: 'of 3' }, expectedCheckpoint: -1n })
+  t.match(batch, { lastOffset: 3n, lastMessage: { offset: 3n, sha256: 'of 3' }, expectedCheckpoint: -1n })
   t.same(
     messagesOf('a').map(({ offset }) => offset),
     [2n],
     'messages behind the cut belong to the next batch',
   )
-  t.match(await run(...values), { kind: 'committed', nextOffset: 3n })
+  t.match(await run(...values), { kind: 'committed', lastOffset: 3n })
   t.same(
     memory.rows().map(({ eventId }) => eventId),
     ['a', 'b', 'c'],
@@ -159,7 +159,7 @@ t.test('a batch is cut before the first event whose party could not be asked for
 t.test('an event that is logged already needs no party: it cuts nothing', async (t) => {
   const { lookUp } = world({ unasked: ['q'], logged: ['b'] })
   const { batch, open } = await lookUp('a@p', 'b@q', 'c@p')
-  t.match(batch, { nextOffset: 2n, lastMessage: null })
+  t.match(batch, { lastOffset: 2n, lastMessage: null })
   t.equal(open.length, 2)
 })
 

@@ -47,7 +47,7 @@ async function dispatchAll(
     ...aMessage(expectedCheckpoint + BigInt(i + 1), eventId),
     ...(timestampMs !== undefined && { timestampMs: BigInt(timestampMs) }),
   }))
-  const nextOffset = expectedCheckpoint + BigInt(messages.length)
+  const lastOffset = expectedCheckpoint + BigInt(messages.length)
   const recording = recordingSend()
   const needs: DispatchNeeds = {
     parse: ({ value }) => ({ kind: 'event', event: { ...EVENT, eventId: String(value) } }),
@@ -68,7 +68,7 @@ async function dispatchAll(
     countConflict: () => {},
     isConflict: () => false,
   }
-  const batch = { topic, partition, messages, expectedCheckpoint, nextOffset, lastMessage: null }
+  const batch = { topic, partition, messages, expectedCheckpoint, lastOffset, lastMessage: null }
   await dispatchBatch(needs, batch)
   return recording.sent
 }

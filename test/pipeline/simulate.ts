@@ -280,12 +280,12 @@ export async function simulate(
       const { expected } = actor
       const start = Number(expected) + 1
       const batch = messages.slice(start, start + 1 + random.below(4))
-      const nextOffset = batch.at(-1)?.offset
-      if (nextOffset === undefined) return true
+      const lastOffset = batch.at(-1)?.offset
+      if (lastOffset === undefined) return true
       const place = { topic: TOPIC, partition, messages: batch, expectedCheckpoint: expected }
-      const result = await dispatchBatch(needsOf(actor), { ...place, nextOffset, lastMessage: null })
+      const result = await dispatchBatch(needsOf(actor), { ...place, lastOffset, lastMessage: null })
       if (result.kind === 'moved') counts.moved++
-      actor.expected = result.kind === 'moved' ? result.checkpoint : result.nextOffset
+      actor.expected = result.kind === 'moved' ? result.checkpoint : result.lastOffset
     }
   }
 

@@ -63,10 +63,10 @@ export function aLookedUpBatch(
     value: Buffer.from(attempt.eventId),
     headers: {},
   }))
-  const nextOffset = rest.nextOffset ?? expectedCheckpoint + BigInt(messages.length)
+  const lastOffset = rest.lastOffset ?? expectedCheckpoint + BigInt(messages.length)
   const { lastMessage = null } = rest
   return {
-    batch: { topic: 'claims', partition, messages, expectedCheckpoint, nextOffset, lastMessage },
+    batch: { topic: 'claims', partition, messages, expectedCheckpoint, lastOffset, lastMessage },
     open: open.map((attempt, i) => ({
       ...attempt,
       origin: { ...attempt.origin, partition, offset: messages[i]?.offset ?? 0n },
@@ -77,7 +77,7 @@ export function aLookedUpBatch(
 }
 type Batched = Pick<
   LookedUpBatch['batch'],
-  'partition' | 'expectedCheckpoint' | 'nextOffset' | 'lastMessage'
+  'partition' | 'expectedCheckpoint' | 'lastOffset' | 'lastMessage'
 > &
   Pick<LookedUpBatch, 'rejected'>
 
@@ -115,7 +115,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const attempts = [anOpenAttempt('b'), anOpenAttempt('a'), ...failed('c')]
     const skipped = anOpenAttempt('d', { contact: NOT_FOUND })
     const result = await dispatch(store, recording.send, [...attempts, skipped])
-    t.match(result, { kind: 'committed', nextOffset: 3n, inserted: { length: 4 } })
+    t.match(result, { kind: 'committed', lastOffset: 3n, inserted: { length: 4 } })
     t.same(recording.keys, ['a/1', 'b/1'], 'ordered by event id')
     t.match(await seen.rows(), [
       { eventId: 'a', status: 'SENT', attemptCount: 1, subject: 'S', body: 'B', failureReason: null },
@@ -140,7 +140,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
   })
 
   test('a batch with nothing to write moves its checkpoint', async (t, { store, ...seen }) => {
-    await dispatch(store, NOBODY, [], { nextOffset: 5n })
+    await dispatch(store, NOBODY, [], { lastOffset: 5n })
     t.equal(await seen.checkpoint(), 5n)
   })
 
@@ -310,7 +310,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const rejected = [{ message: { offset: 0n, key: null, value: null, headers: {} }, rejection: NOT_JSON }]
     for (let i = 0; i < 2; i++) {
       await seen.setCheckpoint(-1n)
-      await dispatch(store, NOBODY, [], { rejected, nextOffset: 0n })
+      await dispatch(store, NOBODY, [], { rejected, lastOffset: 0n })
     }
     t.match(await seen.rejected(), [{ offset: 0n, error: 'no' }])
     t.equal((await seen.rejected()).length, 1)
@@ -353,7 +353,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       const attempt = makeAttempts(store, send)
       for (let i = 0n; i < 3n; i++) {
         await t.rejects(commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a')])), /trap/)
-        const nothingNew = { partition: 1, expectedCheckpoint: i - 1n, nextOffset: i }
+        const nothingNew = { partition: 1, expectedCheckpoint: i - 1n, lastOffset: i }
         t.match(await commitBatch({ attempt }, aLookedUpBatch([], nothingNew)), { kind: 'committed' })
       }
       t.equal(keys.length, table === 'log' ? 0 : 1)
@@ -543,7 +543,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     ...seen
   }) => {
     const message = { offset: 4n, key: null, value: Buffer.from('a'), headers: {} }
-    await dispatch(store, NOBODY, [], { rejected: [{ message, rejection: NOT_JSON }], nextOffset: 4n })
+    await dispatch(store, NOBODY, [], { rejected: [{ message, rejection: NOT_JSON }], lastOffset: 4n })
     const [{ id } = { id: 0n }] = await seen.rejected()
     const { keys, send } = recordingSend()
     let locatorCount = 0

@@ -64,7 +64,7 @@ t.test('of two that migrate at once one waits for the other', async (t) => {
   t.equal(new Set(applied.map(({ name }) => name)).size, applied.length)
 })
 
-t.test('a migration that fails leaves nothing behind, and can be made once it is mended', async (t) => {
+t.test('a migration that fails leaves nothing behind, and can be made once it is corrected', async (t) => {
   const { url, rows } = await anEmptyDatabase(t)
   await rows('CREATE SCHEMA notifications')
   await rows('CREATE TABLE notifications.decision (in_the_way boolean)')

@@ -190,7 +190,7 @@ t.test('doctor says why no access token logs in, and what to do', { skip }, asyn
       /MQ_SASL_CLIENT_SECRET/,
     ],
     [
-      { MQ_SASL_TOKEN_URL: 'http://127.0.0.1:1/token' },
+      { MQ_SASL_TOKEN_URL: `http://127.0.0.1:${await freePort()}/token` },
       /cannot be used \(.*ECONNREFUSED/,
       /check MQ_SASL_TOKEN_URL/,
     ],
@@ -205,7 +205,7 @@ t.test('doctor says why no access token logs in, and what to do', { skip }, asyn
   }
   idp.be(async (_request, response) => {
     const access_token = await idp.forge({ aud: 'another-service' })
-    response.end(JSON.stringify({ access_token, expires_in: 600 }))
+    response.end(JSON.stringify({ access_token, token_type: 'Bearer', expires_in: 600 }))
   })
   const refused = await command(['doctor'], { ...world.env, ...BY_TOKEN })
   idp.be('up')

@@ -37,7 +37,7 @@ function theMetrics() {
 
 const committed = (inserted: Attempt[], rejected: RejectedMessage[] = []): CommitResult => ({
   kind: 'committed',
-  nextOffset: 1_000n,
+  lastOffset: 1_000n,
   inserted,
   rejected,
 })
@@ -45,7 +45,7 @@ const batchOf = (count: number) => ({
   topic: 'claims',
   partition: 0,
   expectedCheckpoint: -1n,
-  nextOffset: BigInt(count) - 1n,
+  lastOffset: BigInt(count) - 1n,
   lastMessage: null,
   messages: Array.from({ length: count }, (_, i) => aMessage(BigInt(i))),
 })

@@ -12,7 +12,7 @@ import { startCollector } from './collector.ts'
 
 const TRACE = (n: number) => n.toString(16).padStart(32, 'a')
 const SPAN = (n: number) => n.toString(16).padStart(16, 'b')
-const COMMITTED: CommitResult = { kind: 'committed', nextOffset: 0n, inserted: [], rejected: [] }
+const COMMITTED: CommitResult = { kind: 'committed', lastOffset: 0n, inserted: [], rejected: [] }
 
 function aBatch(headers: readonly string[]): Batch {
   const messages = headers.map((header, i): Message => {
@@ -23,7 +23,7 @@ function aBatch(headers: readonly string[]): Batch {
     topic: 'claims',
     partition: 3,
     expectedCheckpoint: -1n,
-    nextOffset: 9n,
+    lastOffset: 9n,
     lastMessage: null,
     messages,
   }

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { brokerConnection } from '../../app/broker-connection.ts'
 import type { Config } from '../../config/config.ts'
 import { BLOCK_REASONS, type BlockReason } from '../../core/batch/blocked.ts'
 import type { TopicPartition } from '../../core/batch/topic-partition.ts'
 import { counted } from '../../core/text/count.ts'
-import { type Brokers, createBrokers } from '../../kafka/brokers.ts'
-import { READ_COMMITTED } from '../../kafka/cluster.ts'
+import { type Brokers, createBrokers, READ_COMMITTED } from '../../kafka/brokers.ts'
 import { inspectPartition } from '../../kafka/inspect-partition.ts'
-import { listUnserved } from '../../kafka/mends/metadata-errors.ts'
+import { listUnserved } from '../../kafka/patches/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import {
   listCheckpointLockers,
@@ -27,8 +27,8 @@ interface Next extends TopicPartition {
 
 /** Rejects with the partitions that cannot go on; resolves to how many there are. */
 export async function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string> {
-  const { connection, groupId, topics } = broker
-  const brokers = createBrokers(connection, groupId, createLog('silent'))
+  const { groupId, topics } = broker
+  const brokers = createBrokers(brokerConnection(broker), groupId, createLog('silent'))
   try {
     const partitions = [...(await brokers.endsOf(topics, READ_COMMITTED)).values()]
     const checkpoints = new Map(

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent } from 'undici'
 import { createParties } from '../../app/attempts.ts'
+import { brokerConnection } from '../../app/broker-connection.ts'
 import type { Config } from '../../config/config.ts'
 import { counted } from '../../core/text/count.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
@@ -235,8 +236,8 @@ async function partyToAsk(config: Config): Promise<string> {
   return Promise.race([asked, sleep(DATABASE_MAX_MS, PARTY_LOCATOR, { ref: false })])
 }
 
-async function describeBrokers({ connection }: Config['broker']) {
-  const brokers = createBrokers(connection, CLIENT_ID, log)
+async function describeBrokers(broker: Config['broker']) {
+  const brokers = createBrokers(brokerConnection(broker), CLIENT_ID, log)
   try {
     return await brokers.describe()
   } finally {

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { brokerConnection } from '../../app/broker-connection.ts'
 import { type Config, loadConfig } from '../../config/config.ts'
 import { describeSkip } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
@@ -49,7 +50,7 @@ interface Found {
 
 async function skip(options: Options): Promise<void> {
   const config = loadConfig(process.env)
-  const brokers = createBrokers(config.broker.connection, config.broker.groupId, createLog('silent'))
+  const brokers = createBrokers(brokerConnection(config.broker), config.broker.groupId, createLog('silent'))
   const partition = { topic: options.topic, partition: Number(options.partition) }
   try {
     await skipWith(config, (from) => inspectPartition(brokers, partition, from), options)

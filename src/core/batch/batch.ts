@@ -7,13 +7,13 @@ import type { TopicPartition } from './topic-partition.ts'
 /** A run of messages of one partition, in offset order, at most BATCH_MAX of them. */
 export interface Batch extends TopicPartition {
   readonly messages: readonly Message[]
-  /** The checkpoint that we believe in force; anything else means that another consumer took over. */
+  /** The checkpoint that we believe in force. If another is in force, another consumer took over. */
   readonly expectedCheckpoint: bigint
-  /** The checkpoint once the batch is committed. */
-  readonly nextOffset: bigint
-  /** The last message at or before it; null where there was none. */
+  /** The last offset that the batch processes, which becomes the checkpoint; its message may be aborted or missing. */
+  readonly lastOffset: bigint
+  /** The last message at or before `lastOffset`; null where there was none. */
   readonly lastMessage: Fingerprint | null
-  /** The fingerprint of its message at this offset, for when the batch is cut there. */
+  /** Returns the fingerprint of the batch's message at an offset where the batch is cut. */
   readonly fingerprintAt?: (offset: bigint) => Fingerprint
 }
 
@@ -26,8 +26,8 @@ export interface RejectedMessage {
 export type CommitResult =
   | {
       readonly kind: 'committed'
-      /** The checkpoint now: less than `nextOffset` of the batch where it was cut. */
-      readonly nextOffset: bigint
+      /** The checkpoint now, lower than the batch's `lastOffset` where the batch was cut. */
+      readonly lastOffset: bigint
       readonly inserted: readonly Attempt[]
       readonly rejected: readonly RejectedMessage[]
     }

@@ -1,6 +1,6 @@
-import type { BatchHeader } from './batch-header.ts'
+import type { BatchHeader } from './batches.ts'
 
-/** A transaction that was aborted, as a fetch response lists it. */
+/** An entry of a fetch response's list of aborted transactions. */
 export interface AbortedTransaction {
   readonly producerId: bigint
   readonly firstOffset: bigint
@@ -9,9 +9,9 @@ export interface AbortedTransaction {
 const ABORT = 0
 
 /**
- * Tells the batches of one fetch response that belong to an aborted transaction, in the order of the response: those of
- * its producer from its first offset on, until the marker that ends it. The list has no particular order, and transactions
- * of several producers overlap. A marker without a transaction in the list ends nothing.
+ * Finds the batches of one fetch response that belong to aborted transactions: those of the producer from the transaction's first
+ * offset to the marker that ends it. It must see every batch and marker of the response, in order. The list of transactions has
+ * no particular order, and transactions of several producers overlap. A marker without a transaction in the list ends nothing.
  */
 export function createAbortedFilter(transactions: readonly AbortedTransaction[]) {
   const waiting = transactions.toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))

@@ -1,6 +1,6 @@
 import { Malformed } from './unreadable.ts'
 
-/** Reads the numbers of Kafka's record format from bytes, one after the other. Throws `Malformed` at their end. */
+/** Reads numbers and slices of Kafka's record format, one after the other. Throws `Malformed` at the end of the bytes. */
 export class Cursor {
   readonly bytes: Buffer
   at: number
@@ -17,7 +17,7 @@ export class Cursor {
     return byte
   }
 
-  /** A zigzag number of at most 32 bits. */
+  /** Reads a zigzag number of at most 32 bits. */
   varint(): number {
     let value = 0
     for (let shift = 0; shift < 35; shift += 7) {
@@ -28,13 +28,12 @@ export class Cursor {
     throw new Malformed('a number in it has more than 32 bits')
   }
 
-  /** A zigzag number of at most 64 bits. */
+  /** Reads a zigzag number of at most 64 bits. */
   varlong(): bigint {
-    let value = 0n
-    // Almost always it is short.
+    // Most numbers have one byte.
     const first = this.byte()
     if (first < 0x80) return BigInt((first >>> 1) ^ -(first & 1))
-    value = BigInt(first & 0x7f)
+    let value = BigInt(first & 0x7f)
     for (let shift = 7n; shift < 70n; shift += 7n) {
       const byte = this.byte()
       value |= BigInt(byte & 0x7f) << shift
@@ -43,7 +42,7 @@ export class Cursor {
     throw new Malformed('a number in it has more than 64 bits')
   }
 
-  /** Bytes without a copy; null where the length is negative. */
+  /** Reads bytes without a copy; null where the length is negative. */
   slice(length: number): Buffer | null {
     if (length < 0) return null
     const end = this.at + length

@@ -2,13 +2,13 @@ import { Malformed } from './unreadable.ts'
 
 const MAGIC = 0x184d2204
 const BLOCK_BYTES_MAX = [0, 0, 0, 0, 64 * 1024, 256 * 1024, 1024 * 1024, 4 * 1024 * 1024]
-/** How far back a block may refer into those before it. */
+/** The distance to which a block may refer into the blocks before it. */
 const WINDOW_BYTES = 64 * 1024
 const MATCH_BYTES_MIN = 4
 
 /**
- * Unpacks an LZ4 frame (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md) block by block: the library for it
- * unpacks the whole frame at once, whatever its size. Checksums are left alone, since the record batch has its own.
+ * Unpacks an LZ4 frame (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md) block by block; libraries unpack the
+ * whole frame at once, whatever its size. Checksums are ignored, since the record batch has its own.
  */
 export function* unpackLz4(frame: Buffer): Generator<Buffer> {
   if (frame.length < 7 || frame.readUInt32LE(0) !== MAGIC) throw malformed('is no frame')
@@ -61,7 +61,7 @@ function unpackBlock(block: Buffer, window: Buffer, bytesMax: number): Buffer {
     const from = to - distance
     if (distance === 0 || from < 0 || to + matchCount > out.length) throw malformed('has a damaged block')
     if (distance >= matchCount) out.copyWithin(to, from, from + matchCount)
-    // What is copied may be what it has just written.
+    // A match may overlap the bytes that it writes.
     else for (let i = 0; i < matchCount; i++) out[to + i] = out[from + i] as number
     to += matchCount
   }

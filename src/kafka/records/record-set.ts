@@ -2,13 +2,12 @@ import { type AbortedTransaction, createAbortedFilter } from './aborted-transact
 import {
   BASE_TIMESTAMP_AT,
   type BatchHeader,
+  batchesOf,
   HEADER_BYTES,
-  isIntact,
-  LENGTH_END,
-  lastOffsetOf,
-  MAGIC_AT,
-  readBatchHeader,
-} from './batch-header.ts'
+  offsetsOf,
+  requireHeader,
+  requireNext,
+} from './batches.ts'
 import { Cursor } from './cursor.ts'
 import { type FetchedMessage, readRecord } from './record.ts'
 import { tooLarge, UNPACKED_BYTES_MAX, unpack } from './unpack.ts'
@@ -18,25 +17,21 @@ import { Malformed, UnreadableBatch } from './unreadable.ts'
 export interface RecordSet {
   /** The requested offset; the first batch may begin before it. */
   readonly firstOffset: bigint
-  /** Of its last complete batch, of whatever kind. */
+  /** The last offset of the last complete batch, of whatever kind. */
   readonly lastOffset: bigint
-  /** Of its first batch, in ms since 1970. */
+  /** The time of the first batch, in ms since 1970. */
   readonly firstTimestampMs: bigint
   /** Record batches one after the other. */
   readonly bytes: Buffer
   readonly aborted: readonly AbortedTransaction[]
 }
 
-/** The record format since Kafka 0.11. */
-export const MAGIC = 2
-/** An entry of an older format, which is not read, may be smaller than a batch's header. */
-const OLD_ENTRY_BYTES_MIN = 26
-/** Bounds the memory and the time that a batch of very many small records takes at once. */
+/** Bounds the memory and the time that a batch of many small records takes at once. */
 const YIELD_COUNT_MAX = 250
 
 /**
- * The record set of these bytes, whose last batch may be cut off. Null where not even the first is complete. It ends with a
- * batch whose header is not valid: reading it throws.
+ * The record set of these bytes, whose last batch may be cut off. Null where not even the first is complete. A set ends with the
+ * first batch whose header is not valid: reading that batch throws.
  */
 export function recordSetOf(
   bytes: Buffer,
@@ -63,18 +58,18 @@ export function recordSetOf(
  */
 export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly FetchedMessage[]> {
   const aborted = createAbortedFilter(set.aborted)
-  // The checksum does not cover a batch's first offset: with a damaged one it would be taken for a batch read before.
-  let previous = set.firstOffset - 1n
+  let expected = set.firstOffset
   for (const batch of batchesOf(set.bytes)) {
     try {
-      const offsets = offsetsOf(batch)
-      if (offsets === null) throw new Malformed('its header is not valid', 'damaged')
-      if (offsets.last <= previous || (offsets.first <= previous && previous >= set.firstOffset))
-        throw new Malformed('its offsets do not follow those before it', 'damaged')
-      previous = offsets.last
-      for await (const messages of messagesOf(batch, aborted)) {
+      const header = requireHeader(batch)
+      requireNext(header, expected, set.firstOffset)
+      expected = header.lastOffset + 1n
+      const isAborted = aborted.isAborted(header)
+      if (isAborted && !header.isControl) continue
+      for await (const messages of decodeRecords(batch, header)) {
         const wanted = messages.filter(({ offset }) => offset >= set.firstOffset)
-        if (wanted.length > 0) yield wanted
+        if (header.isControl) aborted.endTransaction(header, messages[0]?.key ?? null)
+        else if (wanted.length > 0) yield wanted
       }
     } catch (error) {
       if (!(error instanceof Malformed)) throw error
@@ -84,93 +79,14 @@ export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly Fe
   }
 }
 
-/** Whether the broker has something at this offset that was never a message: the end of a transaction, or part of an aborted one. */
-export function holdsNoMessageAt({ bytes, firstOffset, aborted }: RecordSet, offset: bigint): boolean {
-  const [batch] = batchesOf(bytes)
-  if (batch === undefined || firstOffset !== offset || batch.readInt8(MAGIC_AT) !== MAGIC) return false
-  const offsets = offsetsOf(batch)
-  if (offsets === null || offsets.first > offset || offsets.last < offset || !isIntact(batch)) return false
-  const header = readBatchHeader(batch)
-  return header.isControl || createAbortedFilter(aborted).isAborted(header)
-}
-
-/**
- * Finds the first intact batch whose first offset is wanted; null where there is none. It looks at every byte, since the length
- * of a damaged batch may be damaged too.
- */
-export function findIntact(
-  bytes: Buffer,
-  isWanted: (firstOffset: bigint) => boolean,
-): { at: number; firstOffset: bigint } | null {
-  for (let at = 0; at + HEADER_BYTES <= bytes.length; at++) {
-    if (bytes[at + MAGIC_AT] !== MAGIC) continue
-    const firstOffset = bytes.readBigInt64BE(at)
-    const batch = bytes.subarray(at, at + LENGTH_END + bytes.readInt32BE(at + LENGTH_END - 4))
-    if (batch.length < HEADER_BYTES || !isWanted(firstOffset)) continue
-    if (offsetsOf(batch) !== null && isIntact(batch)) return { at, firstOffset }
-  }
-  return null
-}
-
-/** Yields each complete batch, and the rest as one where a length is not valid. */
-export function* batchesOf(bytes: Buffer): Generator<Buffer> {
-  for (let at = 0; at + OLD_ENTRY_BYTES_MIN <= bytes.length; ) {
-    const length = bytes.readInt32BE(at + LENGTH_END - 4)
-    const end = at + LENGTH_END + length
-    if (length < OLD_ENTRY_BYTES_MIN - LENGTH_END) {
-      yield bytes.subarray(at)
-      return
-    }
-    // Cut off by the size that was asked for.
-    if (end > bytes.length) return
-    yield bytes.subarray(at, end)
-    at = end
-  }
-}
-
-/** Null where the header is not valid. */
-export function offsetsOf(batch: Buffer): { first: bigint; last: bigint } | null {
-  const first = batch.readBigInt64BE(0)
-  const magic = batch.readInt8(MAGIC_AT)
-  const isWhole = batch.readInt32BE(LENGTH_END - 4) === batch.length - LENGTH_END
-  if (!isWhole || first < 0n) return null
-  if (magic === 0 || magic === 1) return { first, last: first }
-  if (magic !== MAGIC || batch.length < HEADER_BYTES) return null
-  const last = lastOffsetOf(batch)
-  return last < first ? null : { first, last }
-}
-
-/** Throws `Malformed` where it is a message of before Kafka 0.11, which no broker since 4.0 holds. */
-export function requireFormat(batch: Buffer): void {
-  if (batch.readInt8(MAGIC_AT) !== MAGIC)
-    throw new Malformed('its record format is older than Kafka 0.11, which is not read')
-}
-
-async function* messagesOf(
-  batch: Buffer,
-  aborted: ReturnType<typeof createAbortedFilter>,
-): AsyncGenerator<readonly FetchedMessage[]> {
-  requireFormat(batch)
-  if (!isIntact(batch)) throw new Malformed('its checksum is wrong', 'damaged')
-  const header = readBatchHeader(batch)
-  const records = decodeRecords(header, unpack(header.codec, batch.subarray(HEADER_BYTES)))
-  const isAborted = aborted.isAborted(header)
-  if (header.isControl) {
-    for await (const [marker] of records) aborted.endTransaction(header, marker?.key ?? null)
-  } else if (!isAborted) yield* records
-}
-
-/** Throws `Malformed`. @param pieces of the decompressed records, cut anywhere */
-export async function* decodeRecords(
-  header: BatchHeader,
-  pieces: AsyncIterable<Buffer>,
-): AsyncGenerator<FetchedMessage[]> {
+/** Yields the messages of a batch, some at a time. Throws `Malformed`. */
+export async function* decodeRecords(batch: Buffer, header: BatchHeader): AsyncGenerator<FetchedMessage[]> {
   let leftCount = header.recordCount
   let previous = header.baseOffset - 1n
   let waiting: Buffer[] = []
   let waitingBytes = 0
   let neededBytes = 1
-  for await (const piece of pieces) {
+  for await (const piece of unpack(header.codec, batch.subarray(HEADER_BYTES))) {
     waiting.push(piece)
     waitingBytes += piece.length
     if (waitingBytes < neededBytes) continue
@@ -211,4 +127,18 @@ function bytesOfNext({ bytes, at }: Cursor): number {
   if (length < 0) throw new Malformed('a record in it has a negative length')
   if (length > UNPACKED_BYTES_MAX) throw tooLarge()
   return lengthBytes + length
+}
+
+/** True if the broker has something at this offset that never was a message: the end of a transaction, or a part of an aborted one. */
+export function holdsNoMessageAt({ bytes, firstOffset, aborted }: RecordSet, offset: bigint): boolean {
+  const [batch] = batchesOf(bytes)
+  if (batch === undefined || firstOffset !== offset) return false
+  try {
+    const header = requireHeader(batch)
+    if (header.baseOffset > offset || header.lastOffset < offset) return false
+    return header.isControl || createAbortedFilter(aborted).isAborted(header)
+  } catch (error) {
+    if (error instanceof Malformed) return false
+    throw error
+  }
 }

@@ -1,37 +1,29 @@
 import { createHash } from 'node:crypto'
 import type { Fingerprint } from '../../core/batch/checkpoint.ts'
 import type { Message } from '../../core/event/message.ts'
+import type { BatchHeader } from './batches.ts'
 import { Cursor } from './cursor.ts'
 import { Malformed } from './unreadable.ts'
 
-/** A message with its time, of the producer or of the broker as the topic is configured. */
+/** A message with its time, which the producer or the broker set, as the topic is configured. */
 export interface FetchedMessage extends Message {
   readonly timestampMs: bigint
-}
-
-/** What the records of a batch have in common. */
-export interface RecordContext {
-  readonly baseOffset: bigint
-  readonly lastOffsetDelta: number
-  readonly baseTimestampMs: bigint
-  /** Of all records, where the broker stamps them. */
-  readonly appendTimestampMs: bigint | null
 }
 
 /**
  * Reads one record (https://kafka.apache.org/documentation/#record) without its length, in linear time. Throws
  * `Malformed`.
  */
-export function readRecord(bytes: Buffer, context: RecordContext): FetchedMessage {
+export function readRecord(bytes: Buffer, header: BatchHeader): FetchedMessage {
   const cursor = new Cursor(bytes, 1)
   const timestampDelta = cursor.varlong()
   const offsetDelta = cursor.varint()
-  if (offsetDelta < 0 || offsetDelta > context.lastOffsetDelta) {
+  if (offsetDelta < 0 || offsetDelta > header.lastOffsetDelta) {
     throw new Malformed(`a record in it has the offset delta ${offsetDelta}`)
   }
   return {
-    offset: context.baseOffset + BigInt(offsetDelta),
-    timestampMs: context.appendTimestampMs ?? context.baseTimestampMs + timestampDelta,
+    offset: header.baseOffset + BigInt(offsetDelta),
+    timestampMs: header.appendTimestampMs ?? header.baseTimestampMs + timestampDelta,
     key: cursor.slice(cursor.varint()),
     value: cursor.slice(cursor.varint()),
     headers: readHeaders(cursor),
@@ -55,7 +47,7 @@ function readHeaders(cursor: Cursor): Message['headers'] {
   return headers
 }
 
-/** The time tells two equal messages apart; neither compaction nor retention changes any of this. */
+/** The time tells equal messages apart. Compaction and retention change nothing that is hashed. */
 export function fingerprintOf({ offset, timestampMs, key, value }: FetchedMessage): Fingerprint {
   const hash = createHash('sha256').update(
     `${timestampMs} ${key?.length ?? 'null'} ${value?.length ?? 'null'} `,

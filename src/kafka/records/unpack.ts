@@ -3,9 +3,9 @@ import snappyCodec from 'kafkajs-snappy'
 import { unpackLz4 } from './lz4.ts'
 import { Malformed } from './unreadable.ts'
 
-/** A compressed batch of 1 MB can hold a thousand times as much: one that unpacks to more than this is not read. */
+/** Larger batches are not read: a compressed batch of 1 MB can hold a thousand times as much. */
 export const UNPACKED_BYTES_MAX = 256 * 1024 * 1024
-/** What is unpacked at a time, whatever the size of the batch. */
+/** Limits the bytes that are unpacked at a time. */
 const CHUNK_BYTES = 64 * 1024
 
 const CODECS: readonly {
@@ -19,7 +19,7 @@ const CODECS: readonly {
   { name: 'zstd', unpack: (packed) => createZstdDecompress({ chunkSize: CHUNK_BYTES }).end(packed) },
 ]
 
-/** Unpacks bytes piece by piece. Throws `Malformed` where they cannot be unpacked, or unpack to too much. */
+/** Unpacks bytes piece by piece. Throws `Malformed` where they cannot be unpacked, or are too large once unpacked. */
 export async function* unpack(codec: number, packed: Buffer): AsyncGenerator<Buffer> {
   const found = CODECS[codec]
   if (found === undefined) throw new Malformed(`codec ${codec} is unknown`)
@@ -45,7 +45,7 @@ export function tooLarge(): Malformed {
 const XERIAL_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
 const XERIAL_HEADER_BYTES = 16
 
-/** One block, or blocks in the frame of xerial's snappy-java. */
+/** Unpacks one block, or the blocks in a frame of xerial's snappy-java. */
 function* unpackSnappy(packed: Buffer): Generator<Promise<Buffer>> {
   if (!packed.subarray(0, XERIAL_MAGIC.length).equals(XERIAL_MAGIC)) {
     yield unpackSnappyBlock(packed)
@@ -61,7 +61,7 @@ function* unpackSnappy(packed: Buffer): Generator<Promise<Buffer>> {
 }
 
 function unpackSnappyBlock(block: Buffer): Promise<Buffer> {
-  // A block begins with its size once unpacked, and as much memory would be taken.
+  // The library allocates the unpacked size with which a block begins.
   let size = 0
   for (let i = 0; i < 5; i++) {
     const byte = block[i] ?? 0

@@ -1,10 +1,10 @@
-/** Why bytes that a broker sent are no messages. */
+/** The reason why a broker's bytes cannot be read as messages. */
 export type UnreadableReason = 'damaged' | 'too-large' | 'undecodable'
 
 /** A record batch that cannot be read, however often it is fetched. */
 export class UnreadableBatch extends Error {
   readonly reason: UnreadableReason
-  /** The offsets that its header names, which may be damaged too. */
+  /** The offsets in the batch's header, which may be damaged too. */
   readonly offsets: { readonly first: bigint; readonly last: bigint }
 
   constructor(reason: UnreadableReason, detail: string, offsets: UnreadableBatch['offsets']) {
@@ -15,12 +15,12 @@ export class UnreadableBatch extends Error {
   }
 }
 
-/** Of an answer that holds no whole batch, though brokers give at least one or nothing: a length is damaged. */
+/** The error for a fetch without a whole batch. Brokers send at least one batch or nothing, so its length is damaged. */
 export function withoutEnd(from: bigint): UnreadableBatch {
   return new UnreadableBatch('damaged', 'its length is not valid', { first: from, last: from })
 }
 
-/** What is wrong with bytes, said by code that does not know where they come from. */
+/** Thrown by decoders, which do not know the offsets of the batch. */
 export class Malformed extends Error {
   readonly reason: UnreadableReason
 

@@ -207,9 +207,9 @@ class History {
     const count = batch.messages.length
     const cut =
       !this.#isCalm && count > 1 && this.#random.below(4) === 0 ? this.#random.below(count - 1) : count
-    const nextOffset = batch.messages[cut]?.offset ?? batch.nextOffset
+    const lastOffset = batch.messages[cut]?.offset ?? batch.lastOffset
     try {
-      const result = this.#database.commit(batch, nextOffset)
+      const result = this.#database.commit(batch, lastOffset)
       // The answer may get lost.
       await this.#pass()
       return result
@@ -275,21 +275,21 @@ class Database {
     this.#random = random
   }
 
-  /** @param nextOffset lower than the batch's where it is cut */
-  commit(batch: Batch, nextOffset: bigint): CommitResult {
+  /** @param lastOffset lower than the batch's where it is cut */
+  commit(batch: Batch, lastOffset: bigint): CommitResult {
     const { offset: expected } = this.checkpoint
     if (batch.expectedCheckpoint !== expected) return { kind: 'moved', checkpoint: expected }
-    const messages = batch.messages.filter(({ offset }) => offset <= nextOffset)
-    if (nextOffset <= expected) throw new Error(`the checkpoint goes from ${expected} to ${nextOffset}`)
-    this.#compare(messages, expected, nextOffset)
-    const isCut = nextOffset < batch.nextOffset
-    const lastMessage = isCut ? (batch.fingerprintAt?.(nextOffset) ?? null) : batch.lastMessage
+    const messages = batch.messages.filter(({ offset }) => offset <= lastOffset)
+    if (lastOffset <= expected) throw new Error(`the checkpoint goes from ${expected} to ${lastOffset}`)
+    this.#compare(messages, expected, lastOffset)
+    const isCut = lastOffset < batch.lastOffset
+    const lastMessage = isCut ? (batch.fingerprintAt?.(lastOffset) ?? null) : batch.lastMessage
     const last = messages.at(-1)?.offset ?? this.checkpoint.lastMessage?.offset
     if (lastMessage?.offset !== last)
       throw new Error(`the last message is at ${last}, not ${lastMessage?.offset}`)
     this.#past.push(this.checkpoint)
-    this.checkpoint = { offset: nextOffset, lastMessage }
-    return { kind: 'committed', nextOffset, inserted: [], rejected: [] }
+    this.checkpoint = { offset: lastOffset, lastMessage }
+    return { kind: 'committed', lastOffset, inserted: [], rejected: [] }
   }
 
   #compare(messages: Batch['messages'], after: bigint, next: bigint): void {

@@ -2,14 +2,14 @@ import type { Batch, EachBatchPayload } from 'kafkajs'
 import ConsumerGroup from 'kafkajs/src/consumer/consumerGroup.js'
 import OffsetManager from 'kafkajs/src/consumer/offsetManager/index.js'
 import requests from 'kafkajs/src/protocol/requests/index.js'
-import { mendFetchResponses } from '../../../src/kafka/mends/fetch-response.ts'
-import { mendGroupOffsets } from '../../../src/kafka/mends/group-offsets.ts'
+import { patchGroupOffsets } from '../../../src/kafka/client.ts'
+import { patchFetchResponses } from '../../../src/kafka/patches/fetch-response.ts'
 import type { Random } from '../../bench/random.ts'
 import { writeFetchResponse } from '../write-fetch-response.ts'
 import type { PartitionLog } from './log.ts'
 
-mendFetchResponses()
-mendGroupOffsets()
+patchFetchResponses()
+patchGroupOffsets()
 
 const VERSION = 11
 const OFFSET_OUT_OF_RANGE = 1

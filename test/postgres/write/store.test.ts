@@ -43,7 +43,7 @@ t.test('a batch without rejected messages takes six round trips', async (t) => {
 })
 
 t.test('a batch of nothing that is new takes four', async (t) => {
-  const batch = aLookedUpBatch([], { expectedCheckpoint: 1n, nextOffset: 2n })
+  const batch = aLookedUpBatch([], { expectedCheckpoint: 1n, lastOffset: 2n })
   t.equal((await statementsOf(() => commitBatch({ attempt }, batch))).length, 4)
 })
 

@@ -1,5 +1,5 @@
 import kafkajs, { type Admin } from 'kafkajs'
-import { mendRequestQueue } from '../../../src/kafka/mends/request-queue.ts'
+import { patchRequestQueue } from '../../../src/kafka/client.ts'
 
 /** Whether an admin client gets the cluster's description; rejects when it does not. */
 export async function answers(brokers: string): Promise<boolean> {
@@ -24,7 +24,7 @@ async function describesItself(admin: Admin): Promise<boolean> {
 
 async function withAdmin<T>(brokers: string, ask: (admin: Admin) => Promise<T>): Promise<T> {
   // Node would warn of a timer of kafkajs's on everybody's screen.
-  mendRequestQueue()
+  patchRequestQueue()
   const kafka = new kafkajs.Kafka({
     brokers: brokers.split(','),
     connectionTimeout: 1_000,

@@ -1,9 +1,11 @@
+import OffsetManager from 'kafkajs/src/consumer/offsetManager/index.js'
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js'
 import t from 'tap'
-import { mendRequestQueue } from '../../../src/kafka/mends/request-queue.ts'
-import { until } from '../../stack/until.ts'
+import { patchGroupOffsets, patchRequestQueue } from '../../src/kafka/client.ts'
+import { until } from '../stack/until.ts'
 
-mendRequestQueue()
+patchGroupOffsets()
+patchRequestQueue()
 
 /** What kafkajs's own connection makes of it. */
 const Queue = RequestQueue as unknown as new (
@@ -51,4 +53,14 @@ t.test('a request that the broker throttles is sent when it may be', async (t) =
   t.equal(sent, false)
   await until(async () => sent, { what: 'the request to be sent' })
   t.equal(queue.throttleCheckTimeoutId, null, 'and nothing is looked for any more')
+})
+
+t.test('Kafka is asked for no offset of the group, and those that are known stay', async (t) => {
+  const offsets: Record<string, Record<number, string>> = { claims: { 1: '17' } }
+  await OffsetManager.prototype.resolveOffsets.call({
+    memberAssignment: { claims: [0, 1], billing: [2] },
+    committedOffsets: () => offsets,
+    resolveOffsets: async () => {},
+  })
+  t.strictSame(offsets, { claims: { 0: '0', 1: '17' }, billing: { 2: '0' } })
 })

@@ -1,43 +1,29 @@
+import type { BrokerMetadata } from 'kafkajs'
 import errors from 'kafkajs/src/protocol/error.js'
 import requests from 'kafkajs/src/protocol/requests/index.js'
 import type { BlockReason } from '../../core/batch/blocked.ts'
 
-interface Metadata {
-  readonly topicMetadata: readonly {
-    readonly topic: string
-    readonly topicErrorCode: number
-    readonly partitionMetadata: readonly {
-      readonly partitionErrorCode: number
-      readonly partitionId: number
-      readonly leader: number
-    }[]
-  }[]
-}
-
-/** Why kafkajs fetches nothing of a partition, and since when, in ms since 1970. */
+/** A topic or partition that kafkajs cannot fetch, since a time in ms since 1970. */
 export interface Unserved {
   readonly reason: Extract<BlockReason, 'no-rights' | 'no-leader'>
   readonly sinceMs: number
 }
 
-/** A topic that we may not see is one without partitions. */
+/** Kafka's code for a topic that this user may not see; it has no partitions. */
 const NO_RIGHTS = 29
-/** As the brokers said last: topics by name, partitions as `topic/partition`. */
+/** By topic, or by `topic/partition`, according to the last metadata. */
 const unserved = new Map<string, Unserved>()
-let mended = false
 
 /**
- * Mends `protocol/requests/metadata/v0/response.js` of kafkajs 2.2.4, which all versions share: it throws the whole response
- * away where one partition has no leader, or one topic may not be read, and with it the consumption of all others. A
- * partition without a leader is led by broker -1 here, which nobody asks for anything.
+ * Patches `protocol/requests/metadata/v0/response.js` of kafkajs 2.2.4, which all versions share: it rejects the whole response,
+ * and so stops all partitions, when one has no leader or one topic may not be read. Patched, a partition without a leader is
+ * led by broker -1, which gets no requests.
  */
-export function mendMetadataErrors(): void {
-  if (mended) return
-  mended = true
+export function patchMetadataErrors(): void {
   const { versions, protocol } = requests.requests.Metadata
   for (const version of versions) {
     const { response } = protocol({ version })({ topics: [] })
-    response.parse = async (metadata: Metadata) => {
+    response.parse = async (metadata: BrokerMetadata) => {
       for (const { topic, topicErrorCode, partitionMetadata } of metadata.topicMetadata) {
         note(topic, topicErrorCode === NO_RIGHTS, 'no-rights')
         for (const { partitionId, leader } of partitionMetadata)
@@ -57,12 +43,12 @@ function note(name: string, isUnserved: boolean, reason: Unserved['reason']): vo
   else if (!unserved.has(name)) unserved.set(name, { reason, sinceMs: Date.now() })
 }
 
-/** What keeps kafkajs from fetching a partition, as far as the brokers were asked; null: nothing. */
+/** Why kafkajs fetches nothing of a partition, according to the last metadata; null where it does. */
 export function unservedReason(topic: string, partition: number): Unserved | null {
   return unserved.get(topic) ?? unserved.get(`${topic}/${partition}`) ?? null
 }
 
-/** What of these topics is not served, by `topic` or `topic/partition`, as far as the brokers were asked. */
+/** The unserved ones of these topics and of their partitions, by `topic` or `topic/partition`. */
 export function listUnserved(topics: readonly string[]): readonly (readonly [string, Unserved])[] {
   return [...unserved].filter(([name]) => topics.includes(name.replace(/\/\d+$/, '')))
 }

@@ -1,8 +1,12 @@
 import requests from 'kafkajs/src/protocol/requests/index.js'
 import t from 'tap'
-import { listUnserved, mendMetadataErrors, unservedReason } from '../../../src/kafka/mends/metadata-errors.ts'
+import {
+  listUnserved,
+  patchMetadataErrors,
+  unservedReason,
+} from '../../../src/kafka/patches/metadata-errors.ts'
 
-mendMetadataErrors()
+patchMetadataErrors()
 
 for (const version of requests.requests.Metadata.versions) {
   const { response } = requests.requests.Metadata.protocol({ version })({ topics: [] })

@@ -3,41 +3,47 @@ import ConsumerGroup from 'kafkajs/src/consumer/consumerGroup.js'
 import Decoder from 'kafkajs/src/protocol/decoder.js'
 import errors from 'kafkajs/src/protocol/error.js'
 import requests from 'kafkajs/src/protocol/requests/index.js'
-import { isStaleMetadata } from '../errors.ts'
+import type { BlockReason } from '../../core/batch/blocked.ts'
 import type { AbortedTransaction } from '../records/aborted-transactions.ts'
 
-/** What a broker answered about one partition. */
+/** A broker's answer for one partition. */
 export interface FetchedBytes {
-  /** Kafka's name of what is wrong with this partition alone; null: nothing. */
+  /** Kafka's name of the partition's error. */
   readonly error: string | null
-  /** Its record batches, the last perhaps cut off, in memory of their own. */
+  /** Record batches, the last perhaps cut off, in memory of their own. */
   readonly bytes: Buffer
-  /** Transactions among them that were aborted. */
+  /** The aborted transactions among them. */
   readonly aborted: readonly AbortedTransaction[]
 }
+
+const STALE_METADATA = [
+  'LEADER_NOT_AVAILABLE',
+  'NOT_LEADER_FOR_PARTITION',
+  'FENCED_LEADER_EPOCH',
+  'UNKNOWN_LEADER_EPOCH',
+  'UNKNOWN_TOPIC_OR_PARTITION',
+]
 
 /** The first version whose partitions list aborted transactions. */
 const VERSION_MIN = 4
 const LOG_START_VERSION = 5
 const SESSION_VERSION = 7
-/** From here on the client has to hold back when it is told to, and the broker answers at once. */
+/** Since this version the client throttles itself, and the broker answers at once. */
 const CLIENT_THROTTLE_VERSION = 8
 const READ_REPLICA_VERSION = 11
-/** Larger than any: kafkajs leaves out what lies before the offset that it asked for. */
+/** kafkajs drops messages before the offset that it requested. */
 const OFFSET_MAX = '9223372036854775807'
-let mended = false
+const { fetch } = ConsumerGroup.prototype
 
 /**
- * Mends `protocol/requests/fetch/v4…v11/response.js` of kafkajs 2.2.4, `protocol/recordBatch` and
- * `consumer/filterAbortedMessages.js`. They decode every record of a response at once, in time quadratic in its headers;
- * overflow the stack over a batch of 110,000; check no CRC; let events of aborted transactions through; and throw the whole
- * response away for one partition. With this, kafkajs hands on the bytes of each partition, or its error, in place of its
- * messages: `fetchedBytesOf`. Every consumer of the process is concerned. Where another broker leads a partition,
- * `consumer/consumerGroup.js` joins the group again; with this, it only learns who leads.
+ * Patches `protocol/requests/fetch/v4…v11/response.js` of kafkajs 2.2.4, `protocol/recordBatch` and
+ * `consumer/filterAbortedMessages.js`, for all consumers of the process. They decode every record of a response at once, in time
+ * quadratic in its headers; overflow the stack over a batch of 110,000; check no CRC; let events of aborted transactions
+ * through; and drop the whole response for an error of one partition. Patched, kafkajs hands over the bytes or the error of each
+ * partition, which `fetchedBytesOf` returns. When another broker leads a partition, `consumer/consumerGroup.js` would join the group
+ * again; patched, it only looks up the leaders.
  */
-export function mendFetchResponses(): void {
-  if (mended) return
-  mended = true
+export function patchFetchResponses(): void {
   const { versions, protocol } = requests.requests.Fetch
   for (const version of versions.filter((name) => Number(name) >= VERSION_MIN)) {
     const { response } = protocol({ version })({ topics: [] })
@@ -51,19 +57,28 @@ export function mendFetchResponses(): void {
     }
     response.parse = async (decoded: ReturnType<typeof decode>) => decoded
   }
-  const { fetch } = ConsumerGroup.prototype
   ConsumerGroup.prototype.fetch = async function fetchAndRefresh(nodeId) {
     const batches = await fetch.call(this, nodeId)
-    const isStale = batches.some((batch) => isStaleMetadata(fetchedBytesOf(batch)?.error ?? ''))
-    // Not waited for, since the others are to be handed on; what is wrong with it is met by a later fetch.
+    const isStale = batches.some((batch) => isStaleMetadata(fetchedBytesOf(batch)?.error ?? null))
+    // Not awaited: the other partitions are handed over now, and a later fetch meets any error.
     if (isStale) void this.cluster.refreshMetadata().catch(() => {})
     return batches
   }
 }
 
-/** What was fetched of a partition; null where there was nothing. */
+/** Null where nothing was fetched of the partition. */
 export function fetchedBytesOf({ messages: [message] }: Pick<KafkajsBatch, 'messages'>): FetchedBytes | null {
   return (message as { fetched?: FetchedBytes } | undefined)?.fetched ?? null
+}
+
+/** Whether another broker leads the partition now, or none that we know of, by Kafka's name of the error. */
+export function isStaleMetadata(error: string | null): boolean {
+  return error !== null && STALE_METADATA.includes(error)
+}
+
+/** The reason why a partition is blocked, by Kafka's name of the error. */
+export function brokerReason(error: string): BlockReason {
+  return error === 'TOPIC_AUTHORIZATION_FAILED' ? 'no-rights' : 'broker-error'
 }
 
 function decode(bytes: Buffer, version: number) {
@@ -96,7 +111,7 @@ function decodePartition(decoder: Decoder, version: number) {
   const bytes = decoder.readBytes()
   const error = errorCode === 0 ? null : errors.createErrorFromCode(errorCode).type
   const isEmpty = error === null && (bytes === null || bytes.length === 0)
-  // A part of the response would keep all of it in memory for as long as it is queued.
+  // A copy: a slice would keep the whole response in memory while it is queued.
   const fetched: FetchedBytes = { error, bytes: Buffer.from(bytes ?? []), aborted }
   return {
     partition,

@@ -1,7 +1,7 @@
 import kafkajs from 'kafkajs'
 import t from 'tap'
-import { AccessTokenError } from '../../src/kafka/access-token.ts'
-import { isPassing } from '../../src/kafka/errors.ts'
+import { LogInError } from '../../src/kafka/bearer-log-in.ts'
+import { isPassing } from '../../src/kafka/membership.ts'
 
 const { KafkaJSGroupCoordinatorNotFound, KafkaJSLockTimeout, KafkaJSNonRetriableError } = kafkajs
 
@@ -24,7 +24,7 @@ t.test('a log-in that was broken off for want of an access token does not end th
     retriable: false,
   })
   t.ok(isPassing(brokenOff))
-  t.ok(isPassing(givenUp(new AccessTokenError('the token endpoint cannot be used'))))
+  t.ok(isPassing(givenUp(new LogInError('the token endpoint cannot be used'))))
 })
 
 t.test('what is final stays so', async (t) => {

@@ -2,10 +2,10 @@ import type { KafkaMessage } from 'kafkajs'
 import ConsumerGroup from 'kafkajs/src/consumer/consumerGroup.js'
 import requests from 'kafkajs/src/protocol/requests/index.js'
 import t from 'tap'
-import { fetchedBytesOf, mendFetchResponses } from '../../../src/kafka/mends/fetch-response.ts'
+import { fetchedBytesOf, patchFetchResponses } from '../../../src/kafka/patches/fetch-response.ts'
 import { writeFetchResponse } from '../write-fetch-response.ts'
 
-mendFetchResponses()
+patchFetchResponses()
 
 interface Answer {
   readonly throttleTime: number

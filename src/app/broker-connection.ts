@@ -1,0 +1,12 @@
+import type { Config } from '../config/config.ts'
+import type { KafkaConnection } from '../kafka/client.ts'
+import { createAccessToken } from '../oauth/access-token.ts'
+
+/** How Kafka clients reach the brokers. Clients that are given the same connection share its access token. */
+export function brokerConnection({ connection }: Config['broker']): KafkaConnection {
+  const { sasl, ...rest } = connection
+  if (sasl?.mechanism !== 'oauthbearer') return { ...rest, sasl }
+  const { client, ...logIn } = sasl
+  const accessToken = createAccessToken(client, 'MQ_SASL_', () => performance.now())
+  return { ...rest, sasl: { ...logIn, accessToken } }
+}

@@ -1,0 +1,132 @@
+import crc32c from 'kafkajs/src/protocol/recordBatch/crc32C/index.js'
+import { Malformed } from './unreadable.ts'
+
+/** The header of a record batch (https://kafka.apache.org/documentation/#recordbatch). */
+export interface BatchHeader {
+  readonly baseOffset: bigint
+  /** Counts the offsets of records that compaction removed, too. */
+  readonly lastOffset: bigint
+  readonly lastOffsetDelta: number
+  readonly baseTimestampMs: bigint
+  /** The time of all records, where the broker sets it. */
+  readonly appendTimestampMs: bigint | null
+  readonly codec: number
+  readonly isTransactional: boolean
+  /** The batch's record ends a transaction and is no message. */
+  readonly isControl: boolean
+  readonly producerId: bigint
+  readonly recordCount: number
+}
+
+/** The record format since Kafka 0.11. */
+const MAGIC = 2
+/** An entry of an older format, which is not read, may be smaller than a batch's header. */
+const OLD_ENTRY_BYTES_MIN = 26
+/** The length counts the bytes after the base offset and itself. */
+const LENGTH_END = 12
+const MAGIC_AT = 16
+export const HEADER_BYTES = 61
+const CRC_AT = 17
+const ATTRIBUTES_AT = 21
+const LAST_OFFSET_DELTA_AT = 23
+export const BASE_TIMESTAMP_AT = 27
+
+export function readBatchHeader(batch: Buffer): BatchHeader {
+  const attributes = batch.readInt16BE(ATTRIBUTES_AT)
+  return {
+    baseOffset: batch.readBigInt64BE(0),
+    lastOffset: lastOffsetOf(batch),
+    lastOffsetDelta: batch.readInt32BE(LAST_OFFSET_DELTA_AT),
+    codec: attributes & 0x07,
+    appendTimestampMs: attributes & 0x08 ? batch.readBigInt64BE(35) : null,
+    isTransactional: (attributes & 0x10) !== 0,
+    isControl: (attributes & 0x20) !== 0,
+    baseTimestampMs: batch.readBigInt64BE(BASE_TIMESTAMP_AT),
+    producerId: batch.readBigInt64BE(43),
+    recordCount: batch.readInt32BE(57),
+  }
+}
+
+function lastOffsetOf(batch: Buffer): bigint {
+  return batch.readBigInt64BE(0) + BigInt(batch.readInt32BE(LAST_OFFSET_DELTA_AT))
+}
+
+/** Compares the checksum, which covers everything but offset, length and epoch. */
+export function isIntact(batch: Buffer): boolean {
+  return crc32c(batch.subarray(ATTRIBUTES_AT)) === batch.readUInt32BE(CRC_AT)
+}
+
+/**
+ * Throws `Malformed` where a batch does not follow the one before it; the first may begin before `from`. The checksum does not
+ * cover the first offset: with a damaged one, a batch would be taken for one that was read before.
+ */
+export function requireNext({ baseOffset, lastOffset }: BatchHeader, expected: bigint, from: bigint): void {
+  if (lastOffset < expected || (baseOffset < expected && expected > from))
+    throw new Malformed('its offsets do not follow those before it', 'damaged')
+}
+
+/**
+ * Finds the first intact batch whose first offset is wanted; null where there is none. It looks at every byte, since the length
+ * of a damaged batch may be damaged too.
+ */
+export function findIntact(
+  bytes: Buffer,
+  isWanted: (firstOffset: bigint) => boolean,
+): { at: number; firstOffset: bigint } | null {
+  for (let at = 0; at + HEADER_BYTES <= bytes.length; at++) {
+    if (bytes[at + MAGIC_AT] !== MAGIC) continue
+    const firstOffset = bytes.readBigInt64BE(at)
+    const batch = bytes.subarray(at, at + LENGTH_END + bytes.readInt32BE(at + LENGTH_END - 4))
+    if (batch.length < HEADER_BYTES || !isWanted(firstOffset)) continue
+    if (offsetsOf(batch) !== null && isIntact(batch)) return { at, firstOffset }
+  }
+  return null
+}
+
+/**
+ * The bytes from the intact batch at this offset on, if another comes before it: brokers send a damaged batch for every offset
+ * that its header claims, including those of the batches after it. Otherwise all bytes.
+ */
+export function afterDamage(bytes: Buffer, from: bigint): Buffer {
+  const [first] = batchesOf(bytes)
+  if (first !== undefined && isIntact(first)) return bytes
+  return bytes.subarray(findIntact(bytes, (firstOffset) => firstOffset === from)?.at ?? 0)
+}
+
+/** Yields each complete batch, and the rest as one where a length is not valid. */
+export function* batchesOf(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at + OLD_ENTRY_BYTES_MIN <= bytes.length; ) {
+    const length = bytes.readInt32BE(at + LENGTH_END - 4)
+    const end = at + LENGTH_END + length
+    if (length < OLD_ENTRY_BYTES_MIN - LENGTH_END) {
+      yield bytes.subarray(at)
+      return
+    }
+    // Cut off by the size that was asked for.
+    if (end > bytes.length) return
+    yield bytes.subarray(at, end)
+    at = end
+  }
+}
+
+/** Null where the header is not valid. */
+export function offsetsOf(batch: Buffer): { first: bigint; last: bigint } | null {
+  const first = batch.readBigInt64BE(0)
+  const magic = batch.readInt8(MAGIC_AT)
+  const isWhole = batch.readInt32BE(LENGTH_END - 4) === batch.length - LENGTH_END
+  if (!isWhole || first < 0n) return null
+  if (magic === 0 || magic === 1) return { first, last: first }
+  if (magic !== MAGIC || batch.length < HEADER_BYTES) return null
+  const last = lastOffsetOf(batch)
+  return last < first ? null : { first, last }
+}
+
+/** The header of a batch that can be decoded. Throws `Malformed` for any other. */
+export function requireHeader(batch: Buffer): BatchHeader {
+  if (offsetsOf(batch) === null) throw new Malformed('its header is not valid', 'damaged')
+  // No broker since 4.0 holds messages of that age.
+  if (batch.readInt8(MAGIC_AT) !== MAGIC)
+    throw new Malformed('its record format is older than Kafka 0.11, which is not read')
+  if (!isIntact(batch)) throw new Malformed('its checksum is wrong', 'damaged')
+  return readBatchHeader(batch)
+}

@@ -1,0 +1,136 @@
+import { readFile } from 'node:fs/promises'
+import {
+  allowInsecureRequests,
+  clientCredentialsGrantRequest,
+  processClientCredentialsResponse,
+} from 'oauth4webapi'
+import type { TokenClient } from '../config/config.ts'
+import { printable } from '../core/text/sanitize.ts'
+
+/**
+ * Returns a valid access token. Rejects with a message for the operator, which never holds the secret.
+ *
+ * @param refused a token that its server refused: another one is requested
+ */
+export type AccessToken = (refused?: string) => Promise<string>
+
+interface Granted {
+  readonly token: string
+  /** By the clock of `nowMs`. */
+  readonly usedUntilMs: number
+}
+
+const TIMEOUT_MS = 5_000
+/** For a token endpoint that does not say how long a token is valid. */
+const UNKNOWN_VALIDITY_S = 60
+/** The time before the end of a token's validity at which the next one is requested. */
+const RENEWAL_MS = 30_000
+const QUOTED_LENGTH_MAX = 500
+
+/**
+ * Requests access tokens by the client credentials grant (RFC 6749, section 4.4), one request at a time. All callers share
+ * a token until 30 s before it ends, or for half of its validity if it is valid for less than a minute.
+ *
+ * @param prefix of the client's configuration variables, which the messages name
+ */
+export function createAccessToken(client: TokenClient, prefix: string, nowMs: () => number): AccessToken {
+  let granted: Granted | null = null
+  let requested: Promise<Granted> | null = null
+
+  async function request(): Promise<Granted> {
+    const askedAtMs = nowMs()
+    const secret = await secretOf(client, prefix)
+    const { token, validMs } = await requestToken(client, secret, prefix)
+    granted = { token, usedUntilMs: askedAtMs + Math.max(validMs - RENEWAL_MS, validMs / 2) }
+    return granted
+  }
+
+  return async (refused) => {
+    if (granted !== null && granted.token !== refused && nowMs() < granted.usedUntilMs) return granted.token
+    requested ??= request().finally(() => {
+      requested = null
+    })
+    return (await requested).token
+  }
+}
+
+async function requestToken(
+  { url, clientId, scope }: TokenClient,
+  secret: string,
+  prefix: string,
+): Promise<{ readonly token: string; readonly validMs: number }> {
+  const server = { issuer: url, token_endpoint: url }
+  const authorization = basicAuthorization(clientId, secret)
+  const response = await clientCredentialsGrantRequest(
+    server,
+    { client_id: clientId },
+    (_server, _client, _body, headers) => headers.set('authorization', authorization),
+    scope === null ? {} : { scope },
+    { [allowInsecureRequests]: true, signal: AbortSignal.timeout(TIMEOUT_MS) },
+  ).catch((cause) => {
+    throw new Error(`the token endpoint of ${prefix}TOKEN_URL cannot be used (${causeOf(cause)})`, { cause })
+  })
+  if (response.status !== 200) {
+    const refusal = await refusalIn(response)
+    if (refusal === null)
+      throw new Error(`the token endpoint of ${prefix}TOKEN_URL answers with status ${response.status}`)
+    const words = withoutSecret(refusal, authorization, secret).slice(0, QUOTED_LENGTH_MAX)
+    throw new Error(`the token endpoint refuses a token (status ${response.status}, ${printable(words)})`)
+  }
+  try {
+    const found = await processClientCredentialsResponse(server, { client_id: clientId }, response)
+    // Another character could end the field of the message that carries the token (RFC 6749, appendix A.12).
+    if (!/^[ -~]+$/.test(found.access_token)) throw new Error('"access_token" has control characters')
+    return { token: found.access_token, validMs: (found.expires_in ?? UNKNOWN_VALIDITY_S) * 1_000 }
+  } catch (cause) {
+    const words = causeOf(cause)
+    throw new Error(`the token endpoint of ${prefix}TOKEN_URL answers with no access token (${words})`, {
+      cause,
+    })
+  }
+}
+
+/** The words of a refusal by RFC 6749, section 5.2; null for any other response. */
+async function refusalIn(response: Response): Promise<string | null> {
+  if (![400, 401, 403].includes(response.status)) return null
+  const body = await response.json().catch(() => null)
+  const { error, error_description: description } = Object(body)
+  if (typeof error !== 'string') return null
+  return typeof description === 'string' ? `${error}: ${description}` : error
+}
+
+function causeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (error.name === 'TimeoutError') return `no response within ${TIMEOUT_MS / 1_000} s`
+  if (error.cause instanceof Error) return causeOf(error.cause)
+  // An error of several addresses has a code, but no message.
+  return error.message || String((error as NodeJS.ErrnoException).code)
+}
+
+async function secretOf({ clientSecret }: TokenClient, prefix: string): Promise<string> {
+  if ('text' in clientSecret) return clientSecret.text
+  const text = await readFile(clientSecret.file, 'utf8').catch((cause: Error) => {
+    throw new Error(`${prefix}CLIENT_SECRET_FILE cannot be read: ${cause.message}`, { cause })
+  })
+  const secret = text.replace(/[\r\n]+$/, '')
+  if (secret === '')
+    throw new Error(`${prefix}CLIENT_SECRET_FILE is empty: write the secret into ${clientSecret.file}`)
+  return secret
+}
+
+/** Id and secret form-encoded (RFC 6749, section 2.3.1). The library also encodes `-`, which some servers do not decode. */
+function basicAuthorization(clientId: string, secret: string): string {
+  return `Basic ${btoa([clientId, secret].map(formEncoded).join(':'))}`
+}
+
+/** A server may quote the request, so the secret is removed in each of its forms. */
+function withoutSecret(words: string, authorization: string, secret: string): string {
+  return [authorization.slice('Basic '.length), formEncoded(secret), secret].reduce(
+    (left, form) => left.replaceAll(form, '***'),
+    words,
+  )
+}
+
+function formEncoded(text: string): string {
+  return new URLSearchParams({ text }).toString().slice('text='.length)
+}
