@@ -8,7 +8,6 @@ import { brokersFromEnvironment, endWithSignals, numberFrom } from './environmen
 import { describe, type Report, spreadOf } from './report.ts'
 import { type Measured, runRound } from './round.ts'
 import { floor, ours, plain, type Side } from './sides.ts'
-import { measureStages, type Stage } from './stages.ts'
 
 const { values: flags } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
 const brokers = brokersFromEnvironment()
@@ -25,7 +24,6 @@ const sides = [
 const WARM_UP_PART = 0.5
 /** As parts of one: the mean is of other events where a side has fewer of them. */
 const ROW_BYTES_APART_MAX = 0.03
-const STAGES_EVENT_COUNT_MAX = 20_000
 
 endWithSignals()
 
@@ -33,9 +31,7 @@ const results: Record<string, Measured[]> = Object.fromEntries(sides.map(({ side
 const idle: Record<string, number | null> = {}
 const faults: string[] = []
 const contacts = await startContacts()
-let stages: readonly Stage[] = []
 try {
-  stages = await measureStages(contacts, Math.min(eventCount, STAGES_EVENT_COUNT_MAX))
   await warmUp()
   for (let round = 1; round <= roundCount; round++) await compare(round)
 } finally {
@@ -54,7 +50,6 @@ const report: Report = {
   sides: results,
   idle,
   ratios: { plain: ratioOf(plain), floor: ratioOf(floor) },
-  stages,
   faults,
 }
 process.stdout.write(flags.json ? `${JSON.stringify(report)}\n` : describe(report))

@@ -1,5 +1,4 @@
 import { CPU_OF, type Measured } from './round.ts'
-import type { Stage } from './stages.ts'
 
 /** What one benchmark found, as `--json` prints it. */
 export interface Report {
@@ -10,7 +9,6 @@ export interface Report {
   readonly idle: Readonly<Record<string, number | null>>
   /** By the other side's name: how many times its events/s ours are, in each round. */
   readonly ratios: Readonly<Record<string, Spread>>
-  readonly stages: readonly Stage[]
   readonly faults: readonly string[]
 }
 
@@ -36,7 +34,7 @@ const CPU_WORDS = {
 }
 
 /** One table for people: medians, and in brackets the least and the most of any round. */
-export function describe({ settings, sides, idle, ratios, stages, faults }: Report): string {
+export function describe({ settings, sides, idle, ratios, faults }: Report): string {
   const names = Object.keys(sides)
   const row = (title: string, digits: number, of: (measured: Measured) => number | null) => [
     title,
@@ -56,8 +54,6 @@ export function describe({ settings, sides, idle, ratios, stages, faults }: Repo
     '',
     ...tableOf(table),
     '',
-    ...tableOf(stageTable(stages)),
-    '',
     ...Object.entries(ratios).map(([name, ratio]) => `ours : ${name} = ${format(ratio, 2)}`),
     ...faults.map((fault) => `WRONG: ${fault}`),
     '',
@@ -66,14 +62,6 @@ export function describe({ settings, sides, idle, ratios, stages, faults }: Repo
 
 function percentOf(part: number | null | undefined): number | null {
   return part == null ? null : part * 100
-}
-
-function stageTable(stages: readonly Stage[]): string[][] {
-  const us = (value: number | null) => cellOf([value], 1)
-  return [
-    ['stage of ours, alone, CPU µs/event', CPU_WORDS.process, CPU_WORDS.postgres],
-    ...stages.map(({ name, processUs, postgresUs }) => [name, us(processUs), us(postgresUs)]),
-  ]
 }
 
 /** The median and, where they differ, the least and the most of what is known. */
