@@ -4,6 +4,7 @@ import { isSound } from '../../src/core/audit/finding.ts'
 import type { LogPiece } from '../../src/core/audit/log-piece.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import { type AuditNeeds, auditPartition, type LoggedRow } from '../../src/pipeline/audit.ts'
+import { aParsedEvent } from '../core/attempt/build.ts'
 
 const PARTITION: AuditedPartition = {
   topic: 'claims',
@@ -49,18 +50,7 @@ async function audit(
       read: async function* () {
         yield* pieces
       },
-      parse: ({ value }) => ({
-        kind: 'event',
-        event: {
-          eventId: String(value),
-          eventType: 'claim.paid',
-          partyLocator: 'party-1',
-          partyLocatorInvalid: false,
-          locator: 'CLM-1',
-          reason: null,
-          traceId: null,
-        },
-      }),
+      parse: ({ value }) => ({ kind: 'event', event: aParsedEvent(String(value)) }),
       findRows: async (eventIds) =>
         new Map(rows.filter(({ eventId }) => eventIds.includes(eventId)).map((row) => [row.eventId, row])),
       findRejected: async () => new Map(),

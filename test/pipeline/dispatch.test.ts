@@ -1,11 +1,10 @@
 import t from 'tap'
 import type { Store } from '../../src/core/attempt/store.ts'
 import type { Message } from '../../src/core/event/message.ts'
-import type { Event } from '../../src/core/event/parse-event.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createAttempt } from '../../src/pipeline/attempt.ts'
 import { type DispatchNeeds, dispatchBatch, lookUpBatch } from '../../src/pipeline/dispatch.ts'
-import { FOUND, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
+import { aParsedEvent, FOUND, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
 import { MemoryStore } from './memory-store.ts'
 
 /** The pipeline over a store in memory; a message's value is its event id and party, `!` makes it no event. */
@@ -30,16 +29,7 @@ function world(given: {
       const text = String(value)
       if (text.startsWith('!')) return { kind: 'rejection', rejection: { code: 'not-json', error: 'no' } }
       const [eventId = '', party = 'party-1'] = text.split('@')
-      const event: Event = {
-        eventId,
-        eventType: 'claim.paid',
-        partyLocator: party === '' ? null : party,
-        partyLocatorInvalid: false,
-        locator: 'CLM',
-        reason: null,
-        traceId: null,
-      }
-      return { kind: 'event', event }
+      return { kind: 'event', event: aParsedEvent(eventId, { partyLocator: party === '' ? null : party }) }
     },
     envelopeMapRevision: 'ghi',
     findLogged: async () => ({ eventIds: new Set(given.logged), pruned: [] }),
