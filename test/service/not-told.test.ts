@@ -95,7 +95,3 @@ t.test('rows without any decision are listed too, without a rule', async (t) => 
   const { stdout } = await notTold(['--csv'])
   t.match(parse(stdout, { columns: true }), [{ status: 'SKIPPED', ruleId: '', because: '' }])
 })
-
-t.test('a wrong environment ends not-told with 1', async (t) => {
-  t.match(await notTold([], { RETRY_MAX_AGE: 'long' }), { code: 1, stderr: /RETRY_MAX_AGE/ })
-})

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import t from 'tap'
-import { ADMIN_SCOPE, startIdentityProvider } from '../stack/identity-provider.ts'
+import { startIdentityProvider } from '../stack/identity-provider.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, createWorld } from '../stack/world.ts'
 import { readExposition } from '../telemetry/exposition.ts'
@@ -60,44 +60,6 @@ t.test('a decision names the change of preferences that it followed', async (t) 
   ])
 })
 
-t.test('a change is kept with the subject of the token that made it', async (t) => {
-  const service = await ready({ IDP_JWKS_URI: idp.keySetUrl })
-  const authorization = `Bearer ${await idp.forge({ sub: 'member-7', scope: ADMIN_SCOPE })}`
-  const path = '/preferences/party-2'
-  t.equal((await ask(service.url, { method: 'PUT', path, body: {} })).status, 401)
-  const put = await ask(service.url, { method: 'PUT', path, headers: { authorization }, body: {} })
-  t.equal(put.status, 200)
-  t.same(
-    await world.sql(
-      `SELECT changed_by, before FROM notifications.preference_change WHERE party_locator = 'party-2'`,
-    ),
-    [{ changed_by: 'member-7', before: null }],
-  )
-})
-
-t.test('parties that no client may tidy up are kept apart, or refused', async (t) => {
-  const service = await ready()
-  for (const [path, status] of [
-    ['/preferences/.', 400],
-    ['/preferences/..', 400],
-    ['/preferences/%2E', 400],
-    ['/preferences/%2e%2E', 400],
-    ['/preferences/%2e%2E/x', 404],
-    ['/preferences/list', 405],
-    ['/preferences/%6Cist', 405],
-    ['/preferences/list%2F', 200],
-    ['/preferences/%252E', 200],
-    ['/preferences/...', 200],
-    ['/preferences/a;b', 200],
-    ['/preferences//x', 404],
-  ] as const) {
-    t.equal((await ask(service.url, { method: 'PUT', path, body: {} })).status, status, path)
-  }
-  const { body } = await ask(service.url, { method: 'GET', path: '/preferences/list' })
-  const parties = body.items.map(({ partyLocator }: { partyLocator: string }) => partyLocator)
-  for (const party of ['list/', '%2E', '...', 'a;b']) t.ok(parties.includes(party), party)
-})
-
 t.test('an opt-out and a probe never wait for lists', async (t) => {
   const service = await ready({ MANAGEMENT_PORT: '0' })
   const { url } = await service.logged(/^the management listener is up$/)
@@ -124,16 +86,4 @@ t.test('an opt-out and a probe never wait for lists', async (t) => {
   await locker.end()
   await Promise.all(readers)
   t.equal((await fetch(`${service.url}/log/list`)).status, 200)
-})
-
-t.test('without a database the placeholders answer, and all else says that it passes', async (t) => {
-  const service = await world.serve({ DATABASE_URL: 'postgres://postgres@127.0.0.1:1/none' })
-  t.match(await ask(service.url, { method: 'GET', path: '/preferences' }), { status: 200, body: {} })
-  const body = { any: 'thing' }
-  t.same(await ask(service.url, { method: 'PUT', path: '/preferences', body }), { status: 200, body })
-  t.equal((await ask(service.url, { method: 'POST', path: '/send' })).status, 202)
-  for (const path of ['/preferences/list', '/preferences/party-1', '/log/list']) {
-    t.equal((await ask(service.url, { method: 'GET', path })).status, 503, path)
-  }
-  t.equal((await ask(service.url, { method: 'PUT', path: '/preferences/party-1', body: {} })).status, 503)
 })

@@ -69,10 +69,6 @@ t.test('what is required and missing is named by serve and by migrate', async (t
   t.notMatch(migrate.stderr, /MQ_BROKERS/)
 })
 
-t.test('an unknown command is answered by the help, and with 2', async (t) => {
-  t.match(await command(['dance'], NOWHERE), { code: 2, stderr: /Usage: notifications-service/ })
-})
-
 t.test(
   'a rule table that cannot be used ends the process with 1, naming row, column and value',
   async (t) => {

@@ -274,19 +274,6 @@ t.test('nothing is retried by a rule table that is not the one in force', async 
   t.match(await retry([locator, ...BECAUSE]), { code: 0, stdout: /SENT by EMAIL/ })
 })
 
-t.test('nothing is retried on a database that is not migrated, and the remedy is named', async (t) => {
-  await client.query('ALTER SCHEMA notifications RENAME TO elsewhere')
-  t.teardown(() => client.query('ALTER SCHEMA elsewhere RENAME TO notifications'))
-  for (const args of [
-    ['retry', '--since', '1d', '--dry-run'],
-    ['rejected', 'redrive', '--all', '--dry-run'],
-  ])
-    t.match(await command(args, env), {
-      code: 1,
-      stderr: /^the schema does not match this version .*: run the command `migrate`\n$/,
-    })
-})
-
 t.test('nothing is retried that was erased, nor of a party that was', async (t) => {
   const [erased] = await record(pool, [
     { eventId: 'skipped', contact: { state: 'not found' }, reason: 'SECRET' },

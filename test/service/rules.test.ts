@@ -80,18 +80,6 @@ t.test('rules check names the faults of all three files at once, and exits with 
   )
 })
 
-t.test('rules check warns of event types without a template, and exits with 0', async (t) => {
-  const { table } = aCopy(t, (text) =>
-    text.replace('opted-out,', 'muted,consent.given,found,yes,,,,SKIP,,muted,Y.\nopted-out,'),
-  )
-  const { code, stderr } = await rules('check', '--table', table)
-  t.match(
-    stderr,
-    /dispatch\.csv: warning: row 5, column "event type": there is no template for "consent\.given"\n/,
-  )
-  t.equal(code, 0)
-})
-
 t.test('rules diff compares with a file', async (t) => {
   const { table } = aCopy(t, (text) => text.replace('opted-out,,', 'opted-out,not claim.rejected,'))
   const text = await rules('diff', '--against', join(RULES, 'dispatch.csv'), '--table', table)

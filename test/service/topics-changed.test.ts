@@ -47,31 +47,6 @@ for (const [size, count, why] of [
   )
 }
 
-t.test(
-  'events that are read again after their rows were pruned are skipped',
-  { buffered: true },
-  async (t) => {
-    const world = await withTenDone(t)
-    await world.sql(`
-      INSERT INTO notifications.pruned_partition (topic, partition_id, before, through)
-      SELECT topic, partition_id, clock_timestamp(), "offset" FROM notifications.projection_checkpoints`)
-    await world.sql('DELETE FROM notifications.notification_log')
-    await world.sql('DELETE FROM notifications.decision')
-    await world.sql('UPDATE notifications.projection_checkpoints SET "offset" = -1')
-    await publish(world, 1)
-    await world.serve()
-    await hasRows(t, world, 11)
-    t.same(
-      await world.sql(`
-      SELECT status, failure_reason AS reason, count(*)::int FROM notifications.notification_log GROUP BY 1, 2 ORDER BY 1`),
-      [
-        { status: 'SENT', reason: null, count: 1 },
-        { status: 'SKIPPED', reason: 'older than the last pruning', count: 10 },
-      ],
-    )
-  },
-)
-
 t.test('messages that retention removed unread are counted', { skip, buffered: true }, async (t) => {
   const world = await withTenDone(t)
   await publish(world, 10)
