@@ -1,8 +1,7 @@
-import kafkajs, { type Admin } from 'kafkajs'
 import t from 'tap'
 import { createDatabase } from '../stack/databases.ts'
 import type { Service } from '../stack/service.ts'
-import { ensureTopics, produce } from '../stack/topics.ts'
+import { ensureTopics, produce, withAdmin } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
@@ -15,15 +14,6 @@ const get = async (service: Service, path: string) => {
   return { status: response.status, body: (await response.json()) as unknown }
 }
 
-async function withAdmin<T>(brokers: string, work: (admin: Admin) => Promise<T>): Promise<T> {
-  const admin = new kafkajs.Kafka({ brokers: [brokers], logLevel: kafkajs.logLevel.NOTHING }).admin()
-  await admin.connect()
-  try {
-    return await work(admin)
-  } finally {
-    await admin.disconnect()
-  }
-}
 const createTopic = (brokers: string, topic: string) => ensureTopics(brokers, { [topic]: 2 })
 
 // They mostly wait, each in a world of its own.
