@@ -83,14 +83,6 @@ t.test('one look-up is made per distinct party of events that are not logged yet
   t.equal(memory.rows().length, 4)
 })
 
-t.test('opted-out and in-app parties are looked up too, because the contact is resolved first', async (t) => {
-  const { run, asked, memory } = world({})
-  memory.putPreferences('p', { preferredChannel: 'IN_APP', optedOutEvents: new Set(['claim.paid']) })
-  await run('a@p')
-  t.same(asked, [['p']])
-  t.match(memory.rows(), [{ status: 'SKIPPED', body: null, failureReason: 'opted out', channel: 'IN_APP' }])
-})
-
 t.test('a message goes to the address of its own party', async (t) => {
   const { lookUp } = world({
     contact: (party) => ({ state: 'found', email: `${party}@example.com`, phone: null }),
@@ -99,15 +91,6 @@ t.test('a message goes to the address of its own party', async (t) => {
   t.match(
     open.map(({ contact }) => contact),
     [{ email: 'p@example.com' }, { email: 'q@example.com' }, { email: 'p@example.com' }],
-  )
-})
-
-t.test('messages that are no event are kept beside their neighbours', async (t) => {
-  const { run, memory } = world({})
-  t.match(await run('!', 'a', '!'), { kind: 'committed', rejected: { length: 2 }, inserted: { length: 1 } })
-  t.same(
-    memory.rejected().map(({ message }) => message.offset),
-    [0n, 2n],
   )
 })
 

@@ -1,30 +1,14 @@
 import t from 'tap'
-import { createArchive } from '../../src/core/replay/archive.ts'
 import { describeFinding, type Finding } from '../../src/core/replay/finding.ts'
-import { replay } from '../../src/pipeline/replay.ts'
-import { recordedEntryPages } from '../../src/postgres/read/list-recorded-entries.ts'
-import { readArchivedRuleTable, readArchivedTemplates } from '../../src/postgres/read/read-archive.ts'
 import { restoreMissingEntries } from '../../src/postgres/write/restore-missing-entries.ts'
 import { aFound } from '../core/build.ts'
 import { openDatabase } from '../postgres/fixtures.ts'
-import { record, retryAll, sha256, UNRESOLVED } from '../postgres/record.ts'
+import { record, replayAll, retryAll, UNRESOLVED } from '../postgres/record.ts'
 
 const { pool, client } = await openDatabase(t)
 
-/** In pages of 5, so that all of it takes several. */
-async function run({ rebuild }: { rebuild: boolean }) {
-  const findings: Finding[] = []
-  const isSound = await replay({
-    pages: recordedEntryPages(pool, 5),
-    archive: createArchive({
-      templates: await readArchivedTemplates(pool),
-      readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
-      sha256,
-    }),
-    restore: rebuild ? (locators, missingRow) => restoreMissingEntries(pool, locators, missingRow) : null,
-    report: async (finding) => void findings.push(finding),
-    onProgress: () => {},
-  })
+async function run(options: { rebuild: boolean }) {
+  const { isSound, findings } = await replayAll(pool, options)
   const { kind: _, ...summary } = findings.pop() as Finding & { kind: 'summary' }
   return { isSound, findings, said: findings.map(describeFinding), summary }
 }

@@ -10,9 +10,10 @@ import { createAttempt } from '../../src/pipeline/attempt.ts'
 import { type DispatchNeeds, dispatchBatch } from '../../src/pipeline/dispatch.ts'
 import { redrive } from '../../src/pipeline/redrive.ts'
 import { commitRetries, createRetry } from '../../src/pipeline/retry.ts'
+import { createRandom } from '../bench/random.ts'
 import { aParsedEvent, SIMPLE_RULES } from '../core/attempt/build.ts'
 import { DatabaseFault, isConflict, MemoryStore, type Session } from './memory-store.ts'
-import { createRandom, Scheduler } from './scheduler.ts'
+import { Scheduler } from './scheduler.ts'
 
 const TOPIC = 'claims'
 const EVENT_IDS = ['a', 'b', 'c', 'd', 'e', 'f'] as const

@@ -143,6 +143,7 @@ t.test('what waits is read when it is asked for', async (t) => {
   t.equal(value('notifications_failed_rows', { state: 'given_up' }), 5)
   t.equal(value('notifications_database_pool_waiters', { pool: 'http' }), 3)
   t.equal(value('notifications_consumer_joined'), 1)
+  t.equal(value('notifications_partition_blocked', { ...place, reason: 'locked' }), 1)
   t.equal(value('notifications_assigned_partitions'), 2)
   t.equal(value('notifications_policy_administration_down'), 1)
   t.equal(value('notifications_build_info', { version: '1.2.3', rule_table_revision: 'abc' }), 1)
