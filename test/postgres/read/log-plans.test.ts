@@ -85,6 +85,10 @@ const combinations = PARTIES.flatMap((partyLocator) =>
   ),
 )
 
+/** Each in turn, with other times each time round. */
+const oneOf = <Item>(items: readonly Item[], index: number): Item =>
+  items[(index + Math.floor(index / TIMES.length)) % items.length] as Item
+
 /** A row is read in a walk, of which the page may use nothing, and again by its key, for the page. */
 const readMaxOf = (limit: number) => 10 * (limit + 1)
 /** Of a row by its key, and of one in a walk; and to find and begin nine walks, each five levels down its index. */
@@ -101,26 +105,22 @@ async function faultsOf(
   return isFault ? [`${JSON.stringify({ filter, page })}: ${read} rows, ${blocks} blocks, for ${rows}`] : []
 }
 
-for (const limit of [1, 50]) {
-  t.test(
-    `any combination of filters reads at most ${readMaxOf(limit)} rows for a page of ${limit}`,
-    async (t) => {
-      const faults: string[] = []
-      for (const filter of combinations) {
-        for (const after of PLACES) faults.push(...(await faultsOf(filter, { limit, after })))
-      }
-      t.same(faults, [])
-    },
-  )
-}
+t.test('any combination of filters reads a bounded number of rows for a page', async (t) => {
+  const faults: string[] = []
+  for (const [index, filter] of combinations.entries()) {
+    const limit = oneOf([1, 50], index)
+    for (const after of PLACES) faults.push(...(await faultsOf(filter, { limit, after })))
+  }
+  t.same(faults, [])
+})
 
 t.test('an event id with any other filters reads one row at most, in a walk and by its key', async (t) => {
   const faults: string[] = []
-  for (const eventId of ['event-00199990', 'event-00080001', 'unknown']) {
-    for (const filter of combinations) {
-      const { read } = await costOf({ ...filter, eventId }, { limit: 50, after: null })
-      if (read > 2) faults.push(`${JSON.stringify({ ...filter, eventId })}: ${read} rows`)
-    }
+  const eventIds = ['event-00199990', 'event-00080001', 'unknown']
+  for (const [index, filter] of combinations.entries()) {
+    const eventId = oneOf(eventIds, index)
+    const { read } = await costOf({ ...filter, eventId }, { limit: 50, after: null })
+    if (read > 2) faults.push(`${JSON.stringify({ ...filter, eventId })}: ${read} rows`)
   }
   t.same(faults, [])
 })
