@@ -1,5 +1,6 @@
 import { type Facts, factsOf, type RecordedFacts } from '../../src/core/decision/facts.ts'
 import type { FoundContact } from '../../src/core/party/contact.ts'
+import type { Preferences } from '../../src/core/party/preferences.ts'
 import type { TriedEvent } from '../../src/core/rules/try-event.ts'
 import type { Trial } from '../../src/core/workbench/trial.ts'
 
@@ -13,6 +14,13 @@ export function someFacts(change: Partial<Facts> = {}): Facts {
 export function aFound(change: Partial<FoundContact> = {}): FoundContact {
   return { state: 'found', email: 'a@example.com', phone: null, ...change }
 }
+
+/** What the dispatch knows of a party's preferences: the defaults, but for these. */
+export function somePreferences(change: Partial<Preferences> = {}): Preferences {
+  return { preferredChannel: 'EMAIL', optedOutEvents: new Set(), changeId: null, ...change }
+}
+
+export const OPTED_OUT = somePreferences({ optedOutEvents: new Set(['claim.paid']) })
 
 /** An event with these facts, to be tried. */
 export function aTried(facts: RecordedFacts): TriedEvent {

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { named } from '../../src/commands/retry/selection.ts'
 import type { LogPosition } from '../../src/core/log/log-page.ts'
+import { OPTED_OUT, somePreferences } from '../core/build.ts'
 import { openDatabase } from '../postgres/fixtures.ts'
 import { record, retryAll, ruleTable, UNRESOLVED } from '../postgres/record.ts'
 import { startPolicyAdministration } from '../stack/policy-administration.ts'
@@ -29,11 +30,6 @@ const decisionsOf = (locator: string | undefined) =>
   rowsOf('SELECT * FROM notifications.decision WHERE locator = $1 ORDER BY attempt', [locator])
 const sentKeys = async () => (await readFile(SENT_KEYS, 'utf8').catch(() => '')).split('\n').filter(Boolean)
 const BECAUSE = ['--because', 'an outage', '--by', 'alice', '--yes']
-const OPTED_OUT = {
-  preferredChannel: 'EMAIL',
-  optedOutEvents: new Set(['claim.paid']),
-  changeId: null,
-} as const
 
 /** All of the schema as text. */
 async function everything(): Promise<string> {
@@ -174,7 +170,7 @@ t.test('filters choose by time, event type, rule and reason, and a limit takes t
     {
       eventId: 'other',
       eventType: 'claim.approved',
-      preferences: { ...OPTED_OUT, optedOutEvents: new Set(['claim.approved']) },
+      preferences: somePreferences({ optedOutEvents: new Set(['claim.approved']) }),
     },
   ])
   await client.query(
