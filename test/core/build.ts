@@ -2,7 +2,19 @@ import { type Facts, factsOf, type RecordedFacts } from '../../src/core/decision
 import type { FoundContact } from '../../src/core/party/contact.ts'
 import type { Preferences } from '../../src/core/party/preferences.ts'
 import type { TriedEvent } from '../../src/core/rules/try-event.ts'
+import { FaultsError } from '../../src/core/text/faults.ts'
 import type { Trial } from '../../src/core/workbench/trial.ts'
+
+/** What a file is refused for; nothing where it is taken. */
+export function faultsIn(load: () => unknown): readonly string[] {
+  try {
+    load()
+  } catch (error) {
+    if (error instanceof FaultsError) return error.faults
+    throw error
+  }
+  return []
+}
 
 /** Facts as they usually are of such a party, but for these. */
 export function someFacts(change: Partial<Facts> = {}): Facts {

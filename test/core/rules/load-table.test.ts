@@ -1,7 +1,7 @@
 import t from 'tap'
-import { RuleTableError } from '../../../src/core/rules/errors.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { COLUMNS as ALL_COLUMNS, type Rule } from '../../../src/core/rules/rule.ts'
+import { faultsIn } from '../build.ts'
 
 const HEADINGS =
   'rule,event type,party,opted out,preferred channel,email on file,phone on file,outcome,send by,reason,because'
@@ -10,19 +10,8 @@ const QUOTES =
   'the quotes do not pair up: a cell in quotes opens and closes with " on the same line and has "" for each " in it'
 
 /** The faults of a table with these rows below the headings; the first is row 2. */
-function faultsOf(...rows: string[]): readonly string[] {
-  return faultsOfFile([HEADINGS, ...rows].join('\n'))
-}
-
-function faultsOfFile(csvText: string): readonly string[] {
-  try {
-    loadRuleTable(csvText)
-  } catch (error) {
-    if (error instanceof RuleTableError) return error.faults
-    throw error
-  }
-  return []
-}
+const faultsOf = (...rows: string[]) => faultsOfFile([HEADINGS, ...rows].join('\n'))
+const faultsOfFile = (csvText: string) => faultsIn(() => loadRuleTable(csvText))
 
 t.test('a row becomes a rule', async (t) => {
   const { rules } = loadRuleTable(
