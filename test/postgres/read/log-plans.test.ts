@@ -154,19 +154,14 @@ t.test(
   'a page of a search by reason or rule looks at a bounded number of rows, whatever is asked for',
   async (t) => {
     const faults: string[] = []
-    for (const searched of [{ reason: 'of no row' }, { rule: 'of-no-row' }]) {
-      for (const filter of combinations) {
-        const query = logSearchQuery(
-          LIMITS,
-          { ...filter, ...searched },
-          { limit: 50, after: null, end: null },
-        )
-        const { read } = readsOf(await planOf(query))
-        // Each candidate in a walk, of which a party has one for each kind of its rows, and in the log by its key.
-        const readMax = (filter.partyLocator === 'party-hot' ? 9 : 2) * 2_000
-        // And where each walk of a status and channel ends.
-        if (read > readMax + 9) faults.push(`${JSON.stringify({ ...filter, ...searched })}: ${read} rows`)
-      }
+    for (const [index, filter] of combinations.entries()) {
+      const searched = { ...filter, ...oneOf([{ reason: 'of no row' }, { rule: 'of-no-row' }], index) }
+      const query = logSearchQuery(LIMITS, searched, { limit: 50, after: null, end: null })
+      const { read } = readsOf(await planOf(query))
+      // Each candidate in a walk, of which a party has one for each kind of its rows, and in the log by its key.
+      const readMax = (filter.partyLocator === 'party-hot' ? 9 : 2) * 2_000
+      // And where each walk of a status and channel ends.
+      if (read > readMax + 9) faults.push(`${JSON.stringify(searched)}: ${read} rows`)
     }
     t.same(faults, [])
   },
