@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { cellOf, describe, format, type Report, spreadOf } from './report.ts'
+import { cellOf, format, type Report, spreadOf } from './report.ts'
 import { CPU_OF, rateOf } from './round.ts'
 
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'figures of the mock broker would mean nothing'
@@ -21,35 +21,6 @@ t.test('a run compares all sides and finds nothing wrong', { skip: SKIP_MOCK }, 
     t.ok(measured && measured.lookUpsPerEvent > 0.5 && measured.lookUpsPerEvent <= 1.05, side)
     t.strictSame(Object.keys(measured?.cpu ?? {}), [...CPU_OF])
   }
-})
-
-t.test('a report shows the sides, their ratios and every fault', async (t) => {
-  const sideOf = (eventsPerSecond: number) => [
-    {
-      ...{
-        eventsPerSecond,
-        lookUpsPerEvent: 1,
-        peakMemoryMb: 90,
-        idleCpu: null,
-        rowsHash: '',
-        rowBytes: 900,
-      },
-      cpu: { process: 1, postgres: 1, contacts: 1, else: null },
-      faults: [],
-    },
-  ]
-  const report: Report = {
-    settings: { roundCount: 2, eventCount: 1_000 },
-    sides: { ours: sideOf(12_345), floor: sideOf(Number.NaN) },
-    idle: {},
-    ratio: { median: 2, min: 1.5, max: 2.5 },
-    faults: ['round 1, ours: 9 rows of 10 distinct event ids'],
-  }
-  const text = describe(report)
-  t.match(text, /^ +ours +floor$/m)
-  t.match(text, /^events\/s +12,345 +–$/m)
-  t.match(text, /^ours : floor = 2\.00 \(1\.50–2\.50\)$/m)
-  t.match(text, /\nWRONG: round 1, ours: 9 rows of 10 distinct event ids\n/)
 })
 
 t.test('a rate of which nothing was seen but its end is none, and counts in no spread', async (t) => {
