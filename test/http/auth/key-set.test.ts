@@ -6,7 +6,7 @@ import { createLog } from '../../../src/telemetry/log.ts'
 import { startIdentityProvider } from '../../stack/identity-provider.ts'
 import { until } from '../../stack/until.ts'
 import { documentedApp } from '../documented.ts'
-import { dependencies } from '../fixture.ts'
+import { anyTokensOf, dependencies } from '../fixture.ts'
 
 /** A key set over a provider of its own, with a clock that stands still unless told otherwise. */
 async function world(t: Test) {
@@ -257,9 +257,7 @@ t.test('the keys are asked for at start, so that the first request need not wait
 t.test('requests are answered 503, and open routes as ever, while no key could be loaded', async (t) => {
   const { idp } = await world(t)
   idp.be('broken')
-  const { all, logged } = dependencies({
-    tokens: { keySetUrl: idp.keySetUrl, issuer: null, audience: null, adminScope: null, partyClaim: null },
-  })
+  const { all, logged } = dependencies({ tokens: anyTokensOf(idp) })
   const app = documentedApp(all)
   t.teardown(() => app.close())
   const token = await idp.forge()

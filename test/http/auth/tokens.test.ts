@@ -6,23 +6,13 @@ import { exportSPKI } from 'jose'
 import t from 'tap'
 import type { Tokens } from '../../../src/http/auth/tokens.ts'
 import { createHttp } from '../../../src/http/server/server.ts'
-import {
-  ADMIN_SCOPE,
-  AUDIENCE,
-  type IdentityProvider,
-  newSigningKey,
-  startIdentityProvider,
-} from '../../stack/identity-provider.ts'
+import { ADMIN_SCOPE, AUDIENCE, newSigningKey, startIdentityProvider } from '../../stack/identity-provider.ts'
 import { until } from '../../stack/until.ts'
 import { documentedApp } from '../documented.ts'
-import { dependencies, ENTRY } from '../fixture.ts'
+import { anyTokensOf, dependencies, ENTRY, tokensOf } from '../fixture.ts'
 
 const idp = await startIdentityProvider()
 t.teardown(() => idp.stop())
-
-function tokensOf({ keySetUrl, issuer }: IdentityProvider): Tokens {
-  return { keySetUrl, issuer, audience: AUDIENCE, adminScope: ADMIN_SCOPE, partyClaim: null }
-}
 
 function appWith(tokens: Tokens) {
   const { all, logged } = dependencies({ tokens })
@@ -135,13 +125,7 @@ t.test('HMAC is refused also where the key set leaves the algorithm open', async
   t.teardown(() => own.stop())
   const { kty, n, e, kid } = own.key().privateJwk
   own.be((_request, response) => void response.end(JSON.stringify({ keys: [{ kty, n, e, kid }] })))
-  const { get } = appWith({
-    keySetUrl: own.keySetUrl,
-    issuer: null,
-    audience: null,
-    adminScope: null,
-    partyClaim: null,
-  })
+  const { get } = appWith(anyTokensOf(own))
   t.equal((await get(`Bearer ${await own.forge()}`)).statusCode, 200)
   t.equal((await get(`Bearer ${await hmacWithPublicKey(own)}`)).statusCode, 401)
 })
@@ -202,13 +186,7 @@ t.test('an administrative view asks for its scope, as a whole word', async (t) =
 })
 
 t.test('a token without scope will do where none is configured', async (t) => {
-  const { get } = appWith({
-    keySetUrl: idp.keySetUrl,
-    issuer: null,
-    audience: null,
-    adminScope: null,
-    partyClaim: null,
-  })
+  const { get } = appWith(anyTokensOf(idp))
   t.equal((await get(`Bearer ${await idp.token()}`)).statusCode, 200)
   t.equal((await get(`Bearer ${await idp.forge({ iss: 'x', aud: 'y' })}`)).statusCode, 200)
   t.equal((await get()).statusCode, 401)
