@@ -1,7 +1,6 @@
 import { once } from 'node:events'
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -17,8 +16,7 @@ const NOWHERE = {
 
 /** A copy of what `serve` reads, to be spoilt. */
 async function aCopy(t: Test): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'notifications-copy-'))
-  t.teardown(() => rm(dir, { recursive: true }))
+  const dir = t.testdir({})
   for (const part of ['src', 'rules', 'db', 'package.json'])
     await cp(join(ROOT, part), join(dir, part), { recursive: true })
   await symlink(join(ROOT, 'node_modules'), join(dir, 'node_modules'))

@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { openDatabase } from '../postgres/fixtures.ts'
@@ -8,8 +7,7 @@ import { startService } from '../stack/service.ts'
 import { command } from './command.ts'
 
 const { url, pool, client } = await openDatabase(t)
-const folder = await mkdtemp(join(tmpdir(), 'rules-'))
-t.teardown(() => rm(folder, { recursive: true }))
+const folder = t.testdir()
 
 const run = (...args: string[]) => command(args, { DATABASE_URL: url })
 const MUTED = 'muted,claim.paid,found,no,,,,SKIP,,muted,"We are silent."'
