@@ -115,7 +115,7 @@ image: build ## Build and try the image without a container engine (src/deploy/R
 
 ## Measurements (test/bench/README.md)
 
-bench: build ## Throughput against a plain implementation and a bare minimum
+bench: build ## Throughput against a bare minimum
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/bench/main.ts
 
 bench-latency: build ## Time from publishing to commit at 10, 50 and 80 % of the capacity

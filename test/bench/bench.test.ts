@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { cellOf, describe, format, type Report, spreadOf } from './report.ts'
+import { cellOf, format, type Report, spreadOf } from './report.ts'
 import { CPU_OF, rateOf } from './round.ts'
 
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'figures of the mock broker would mean nothing'
@@ -10,59 +10,17 @@ const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'figures of the mock brok
 t.test('a run compares all sides and finds nothing wrong', { skip: SKIP_MOCK }, async (t) => {
   const program = fileURLToPath(new URL('main.ts', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, [program, '--json'], {
-    env: { ...process.env, ROUNDS: '1', EVENTS: '200', PLAIN_EVENTS: '60', IDLE_SECONDS: '1' },
+    env: { ...process.env, ROUNDS: '1', EVENTS: '200', IDLE_SECONDS: '1' },
   })
   const report: Report = JSON.parse(stdout)
   t.strictSame(report.faults, [])
-  t.strictSame(report.settings, { roundCount: 1, eventCount: { ours: 200, floor: 200, plain: 60 } })
-  for (const side of ['ours', 'floor', 'plain']) {
+  t.strictSame(report.settings, { roundCount: 1, eventCount: 200 })
+  for (const side of ['ours', 'floor']) {
     const [measured, ...more] = report.sides[side] ?? []
     t.strictSame(more, [])
     t.ok(measured && measured.lookUpsPerEvent > 0.5 && measured.lookUpsPerEvent <= 1.05, side)
     t.strictSame(Object.keys(measured?.cpu ?? {}), [...CPU_OF])
   }
-  t.strictSame(
-    report.stages.map(({ name }) => name),
-    [
-      'parse',
-      'logged ids',
-      'contact look-up',
-      'preferences',
-      'decide and render',
-      'write statements',
-      'commit',
-    ],
-  )
-})
-
-t.test('a report shows the sides, their ratios and every fault', async (t) => {
-  const sideOf = (eventsPerSecond: number) => [
-    {
-      ...{
-        eventsPerSecond,
-        lookUpsPerEvent: 1,
-        peakMemoryMb: 90,
-        idleCpu: null,
-        rowsHash: '',
-        rowBytes: 900,
-      },
-      cpu: { process: 1, postgres: 1, contacts: 1, else: null },
-      faults: [],
-    },
-  ]
-  const report: Report = {
-    settings: { roundCount: 2, eventCount: { ours: 1_000, plain: 10 } },
-    sides: { ours: sideOf(12_345), plain: sideOf(Number.NaN) },
-    idle: {},
-    ratios: { plain: { median: 2, min: 1.5, max: 2.5 } },
-    stages: [],
-    faults: ['round 1, ours: 9 rows of 10 distinct event ids'],
-  }
-  const text = describe(report)
-  t.match(text, /^ +ours +plain$/m)
-  t.match(text, /^events\/s +12,345 +–$/m)
-  t.match(text, /^ours : plain = 2\.00 \(1\.50–2\.50\)$/m)
-  t.match(text, /\nWRONG: round 1, ours: 9 rows of 10 distinct event ids\n/)
 })
 
 t.test('a rate of which nothing was seen but its end is none, and counts in no spread', async (t) => {

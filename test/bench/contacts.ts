@@ -32,27 +32,25 @@ export async function startContacts(): Promise<Contacts> {
 }
 
 const END_OF_HEAD = '\r\n\r\n'
-const REQUEST = /^GET \/internal\/parties\/([^ ]+) /
+const REQUEST = /^GET \/internal\/parties\/(\S+) /
 const NAMES_PARTIES = namesParties()
 let requestCount = 0
 
-/** Answers requests without a body, one after the other, and keeps the connection. */
-function serve(socket: Socket): void {
+/** Hands on whom each request is about: one without a body, of one connection that is kept. */
+export function serveParties(socket: Socket, onRequest: (partyLocator: string) => void): void {
   let unread = ''
   socket.setNoDelay().setEncoding('latin1')
   socket.on('error', () => {})
   socket.on('data', (part) => {
     unread += part
     for (let end = unread.indexOf(END_OF_HEAD); end !== -1; end = unread.indexOf(END_OF_HEAD)) {
-      requestCount++
-      socket.write(answerTo(unread), 'latin1')
+      onRequest(decodeURIComponent(REQUEST.exec(unread)?.[1] ?? ''))
       unread = unread.slice(end + END_OF_HEAD.length)
     }
   })
 }
 
-function answerTo(request: string): string {
-  const partyLocator = decodeURIComponent(REQUEST.exec(request)?.[1] ?? '')
+function answerTo(partyLocator: string): string {
   const contact = contactOf(partyLocator)
   const named = NAMES_PARTIES ? { partyLocator, ...contact } : contact
   const body =
@@ -67,7 +65,12 @@ function answerTo(request: string): string {
 
 if (import.meta.main) {
   process.once('disconnect', () => process.exit())
-  const server = createServer(serve).listen(0, '127.0.0.1')
+  const answer = (socket: Socket) =>
+    serveParties(socket, (partyLocator) => {
+      requestCount++
+      socket.write(answerTo(partyLocator), 'latin1')
+    })
+  const server = createServer(answer).listen(0, '127.0.0.1')
   await once(server, 'listening')
   process.on('message', () => process.send?.(requestCount))
   process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)

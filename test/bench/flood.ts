@@ -76,7 +76,6 @@ export async function measureFlood(
           seed: round,
           eventCount,
           warmUpCount: Math.ceil(eventCount * WARM_UP_PART),
-          comparedCount: 0,
           contacts,
           brokers,
         })

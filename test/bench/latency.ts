@@ -57,7 +57,7 @@ try {
 async function measureCapacity(): Promise<number> {
   const eventCount = capacityEventCount
   const warmUpCount = Math.ceil(eventCount / 5)
-  const options = { side: ours, seed: 1, eventCount, warmUpCount, comparedCount: 1, contacts, brokers }
+  const options = { side: ours, seed: 1, eventCount, warmUpCount, contacts, brokers }
   const { eventsPerSecond, faults } = await runRound(options)
   if (faults.length > 0) throw new Error(faults.join('; '))
   return eventsPerSecond

@@ -1,14 +1,12 @@
 // node test/stack/with-stack.ts -- node test/bench/main.ts [--json]
-// Compares the service with a plain implementation and with the floor under it: the same events through a real broker
-// into a real database, round by round in turn. EVENTS, PLAIN_EVENTS (each a round) and ROUNDS set the sizes. Exits 1
-// where an outcome is wrong.
+// Compares the service with the floor under it: the same events through a real broker into a real database, round by
+// round in turn. EVENTS (a round) and ROUNDS set the sizes. Exits 1 where an outcome is wrong.
 import { parseArgs } from 'node:util'
 import { startContacts } from './contacts.ts'
 import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
 import { describe, type Report, spreadOf } from './report.ts'
 import { type Measured, runRound } from './round.ts'
-import { floor, ours, plain, type Side } from './sides.ts'
-import { measureStages, type Stage } from './stages.ts'
+import { floor, ours, type Side } from './sides.ts'
 
 const { values: flags } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
 const brokers = brokersFromEnvironment()
@@ -16,45 +14,30 @@ const roundCount = numberFrom('ROUNDS', 5)
 const eventCount = numberFrom('EVENTS', 150_000)
 /** How long the service is watched with nothing to do, after the round that does not count. */
 const idleSeconds = numberFrom('IDLE_SECONDS', 20)
-const sides = [
-  { side: ours, eventCount },
-  { side: floor, eventCount },
-  { side: plain, eventCount: numberFrom('PLAIN_EVENTS', 10_000) },
-]
+const sides = [ours, floor]
 /** Before those that are measured, as parts of them: until V8 has compiled what a side does for most events. */
 const WARM_UP_PART = 0.5
-/** As parts of one: the mean is of other events where a side has fewer of them. */
+/** As parts of one. */
 const ROW_BYTES_APART_MAX = 0.03
-const STAGES_EVENT_COUNT_MAX = 20_000
 
 endWithSignals()
 
-const results: Record<string, Measured[]> = Object.fromEntries(sides.map(({ side }) => [side.name, []]))
+const results: Record<string, Measured[]> = Object.fromEntries(sides.map(({ name }) => [name, []]))
 const idle: Record<string, number | null> = {}
 const faults: string[] = []
 const contacts = await startContacts()
-let stages: readonly Stage[] = []
 try {
-  stages = await measureStages(contacts, Math.min(eventCount, STAGES_EVENT_COUNT_MAX))
   await warmUp()
   for (let round = 1; round <= roundCount; round++) await compare(round)
 } finally {
   contacts.stop()
 }
 const rates = (side: Side) => (results[side.name] ?? []).map(({ eventsPerSecond }) => eventsPerSecond)
-const ratioOf = (side: Side) => {
-  const others = rates(side)
-  return spreadOf(rates(ours).map((rate, round) => rate / (others[round] ?? Number.NaN)))
-}
 const report: Report = {
-  settings: {
-    roundCount,
-    eventCount: Object.fromEntries(sides.map(({ side, eventCount }) => [side.name, eventCount])),
-  },
+  settings: { roundCount, eventCount },
   sides: results,
   idle,
-  ratios: { plain: ratioOf(plain), floor: ratioOf(floor) },
-  stages,
+  ratio: spreadOf(rates(ours).map((rate, round) => rate / (rates(floor)[round] ?? Number.NaN))),
   faults,
 }
 process.stdout.write(flags.json ? `${JSON.stringify(report)}\n` : describe(report))
@@ -62,37 +45,24 @@ process.exitCode = faults.length === 0 ? 0 : 1
 
 /** A round that does not count. Whoever went first would pay for memory and files that the servers use again later. */
 async function warmUp(): Promise<void> {
-  for (const { side, eventCount } of sides.slice(0, 2)) {
-    const { eventsPerSecond, idleCpu } = await runSide(
-      side,
-      eventCount,
-      0,
-      0,
-      side === ours ? idleSeconds : 0,
-    )
+  for (const side of sides) {
+    const { eventsPerSecond, idleCpu } = await runSide(side, 0, side === ours ? idleSeconds : 0)
     idle[side.name] = idleCpu
     process.stderr.write(`warm-up, ${side.name}: ${Math.round(eventsPerSecond)} events/s\n`)
   }
 }
 
-function runSide(
-  side: Side,
-  eventCount: number,
-  seed: number,
-  comparedCount: number,
-  idleSeconds: number,
-): Promise<Measured> {
+function runSide(side: Side, seed: number, idleSeconds: number): Promise<Measured> {
   const warmUpCount = Math.ceil(eventCount * WARM_UP_PART)
-  return runRound({ side, seed, eventCount, warmUpCount, comparedCount, contacts, brokers, idleSeconds })
+  return runRound({ side, seed, eventCount, warmUpCount, contacts, brokers, idleSeconds })
 }
 
 /** One round of every side; who goes first changes from round to round. */
 async function compare(round: number): Promise<void> {
-  const comparedCount = Math.min(...sides.map(({ eventCount }) => eventCount))
   const hashes = new Set<string>()
   const sizes: number[] = []
-  for (const { side, eventCount } of rotated(sides, round)) {
-    const measured = await runSide(side, eventCount, round, comparedCount, 0)
+  for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
+    const measured = await runSide(side, round, 0)
     results[side.name]?.push(measured)
     hashes.add(measured.rowsHash)
     sizes.push(measured.rowBytes)
@@ -106,9 +76,4 @@ async function compare(round: number): Promise<void> {
     faults.push(
       `round ${round}: the sides wrote rows of other sizes: ${sizes.map(Math.round).join(', ')} bytes`,
     )
-}
-
-function rotated<Item>(items: readonly Item[], by: number): Item[] {
-  const first = by % items.length
-  return [...items.slice(first), ...items.slice(0, first)]
 }

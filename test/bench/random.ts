@@ -3,6 +3,7 @@ import { v4 } from 'uuid'
 export interface Random {
   /** A whole number from 0 up to, and not including, `bound`. */
   below(bound: number): number
+  chance(probability: number): boolean
   pick<Item>(items: readonly [Item, ...Item[]]): Item
   uuid(): string
 }
@@ -19,6 +20,7 @@ export function createRandom(seed: number): Random {
   const below = (bound: number) => Math.floor((next() / 2 ** 32) * bound)
   return {
     below,
+    chance: (probability) => next() / 2 ** 32 < probability,
     pick: ([first, ...rest]) => rest[below(rest.length + 1) - 1] ?? first,
     uuid: () => v4({ random: Uint8Array.from({ length: 16 }, () => below(256)) }),
   }

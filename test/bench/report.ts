@@ -1,16 +1,14 @@
 import { CPU_OF, type Measured } from './round.ts'
-import type { Stage } from './stages.ts'
 
 /** What one benchmark found, as `--json` prints it. */
 export interface Report {
-  readonly settings: { readonly roundCount: number; readonly eventCount: Readonly<Record<string, number>> }
+  readonly settings: { readonly roundCount: number; readonly eventCount: number }
   /** By the side's name, one element a round. */
   readonly sides: Readonly<Record<string, readonly Measured[]>>
   /** CPU by the side's name with nothing to do, as parts of one core; null where it cannot be known. */
   readonly idle: Readonly<Record<string, number | null>>
-  /** By the other side's name: how many times its events/s ours are, in each round. */
-  readonly ratios: Readonly<Record<string, Spread>>
-  readonly stages: readonly Stage[]
+  /** How many times the floor's events/s ours are. */
+  readonly ratio: Spread
   readonly faults: readonly string[]
 }
 
@@ -36,7 +34,7 @@ const CPU_WORDS = {
 }
 
 /** One table for people: medians, and in brackets the least and the most of any round. */
-export function describe({ settings, sides, idle, ratios, stages, faults }: Report): string {
+export function describe({ settings, sides, idle, ratio, faults }: Report): string {
   const names = Object.keys(sides)
   const row = (title: string, digits: number, of: (measured: Measured) => number | null) => [
     title,
@@ -50,15 +48,12 @@ export function describe({ settings, sides, idle, ratios, stages, faults }: Repo
     row('peak memory, MB', 0, ({ peakMemoryMb }) => peakMemoryMb),
     ['idle, % of a core', ...names.map((name) => cellOf([percentOf(idle[name])], 2))],
   ]
-  const counts = names.map((name) => `${name} ${settings.eventCount[name]?.toLocaleString('en')}`).join(', ')
   return [
-    `rounds: ${settings.roundCount}; events a round: ${counts}; medians (least–most)`,
+    `rounds: ${settings.roundCount}; events a round: ${settings.eventCount.toLocaleString('en')}; medians (least–most)`,
     '',
     ...tableOf(table),
     '',
-    ...tableOf(stageTable(stages)),
-    '',
-    ...Object.entries(ratios).map(([name, ratio]) => `ours : ${name} = ${format(ratio, 2)}`),
+    `ours : floor = ${format(ratio, 2)}`,
     ...faults.map((fault) => `WRONG: ${fault}`),
     '',
   ].join('\n')
@@ -66,14 +61,6 @@ export function describe({ settings, sides, idle, ratios, stages, faults }: Repo
 
 function percentOf(part: number | null | undefined): number | null {
   return part == null ? null : part * 100
-}
-
-function stageTable(stages: readonly Stage[]): string[][] {
-  const us = (value: number | null) => cellOf([value], 1)
-  return [
-    ['stage of ours, alone, CPU µs/event', CPU_WORDS.process, CPU_WORDS.postgres],
-    ...stages.map(({ name, processUs, postgresUs }) => [name, us(processUs), us(postgresUs)]),
-  ]
 }
 
 /** The median and, where they differ, the least and the most of what is known. */

@@ -52,7 +52,7 @@ process.exitCode = faults.length === 0 ? 0 : 1
 
 function dispatch(seed: number): Promise<Round> {
   const eventCount = rowCount - warmUpCount
-  return runRound({ side: ours, seed, eventCount, warmUpCount, comparedCount: 0, contacts, brokers })
+  return runRound({ side: ours, seed, eventCount, warmUpCount, contacts, brokers })
 }
 
 function drain(seed: number): Promise<Round> {

@@ -46,12 +46,6 @@ export const ours: Side = {
   },
 }
 
-/** What one would write first: see plain.ts. */
-export const plain: Side = {
-  name: 'plain',
-  start: (env) => startProgram(new URL('./plain.ts', import.meta.url), env),
-}
-
 /** What no such service can do without: see floor.ts. */
 export const floor: Side = {
   name: 'floor',

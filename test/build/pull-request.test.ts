@@ -128,23 +128,6 @@ t.test('what a change is compared with is a text, whatever is in it', async (t) 
     t.match(stderr, /(is neither a|is not a|Not a valid object name)/, target)
   }
   t.notOk(existsSync(join(clone, 'broken')))
-  t.match(make(clone, 'rules-diff', { AGAINST: 'origin/main' }), {
-    status: 0,
-    stdout: '0 situations change\n',
-  })
-})
-
-t.test('a branch whose checks cannot be started by hand gets no commit', async (t) => {
-  const { author, made } = pullRequest()
-  edit(author, '.github/workflows/pull-request.yml', (text) => text.replace('workflow_dispatch:', 'push:'))
-  git(author, 'commit', '--quiet', '--all', '-m', 'Older checks')
-  git(author, 'push', '--quiet', 'origin', 'change')
-  const head = git(author, 'rev-parse', 'HEAD').trim()
-  answerAsGitHub({ head }, made)
-  const { status, stderr } = make(checkOut(), 'rules-commit', { PR: '12' })
-  t.not(status, 0)
-  t.match(stderr, /cannot be started by hand: bring it up to date with main; nothing was pushed/)
-  t.equal(git(forge.bare, 'rev-parse', 'change').trim(), head)
 })
 
 t.test('the summary tells warnings first, then what changes by harm, texts and promises', async (t) => {
@@ -226,30 +209,36 @@ t.test('outcomes are accepted by a commit of that one file, and checks start on 
   t.equal(git(runner, 'rev-parse', '--abbrev-ref', 'HEAD'), 'main\n', 'nothing of the branch was checked out')
 })
 
-t.test('nothing is pushed for a fork, an older commit, no outcomes or something else', async (t) => {
-  const { author, made, head } = pullRequest()
-  const runner = checkOut()
-  const refused = (error: RegExp, variables = { PR: '12' }) => {
-    const { status, stderr } = make(runner, 'rules-commit', variables)
-    t.not(status, 0)
-    t.match(stderr, error)
-    t.equal(git(forge.bare, 'rev-parse', 'change').trim(), git(author, 'rev-parse', 'HEAD').trim())
-  }
-  answerAsGitHub({ head, fork: true }, made)
-  refused(
-    /comes from a fork.*download the artifact "outcomes".*upload it to the branch as rules\/outcomes\.txt/,
-  )
-  refused(/name the pull request by its number/, { PR: '12; touch x' })
-  answerAsGitHub({ head }, null)
-  refused(/have made no outcomes/)
-  const other = join(author, 'rules/promises.csv')
-  answerAsGitHub({ head }, other)
-  refused(/does not hold a list of outcomes/)
-  answerAsGitHub({ head, workflowState: 'disabled_manually' }, made)
-  refused(/the checks \(pull-request\.yml\) are switched off.*nothing was pushed/)
-  answerAsGitHub({ head }, made)
-  refused(/::error::there is no pull request 13 in this repository/, { PR: '13' })
-  git(author, 'commit', '--quiet', '--allow-empty', '-m', 'more')
-  git(author, 'push', '--quiet', 'origin', 'change')
-  refused(/stale info|rejected/)
-})
+t.test(
+  'nothing is pushed for a fork, an older commit or checks, no outcomes or something else',
+  async (t) => {
+    const { author, made, head } = pullRequest()
+    const runner = checkOut()
+    const refused = (error: RegExp, variables = { PR: '12' }) => {
+      const { status, stderr } = make(runner, 'rules-commit', variables)
+      t.not(status, 0)
+      t.match(stderr, error)
+      t.equal(git(forge.bare, 'rev-parse', 'change').trim(), git(author, 'rev-parse', 'HEAD').trim())
+    }
+    answerAsGitHub({ head, fork: true }, made)
+    refused(
+      /comes from a fork.*download the artifact "outcomes".*upload it to the branch as rules\/outcomes\.txt/,
+    )
+    refused(/name the pull request by its number/, { PR: '12; touch x' })
+    answerAsGitHub({ head }, null)
+    refused(/have made no outcomes/)
+    const other = join(author, 'rules/promises.csv')
+    answerAsGitHub({ head }, other)
+    refused(/does not hold a list of outcomes/)
+    answerAsGitHub({ head, workflowState: 'disabled_manually' }, made)
+    refused(/the checks \(pull-request\.yml\) are switched off.*nothing was pushed/)
+    answerAsGitHub({ head }, made)
+    refused(/::error::there is no pull request 13 in this repository/, { PR: '13' })
+    edit(author, '.github/workflows/pull-request.yml', (text) => text.replace('workflow_dispatch:', 'push:'))
+    git(author, 'commit', '--quiet', '--all', '-m', 'Older checks')
+    git(author, 'push', '--quiet', 'origin', 'change')
+    refused(/stale info|rejected/)
+    answerAsGitHub({ head: git(author, 'rev-parse', 'HEAD').trim() }, made)
+    refused(/cannot be started by hand: bring it up to date with main; nothing was pushed/)
+  },
+)

@@ -86,11 +86,8 @@ t.test('every fault is reported at once, with the name, what is wrong and a good
 const REFUSED: readonly (readonly [string, string])[] = [
   ['DATABASE_URL', 'mysql://db/notifications'],
   ['DATABASE_URL', 'postgres://user:pa/ss@db:x/notifications'],
-  ['DATABASE_URL', 'postgres://127.0.0.1:1/x%zz'],
   ['DATABASE_URL', 'postgres://us%er@127.0.0.1:1/x'],
-  ['DATABASE_URL', 'postgres://user:100%@127.0.0.1:1/x'],
   ['DATABASE_URL', 'postgres://user:%ff@127.0.0.1:1/x'],
-  ['DATABASE_URL', 'postgres://127.0.0.1:1/x?options=-c%2'],
   ['DATABASE_URL', 'postgres://db/x?sslmode=prefer'],
   ['DATABASE_URL', 'postgres://db/x?sslmode=no-verify'],
   ['DATABASE_URL', 'postgres://db/x?sslmode=verify-full&sslrootcert=/no/such/file'],

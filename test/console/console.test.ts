@@ -79,6 +79,8 @@ async function testConsole(): Promise<void> {
     ['nothing', () => '#/nowhere', 'Page not found'],
   ]
 
+  const WITH_TABLES = ['not-told', 'log', 'party', 'rejected', 'rules']
+
   for (const [name, path, heading] of VIEWS) {
     t.test(
       `${name}: no serious fault of accessibility, no complaint, nothing wider than a telephone`,
@@ -94,6 +96,8 @@ async function testConsole(): Promise<void> {
         }
         await tab.page.setViewportSize({ width: 375, height: 740 })
         await toFit(tab.page)
+        if (WITH_TABLES.includes(name))
+          t.match(await tab.page.evaluate(NAME_OF_FIRST_CELL), /^"(Time|Partition|Reason|Rule)"$/)
         await tab.screenshot(`${name}-telephone`)
         t.same(tab.complaints, [])
       },
@@ -339,6 +343,9 @@ async function testConsole(): Promise<void> {
     t.same(complaints, [])
   })
 }
+
+/** On a telephone each value has its name. */
+const NAME_OF_FIRST_CELL = `getComputedStyle(document.querySelector('td'), '::before').content`
 
 /** The row of a member among those who were not told. */
 function listed(page: Page, party: string) {

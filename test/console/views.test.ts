@@ -5,7 +5,7 @@ import type { ConsoleData } from '../../src/http/console/data.ts'
 import { readConsolePage } from '../../src/http/console/page.ts'
 import { aConsole, aManagement, aWorkbench } from '../http/console/fixture.ts'
 import { ENTRY } from '../http/fixture.ts'
-import { openTab, startBrowser, type Tab, toFit, withoutBrowser } from './browser.ts'
+import { openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
 
 if (withoutBrowser) t.plan(0, withoutBrowser)
 else await testViews()
@@ -262,22 +262,7 @@ async function testViews(): Promise<void> {
     await page.getByText('1 promise kept').click()
     t.same(await page.locator('details[open] li').allInnerTexts(), ['second'])
   })
-
-  const WITH_TABLES = ['#/', '#/log', '#/parties/PTY-1', '#/rejected', '#/rules']
-  for (const path of WITH_TABLES) {
-    t.test(`on a telephone nothing of ${path} is cut off, and each value has its name`, async (t) => {
-      const { page, screenshot } = await open(t, path)
-      await page.setViewportSize({ width: 390, height: 844 })
-      const row = page.getByRole('row').filter({ has: page.getByRole('cell') })
-      await row.first().waitFor()
-      await toFit(page)
-      t.match(await page.evaluate(NAME_OF_FIRST_CELL), /^"(Time|Partition|Reason|Rule)"$/)
-      await screenshot(`390${path.replace(/\W+/g, '-')}`)
-    })
-  }
 }
-
-const NAME_OF_FIRST_CELL = `getComputedStyle(document.querySelector('td'), '::before').content`
 
 async function wordsOf(place: Locator): Promise<string> {
   return (await place.innerText()).trim()

@@ -1,7 +1,20 @@
 import { type Facts, factsOf, type RecordedFacts } from '../../src/core/decision/facts.ts'
 import type { FoundContact } from '../../src/core/party/contact.ts'
+import type { Preferences } from '../../src/core/party/preferences.ts'
 import type { TriedEvent } from '../../src/core/rules/try-event.ts'
+import { FaultsError } from '../../src/core/text/faults.ts'
 import type { Trial } from '../../src/core/workbench/trial.ts'
+
+/** What a file is refused for; nothing where it is taken. */
+export function faultsIn(load: () => unknown): readonly string[] {
+  try {
+    load()
+  } catch (error) {
+    if (error instanceof FaultsError) return error.faults
+    throw error
+  }
+  return []
+}
 
 /** Facts as they usually are of such a party, but for these. */
 export function someFacts(change: Partial<Facts> = {}): Facts {
@@ -13,6 +26,13 @@ export function someFacts(change: Partial<Facts> = {}): Facts {
 export function aFound(change: Partial<FoundContact> = {}): FoundContact {
   return { state: 'found', email: 'a@example.com', phone: null, ...change }
 }
+
+/** What the dispatch knows of a party's preferences: the defaults, but for these. */
+export function somePreferences(change: Partial<Preferences> = {}): Preferences {
+  return { preferredChannel: 'EMAIL', optedOutEvents: new Set(), changeId: null, ...change }
+}
+
+export const OPTED_OUT = somePreferences({ optedOutEvents: new Set(['claim.paid']) })
 
 /** An event with these facts, to be tried. */
 export function aTried(facts: RecordedFacts): TriedEvent {

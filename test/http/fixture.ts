@@ -2,9 +2,11 @@ import type { ExplainedLogEntry } from '../../src/core/log/log-entry.ts'
 import type { LogFilter, LogPageRequest, LogPosition } from '../../src/core/log/log-page.ts'
 import type { StoredPreferences } from '../../src/core/party/preferences.ts'
 import type { Since } from '../../src/core/time/duration.ts'
+import type { Tokens } from '../../src/http/auth/tokens.ts'
 import type { AppDependencies } from '../../src/http/public.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { someFacts } from '../core/build.ts'
+import { ADMIN_SCOPE, AUDIENCE, type IdentityProvider } from '../stack/identity-provider.ts'
 
 /** A locator with a number in its last digits. */
 export function locator(number: number): string {
@@ -61,6 +63,16 @@ export const ENTRY: ExplainedLogEntry = {
 
 /** The place of `ENTRY` in the order of the log. */
 export const PLACE: LogPosition = { createdAt: ENTRY.createdAt, locator: ENTRY.locator }
+
+/** Checks the tokens of this provider: all that can be asked of one, but for the party. */
+export function tokensOf({ keySetUrl, issuer }: Pick<IdentityProvider, 'keySetUrl' | 'issuer'>): Tokens {
+  return { keySetUrl, issuer, audience: AUDIENCE, adminScope: ADMIN_SCOPE, partyClaim: null }
+}
+
+/** Asks for nothing but a good signature and a time. */
+export function anyTokensOf({ keySetUrl }: Pick<IdentityProvider, 'keySetUrl'>): Tokens {
+  return { keySetUrl, issuer: null, audience: null, adminScope: null, partyClaim: null }
+}
 
 /** The outage that `isUnavailable` of `dependencies` knows. */
 export const OUTAGE = new Error('connect ECONNREFUSED postgres://user:hunter2@db')

@@ -5,15 +5,9 @@ import addFormats from 'ajv-formats'
 import t from 'tap'
 import { createHttp, createManagement } from '../../src/http/server/server.ts'
 import { aManagement } from './console/fixture.ts'
-import { dependencies } from './fixture.ts'
+import { anyTokensOf, dependencies } from './fixture.ts'
 
-const TOKENS = {
-  keySetUrl: 'http://127.0.0.1:9/keys',
-  issuer: null,
-  audience: null,
-  adminScope: 'admin',
-  partyClaim: null,
-}
+const TOKENS = anyTokensOf({ keySetUrl: 'http://127.0.0.1:9/keys' })
 
 async function documentOf(tokens: typeof TOKENS | null) {
   const http = createHttp({ ...dependencies({ tokens }).all, host: '127.0.0.1', port: 0 })

@@ -121,9 +121,14 @@ t.test('/readyz is 503 when the check itself fails, and tells only the log why',
 
 t.test('an outage is a 503 that may be tried again', async (t) => {
   const reject = () => Promise.reject(OUTAGE)
-  const { all, logged } = dependencies({ logEntries: { list: reject, get: reject } })
+  const { all, logged } = dependencies({
+    logEntries: { list: reject, get: reject },
+    preferences: { list: reject, get: reject, put: reject },
+  })
   const app = documentedApp(all)
   for (const url of [
+    '/preferences/list',
+    '/preferences/PTY-1',
     '/log/list',
     '/notifications/list',
     `/log/${ENTRY.locator}`,

@@ -159,6 +159,8 @@ t.test('locators are encoded into one path segment, below the path of the base U
     '...',
     'a\\b',
     'a\0b',
+    'a\r\nHost: b',
+    '__proto__',
     '%2e%2e',
     '../x',
     "!'()*",

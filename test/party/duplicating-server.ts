@@ -4,10 +4,9 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { serveParties } from '../bench/contacts.ts'
 
 const DUPLICATE_ONE_IN = 500
-const REQUEST = /^GET \/internal\/parties\/(\S+) /
-const END_OF_HEAD = '\r\n\r\n'
 
 /** Starts it; the second answer comes `delayMs` after the first, also where that is less than a millisecond. */
 export async function startDuplicating(names: boolean, delayMs: number) {
@@ -17,17 +16,10 @@ export async function startDuplicating(names: boolean, delayMs: number) {
 }
 
 function serve(socket: Socket, names: boolean, delayMs: number): void {
-  let unread = ''
-  socket.setNoDelay().setEncoding('latin1')
-  socket.on('error', () => {})
-  socket.on('data', (part) => {
-    unread += part
-    for (let end = unread.indexOf(END_OF_HEAD); end !== -1; end = unread.indexOf(END_OF_HEAD)) {
-      const answer = answerTo(decodeURIComponent(REQUEST.exec(unread)?.[1] ?? ''), names)
-      unread = unread.slice(end + END_OF_HEAD.length)
-      socket.write(answer)
-      if (Math.random() * DUPLICATE_ONE_IN < 1) later(delayMs, () => socket.write(answer))
-    }
+  serveParties(socket, (party) => {
+    const answer = answerTo(party, names)
+    socket.write(answer)
+    if (Math.random() * DUPLICATE_ONE_IN < 1) later(delayMs, () => socket.write(answer))
   })
 }
 

@@ -104,7 +104,7 @@ for (const [oddity, answerOddly] of Object.entries(ODDITIES)) {
   })
 }
 
-for (const delayMs of [0.1, 1, 2, 20]) {
+for (const delayMs of [0.1, 2]) {
   t.test(`one answer in 500 sent again ${delayMs} ms later misleads nobody`, async (t) => {
     const server = await startDuplicating(true, delayMs)
     t.teardown(server.stop)

@@ -33,19 +33,6 @@ t.test('a service that refuses connections opens the circuit: nothing is asked a
   t.strictSame((await client.lookUp(['a'])).get('a'), contacts.get('PTY-499'))
 })
 
-t.test('answers about one party, and failures with an answer between them, do not open it', async (t) => {
-  const server = await serve(t, (request, response) => {
-    const number = Number(request.url?.split('-').pop())
-    if (number < 100) response.writeHead(404).end()
-    else if (number < 200) response.writeHead(400).end()
-    else if (number % 20 !== 0) response.writeHead(500).end()
-    else json(response, { email: null })
-  })
-  const { client } = clientOf(t, server.url, { connectionCountMax: 1 })
-  await client.lookUp(locators(300))
-  t.equal(client.isDown(), false)
-})
-
 t.test('a renamed field opens it too: no attempt is burnt on what cannot succeed', async (t) => {
   const server = await serve(t, (_, response) => json(response, { mail: 'a@example.org' }))
   const { client } = clientOf(t, server.url)
@@ -115,30 +102,6 @@ t.test('probes go on to who is asked for now where the last good party has becom
   t.match((await client.lookUp(['healthy'])).get('healthy'), { state: 'unresolved', unasked: true })
   await until(() => !client.isDown())
   t.equal(server.targets.slice(targetCount).at(-1), '/internal/parties/healthy')
-})
-
-t.test('it recovers by itself, with one probe for a party that is wanted', async (t) => {
-  let isUp = false
-  const server = await serve(t, (_, response) => {
-    if (isUp) json(response, { email: 'a@example.org' })
-    else response.writeHead(503).end()
-  })
-  const { client, lines } = clientOf(t, server.url)
-  await client.lookUp(locators(500))
-  t.ok(client.isDown())
-  const targetCount = server.targets.length
-  isUp = true
-  while (client.isDown()) {
-    await client.lookUp(['a'])
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  t.strictSame(server.targets.slice(targetCount), ['/internal/parties/a'])
-  t.strictSame((await client.lookUp(['b'])).get('b'), { state: 'found', email: 'a@example.org', phone: null })
-  t.strictSame(
-    lines.map((line) => line.level),
-    [40, 30],
-    'one warning, and that it is back',
-  )
 })
 
 async function until(condition: () => boolean): Promise<void> {

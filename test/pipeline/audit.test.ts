@@ -2,6 +2,7 @@ import t from 'tap'
 import { type AuditedPartition, type Finding, isSound, type LogPiece } from '../../src/core/audit/finding.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import { type AuditNeeds, auditPartition, type LoggedRow } from '../../src/pipeline/audit.ts'
+import { aParsedEvent } from '../core/attempt/build.ts'
 
 const PARTITION: AuditedPartition = {
   topic: 'claims',
@@ -47,18 +48,7 @@ async function audit(
       read: async function* () {
         yield* pieces
       },
-      parse: ({ value }) => ({
-        kind: 'event',
-        event: {
-          eventId: String(value),
-          eventType: 'claim.paid',
-          partyLocator: 'party-1',
-          partyLocatorInvalid: false,
-          locator: 'CLM-1',
-          reason: null,
-          traceId: null,
-        },
-      }),
+      parse: ({ value }) => ({ kind: 'event', event: aParsedEvent(String(value)) }),
       findRows: async (eventIds) =>
         new Map(rows.filter(({ eventId }) => eventIds.includes(eventId)).map((row) => [row.eventId, row])),
       findRejected: async () => new Map(),

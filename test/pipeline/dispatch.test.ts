@@ -2,11 +2,10 @@ import t from 'tap'
 import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store } from '../../src/core/attempt/store.ts'
 import type { Message } from '../../src/core/event/message.ts'
-import type { Event } from '../../src/core/event/parse-event.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createAttempt } from '../../src/pipeline/attempt.ts'
 import { type DispatchNeeds, dispatchBatch, lookUpBatch } from '../../src/pipeline/dispatch.ts'
-import { FOUND, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
+import { aParsedEvent, FOUND, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
 import { MemoryStore } from './memory-store.ts'
 
 /** The pipeline over a store in memory; a message's value is its event id and party, `!` makes it no event. */
@@ -31,16 +30,7 @@ function world(given: {
       const text = String(value)
       if (text.startsWith('!')) return { kind: 'rejection', rejection: { code: 'not-json', error: 'no' } }
       const [eventId = '', party = 'party-1'] = text.split('@')
-      const event: Event = {
-        eventId,
-        eventType: 'claim.paid',
-        partyLocator: party === '' ? null : party,
-        partyLocatorInvalid: false,
-        locator: 'CLM',
-        reason: null,
-        traceId: null,
-      }
-      return { kind: 'event', event }
+      return { kind: 'event', event: aParsedEvent(eventId, { partyLocator: party === '' ? null : party }) }
     },
     envelopeMapRevision: 'ghi',
     findLogged: async () => ({ eventIds: new Set(given.logged), pruned: [] }),
@@ -102,14 +92,6 @@ t.test('one look-up is made per distinct party of events that are not logged yet
   t.equal(memory.rows().length, 4)
 })
 
-t.test('opted-out and in-app parties are looked up too, because the contact is resolved first', async (t) => {
-  const { run, asked, memory } = world({})
-  memory.putPreferences('p', { preferredChannel: 'IN_APP', optedOutEvents: new Set(['claim.paid']) })
-  await run('a@p')
-  t.same(asked, [['p']])
-  t.match(memory.rows(), [{ status: 'SKIPPED', body: null, failureReason: 'opted out', channel: 'IN_APP' }])
-})
-
 t.test('a message goes to the address of its own party', async (t) => {
   const { lookUp } = world({
     contact: (party) => ({ state: 'found', email: `${party}@example.com`, phone: null }),
@@ -118,15 +100,6 @@ t.test('a message goes to the address of its own party', async (t) => {
   t.match(
     open.map(({ contact }) => contact),
     [{ email: 'p@example.com' }, { email: 'q@example.com' }, { email: 'p@example.com' }],
-  )
-})
-
-t.test('messages that are no event are kept beside their neighbours', async (t) => {
-  const { run, memory } = world({})
-  t.match(await run('!', 'a', '!'), { kind: 'committed', rejected: { length: 2 }, inserted: { length: 1 } })
-  t.same(
-    memory.rejected().map(({ message }) => message.offset),
-    [0n, 2n],
   )
 })
 

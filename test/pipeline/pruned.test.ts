@@ -17,7 +17,7 @@ import { beginPruning } from '../../src/postgres/retention/pruning-record.ts'
 import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { createStore } from '../../src/postgres/write/store.ts'
-import { recordingSend } from '../core/attempt/build.ts'
+import { aParsedEvent, recordingSend } from '../core/attempt/build.ts'
 import { aMessage, openDatabase } from '../postgres/fixtures.ts'
 import { ruleTable, sha256 } from '../postgres/record.ts'
 
@@ -26,15 +26,6 @@ const table = await ruleTable()
 await archiveRevisions(pool, table, [])
 const CUTOFF = '2026-01-31T12:00:00Z'
 const CUTOFF_MS = Date.parse(CUTOFF)
-
-const EVENT = {
-  eventType: 'claim.paid',
-  partyLocator: 'party-1',
-  partyLocatorInvalid: false,
-  locator: 'CLM-1',
-  reason: null,
-  traceId: null,
-}
 
 /** Dispatches events with these ids and times of publication; returns the ids of those sent. */
 async function dispatchAll(
@@ -50,7 +41,7 @@ async function dispatchAll(
   const lastOffset = expectedCheckpoint + BigInt(messages.length)
   const recording = recordingSend()
   const needs: DispatchNeeds = {
-    parse: ({ value }) => ({ kind: 'event', event: { ...EVENT, eventId: String(value) } }),
+    parse: ({ value }) => ({ kind: 'event', event: aParsedEvent(String(value)) }),
     findLogged: (...wanted) => findLogged(pool, ...wanted),
     contactsOf: async (parties) =>
       new Map(parties.map((party) => [party, { state: 'found', email: 'a@example.com', phone: null }])),

@@ -1,30 +1,14 @@
 import t from 'tap'
-import { createArchive } from '../../src/core/replay/archive.ts'
 import { describeFinding, type Finding } from '../../src/core/replay/finding.ts'
-import { replay } from '../../src/pipeline/replay.ts'
-import { recordedEntryPages } from '../../src/postgres/read/list-recorded-entries.ts'
-import { readArchivedRuleTable, readArchivedTemplates } from '../../src/postgres/read/read-archive.ts'
 import { restoreMissingEntries } from '../../src/postgres/write/restore-missing-entries.ts'
-import { aFound } from '../core/build.ts'
+import { aFound, OPTED_OUT, somePreferences } from '../core/build.ts'
 import { openDatabase } from '../postgres/fixtures.ts'
-import { record, retryAll, sha256, UNRESOLVED } from '../postgres/record.ts'
+import { record, replayAll, retryAll, UNRESOLVED } from '../postgres/record.ts'
 
 const { pool, client } = await openDatabase(t)
 
-/** In pages of 5, so that all of it takes several. */
-async function run({ rebuild }: { rebuild: boolean }) {
-  const findings: Finding[] = []
-  const isSound = await replay({
-    pages: recordedEntryPages(pool, 5),
-    archive: createArchive({
-      templates: await readArchivedTemplates(pool),
-      readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
-      sha256,
-    }),
-    restore: rebuild ? (locators, missingRow) => restoreMissingEntries(pool, locators, missingRow) : null,
-    report: async (finding) => void findings.push(finding),
-    onProgress: () => {},
-  })
+async function run(options: { rebuild: boolean }) {
+  const { isSound, findings } = await replayAll(pool, options)
   const { kind: _, ...summary } = findings.pop() as Finding & { kind: 'summary' }
   return { isSound, findings, said: findings.map(describeFinding), summary }
 }
@@ -41,12 +25,7 @@ const everything = async () => ({
 const locatorOf = async (eventId: string) =>
   (await rowsOf('SELECT DISTINCT locator FROM notifications.decision WHERE event_id = $1', [eventId]))[0]
     .locator
-const optedOut = {
-  preferredChannel: 'EMAIL',
-  optedOutEvents: new Set(['claim.paid']),
-  changeId: null,
-} as const
-const inApp = { preferredChannel: 'IN_APP', optedOutEvents: new Set<string>(), changeId: null } as const
+const inApp = somePreferences({ preferredChannel: 'IN_APP' })
 
 t.beforeEach(async () => {
   await client.query(`
@@ -59,7 +38,7 @@ t.beforeEach(async () => {
   await retryAll(pool, UNRESOLVED)
   await retryAll(pool)
   await record(pool, [{ eventId: 'retried-skipped', contact: UNRESOLVED }])
-  await retryAll(pool, aFound({ email: null }), optedOut)
+  await retryAll(pool, aFound({ email: null }), OPTED_OUT)
   await record(pool, [
     { eventId: 'sent' },
     { eventId: 'sent-odd', eventType: 'claim.rejected', reason: 'a "<b>" & {{locator}}\r\n\n' },
@@ -67,7 +46,7 @@ t.beforeEach(async () => {
     { eventId: 'in-app', preferences: inApp },
     { eventId: 'no-party', partyLocator: null },
     { eventId: 'no-such-party', partyLocator: null, invalid: true },
-    { eventId: 'skipped', preferences: optedOut },
+    { eventId: 'skipped', preferences: OPTED_OUT },
     { eventId: 'failed', contact: UNRESOLVED },
     { eventId: 'refused', sendError: 'mailbox on fire' },
   ])

@@ -8,38 +8,7 @@ import {
   type RequestNeeds,
   retryOnRequest,
 } from '../../src/pipeline/retry-on-request.ts'
-import { decideRetries } from '../core/attempt/build.ts'
-
-const FOUND: Contact = { state: 'found', email: 'a@example.com', phone: null }
-const VARIABLES = { eventType: 'claim.paid', locator: 'CLM-1', reason: null, mayRepeat: false }
-
-function aCandidate(name: string, overrides: Partial<RetryCandidate> = {}): RetryCandidate {
-  return {
-    locator: name,
-    eventId: name,
-    eventType: 'claim.paid',
-    partyLocator: name,
-    status: 'SKIPPED',
-    subject: null,
-    body: null,
-    failureReason: 'no email on file',
-    createdAt: '2026-01-31T12:00:00.000000Z',
-    attemptCount: 0,
-    sendCount: 0,
-    unknownKey: null,
-    isGivenUp: false,
-    isErased: false,
-    decision: {
-      ruleId: 'no-email',
-      variables: VARIABLES,
-      topic: 'claims',
-      partition: 0,
-      offset: '7',
-      envelopeMap: null,
-    },
-    ...overrides,
-  }
-}
+import { aRetryCandidate as aCandidate, decideRetries, FOUND } from '../core/attempt/build.ts'
 
 /** Runs over pages of candidates, all of which can be sent unless told otherwise. */
 async function run(pages: RetryCandidate[][], overrides: Partial<RequestNeeds> = {}) {

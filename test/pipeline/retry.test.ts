@@ -5,7 +5,6 @@ import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createRetry } from '../../src/pipeline/retry.ts'
 import { aDueEntry, decideRetries } from '../core/attempt/build.ts'
-import { clientOf, json, serve } from '../party/server.ts'
 
 const due = (eventId: string, partyLocator: string | null = 'party-1') => aDueEntry(eventId, { partyLocator })
 
@@ -125,23 +124,6 @@ t.test('stopping lets the page under way finish and commits no other', async (t)
   )
 })
 
-t.test('each row is decided anew by the rule table', async (t) => {
-  const contacts: Record<string, Contact> = {
-    gone: { state: 'not found' },
-    broken: { state: 'unresolved', error: 'it answered 500', unasked: false },
-  }
-  const { retry, retried } = world({
-    pages: [[due('a', 'gone'), due('b', 'broken'), due('c', null)]],
-    contact: (party) => contacts[party] ?? { state: 'not found' },
-  })
-  await retry.pass()
-  t.match(retried, [
-    { status: 'SKIPPED', decision: { failureReason: 'not found' } },
-    { status: 'FAILED', decision: { failureReason: 'unresolved: it answered 500' } },
-    { status: 'SKIPPED', decision: { failureReason: 'missing' } },
-  ])
-})
-
 t.test('while policy administration is known to be down no attempt is burned', async (t) => {
   const { retry, retried, pagesRead } = world({
     pages: [[due('a'), due('b', null)], [due('c')]],
@@ -211,89 +193,6 @@ t.test(
       ['party-1', 'party-2', 'party-3', 'party-4'],
       'a pass that was whole is followed by one from the oldest',
     )
-  },
-)
-
-t.test('hanging rows that are due before healthy ones cost them no pass', async (t) => {
-  const server = await serve(t, (request, response) => {
-    const party = request.url?.split('/').pop()
-    if (party?.startsWith('good')) json(response, { email: 'a@example.org', phone: null })
-  })
-  const { client } = clientOf(t, server.url, { connectionCountMax: 32, deadlineMs: 3_000 })
-  await client.lookUp(['good-first'])
-  const rows = [
-    ...Array.from({ length: 600 }, (_, i) => due(`hanging-${i}`, `hanging-${i}`)),
-    ...Array.from({ length: 60 }, (_, i) => due(`good-${i}`, `good-${i}`)),
-  ]
-  const retried: Attempt[] = []
-  const retry = createRetry<number>({
-    listDueEntries: async (after, countMax, upTo) => {
-      const start = after ?? 0
-      const next = start + countMax
-      return {
-        due: rows.slice(start, Math.min(next, upTo ?? next)),
-        next: next < (upTo ?? rows.length) ? next : null,
-      }
-    },
-    contactsOf: client.lookUpAgain,
-    isDown: client.isDown,
-    commit: async (asked) => {
-      const entries = decideRetries(asked)
-      retried.push(...entries)
-      return { made: entries, refused: new Map() }
-    },
-    clock: { nowMs: () => 0, sleep: async () => {} },
-    log: pino({ level: 'silent' }),
-  })
-  await retry.pass()
-  t.equal(retried.filter(({ status }) => status === 'SENT').length, 60)
-  t.notOk(client.isDown())
-})
-
-t.test(
-  'parties that are broken for good use up their attempts and keep nobody else from being sent',
-  async (t) => {
-    const server = await serve(t, (request, response) => {
-      if (request.url?.endsWith('/good')) json(response, { email: 'a@example.org', phone: null })
-      else response.writeHead(500).end()
-    })
-    const { client } = clientOf(t, server.url, { connectionCountMax: 8 })
-    await client.lookUp(['good'])
-    let rows = [
-      ...Array.from({ length: 60 }, (_, i) => due(`broken-${i}`, `broken-${i}`)),
-      due('good', 'good'),
-    ]
-    const done: Attempt[] = []
-    const retry = createRetry<number>({
-      listDueEntries: async () => ({ due: rows, next: null }),
-      contactsOf: (parties) => client.lookUp(parties),
-      isDown: client.isDown,
-      commit: async (asked) => {
-        const entries = decideRetries(asked)
-        const attemptCounts = new Map(entries.map((entry) => [entry.eventId, entry.attemptCount]))
-        rows = rows.map((row) => ({
-          ...row,
-          attemptCount: attemptCounts.get(row.eventId) ?? row.attemptCount,
-        }))
-        const ended = entries.filter((entry) => entry.status !== 'FAILED' || entry.attemptCount === 3)
-        done.push(...ended)
-        rows = rows.filter((row) => !ended.some((entry) => entry.eventId === row.eventId))
-        return { made: entries, refused: new Map() }
-      },
-      clock: { nowMs: () => 0, sleep: async () => {} },
-      log: pino({ level: 'silent' }),
-    })
-    for (let pass = 0; pass < 10 && rows.length > 0; pass++) {
-      await retry.pass()
-      const waitedFromMs = performance.now()
-      while (client.isDown() && performance.now() - waitedFromMs < 1_000) await turn()
-    }
-    t.equal(rows.length, 0, 'nothing is due any more')
-    t.match(
-      done.find((entry) => entry.eventId === 'good'),
-      { status: 'SENT', address: 'a@example.org' },
-    )
-    t.equal(done.filter((entry) => entry.status === 'FAILED' && entry.attemptCount === 3).length, 60)
   },
 )
 

@@ -1,22 +1,5 @@
 import { setImmediate as drained } from 'node:timers/promises'
-
-/** Numbers in [0, 1) by a seed (mulberry32). */
-export function createRandom(seed: number) {
-  let state = seed >>> 0
-  const next = () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-  const below = (count: number) => Math.floor(next() * count)
-  return {
-    below,
-    chance: (probability: number) => next() < probability,
-    pick: <Value>(values: readonly [Value, ...Value[]]): Value => values[below(values.length)] ?? values[0],
-  }
-}
-export type Random = ReturnType<typeof createRandom>
+import type { Random } from '../bench/random.ts'
 
 /**
  * Runs asynchronous work one step at a time: whoever calls `step` waits until the seed picks it. Its clock counts the steps.

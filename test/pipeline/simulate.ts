@@ -11,9 +11,10 @@ import { createAttempt } from '../../src/pipeline/attempt.ts'
 import { type DispatchNeeds, dispatchBatch } from '../../src/pipeline/dispatch.ts'
 import { redrive } from '../../src/pipeline/redrive.ts'
 import { commitRetries, createRetry } from '../../src/pipeline/retry.ts'
-import { SIMPLE_RULES } from '../core/attempt/build.ts'
+import { createRandom } from '../bench/random.ts'
+import { aParsedEvent, SIMPLE_RULES } from '../core/attempt/build.ts'
 import { DatabaseFault, isConflict, MemoryStore, type Session } from './memory-store.ts'
-import { createRandom, Scheduler } from './scheduler.ts'
+import { Scheduler } from './scheduler.ts'
 
 const TOPIC = 'claims'
 const EVENT_IDS = ['a', 'b', 'c', 'd', 'e', 'f'] as const
@@ -387,13 +388,8 @@ interface Actor {
 function parseMessage({ value }: Message): Parsed {
   const eventId = String(value)
   if (eventId.startsWith('!')) return { kind: 'rejection', rejection: { code: 'not-json', error: 'no' } }
-  const about = {
-    eventId,
-    eventType: 'claim.paid',
-    partyLocator: partyOf(eventId),
-    partyLocatorInvalid: false,
-  }
-  return { kind: 'event', event: { ...about, locator: eventId, reason: null, traceId: null } }
+  const event = aParsedEvent(eventId, { partyLocator: partyOf(eventId), locator: eventId })
+  return { kind: 'event', event }
 }
 
 function addressOf(channel: 'EMAIL' | 'SMS', party: string): string {

@@ -14,6 +14,7 @@ import { commitRetries } from '../../src/pipeline/retry.ts'
 import {
   anAttempt,
   anOpenAttempt,
+  aParsedEvent,
   FOUND,
   NOT_FOUND,
   recordingSend,
@@ -548,7 +549,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     const { keys, send } = recordingSend()
     let locatorCount = 0
     const needs = {
-      parse: (): Parsed => ({ kind: 'event', event: EVENT }),
+      parse: (): Parsed => ({ kind: 'event', event: aParsedEvent('a') }),
       envelopeMapRevision: 'ghi',
       findLogged: async () => ({ eventIds: new Set<string>(), pruned: [] }),
       contactsOf: async (parties: readonly string[]) => new Map(parties.map((party) => [party, FOUND])),
@@ -576,16 +577,6 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     })
     t.equal((await seen.rows()).length, 1)
   })
-}
-
-const EVENT = {
-  eventId: 'a',
-  eventType: 'claim.paid',
-  partyLocator: 'party-1',
-  partyLocatorInvalid: false,
-  locator: 'CLM-1',
-  reason: null,
-  traceId: null,
 }
 const REJECTED = {
   topic: 'claims',

@@ -6,17 +6,24 @@ import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store } from '../../src/core/attempt/store.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import type { Preferences, PreferencesByParty } from '../../src/core/party/preferences.ts'
+import { createArchive } from '../../src/core/replay/archive.ts'
+import type { Finding } from '../../src/core/replay/finding.ts'
 import { createRuleTable, type RuleTable } from '../../src/core/rules/table.ts'
 import { templates } from '../../src/generated/templates.ts'
 import { createAttempt } from '../../src/pipeline/attempt.ts'
 import { commitBatch } from '../../src/pipeline/dispatch.ts'
+import { replay } from '../../src/pipeline/replay.ts'
 import { commitRetries } from '../../src/pipeline/retry.ts'
 import type { DatabasePool } from '../../src/postgres/connection/pool.ts'
 import { listDueEntries } from '../../src/postgres/read/list-due-entries.ts'
+import { recordedEntryPages } from '../../src/postgres/read/list-recorded-entries.ts'
+import { readArchivedRuleTable, readArchivedTemplates } from '../../src/postgres/read/read-archive.ts'
 import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
+import { restoreMissingEntries } from '../../src/postgres/write/restore-missing-entries.ts'
 import { createStore } from '../../src/postgres/write/store.ts'
 import { anOpenAttempt, recordingSend, UNRESOLVED } from '../core/attempt/build.ts'
+import { aFound } from '../core/build.ts'
 import { aLookedUpBatch } from '../pipeline/store.contract.ts'
 
 export const DEFAULT_TABLE = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
@@ -34,7 +41,7 @@ export interface Known {
   readonly sendError?: string
 }
 
-const FOUND: Contact = { state: 'found', email: 'member@example.com', phone: null }
+const FOUND = aFound({ email: 'member@example.com' })
 
 export { UNRESOLVED }
 
@@ -98,6 +105,23 @@ export async function retryAll(
   const asked = due.map((entry) => ({ due: entry, contact }))
   const { send } = recordingSend(() => ({ receipt: 'recorded', error: null }))
   await commitRetries(attemptBy(pool, inForce, send, preferences), asked, null)
+}
+
+/** Compares the whole log with its decisions, in pages of 5, and inserts missing rows where told to. */
+export async function replayAll(pool: DatabasePool, { rebuild }: { rebuild: boolean }) {
+  const findings: Finding[] = []
+  const isSound = await replay({
+    pages: recordedEntryPages(pool, 5),
+    archive: createArchive({
+      templates: await readArchivedTemplates(pool),
+      readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
+      sha256,
+    }),
+    restore: rebuild ? (locators, missingRow) => restoreMissingEntries(pool, locators, missingRow) : null,
+    report: async (finding) => void findings.push(finding),
+    onProgress: () => {},
+  })
+  return { isSound, findings }
 }
 
 /** Attempts for parties that all have the given preferences, whatever is stored. */

@@ -81,39 +81,39 @@ t.test('a channel without messages is not called', async (t) => {
   t.equal(batches.length, 0)
 })
 
-t.test('a sender that throws fails its own batch, and its words are not repeated', async (t) => {
-  const send = sendVia({ EMAIL: throwing, SMS: senderOf('sms:').sender })
-  const error = 'the EMAIL sender failed (EENVELOPE)'
-  t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b'), outgoing('EMAIL', 'c')]), [
-    { error, isUnknown: true, receipt: null },
-    { receipt: 'sms:b', error: null },
-    { error, isUnknown: true, receipt: null },
-  ])
-})
-
-t.test('a sender that throws at once, or something that is no error, fails its batch too', async (t) => {
-  const send = sendVia({
-    EMAIL: {
-      send() {
+const answering = (...results: unknown[]) => ({ send: async () => results }) as unknown as Sender
+const RECEIPT = { receipt: 'x' }
+/** What a sender does with two messages, and the error that both get. */
+const FAILING: readonly (readonly [what: string, sender: Sender, error: string])[] = [
+  ['throws an error with a code', throwing, 'failed (EENVELOPE)'],
+  [
+    'throws at once',
+    {
+      send: () => {
         throw new TypeError('x')
       },
     },
-    SMS: { send: () => Promise.reject('x') },
-  })
-  t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b')]), [
-    { receipt: null, error: 'the EMAIL sender failed (TypeError)', isUnknown: true },
-    { receipt: null, error: 'the SMS sender failed (string)', isUnknown: true },
-  ])
-})
-
-for (const count of [0, 1, 3]) {
-  t.test(`a sender that gives ${count} results for 2 messages fails its batch`, async (t) => {
-    const sender: Sender = { send: async () => Array.from({ length: count }, () => ({ receipt: 'x' })) }
-    const send = sendVia({ EMAIL: sender, SMS: throwing })
-    const error = `the EMAIL sender answered for ${count} of 2 messages`
-    t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('EMAIL', 'b')]), [
-      { error, isUnknown: true, receipt: null },
-      { error, isUnknown: true, receipt: null },
+    'failed (TypeError)',
+  ],
+  ['throws what is no error', { send: () => Promise.reject('x') }, 'failed (string)'],
+  ['gives no result', answering(), 'answered for 0 of 2 messages'],
+  ['gives one result', answering(RECEIPT), 'answered for 1 of 2 messages'],
+  ['gives three results', answering(RECEIPT, RECEIPT, RECEIPT), 'answered for 3 of 2 messages'],
+  ['gives results that are none', answering(undefined, {}), 'answered for 0 of 2 messages'],
+  [
+    'gives an odd receipt and no error',
+    answering({ receipt: 5 }, { error: null }),
+    'answered for 0 of 2 messages',
+  ],
+]
+for (const [what, sender, error] of FAILING) {
+  t.test(`a sender that ${what} fails its own batch, and its words are not repeated`, async (t) => {
+    const send = sendVia({ EMAIL: sender, SMS: senderOf('sms:').sender })
+    const failed = { error: `the EMAIL sender ${error}`, isUnknown: true, receipt: null }
+    t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b'), outgoing('EMAIL', 'c')]), [
+      failed,
+      { receipt: 'sms:b', error: null },
+      failed,
     ])
   })
 }
@@ -163,14 +163,4 @@ t.test('a message without the address that its channel needs never reaches the s
     { receipt: 'email:b', error: null },
   ])
   t.equal(email.batches[0]?.length, 1)
-})
-
-t.test('what is neither a receipt nor an error is no answer, and what became of it is unknown', async (t) => {
-  for (const results of [[undefined], [{}], [{ receipt: 5 }], [{ error: null }]]) {
-    const sender = { send: async () => results } as unknown as Sender
-    const send = sendVia({ EMAIL: sender, SMS: sender })
-    t.match(await send([outgoing('EMAIL', 'a')]), [
-      { receipt: null, error: 'the EMAIL sender answered for 0 of 1 messages', isUnknown: true },
-    ])
-  }
 })

@@ -58,15 +58,6 @@ t.test('what leaves routes more open than meant is a warning, and no failure', a
   t.match(stdout, /^All checks passed, with warnings\.$/m)
 })
 
-t.test('half of a login is a warning with its remedy', async (t) => {
-  const found = await doctor({ MQ_SASL_USERNAME: 'someone' })
-  t.match(found, { code: 0, ok: true, statuses: { ...ALL_WELL, configuration: 'warning' } })
-  t.match(found.find('configuration'), {
-    detail: /MQ_SASL_USERNAME has no effect: MQ_SASL_MECHANISM is not set/,
-    remedy: /set what is missing, or remove/,
-  })
-})
-
 t.test('whatever fails, there is a remedy', async (t) => {
   for (const { name, remedies } of CHECKS) {
     t.ok(

@@ -1,7 +1,4 @@
-import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
-import { committedOffsets, endOffsets } from '../stack/topics.ts'
-import { until } from '../stack/until.ts'
 import { anEvent, aWorld, type TopicName } from '../stack/world.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
 
@@ -80,35 +77,6 @@ t.test('the same events at once in every partition, in other orders, each happen
   )
   t.strictSame(counts, { rows: 300, decisions: 300, receipts: 300, ids: 300 })
   t.equal((await rowsOf(world, 'decision')).length, before + 300)
-})
-
-t.test('each partition of each topic is read to its end, and Kafka knows it', async (t) => {
-  const events = Array.from({ length: 1_200 }, (_, i) => ({
-    topic: TOPICS[i % 3] ?? 'claims',
-    partition: Math.floor(i / 3) % PARTITION_COUNT,
-    event: anEvent({ partyLocator: `party-${i % 50}` }),
-  }))
-  await world.publish(events.map(({ topic, partition, event: { value } }) => ({ topic, partition, value })))
-  await world.caughtUp()
-  const rows = await world.sql(
-    'SELECT event_id FROM notifications.notification_log WHERE event_id = ANY($1)',
-    [events.map(({ event }) => event.eventId)],
-  )
-  t.equal(rows.length, 1_200)
-
-  const checkpoints = await rowsOf(world, 'projection_checkpoints')
-  t.equal(checkpoints.length, TOPICS.length * PARTITION_COUNT)
-  for (const topic of Object.values(world.topics)) {
-    const ends = await endOffsets(world.brokers, topic)
-    const ofTopic = checkpoints.filter((checkpoint) => checkpoint.topic === topic)
-    t.strictSame(Object.fromEntries(ofTopic.map((row) => [row.partition_id, Number(row.offset) + 1])), ends)
-    // Kafka is told after the database's commit.
-    const committed = () => committedOffsets(world.brokers, world.groupId, topic)
-    await until(async () => isDeepStrictEqual(await committed(), ends), {
-      what: `the group's offsets of ${topic} to reach ${JSON.stringify(ends)}`,
-    })
-    t.strictSame(await committed(), ends)
-  }
 })
 
 t.test('a duplicate is no error', async (t) => {

@@ -89,7 +89,3 @@ t.test('without --not-told every entry is listed, and filters can be combined', 
   t.same(await all('--status', 'FAILED'), ['failed'])
   t.same(await all('--party', '@party, "1"', '--until', '1h'), [])
 })
-
-t.test('a wrong environment ends it with 1', async (t) => {
-  t.match(await notTold([], { RETRY_MAX_AGE: 'long' }), { code: 1, stderr: /RETRY_MAX_AGE/ })
-})

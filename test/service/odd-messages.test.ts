@@ -1,13 +1,9 @@
-import type { IHeaders } from 'kafkajs'
 import type { QueryResultRow } from 'pg'
 import t, { type Test } from 'tap'
 import { IDENTIFIER_LENGTH_MAX } from '../../src/core/event/parse-event.ts'
 import type { TestMessage } from '../stack/topics.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
-
-/** Just under what the broker takes in one message. */
-const BYTES_MAX = 1_000_000
 
 const world = await aWorld(t, { partitionCount: 1 })
 await world.serve()
@@ -49,34 +45,6 @@ t.test('big events are logged', async (t) => {
 /** The value of an event around a payload that JSON.stringify could not write. */
 const around = (eventId: string, payload: string) =>
   `{"eventId":"${eventId}","eventType":"claim.paid","partyLocator":"party-1","payload":${payload}}`
-const nested = (open: string, close: string, depth: number) => `${open.repeat(depth)}1${close.repeat(depth)}`
-
-t.test(
-  'events nested as deep as a message can be are logged: nothing within 1 MB breaks the parser',
-  async (t) => {
-    const values = [
-      around('nested 1000', nested('[', ']', 1_000)),
-      around('nested lists', nested('[', ']', BYTES_MAX / 2 - 100)),
-      around('nested objects', nested('{"a":', '}', Math.floor(BYTES_MAX / 6) - 100)),
-    ]
-    t.ok(values.every((value) => value.length < BYTES_MAX))
-    await logged(
-      t,
-      values.map((value) => ({ value })),
-      ['nested 1000', 'nested lists', 'nested objects'],
-    )
-  },
-)
-
-t.test('nesting that is never closed is no JSON', async (t) => {
-  await world.publish([{ topic: 'enrollment', partition: 0, value: '['.repeat(BYTES_MAX) }])
-  await world.publish([{ topic: 'enrollment', value: anEvent().value }])
-  await world.caughtUp()
-  const rejected = await rowsOf(world, 'rejected_message')
-  const [row] = rejected.filter(({ topic }) => topic === world.topics.enrollment)
-  t.equal(row?.code, 'not-json')
-  t.equal(row?.value.length, BYTES_MAX)
-})
 
 t.test('text that PostgreSQL cannot hold is replaced, and only that', async (t) => {
   const event = anEvent({
@@ -126,25 +94,4 @@ t.test('odd but valid events are logged', async (t) => {
   )
   for (const [i, [id, , inBody]] of values.entries()) t.ok(rows[i]?.body.includes(inBody), id)
   t.equal(Object.keys({}).length, 0)
-})
-
-t.test('a bad trace header or an odd header name is no reason to reject', async (t) => {
-  const headers: IHeaders[] = [
-    { traceparent: '' },
-    { traceparent: 'x'.repeat(10_000) },
-    { traceparent: `00-${'0'.repeat(32)}-00f067aa0ba902b7-01` },
-    JSON.parse('{"__proto__":"x","constructor":"x","toString":["x","y"],"":"x","a\\u0000b":"x"}'),
-  ]
-  const events = headers.map(() => anEvent())
-  await logged(
-    t,
-    events.map(({ value }, i) => ({ value, headers: headers[i] ?? {} })),
-    events.map(({ eventId }) => eventId),
-  )
-  const decisions = await rowsOf(world, 'decision')
-  for (const event of events) t.equal(onlyRowOf(decisions, event).trace_id, null)
-})
-
-t.test('nothing but the nesting that is never closed was rejected', async (t) => {
-  t.equal((await rowsOf(world, 'rejected_message')).length, 1)
 })

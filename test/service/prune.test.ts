@@ -68,6 +68,7 @@ t.test('prune deletes what is old, with its decisions, and records it', async (t
       /^Dry run: would delete 4 log entries with 6 decisions, 1 rejected message, all older than \S+Z\n$/,
   })
   t.match(await prune('--older-than', '400d'), { code: 2, stderr: /use --yes$/m })
+  t.match(await prune('--older-than', '9999-12-31'), { code: 2, stdout: '' })
   t.same(await eventIds('decision'), before)
 
   const { code, stdout } = await prune('--older-than', '400d', '--yes', '--by', 'alice', '--json')
@@ -145,10 +146,4 @@ t.test('killed in the middle, it has counted what it did, and is run again', asy
     })
   }
   t.same(await eventIds(), ['young'])
-})
-
-t.test('prune of what is younger than a day is wrong usage', async (t) => {
-  for (const since of ['1h', '400', '9999-12-31']) {
-    t.match(await prune('--older-than', since), { code: 2, stdout: '' }, since)
-  }
 })

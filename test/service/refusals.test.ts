@@ -1,5 +1,6 @@
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { once } from 'node:events'
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -15,8 +16,7 @@ const NOWHERE = {
 
 /** A copy of what `serve` reads, to be spoilt. */
 async function aCopy(t: Test): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'notifications-copy-'))
-  t.teardown(() => rm(dir, { recursive: true }))
+  const dir = t.testdir({})
   for (const part of ['src', 'rules', 'db', 'package.json'])
     await cp(join(ROOT, part), join(dir, part), { recursive: true })
   await symlink(join(ROOT, 'node_modules'), join(dir, 'node_modules'))
@@ -69,51 +69,41 @@ t.test('what is required and missing is named by serve and by migrate', async (t
   t.notMatch(migrate.stderr, /MQ_BROKERS/)
 })
 
-t.test('an unknown command is answered by the help, and with 2', async (t) => {
-  t.match(await command(['dance'], NOWHERE), { code: 2, stderr: /Usage: notifications-service/ })
-})
-
-t.test(
-  'a rule table that cannot be used ends the process with 1, naming row, column and value',
-  async (t) => {
-    const dir = await aCopy(t)
-    const table = join(dir, 'rules', 'dispatch.csv')
-    await writeFile(table, (await readFile(table, 'utf8')).replace(',not found,', ',not fuond,'))
-    const { code, stdout, stderr } = await command(['serve'], NOWHERE, join(dir, 'src', 'main.ts'))
-    t.equal(code, 1)
-    t.match(stderr, /not fuond/)
-    t.match(stderr, /not found/, 'with the nearest valid value')
-    t.notMatch(stdout, /listening/)
-  },
-)
-
-t.test('a rule table that breaks its promises ends the process with 1, naming them', async (t) => {
-  const dir = await aCopy(t)
-  const table = join(dir, 'rules', 'dispatch.csv')
-  const rows = (await readFile(table, 'utf8')).split('\n')
-  await writeFile(table, rows.filter((row) => !row.startsWith('opted-out,')).join('\n'))
-  const { code, stdout, stderr } = await command(['serve'], NOWHERE, join(dir, 'src', 'main.ts'))
-  t.equal(code, 1)
-  t.match(
-    stderr,
+const SPOILT: readonly (readonly [
+  what: string,
+  file: string,
+  change: (text: string) => string,
+  said: RegExp,
+])[] = [
+  [
+    'a rule table with a fault',
+    'dispatch.csv',
+    (text) => text.replace(',not found,', ',not fuond,'),
+    /"not fuond".*did you mean "not found"/,
+  ],
+  [
+    'a rule table that breaks its promises',
+    'dispatch.csv',
+    (text) => text.replace(/^opted-out,.*\n/m, ''),
     /^the promises have 2 faults:\n {2}row 2: "A party that opted out .* promises not SEND, but it is/,
-  )
-  t.notMatch(stdout, /listening/)
-})
+  ],
+  ['an envelope map with a fault', 'envelope.json', () => '{ "partyLocator": "no pointer" }', /no pointer/],
+]
 
-t.test('an envelope map that cannot be used ends the process with 1', async (t) => {
-  const dir = await aCopy(t)
-  await writeFile(join(dir, 'rules', 'envelope.json'), '{ "partyLocator": "no pointer" }')
-  const { code, stdout, stderr } = await command(['serve'], NOWHERE, join(dir, 'src', 'main.ts'))
-  t.equal(code, 1)
-  t.match(stderr, /no pointer/)
-  t.notMatch(stdout, /listening/)
-})
+for (const [what, file, change, said] of SPOILT) {
+  t.test(`${what} ends the process with 1, naming it`, async (t) => {
+    const dir = await aCopy(t)
+    const path = join(dir, 'rules', file)
+    await writeFile(path, change(await readFile(path, 'utf8')))
+    const { code, stdout, stderr } = await command(['serve'], NOWHERE, join(dir, 'src', 'main.ts'))
+    t.match({ code, stderr }, { code: 1, stderr: said })
+    t.notMatch(stdout, /listening/)
+  })
+}
 
 t.test('a port that is taken ends the process with 1', async (t) => {
-  const { createServer } = await import('node:net')
   const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
+  await once(server, 'listening')
   t.teardown(() => server.close())
   const address = server.address()
   const port = typeof address === 'object' ? String(address?.port) : ''

@@ -77,6 +77,7 @@ t.test(
     await world.publish(eventsOf('early', 60, (i) => `party-${i}`))
     await world.caughtUp()
     await service.logged(/policy administration is down/)
+    t.equal((await fetch(`${service.url}/readyz`)).status, 200)
     await makeDue(world)
     const statuses = () =>
       world.sql(

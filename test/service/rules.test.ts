@@ -24,18 +24,6 @@ function aCopy(t: Test, change: (table: string) => string = (table) => table) {
 
 const withoutOptedOut = (table: string) => table.replace(/^opted-out,.*\n/m, '')
 
-t.test('rules check accepts what is shipped, and says how much the promises cover', async (t) => {
-  const { code, stdout, stderr } = await rules('check')
-  t.equal(stderr, '')
-  t.match(stdout, /rules\/dispatch\.csv: 9 rules for the 37 situations of any event type\n/)
-  t.match(
-    stdout,
-    /rules\/promises\.csv: covered by 17 promises: 148 of 148 situations \(100 %\), 9 of 9 rules\n/,
-  )
-  t.match(stdout, /rules\/envelope\.json: maps partyLocator, locator, reason\n/)
-  t.equal(code, 0)
-})
-
 t.test('check and diff say the same as JSON', async (t) => {
   const { table } = aCopy(t, withoutOptedOut)
   const checked = await rules('check', '--table', table, '--json')
@@ -62,34 +50,6 @@ t.test('check and diff say the same as JSON', async (t) => {
   })
   t.same([moved, reworded], [[], []])
   t.match(sentences[0], `${changes.length} situations change: `)
-})
-
-t.test('rules check names the faults of all three files at once, and exits with 1', async (t) => {
-  const { dir, table } = aCopy(t, withoutOptedOut)
-  const envelope = join(dir, 'envelope.json')
-  writeFileSync(envelope, '{"partyLocator": "/p", "locator": "/l", "raeson": "/r"}')
-  const { code, stderr } = await rules('check', '--table', table, '--envelope', envelope)
-  t.equal(code, 1)
-  t.match(
-    stderr,
-    /rules\/promises\.csv has 2 faults:\n {2}row 2: "A party that opted out .* promises not SEND, but it is\n {4}SEND by EMAIL by rule "email" \(row 7\): /,
-  )
-  t.match(
-    stderr,
-    /envelope\.json has 2 faults:\n {2}"raeson" is not a field: .* did you mean "reason"\?\n {2}"reason" is missing\n/,
-  )
-})
-
-t.test('rules check warns of event types without a template, and exits with 0', async (t) => {
-  const { table } = aCopy(t, (text) =>
-    text.replace('opted-out,', 'muted,consent.given,found,yes,,,,SKIP,,muted,Y.\nopted-out,'),
-  )
-  const { code, stderr } = await rules('check', '--table', table)
-  t.match(
-    stderr,
-    /dispatch\.csv: warning: row 5, column "event type": there is no template for "consent\.given"\n/,
-  )
-  t.equal(code, 0)
 })
 
 t.test('rules diff compares with a file', async (t) => {

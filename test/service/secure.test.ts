@@ -170,16 +170,11 @@ await t.test('a topic that may not be read is held, alone, until it may', { skip
 t.jobs = 3
 
 t.test('a wrong password is waited for, and told without it', { skip }, async (t) => {
-  for (const mechanism of ['PLAIN', 'SCRAM-SHA-512']) {
-    const service = await world.serve({
-      ...SECURE_BROKER,
-      MQ_SASL_MECHANISM: mechanism,
-      MQ_SASL_PASSWORD: 'wr0ng',
-    })
-    t.match(JSON.stringify(await service.logged(/^waiting for the broker$/)), /authentication failed/i)
-    t.notMatch(JSON.stringify(service.lines), 'wr0ng')
-    await service.stop()
-  }
+  const wrong = { MQ_SASL_MECHANISM: 'SCRAM-SHA-512', MQ_SASL_PASSWORD: 'wr0ng' }
+  const service = await world.serve({ ...SECURE_BROKER, ...wrong })
+  t.match(JSON.stringify(await service.logged(/^waiting for the broker$/)), /authentication failed/i)
+  t.notMatch(JSON.stringify(service.lines), 'wr0ng')
+  await service.stop()
 })
 
 t.test('doctor says why no access token logs in, and what to do', { skip }, async (t) => {

@@ -56,70 +56,54 @@ t.test('a process that does not listen yet ends with 0', async (t) => {
   await until(async () => !(await stoppedAtOnce(t)).includes('"listening"'), { what: 'a signal in time' })
 })
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  t.test(
-    `${signal} in a large backlog ends it with 0, nothing half done; a restart does the rest once`,
-    { buffered: true },
-    async (t) => {
-      const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
-      const events = manyEvents(10_000, PARTITION_COUNT)
-      await world.publish(events)
-      const service = await world.serve({ BATCH_MAX: '100' })
-      await until(async () => (await rowCount(world)) > 500, {
-        what: 'the work to be under way',
-        intervalMs: 10,
-      })
-      await endsBy(t, service, signal, 0)
-      const done = await rowCount(world)
-      t.ok(done < 9_000, `it was stopped in the middle, at ${done} rows`)
-      await consistent(t, world)
-      const [checkpoints] = await world.sql(
-        `SELECT sum("offset" + 1)::int FROM notifications.projection_checkpoints`,
-      )
-      t.equal(checkpoints?.sum, done, 'the checkpoints say just what was done')
+t.test(
+  'SIGTERM in a large backlog ends it with 0, nothing half done; a restart does the rest once',
+  { buffered: true },
+  async (t) => {
+    const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
+    const events = manyEvents(10_000, PARTITION_COUNT)
+    await world.publish(events)
+    const service = await world.serve({ BATCH_MAX: '100' })
+    await until(async () => (await rowCount(world)) > 500, {
+      what: 'the work to be under way',
+      intervalMs: 10,
+    })
+    await endsBy(t, service, 'SIGTERM', 0)
+    const done = await rowCount(world)
+    t.ok(done < 9_000, `it was stopped in the middle, at ${done} rows`)
+    await consistent(t, world)
+    const [checkpoints] = await world.sql(
+      `SELECT sum("offset" + 1)::int FROM notifications.projection_checkpoints`,
+    )
+    t.equal(checkpoints?.sum, done, 'the checkpoints say just what was done')
 
-      await world.serve()
-      await world.caughtUp()
-      await eachOnce(t, world, events)
-    },
-  )
-}
+    await world.serve()
+    await world.caughtUp()
+    await eachOnce(t, world, events)
+  },
+)
 
 /** Promptly is well within this: exit code 0 proves it. */
 const SHUTDOWN_GRACE = '10s'
 
-t.test('a process that waits for the broker ends promptly with 0', { buffered: true }, async (t) => {
-  const unreachable = await world.serve({ SHUTDOWN_GRACE, MQ_BROKERS: `127.0.0.1:${await freePort()}` })
-  await unreachable.logged(/waiting for the broker/)
-  const silent = await world.serve({ SHUTDOWN_GRACE, MQ_BROKERS: await silentServer(t) })
-  // The last word before it asks the broker.
-  await silent.logged(/SMS is recorded only/)
-  await Promise.all([endsBy(t, unreachable, 'SIGTERM', 0), endsBy(t, silent, 'SIGTERM', 0)])
-})
-
-t.test('a process that waits for the database ends promptly with 0', { buffered: true }, async (t) => {
+t.test('a process that waits for what it needs ends promptly with 0', { buffered: true }, async (t) => {
+  const noSchema = await createDatabase()
+  t.teardown(() => noSchema.drop())
+  const [nowhere, silent] = [`127.0.0.1:${await freePort()}`, await silentServer(t)]
   const urlOf = (address: string) => `postgres://postgres@${address}/postgres`
-  const unreachable = await world.serve({
-    SHUTDOWN_GRACE,
-    DATABASE_URL: urlOf(`127.0.0.1:${await freePort()}`),
-  })
-  await unreachable.logged(/waiting for the database/)
-  const silent = await world.serve({ SHUTDOWN_GRACE, DATABASE_URL: urlOf(await silentServer(t)) })
-  await Promise.all([endsBy(t, unreachable, 'SIGTERM', 0), endsBy(t, silent, 'SIGTERM', 0)])
-})
-
-t.test('a process that waits for the schema ends promptly with 0', { buffered: true }, async (t) => {
-  const database = await createDatabase()
-  t.teardown(() => database.drop())
-  const service = await world.serve({ SHUTDOWN_GRACE, DATABASE_URL: database.url })
-  await service.logged(/waiting for the schema/)
-  await endsBy(t, service, 'SIGTERM', 0)
-})
-
-t.test('a process that waits for all of its topics ends promptly with 0', { buffered: true }, async (t) => {
-  const service = await world.serve({ SHUTDOWN_GRACE, MQ_TOPICS: 'there-is-no-such-topic' })
-  await service.logged(/waiting for topics that do not exist yet/)
-  await endsBy(t, service, 'SIGTERM', 0)
+  const waiting: readonly (readonly [env: Record<string, string>, lastWord: RegExp])[] = [
+    [{ MQ_BROKERS: nowhere }, /waiting for the broker/],
+    [{ MQ_BROKERS: silent }, /SMS is recorded only/],
+    [{ MQ_TOPICS: 'there-is-no-such-topic' }, /waiting for topics that do not exist yet/],
+    [{ DATABASE_URL: urlOf(nowhere) }, /waiting for the database/],
+    [{ DATABASE_URL: urlOf(silent) }, /^listening$/],
+    [{ DATABASE_URL: noSchema.url }, /waiting for the schema/],
+  ]
+  for (const [index, [env, lastWord]] of waiting.entries()) {
+    const service = await world.serve({ SHUTDOWN_GRACE, ...env })
+    await service.logged(lastWord)
+    await endsBy(t, service, index % 2 === 0 ? 'SIGTERM' : 'SIGINT', 0)
+  }
 })
 
 t.test(

@@ -32,7 +32,6 @@ async function hasRows(t: Test, world: World, count: number): Promise<void> {
 for (const [size, count, why] of [
   ['fewer messages than', 4, /lies beyond the end of the partition: the topic was recreated/],
   ['as many messages as', 10, /at offset 9 is not the one that was processed: the topic was recreated/],
-  ['more messages than', 25, /at offset 9 is not the one that was processed: the topic was recreated/],
 ] as const) {
   t.test(
     `a topic created anew, with ${size} before, is read from its start`,
@@ -86,31 +85,6 @@ for (const [name, doneCount] of [
     },
   )
 }
-
-t.test(
-  'events that are read again after their rows were pruned are skipped',
-  { buffered: true },
-  async (t) => {
-    const world = await withTenDone(t)
-    await world.sql(`
-      INSERT INTO notifications.pruned_partition (topic, partition_id, before, through)
-      SELECT topic, partition_id, clock_timestamp(), "offset" FROM notifications.projection_checkpoints`)
-    await world.sql('DELETE FROM notifications.notification_log')
-    await world.sql('DELETE FROM notifications.decision')
-    await world.sql('UPDATE notifications.projection_checkpoints SET "offset" = -1')
-    await publish(world, 1)
-    await world.serve()
-    await hasRows(t, world, 11)
-    t.same(
-      await world.sql(`
-      SELECT status, failure_reason AS reason, count(*)::int FROM notifications.notification_log GROUP BY 1, 2 ORDER BY 1`),
-      [
-        { status: 'SENT', reason: null, count: 1 },
-        { status: 'SKIPPED', reason: 'older than the last pruning', count: 10 },
-      ],
-    )
-  },
-)
 
 t.test('messages that retention removed unread are counted', { skip, buffered: true }, async (t) => {
   const world = await withTenDone(t)

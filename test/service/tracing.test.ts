@@ -1,6 +1,6 @@
 import t from 'tap'
 import { until } from '../stack/until.ts'
-import { anEvent, createWorld, type World } from '../stack/world.ts'
+import { anEvent, createWorld } from '../stack/world.ts'
 import { type ReceivedSpan, startCollector } from '../telemetry/collector.ts'
 
 /** A world of one partition each, and a collector. */
@@ -115,24 +115,4 @@ t.test('retries are traced', async (t) => {
   t.match(root, { attributes: { 'notifications.rows': 1 } })
   const below = collector.spans.filter(({ parentSpanId }) => parentSpanId === root?.spanId)
   t.ok(below.some(({ name }) => name === 'UPDATE notifications.notification_log'))
-})
-
-const countOf = async (world: World) =>
-  (await world.sql('SELECT count(*)::int AS count FROM notifications.notification_log'))[0]?.count
-
-t.test('a collector that hangs, or is gone, holds up neither dispatch nor a stop', async (t) => {
-  const { world, collector, traced } = await setUp(t)
-  collector.hang()
-  for (const env of [traced, { OTEL_ENDPOINT: 'http://127.0.0.1:1' }]) {
-    const before = await countOf(world)
-    const service = await world.serve(env)
-    await world.publish(tracedEvents(100))
-    await world.caughtUp()
-    t.equal(await countOf(world), before + 100)
-    t.equal(await service.stop(), 0)
-    t.ok(
-      service.lines.some(({ msg }) => msg === 'stopped'),
-      'in time',
-    )
-  }
 })

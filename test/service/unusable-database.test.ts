@@ -4,6 +4,7 @@ import { until } from '../stack/until.ts'
 import { anEvent, aWorld, type World } from '../stack/world.ts'
 import { command } from './command.ts'
 import { eachOnce, manyEvents } from './exactly-once.ts'
+import { rowsOf } from './rows.ts'
 
 // They mostly wait, each in a world of its own.
 t.jobs = 3
@@ -47,68 +48,57 @@ async function serveAs(t: Test, world: World, user: string) {
   }
 }
 
-t.test(
-  'a database that takes no writes is told, and work goes on once it does',
-  { buffered: true },
-  async (t) => {
+/** What is wrong, how it comes and goes again, and what is said of it. */
+const FAULTS = [
+  {
+    what: 'a database that takes no writes',
+    spoil: (user: string) => `ALTER ROLE ${user} SET default_transaction_read_only = on`,
+    mend: (user: string) => `ALTER ROLE ${user} RESET default_transaction_read_only`,
+    readiness: /read-only.*point DATABASE_URL at the primary/,
+    check: {
+      name: 'database',
+      detail: /read-only: by the setting default_transaction_read_only/,
+      remedy: /^set default_transaction_read_only .* to off/,
+    },
+  },
+  {
+    what: 'a right that is missing',
+    spoil: (user: string) =>
+      `REVOKE INSERT ON notifications.decision, notifications.preference_change FROM ${user}`,
+    mend: (user: string) =>
+      `GRANT INSERT ON notifications.decision, notifications.preference_change TO ${user}`,
+    readiness: /lacks INSERT ON notifications.decision/,
+    check: { name: 'schema', detail: /lacks INSERT/, remedy: /GRANT/ },
+  },
+]
+
+for (const [index, { what, spoil, mend, readiness: said, check }] of FAULTS.entries()) {
+  t.test(`${what} is told, and work goes on once it is mended`, { buffered: true }, async (t) => {
     const world = await aWorld(t)
-    const user = `reader_${process.pid}`
+    const user = `limited_${index}_${process.pid}`
     const { readiness, put, doctor, reconnect } = await serveAs(t, world, user)
     await until(async () => (await readiness()).status === 200, { what: 'it to be ready' })
 
-    await world.sql(`ALTER ROLE ${user} SET default_transaction_read_only = on`)
+    await world.sql(spoil(user))
     await reconnect()
-    await until(async () => /read-only/.test((await readiness()).body.detail ?? ''), { what: 'the reason' })
-    t.match(await readiness(), { status: 503, body: { detail: /point DATABASE_URL at the primary/ } })
+    await until(async () => said.test((await readiness()).body.detail ?? ''), { what: 'the reason' })
+    t.equal((await readiness()).status, 503)
     t.match(await put(), { status: 503, body: { detail: /cannot be used now/ } })
-    const database = (await doctor()).find(({ name }) => name === 'database')
-    t.match(database, {
-      status: 'failed',
-      detail: /read-only: by the setting default_transaction_read_only/,
-      remedy: /^set default_transaction_read_only .* to off/,
-    })
+    t.match(
+      (await doctor()).find(({ name }) => name === check.name),
+      { status: 'failed', ...check },
+    )
     const event = anEvent()
     await world.publish([event])
 
-    await world.sql(`ALTER ROLE ${user} RESET default_transaction_read_only`)
+    await world.sql(mend(user))
     await reconnect()
     await until(async () => (await readiness()).status === 200, { what: 'it to be ready again' })
     t.match(await put(), { status: 200 })
     await world.caughtUp()
-    const { length } = await world.sql('SELECT FROM notifications.notification_log WHERE event_id = $1', [
-      event.eventId,
-    ])
-    t.equal(length, 1)
-  },
-)
-
-t.test(
-  'a right that is missing is told, and work goes on once it is granted',
-  { buffered: true },
-  async (t) => {
-    const world = await aWorld(t)
-    const user = `limited_${process.pid}`
-    const { readiness, put, doctor } = await serveAs(t, world, user)
-    await until(async () => (await readiness()).status === 200, { what: 'it to be ready' })
-
-    await world.sql(`REVOKE INSERT ON notifications.decision, notifications.preference_change FROM ${user}`)
-    await until(async () => (await readiness()).status === 503, { what: 'it to notice' })
-    t.match((await readiness()).body.detail, /lacks INSERT ON notifications.decision/)
-    t.match(await put(), { status: 503 })
-    const schema = (await doctor()).find(({ name }) => name === 'schema')
-    t.match(schema, { status: 'failed', detail: /lacks INSERT/, remedy: /GRANT/ })
-    const event = anEvent()
-    await world.publish([event])
-
-    await world.sql(`GRANT INSERT ON notifications.decision, notifications.preference_change TO ${user}`)
-    await until(async () => (await readiness()).status === 200, { what: 'it to be ready again' })
-    await world.caughtUp()
-    const { length } = await world.sql('SELECT FROM notifications.notification_log WHERE event_id = $1', [
-      event.eventId,
-    ])
-    t.equal(length, 1)
-  },
-)
+    t.equal((await rowsOf(world, 'notification_log')).length, 1)
+  })
+}
 
 t.test(
   'two consumers through a pooler in transaction mode log every event once',

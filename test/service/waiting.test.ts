@@ -1,8 +1,7 @@
-import kafkajs, { type Admin } from 'kafkajs'
 import t from 'tap'
 import { createDatabase } from '../stack/databases.ts'
 import type { Service } from '../stack/service.ts'
-import { ensureTopics, produce } from '../stack/topics.ts'
+import { ensureTopics, produce, withAdmin } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { command } from './command.ts'
@@ -15,15 +14,6 @@ const get = async (service: Service, path: string) => {
   return { status: response.status, body: (await response.json()) as unknown }
 }
 
-async function withAdmin<T>(brokers: string, work: (admin: Admin) => Promise<T>): Promise<T> {
-  const admin = new kafkajs.Kafka({ brokers: [brokers], logLevel: kafkajs.logLevel.NOTHING }).admin()
-  await admin.connect()
-  try {
-    return await work(admin)
-  } finally {
-    await admin.disconnect()
-  }
-}
 const createTopic = (brokers: string, topic: string) => ensureTopics(brokers, { [topic]: 2 })
 
 // They mostly wait, each in a world of its own.
@@ -112,43 +102,5 @@ t.test(
       topic: billing,
       checkpoint: '2',
     })
-  },
-)
-
-t.test(
-  'while policy administration is down events are logged as failed, and are sent again once it is up',
-  { buffered: true },
-  async (t) => {
-    const world = await aWorld(t)
-    const { policyAdministration } = world
-    policyAdministration.mode('down')
-    const service = await world.serve()
-    const parties = Array.from({ length: 40 }, (_, i) => `party-${i}`)
-    const statuses = async (prefix: string) =>
-      world.sql(
-        `SELECT status, count(*)::int FROM notifications.notification_log WHERE event_id LIKE $1 GROUP BY 1`,
-        [`${prefix}-%`],
-      )
-    const rounds = [
-      ['before', 'FAILED'],
-      ['up', 'SENT'],
-      ['down-again', 'FAILED'],
-      ['up-again', 'SENT'],
-    ] as const
-    const turnCount = () =>
-      service.lines.filter(({ msg }) => /policy administration is (back|down)/.test(msg)).length
-    for (const [round, status] of rounds) {
-      const up = status === 'SENT'
-      const turnsBefore = turnCount()
-      policyAdministration.mode(up ? 'ok' : 'down')
-      if (up) await until(() => turnCount() > turnsBefore, { what: 'a probe to find it up' })
-      await world.publish(
-        parties.map((partyLocator, i) => anEvent({ eventId: `${round}-${i}`, partyLocator })),
-      )
-      await world.caughtUp()
-      t.same(await statuses(round), [{ status, count: parties.length }], round)
-      if (!up) await until(() => turnCount() > turnsBefore, { what: 'the circuit to open' })
-      t.equal((await get(service, '/readyz')).status, 200)
-    }
   },
 )

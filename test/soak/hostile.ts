@@ -8,6 +8,7 @@ import kafkajs from 'kafkajs'
 import { peakMemoryMbOf } from '../bench/cpu.ts'
 import { writeBatch, writeRecords } from '../kafka/records/write-batch.ts'
 import { produceRaw } from '../stack/kafka/produce-raw.ts'
+import { withAdmin } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, createWorld, type World } from '../stack/world.ts'
 import { numberFrom, result, say } from './report.ts'
@@ -56,12 +57,9 @@ try {
 }
 
 async function allowLargeBatches({ brokers, topics }: World): Promise<void> {
-  const admin = new kafkajs.Kafka({ brokers: brokers.split(','), logLevel: kafkajs.logLevel.NOTHING }).admin()
-  await admin.connect()
   const configEntries = [{ name: 'max.message.bytes', value: String(BATCH_BYTES_MAX) }]
   const resource = { type: kafkajs.ConfigResourceTypes.TOPIC, name: topics.claims, configEntries }
-  await admin.alterConfigs({ validateOnly: false, resources: [resource] })
-  await admin.disconnect()
+  await withAdmin(brokers, (admin) => admin.alterConfigs({ validateOnly: false, resources: [resource] }))
 }
 
 async function backlogOf({ sql, topics }: World): Promise<number> {

@@ -39,6 +39,24 @@ export interface KeepOptions {
   stopTimeoutMs?: number
 }
 
+/** A server that tests may stop, kill and start again. */
+export interface LocalServer {
+  /** Starts it again on the same port with the same data, after `stop` or `kill`. */
+  start(): Promise<void>
+  /** Orderly shutdown: open connections are broken off. The data stays. */
+  stop(): Promise<void>
+  /** SIGKILL to all of its processes. The data stays. */
+  kill(): Promise<void>
+  /** Stops it and removes its data, unless their directory was given. */
+  close(): Promise<void>
+  /** Of its first process; undefined while it is stopped. */
+  pid(): number | undefined
+  /** Resolves, to how it ended, when the process that runs now has. */
+  ended(): Promise<string>
+  /** The end of what it has written to its log. */
+  logTail(): Promise<string>
+}
+
 const LOG_TAIL_CHARS = 2_000
 
 /** One directory, and at most one process in it, that never outlive this process, however it ends. */
@@ -112,6 +130,19 @@ export class Keeper {
     const gone = once(this.#fork, 'exit')
     this.#fork.disconnect()
     await gone
+  }
+
+  /** What others may do with the server that `start` starts. */
+  server(start: () => Promise<void>): LocalServer {
+    return {
+      start,
+      stop: () => this.stop(),
+      kill: () => this.kill(),
+      close: () => this.close(),
+      pid: () => this.pid,
+      ended: () => this.ended(),
+      logTail: () => this.logTail(),
+    }
   }
 
   /** The end of what the process has written to its standard output and error. */

@@ -5,27 +5,13 @@ import { totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { freePort } from './free-port.ts'
-import { type Keeper, keep } from './keep.ts'
+import { type Keeper, keep, type LocalServer } from './keep.ts'
 
-export interface Postgres {
+export interface Postgres extends LocalServer {
   /** Connection string of the superuser and the database `postgres`. */
   url: string
   port: number
   readonly dataDir: string
-  /** Starts it again on the same port with the same data, after `stop` or `kill`. */
-  start(): Promise<void>
-  /** Fast shutdown: open connections are broken off. The data stays. */
-  stop(): Promise<void>
-  /** SIGKILL to all of its processes. The data stays. */
-  kill(): Promise<void>
-  /** Stops it and removes its data, unless `dataDir` was given. */
-  close(): Promise<void>
-  /** Of the postmaster; undefined while it is stopped. */
-  pid(): number | undefined
-  /** Resolves, to how it ended, when the process that runs now has. */
-  ended(): Promise<string>
-  /** The end of what it has written to its log. */
-  logTail(): Promise<string>
 }
 
 /** PEM texts. */
@@ -76,18 +62,7 @@ export async function startPostgres(
     const start = await prepare(keeper, port, url, options)
     await start()
     options.log?.(`postgres: ${url}, files in ${keeper.dir}`)
-    return {
-      url,
-      port,
-      dataDir: dataDirOf(keeper),
-      start,
-      stop: () => keeper.stop(),
-      kill: () => killAll(keeper),
-      close: () => keeper.close(),
-      pid: () => keeper.pid,
-      ended: () => keeper.ended(),
-      logTail: () => keeper.logTail(),
-    }
+    return { ...keeper.server(start), url, port, dataDir: dataDirOf(keeper), kill: () => killAll(keeper) }
   } catch (error) {
     await keeper.close()
     throw error

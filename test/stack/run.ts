@@ -7,13 +7,12 @@ import { join, relative } from 'node:path'
 import pg from 'pg'
 import { backlog } from './backlog.ts'
 import { endChildren, interrupted } from './demo/ending.ts'
-import { makePublication, type Publication, TOPIC_NAMES, type Topics } from './demo/messages.ts'
+import { makePublication, TOPIC_NAMES, type Topics } from './demo/messages.ts'
 import { readOutcome } from './demo/outcome.ts'
 import { PREFERENCES } from './demo/parties.ts'
 import { choosePort } from './demo/port.ts'
 import { reportText } from './demo/report.ts'
-import { done, liveLine, print, step } from './demo/screen.ts'
-import { watchLog } from './demo/service-log.ts'
+import { done, print, step } from './demo/screen.ts'
 import { EXECUTABLE_ENV, MAIN } from './executable.ts'
 import { freePort } from './free-port.ts'
 import { type Keeper, keep } from './keep.ts'
@@ -34,7 +33,6 @@ type Sql = (query: string, values?: unknown[]) => Promise<pg.QueryResultRow[]>
 /** Rejects when a part of the stack has ended by itself. */
 const broken = Promise.withResolvers<never>()
 let service: Keeper | undefined
-let ending = false
 
 async function run(): Promise<void> {
   const port = await choosePort(HOST)
@@ -80,7 +78,7 @@ async function run(): Promise<void> {
   const publication = makePublication(topics, new Date())
   const { messages } = publication
   await step(`${messages.length} messages published`, () => produce(brokers, messages))
-  await step('all of them processed', () => processed(sql, brokers, topics, publication))
+  await step('all of them processed', () => processed(sql, brokers, topics))
 
   const database = process.env.DATABASE_URL ? '"$DATABASE_URL"' : databaseUrl
   print(
@@ -119,19 +117,13 @@ async function makeTopics([postgres, kafka]: Server[], brokers: string): Promise
 async function serviceKeeper(dir: string): Promise<Keeper> {
   await rm(dir, { recursive: true, force: true })
   await mkdir(dir, { recursive: true })
-  const keeper = await keep({
+  return keep({
     name: 'the service',
     dir,
     stopSignal: 'SIGTERM',
     abandonSignal: 'SIGTERM',
     stopTimeoutMs: STOP_TIMEOUT_MS,
   })
-  const onTrouble = (line: string) => {
-    // What it says of servers that are gone would bury the news that they are.
-    if (!ending) print(`    service: ${line}`)
-  }
-  watchLog(join(dir, 'log'), onTrouble).catch(broken.reject)
-  return keeper
 }
 
 /**
@@ -172,21 +164,13 @@ async function setPreferences(sql: Sql): Promise<void> {
   )
 }
 
-async function processed(
-  sql: Sql,
-  brokers: string,
-  topics: Topics,
-  { messages }: Publication,
-): Promise<void> {
+async function processed(sql: Sql, brokers: string, topics: Topics): Promise<void> {
   const ends = await Promise.all(
     Object.values(topics).map(async (topic) => ({ topic, ends: await endOffsets(brokers, topic) })),
   )
-  const show = liveLine()
   const isDone = async () => {
     const open = await Promise.all(ends.map(({ topic, ends }) => backlog(sql, topic, ends)))
-    const openCount = open.reduce((sum, count) => sum + count, 0)
-    show(`${Math.max(0, messages.length - openCount)} of ${messages.length} processed`)
-    return openCount === 0
+    return open.every((count) => count === 0)
   }
   try {
     await until(isDone, {
@@ -222,7 +206,6 @@ try {
   print(`\n${(error as Error).message}`)
   exitCode = 1
 }
-ending = true
 print('\nStopping …')
 // The service in order; the servers, whose data nobody will miss, as they are.
 await service?.stop()

@@ -1,5 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import kafkajs, { type AclEntry, type Admin, type CompressionTypes, type IHeaders } from 'kafkajs'
+import kafkajs, {
+  type AclEntry,
+  type Admin,
+  type CompressionTypes,
+  type IHeaders,
+  type KafkaConfig,
+} from 'kafkajs'
+import { patchRequestQueue } from '../../src/kafka/client.ts'
 import { registerCodecs } from './kafka/codecs.ts'
 import { until } from './until.ts'
 
@@ -22,6 +29,8 @@ export interface TopicRight {
 export type Offsets = Record<number, number>
 
 registerCodecs()
+// Node would warn of a timer of kafkajs's on everybody's screen.
+patchRequestQueue()
 
 /**
  * Makes one topic for each name, with that many partitions, under a unique name, and returns these by the plain
@@ -202,18 +211,43 @@ export async function committedOffsets(brokers: string, group: string, topic: st
   })
 }
 
-async function withAdmin<T>(brokers: string, work: (admin: Admin) => Promise<T>): Promise<T> {
-  const admin = client(brokers).admin()
-  await admin.connect()
+/** Whether an admin client gets the cluster's description; rejects when it does not. */
+export async function answers(brokers: string): Promise<boolean> {
+  return withAdmin(brokers, describesItself, AT_ONCE)
+}
+
+/**
+ * Whether consumer groups have their coordinator too; rejects while they have not. The first question makes the
+ * broker's internal topic, for which the first consumer would otherwise wait, backing off for seconds.
+ */
+export async function answersGroups(brokers: string): Promise<boolean> {
+  const hasGroups = async (admin: Admin) => (await admin.describeGroups(['none'])).groups.length > 0
+  return withAdmin(brokers, async (admin) => (await describesItself(admin)) && hasGroups(admin), AT_ONCE)
+}
+
+const AT_ONCE = { connectionTimeout: 1_000, retry: { retries: 0 } }
+
+async function describesItself(admin: Admin): Promise<boolean> {
+  return (await admin.describeCluster()).brokers.length > 0
+}
+
+export async function withAdmin<T>(
+  brokers: string,
+  work: (admin: Admin) => Promise<T>,
+  options: Partial<KafkaConfig> = {},
+): Promise<T> {
+  const admin = client(brokers, options).admin()
   try {
+    await admin.connect()
     return await work(admin)
   } finally {
     await admin.disconnect()
   }
 }
 
-function client(brokers: string): kafkajs.Kafka {
+function client(brokers: string, options: Partial<KafkaConfig> = {}): kafkajs.Kafka {
   return new kafkajs.Kafka({
+    ...options,
     clientId: 'test',
     brokers: brokers.split(','),
     logLevel: kafkajs.logLevel.NOTHING,

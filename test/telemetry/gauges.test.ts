@@ -40,22 +40,6 @@ function setUp() {
   }
 }
 
-t.test('a member of the group with all that it needs says so', async (t) => {
-  const { value } = await setUp()({})
-  t.equal(value('notifications_consumer_joined'), 1)
-  t.equal(value('notifications_assigned_partitions'), 2)
-  t.equal(value('notifications_broker_reachable'), 1)
-  t.equal(value('notifications_database_reachable'), 1)
-  t.equal(value('notifications_policy_administration_down'), 0)
-  t.equal(value('notifications_consumer_lag_messages', { topic: 'claims', partition: '0' }), 7)
-})
-
-t.test('a partition that does not go on is named, with the reason', async (t) => {
-  const { value } = await setUp()({})
-  const labels = { topic: 'claims', partition: '3', reason: 'locked' }
-  t.equal(value('notifications_partition_blocked', labels), 1)
-})
-
 t.test('what is not there, or does not answer, is 0', async (t) => {
   const read = setUp()
   await read({})

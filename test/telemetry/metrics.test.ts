@@ -7,14 +7,9 @@ import type { Attempt } from '../../src/core/attempt/attempt.ts'
 import type { CommitResult, RejectedMessage } from '../../src/core/batch/batch.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
-import { aDecision, anAttempt } from '../core/attempt/build.ts'
+import { anAttempt } from '../core/attempt/build.ts'
 import { aMessage } from '../postgres/fixtures.ts'
 import { readExposition } from './exposition.ts'
-
-const FAILED = anAttempt('c', {
-  status: 'FAILED',
-  decision: aDecision({ ruleId: 'unresolved', outcome: 'FAIL' }),
-})
 
 function theMetrics() {
   const metrics = createMetrics({
@@ -48,18 +43,6 @@ const batchOf = (count: number) => ({
   lastOffset: BigInt(count) - 1n,
   lastMessage: null,
   messages: Array.from({ length: count }, (_, i) => aMessage(BigInt(i))),
-})
-
-t.test('rows are counted by status, channel and rule, and by event type', async (t) => {
-  const { metrics, read } = theMetrics()
-  await metrics.stage('batch', batchOf(3), async () => committed([anAttempt('a'), anAttempt('b'), FAILED]))
-  const { value } = await read()
-  t.equal(value('notifications_outcomes_total', { status: 'SENT', channel: 'EMAIL', rule: 'send-email' }), 2)
-  t.equal(
-    value('notifications_outcomes_total', { status: 'FAILED', channel: 'EMAIL', rule: 'unresolved' }),
-    1,
-  )
-  t.equal(value('notifications_events_total', { event_type: 'claim.paid', status: 'SENT' }), 2)
 })
 
 t.test('a row whose sender failed is counted as the FAILED row that it is', async (t) => {
@@ -142,6 +125,7 @@ t.test('what waits is read when it is asked for', async (t) => {
   t.equal(value('notifications_failed_rows', { state: 'given_up' }), 5)
   t.equal(value('notifications_database_pool_waiters', { pool: 'http' }), 3)
   t.equal(value('notifications_consumer_joined'), 1)
+  t.equal(value('notifications_partition_blocked', { ...place, reason: 'locked' }), 1)
   t.equal(value('notifications_assigned_partitions'), 2)
   t.equal(value('notifications_policy_administration_down'), 1)
   t.equal(value('notifications_build_info', { version: '1.2.3', rule_table_revision: 'abc' }), 1)

@@ -117,24 +117,6 @@ t.test('each context of a producer is among the links, once, and what is none is
   )
 })
 
-t.test('what fails is marked, names its trace in the log, and quotes nothing', async (t) => {
-  const { collector, tracing, log, lines } = await setUp(t)
-  const error = new TypeError('no mailbox member@example.com')
-  await t.rejects(
-    tracing.stage('batch', aBatch(['']), () => tracing.statement('SELECT 1', () => Promise.reject(error))),
-    error,
-  )
-  log.error({ err: error, topic: 'claims' }, 'a batch could not be committed')
-  await tracing.stop()
-  t.equal(collector.spans.length, 2)
-  for (const { status, attributes } of collector.spans) {
-    t.equal(status?.code, 2)
-    t.equal(attributes['error.type'], 'TypeError')
-  }
-  t.notMatch(JSON.stringify(collector.spans), /mailbox/)
-  t.equal(JSON.parse(lines.at(-1) ?? '').traceId, collector.spans[0]?.traceId)
-})
-
 t.test('the sampler says what is traced, and what is not costs no look at the messages', async (t) => {
   for (const [sampler, samplerRatio, expected] of [
     ['always_off', 1, 0],

@@ -6,24 +6,27 @@ import {
 } from '../../../src/core/attempt/attempt.ts'
 import type { Delivery, Send } from '../../../src/core/attempt/delivery.ts'
 import { type AskedEntry, type DueEntry, nextAttempt } from '../../../src/core/attempt/due-entry.ts'
+import type { RetryCandidate } from '../../../src/core/attempt/retry-candidate.ts'
 import type { Decision } from '../../../src/core/decision/decide.ts'
-import type { Facts } from '../../../src/core/decision/facts.ts'
+import type { Event } from '../../../src/core/event/parse-event.ts'
 import type { Contact } from '../../../src/core/party/contact.ts'
+import { aFound, someFacts } from '../build.ts'
 
 export const EMAIL = 'member@example.com'
-export const FOUND: Contact = { state: 'found', email: EMAIL, phone: '+1' }
+export const FOUND: Contact = aFound({ email: EMAIL, phone: '+1' })
 export const UNRESOLVED: Contact = { state: 'unresolved', error: 'HTTP 500', unasked: false }
 export const NOT_FOUND: Contact = { state: 'not found' }
 
-/** The facts of an event that is sent by EMAIL. */
-export function someFacts(overrides: Partial<Facts> = {}): Facts {
+/** An event of party-1, as it is parsed. */
+export function aParsedEvent(eventId: string, overrides: Partial<Event> = {}): Event {
   return {
+    eventId,
     eventType: 'claim.paid',
-    party: 'found',
-    optedOut: false,
-    preferredChannel: 'EMAIL',
-    emailOnFile: true,
-    phoneOnFile: true,
+    partyLocator: 'party-1',
+    partyLocatorInvalid: false,
+    locator: 'CLM-1',
+    reason: null,
+    traceId: null,
     ...overrides,
   }
 }
@@ -86,6 +89,35 @@ export function aDueEntry(eventId: string, overrides: Partial<DueEntry> = {}): D
     attemptCount: 1,
     sendCount: 0,
     unknownKey: null,
+    ...overrides,
+  }
+}
+
+/** A row that was skipped and may be retried on request. */
+export function aRetryCandidate(name: string, overrides: Partial<RetryCandidate> = {}): RetryCandidate {
+  return {
+    locator: name,
+    eventId: name,
+    eventType: 'claim.paid',
+    partyLocator: name,
+    status: 'SKIPPED',
+    subject: null,
+    body: null,
+    failureReason: 'no email on file',
+    createdAt: '2026-01-31T12:00:00.000000Z',
+    attemptCount: 0,
+    sendCount: 0,
+    unknownKey: null,
+    isGivenUp: false,
+    isErased: false,
+    decision: {
+      ruleId: 'no-email',
+      variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
+      topic: 'claims',
+      partition: 0,
+      offset: '7',
+      envelopeMap: null,
+    },
     ...overrides,
   }
 }

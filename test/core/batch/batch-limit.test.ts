@@ -14,36 +14,21 @@ t.test('it starts small and grows to its maximum while look-ups are quick', asyn
   t.equal(limit.count(), 300)
 })
 
-t.test('it stays where look-ups take much of the deadline', async (t) => {
-  const limit = createBatchLimit(1_000, DEADLINE_MS)
-  limit.note(2, 0, 2_000)
-  t.equal(limit.count(), 100)
-})
-
-t.test('it halves where somebody was not asked in time, down to 25', async (t) => {
-  const limit = createBatchLimit(1_000, DEADLINE_MS)
-  limit.note(2, 1, DEADLINE_MS)
-  t.equal(limit.count(), 50)
-  for (let i = 0; i < 5; i++) limit.note(2, 1, DEADLINE_MS)
-  t.equal(limit.count(), 25)
-})
-
-t.test('a party that hangs keeps it from nothing', async (t) => {
-  const limit = createBatchLimit(1_000, DEADLINE_MS)
-  limit.note(2, 0, DEADLINE_MS)
-  t.equal(limit.count(), 150)
-})
-
-t.test('a look-up of nobody tells nothing', async (t) => {
-  const limit = createBatchLimit(1_000, DEADLINE_MS)
-  limit.note(0, 0, 1)
-  t.equal(limit.count(), 100)
-})
-
-t.test('it never exceeds a small maximum', async (t) => {
-  const limit = createBatchLimit(1, DEADLINE_MS)
-  t.equal(limit.count(), 1)
-  limit.note(2, 0, 1)
-  limit.note(2, 1, DEADLINE_MS)
-  t.equal(limit.count(), 1)
-})
+type Noted = Parameters<ReturnType<typeof createBatchLimit>['note']>
+const LATE: Noted = [2, 1, DEADLINE_MS]
+const CASES: readonly (readonly [what: string, countMax: number, noted: readonly Noted[], count: number])[] =
+  [
+    ['it stays where look-ups take much of the deadline', 1_000, [[2, 0, 2_000]], 100],
+    ['it halves where somebody was not asked in time', 1_000, [LATE], 50],
+    ['it does not fall below 25', 1_000, Array(6).fill(LATE), 25],
+    ['a party that hangs keeps it from nothing', 1_000, [[2, 0, DEADLINE_MS]], 150],
+    ['a look-up of nobody tells nothing', 1_000, [[0, 0, 1]], 100],
+    ['it never exceeds a small maximum', 1, [[2, 0, 1], LATE], 1],
+  ]
+for (const [what, countMax, noted, count] of CASES) {
+  t.test(what, async (t) => {
+    const limit = createBatchLimit(countMax, DEADLINE_MS)
+    for (const each of noted) limit.note(...each)
+    t.equal(limit.count(), count)
+  })
+}

@@ -1,13 +1,9 @@
 import t from 'tap'
 import { readFacts } from '../../../src/core/decision/decide.ts'
-import { aFound, someFacts } from '../build.ts'
+import { aFound, OPTED_OUT, someFacts } from '../build.ts'
 
 const party = { partyLocator: 'party-1', invalid: false }
-const preferences = {
-  preferredChannel: 'SMS',
-  optedOutEvents: new Set(['claim.paid']),
-  changeId: null,
-} as const
+const preferences = { ...OPTED_OUT, preferredChannel: 'SMS' } as const
 
 t.test('facts are read from contact and preferences', async (t) => {
   const found = aFound({ email: null, phone: '1' })

@@ -1,19 +1,12 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { EnvelopeMapError, loadEnvelopeMap } from '../../../src/core/event/envelope-map.ts'
+import { loadEnvelopeMap } from '../../../src/core/event/envelope-map.ts'
 import { valueAt } from '../../../src/core/event/json-pointer.ts'
+import { faultsIn } from '../build.ts'
 
 const defaults = readFileSync(new URL('../../../rules/envelope.json', import.meta.url), 'utf8')
 
-function faultsOf(jsonText: string): readonly string[] {
-  try {
-    loadEnvelopeMap(jsonText)
-  } catch (error) {
-    if (error instanceof EnvelopeMapError) return error.faults
-    throw error
-  }
-  return []
-}
+const faultsOf = (jsonText: string) => faultsIn(() => loadEnvelopeMap(jsonText))
 
 t.test('the default map finds party locator, locator and reason', async (t) => {
   const map = loadEnvelopeMap(defaults)

@@ -1,7 +1,6 @@
 import t from 'tap'
 import { createBacktest, describeBacktest } from '../../../src/core/rules/backtest.ts'
 import type { DecisionGroup } from '../../../src/core/rules/decision-group.ts'
-import { diffRuleTables } from '../../../src/core/rules/diff.ts'
 import { above, DEFAULT_ROWS, SITUATIONS, tableOf } from './default-table.ts'
 
 const shipped = await tableOf(DEFAULT_ROWS)
@@ -38,25 +37,6 @@ const EVENTS = 3 * ((SITUATIONS.length * (SITUATIONS.length + 1)) / 2)
 t.test('by the table that decided them no event changes', async (t) => {
   t.match(backtest(shipped), { events: EVENTS, changed: 0, unchanged: EVENTS, byAnotherRule: 0, changes: [] })
 })
-
-t.test('it changes the events of just those situations that the diff of the tables names', async (t) => {
-  const { changes, changed, lines } = backtest(muted)
-  const diff = diffRuleTables(shipped, muted).changes
-  t.equal(diff.length, 24)
-  t.same(
-    changes.map(({ facts: { eventType: _, ...situation } }) => situation).sort(bySituation),
-    diff.map(({ situation }) => situation).sort(bySituation),
-  )
-  t.ok(changes.every(({ eventType, after }) => eventType === 'invoice.paid' && after.ruleId === 'muted'))
-  t.equal(changed, (24 * 25) / 2)
-  t.same(
-    lines.filter((line) => line.changed > 0).map(({ eventType, ruleId }) => `${eventType} ${ruleId}`),
-    ['email', 'in-app', 'no-email', 'no-phone', 'opted-out', 'sms'].map((ruleId) => `invoice.paid ${ruleId}`),
-  )
-})
-function bySituation(a: object, b: object): number {
-  return JSON.stringify(a) < JSON.stringify(b) ? -1 : 1
-}
 
 /** An event that was first unresolved, then sent. */
 function retried(eventType = 'invoice.paid'): DecisionGroup {

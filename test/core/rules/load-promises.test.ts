@@ -1,20 +1,12 @@
 import t from 'tap'
-import { PromisesError } from '../../../src/core/rules/errors.ts'
 import { loadPromises } from '../../../src/core/rules/load-promises.ts'
+import { faultsIn } from '../build.ts'
 
 const HEADINGS =
   'promise,event type,party,opted out,preferred channel,email on file,phone on file,outcome,send by,reason'
 
 /** The faults of promises with these rows below the headings; the first is row 2. */
-function faultsOf(...rows: string[]): readonly string[] {
-  try {
-    loadPromises([HEADINGS, ...rows].join('\n'), [])
-  } catch (error) {
-    if (error instanceof PromisesError) return error.faults
-    throw error
-  }
-  return []
-}
+const faultsOf = (...rows: string[]) => faultsIn(() => loadPromises([HEADINGS, ...rows].join('\n'), []))
 
 t.test('a row becomes a promise', async (t) => {
   t.match(

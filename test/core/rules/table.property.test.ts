@@ -4,7 +4,7 @@ import { RuleTableError } from '../../../src/core/rules/errors.ts'
 import { createRuleTable } from '../../../src/core/rules/table.ts'
 import { ALL_CASES, applying, csvOf, interpret, isSafe, type Row, tables } from './random-tables.ts'
 
-const RUN_COUNT = 50
+const RUN_COUNT = 25
 
 function create(rows: readonly Row[]) {
   return createRuleTable(csvOf(rows), ['a', 'a.x', 'known'], () => '')

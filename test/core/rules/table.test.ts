@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Facts } from '../../../src/core/decision/facts.ts'
 import { RuleTableError } from '../../../src/core/rules/errors.ts'
 import { someFacts } from '../build.ts'
-import { above, DEFAULT_ROWS, tableOf } from './default-table.ts'
+import { DEFAULT_ROWS, tableOf } from './default-table.ts'
 
 async function faultsOf(...rows: string[]): Promise<readonly string[]> {
   try {
@@ -107,58 +107,10 @@ t.test('a rule that nothing can match is refused, with the reason', async (t) =>
   ])
 })
 
-t.test('a blank "send by" means the preferred channel', async (t) => {
-  const table = await tableOf(['a,,found,,,yes,yes,SEND,,,Y.', 'rest,,,,,,,SKIP,,x,Y.'])
-  for (const preferredChannel of ['EMAIL', 'SMS', 'IN_APP'] as const) {
-    t.equal(table.decide(reachable('x', { preferredChannel })).channel, preferredChannel)
-  }
-})
-
-t.test('the first rule that matches wins, also among many', async (t) => {
-  const rows = Array.from({ length: 30 }, (_, index) => `r${index},t${index} or last,,,,,,SKIP,,x,Y.`)
-  const table = await tableOf([...rows, 'rest,,,,,,,SKIP,,x,Y.'])
-  t.equal(table.decide(reachable('t17')).ruleId, 'r17')
-  t.equal(table.decide(reachable('last')).ruleId, 'r0')
-  t.equal(table.decide(reachable('none')).ruleId, 'rest')
-})
-
 t.test('rule ids that mean something to an event emitter are ids like any other', async (t) => {
   for (const id of ['error', 'success', 'failure', 'constructor', 'toString']) {
     const table = await tableOf([`${id},claim.paid,,,,,,SKIP,,x,Y.`, 'rest,,,,,,,SKIP,,x,Y.'])
     t.equal(table.decide(reachable('claim.paid')).ruleId, id)
     t.equal(table.decide(reachable('x')).ruleId, 'rest')
   }
-})
-
-t.test('event types that objects inherit are unknown types, unless a rule names them', async (t) => {
-  const plain = await tableOf(DEFAULT_ROWS)
-  const naming = await tableOf(['a,__proto__ or constructor,,,,,,SKIP,,x,Y.', ...DEFAULT_ROWS])
-  for (const eventType of ['__proto__', 'constructor', 'toString']) {
-    t.equal(plain.decide(reachable(eventType)).ruleId, 'sms', eventType)
-    t.equal(naming.decide(reachable(eventType)).ruleId, eventType === 'toString' ? 'sms' : 'a', eventType)
-  }
-})
-
-t.test('muting a type is one row above opted-out', async (t) => {
-  const table = await tableOf(above('opted-out', 'muted,invoice.paid,,,,,,SKIP,,muted,Y.'))
-  t.match(table.decide(reachable('invoice.paid')), { outcome: 'SKIP', reason: 'muted' })
-  t.match(table.decide(reachable('invoice.overdue')), { outcome: 'SEND', channel: 'SMS' })
-})
-
-t.test('never by SMS is two rows above no-email', async (t) => {
-  const rows = [
-    'by-email,claim.*,,,SMS,yes,,SEND,EMAIL,,Y.',
-    'not-by-sms,claim.*,found,,SMS,,,SKIP,,no email on file,Y.',
-  ]
-  const table = await tableOf(above('no-email', ...rows))
-  t.match(table.decide(reachable('claim.paid')), { outcome: 'SEND', channel: 'EMAIL' })
-  t.match(table.decide(reachable('claim.paid', { emailOnFile: false })), { outcome: 'SKIP', channel: 'SMS' })
-  t.match(table.decide(reachable('policy.issued')), { outcome: 'SEND', channel: 'SMS' })
-})
-
-t.test('a critical type that ignores the opt-out is one cell', async (t) => {
-  const rows = DEFAULT_ROWS.map((row) => row.replace('opted-out,', 'opted-out,not claim.rejected'))
-  const table = await tableOf(rows)
-  t.match(table.decide(reachable('claim.rejected', { optedOut: true })), { outcome: 'SEND', channel: 'SMS' })
-  t.match(table.decide(reachable('claim.paid', { optedOut: true })), { ruleId: 'opted-out' })
 })

@@ -1,30 +1,14 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { CHANNELS } from '../../../src/core/decision/channel.ts'
-import { createRuleTable } from '../../../src/core/rules/table.ts'
 import { describeTried, tryEvent } from '../../../src/core/rules/try-event.ts'
 import { readTemplates } from '../../../src/core/templates/read-templates.ts'
 import { render } from '../../../src/core/templates/render.ts'
 import { aTried, someFacts } from '../build.ts'
 import { compile, files, filesWith, load, sha256, variableSets } from '../templates/generated.ts'
 import { DEFAULT_ROWS, tableOf } from './default-table.ts'
-import { ALL_CASES, applying, csvOf, isSafe, tables } from './random-tables.ts'
 
 const templates = readTemplates(files, { sha256 })
 const table = await tableOf(DEFAULT_ROWS)
-
-t.test('of random tables, what is tried is what is decided', async (t) => {
-  await fc.assert(
-    fc.asyncProperty(tables.filter(isSafe).map(applying), async (rows) => {
-      const random = await createRuleTable(csvOf(rows), [], () => '')
-      for (const facts of ALL_CASES) {
-        const { ruleId, outcome, channel, reason } = tryEvent(random, templates, aTried(facts))
-        t.strictSame({ ruleId, outcome, channel, reason }, random.decide(facts))
-      }
-    }),
-    { numRuns: 5 },
-  )
-})
 
 const found = someFacts({ eventType: 'claim.rejected', preferredChannel: 'SMS' })
 

@@ -243,16 +243,6 @@ t.test('a file with BOM and CRLF renders as one without, under a revision of its
   }
 })
 
-t.test('all three kinds of insertion are plain', async (t) => {
-  const source =
-    'Subject: {{locator}}|{{{locator}}}|{{&locator}}.\n\n{{ locator }}|{{{ locator }}}|{{& locator }}'
-  const templates = await load(compile(filesWith({ 'claim.paid.mustache': source })))
-  const variables = { eventType: 'claim.paid', locator: '<a href="x">&\'`=/</a>', reason: null }
-  const three = [variables.locator, variables.locator, variables.locator].join('|')
-  t.equal(templates.byEventType.get('claim.paid')?.subject(variables), `${three}.`)
-  t.equal(templates.byEventType.get('claim.paid')?.body(variables), three)
-})
-
 // biome-ignore format: a list
 const INJECTIONS = [
   '"', '\\', '\\"', "'", '`', `\${globalThis.injected = true}`, '`+(globalThis.injected=true)+`',
@@ -350,7 +340,7 @@ t.test('a template of any pieces renders as mustache renders it', async (t) => {
           assert.equal(template?.body(variables), expected.body)
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 60 },
     ),
   )
 })
@@ -380,7 +370,7 @@ t.test('scraps are refused or render as mustache renders them', async (t) => {
         const { byEventType } = await load(module)
         assert.equal(byEventType.get('claim.paid')?.body(variables), renderByMustache(source, variables).body)
       }),
-      { numRuns: 200 },
+      { numRuns: 60 },
     ),
   )
   t.ok(count.compiled > 10 && count.refused > 10, `${count.compiled} compiled, ${count.refused} refused`)

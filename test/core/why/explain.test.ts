@@ -19,14 +19,7 @@ const SOURCES = new Map([
 ])
 const rulesOf = createRuleCache(async (revision) => SOURCES.get(revision) ?? null, [])
 
-const FACTS = {
-  eventType: 'claim.paid',
-  party: 'found',
-  optedOut: false,
-  preferredChannel: 'SMS',
-  emailOnFile: true,
-  phoneOnFile: true,
-} as const
+const FACTS = someFacts({ preferredChannel: 'SMS' })
 
 function anEntryWith(...decisions: Partial<RecordedDecision>[]): RecordedLogEntry {
   const {

@@ -11,7 +11,7 @@ import { type Review, reviewCandidate } from '../../../src/core/workbench/review
 import { readGrid } from '../../../src/core/workbench/workbench.ts'
 import { applying, csvOf, isSafe, tables } from '../rules/random-tables.ts'
 
-const RUN_COUNT = 30
+const RUN_COUNT = 10
 
 const read = (name: string) => readFile(new URL(`../../../rules/${name}`, import.meta.url), 'utf8')
 const [shipped, promises] = await Promise.all([read('dispatch.csv'), read('promises.csv')])

@@ -2,27 +2,17 @@ import { createHmac } from 'node:crypto'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { exportSPKI, generateKeyPair } from 'jose'
+import { exportSPKI } from 'jose'
 import t from 'tap'
 import type { Tokens } from '../../../src/http/auth/tokens.ts'
 import { createHttp } from '../../../src/http/server/server.ts'
-import {
-  ADMIN_SCOPE,
-  AUDIENCE,
-  type IdentityProvider,
-  newSigningKey,
-  startIdentityProvider,
-} from '../../stack/identity-provider.ts'
+import { ADMIN_SCOPE, AUDIENCE, newSigningKey, startIdentityProvider } from '../../stack/identity-provider.ts'
 import { until } from '../../stack/until.ts'
 import { documentedApp } from '../documented.ts'
-import { dependencies, ENTRY } from '../fixture.ts'
+import { anyTokensOf, dependencies, ENTRY, tokensOf } from '../fixture.ts'
 
 const idp = await startIdentityProvider()
 t.teardown(() => idp.stop())
-
-function tokensOf({ keySetUrl, issuer }: IdentityProvider): Tokens {
-  return { keySetUrl, issuer, audience: AUDIENCE, adminScope: ADMIN_SCOPE, partyClaim: null }
-}
 
 function appWith(tokens: Tokens) {
   const { all, logged } = dependencies({ tokens })
@@ -50,7 +40,6 @@ async function hmacWithPublicKey(by = idp): Promise<string> {
     .digest('base64url')}`
 }
 
-const elliptic = await generateKeyPair('ES256')
 const foreign = await newSigningKey()
 const decoy = createServer((_request, response) => {
   decoyCount++
@@ -80,15 +69,8 @@ t.test('good tokens of other shapes are accepted', async (t) => {
   }
 })
 
+/** What is wrong with a signature or a header is in attacks.ts. */
 const BAD_TOKENS: Record<string, () => string | Promise<string>> = {
-  'alg none': () => `${segment({ alg: 'none', kid: idp.key().kid })}.${segment(claims)}.`,
-  'alg None, with a signature': () =>
-    `${segment({ alg: 'None', kid: idp.key().kid })}.${segment(claims)}.${signature}`,
-  'no alg': () => `${segment({ kid: idp.key().kid })}.${segment(claims)}.${signature}`,
-  'HS256 signed with the public key': () => hmacWithPublicKey(),
-  'no signature': () => `${head}.${payload}.`,
-  'another signature': () => `${head}.${payload}.${'A'.repeat(signature.length)}`,
-  'another payload': () => `${head}.${segment({ ...claims, sub: 'admin' })}.${signature}`,
   expired: () => idp.forge({ exp: seconds() - 60 }),
   'not yet valid': () => idp.forge({ nbf: seconds() + 60 }),
   'no exp': () => idp.forge({ exp: undefined as never }),
@@ -102,25 +84,14 @@ const BAD_TOKENS: Record<string, () => string | Promise<string>> = {
   'an unknown kid': () => idp.forge({}, { kid: 'nobody' }),
   'no kid': () => idp.forge({}, { kid: undefined as never }),
   'a kid that is no text': () => idp.forge({}, { kid: { toString: 1 } as never }),
-  'a kid of the prototype': () => idp.forge({}, { kid: '__proto__' }),
   'a jku pointing elsewhere': () =>
     idp.forge({}, { kid: foreign.kid, jku: `${decoyUrl()}/jwks` }, foreign.privateKey),
   'an x5u pointing elsewhere': () =>
     idp.forge({}, { kid: foreign.kid, x5u: `${decoyUrl()}/x` }, foreign.privateKey),
   'an issuer elsewhere': () => idp.forge({ iss: decoyUrl() }, { kid: foreign.kid }, foreign.privateKey),
-  'a key of its own': () =>
-    idp.forge({}, { jwk: { ...foreign.privateJwk, d: undefined } as never }, foreign.privateKey),
-  "somebody else's key": () => idp.forge({}, {}, foreign.privateKey),
-  'the key of another algorithm': () => idp.forge({}, { alg: 'ES256' }, elliptic.privateKey),
-  'an unknown critical header': () => {
-    const input = `${segment({ alg: 'RS256', kid: idp.key().kid, crit: ['x'], x: 1 })}.${payload}`
-    return `${input}.${signature}`
-  },
   'a subject that no text can hold': () => idp.forge({ sub: 'a\0b' }),
   'a subject longer than an identifier': () => idp.forge({ sub: '😀'.repeat(128) }),
   'a subject that is no text': () => idp.forge({ sub: 1 as never }),
-  truncated: () => good.slice(0, -10),
-  'truncated in the payload': () => good.slice(0, head.length + 10),
   'one dot': () => 'a.b',
   'only dots': () => '..',
   'a payload that is no JSON': () => `${head}.AAAA.${signature}`,
@@ -154,13 +125,7 @@ t.test('HMAC is refused also where the key set leaves the algorithm open', async
   t.teardown(() => own.stop())
   const { kty, n, e, kid } = own.key().privateJwk
   own.be((_request, response) => void response.end(JSON.stringify({ keys: [{ kty, n, e, kid }] })))
-  const { get } = appWith({
-    keySetUrl: own.keySetUrl,
-    issuer: null,
-    audience: null,
-    adminScope: null,
-    partyClaim: null,
-  })
+  const { get } = appWith(anyTokensOf(own))
   t.equal((await get(`Bearer ${await own.forge()}`)).statusCode, 200)
   t.equal((await get(`Bearer ${await hmacWithPublicKey(own)}`)).statusCode, 401)
 })
@@ -221,13 +186,7 @@ t.test('an administrative view asks for its scope, as a whole word', async (t) =
 })
 
 t.test('a token without scope will do where none is configured', async (t) => {
-  const { get } = appWith({
-    keySetUrl: idp.keySetUrl,
-    issuer: null,
-    audience: null,
-    adminScope: null,
-    partyClaim: null,
-  })
+  const { get } = appWith(anyTokensOf(idp))
   t.equal((await get(`Bearer ${await idp.token()}`)).statusCode, 200)
   t.equal((await get(`Bearer ${await idp.forge({ iss: 'x', aud: 'y' })}`)).statusCode, 200)
   t.equal((await get()).statusCode, 401)

@@ -1,24 +1,17 @@
 import t from 'tap'
 import { BLOCK_REASONS } from '../../../src/core/batch/blocked.ts'
-import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../../stack/identity-provider.ts'
-import { ENTRY, locator, OUTAGE } from '../fixture.ts'
+import { ADMIN_SCOPE, startIdentityProvider } from '../../stack/identity-provider.ts'
+import { ENTRY, locator, OUTAGE, tokensOf } from '../fixture.ts'
 import { aConsole, aManagement, PREFERENCES, TIME } from './fixture.ts'
 
 const idp = await startIdentityProvider()
 t.teardown(() => idp.stop())
-const tokens = {
-  keySetUrl: idp.keySetUrl,
-  issuer: idp.issuer,
-  audience: AUDIENCE,
-  adminScope: ADMIN_SCOPE,
-  partyClaim: null,
-}
 const ADMIN = `Bearer ${await idp.token(ADMIN_SCOPE)}`
 const MEMBER = `Bearer ${await idp.token()}`
 const BAD = `Bearer ${await idp.forge({ exp: 1 })}`
 
 const open = aManagement()
-const closed = aManagement({ tokens })
+const closed = aManagement({ tokens: tokensOf(idp) })
 t.teardown(() => Promise.all([open.app.close(), closed.app.close()]))
 
 const get = (path: string, authorization?: string, { app } = authorization === undefined ? open : closed) =>

@@ -4,8 +4,9 @@ import t, { type Test } from 'tap'
 import type { BacktestMessage } from '../../../src/core/workbench/backtest-report.ts'
 import type { Workbench } from '../../../src/http/console/workbench.ts'
 import { aTrial } from '../../core/build.ts'
-import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../../stack/identity-provider.ts'
+import { ADMIN_SCOPE, startIdentityProvider } from '../../stack/identity-provider.ts'
 import { until } from '../../stack/until.ts'
+import { tokensOf } from '../fixture.ts'
 import { aConsole, aManagement, aWorkbench } from './fixture.ts'
 
 const DATA = '/console/data/workbench'
@@ -30,9 +31,7 @@ function anApp(t: Test, overrides: Partial<Workbench> = {}, more: Parameters<typ
 t.test('each of its routes needs the administrative scope, as all data of the console', async (t) => {
   const idp = await startIdentityProvider()
   t.teardown(() => idp.stop())
-  const { keySetUrl, issuer } = idp
-  const tokens = { keySetUrl, issuer, audience: AUDIENCE, adminScope: ADMIN_SCOPE, partyClaim: null }
-  const { post, logged } = anApp(t, {}, { tokens })
+  const { post, logged } = anApp(t, {}, { tokens: tokensOf(idp) })
   const as = async (scope?: string) => ({ authorization: `Bearer ${await idp.token(scope)}` })
   for (const route of ROUTES) {
     t.equal((await post(route, GOOD[route])).statusCode, 401, route)

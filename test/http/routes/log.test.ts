@@ -2,18 +2,17 @@ import t from 'tap'
 import { documentedApp } from '../documented.ts'
 import { dependencies, ENTRY, locator, PLACE } from '../fixture.ts'
 
-t.beforeEach((t) => {
-  const { all, asked } = dependencies()
-  const app = documentedApp(all)
-  t.context = { app, asked }
-  t.teardown(() => app.close())
+const { all, asked } = dependencies()
+const app = documentedApp(all)
+t.teardown(() => app.close())
+t.beforeEach(() => {
+  asked.length = 0
 })
 
 const { decisions: _, ...SHOWN } = ENTRY
 
 for (const path of ['/log', '/notifications']) {
   t.test(`${path}/list shows entries and leads to the next page`, async (t) => {
-    const { app, asked } = t.context
     const first = await app.inject(`${path}/list`)
     t.equal(first.statusCode, 200)
     t.same(first.json().items, [SHOWN])
@@ -26,7 +25,7 @@ for (const path of ['/log', '/notifications']) {
   })
 
   t.test(`${path}/{locator} shows one entry with the decisions behind it`, async (t) => {
-    const response = await t.context.app.inject(`${path}/${ENTRY.locator}`)
+    const response = await app.inject(`${path}/${ENTRY.locator}`)
     t.equal(response.statusCode, 200)
     t.same(response.json(), ENTRY)
   })
@@ -70,7 +69,6 @@ t.test('a text that can be no locator is not looked up', async (t) => {
 })
 
 t.test('filters are passed on as they were meant', async (t) => {
-  const { app, asked } = t.context
   const partyLocator = 'PTY/ä 100% & more'
   const filter = {
     ...{ partyLocator, eventType: 'claim.paid', status: 'FAILED', channel: 'IN_APP', eventId: '%' },
@@ -92,17 +90,15 @@ const INSTANTS = [
 ] as const
 for (const [given, meant] of INSTANTS) {
   t.test(`the time ${given} means ${meant}`, async (t) => {
-    const { app, asked } = t.context
     const response = await app.inject({ url: '/log/list', query: { from: given, to: given } })
     t.equal(response.statusCode, 200)
-    t.same(asked[0].filter, { from: meant, to: meant })
+    t.same(asked[0]?.filter, { from: meant, to: meant })
   })
 }
 
 t.test('a date means its start, and a duration so long ago, as on the command line', async (t) => {
-  const { app, asked } = t.context
   t.equal((await app.inject('/log/list?from=7d&to=2026-01-31')).statusCode, 200)
-  t.same(asked[0].filter, { from: 7 * 86_400_000, to: '2026-01-31T00:00:00.000000Z' })
+  t.same(asked[0]?.filter, { from: 7 * 86_400_000, to: '2026-01-31T00:00:00.000000Z' })
 })
 
 const cursorOf = (text: string) => Buffer.from(text).toString('base64url')
@@ -169,7 +165,6 @@ const REFUSED: readonly (readonly [string, readonly string[]])[] = [
 ]
 for (const [query, parameters] of REFUSED) {
   t.test(`?${query.slice(0, 50)} is refused, naming ${parameters.join(', ')}`, async (t) => {
-    const { app, asked } = t.context
     const response = await app.inject(`/log/list?${query}`)
     t.equal(response.statusCode, 400)
     t.equal(response.headers['content-type'], 'application/problem+json')
@@ -185,7 +180,7 @@ for (const [query, parameters] of REFUSED) {
 
 t.test('a flood of unknown parameters is answered by a bounded list', async (t) => {
   const query = Array.from({ length: 2_000 }, (_, index) => `x${index}=1`).join('&')
-  const response = await t.context.app.inject(`/log/list?${query}`)
+  const response = await app.inject(`/log/list?${query}`)
   t.equal(response.statusCode, 400)
   t.equal(response.json().errors.length, 20)
 })

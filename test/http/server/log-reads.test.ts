@@ -1,21 +1,14 @@
 import t from 'tap'
-import { ADMIN_SCOPE, startIdentityProvider } from '../../stack/identity-provider.ts'
+import { startIdentityProvider } from '../../stack/identity-provider.ts'
 import { documentedApp } from '../documented.ts'
-import { dependencies, ENTRY, locator, OUTAGE } from '../fixture.ts'
+import { dependencies, ENTRY, locator, OUTAGE, tokensOf } from '../fixture.ts'
 
 const idp = await startIdentityProvider()
 t.teardown(() => idp.stop())
-const tokens = {
-  keySetUrl: idp.keySetUrl,
-  issuer: null,
-  audience: null,
-  adminScope: ADMIN_SCOPE,
-  partyClaim: null,
-}
 
 /** The lines of the log about reads, after these requests. */
 async function readsAfter(urls: readonly string[], overrides: Parameters<typeof dependencies>[0] = {}) {
-  const { all, logged } = dependencies({ tokens, ...overrides })
+  const { all, logged } = dependencies({ tokens: tokensOf(idp), ...overrides })
   const app = documentedApp(all)
   const authorization = `Bearer ${await idp.forge({ sub: 'auditor' })}`
   for (const url of urls) await app.inject({ url, headers: { authorization } })

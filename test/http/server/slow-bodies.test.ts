@@ -3,9 +3,9 @@ import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { type AppDependencies, buildApp } from '../../../src/http/public.ts'
 import { createHttp } from '../../../src/http/server/server.ts'
-import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../../stack/identity-provider.ts'
+import { startIdentityProvider } from '../../stack/identity-provider.ts'
 import { until } from '../../stack/until.ts'
-import { dependencies } from '../fixture.ts'
+import { dependencies, tokensOf } from '../fixture.ts'
 
 /** As in src/http/server/limit-requests.ts. */
 const BODY_COUNT_MAX = 256
@@ -17,9 +17,7 @@ const token = await idp.token()
 
 /** A server that works on two requests of parties at a time. */
 async function started(t: Test, overrides: Partial<AppDependencies> = {}) {
-  const { keySetUrl, issuer } = idp
-  const tokens = { keySetUrl, issuer, audience: AUDIENCE, adminScope: ADMIN_SCOPE, partyClaim: null }
-  const { all, stored } = dependencies({ requestCountMax: 2, tokens, ...overrides })
+  const { all, stored } = dependencies({ requestCountMax: 2, tokens: tokensOf(idp), ...overrides })
   const http = createHttp({ ...all, host: '127.0.0.1', port: 0 })
   t.teardown(() => http.close(0))
   const { url } = await http.listen()

@@ -83,6 +83,10 @@ const combinations = PARTIES.flatMap((partyLocator) =>
   ),
 )
 
+/** Each in turn, with other times each time round. */
+const oneOf = <Item>(items: readonly Item[], index: number): Item =>
+  items[(index + Math.floor(index / TIMES.length)) % items.length] as Item
+
 /** A row is read in a walk, of which the page may use nothing, and again by its key, for the page. */
 const readMaxOf = (limit: number) => 10 * (limit + 1)
 /** Of a row by its key, and of one in a walk; and to find and begin nine walks, each five levels down its index. */
@@ -99,26 +103,22 @@ async function faultsOf(
   return isFault ? [`${JSON.stringify({ filter, page })}: ${read} rows, ${blocks} blocks, for ${rows}`] : []
 }
 
-for (const limit of [1, 50]) {
-  t.test(
-    `any combination of filters reads at most ${readMaxOf(limit)} rows for a page of ${limit}`,
-    async (t) => {
-      const faults: string[] = []
-      for (const filter of combinations) {
-        for (const after of PLACES) faults.push(...(await faultsOf(filter, { limit, after })))
-      }
-      t.same(faults, [])
-    },
-  )
-}
+t.test('any combination of filters reads a bounded number of rows for a page', async (t) => {
+  const faults: string[] = []
+  for (const [index, filter] of combinations.entries()) {
+    const limit = oneOf([1, 50], index)
+    for (const after of PLACES) faults.push(...(await faultsOf(filter, { limit, after })))
+  }
+  t.same(faults, [])
+})
 
 t.test('an event id with any other filters reads one row at most, in a walk and by its key', async (t) => {
   const faults: string[] = []
-  for (const eventId of ['event-00199990', 'event-00080001', 'unknown']) {
-    for (const filter of combinations) {
-      const { read } = await costOf({ ...filter, eventId }, { limit: 50, after: null })
-      if (read > 2) faults.push(`${JSON.stringify({ ...filter, eventId })}: ${read} rows`)
-    }
+  const eventIds = ['event-00199990', 'event-00080001', 'unknown']
+  for (const [index, filter] of combinations.entries()) {
+    const eventId = oneOf(eventIds, index)
+    const { read } = await costOf({ ...filter, eventId }, { limit: 50, after: null })
+    if (read > 2) faults.push(`${JSON.stringify({ ...filter, eventId })}: ${read} rows`)
   }
   t.same(faults, [])
 })
@@ -127,19 +127,17 @@ t.test(
   'a page of a search by reason, by rule or of members not told looks at a bounded number of rows, whatever is asked for',
   async (t) => {
     const faults: string[] = []
-    for (const searched of [{ reason: 'of no row' }, { rule: 'of-no-row' }, { notTold: true as const }]) {
-      for (const filter of combinations) {
-        const query = logSearchQuery(
-          LIMITS,
-          { ...filter, ...searched },
-          { limit: 50, after: null, end: null },
-        )
-        const { read } = readsOf(await planOf(query))
-        // Each candidate in a walk, of which a party has one for each kind of its rows, and in the log by its key.
-        const readMax = (filter.partyLocator === 'party-hot' ? 9 : 2) * 2_000
-        // And where each walk of a status and channel ends.
-        if (read > readMax + 9) faults.push(`${JSON.stringify({ ...filter, ...searched })}: ${read} rows`)
+    for (const [index, filter] of combinations.entries()) {
+      const searched = {
+        ...filter,
+        ...oneOf([{ reason: 'of no row' }, { rule: 'of-no-row' }, { notTold: true as const }], index),
       }
+      const query = logSearchQuery(LIMITS, searched, { limit: 50, after: null, end: null })
+      const { read } = readsOf(await planOf(query))
+      // Each candidate in a walk, of which a party has one for each kind of its rows, and in the log by its key.
+      const readMax = (filter.partyLocator === 'party-hot' ? 9 : 2) * 2_000
+      // And where each walk of a status and channel ends.
+      if (read > readMax + 9) faults.push(`${JSON.stringify(searched)}: ${read} rows`)
     }
     t.same(faults, [])
   },

@@ -1,11 +1,6 @@
 import t from 'tap'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
-import { createArchive } from '../../../src/core/replay/archive.ts'
-import type { Finding } from '../../../src/core/replay/finding.ts'
-import { replay } from '../../../src/pipeline/replay.ts'
-import { recordedEntryPages } from '../../../src/postgres/read/list-recorded-entries.ts'
 import { getPreferences } from '../../../src/postgres/read/preferences.ts'
-import { readArchivedRuleTable, readArchivedTemplates } from '../../../src/postgres/read/read-archive.ts'
 import { entriesToErase, eraseEntries } from '../../../src/postgres/retention/erase-entries.ts'
 import {
   countPreferencesToErase,
@@ -19,7 +14,7 @@ import { restoreMissingEntries } from '../../../src/postgres/write/restore-missi
 import { ADVISORY_LOCK_WAITS } from '../../stack/databases.ts'
 import { until } from '../../stack/until.ts'
 import { aMessage, openDatabase } from '../fixtures.ts'
-import { record, retryAll, sha256, UNRESOLVED } from '../record.ts'
+import { record, replayAll, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)
 /** Of src/postgres/erase.ts. */
@@ -39,21 +34,7 @@ async function erase(party: string, meanwhile = async () => {}) {
   return { erasure, ...sum }
 }
 
-async function verify(rebuild = false) {
-  const findings: Finding[] = []
-  await replay({
-    pages: recordedEntryPages(pool, 5),
-    archive: createArchive({
-      templates: await readArchivedTemplates(pool),
-      readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
-      sha256,
-    }),
-    restore: rebuild ? (locators, missingRow) => restoreMissingEntries(pool, locators, missingRow) : null,
-    report: async (finding) => void findings.push(finding),
-    onProgress: () => {},
-  })
-  return findings
-}
+const verify = async (rebuild = false) => (await replayAll(pool, { rebuild })).findings
 
 const statuses = () =>
   rowsOf(
@@ -103,22 +84,6 @@ t.test('an erasure blanks the rows and decisions of a party, and nothing of anot
   t.match(await rowsOf('SELECT * FROM notifications.erasure WHERE id = $1', [erasure]), [
     { party_locator: 'party-1', erased_by: 'tester', log_entries: 4, retries: 2, finished_at: null },
   ])
-})
-
-t.test('a second erasure finds nothing left', async (t) => {
-  await erase('party-1')
-  const all = () => rowsOf('SELECT decision::text FROM notifications.decision ORDER BY locator, attempt')
-  const before = await all()
-  t.match(await erase('party-1'), { logEntries: 0, retries: 0 })
-  t.same(await all(), before)
-})
-
-t.test('a failed row is not retried once it is erased', async (t) => {
-  await erase('party-1')
-  await retryAll(pool)
-  const decided = await rowsOf(`SELECT count(*)::int AS count FROM notifications.decision WHERE attempt > 1`)
-  t.same(decided, [{ count: 0 }])
-  t.match((await statuses())[0], { event_id: 'failed', status: 'SKIPPED' })
 })
 
 t.test('an erasure waits for a retry that is under way, and blanks what it wrote', async (t) => {

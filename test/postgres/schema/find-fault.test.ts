@@ -1,4 +1,3 @@
-import { sql } from 'slonik'
 import t from 'tap'
 import { openPool } from '../../../src/postgres/connection/pool.ts'
 import { findFault } from '../../../src/postgres/schema/find-fault.ts'
@@ -36,16 +35,4 @@ t.test('a table that is gone is told', async (t) => {
   await client.query('ALTER TABLE notifications.decision RENAME TO moved')
   t.match(await fault(), /relation "notifications.decision" does not exist/)
   await client.query('ALTER TABLE notifications.moved RENAME TO decision')
-})
-
-t.test('a database that takes no writes is told', async (t) => {
-  await client.query(`ALTER ROLE ${user} SET default_transaction_read_only = on`)
-  const readOnly = await openPool({ databaseUrl: limited.href, connectionCountMax: 1 })
-  t.teardown(() => readOnly.end())
-  t.match(
-    await findFault(readOnly, migrations),
-    /^the database is read-only: point DATABASE_URL at the primary/,
-  )
-  await t.rejects(readOnly.query(sql.unsafe`DELETE FROM notifications.checkpoint_message`), /read-only/)
-  await client.query(`ALTER ROLE ${user} RESET default_transaction_read_only`)
 })

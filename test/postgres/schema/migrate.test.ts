@@ -1,6 +1,3 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { migrate } from '../../../src/postgres/schema/migrate.ts'
@@ -13,15 +10,15 @@ await client.query('CREATE TABLE notifications.sample (id int NOT NULL, kind tex
 await client.query('INSERT INTO notifications.sample SELECT 1, null FROM generate_series(1, 2)')
 
 /** Runs these migrations beside those that are applied; the result is told what it logs. */
-async function migrating(
+function migrating(
   t: Test,
   files: Record<string, string>,
   onLog: (message: string) => void = () => {},
   databaseUrl = url,
 ) {
-  const dir = await mkdtemp(join(tmpdir(), 'notifications-migrations-'))
-  t.teardown(() => rm(dir, { recursive: true }))
-  for (const [name, source] of Object.entries(files)) await writeFile(join(dir, `${name}.sql`), source)
+  const dir = t.testdir(
+    Object.fromEntries(Object.entries(files).map(([name, source]) => [`${name}.sql`, source])),
+  )
   return () => migrate(databaseUrl, { info: (_fields, message) => onLog(message) }, dir)
 }
 
@@ -43,7 +40,7 @@ t.test('while a migration waits for its table others go on, and it is made once 
   await reader.query('SELECT FROM notifications.sample')
   const messages: string[] = []
   const files = { '1001_column': 'ALTER TABLE notifications.sample ADD COLUMN more text' }
-  const run = await migrating(t, files, (message) => messages.push(message))
+  const run = migrating(t, files, (message) => messages.push(message))
   const done = run()
   const retried = () => messages.some((message) => /another session holds a lock/.test(message))
   // Each of these would wait as long as the reader, were the migration to stay in the queue before it.
@@ -72,7 +69,7 @@ t.test(
         'create index -- A line break.\n  concurrently if not exists sample_kind\n  ON notifications.sample (kind);\n',
     }
     await leaveInvalid('sample_kind')
-    const run = await migrating(t, files)
+    const run = migrating(t, files)
     t.same(await run(), ['1002_index', '1003_other_index'])
     t.equal(await valid('notifications.sample_id'), true)
     t.equal(await valid('notifications.sample_kind'), true)
@@ -80,7 +77,7 @@ t.test(
     await client.query(`DELETE FROM notifications.migration WHERE name = '1002_index'`)
     t.same(await run(), ['1002_index'], 'built but not recorded, as when it ended in between')
     const source = 'DROP INDEX CONCURRENTLY IF EXISTS notifications.sample_kind;'
-    const drop = await migrating(t, { '1004_drop': source })
+    const drop = migrating(t, { '1004_drop': source })
     t.same(await drop(), ['1004_drop'])
     t.equal(await valid('notifications.sample_kind'), undefined)
     await client.query(`DELETE FROM notifications.migration WHERE name = '1004_drop'`)
@@ -94,7 +91,7 @@ t.test('a constraint comes first unvalidated; what fails leaves the ones before 
       'ALTER TABLE notifications.sample ADD CONSTRAINT sample_id_small CHECK (id < 2) NOT VALID',
     '1006_validated': 'ALTER TABLE notifications.sample VALIDATE CONSTRAINT sample_id_small',
   }
-  const run = await migrating(t, files)
+  const run = migrating(t, files)
   await t.rejects(run(), /violated by some row/)
   await t.rejects(client.query('INSERT INTO notifications.sample VALUES (2)'), /sample_id_small/)
   await client.query('DELETE FROM notifications.sample WHERE id = 2')
@@ -111,13 +108,13 @@ t.test(
     const pooler = await startPgBouncer(url, { pool_mode: 'transaction' })
     t.teardown(() => pooler.close())
     const files = { '1007_index': 'CREATE INDEX CONCURRENTLY sample_both ON notifications.sample (id, kind)' }
-    const through = await migrating(t, files, () => {}, pooler.through(url))
+    const through = migrating(t, files, () => {}, pooler.through(url))
     await t.rejects(
       through(),
       /lock_timeout and statement_timeout would cut off .* run `migrate` on a direct connection/,
     )
     t.equal(await valid('notifications.sample_both'), undefined)
-    const directly = await migrating(t, files)
+    const directly = migrating(t, files)
     t.same(await directly(), ['1007_index'])
     t.equal(await valid('notifications.sample_both'), true)
   },

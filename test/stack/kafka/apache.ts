@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'
 import { type Keeper, keep } from '../keep.ts'
-import { answersGroups } from './answers.ts'
+import { answersGroups } from '../topics.ts'
 import type { Kafka } from './broker.ts'
 
 const START_TIMEOUT_MS = 180_000
@@ -54,18 +54,7 @@ export async function startApacheKafka(
     const start = () => keeper.start(command, () => answersGroups(brokers), START_TIMEOUT_MS)
     await start()
     log(`kafka: ${brokers}, files in ${keeper.dir}`)
-    return {
-      kind: 'apache',
-      brokers,
-      dataDir: dataDirIn(keeper.dir),
-      start,
-      stop: () => keeper.stop(),
-      kill: () => keeper.kill(),
-      close: () => keeper.close(),
-      pid: () => keeper.pid,
-      ended: () => keeper.ended(),
-      logTail: () => keeper.logTail(),
-    }
+    return { ...keeper.server(start), kind: 'apache', brokers, dataDir: dataDirIn(keeper.dir) }
   } catch (error) {
     await keeper.close()
     throw error

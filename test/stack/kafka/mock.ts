@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { keep } from '../keep.ts'
-import { answers } from './answers.ts'
+import { answers } from '../topics.ts'
 import type { Kafka } from './broker.ts'
 
 const START_TIMEOUT_MS = 10_000
@@ -33,19 +33,9 @@ export async function startMockKafka(log: (line: string) => void): Promise<Kafka
     }
     await keeper.start(command, isReady, START_TIMEOUT_MS)
     log(`kafka: mock broker at ${brokers}`)
-    return {
-      kind: 'mock',
-      brokers,
-      dataDir: '',
-      start: () =>
-        Promise.reject(new Error('the mock broker cannot be started again: its port and data are gone')),
-      stop: () => keeper.stop(),
-      kill: () => keeper.kill(),
-      close: () => keeper.close(),
-      pid: () => keeper.pid,
-      ended: () => keeper.ended(),
-      logTail: () => keeper.logTail(),
-    }
+    const start = () =>
+      Promise.reject(new Error('the mock broker cannot be started again: its port and data are gone'))
+    return { ...keeper.server(start), kind: 'mock', brokers, dataDir: '' }
   } catch (error) {
     await keeper.close()
     throw error
