@@ -33,7 +33,7 @@ export function createLostVariables({ broker }: Pick<Config, 'broker'>, log: Log
     const message = await readMessage(brokers, { topic, partition }, BigInt(offset))
     if (typeof message === 'string') return message
     const parsed = parseEvent(message, map)
-    if (parsed.kind === 'rejection' || !isOf(parsed.event, candidate))
+    if (parsed.kind !== 'event' || !isOf(parsed.event, candidate))
       return 'the broker has another message at its offset'
     if (isNewer(message, createdAt))
       return 'the broker has another message at its offset: one newer than the log entry'

@@ -103,7 +103,7 @@ async function run({ pool, party, envelopeMap, progress }: Search, erasure: bigi
       .filter((message) => findMention(message, party, envelopeMap) !== null)
       .map(({ id }) => id)
     sum.rejectedMessages += erasure === null ? ids.length : await eraseRejected(pool, erasure, ids)
-    sum.searchedAsBytes += page.filter(({ value }) => isUnreadable(value)).length
+    sum.searchedAsBytes += page.filter(({ value }) => isUnreadable(value, envelopeMap)).length
     progress.show(`${sum.rejectedMessages} rejected messages`)
   }
   return { ...sum, ...preferences }

@@ -52,7 +52,7 @@ export interface AuditNeeds {
 interface Read {
   readonly message: Message
   readonly fate: Fate
-  readonly parsed: Parsed
+  readonly parsed: Exclude<Parsed, { kind: 'tombstone' }>
 }
 
 /** A page is looked up by a query or two. */
@@ -153,9 +153,12 @@ async function auditPage(
   for (const read of page) {
     const { message, fate } = read
     if (audited.untilMs !== null && Number(message.timestampMs ?? -1) > audited.untilMs) counts.later++
-    else if (isProcessed(audited, message.offset))
-      processed.push({ ...read, parsed: await needs.parse(message, null) })
-    else counts[fate === 'aborted' ? 'aborted' : 'waiting']++
+    else if (!isProcessed(audited, message.offset)) counts[fate === 'aborted' ? 'aborted' : 'waiting']++
+    else {
+      const parsed = await needs.parse(message, null)
+      if (parsed.kind !== 'tombstone') processed.push({ ...read, parsed })
+      else counts[fate === 'committed' ? 'tombstones' : 'aborted']++
+    }
   }
   const eventIds = processed.flatMap(({ parsed }) => (parsed.kind === 'event' ? [parsed.event.eventId] : []))
   const rows = eventIds.length === 0 ? new Map<string, LoggedRow>() : await needs.findRows(eventIds)
@@ -263,8 +266,8 @@ async function auditUnlogged(
   }
 }
 
-function missingOf(parsed: Parsed): Pick<Finding, 'eventId' | 'detail'> {
-  if (parsed.kind !== 'event')
+function missingOf(parsed: Read['parsed']): Pick<Finding, 'eventId' | 'detail'> {
+  if (parsed.kind === 'rejection')
     return { detail: `not a valid event (${parsed.rejection.error}), but not stored as a rejected message` }
   const { eventId, eventType } = parsed.event
   return {

@@ -42,6 +42,7 @@ export interface LookedUpBatch {
   /** Attempts for the events that have no log row. */
   readonly open: readonly OpenAttempt[]
   readonly rejected: readonly RejectedMessage[]
+  readonly tombstoneCount: number
   /** The messages of the batch with this event. */
   readonly messagesOf: (eventId: string) => readonly Message[]
 }
@@ -70,7 +71,7 @@ export function dispatchBatch(needs: DispatchNeeds, batch: Batch): Promise<Commi
 export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<LookedUpBatch> {
   const { topic, partition } = batch
   const { stage, findLogged, contactsOf } = needs
-  const { events, rejected } = parseBatch(needs.parse, batch.messages)
+  const { events, rejected, tombstones } = parseBatch(needs.parse, batch.messages)
   const eventIds = events.map(({ event }) => event.eventId)
   const { eventIds: logged, pruned } =
     events.length === 0
@@ -87,6 +88,7 @@ export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<Loo
       .filter(({ offset }) => offset <= cut.lastOffset)
       .map((located) => firstAttempt(needs, cut, located, contacts, pruned)),
     rejected: rejected.filter(({ message }) => message.offset <= cut.lastOffset),
+    tombstoneCount: tombstones.filter(({ offset }) => offset <= cut.lastOffset).length,
     messagesOf: (eventId) => cut.messages.filter((message) => isEvent(needs.parse(message), eventId)),
   }
 }
@@ -96,7 +98,7 @@ export async function commitBatch(
   { attempt }: Pick<DispatchNeeds, 'attempt'>,
   lookedUp: LookedUpBatch,
 ): Promise<CommitResult> {
-  const { batch, open } = lookedUp
+  const { batch, open, tombstoneCount } = lookedUp
   const { topic, partition, expectedCheckpoint, lastOffset: offset, lastMessage } = batch
   let checkpoint = expectedCheckpoint
   const made = await attempt({
@@ -109,7 +111,8 @@ export async function commitBatch(
   })
   if (made === null) return { kind: 'moved', checkpoint }
   const { attempts: inserted, refused } = made
-  return { kind: 'committed', lastOffset: offset, inserted, rejected: rejectedOf(lookedUp, refused) }
+  const rejected = rejectedOf(lookedUp, refused)
+  return { kind: 'committed', lastOffset: offset, inserted, rejected, tombstoneCount }
 }
 
 /** The rejected messages of a batch, with all messages of the events that the database refuses. */

@@ -42,8 +42,17 @@ export function createMetrics(sources: Sources): Metrics {
   for (const name of MISNAMED) register.removeSingleMetric(name)
   const readGauges = createGauges(sources, registers)
   const instruments = createInstruments(registers)
-  const { stageSeconds, batchSeconds, batchMessages, batches, duplicates, conflicts, rejected, lookUps } =
-    instruments
+  const {
+    stageSeconds,
+    batchSeconds,
+    batchMessages,
+    batches,
+    duplicates,
+    tombstones,
+    conflicts,
+    rejected,
+    lookUps,
+  } = instruments
   // Starting at 0, so that the first increase counts as one.
   for (const result of BATCH_RESULTS) batches.inc({ result }, 0)
   for (const code of Object.keys(REJECTIONS)) rejected.inc({ code }, 0)
@@ -68,10 +77,11 @@ export function createMetrics(sources: Sources): Metrics {
   }
 
   function countCommitted(batch: Batch, committed: Committed): void {
-    const { lastOffset, inserted, rejected } = committed
+    const { lastOffset, inserted, rejected, tombstoneCount } = committed
     const count = batch.messages.filter(({ offset }) => offset <= lastOffset).length
     batchMessages.observe(count)
-    duplicates.inc(count - inserted.length - rejected.length)
+    tombstones.inc(tombstoneCount)
+    duplicates.inc(count - inserted.length - rejected.length - tombstoneCount)
     countRows(instruments, sources.eventTypes, committed)
   }
 

@@ -347,14 +347,14 @@ function* rejectedOnce(world: World): Iterable<string> {
   )
   for (const { record, truth } of processed(world)) {
     const isKept = truth.kind === 'refused' ? refusedIds.has(truth.eventId) : rejectedAt.has(placeOf(record))
-    if (truth.kind !== 'event' && !isKept)
+    if (codeOf(truth) !== undefined && !isKept)
       yield `${placeOf(record)} (${codeOf(truth)}) is not among the rejected messages`
   }
 }
 
 /** Undefined: it is not to be rejected. */
 function codeOf(truth: Truth): string | undefined {
-  if (truth.kind === 'event') return undefined
+  if (truth.kind === 'event' || truth.kind === 'tombstone') return undefined
   if (truth.kind === 'rejected') return truth.code
   return truth.kind === 'refused' ? 'refused-by-database' : 'unreadable'
 }

@@ -13,6 +13,7 @@ export type Truth =
   /** An event, but the database of the run refuses its row. */
   | { readonly kind: 'refused'; readonly eventId: string }
   | { readonly kind: 'event'; readonly event: TrueEvent }
+  | { readonly kind: 'tombstone' }
 
 export interface TrueEvent {
   readonly eventId: string
@@ -39,7 +40,8 @@ export const REFUSED_EVENT_TYPE = 'refused.by-database'
 
 export function truthOf(value: Uint8Array | 'too large' | null): Truth {
   if (value === 'too large') return { kind: 'unreadable' }
-  if (value === null || value.length === 0) return { kind: 'rejected', code: 'empty' }
+  if (value === null) return { kind: 'tombstone' }
+  if (value.length === 0) return { kind: 'rejected', code: 'empty' }
   if (!isUtf8(value)) return { kind: 'rejected', code: 'not-utf8' }
   let envelope: unknown
   try {

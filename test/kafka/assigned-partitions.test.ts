@@ -23,7 +23,13 @@ function membership() {
       const committed = Promise.withResolvers<void>()
       batches.push({ batch, commit: committed.resolve })
       await committed.promise
-      return { kind: 'committed', lastOffset: batch.lastOffset, inserted: [], rejected: [] }
+      return {
+        kind: 'committed',
+        lastOffset: batch.lastOffset,
+        inserted: [],
+        rejected: [],
+        tombstoneCount: 0,
+      }
     },
     controlsOf: (topic, partition) => ({
       seek: (offset) => calls.push(`seek ${topic}/${partition} ${offset}`),

@@ -42,7 +42,13 @@ async function consume(
         const { topic, partition } = batch
         checkpoints.set(`${topic}/${partition}`, { offset: batch.lastOffset, lastMessage: batch.lastMessage })
         for (const { value } of batch.messages) messages.push({ topic, value: String(value) })
-        return { kind: 'committed', lastOffset: batch.lastOffset, inserted: [], rejected: [] }
+        return {
+          kind: 'committed',
+          lastOffset: batch.lastOffset,
+          inserted: [],
+          rejected: [],
+          tombstoneCount: 0,
+        }
       },
       reasonOf: () => 'not-committed',
     },

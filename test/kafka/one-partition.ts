@@ -68,7 +68,7 @@ export function onePartition(given: Given = {}) {
         lastOffset < batch.lastOffset ? (batch.fingerprintAt?.(lastOffset) ?? null) : batch.lastMessage
       database.checkpoint = { offset: lastOffset, lastMessage }
       committed.push(batch)
-      return { kind: 'committed', lastOffset, inserted: [], rejected: [] }
+      return { kind: 'committed', lastOffset, inserted: [], rejected: [], tombstoneCount: 0 }
     },
     reasonOf: (error) => (String(error).includes('locked') ? 'locked' : 'not-committed'),
     controlsOf: () => ({

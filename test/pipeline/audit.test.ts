@@ -88,6 +88,23 @@ t.test('what retention removes unread is a fault, also while the partition is re
   t.match(await before(null), { sound: true, counts: { removed: 3, gone: 0 } })
 })
 
+t.test('a message without a value needs no row', async (t) => {
+  const tombstone = { ...messageOf(0), value: null }
+  const { counts } = await audit(
+    [committed(tombstone, messageOf(1))],
+    [rowOf(1)],
+    {},
+    {
+      parse: ({ value }) =>
+        value === null
+          ? { kind: 'tombstone' }
+          : { kind: 'rejection', rejection: { code: 'empty', error: '' } },
+      findRejected: async () => new Map([[1n, { erased: false }]]),
+    },
+  )
+  t.match(counts, { tombstones: 1, rejected: 1, missing: 0 })
+})
+
 t.test('a row that no decision explains is a fault, for each message of its event', async (t) => {
   const twice = [committed(messageOf(0), messageOf(1, 'event-0'), messageOf(2))]
   t.match(await audit(twice, [rowOf(0), rowOf(2)]), { sound: true, counts: { rows: 2, duplicates: 1 } })

@@ -73,6 +73,7 @@ export function aLookedUpBatch(
       origin: { ...attempt.origin, partition, offset: messages[i]?.offset ?? 0n },
     })),
     rejected,
+    tombstoneCount: 0,
     messagesOf: (eventId) => messages.filter(({ value }) => String(value) === eventId),
   }
 }

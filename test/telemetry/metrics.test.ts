@@ -35,6 +35,7 @@ const committed = (inserted: Attempt[], rejected: RejectedMessage[] = []): Commi
   lastOffset: 1_000n,
   inserted,
   rejected,
+  tombstoneCount: 0,
 })
 const batchOf = (count: number) => ({
   topic: 'claims',

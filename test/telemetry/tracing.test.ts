@@ -12,7 +12,13 @@ import { startCollector } from './collector.ts'
 
 const TRACE = (n: number) => n.toString(16).padStart(32, 'a')
 const SPAN = (n: number) => n.toString(16).padStart(16, 'b')
-const COMMITTED: CommitResult = { kind: 'committed', lastOffset: 0n, inserted: [], rejected: [] }
+const COMMITTED: CommitResult = {
+  kind: 'committed',
+  lastOffset: 0n,
+  inserted: [],
+  rejected: [],
+  tombstoneCount: 0,
+}
 
 function aBatch(headers: readonly string[]): Batch {
   const messages = headers.map((header, i): Message => {

@@ -1,7 +1,12 @@
 import { relative } from 'node:path'
 import { Command } from 'commander'
 import { ENVELOPE_MAP, PROMISES, RULE_TABLE, readText, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
-import { EnvelopeMapError, loadEnvelopeMap } from '../../core/event/envelope-map.ts'
+import {
+  type EnvelopeMap,
+  EnvelopeMapError,
+  loadEnvelopeMap,
+  sourceText,
+} from '../../core/event/envelope-map.ts'
 import { checkRuleFiles, type FileReport } from '../../core/rules/check-files.ts'
 import { listFaults } from '../../core/text/faults.ts'
 import { rowIn, workflowCommand } from '../terminal/annotations.ts'
@@ -60,12 +65,17 @@ function annotate({ file, faults, warnings }: FileReport & { file: string }): vo
   for (const fault of faults) command('error', fault)
 }
 
+function summaryOf({ value, ...sources }: EnvelopeMap): string {
+  const places = Object.entries(sources).map(([field, source]) => `${field} from ${sourceText(source)}`)
+  return [...places, ...(value === 'json' ? [] : [`values are ${value}`])].join(', ')
+}
+
 /** Throws UnreadableFileError. */
 export async function reviewEnvelopeMap(file = ENVELOPE_MAP): Promise<FileReport & { file: string }> {
   const name = relative('', file)
   try {
     const map = loadEnvelopeMap(await readText(file))
-    return { file: name, faults: [], warnings: [], summary: `maps ${Object.keys(map).join(', ')}` }
+    return { file: name, faults: [], warnings: [], summary: `maps ${summaryOf(map)}` }
   } catch (error) {
     if (!(error instanceof EnvelopeMapError)) throw error
     return { file: name, faults: error.faults, warnings: [], summary: null }

@@ -101,6 +101,7 @@ async function eventOf({ event: file, eventType, locator, reason }: Options) {
   const parsed = parseEvent(message, loadEnvelopeMap(await readText(ENVELOPE_MAP)))
   if (parsed.kind === 'rejection')
     throw new UsageError(`this message is not a valid event and would be rejected: ${parsed.rejection.error}`)
+  if (parsed.kind === 'tombstone') throw new UsageError('this message has no value')
   const { event } = parsed
   return { ...event, variables: { eventType: event.eventType, locator: event.locator, reason: event.reason } }
 }

@@ -42,6 +42,8 @@ export interface Counts {
   rows: number
   duplicates: number
   rejected: number
+  /** Messages without a value, which are no events. */
+  tombstones: number
   erased: number
   pruned: number
   skipped: number
@@ -64,6 +66,7 @@ export function noCounts(): Counts {
     rows: 0,
     duplicates: 0,
     rejected: 0,
+    tombstones: 0,
     erased: 0,
     pruned: 0,
     skipped: 0,
@@ -116,6 +119,7 @@ export function describeCounts(counts: Counts): readonly string[] {
     [counts.rows, 'rows that agree with their message'],
     [counts.duplicates, 'duplicates: the event has a row already'],
     [counts.rejected, 'kept as rejected messages'],
+    [counts.tombstones, 'tombstones: messages without a value, which are no events'],
     [counts.erased, 'of the rows and rejected messages were erased'],
     [counts.pruned, 'old enough for `prune` to have deleted the row, which cannot be proven'],
     [counts.skipped, 'skipped by `rejected skip`'],

@@ -30,6 +30,7 @@ export type CommitResult =
       readonly lastOffset: bigint
       readonly inserted: readonly Attempt[]
       readonly rejected: readonly RejectedMessage[]
+      readonly tombstoneCount: number
     }
   /** Another consumer moved the checkpoint: nothing was written, nothing sent. */
   | { readonly kind: 'moved'; readonly checkpoint: bigint }

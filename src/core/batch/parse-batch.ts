@@ -10,20 +10,26 @@ export interface LocatedEvent {
   readonly timestampMs: bigint | undefined
 }
 
-/** Splits messages into events, the first of each event id only, and rejected messages. */
-export function parseBatch(
-  parse: (message: Message) => Parsed,
-  messages: readonly Message[],
-): { readonly events: readonly LocatedEvent[]; readonly rejected: readonly RejectedMessage[] } {
+export interface ParsedBatch {
+  /** The first of each event id. */
+  readonly events: readonly LocatedEvent[]
+  readonly rejected: readonly RejectedMessage[]
+  /** Messages without a value, which are passed over. */
+  readonly tombstones: readonly Message[]
+}
+
+export function parseBatch(parse: (message: Message) => Parsed, messages: readonly Message[]): ParsedBatch {
   const events = new Map<string, LocatedEvent>()
   const rejected: RejectedMessage[] = []
+  const tombstones: Message[] = []
   for (const message of messages) {
     const parsed = parse(message)
-    if (parsed.kind === 'rejection') rejected.push({ message, rejection: parsed.rejection })
+    if (parsed.kind === 'tombstone') tombstones.push(message)
+    else if (parsed.kind === 'rejection') rejected.push({ message, rejection: parsed.rejection })
     else if (!events.has(parsed.event.eventId)) {
       const { offset, timestampMs } = message
       events.set(parsed.event.eventId, { event: parsed.event, offset, timestampMs })
     }
   }
-  return { events: [...events.values()], rejected }
+  return { events: [...events.values()], rejected, tombstones }
 }

@@ -52,7 +52,7 @@ export type RecordedDecision = Readonly<z.infer<typeof recordedDecision>>
 
 /** A decision in words, by the rule table of its time. */
 export const explainedDecision = recordedDecision.omit({ envelopeMap: true }).extend({
-  /** Where the event carried what (JSON Pointers), by the envelope map of its time; null where that cannot be read. */
+  /** The places of the fields (JSON Pointers, or `header:` and a name) by the envelope map of its time; null if it cannot be read. */
   readFrom: z.object({ partyLocator: z.string(), locator: z.string(), reason: z.string() }).nullable(),
   /** One sentence: what was done, by which rule, for which facts, and why the rule is as it is. */
   why: z.string(),

@@ -1,13 +1,24 @@
 import { FaultsError } from '../text/faults.ts'
 import { didYouMean, nearest } from '../text/nearest.ts'
-import { type Pointer, parsePointer, pointerFault } from './json-pointer.ts'
+import { type Pointer, parsePointer, pointerFault, pointerText } from './json-pointer.ts'
 
-/** Fields that producers may place elsewhere in the envelope; all must be mapped. */
-const FIELDS = ['partyLocator', 'locator', 'reason'] as const
+const DEFAULTS = { eventId: '/eventId', eventType: '/eventType', value: 'json' }
+const FIELDS = ['eventId', 'eventType', 'partyLocator', 'locator', 'reason'] as const
 type Field = (typeof FIELDS)[number]
 
-/** Where the envelope carries what. */
-export type EnvelopeMap = Readonly<Record<Field, Pointer>>
+/**
+ * The forms of a message's value: a JSON object; a JSON string that holds one, as Debezium's outbox writes; one behind the five
+ * bytes of Confluent's framing (magic byte 0 and the id of a schema).
+ */
+export const VALUE_FORMS = ['json', 'json-in-string', 'confluent-json'] as const
+export type ValueForm = (typeof VALUE_FORMS)[number]
+
+/** The place of a field: in the value's JSON object, or in a header. */
+export type FieldSource = { readonly pointer: Pointer } | { readonly header: string }
+
+export interface EnvelopeMap extends Readonly<Record<Field, FieldSource>> {
+  readonly value: ValueForm
+}
 
 /** An envelope map that cannot be used. */
 export class EnvelopeMapError extends FaultsError {
@@ -16,27 +27,59 @@ export class EnvelopeMapError extends FaultsError {
   }
 }
 
-/** Reads an envelope map: a JSON object with one JSON Pointer (RFC 6901) for each field. Throws EnvelopeMapError. */
+/**
+ * Reads an envelope map: a JSON object with the place of each field, a JSON Pointer (RFC 6901) or `header:` and a name, and with the
+ * form of the value. Throws EnvelopeMapError.
+ */
 export function loadEnvelopeMap(jsonText: string): EnvelopeMap {
-  const json = parseObject(jsonText)
-  const faults = [...keyFaults(json, jsonText)]
-  const fieldOfPointer = new Map<string, Field>()
-  const read = (field: Field): Pointer => {
-    const pointer = json[field]
-    const fault = pointer === undefined ? null : pointerFault(pointer)
+  const json: Record<string, unknown> = { ...DEFAULTS, ...parseObject(jsonText) }
+  const faults = keyFaults(json)
+  const read = (field: Field): FieldSource => {
+    const source = json[field]
+    const fault = source === undefined ? null : sourceFault(source)
     if (fault !== null) faults.push(`"${field}": ${fault}`)
-    if (typeof pointer !== 'string') return []
-    const other = fieldOfPointer.get(pointer)
-    if (other !== undefined) faults.push(`"${field}": "${pointer}" is already the pointer of "${other}"`)
-    fieldOfPointer.set(pointer, field)
-    return parsePointer(pointer)
+    return parseSource(String(source))
   }
-  const map = { partyLocator: read('partyLocator'), locator: read('locator'), reason: read('reason') }
-  if (faults.length > 0) throw new EnvelopeMapError(faults)
-  return map
+  const [eventId, eventType] = [read('eventId'), read('eventType')]
+  const [partyLocator, locator, reason] = [read('partyLocator'), read('locator'), read('reason')]
+  faults.push(...sharedPlaces(json))
+  const value = VALUE_FORMS.find((form) => form === json.value)
+  if (value === undefined)
+    faults.push(`"value": ${JSON.stringify(json.value)} is not one of ${VALUE_FORMS.join(', ')}`)
+  if (value === undefined || faults.length > 0) throw new EnvelopeMapError(faults)
+  return { eventId, eventType, partyLocator, locator, reason, value }
 }
 
-function parseObject(jsonText: string): Record<string, unknown> {
+/** An id may stand for the locator, but the others mean different things. */
+function sharedPlaces(json: Record<string, unknown>): string[] {
+  const fields = ['partyLocator', 'locator', 'reason'] as const
+  return fields.flatMap((field, i) => {
+    const other = fields
+      .slice(0, i)
+      .find((before) => json[before] !== undefined && json[before] === json[field])
+    return other === undefined ? [] : [`"${field}": "${json[field]}" is already the place of "${other}"`]
+  })
+}
+
+/** The source as it is written in the map. */
+export function sourceText(source: FieldSource): string {
+  return 'header' in source ? `header:${source.header}` : pointerText(source.pointer)
+}
+
+const HEADER = /^header:(.*)$/s
+
+function parseSource(text: string): FieldSource {
+  const header = HEADER.exec(text)?.[1]
+  return header === undefined ? { pointer: parsePointer(text) } : { header }
+}
+
+function sourceFault(source: unknown): string | null {
+  const header = typeof source === 'string' ? HEADER.exec(source)?.[1] : undefined
+  if (header === undefined) return pointerFault(source)
+  return header.trim() === '' ? `"${source}" names no header: write for example "header:ce_id"` : null
+}
+
+function parseObject(jsonText: string): object {
   let json: unknown
   try {
     json = JSON.parse(jsonText.replace(/^\uFEFF/, ''))
@@ -46,30 +89,14 @@ function parseObject(jsonText: string): Record<string, unknown> {
   if (typeof json !== 'object' || json === null || Array.isArray(json)) {
     throw new EnvelopeMapError(['it is not a JSON object'])
   }
-  return Object.assign(Object.create(null), json)
+  return json
 }
 
-function keyFaults(json: Record<string, unknown>, jsonText: string): string[] {
-  const fields: readonly string[] = FIELDS
-  const keys = keysInText(jsonText)
-  return [
-    ...Object.keys(json)
-      .filter((key) => !fields.includes(key))
-      .map(
-        (key) =>
-          `"${key}" is not a field: the fields are ${FIELDS.join(', ')}${didYouMean(nearest(key, FIELDS))}`,
-      ),
-    ...fields
-      .filter((field) => keys.filter((key) => key === field).length > 1)
-      .map((field) => `"${field}" appears twice`),
-    ...fields.filter((field) => !(field in json)).map((field) => `"${field}" is missing`),
-  ]
-}
-
-/** JSON.parse keeps the last of equal keys silently. `jsonText` is valid JSON: a string before a colon is a key. */
-function keysInText(jsonText: string): string[] {
-  const strings = jsonText.matchAll(/("(?:[^"\\]|\\.)*")(\s*:)?/g)
-  return [...strings]
-    .filter(([, , colon]) => colon !== undefined)
-    .map(([, text]) => JSON.parse(text as string))
+function keyFaults(json: Record<string, unknown>): string[] {
+  const keys = [...FIELDS, 'value']
+  const unknown = Object.keys(json)
+    .filter((key) => !keys.includes(key))
+    .map((key) => `"${key}" is not a key: the keys are ${keys.join(', ')}${didYouMean(nearest(key, keys))}`)
+  const missing = FIELDS.filter((field) => json[field] === undefined).map((field) => `"${field}" is missing`)
+  return [...unknown, ...missing]
 }

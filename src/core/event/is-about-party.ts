@@ -1,11 +1,10 @@
 import type { EnvelopeMap } from './envelope-map.ts'
-import { digitsAt, valueAt } from './json-pointer.ts'
 import type { Message } from './message.ts'
+import { fieldAt, readEnvelope } from './parse-event.ts'
 
 /** How a rejected message mentions a party: by its envelope or key, or only somewhere in its bytes. */
 export type Mention = 'named' | 'bytes'
 
-const UTF8 = new TextDecoder('utf-8', { fatal: true })
 /** One character for each byte. */
 const BYTES = new TextDecoder('latin1')
 const ENCODER = new TextEncoder()
@@ -26,16 +25,16 @@ export function findMention(
   if (headerValues.some((header) => header !== null && holdsWord(BYTES.decode(header), partyLocator)))
     return 'named'
   if (value === null) return null
-  const read = readEnvelope(value)
-  if (read === null) return holdsWord(BYTES.decode(value), partyLocator) ? 'bytes' : null
-  const named = valueAt(read.envelope, envelopeMap.partyLocator) ?? null
-  if (named === null) return holdsText(read.envelope, partyLocator) ? 'named' : null
+  const read = readEnvelope(value, envelopeMap.value)
+  if ('code' in read) return holdsWord(BYTES.decode(value), partyLocator) ? 'bytes' : null
+  const { value: named, digits } = fieldAt({ headers }, read, envelopeMap.partyLocator)
+  if (named === null || named === undefined) return holdsText(read.json, partyLocator) ? 'named' : null
   if (typeof named !== 'number')
     return typeof named !== 'object' && String(named) === partyLocator ? 'named' : null
   // A number of 20 digits is not its nearest double.
-  const digits = digitsAt(read.text, envelopeMap.partyLocator)
-  if (digits === null) return holdsWord(BYTES.decode(value), partyLocator) ? 'bytes' : null
-  return digits === partyLocator ? 'named' : null
+  const sent = digits()
+  if (sent === null) return holdsWord(BYTES.decode(value), partyLocator) ? 'bytes' : null
+  return sent === partyLocator ? 'named' : null
 }
 
 /** True if any value in an envelope is this text. An envelope may be wrapped in another one. */
@@ -52,20 +51,8 @@ function holdsText(envelope: object, text: string): boolean {
 }
 
 /** True if a message has no readable envelope: then only its bytes can be searched. */
-export function isUnreadable(value: Uint8Array | null): boolean {
-  return value !== null && value.length > 0 && readEnvelope(value) === null
-}
-
-function readEnvelope(value: Uint8Array): { readonly envelope: object; readonly text: string } | null {
-  try {
-    const text = UTF8.decode(value)
-    const envelope: unknown = JSON.parse(text)
-    return typeof envelope === 'object' && envelope !== null && !Array.isArray(envelope)
-      ? { envelope, text }
-      : null
-  } catch {
-    return null
-  }
+export function isUnreadable(value: Uint8Array | null, { value: form }: EnvelopeMap): boolean {
+  return value !== null && value.length > 0 && 'code' in readEnvelope(value, form)
 }
 
 function holdsWord(bytes: string, word: string): boolean {

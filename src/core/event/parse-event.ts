@@ -1,7 +1,7 @@
 import type { Variables } from '../templates/template.ts'
 import { storable } from '../text/sanitize.ts'
-import type { EnvelopeMap } from './envelope-map.ts'
-import { digitsAt, type Pointer, valueAt } from './json-pointer.ts'
+import { type EnvelopeMap, type FieldSource, sourceText, type ValueForm } from './envelope-map.ts'
+import { digitsAt, valueAt } from './json-pointer.ts'
 import type { Message } from './message.ts'
 import { REJECTIONS, type Rejection, type RejectionCode } from './rejection.ts'
 
@@ -28,70 +28,137 @@ export interface Event {
 export type Parsed =
   | { readonly kind: 'event'; readonly event: Event }
   | { readonly kind: 'rejection'; readonly rejection: Rejection }
-
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+  /** A message without a value: compacted topics delete a key by it. It is no event. */
+  | { readonly kind: 'tombstone' }
 
 /**
  * Parses a message into an event or a rejection. Never throws. Only a value that is not a JSON object, or a missing or
  * invalid `eventId` or `eventType`, makes it a rejection.
  */
-export function parseEvent(message: Message, envelopeMap: EnvelopeMap): Parsed {
-  if (message.value === null || message.value.length === 0) return rejected('empty')
-  if (message.value.length > VALUE_BYTES_MAX)
-    return rejected('too-large', `${message.value.length} bytes, more than ${VALUE_BYTES_MAX}`)
-  let text: string
-  try {
-    text = utf8.decode(message.value)
-  } catch {
-    return rejected('not-utf8')
-  }
-  let envelope: unknown
-  try {
-    envelope = JSON.parse(text)
-  } catch {
-    return rejected('not-json')
-  }
-  if (typeof envelope !== 'object' || envelope === null || Array.isArray(envelope))
-    return rejected('not-object')
+export function parseEvent(message: Message, map: EnvelopeMap): Parsed {
+  if (message.value === null) return { kind: 'tombstone' }
+  const read = readEnvelope(message.value, map.value)
+  if ('code' in read) return { kind: 'rejection', rejection: read }
+  const at = (source: FieldSource) => fieldAt(message, read, source)
 
-  const eventId = own(envelope, 'eventId')
-  const eventIdFault = identifierFault(eventId)
-  if (eventIdFault !== null) return rejected('event-id', eventIdFault)
-  const eventType = own(envelope, 'eventType')
-  const eventTypeFault = identifierFault(eventType)
-  if (eventTypeFault !== null) return rejected('event-type', eventTypeFault)
+  const eventId = identifierOf(at(map.eventId))
+  if (eventId.fault !== null) return rejectedFor('event-id', eventId.fault, map.eventId)
+  const eventType = identifierOf(at(map.eventType))
+  if (eventType.fault !== null) return rejectedFor('event-type', eventType.fault, map.eventType)
 
-  const named = valueAt(envelope, envelopeMap.partyLocator)
-  const absent = named === undefined || named === null
-  const valid = !absent && isPartyLocator(named)
-  const scalarAt = (pointer: Pointer) => scalarOf(valueAt(envelope, pointer), () => digitsAt(text, pointer))
+  const named = at(map.partyLocator)
+  const absent = named.value === undefined || named.value === null
+  const { text: party } = identifierOf(named)
+  const partyLocator = isPartyLocator(party) ? party : null
   return {
     kind: 'event',
     event: {
-      eventId: eventId as string,
-      eventType: eventType as string,
-      partyLocator: valid ? (named as string) : null,
-      partyLocatorInvalid: !absent && !valid,
-      locator: scalarAt(envelopeMap.locator) ?? (valid ? (named as string) : ''),
-      reason: scalarAt(envelopeMap.reason),
+      eventId: eventId.text,
+      eventType: eventType.text,
+      partyLocator,
+      partyLocatorInvalid: !absent && partyLocator === null,
+      locator: scalarOf(at(map.locator)) ?? partyLocator ?? '',
+      reason: scalarOf(at(map.reason)),
       traceId: traceParentOf(message)?.traceId ?? null,
     },
   }
 }
 
-function rejected(code: RejectionCode, fault?: string): Parsed {
-  const error = fault === undefined ? REJECTIONS[code] : `${REJECTIONS[code]} ${fault}`
-  return { kind: 'rejection', rejection: { code, error } }
+/** The JSON object in a value, and its text. */
+interface Envelope {
+  readonly json: object
+  readonly text: string
 }
 
-function own(object: object, key: string): unknown {
-  return Object.hasOwn(object, key) ? (object as Record<string, unknown>)[key] : undefined
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+const CONFLUENT_BYTES = 5
+
+/** Reads the JSON object in a value. */
+export function readEnvelope(value: Uint8Array, form: ValueForm): Envelope | Rejection {
+  if (value.length === 0) return rejection('empty')
+  if (value.length > VALUE_BYTES_MAX)
+    return rejection('too-large', ` ${value.length} bytes, more than ${VALUE_BYTES_MAX}`)
+  const isFramed = value[0] === 0
+  if (form === 'confluent-json' && !isFramed)
+    return rejection('not-json', ": it does not begin with the magic byte 0 of Confluent's framing")
+  let text: string
+  try {
+    text = utf8.decode(form === 'confluent-json' ? value.subarray(CONFLUENT_BYTES) : value)
+  } catch {
+    return rejection('not-utf8', isFramed ? framingHint(form) : '')
+  }
+  try {
+    let json: unknown = JSON.parse(text)
+    if (form === 'json-in-string' && typeof json === 'string') {
+      text = json
+      json = JSON.parse(text)
+    }
+    if (typeof json === 'object' && json !== null && !Array.isArray(json)) return { json, text }
+  } catch {
+    return rejection('not-json', isFramed ? framingHint(form) : '')
+  }
+  return rejection('not-object')
+}
+
+function framingHint(form: ValueForm): string {
+  return form === 'confluent-json'
+    ? " after the five bytes of Confluent's framing: Avro and Protobuf are not supported"
+    : ': it begins with the magic byte 0 of Confluent\'s framing. For JSON Schema, set "value": "confluent-json" in ' +
+        'rules/envelope.json; Avro and Protobuf are not supported'
+}
+
+/** A field of a message; `digits` are those of a number. */
+interface Field {
+  readonly value: unknown
+  readonly digits: () => string | null
+}
+
+export function fieldAt(
+  { headers }: Pick<Message, 'headers'>,
+  { json, text }: Envelope,
+  source: FieldSource,
+): Field {
+  if ('pointer' in source)
+    return { value: valueAt(json, source.pointer), digits: () => digitsAt(text, source.pointer) }
+  return { value: headerOf(headers, source.header), digits: () => null }
+}
+
+/** The last value of a header; undefined if there is none, or it is not UTF-8. */
+function headerOf(headers: Message['headers'], name: string): string | undefined {
+  const bytes = Object.hasOwn(headers, name) ? headers[name]?.at(-1) : undefined
+  try {
+    return bytes ? utf8.decode(bytes) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function rejection(code: RejectionCode, fault = ''): Rejection {
+  return { code, error: `${REJECTIONS[code]}${fault}` }
+}
+
+function rejectedFor(code: RejectionCode, fault: string, source: FieldSource): Parsed {
+  const place = sourceText(source)
+  const isDefault = place === `/${REJECTIONS[code]}`
+  return { kind: 'rejection', rejection: rejection(code, `${isDefault ? '' : ` (${place})`} ${fault}`) }
+}
+
+type Identifier =
+  | { readonly text: string; readonly fault: null }
+  | { readonly text: null; readonly fault: string }
+
+/** A number is its digits. */
+function identifierOf({ value, digits }: Field): Identifier {
+  const text = typeof value === 'number' ? (digits() ?? value) : value
+  const fault = identifierFault(text)
+  return fault === null ? { text: text as string, fault } : { text: null, fault }
 }
 
 function identifierFault(value: unknown): string | null {
   if (value === undefined) return 'is missing'
+  if (typeof value === 'number') return 'is a number in JSON of too many levels'
   if (typeof value !== 'string')
-    return `is not a string but ${value === null ? 'null' : `of type ${typeof value}`}`
+    return `is not a string or number but ${value === null ? 'null' : `of type ${typeof value}`}`
   if (value === '') return 'is empty'
   if (value.length > IDENTIFIER_LENGTH_MAX) {
     return `has ${value.length} characters, more than ${IDENTIFIER_LENGTH_MAX}`
@@ -110,7 +177,7 @@ export function isPartyLocator(value: unknown): value is string {
  * Text to insert into a message. Producers also send numbers where one would expect text: a member is told the digits
  * that were sent, not the nearest double.
  */
-function scalarOf(value: unknown, digits: () => string | null): string | null {
+function scalarOf({ value, digits }: Field): string | null {
   if (typeof value === 'string') return value === '' ? null : storable(value)
   if (typeof value === 'number') return digits() ?? String(value)
   return typeof value === 'boolean' ? String(value) : null

@@ -1,6 +1,6 @@
 /** Why a message is rejected. The code is also the metric label. */
 export const REJECTIONS = {
-  empty: 'the message has no value',
+  empty: 'the value is empty',
   'too-large': 'the value has',
   'not-utf8': 'the value is not valid UTF-8',
   'not-json': 'the value is not valid JSON',

@@ -1,8 +1,7 @@
 import { describeResult } from '../decision/decide.ts'
 import type { ExplainedDecision, FollowedChange, RecordedDecision } from '../decision/recorded-decision.ts'
 import { PRUNED_RULE_ID } from '../decision/skip-pruned.ts'
-import { EnvelopeMapError, loadEnvelopeMap } from '../event/envelope-map.ts'
-import { pointerText } from '../event/json-pointer.ts'
+import { EnvelopeMapError, loadEnvelopeMap, sourceText } from '../event/envelope-map.ts'
 import type { ExplainedLogEntry, RecordedLogEntry } from '../log/log-entry.ts'
 import { describeGivenUp } from '../log/status.ts'
 import { mismatchesAbove } from '../rules/mismatch.ts'
@@ -68,9 +67,9 @@ function pointersOf(envelopeMap: string | null): ExplainedDecision['readFrom'] {
   try {
     const { partyLocator, locator, reason } = loadEnvelopeMap(envelopeMap)
     return {
-      partyLocator: pointerText(partyLocator),
-      locator: pointerText(locator),
-      reason: pointerText(reason),
+      partyLocator: sourceText(partyLocator),
+      locator: sourceText(locator),
+      reason: sourceText(reason),
     }
   } catch (error) {
     if (!(error instanceof EnvelopeMapError)) throw error

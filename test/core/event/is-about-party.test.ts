@@ -72,8 +72,9 @@ t.test('where the envelope names nobody, the locator is looked for among all its
 })
 
 t.test('what has an envelope is told from what has none', async (t) => {
-  t.equal(isUnreadable(Buffer.from('{}')), false)
-  t.equal(isUnreadable(null), false)
-  t.equal(isUnreadable(Buffer.from('')), false)
-  for (const text of ['{', '[]', '"a"', 'null']) t.equal(isUnreadable(Buffer.from(text)), true, text)
+  t.equal(isUnreadable(Buffer.from('{}'), envelopeMap), false)
+  t.equal(isUnreadable(null, envelopeMap), false)
+  t.equal(isUnreadable(Buffer.from(''), envelopeMap), false)
+  for (const text of ['{', '[]', '"a"', 'null'])
+    t.equal(isUnreadable(Buffer.from(text), envelopeMap), true, text)
 })

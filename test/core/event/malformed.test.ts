@@ -14,7 +14,7 @@ t.test('at least 200 distinct malformed messages are each rejected with their re
   t.equal(values.size, MALFORMED.length, 'each is another')
   const wrong = MALFORMED.flatMap(({ title, value, code }) => {
     const parsed = parseEvent({ offset: 0n, key: null, value, headers: {} }, envelopeMap)
-    const found = parsed.kind === 'event' ? 'event' : parsed.rejection.code
+    const found = parsed.kind === 'rejection' ? parsed.rejection.code : parsed.kind
     return found === code ? [] : [{ title, code, found }]
   })
   t.same(wrong, [])

@@ -289,7 +289,7 @@ class Database {
       throw new Error(`the last message is at ${last}, not ${lastMessage?.offset}`)
     this.#past.push(this.checkpoint)
     this.checkpoint = { offset: lastOffset, lastMessage }
-    return { kind: 'committed', lastOffset, inserted: [], rejected: [] }
+    return { kind: 'committed', lastOffset, inserted: [], rejected: [], tombstoneCount: 0 }
   }
 
   #compare(messages: Batch['messages'], after: bigint, next: bigint): void {
