@@ -10,7 +10,6 @@ import { findUnknownEventTypes } from '../core/rules/unknown-event-types.ts'
 import { CorrectableError } from '../core/text/faults.ts'
 import { templates } from '../generated/templates.ts'
 
-/** The rule table that is served. */
 export const RULE_TABLE = inRules('dispatch.csv')
 export const PROMISES = inRules('promises.csv')
 /** The accepted outcome of every situation. */

@@ -21,7 +21,6 @@ export interface ManagementDependencies extends BaseOptions {
   /** The names, besides `localhost` and addresses, under which it is reached. */
   readonly hosts: readonly string[]
   readonly document: ApiDocument
-  /** All metrics as text, and the content type of that. */
   readonly exposeMetrics: () => Promise<{ contentType: string; text: string }>
   readonly consolePage: ConsolePage
   readonly consoleData: ConsoleData

@@ -34,7 +34,6 @@ export interface AuditNeeds {
   readonly read: (range: OffsetRange) => AsyncIterable<LogPiece>
   /** Parses by the envelope map of this revision; null: by the present one. */
   readonly parse: (message: Message, envelopeMapRevision: string | null) => Promise<Parsed> | Parsed
-  /** The rows of these events, by event id. */
   readonly findRows: (eventIds: readonly string[]) => Promise<ReadonlyMap<string, LoggedRow>>
   /** The rejected ones of these messages, by offset. */
   readonly findRejected: (

@@ -10,7 +10,6 @@ import type { Contacts } from '../core/party/contact.ts'
 import type { MakeAttempts, Refused } from './attempt.ts'
 
 interface Logged {
-  /** Event ids that have a log row. */
   readonly eventIds: ReadonlySet<string>
   /** Limits up to which prunings may have deleted rows of the partition. */
   readonly pruned: readonly Pruned[]
@@ -43,7 +42,6 @@ export interface LookedUpBatch {
   readonly open: readonly OpenAttempt[]
   readonly rejected: readonly RejectedMessage[]
   readonly tombstoneCount: number
-  /** The messages of the batch with this event. */
   readonly messagesOf: (eventId: string) => readonly Message[]
 }
 

@@ -18,7 +18,6 @@ export interface Metrics {
   readonly stage: RunStage
   /** Counts a conflict with another transaction, after which a batch restarts from its look-ups. */
   countConflict(): void
-  /** The exposition text and its content type. */
   expose(): Promise<{ contentType: string; text: string }>
 }
 

@@ -22,7 +22,6 @@ export interface ReviewMessage {
   readonly faults?: readonly string[]
 }
 
-/** The text of the table in force. */
 const inForce = ruleTableOf(workerData as string)
 
 parentPort?.on('message', async (job: ReviewJob) => parentPort?.postMessage(await answer(job)))

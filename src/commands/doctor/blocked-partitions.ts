@@ -20,7 +20,6 @@ const LOCK_WAIT_MS = 6_000
 /** Looked into at a time. */
 const INSPECTED_COUNT_MAX = 20
 
-/** The next batch of a partition. */
 interface Next extends TopicPartition {
   readonly next: bigint
 }

@@ -84,7 +84,6 @@ export interface Attempt extends OpenAttempt {
   readonly address: string | null
 }
 
-/** The rules and templates in force. */
 export interface RulesInForce {
   readonly ruleTable: { readonly revision: string; readonly decide: (facts: Facts) => RuleResult }
   readonly templates: Templates
@@ -149,7 +148,6 @@ export function keyNumberOf({ before }: OpenAttempt): number {
   return before === null ? 1 : (before.unknownKey ?? before.sendCount + 1)
 }
 
-/** The messages of the attempts that send one. */
 export function messagesOf(attempts: readonly Attempt[]): OutgoingMessage[] {
   const messages: OutgoingMessage[] = []
   for (const attempt of attempts) {

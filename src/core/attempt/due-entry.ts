@@ -39,7 +39,6 @@ export function isPostponed({ contact }: AskedEntry): boolean {
   return contact?.state === 'unresolved' && contact.unasked
 }
 
-/** The next attempt of a row. */
 export function nextAttempt(
   { due, contact }: AskedEntry,
   locked: LockedRow,

@@ -91,7 +91,6 @@ export function describeFinding({ kind, topic, partition, offset, last, detail }
   return printable(`${topic}/${partition}@${offset}${upTo}  ${kind}: ${detail}`)
 }
 
-/** The audited part of a partition. */
 export interface AuditedPartition extends OffsetRange {
   /** The first offset that the broker has. */
   readonly earliest: bigint

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { FACT_LIST, type FactKey, type KnownValue, type RecordedFacts } from './facts.ts'
 
-/** Schemas of the facts' values. */
 export const factSchemas = schemasOf(({ values }) => valueSchema(values)) as {
   readonly [K in FactKey]: z.ZodType<KnownValue<K>>
 }

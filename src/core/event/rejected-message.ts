@@ -26,7 +26,6 @@ export const rejectionRecord = z.object({
 })
 type RejectionRecord = Readonly<z.infer<typeof rejectionRecord>>
 
-/** A rejected message, as it is stored. */
 export interface Rejected extends RejectionRecord {
   readonly message: Message
 }
@@ -46,7 +45,6 @@ export interface RejectedMessagePage {
   readonly next: bigint | null
 }
 
-/** A rejected message as it is shown in a list. */
 export const shownRejectedMessage = z.object({
   /** In decimal digits, like the offset: both outgrow a JSON number. */
   id: z.string().regex(/^[1-9]\d{0,17}$/),

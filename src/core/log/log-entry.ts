@@ -27,7 +27,6 @@ export type LogEntry = Readonly<z.infer<typeof logEntry>>
 export const logRow = logEntry.extend({ lastAttemptAt: z.string().nullable() })
 export type LogRow = Readonly<z.infer<typeof logRow>>
 
-/** An entry as a list shows it. */
 export const listedLogEntry = logEntry.extend({
   /** FAILED, and past the last retry. */
   givenUp: z.boolean(),

@@ -22,7 +22,6 @@ export interface LogFilter<Time = string> {
   readonly reason?: string | undefined
   /** The rule of the last decision. */
   readonly rule?: string | undefined
-  /** `createdAt` is this time or later. */
   readonly from?: Time | undefined
   /** `createdAt` is earlier than this time. */
   readonly to?: Time | undefined

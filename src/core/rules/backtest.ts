@@ -42,7 +42,6 @@ export interface BacktestResult {
   readonly byAnotherRule: number
   /** Events with an invalid party locator: as long as they are skipped, their reason is always the same. */
   readonly invalidParties: number
-  /** Counts for every channel. */
   readonly channels: readonly ChannelCounts[]
   /** The most harmful first, and of one kind the most frequent. */
   readonly changes: readonly BacktestChange[]

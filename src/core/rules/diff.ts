@@ -32,7 +32,6 @@ export function kindOf({ before, after }: Pick<Change, 'before' | 'after'>): Cha
   return before.outcome === after.outcome ? 'with another reason only' : 'skipped or retried otherwise'
 }
 
-/** The difference between two rule tables. */
 export interface RuleTableDiff {
   /** Event types, folded into the classes that the two tables together distinguish. */
   readonly classes: readonly EventClass[]

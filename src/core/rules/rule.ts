@@ -22,7 +22,6 @@ export interface Rule {
   readonly because: string
 }
 
-/** The result of a rule in a situation to which it applies. */
 export function resultOf(rule: Rule, situation: Situation): RuleResult {
   return {
     ruleId: rule.id,

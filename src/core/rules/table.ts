@@ -6,7 +6,6 @@ import { findFaults } from './find-faults.ts'
 import { loadRuleTable } from './load-table.ts'
 import { type Rule, resultOf } from './rule.ts'
 
-/** A rule table in force. */
 export interface RuleTable {
   /** SHA-256 of `source`, in hex. */
   readonly revision: string

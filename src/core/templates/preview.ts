@@ -41,7 +41,6 @@ const SAMPLE_LOCATORS = new Map([
   ['adjustment', 'ADJ-2026-00075'],
 ])
 
-/** Sample values for an event of this type. */
 export function sampleVariables(eventType: string): Variables & { readonly reason: string } {
   const domain = eventType.slice(0, Math.max(0, eventType.indexOf('.')))
   return { eventType, locator: SAMPLE_LOCATORS.get(domain) ?? 'REF-2026-00031', reason: SAMPLE_REASON }

@@ -5,7 +5,6 @@ import { arrayOf } from '../sql/columns.ts'
 
 /** The log's knowledge of some events. */
 export interface Logged {
-  /** Event ids that have a log row. */
   readonly eventIds: ReadonlySet<string>
   /** Limits up to which prunings may have deleted rows of the partition. */
   readonly pruned: readonly Pruned[]

@@ -34,7 +34,6 @@ export function findRowsQuery(eventIds: readonly string[]) {
     WHERE entry.event_id = ANY(${arrayOf('text', eventIds)})`
 }
 
-/** The rows of those events that have one, by event id. */
 export async function findRows(pool: CommonQueryMethods, eventIds: readonly string[]) {
   const rows = await pool.any(findRowsQuery(eventIds))
   return new Map(rows.map((row) => [row.eventId, row]))

@@ -27,7 +27,6 @@ export function getLogEntryOfEvent(
   return pool.maybeOne(logEntryQuery(limits, { eventId }))
 }
 
-/** The query for one entry and its decisions. */
 export function logEntryQuery(
   limits: GivenUpLimits,
   key: { readonly locator: string } | { readonly eventId: string },

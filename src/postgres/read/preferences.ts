@@ -16,7 +16,6 @@ export const preferencesRow = storedPreferences.extend({
   optedOutEvents: z.array(z.unknown()).transform((types) => types.filter((type) => typeof type === 'string')),
 })
 
-/** The columns of `preferencesRow`. */
 export const PREFERENCES_COLUMNS = sql.fragment`
   email, phone, preferred_channel AS "preferredChannel", opted_out_events AS "optedOutEvents"`
 
@@ -33,7 +32,6 @@ export async function listPreferences(
   return { items, next: rows.length > limit ? (items.at(-1)?.partyLocator ?? null) : null }
 }
 
-/** The preferences of a party, or null. */
 export function getPreferences(pool: DatabasePool, partyLocator: string): Promise<StoredPreferences | null> {
   return pool.maybeOne(sql.type(preferencesRow)`
     SELECT ${PREFERENCES_COLUMNS} FROM notifications.notification_preferences WHERE party_locator = ${partyLocator}`)
