@@ -56,13 +56,13 @@ export function truthOf(value: Uint8Array | 'too large' | null): Truth {
   if (Object.prototype.toString.call(envelope) !== '[object Object]')
     return { kind: 'rejected', code: 'not-object' }
   const fields = new Map(Object.entries(envelope as object))
-  const eventId = fields.get('eventId')
+  const eventId = digitsOrValue(fields.get('eventId'))
   if (!isIdentifier(eventId)) return { kind: 'rejected', code: 'event-id' }
-  const eventType = fields.get('eventType')
+  const eventType = digitsOrValue(fields.get('eventType'))
   if (!isIdentifier(eventType)) return { kind: 'rejected', code: 'event-type' }
   if (eventType === REFUSED_EVENT_TYPE) return { kind: 'refused', eventId }
 
-  const named = fields.get('partyLocator') ?? null
+  const named = digitsOrValue(fields.get('partyLocator')) ?? null
   const partyLocator = isIdentifier(named) && !/^\.\.?$/.test(named) ? named : null
   const payload = fields.get('payload')
   const details = new Map(payload !== null && typeof payload === 'object' ? Object.entries(payload) : [])
@@ -77,6 +77,11 @@ export function truthOf(value: Uint8Array | 'too large' | null): Truth {
       reason: insertable(details.get('reason')),
     },
   }
+}
+
+/** A number counts as its digits. */
+function digitsOrValue(value: unknown): unknown {
+  return typeof value === 'number' ? String(value) : value
 }
 
 function isIdentifier(value: unknown): value is string {

@@ -11,6 +11,17 @@ if (withoutBrowser) t.plan(0, withoutBrowser)
 else await testViews()
 
 /** The page by itself, over data that the tests make up. */
+const GIVEN_UP = {
+  ...ENTRY,
+  status: 'FAILED' as const,
+  failureReason: 'contact could not be resolved: HTTP 500',
+  attemptCount: 3,
+  givenUp: true,
+}
+const withEntry = (entry: typeof GIVEN_UP): Partial<ConsoleData> => ({
+  logEntries: { list: async () => ({ items: [entry], next: null }), get: async () => entry },
+})
+
 async function testViews(): Promise<void> {
   const browser = await startBrowser()
   t.teardown(() => browser.close())
@@ -76,13 +87,13 @@ async function testViews(): Promise<void> {
   })
 
   t.test('a list that could not be read is read again by itself', async (t) => {
-    const { page } = await open(t, '#/')
+    const { page } = await open(t, '#/', withEntry(GIVEN_UP))
     await page.route('**/log/list*', (route) => route.abort())
     await page.getByRole('link', { name: 'Not told' }).click()
     await page.getByText('Could not load this page. The service did not respond.').waitFor()
     await page.unroute('**/log/list*')
     await page.clock.fastForward(10_000)
-    await page.getByRole('row', { name: 'claim.paid' }).first().waitFor()
+    await page.getByRole('row', { name: GIVEN_UP.eventType }).first().waitFor()
   })
 
   t.test(
@@ -119,7 +130,7 @@ async function testViews(): Promise<void> {
   })
 
   t.test('a reason leads to all entries with it, and Not told to the log narrowed down', async (t) => {
-    const { page } = await open(t, '#/')
+    const { page } = await open(t, '#/', withEntry(GIVEN_UP))
     await Promise.all([
       page.waitForRequest(/log\/list\?notTold=true/),
       page.getByRole('link', { name: 'Not told' }).click(),
@@ -129,17 +140,6 @@ async function testViews(): Promise<void> {
       page.waitForRequest(/log\/list\?reason=/),
       page.getByTitle('All entries with this reason').first().click(),
     ])
-  })
-
-  const GIVEN_UP = {
-    ...ENTRY,
-    status: 'FAILED' as const,
-    failureReason: 'contact could not be resolved: HTTP 500',
-    attemptCount: 3,
-    givenUp: true,
-  }
-  const withEntry = (entry: typeof GIVEN_UP): Partial<ConsoleData> => ({
-    logEntries: { list: async () => ({ items: [entry], next: null }), get: async () => entry },
   })
 
   t.test('the overview says how many of the failed entries are given up, and leads to them', async (t) => {
