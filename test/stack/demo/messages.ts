@@ -92,10 +92,10 @@ function topicOf(subject: string): TopicName {
 
 function noEvents({ claims, billing, enrollment }: Topics, key: string): TestMessage[] {
   const values: [topic: string, value: string | Buffer | null][] = [
-    [claims, null],
+    [claims, ''],
     [claims, '{"eventId":"cut off in the mid'],
     [claims, JSON.stringify({ eventType: 'claim.paid', partyLocator: 'party-0001' })],
-    [billing, JSON.stringify({ eventId: 4006, eventType: 'invoice.paid' })],
+    [billing, JSON.stringify({ eventId: true, eventType: 'invoice.paid' })],
     [billing, Buffer.from([0xff, 0xfe, 0x00])],
     [enrollment, '[]'],
     [enrollment, JSON.stringify({ eventId: randomUUID(), partyLocator: 'party-0001' })],
