@@ -1,6 +1,7 @@
 import type { BlockReason } from '../core/batch/blocked.ts'
 import { sizeOf } from '../core/event/message.ts'
 import { brokerReason, type FetchedBytes } from './patches/fetch-response.ts'
+import { afterDamage } from './records/batches.ts'
 import type { FetchedMessage } from './records/record.ts'
 import { holdsNoMessageAt, type RecordSet, readRecordSet, recordSetOf } from './records/record-set.ts'
 import { withoutEnd } from './records/unreadable.ts'
@@ -128,7 +129,7 @@ export class Inbox {
       return
     }
     if (error === null && bytes.length === 0) return
-    const set = error === null ? recordSetOf(bytes, from, aborted) : null
+    const set = error === null ? recordSetOf(afterDamage(bytes, from), from, aborted) : null
     if (set === null) this.#fail(error === null ? withoutEnd(from) : new BrokerError(error, from))
     else {
       resolve(set.lastOffset)

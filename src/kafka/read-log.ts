@@ -10,6 +10,7 @@ import {
   isIntact,
   offsetsOf,
   readBatchHeader,
+  requireBefore,
   requireHeader,
   requireNext,
 } from './records/batches.ts'
@@ -90,9 +91,11 @@ async function* readPieces(
 ): AsyncGenerator<LogPiece, bigint> {
   let expected = from
   try {
-    for (const batch of batchesOf(bytes)) {
+    const batches = [...batchesOf(bytes)]
+    for (const [index, batch] of batches.entries()) {
       const header = requireHeader(batch)
       requireNext(header, expected, from)
+      requireBefore(header, expected, batches[index + 1])
       if (!header.isControl && expected < end) {
         const fate = header.isTransactional ? await fateOf(header) : 'committed'
         const begin = expected

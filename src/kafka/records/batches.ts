@@ -66,6 +66,20 @@ export function requireNext({ baseOffset, lastOffset }: BatchHeader, expected: b
 }
 
 /**
+ * Throws `Malformed` if a batch after a gap does not end before the next one begins. The checksum does not cover the first
+ * offset: a batch with a larger one would be taken for a later one, and the messages before it for compacted.
+ */
+export function requireBefore(
+  { baseOffset, lastOffset }: BatchHeader,
+  expected: bigint,
+  next: Buffer | undefined,
+): void {
+  const following = next === undefined ? null : offsetsOf(next)
+  if (baseOffset > expected && following !== null && following.first <= lastOffset)
+    throw new Malformed('its offsets are not before those that follow it', 'damaged')
+}
+
+/**
  * Finds the first intact batch whose first offset is wanted; null where there is none. It looks at every byte, since the length
  * of a damaged batch may be damaged too.
  */
@@ -89,7 +103,8 @@ export function findIntact(
  */
 export function afterDamage(bytes: Buffer, from: bigint): Buffer {
   const [first] = batchesOf(bytes)
-  if (first !== undefined && isIntact(first)) return bytes
+  const offsets = first === undefined ? null : offsetsOf(first)
+  if (first === undefined || (offsets !== null && offsets.first >= from) || isIntact(first)) return bytes
   return bytes.subarray(findIntact(bytes, (firstOffset) => firstOffset === from)?.at ?? 0)
 }
 

@@ -5,6 +5,7 @@ import {
   batchesOf,
   HEADER_BYTES,
   offsetsOf,
+  requireBefore,
   requireHeader,
   requireNext,
 } from './batches.ts'
@@ -39,14 +40,18 @@ export function recordSetOf(
   aborted: readonly AbortedTransaction[],
 ): RecordSet | null {
   const firstTimestampMs = bytes.length < HEADER_BYTES ? -1n : bytes.readBigInt64BE(BASE_TIMESTAMP_AT)
+  const batches = [...batchesOf(bytes)]
   let lastOffset = firstOffset - 1n
   let end = 0
-  for (const batch of batchesOf(bytes)) {
-    end += batch.length
-    const last = offsetsOf(batch)?.last
-    if (last === undefined)
+  for (const [index, batch] of batches.entries()) {
+    const offsets = offsetsOf(batch)
+    if (offsets === null)
       return { firstOffset, lastOffset: lastOffset + 1n, firstTimestampMs, bytes, aborted }
-    if (last > lastOffset) lastOffset = last
+    // Only the batch after it can tell a gap from a damaged offset: the next fetch has both.
+    const isLast = index === batches.length - 1
+    if (isLast && lastOffset >= firstOffset && offsets.first > lastOffset + 1n) break
+    end += batch.length
+    if (offsets.last > lastOffset) lastOffset = offsets.last
   }
   if (lastOffset < firstOffset) return null
   return { firstOffset, lastOffset, firstTimestampMs, bytes: bytes.subarray(0, end), aborted }
@@ -59,10 +64,12 @@ export function recordSetOf(
 export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly FetchedMessage[]> {
   const aborted = createAbortedFilter(set.aborted)
   let expected = set.firstOffset
-  for (const batch of batchesOf(set.bytes)) {
+  const batches = [...batchesOf(set.bytes)]
+  for (const [index, batch] of batches.entries()) {
     try {
       const header = requireHeader(batch)
       requireNext(header, expected, set.firstOffset)
+      requireBefore(header, expected, batches[index + 1])
       expected = header.lastOffset + 1n
       const isAborted = aborted.isAborted(header)
       if (isAborted && !header.isControl) continue

@@ -67,6 +67,21 @@ t.test('a batch whose first offset is damaged is not passed over', async (t) => 
   t.match((await read(Buffer.concat([damaged, batch(13, ['d'])]), 11)).fault, { reason: 'damaged' })
 })
 
+t.test('a batch with an offset that is damaged upwards is not taken for a later one', async (t) => {
+  const damaged = batch(10, ['a'])
+  damaged.writeBigInt64BE(1_000n, 0)
+  const { found, fault } = await read(Buffer.concat([batch(9, ['z']), damaged, batch(11, ['b'])]), 9)
+  t.match(fault, { reason: 'damaged' })
+  t.strictSame(found, ['9 z'])
+})
+
+t.test('a last batch after a gap is left to the next fetch, which has the one after it', async (t) => {
+  const first = batch(0, ['a'])
+  const set = recordSetOf(Buffer.concat([first, batch(5, ['b'])]), 0n, [])
+  t.same([set?.lastOffset, set?.bytes.length], [0n, first.length])
+  t.equal(recordSetOf(batch(5, ['b']), 1n, [])?.lastOffset, 5n, 'alone it is read')
+})
+
 t.test('a batch that is cut off is left to the next fetch', async (t) => {
   const whole = batch(0, ['a'])
   const { found, set } = await read(Buffer.concat([whole, batch(1, ['b']).subarray(0, -1)]))
