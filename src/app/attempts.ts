@@ -19,7 +19,7 @@ import type { RuleFiles } from './rule-files.ts'
 /** The look-ups of new events. */
 export function createLookUps(
   { envelopeMap, envelopeMapRevision }: RuleFiles,
-  parties: PartyClient,
+  contactsOf: LookUpNeeds['contactsOf'],
   pool: DatabasePool,
   stage: RunStage,
 ): LookUpNeeds {
@@ -27,7 +27,7 @@ export function createLookUps(
     parse: (message) => parseEvent(message, envelopeMap),
     envelopeMapRevision: envelopeMapRevision.revision,
     findLogged: (...wanted) => findLogged(pool, ...wanted),
-    contactsOf: (partyLocators) => parties.lookUp(partyLocators),
+    contactsOf,
     newLocator: createLocators(),
     stage,
   }

@@ -32,7 +32,7 @@ export async function createRedriver(config: Config, pool: DatabasePool, log: Lo
   await requireInForce(pool, ruleFiles)
   await archiveRuleFiles(pool, ruleFiles)
   const parties = createParties(config, log)
-  const lookUps = createLookUps(ruleFiles, parties, pool, unobserved)
+  const lookUps = createLookUps(ruleFiles, parties.lookUp, pool, unobserved)
   const attempts = attemptNeeds(ruleFiles, pool, createSenders(config, log), unobserved)
   const needs = { ...lookUps, attempt: createAttempt(attempts) }
   return {

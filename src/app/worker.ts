@@ -74,9 +74,9 @@ function consumerNeeds(
   attempts: AttemptNeeds,
 ): [ConsumerOptions, Processing] {
   const batchLimit = createBatchLimit(config.batchMax, config.policyAdministration.deadlineMs)
+  const contactsOf = createContactLookUp(parties, batchLimit, () => performance.now())
   const needs: DispatchNeeds = {
-    ...createLookUps(ruleFiles, parties, pool, attempts.stage),
-    contactsOf: createContactLookUp(parties, batchLimit, () => performance.now()),
+    ...createLookUps(ruleFiles, contactsOf, pool, attempts.stage),
     attempt: createAttempt(attempts),
     isConflict,
     countConflict: metrics.countConflict,

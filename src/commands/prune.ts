@@ -92,7 +92,7 @@ async function pruneAll(
   return counts
 }
 
-/** Goes through all that is old enough. Deletes it, in small transactions; without a pruning it only counts. */
+/** Deletes rows older than the limit in small transactions. Without a pruning it only counts them. */
 async function run(
   pool: DatabasePool,
   limits: PruneLimits,

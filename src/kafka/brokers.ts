@@ -58,7 +58,7 @@ const NOTHING: FetchedBytes = { error: null, bytes: Buffer.alloc(0), aborted: []
 export function createBrokers(connection: KafkaConnection, clientId: string, log: Logger) {
   const kafka = createClient(connection, clientId, log)
   let connecting: Promise<Cluster> | null = null
-  // kafkajs 2.2.4 opens a broker's connection for fetches without a lock: two first ones would leave a socket open.
+  // kafkajs 2.2.4 opens a broker's connection for fetches without a lock: two concurrent first fetches would leak a socket.
   const oneFetch = bulkhead(1, Number.POSITIVE_INFINITY)
 
   async function close(): Promise<void> {

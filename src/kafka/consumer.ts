@@ -29,7 +29,7 @@ const BUSY_COUNT_MAX = 3
 /** A batch that takes longer waits for something, such as policy administration, and uses no processor. */
 const BUSY_MS = 50
 /**
- * The time that a stop waits once the batches under way are done. kafkajs cannot be stopped during a join, which the broker
+ * How long `stop` waits to leave the group after the last batch. kafkajs cannot be stopped during a join, which the broker
  * answers when the slowest member has joined, nor during a request that the broker does not answer.
  */
 const LEAVE_WAIT_MS = 3_000

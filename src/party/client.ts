@@ -38,7 +38,7 @@ export function createPartyClient(options: PartyClientOptions) {
   const circuit = createCircuit((one) => new Promise((done) => probing.get(one, deadlineMs, done)), goOn, log)
   const connections = Array.from({ length: connectionCountMax }, () => new Connection(options))
   const idle = [...connections]
-  /** So many connections are left to slow parties while others wait. */
+  /** Connections that slow parties may occupy while others wait. */
   const slowCountMax = Math.max(1, Math.floor(connectionCountMax / 4))
   /** In the order of their turns. */
   const calls = new Set<Call>()
@@ -95,7 +95,7 @@ export function createPartyClient(options: PartyClientOptions) {
     }
   }
 
-  /** After a probe decided: requests from before it are slow on their own. */
+  /** Resumes look-ups after a probe. Requests older than the probe may now time out. */
   function goOn(): void {
     answeredSinceMs = nowMs()
     queueMicrotask(start)
@@ -162,7 +162,7 @@ export function createPartyClient(options: PartyClientOptions) {
     start()
   }
 
-  /** Gives up the parties that are slow for longest; none in a pause of everything, where nobody asked for later is answered. */
+  /** Times out the slowest requests that a later one overtook. If nothing is answered, all of them keep waiting. */
   function endSlow(): void {
     const patienceMs = Math.min(Math.max(deadlineMs / 20, 2 * slowestMs), deadlineMs)
     const late = judgeTimeout(patienceMs)

@@ -2,16 +2,14 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 
 /**
- * Work that must not hold up dispatch, in a worker thread of its own. One job at a time has it, the others wait; it starts
- * with the first and ends when none has come for a while.
+ * A worker thread for work that must not hold up dispatch. It runs one job at a time, starts with the first, and ends when it has
+ * been idle for a while.
  */
 export interface Thread<Job, Message> {
-  /** From the first message that is asked for on. */
   isBusy(): boolean
   /**
-   * Hands over a job and passes on what the thread says of it, up to and including the last message. The thread goes on
-   * after each message when the next one is asked for. Whoever leaves before the last calls `return`. It ends, whatever it is at,
-   * with `signal`, or `maxMs` after it was handed over: neither the start of the thread nor the wait for a turn counts.
+   * Runs a job and yields the thread's messages about it. The thread continues when the next message is requested. Call `return` to
+   * leave before the last message. `signal` stops the job at any point, and so does `maxMs`, which counts from its start.
    */
   run(job: Job, signal: AbortSignal): AsyncGenerator<Message>
   close(): Promise<void>
@@ -24,7 +22,7 @@ interface ThreadOptions<Message> {
   readonly isLast: (message: Message) => boolean
 }
 
-/** Where Node's own limit, which takes precedence, was not set at the start. */
+/** Heap limit of the thread, unless Node was started with a limit. */
 const HEAP_MB = 64
 
 /** The thread of the module `entry`, which posts null once it listens. */
@@ -97,7 +95,7 @@ export function createThread<Job, Message>(
   }
 }
 
-/** Says the job, then null each time the next message is asked for, up to and including the last one. */
+/** Posts the job, then null to request each next message. */
 async function* converse<Job, Message>(
   worker: Worker,
   job: Job,

@@ -224,7 +224,7 @@ function describeNaming(namesParty: boolean | null): string | { warning: string 
   return { warning: 'it responds without naming the party: a response for another party would go unnoticed' }
 }
 
-/** A party that has a contact, so that its response shows whether it names the party; else one that nobody has. */
+/** Returns a party with a contact, whose response shows whether it names the party; or else an unused locator. */
 async function partyToAsk(config: Config): Promise<string> {
   const newest = { limit: 1, after: null }
   const found = withPool(config, (pool) => listLogEntries(pool, config.retry, { status: 'SENT' }, newest))

@@ -108,7 +108,7 @@ export async function inspectAll(inspect: Inspect, from: bigint, to: bigint): Pr
       found.details.push(detail)
       found.bytes.push(bytes)
     }
-    // Behind a damaged batch the broker may keep more where it does not send both at once: the last one tells.
+    // A fetch may end with the damaged batch: then its last offset tells where the next begins.
     const following = next ?? (last === null ? to : last + 1n)
     at = following > at ? following : to + 1n
   }

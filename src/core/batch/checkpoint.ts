@@ -1,7 +1,7 @@
-/** A message as it was when it was processed, so that another one in its place is noticed. */
+/** A processed message, so that another one in its place is noticed. */
 export interface Fingerprint {
   readonly offset: bigint
-  /** SHA-256 of all that the broker keeps of the message, in hex. */
+  /** SHA-256 of its timestamp, key and value, in hex. */
   readonly sha256: string
 }
 
@@ -9,6 +9,6 @@ export interface Fingerprint {
 export interface Checkpoint {
   /** The last processed offset; -1 before the first. */
   readonly offset: bigint
-  /** The last message at or before it; null where it is not known. */
+  /** The last message at or before it; null if unknown. */
   readonly lastMessage: Fingerprint | null
 }

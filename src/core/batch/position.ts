@@ -33,11 +33,11 @@ export function compareLast(
 
 /** The reason why the broker does not have the requested offset. */
 export type OutOfRange =
-  /** The partition ends before the checkpoint: it is another one. */
+  /** The partition ends before the checkpoint, so that the topic was recreated. */
   | { readonly kind: 'recreated' }
   /** Retention removed messages, this many of them unprocessed. */
   | { readonly kind: 'deleted'; readonly count: bigint; readonly earliest: bigint }
-  /** It has it now. */
+  /** The broker has the offset by now. */
   | { readonly kind: 'passed' }
 
 export function judgeOutOfRange(checkpoint: bigint, asked: bigint, { earliest, end }: Ends): OutOfRange {

@@ -108,7 +108,7 @@ export type Facts = Values & { readonly eventType: string }
 /** One combination of fact values, for events of whatever type. A fact that makes no difference is left out. */
 export type Situation = Pick<Values, 'party' | 'preferredChannel'> & Partial<Values>
 
-/** Facts as a decision recorded them: without those that there were not yet. */
+/** Facts as a decision recorded them. Facts of later versions are absent. */
 export type RecordedFacts = Situation & { readonly eventType: string }
 
 /** All facts of an event. `read` is asked for those that are known of such a party. */

@@ -12,7 +12,7 @@ export interface Pruned {
   readonly through: bigint
 }
 
-/** In 2001: a time before it is none, or was written in seconds. */
+/** September 2001. An earlier timestamp is unset, or in seconds. */
 const PLAUSIBLE_MS = 1_000_000_000_000n
 
 /** True if an event without a row may have had one that was pruned. `timestampMs` is undefined if unknown. */

@@ -37,7 +37,7 @@ export function pointerText(pointer: Pointer): string {
   return pointer.map((token) => `/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }
 
-/** Whatever value is there, undefined where nothing is. Looks at own properties only and never throws. */
+/** Returns the value at the pointer, or undefined. Looks at own properties only and never throws. */
 export function valueAt(json: object, pointer: Pointer): unknown {
   let value: unknown = json
   for (const token of pointer) {

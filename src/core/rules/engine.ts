@@ -38,7 +38,7 @@ export function compileRules(rules: readonly Rule[]): (facts: RecordedFacts) => 
   }
 }
 
-/** Only of cells that are not blank. The engine checks nothing by itself: these are right by construction. */
+/** Conditions for the cells that are not blank. The engine does not validate them. */
 function conditions({ when }: Rule) {
   const all = [
     { fact: 'eventType', operator: 'matches', value: when.eventType?.text ?? null },

@@ -113,7 +113,7 @@ export function eventTypesOf(files: readonly TemplateFile[]): string[] {
     .filter((eventType) => eventType !== GENERIC)
 }
 
-/** Whatever event type a file is named after is known by it: only what can be none is refused. */
+/** Any file name is an event type, except an empty one or a misspelt `generic`. */
 function nameFault(file: string): string | null {
   const name = file.slice(0, -EXTENSION.length)
   if (!file.endsWith(EXTENSION) || name === '')

@@ -21,13 +21,13 @@ export interface LogEntries {
 const entryTimes = { sentAt: time.nullable(), createdAt: time }
 const WORDS = {
   locator: 'Identifies the entry',
-  eventId: 'Of the consumed event; no other entry has it',
-  partyLocator: 'Of the party that the message is for; null where the event named none',
+  eventId: 'Id of the consumed event; unique',
+  partyLocator: 'The party that the message is for; null if the event named none',
   channel: 'The chosen one, else the preferred one, else `EMAIL`',
-  subject: 'Rendered; null where nothing was to be sent, or the text was erased',
-  body: 'Rendered; null where nothing was to be sent, or the text was erased',
+  subject: 'Rendered; null if nothing was to be sent, or the text was erased',
+  body: 'Rendered; null if nothing was to be sent, or the text was erased',
   failureReason: 'Why the status is not `SENT`',
-  givenUp: 'It is `FAILED`, and no retry is due any more',
+  givenUp: '`FAILED`, and not retried any more',
   attemptCount: 'Attempts to send; each retry adds one',
 }
 const listedEntry = described(listedLogEntry.extend(entryTimes), WORDS)

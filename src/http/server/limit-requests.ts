@@ -66,7 +66,7 @@ export function limitRequests(app: App, countMax: number): void {
   }
 }
 
-/** Of the subject that has the most arriving bodies, the one that has taken longest. */
+/** The oldest unfinished body of the subject with the most unfinished bodies. */
 function slowestOfBusiest(arriving: ReadonlyMap<FastifyReply, string | null>): FastifyReply | undefined {
   const bySubject = Map.groupBy(arriving, ([, subject]) => subject)
   const [busiest = []] = [...bySubject.values()].sort((a, b) => b.length - a.length)

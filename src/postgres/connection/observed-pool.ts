@@ -16,7 +16,7 @@ const METHODS = [
   'query',
 ] as const satisfies readonly (keyof CommonQueryMethods)[]
 
-/** The same pool; each statement through it, those of transactions and their COMMIT too, is seen by `observe`. */
+/** Wraps a pool so that `observe` sees every statement, COMMIT included. */
 export function observedPool(pool: DatabasePool, observe: ObserveStatement): DatabasePool {
   return Object.assign(observed(pool, observe), {
     transaction: async <Result>(

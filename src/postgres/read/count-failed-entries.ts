@@ -18,7 +18,7 @@ export async function countFailedEntries(
       SELECT
         ${isPastRetry(limits)} AS given_up
       FROM notifications.notification_log
-      -- What FAILED means by the table's checks, said so that the index of due rows is used.
+      -- Implied by FAILED; repeated so that the partial index is used.
       WHERE sent_at IS NULL AND body IS NOT NULL
       ORDER BY created_at DESC, locator DESC
       LIMIT ${ROW_COUNT_MAX}
