@@ -10,6 +10,11 @@ export function visible(text: string): string {
   )
 }
 
+/** A status or outcome in normal case: `SENT` becomes `Sent`. */
+export function inWords(code: string): string {
+  return code.charAt(0) + code.slice(1).toLowerCase()
+}
+
 /** A time in the viewer's time zone, such as `2026-01-31 12:00:00`. */
 export function localTime(iso: string): string {
   const date = new Date(iso)

@@ -167,11 +167,7 @@ function Totals({
     <ul class="legend">
       {table.series.map((series, i) => (
         <li key={series.name}>
-          <span
-            class="key"
-            style={{ background: `var(--${colourOf(dimension, series.name, i)}, var(--series-rest))` }}
-            aria-hidden="true"
-          />
+          <span class="key" style={{ background: colourOf(dimension, series.name, i) }} aria-hidden="true" />
           {series.name === REST ? (
             <Value of={series.name} />
           ) : (
