@@ -45,8 +45,8 @@ export const REST = '(other)'
 
 /** The colour of a series in CSS. Green, amber and red stay with the statuses. */
 export function colourOf(dimension: Dimension, name: string, index: number): string {
-  if (dimension === 'status') return `var(--series-${name.toLowerCase()})`
-  return name === REST ? 'var(--series-rest)' : `hsl(${HUES[index % HUES.length]} 55% 55%)`
+  if (dimension === 'status') return `var(--${name.toLowerCase()})`
+  return name === REST ? 'var(--rest)' : `hsl(${HUES[index % HUES.length]} 55% 55%)`
 }
 const HUES = [215, 275, 190, 325, 245, 20, 205, 300, 170, 340, 230, 50]
 

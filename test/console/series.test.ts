@@ -53,7 +53,7 @@ t.test('what was sent has no reason', async (t) => {
 })
 
 t.test('only a status is green', async (t) => {
-  t.equal(colourOf('status', 'SENT', 0), 'var(--series-sent)')
+  t.equal(colourOf('status', 'SENT', 0), 'var(--sent)')
   for (let index = 0; index < 20; index++) {
     const hue = Number(/\d+/.exec(colourOf('reason', 'party not found', index))?.[0])
     t.ok(hue < 60 || hue > 165, `${hue}`)
