@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState } from 'preact/hooks'
 import { type RequestError, token } from './api.ts'
-import { Title } from './parts.tsx'
+import { Links, Title } from './parts.tsx'
 import { hrefOf, routeOf } from './route.ts'
 import { EntryView } from './views/entry.tsx'
 import { LogView } from './views/log.tsx'
@@ -28,6 +28,7 @@ const VIEWS: readonly { path: readonly string[]; query?: Record<string, string>;
 export function App() {
   const route = useVisit()
   const [why, setWhy] = useState<string | null>(null)
+  useTick()
   const refused = useCallback(({ message }: RequestError) => {
     token.clear()
     setWhy(message)
@@ -41,23 +42,20 @@ export function App() {
       <button type="button" class="skip" onClick={skip}>
         Skip to content
       </button>
-      <header class="top">
+      <header>
         <a class="brand" href={hrefOf([])}>
           Notifications
         </a>
-        <nav aria-label="Views">
-          {VIEWS.map(({ path, query, name }) => (
-            <a
-              key={name}
-              href={hrefOf(path, query)}
-              aria-current={isCurrent(route, path, query) ? 'page' : undefined}
-            >
-              {name}
-            </a>
-          ))}
-        </nav>
+        <Links
+          label="Views"
+          of={VIEWS.map(({ path, query, name }) => ({
+            name,
+            href: hrefOf(path, query),
+            isCurrent: isCurrent(route, path, query),
+          }))}
+        />
         {token.get() !== null && (
-          <button type="button" class="quiet" onClick={forget}>
+          <button type="button" class="outline small" onClick={forget}>
             Remove token
           </button>
         )}
@@ -73,7 +71,7 @@ export function App() {
       </main>
       <footer>
         <p>
-          Times are in {TIME_ZONE}.{TIME_ZONE !== 'UTC' && ' Hover over a time to see it in UTC.'}
+          Times are in {TIME_ZONE}.{TIME_ZONE !== 'UTC' && ' Hover over a time to see it in UTC too.'}
         </p>
       </footer>
     </>
@@ -119,6 +117,17 @@ function useVisit(): Visit {
     return () => removeEventListener('hashchange', follow)
   }, [])
   return route
+}
+
+const TICK_MS = 30_000
+
+/** Renders the page again and again: how long ago a time was changes by itself. */
+function useTick(): void {
+  const [, tick] = useState(0)
+  useEffect(() => {
+    const timer = setInterval(() => tick((count) => count + 1), TICK_MS)
+    return () => clearInterval(timer)
+  }, [])
 }
 
 /** A button, not a link: the fragment of the address names the view. */

@@ -9,6 +9,8 @@ const PAGE_ITEMS = '200'
 /** Spreadsheet programs still open a file of this size with ease. */
 const DOWNLOAD_ITEMS_MAX = 50_000
 
+const IDLE = { words: '', problem: null as string | null, isBusy: false }
+
 interface DownloadProps<Item> {
   readonly path: readonly string[]
   readonly query: Query
@@ -16,50 +18,44 @@ interface DownloadProps<Item> {
   readonly name: string
   readonly head: string
   readonly lineOf: (item: Item) => string
-  /** The advice if the file cannot hold everything. */
-  readonly remedy: string
 }
 
 /** Saves a whole list as a CSV file. */
-export function Download<Item>({ path, query, name, head, lineOf, remedy }: DownloadProps<Item>) {
+export function Download<Item>({ path, query, name, head, lineOf }: DownloadProps<Item>) {
   const load = useLoad<Page<Item>>(path, { ...query, limit: PAGE_ITEMS })
-  const [state, setState] = useState<{ words: string; problem: string | null; isBusy: boolean } | null>(null)
-
+  const [{ words, problem, isBusy }, setState] = useState(IDLE)
   const stop = useRef(new AbortController())
   useEffect(() => () => stop.current.abort(), [])
 
   async function download(): Promise<void> {
     const lines = [head]
     const found = () => counted(lines.length - 1, 'entry', 'entries')
-    for (let cursor: string | null | undefined; cursor !== null && lines.length <= DOWNLOAD_ITEMS_MAX; ) {
-      setState({ words: `Loaded ${found()}…`, problem: null, isBusy: true })
+    let cursor: string | null | undefined
+    while (cursor !== null && lines.length <= DOWNLOAD_ITEMS_MAX) {
+      setState({ ...IDLE, words: `Loaded ${found()}…`, isBusy: true })
       const told = await load({ cursor }, stop.current.signal)
       if (told === null) return
       if (told.data === undefined)
-        return setState({ words: '', problem: `Could not save the file. ${told.problem}`, isBusy: false })
+        return setState({ ...IDLE, problem: `Could not save the file. ${told.problem}` })
       lines.push(...told.data.items.map(lineOf))
       cursor = told.data.nextCursor
-      if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
-        const problem = `The file holds only the newest ${found()}. ${remedy}`
-        saveFile(name, lines)
-        return setState({ words: '', problem, isBusy: false })
-      }
     }
     saveFile(name, lines)
-    setState({ words: `Saved ${found()}.`, problem: null, isBusy: false })
+    const cut = `The file holds only the newest ${found()}. Narrow the filters.`
+    setState(cursor === null ? { ...IDLE, words: `Saved ${found()}.` } : { ...IDLE, problem: cut })
   }
 
   return (
     <>
-      <p class="download">
-        <button type="button" onClick={download} disabled={state?.isBusy}>
+      <p class="toolbar">
+        <button type="button" class="outline" onClick={download} disabled={isBusy}>
           Download as CSV
         </button>
         <span role="status" class="faint">
-          {state?.words}
+          {words}
         </span>
       </p>
-      <Problem of={state?.problem ?? null} />
+      <Problem of={problem} />
     </>
   )
 }

@@ -1,76 +1,76 @@
 import type { ListedLogEntry } from '../core/log/log-entry.ts'
 import { describeGivenUp } from '../core/log/status.ts'
-import { Badge, Table, Time, Value } from './parts.tsx'
+import { Clamped, type Row, Table, timeCell } from './list.tsx'
+import { Badge, Value } from './parts.tsx'
 import { hrefOf } from './route.ts'
+import { visible } from './text.ts'
 
-interface EntriesProps {
-  readonly label: string
-  readonly of: readonly ListedLogEntry[]
-  /** All are of one member, who is not named in each row. */
-  readonly ofOneMember?: boolean
+/** The columns of a list of entries. */
+export const ENTRY_COLUMNS = [
+  ['Time', 'short'],
+  ['Status', 'short'],
+  ['Event type', 'middle'],
+  ['Member', 'middle mono'],
+  ['Channel', 'short'],
+  'Subject or reason',
+] as const
+const COLUMNS_OF_ONE_MEMBER = ENTRY_COLUMNS.filter(([name]) => name !== 'Member')
+
+/** Entries of one member as a table, which does not name the member in each row. */
+export function Entries({ label, of }: { label: string; of: readonly ListedLogEntry[] }) {
+  const rows = of.map((entry) => entryRow(entry, []))
+  return <Table label={label} columns={COLUMNS_OF_ONE_MEMBER} rows={rows} />
 }
 
-/** Entries of the log as a table. */
-export function Entries({ label, of: entries, ofOneMember = false }: EntriesProps) {
-  const member = ofOneMember ? [] : ['Member']
-  return (
-    <Table
-      label={label}
-      columns={['Time', 'Status', 'Event type', ...member, 'Channel', ['Subject or reason', 'wide']]}
-      rows={entries.map((entry) => ({
-        key: entry.locator,
-        cells: [
-          <EntryTime of={entry} />,
-          <Badge of={entry.status} />,
-          <Value of={entry.eventType} />,
-          ...member.map(() => <Value of={entry.partyLocator} mono />),
-          entry.channel,
-          <SubjectOrReason of={entry} />,
-        ],
-      }))}
-    />
-  )
-}
-
-/** When an entry was made; it leads to the entry. */
-export function EntryTime({
-  of: { locator, createdAt },
-}: {
-  of: Pick<ListedLogEntry, 'locator' | 'createdAt'>
-}) {
-  return (
-    <a href={hrefOf(['log', locator])}>
-      <Time of={createdAt} />
-    </a>
-  )
+/** An entry as a row, which leads to it. */
+export function entryRow(
+  entry: ListedLogEntry,
+  member: readonly (string | null)[] = [entry.partyLocator],
+): Row {
+  const { locator, createdAt, status, eventType, channel } = entry
+  return {
+    key: locator,
+    href: hrefOf(['log', locator]),
+    cells: [
+      timeCell(createdAt),
+      <Badge key="status" of={status} />,
+      eventType,
+      ...member,
+      channel,
+      subjectOrReason(entry),
+    ],
+  }
 }
 
 /** Why an entry is as it is, or the subject of what was sent. */
-function SubjectOrReason({ of: entry }: { of: ListedLogEntry }) {
-  if (entry.status === 'SENT') return <Value of={entry.subject} />
-  return (
-    <>
-      <Reason of={entry.failureReason} />
-      {entry.givenUp && <span class="faint">, {describeGivenUp(entry)}</span>}
-    </>
-  )
+function subjectOrReason(entry: ListedLogEntry): Row['cells'][number] {
+  const { status, subject, failureReason, givenUp } = entry
+  if (status === 'SENT' || failureReason === null) return subject
+  const words = `${visible(failureReason)}${givenUp ? `, ${describeGivenUp(entry)}` : ''}`
+  return {
+    title: words,
+    show: (
+      <span class="reason">
+        <Clamped text={words} />
+        <a href={hrefOf(['log'], { reason: headOf(failureReason) })} title="All entries with this reason">
+          Same reason
+        </a>
+      </span>
+    ),
+  }
 }
 
 /** Why an entry is not SENT; it leads to all entries of the log with this reason, whatever follows its colon. */
-export function Reason({ of: reason, words = reason }: { of: string | null; words?: string | null }) {
-  if (reason === null) return <Value of={words} />
+export function Reason({ of: reason }: { of: string | null }) {
+  if (reason === null) return <Value of={null} />
   return (
-    <a
-      class="plain-link"
-      href={hrefOf(['log'], { reason: headOf(reason) })}
-      title="All entries with this reason"
-    >
-      <Value of={words} />
+    <a href={hrefOf(['log'], { reason: headOf(reason) })} title="All entries with this reason">
+      <Value of={reason} />
     </a>
   )
 }
 
 /** The part of a reason that is counted as one. */
-export function headOf(reason: string): string {
+function headOf(reason: string): string {
   return reason.split(':', 1)[0] ?? ''
 }

@@ -1,9 +1,7 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { hrefOf } from './route.ts'
-import { counted, formTimeOf, localTime, momentName, visible } from './text.ts'
-import type { Loaded, Pages } from './use-data.ts'
-import { go } from './visit.ts'
+import { exactTime, inWords, localTime, momentName, visible } from './text.ts'
+import type { Loaded } from './use-data.ts'
 
 /** Text from outside: invisible characters are shown, and its direction does not leak into the page. */
 export function Value({ of, mono }: { of: string | null | undefined; mono?: boolean }) {
@@ -14,12 +12,9 @@ export function Value({ of, mono }: { of: string | null | undefined; mono?: bool
 /** Stands for a missing value. */
 export function Nothing() {
   return (
-    <>
-      <span aria-hidden="true" class="faint">
-        –
-      </span>
-      <span class="unseen">none</span>
-    </>
+    <span class="faint nothing" title="none">
+      –
+    </span>
   )
 }
 
@@ -27,15 +22,39 @@ export function Nothing() {
 export function Time({ of }: { of: string | null }) {
   if (of === null) return <Nothing />
   return (
-    <time dateTime={of} title={of} class="nowrap">
+    <time dateTime={of} title={exactTime(of)}>
       {localTime(of)}
     </time>
   )
 }
 
-/** A status or an outcome, with its colour. */
+const TONES: Readonly<Record<string, string>> = { SEN: 'success', SKI: 'warning', FAI: 'danger' }
+
+/** A status or an outcome, with its colour and sign. */
 export function Badge({ of }: { of: string }) {
-  return <span class={`badge badge-${of.toLowerCase()}`}>{of}</span>
+  return (
+    <span class="badge signed" data-variant={TONES[of.slice(0, 3)]}>
+      {inWords(of)}
+    </span>
+  )
+}
+
+interface LinksProps {
+  readonly label: string
+  readonly of: readonly { readonly name: string; readonly href: string; readonly isCurrent: boolean }[]
+}
+
+/** Links of which one leads to what is shown. */
+export function Links({ label, of }: LinksProps) {
+  return (
+    <nav aria-label={label}>
+      {of.map(({ name, href, isCurrent }) => (
+        <a key={name} href={href} aria-current={isCurrent ? 'page' : undefined}>
+          {name}
+        </a>
+      ))}
+    </nav>
+  )
 }
 
 /** The title of a view; it takes the focus after navigation. */
@@ -75,7 +94,7 @@ export function Problem({ of, title, retry = null }: ProblemProps) {
       </div>
       {of !== null && retry !== null && (
         <p>
-          <button type="button" onClick={retry}>
+          <button type="button" class="outline" onClick={retry}>
             Try again
           </button>
         </p>
@@ -84,82 +103,7 @@ export function Problem({ of, title, retry = null }: ProblemProps) {
   )
 }
 
-/** The name of a column; with the class of its cells. */
-type Column = string | readonly [name: string, className: string]
-
-/** A row of a table: a cell for each column. */
-interface Row {
-  readonly key: string | number
-  readonly cells: readonly ComponentChildren[]
-}
-
-interface TableProps {
-  readonly label: string
-  readonly columns: readonly Column[]
-  readonly rows: readonly Row[]
-}
-
-/** A table; on a narrow screen, a card for each row. */
-export function Table({ label, columns, rows }: TableProps) {
-  const named = columns.map((column) =>
-    typeof column === 'string' ? ([column, undefined] as const) : column,
-  )
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard
-    <section class="table" aria-label={label} tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            {named.map(([name, className]) => (
-              <th key={name} scope="col" class={className}>
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ key, cells }) => (
-            <tr key={key}>
-              {named.map(([name, className], index) => (
-                <td key={name} class={className} data-column={name}>
-                  <div>{cells[index]}</div>
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
-  )
-}
-
-/** Below a list: how many items are shown, and a button for more. */
-export function More<Item>({ pages, one, many }: { pages: Pages<Item>; one: string; many: string }) {
-  const count = pages.data?.length ?? 0
-  const found = count === 0 ? `No ${many} found` : counted(count, one, many)
-  return (
-    <div class="more">
-      <p role="status">
-        {pages.isLoading
-          ? 'Loading…'
-          : pages.problem === null && `${found}${pages.more === null ? '' : ', more available'}`}
-      </p>
-      {pages.more !== null && (
-        <button type="button" onClick={pages.more}>
-          Show more
-        </button>
-      )}
-    </div>
-  )
-}
-
-const NOT_LOADED = 'Could not load this page.'
-
-/** Why a list could not be loaded, or not further. */
-export function ListProblem({ of: { data, problem, retry } }: { of: Pages<unknown> }) {
-  const title = (data?.length ?? 0) === 0 ? NOT_LOADED : 'Could not load more.'
-  return <Problem of={problem} title={title} retry={retry} />
-}
+export const NOT_LOADED = 'Could not load this page.'
 
 /** Since when what is shown may differ from what is; null while it is up to date. */
 export function staleSince({ problem, readAtMs }: Loaded<unknown>): string | null {
@@ -182,69 +126,32 @@ export function State({ of }: { of: Loaded<unknown> }) {
   )
 }
 
-/** A form field with its label. */
-function Labelled({ label, id, children }: { label: string; id: string; children: ComponentChildren }) {
+/** An input with its label. */
+export function Field({ label, ...input }: { readonly label: string } & JSX.IntrinsicElements['input']) {
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      {children}
-    </div>
+    <label>
+      {label}
+      <input autocomplete="off" spellcheck={false} {...input} />
+    </label>
   )
 }
 
-interface FieldProps {
+export type Option = string | readonly [value: string, words: string]
+
+interface ChoiceProps {
   readonly label: string
-  readonly name: string
-  readonly value?: string | undefined
-}
-const PLAIN = { autocomplete: 'off', spellcheck: false } as const
-
-/** A text field for an identifier. */
-export function Field({ label, name, value, hint }: FieldProps & { hint?: string }) {
-  const id = `field-${name}`
-  return (
-    <Labelled label={label} id={id}>
-      <input {...PLAIN} id={id} name={name} defaultValue={value ?? ''} placeholder={hint} maxLength={255} />
-    </Labelled>
-  )
+  readonly name?: string
+  readonly value: string | undefined
+  readonly options: readonly Option[]
+  readonly onValue?: (value: string) => void
 }
 
-/** A field whose content is masked. */
-export function SecretField({ label, name }: FieldProps) {
-  const id = `field-${name}`
+/** A drop-down with its label. */
+export function Choice({ label, name, value, options, onValue }: ChoiceProps) {
   return (
-    <Labelled label={label} id={id}>
-      <input {...PLAIN} id={id} name={name} type="password" />
-    </Labelled>
-  )
-}
-
-/** A date-and-time field in the viewer's time zone. */
-export function TimeField({ label, name, value }: FieldProps) {
-  const id = `field-${name}`
-  return (
-    <Labelled label={label} id={id}>
-      <input id={id} name={name} type="datetime-local" step={1} defaultValue={formTimeOf(value)} />
-    </Labelled>
-  )
-}
-
-/** A drop-down; its blank option, absent if `any` is null, means any value. */
-export function Choice({
-  label,
-  name,
-  value,
-  options,
-  any = 'Any',
-}: FieldProps & {
-  options: readonly (string | readonly [value: string, label: string])[]
-  any?: string | null
-}) {
-  const id = `field-${name}`
-  return (
-    <Labelled label={label} id={id}>
-      <select id={id} name={name} defaultValue={value ?? ''}>
-        {any !== null && <option value="">{any}</option>}
+    <label>
+      {label}
+      <select name={name} onChange={({ currentTarget }) => onValue?.(currentTarget.value)}>
         {options.map((option) => {
           const [choice, words] = typeof option === 'string' ? [option, option] : option
           return (
@@ -254,46 +161,44 @@ export function Choice({
           )
         })}
       </select>
-    </Labelled>
+    </label>
   )
 }
 
-/** The search form of a list: its fields, and the buttons that apply and clear them. */
-export function Filters({
-  view,
-  values,
-  hrefFor = (filled) => hrefOf([view], filled),
-  children,
-}: {
-  view: string
-  values: Readonly<Record<string, string | undefined>>
-  hrefFor?: (filled: Record<string, string>) => string
-  children: ComponentChildren
-}) {
+/** Names with their values, as far as there is one for each. */
+export function Facts({ of }: { of: readonly (readonly [name: string, value: ComponentChildren] | null)[] }) {
   return (
-    <search>
-      <form class="filters" onSubmit={(event) => go(hrefFor(filledIn(event)))} key={JSON.stringify(values)}>
-        {children}
-        <div class="actions">
-          <button type="submit" class="primary">
-            Search
-          </button>
-          <a class="button" href={hrefOf([view])}>
-            Clear
-          </a>
-        </div>
-      </form>
-    </search>
+    <dl class="facts">
+      {of
+        .filter((fact) => fact !== null)
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
   )
 }
 
-/** One line of a list of facts. */
-export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+/** A list of texts from outside. */
+export function Bullets({ of }: { of: readonly string[] }) {
   return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
+    <ul>
+      {of.map((text) => (
+        <li key={text}>{visible(text)}</li>
+      ))}
+    </ul>
+  )
+}
+
+/** A list of texts that is shown on demand. */
+export function Details({ summary, of }: { summary: string; of: readonly string[] }) {
+  return (
+    <details>
+      <summary>{visible(summary)}</summary>
+      <Bullets of={of} />
+    </details>
   )
 }
 

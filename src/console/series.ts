@@ -1,6 +1,7 @@
 import { OTHER } from '../core/log/count-windows.ts'
 import type { LogCount, LogCounts } from '../core/log/log-counts.ts'
 import { STATUSES } from '../core/log/status.ts'
+import { inWords, visible } from './text.ts'
 
 /** The groupings of entries. */
 export const DIMENSIONS = ['status', 'reason', 'eventType'] as const
@@ -42,10 +43,16 @@ export function tableOf({ fromS, toS, stepS, counts }: LogCounts, dimension: Dim
 
 export const REST = '(other)'
 
-/** The name of the CSS variable that holds the colour of the series at this index. */
+/** The colour of a series in CSS. Green, amber and red stay with the statuses. */
 export function colourOf(dimension: Dimension, name: string, index: number): string {
-  if (dimension === 'status') return `series-${name.toLowerCase()}`
-  return name === REST ? 'series-rest' : `series-${index}`
+  if (dimension === 'status') return `var(--${name.toLowerCase()})`
+  return name === REST ? 'var(--rest)' : `hsl(${HUES[index % HUES.length]} 55% 55%)`
+}
+const HUES = [215, 275, 190, 325, 245, 20, 205, 300, 170, 340, 230, 50]
+
+/** A series in words. */
+export function labelOf(dimension: Dimension, name: string): string {
+  return dimension === 'status' ? inWords(name) : visible(name)
 }
 
 /** Null where the entry has no value: a sent entry has no reason. */

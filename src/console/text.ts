@@ -10,10 +10,32 @@ export function visible(text: string): string {
   )
 }
 
+/** A status or outcome in normal case: `SENT` becomes `Sent`. */
+export function inWords(code: string): string {
+  return code.charAt(0) + code.slice(1).toLowerCase()
+}
+
 /** A time in the viewer's time zone, such as `2026-01-31 12:00:00`. */
 export function localTime(iso: string): string {
   const date = new Date(iso)
   return Number.isNaN(date.getTime()) ? iso : `${dayOf(date)} ${clockOf(date)}`
+}
+
+/** A time in the viewer's time zone and in UTC. */
+export function exactTime(iso: string): string {
+  return `${localTime(iso)} (${iso})`
+}
+
+/** How long ago a time was, such as `5 min ago`; its day where that is more than 30 days. */
+export function ago(iso: string, nowMs = Date.now()): string {
+  const atMs = Date.parse(iso)
+  const minutes = Math.floor((nowMs - atMs) / 60_000)
+  if (Number.isNaN(minutes) || minutes < -1) return localTime(iso)
+  if (minutes < 1) return 'just now'
+  if (minutes < 60) return `${minutes} min ago`
+  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ago`
+  const days = Math.floor(minutes / (24 * 60))
+  return days <= 30 ? `${counted(days, 'day', 'days')} ago` : dayOf(new Date(atMs))
 }
 
 /** A moment (milliseconds since 1970) to the minute, with its day unless that is today's. */
@@ -62,27 +84,17 @@ export function formTimeOf(iso: string | undefined): string {
   return Number.isNaN(date.getTime()) ? '' : `${dayOf(date)}T${clockOf(date)}`
 }
 
-const UTF8 = new TextDecoder('utf-8', { fatal: true })
-
 /** The first bytes of a message: as text if they are UTF-8, else in hexadecimal. `begin` is base64. */
 export function beginOf(begin: string, byteCount: number): string {
   const bytes = Uint8Array.from(atob(begin), (character) => character.charCodeAt(0))
   const isCut = bytes.length < byteCount
   const more = isCut ? ' …' : ''
-  return `${textOf(bytes, isCut ? UTF8_BYTES_MAX : 1) ?? [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join(' ')}${more}`
-}
-
-/** The longest UTF-8 character. */
-const UTF8_BYTES_MAX = 4
-
-/** Null if the bytes are not UTF-8; a character cut off at the end is dropped. */
-function textOf(bytes: Uint8Array, cutMax: number): string | null {
-  for (let cut = 0; cut < cutMax; cut++) {
-    try {
-      return visible(UTF8.decode(bytes.subarray(0, bytes.length - cut)))
-    } catch {}
+  try {
+    // A character that is cut off at the end is left out.
+    return `${visible(new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: isCut }))}${more}`
+  } catch {
+    return `${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join(' ')}${more}`
   }
-  return null
 }
 
 /** A number with thousands separators, and its noun. */

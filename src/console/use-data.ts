@@ -145,19 +145,13 @@ type Told<Data> = {
   readonly mayPass: boolean
 } | null
 
-/** A function that loads data, with additional parameters. */
-export function useLoad<Data>(
-  path: readonly string[],
-  query: Query,
-): (further: Query, signal: AbortSignal) => Promise<Told<Data>> {
+/** A function that waits for what was asked. */
+export function useTold(): <Data>(asked: Promise<Data>, signal: AbortSignal) => Promise<Told<Data>> {
   const refused = useContext(Refused)
-  // Arrays and objects are new in each rendering even if their content is the same.
-  const asked = JSON.stringify([path, query])
   return useCallback(
-    async (further, signal) => {
-      const [wantedPath, wanted] = JSON.parse(asked) as [readonly string[], Query]
+    async (asked, signal) => {
       try {
-        const data = await read<Data>(wantedPath, { ...wanted, ...further }, signal)
+        const data = await asked
         return signal.aborted ? null : { data, problem: null, mayPass: false }
       } catch (error) {
         if (signal.aborted) return null
@@ -170,7 +164,24 @@ export function useLoad<Data>(
         return null
       }
     },
-    [asked, refused],
+    [refused],
+  )
+}
+
+/** A function that loads data, with additional parameters. */
+export function useLoad<Data>(
+  path: readonly string[],
+  query: Query,
+): (further: Query, signal: AbortSignal) => Promise<Told<Data>> {
+  const told = useTold()
+  // Arrays and objects are new in each rendering even if their content is the same.
+  const asked = JSON.stringify([path, query])
+  return useCallback(
+    (further, signal) => {
+      const [wantedPath, wanted] = JSON.parse(asked) as [readonly string[], Query]
+      return told(read<Data>(wantedPath, { ...wanted, ...further }, signal), signal)
+    },
+    [asked, told],
   )
 }
 
@@ -180,26 +191,21 @@ const PAUSE_MS = 250
 /** Asks about something each time it changes and nobody types any more; what was said stays until the next answer. */
 export function useAnswer<Data>(path: string, body: object): Answer<Data> {
   const [loaded, setLoaded] = useState<Answer<Data>>(UNANSWERED)
-  const refused = useContext(Refused)
+  const told = useTold()
   const asked = JSON.stringify(body)
   useEffect(() => {
     const stop = new AbortController()
     setLoaded((held) => ({ ...held, isLoading: true }))
     const timer = setTimeout(async () => {
-      try {
-        const data = await ask<Data>(['workbench', path], JSON.parse(asked), stop.signal)
-        if (!stop.signal.aborted) setLoaded({ data, problem: null, isLoading: false })
-      } catch (error) {
-        if (stop.signal.aborted) return
-        if (!(error instanceof RequestError)) throw error
-        if (error.status === 401 || error.status === 403) refused(error)
-        else setLoaded((held) => ({ ...held, problem: error.message, isLoading: false }))
-      }
+      const answer = await told(ask<Data>(['workbench', path], JSON.parse(asked), stop.signal), stop.signal)
+      if (answer === null) return
+      const { data, problem } = answer
+      setLoaded((held) => ({ data: data ?? held.data, problem, isLoading: false }))
     }, PAUSE_MS)
     return () => {
       clearTimeout(timer)
       stop.abort()
     }
-  }, [path, asked, refused])
+  }, [path, asked, told])
   return loaded
 }

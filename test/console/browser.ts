@@ -98,7 +98,7 @@ export async function faultsOf(page: Page): Promise<string[]> {
 
 /** What is wider than its place, and scrolls or is hidden there. */
 const CUT_OFF = `[...document.querySelectorAll('body, body *')]
-  .filter((element) => element.scrollWidth > element.clientWidth + 1 && !element.matches('.unseen, .skip'))
+  .filter((element) => element.scrollWidth > element.clientWidth + 1 && !element.matches('.skip'))
   .filter((element) => element.clientWidth > 0 && getComputedStyle(element).display !== 'inline')
   .map((element) => element.tagName + '.' + element.className)`
 

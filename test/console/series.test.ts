@@ -1,5 +1,5 @@
 import t from 'tap'
-import { REST, tableOf } from '../../src/console/series.ts'
+import { colourOf, REST, tableOf } from '../../src/console/series.ts'
 import type { LogCounts } from '../../src/core/log/log-counts.ts'
 
 const COUNTS: LogCounts = {
@@ -50,4 +50,12 @@ t.test('what was sent has no reason', async (t) => {
     ],
   )
   t.equal(total, 10)
+})
+
+t.test('only a status is green', async (t) => {
+  t.equal(colourOf('status', 'SENT', 0), 'var(--sent)')
+  for (let index = 0; index < 20; index++) {
+    const hue = Number(/\d+/.exec(colourOf('reason', 'party not found', index))?.[0])
+    t.ok(hue < 60 || hue > 165, `${hue}`)
+  }
 })

@@ -1,5 +1,6 @@
 import t from 'tap'
 import {
+  ago,
   beginOf,
   counted,
   formTimeOf,
@@ -59,4 +60,16 @@ t.test('a moment has its day unless that is today', async (t) => {
   const now = new Date('2026-01-31T12:00:00')
   t.equal(momentName(at('2026-01-31T06:55:40'), now), '06:55')
   t.equal(momentName(at('2026-01-30T23:59:59'), now), '2026-01-30 23:59')
+})
+
+t.test('a time is told by how long ago it was, and one that is long ago by its day', async (t) => {
+  const nowMs = new Date('2026-01-31T12:00:00').getTime()
+  const told = (local: string) => ago(new Date(local).toISOString(), nowMs)
+  t.equal(told('2026-01-31T11:59:30'), 'just now')
+  t.equal(told('2026-01-31T11:55:00'), '5 min ago')
+  t.equal(told('2026-01-31T10:00:01'), '1 h ago')
+  t.equal(told('2026-01-30T12:00:00'), '1 day ago')
+  t.equal(told('2025-12-01T12:00:00'), '2025-12-01')
+  t.equal(told('2026-01-31T13:00:00'), '2026-01-31 13:00:00', 'a clock is wrong')
+  t.equal(ago('odd', nowMs), 'odd')
 })

@@ -3,7 +3,7 @@ import type { Locator, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { ConsoleData } from '../../src/http/console/data.ts'
 import { readConsolePage } from '../../src/http/console/page.ts'
-import { aConsole, aManagement, aWorkbench } from '../http/console/fixture.ts'
+import { aConsole, aManagement, aWorkbench, PREFERENCES, TIME } from '../http/console/fixture.ts'
 import { ENTRY } from '../http/fixture.ts'
 import { openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
 
@@ -104,7 +104,7 @@ async function testViews(): Promise<void> {
       await heading('Entries by event type, last 7 days')
       await page.getByText('1 hour', { exact: true }).click()
       await heading('Entries by event type, last 1 hour')
-      await page.locator('.choices').getByText('Reason').click()
+      await page.getByRole('navigation', { name: 'Group by' }).getByText('Reason').click()
       await heading('Entries by reason, last 1 hour')
       t.match(page.url(), /#\/\?window=1h&by=reason$/)
       await page.reload()
@@ -118,7 +118,7 @@ async function testViews(): Promise<void> {
 
   t.test('figures lead to the entries that they count', async (t) => {
     const { page } = await open(t, '#/?window=7d&by=eventType')
-    await page.getByRole('link', { name: /^SENT/ }).click()
+    await page.getByRole('link', { name: /^Sent/ }).click()
     await page.getByRole('heading', { name: 'Log' }).waitFor()
     t.match(page.url(), /#\/log\?status=SENT&from=7d$/)
     t.match(await page.getByLabel('From').inputValue(), /^\d{4}-/, 'the form says from when on')
@@ -140,6 +140,103 @@ async function testViews(): Promise<void> {
       page.waitForRequest(/log\/list\?reason=/),
       page.getByTitle('All entries with this reason').first().click(),
     ])
+  })
+
+  t.test('a row opens its entry wherever it is clicked, by links that are not nested', async (t) => {
+    const { page } = await open(t, '#/log', withEntry(GIVEN_UP))
+    const row = page.getByRole('row', { name: 'claim.rejected' })
+    await row.waitFor()
+    t.equal(await page.locator('a a, a button').count(), 0)
+    t.equal(await row.getByRole('link').count(), 2, 'the entry and all with its reason')
+    const [opened] = await Promise.all([
+      page.context().waitForEvent('page'),
+      row.getByText('EMAIL').click({ button: 'middle', force: true }),
+    ])
+    await opened.waitForURL(/#\/log\/NTF-/)
+    const { x, y, width, height } = (await row.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
+    await page.mouse.click(x + width * 0.3, y + height - 2)
+    await page.waitForURL(/#\/log\/NTF-/)
+  })
+
+  const LONG = `PTY-\u05D0${'0123456789'.repeat(25)}`
+  t.test('long values are cut after two lines, and whole on hover and on focus', async (t) => {
+    const { page } = await open(t, '#/log', withEntry({ ...GIVEN_UP, partyLocator: LONG, eventType: LONG }))
+    const row = page.getByRole('row', { name: LONG })
+    await row.waitFor()
+    const heightPx = async () => (await row.boundingBox())?.height ?? 0
+    t.ok((await heightPx()) <= 60, `${await heightPx()} px`)
+    t.equal(await row.getByTitle(LONG).count(), 2)
+    t.equal(await row.locator('bdi', { hasText: LONG }).count(), 2, 'its direction stays its own')
+    await row.getByRole('link').first().focus()
+    await page.keyboard.press('Shift+Tab')
+    await page.keyboard.press('Tab')
+    t.ok((await heightPx()) > 60, 'on focus it is whole')
+  })
+
+  t.test('a list says how long ago something was, and exactly when on hover', async (t) => {
+    const createdAt = new Date().toISOString().replace('Z', '000Z')
+    const { page } = await open(t, '#/log', withEntry({ ...GIVEN_UP, createdAt }))
+    const cell = page.getByRole('cell').first()
+    await cell.getByText('just now').waitFor()
+    t.match(await cell.getAttribute('title'), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(\d{4}-.*Z\)$/)
+    await page.clock.fastForward(300_000)
+    await cell.getByText('5 min ago').waitFor()
+  })
+
+  t.test('a status has its sign and words in normal case', async (t) => {
+    const { page } = await open(t, '#/log', withEntry(GIVEN_UP))
+    t.equal(await page.locator('.badge').innerText(), 'Failed')
+    t.match(await page.evaluate(SIGN_OF_BADGE), /✕/)
+  })
+
+  t.test('the filters in force are shown, each can be taken away, and the list is in sight', async (t) => {
+    const path = '#/log?notTold=true&status=FAILED&eventType=claim.paid'
+    const { page } = await open(t, path, withEntry(GIVEN_UP))
+    for (const [width, height, beforeY] of [
+      [1280, 800, 400],
+      [390, 844, 500],
+    ] as const) {
+      await page.setViewportSize({ width, height })
+      const row = page.getByRole('row', { name: 'claim.rejected' })
+      await row.waitFor()
+      const { y } = (await row.boundingBox()) ?? { y: height }
+      t.ok(y < beforeY, `${y} px at ${width}`)
+    }
+    await page.getByRole('link', { name: 'Status: Failed' }).click()
+    await page.waitForURL(/#\/log\?notTold=true&eventType=claim\.paid$/)
+    t.equal(await page.evaluate('document.activeElement.tagName'), 'SUMMARY', 'the focus is not lost')
+  })
+
+  t.test('on a telephone a card leaves out values that are missing, not those that were', async (t) => {
+    const { page } = await open(t, '#/parties/PTY-1', {
+      preferences: {
+        get: async () => PREFERENCES,
+        changes: async () => [
+          { changedAt: TIME, changedBy: null, before: PREFERENCES, after: { ...PREFERENCES, phone: null } },
+        ],
+      },
+    })
+    await page.setViewportSize({ width: 390, height: 844 })
+    const history = page.getByRole('region', { name: 'Changes to preferences' })
+    await history.getByText('was +41 44 000 00 00').waitFor()
+    t.notOk(await history.locator('td[data-column="Changed by"]').isVisible())
+  })
+
+  t.test('an empty list says whether there is nothing or nothing that matches', async (t) => {
+    const none = { list: async () => ({ items: [], next: null }), get: async () => null }
+    const { page, url } = await open(t, '#/log', { logEntries: none })
+    await page.getByText('There are no entries yet.').waitFor()
+    await page.goto(`${url}/console#/log?status=SENT&rule=sms`)
+    await page.getByText('No entries match Status: Sent, Rule: sms.').waitFor()
+  })
+
+  t.test('the head of a long list stays in sight', async (t) => {
+    const items = Array.from({ length: 40 }, (_, i) => ({ ...GIVEN_UP, locator: `NTF-${i}` }))
+    const list = async () => ({ items, next: null })
+    const { page } = await open(t, '#/log', { logEntries: { list, get: async () => null } })
+    await page.getByRole('row').nth(40).scrollIntoViewIfNeeded()
+    const head = await page.getByRole('columnheader', { name: 'Status' }).boundingBox()
+    t.equal(head?.y, 0)
   })
 
   t.test('the overview says how many of the failed entries are given up, and leads to them', async (t) => {
@@ -166,12 +263,13 @@ async function testViews(): Promise<void> {
 
   t.test('the log is searched by reason and rule, and saved as a file', async (t) => {
     const { page } = await open(t, '#/log', withEntry(GIVEN_UP))
+    await page.getByText('Filters').click()
     await page.getByLabel('Rule').fill('unresolved')
     await Promise.all([
       page.waitForRequest(/log\/list\?rule=unresolved$/),
       page.getByRole('button', { name: 'Search' }).click(),
     ])
-    await page.getByRole('link', { name: /^contact could not/ }).click()
+    await page.getByTitle('All entries with this reason').click()
     await page.waitForURL(/#\/log\?reason=contact\+could\+not\+be\+resolved$/)
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -263,6 +361,8 @@ async function testViews(): Promise<void> {
     t.same(await page.locator('details[open] li').allInnerTexts(), ['second'])
   })
 }
+
+const SIGN_OF_BADGE = `getComputedStyle(document.querySelector('.badge'), '::before').content`
 
 async function wordsOf(place: Locator): Promise<string> {
   return (await place.innerText()).trim()

@@ -56,6 +56,10 @@ async function testWorkbench(): Promise<void> {
     await verdict(tab.page, 'No faults')
     return tab
   }
+  const isWhole = (input: unknown) => {
+    const { scrollWidth, clientWidth } = input as Record<string, number>
+    return Number(scrollWidth) <= Number(clientWidth)
+  }
   const verdict = (page: Page, words: string | RegExp) =>
     page.locator('.verdict').filter({ hasText: words }).waitFor()
 
@@ -96,11 +100,7 @@ async function testWorkbench(): Promise<void> {
     const longer = 'not claim.review_required or invoice.finalised'
     await cell('event type', 'muted').fill(longer)
     await cell('rule', 'muted').focus()
-    const whole = page.locator('.is-new .whole').nth(1)
-    t.equal((await whole.textContent())?.replaceAll('\u200b', ''), longer)
-    t.ok(await whole.isVisible(), 'a long text is not cut off')
-    await cell('event type', 'muted').focus()
-    t.notOk(await whole.isVisible(), 'while it is edited the input shows it')
+    t.ok(await cell('event type', 'muted').evaluate(isWhole), 'a long text is not cut off')
     await cell('event type', 'muted').fill('invoice.paid')
     await verdict(page, 'All 17 promises kept')
     await verdict(page, '24 situations change: 8 no longer sent, 0 newly sent, 16 with another reason only')
@@ -110,7 +110,7 @@ async function testWorkbench(): Promise<void> {
     await page.getByRole('row', { name: /^invoice\.paid 2 2/ }).waitFor()
     await page.getByText('1 event type decided as before').waitFor()
     await page.getByRole('row', { name: /^2 no longer sent from SEND by EMAIL by rule "email"/ }).waitFor()
-    t.match(await page.locator('.sample').getAttribute('href'), /^#\/log\/NTF-/)
+    t.match(await page.getByRole('link', { name: /^NTF-/ }).getAttribute('href'), /^#\/log\/NTF-/)
 
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -196,7 +196,7 @@ async function testWorkbench(): Promise<void> {
       await verdict(page, '1 promise of 17 broken')
       await page.getByText(`to SKIP (${eventType}) for claim.paid`).first().waitFor()
       await page.getByLabel('Event type', { exact: true }).fill(eventType)
-      await page.getByLabel('Preferred channel', { exact: true }).selectOption('SMS')
+      await page.getByRole('combobox', { name: 'Preferred channel', exact: true }).selectOption('SMS')
       await page.getByText(`A ${eventType} event has occurred`).waitFor()
       t.equal(await page.locator('main img').count(), 0)
       t.equal(await page.evaluate('typeof attacked'), 'undefined')
@@ -220,7 +220,7 @@ async function testWorkbench(): Promise<void> {
     const tab = await aBench(t, { viewport: { width: 375, height: 740 } })
     const { page, complaints } = tab
     await page.getByText('On a phone the table can only be read.').waitFor()
-    t.equal(await page.getByRole('list', { name: 'The rules' }).locator('h3').count(), 9)
+    t.equal(await page.getByRole('region', { name: 'The rules' }).locator('tbody tr').count(), 9)
     t.equal(await page.locator('.grid, .file-actions, .backtest').count(), 0)
     await page.getByText('Good news: your claim').waitFor()
     t.equal(await page.evaluate('document.documentElement.scrollWidth'), 375)

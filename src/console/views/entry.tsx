@@ -3,7 +3,7 @@ import type { ExplainedLogEntry } from '../../core/log/log-entry.ts'
 import { describeGivenUp } from '../../core/log/status.ts'
 import { describeSituation } from '../../core/rules/situations.ts'
 import { Reason } from '../entries.tsx'
-import { Badge, Fact, State, Time, Title, Value } from '../parts.tsx'
+import { Badge, Details, Facts, State, Time, Title, Value } from '../parts.tsx'
 import { hrefOf, type Route } from '../route.ts'
 import { visible } from '../text.ts'
 import { useData } from '../use-data.ts'
@@ -17,120 +17,100 @@ const HEADLINES = {
 /** One entry: first the reason for its status, then its text, then each decision. */
 export function EntryView({ path: [, locator = ''] }: Route) {
   const loaded = useData<ExplainedLogEntry>(['log', locator], {})
-  const entry = loaded.data
   return (
     <>
       <Title name={`Entry ${visible(locator)}`}>
         Entry <Value of={locator} mono />
       </Title>
       <State of={loaded} />
-      {entry !== null && <Entry entry={entry} />}
+      {loaded.data !== null && <Entry entry={loaded.data} />}
     </>
   )
 }
 
 function Entry({ entry }: { entry: ExplainedLogEntry }) {
-  const last = entry.decisions.at(-1)
+  const { status, givenUp, partyLocator, decisions, body } = entry
+  const last = decisions.at(-1)
   return (
     <>
-      <section
-        class="card why"
-        style={{ '--mark': `var(--series-${entry.status.toLowerCase()})` }}
-        aria-labelledby="why"
-      >
+      <section class="card why" style={{ '--mark': `var(--${status.toLowerCase()})` }} aria-labelledby="why">
         <h2 id="why">
-          <Badge of={entry.status} />{' '}
-          {entry.givenUp ? `The member was not told: ${describeGivenUp(entry)}.` : HEADLINES[entry.status]}
+          <Badge of={status} />{' '}
+          {givenUp ? `The member was not told: ${describeGivenUp(entry)}.` : HEADLINES[status]}
         </h2>
-        {last === undefined ? (
-          <p class="reason">No recorded decision explains this entry.</p>
-        ) : (
-          <>
-            <p class="reason">
-              <Reason of={entry.failureReason} words={reasonOf(entry, last)} />
-            </p>
-            <p class="sentence">
-              <Value of={last.why} />
-            </p>
-          </>
+        <p>
+          <Value
+            of={last === undefined ? 'No recorded decision explains this entry.' : reasonOf(entry, last)}
+          />
+        </p>
+        {last !== undefined && (
+          <p class="faint">
+            <Value of={last.why} />
+          </p>
         )}
       </section>
       <div class="columns">
-        <EntryFacts of={entry} />
+        <section class="card" aria-labelledby="entry">
+          <h2 id="entry">Entry</h2>
+          <Facts
+            of={[
+              ['Event type', <Value of={entry.eventType} />],
+              ['Member', <Member of={partyLocator} />],
+              ['Event ID', <Value of={entry.eventId} mono />],
+              ['Channel', entry.channel],
+              ['Created at', <Time of={entry.createdAt} />],
+              ['Sent at', <Time of={entry.sentAt} />],
+              ['Reason', <Reason of={entry.failureReason} />],
+              ['Send attempts', entry.attemptCount],
+            ]}
+          />
+          {partyLocator !== null && (
+            <a href={hrefOf(['log'], { partyLocator })}>All entries for this member</a>
+          )}
+        </section>
         <section class="card" aria-labelledby="message">
           <h2 id="message">Message</h2>
-          {entry.body === null ? (
-            <NoText of={entry} />
-          ) : (
-            <>
-              <p class="subject">
-                <Value of={entry.subject} />
-              </p>
-              <p class="body">
-                <Value of={entry.body} />
-              </p>
-            </>
-          )}
+          {body === null ? <NoText of={entry} /> : <Message subject={entry.subject} body={body} />}
         </section>
       </div>
       <section aria-labelledby="attempts">
         <h2 id="attempts">Decisions</h2>
-        <ol class="decisions" reversed>
-          {entry.decisions.toReversed().map((decision) => (
-            <li key={decision.attempt} class="card">
-              <Decision decision={decision} />
-            </li>
-          ))}
-        </ol>
+        {decisions.toReversed().map((decision) => (
+          <Decision key={decision.attempt} decision={decision} />
+        ))}
       </section>
     </>
   )
 }
 
-function EntryFacts({ of: entry }: { of: ExplainedLogEntry }) {
+function Member({ of }: { of: string | null }) {
+  if (of === null) return <Value of={null} />
   return (
-    <section class="card" aria-labelledby="entry">
-      <h2 id="entry">Entry</h2>
-      <dl class="facts">
-        <Fact name="Event type">
-          <Value of={entry.eventType} />
-        </Fact>
-        <Fact name="Member">
-          {entry.partyLocator === null ? (
-            <Value of={null} />
-          ) : (
-            <a href={hrefOf(['parties', entry.partyLocator])}>
-              <Value of={entry.partyLocator} mono />
-            </a>
-          )}
-        </Fact>
-        <Fact name="Event ID">
-          <Value of={entry.eventId} mono />
-        </Fact>
-        <Fact name="Channel">{entry.channel}</Fact>
-        <Fact name="Created at">
-          <Time of={entry.createdAt} />
-        </Fact>
-        <Fact name="Sent at">
-          <Time of={entry.sentAt} />
-        </Fact>
-        <Fact name="Reason">
-          <Reason of={entry.failureReason} />
-        </Fact>
-        <Fact name="Send attempts">{entry.attemptCount}</Fact>
-      </dl>
-      {entry.partyLocator !== null && (
-        <p>
-          <a href={hrefOf(['log'], { partyLocator: entry.partyLocator })}>All entries for this member</a>
-        </p>
-      )}
-    </section>
+    <a href={hrefOf(['parties', of])}>
+      <Value of={of} mono />
+    </a>
   )
 }
 
 /** In a few words. A failure says more than the rule that covers all failures. */
 function reasonOf({ status, failureReason }: ExplainedLogEntry, { because, why }: ExplainedDecision): string {
   return (status === 'FAILED' ? failureReason : (because ?? failureReason)) ?? why
+}
+
+/** The text of a message. */
+export function Message({ subject, body }: { subject: string | null; body: string }) {
+  return (
+    <div class="message">
+      <p>
+        <strong>
+          <Value of={subject} />
+        </strong>
+      </p>
+      <p>
+        <Value of={body} />
+      </p>
+    </div>
+  )
 }
 
 function NoText({ of: { decisions } }: { of: ExplainedLogEntry }) {
@@ -144,9 +124,10 @@ function NoText({ of: { decisions } }: { of: ExplainedLogEntry }) {
 }
 
 function Decision({ decision }: { decision: ExplainedDecision }) {
-  const { preferenceChange: change, facts } = decision
+  const source = `${decision.topic}, partition ${decision.partition}, offset ${decision.offset}`
+  const { preferenceChange: change, retry, traceId } = decision
   return (
-    <>
+    <article class="card">
       <h3>
         <Badge of={decision.outcome} /> <Time of={decision.decidedAt} />
         <span class="faint">, attempt {decision.attempt}</span>
@@ -154,75 +135,42 @@ function Decision({ decision }: { decision: ExplainedDecision }) {
       <p>
         <Value of={decision.why} />
       </p>
-      <dl class="facts">
-        <Fact name="Rule">
-          <a href={hrefOf(['rules'])}>
-            <Value of={decision.ruleId} mono />
-          </a>
-        </Fact>
-        <Fact name="Facts">{describeSituation(facts)}</Fact>
-        {decision.retry !== null && (
-          <Fact name="Retried by">
-            <Value of={`${decision.retry.by}: ${decision.retry.because}`} />
-          </Fact>
-        )}
-        {change !== null && (
-          <Fact name="Preferences set">
-            <Time of={change.changedAt} />
-            {change.changedBy !== null && (
-              <>
-                {' '}
-                by <Value of={change.changedBy} />
-              </>
-            )}
-          </Fact>
-        )}
-        <Fact name="Receipt">
-          <Value of={decision.receipt} mono />
-        </Fact>
-        <Fact name="Source">
-          <Value of={`${decision.topic}, partition ${decision.partition}, offset ${decision.offset}`} />
-        </Fact>
-        {decision.traceId !== null && (
-          <Fact name="Trace ID">
-            {decision.traceUrl === null ? (
-              <Value of={decision.traceId} mono />
-            ) : (
-              <a href={decision.traceUrl} target="_blank" rel="noopener noreferrer">
-                <Value of={decision.traceId} mono />
-              </a>
-            )}
-          </Fact>
-        )}
-        <Revision name="Rule table" of={decision.ruleTableRevision} />
-        <Revision name="Envelope map" of={decision.envelopeMapRevision} />
-        <Revision name="Template" of={decision.templateRevision} />
-      </dl>
-      {decision.rulesAbove.length > 0 && <RulesAbove of={decision.rulesAbove} />}
-    </>
+      <Facts
+        of={[
+          ['Rule', <Value of={decision.ruleId} mono />],
+          ['Facts', describeSituation(decision.facts)],
+          retry && ['Retried by', <Value of={`${retry.by}: ${retry.because}`} />],
+          change && ['Preferences set', <Time of={change.changedAt} />],
+          change && ['Set by', <Value of={change.changedBy} />],
+          ['Receipt', <Value of={decision.receipt} mono />],
+          ['Source', <Value of={source} />],
+          traceId === null ? null : ['Trace ID', <Trace id={traceId} url={decision.traceUrl} />],
+          revision('Rule table', decision.ruleTableRevision),
+          revision('Envelope map', decision.envelopeMapRevision),
+          revision('Template', decision.templateRevision),
+        ]}
+      />
+      <RulesAbove of={decision.rulesAbove} />
+    </article>
   )
 }
 
-function Revision({ name, of }: { name: string; of: string | null }) {
-  if (of === null) return null
+function Trace({ id, url }: { id: string; url: string | null }) {
+  if (url === null) return <Value of={id} mono />
   return (
-    <Fact name={name}>
-      <Value of={of.slice(0, 12)} mono />
-    </Fact>
+    <a href={url} target="_blank" rel="noopener noreferrer">
+      <Value of={id} mono />
+    </a>
   )
 }
 
-function RulesAbove({ of }: { of: ExplainedDecision['rulesAbove'] }) {
-  return (
-    <details>
-      <summary>Why the rules above did not match</summary>
-      <ul>
-        {of.map(({ ruleId, mismatch }) => (
-          <li key={ruleId}>
-            <Value of={ruleId} mono />: <Value of={mismatch} />
-          </li>
-        ))}
-      </ul>
-    </details>
-  )
+function revision(name: string, of: string | null) {
+  return of === null ? null : ([name, <Value of={of.slice(0, 12)} mono />] as const)
+}
+
+/** Why a decision was not made by an earlier rule. */
+export function RulesAbove({ of }: { of: ExplainedDecision['rulesAbove'] }) {
+  if (of.length === 0) return null
+  const why = of.map(({ ruleId, mismatch }) => `${ruleId}: ${mismatch}`)
+  return <Details summary="Why the rules above did not match" of={why} />
 }

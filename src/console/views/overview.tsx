@@ -2,13 +2,14 @@ import { useState } from 'preact/hooks'
 import type { BlockedPartitions as Blocked } from '../../core/batch/blocked-partitions.ts'
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS, type CountWindow } from '../../core/log/count-windows.ts'
 import type { LogCounts } from '../../core/log/log-counts.ts'
-import { Chart } from '../chart.tsx'
-import { Nothing, State, staleSince, Table, Time, Title, Value } from '../parts.tsx'
+import { Chart, type ChartProps } from '../chart.tsx'
+import { Table, timeCell } from '../list.tsx'
+import { Links, State, staleSince, Title } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
-import { type Table as Counts, colourOf, DIMENSIONS, type Dimension, REST, tableOf } from '../series.ts'
-import { counted, numberOf, stepName, visible } from '../text.ts'
+import { colourOf, DIMENSIONS, type Dimension, labelOf, REST, tableOf } from '../series.ts'
+import { counted, inWords, numberOf, stepName } from '../text.ts'
 import { useData } from '../use-data.ts'
-import { go, type Visit } from '../visit.ts'
+import type { Visit } from '../visit.ts'
 
 const EVERY_MS = 10_000
 
@@ -29,45 +30,35 @@ const NAMES: Readonly<Record<Dimension, string>> = {
 /** Counts of recent entries, refreshed while shown. The address holds the period and the grouping. */
 export function OverviewView({ query }: Visit) {
   const window = COUNT_WINDOW_NAMES.find((name) => name === query.window) ?? '24h'
-  const dimension = DIMENSIONS.find((name) => name === query.by) ?? 'status'
-  const choose = (chosen: { window?: CountWindow; by?: Dimension }) =>
-    go(hrefOf([], { window, by: dimension, ...chosen }))
+  const by = DIMENSIONS.find((name) => name === query.by) ?? 'status'
+  const link = (name: string, chosen: Visit['query'], isCurrent: boolean) => ({
+    name,
+    href: hrefOf([], { window, by, ...chosen }),
+    isCurrent,
+  })
   const [isLive, setLive] = useState(true)
   const loaded = useData<LogCounts>(['counts'], { window }, isLive ? EVERY_MS : null)
-  const counts = loaded.data
   return (
     <>
       <Title name="Overview" />
       <div class="toolbar">
-        <Choices
-          legend="Period"
-          name="window"
-          of={COUNT_WINDOW_NAMES}
-          words={WINDOWS}
-          now={window}
-          choose={(window) => choose({ window })}
+        <Links
+          label="Period"
+          of={COUNT_WINDOW_NAMES.map((name) => link(WINDOWS[name], { window: name }, name === window))}
         />
-        <Choices
-          legend="Group by"
-          name="dimension"
-          of={DIMENSIONS}
-          words={NAMES}
-          now={dimension}
-          choose={(by) => choose({ by })}
-        />
+        <Links label="Group by" of={DIMENSIONS.map((name) => link(NAMES[name], { by: name }, name === by))} />
         <button
           type="button"
-          class={loaded.problem === null ? 'live' : 'live is-stale'}
+          class={loaded.problem === null ? 'live outline' : 'live outline is-stale'}
           aria-pressed={isLive}
           onClick={() => setLive(!isLive)}
         >
-          <span class="dot" aria-hidden="true" />{' '}
           {loaded.problem === null ? 'Live' : (staleSince(loaded) ?? 'No data')}
         </button>
       </div>
       <State of={loaded} />
       <BlockedPartitions />
-      {counts !== null && <Shown counts={counts} dimension={dimension} />}
+      {loaded.data !== null && <Shown counts={loaded.data} dimension={by} />}
     </>
   )
 }
@@ -77,14 +68,20 @@ function BlockedPartitions() {
   const items = useData<Blocked>(['blocked'], {}, EVERY_MS).data?.items ?? []
   if (items.length === 0) return null
   return (
-    <section class="card" aria-labelledby="blocked">
+    <section aria-labelledby="blocked">
       <h2 id="blocked">Blocked partitions of this replica</h2>
       <Table
         label="Blocked partitions"
-        columns={['Partition', ['Offset', 'number'], 'Since', 'Reason', 'What to do']}
+        columns={['Partition', ['Offset', 'short'], ['Since', 'short'], 'Reason', 'What to do']}
         rows={items.map(({ topic, partition, offset, since, reason, remedy }) => ({
           key: `${topic}/${partition}`,
-          cells: [`${topic}/${partition}`, offset ?? <Nothing />, <Time of={since} />, reason, remedy],
+          cells: [
+            `${topic}/${partition}`,
+            offset,
+            timeCell(since),
+            reason,
+            <span key="remedy">{remedy}</span>,
+          ],
         }))}
       />
     </section>
@@ -97,18 +94,25 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
   const window = from === undefined ? '' : WINDOWS[from]
   const givenUp = counts.counts.reduce((sum, count) => sum + count.givenUp, 0)
   const table = tableOf(counts, dimension)
-  const byStatus = tableOf(counts, 'status')
+  const { total, series } = tableOf(counts, 'status')
   return (
     <>
       <ul class="tiles" aria-label={`Entries in the last ${window}, by status`}>
-        <Tile name="All" total={byStatus.total} href={hrefOf(['log'], { from })} />
-        {byStatus.series.map(({ name, total }) => (
-          <Tile key={name} name={name} total={total} href={hrefOf(['log'], { status: name, from })} />
+        {[{ name: 'All', total }, ...series].map(({ name, total }) => (
+          <li key={name}>
+            <a
+              class="card tile"
+              style={{ '--mark': name === 'All' ? 'var(--primary)' : `var(--${name.toLowerCase()})` }}
+              href={hrefOf(['log'], { status: name === 'All' ? '' : name, from })}
+            >
+              {inWords(name)} <strong>{numberOf(total)}</strong>
+            </a>
+          </li>
         ))}
       </ul>
       {givenUp > 0 && (
         <p>
-          Of the FAILED entries,{' '}
+          Of the failed entries,{' '}
           <a href={hrefOf(['log'], { status: 'FAILED', notTold: 'true', from })}>
             {numberOf(givenUp)} are given up
           </a>
@@ -117,8 +121,8 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
       )}
       {!counts.complete && (
         <p class="notice">
-          Only the newest {numberOf(byStatus.total)} entries are counted, from {stepName(counts.fromS, 3_600)}{' '}
-          on. For longer periods, see the metrics dashboard.
+          Only the newest {numberOf(total)} entries are counted, from {stepName(counts.fromS, 3_600)} on. For
+          longer periods, see the metrics dashboard.
         </p>
       )}
       <section class="card" aria-labelledby="chart">
@@ -126,109 +130,55 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
           Entries by {NAMES[dimension].toLowerCase()}, last {window}
         </h2>
         {table.total === 0 ? (
-          <p class="faint">
-            {byStatus.total === 0 ? 'No entries in this period.' : 'All entries were sent.'}
-          </p>
+          <p class="faint">{total === 0 ? 'No entries in this period.' : 'All entries were sent.'}</p>
         ) : (
           <Chart table={table} stepS={counts.stepS} dimension={dimension} />
         )}
         <Totals table={table} dimension={dimension} from={from} />
-        <details>
-          <summary>Show as a table</summary>
-          <Steps table={table} stepS={counts.stepS} />
-        </details>
+        <Steps table={table} stepS={counts.stepS} dimension={dimension} />
       </section>
     </>
   )
 }
 
-function Tile({ name, total, href }: { name: string; total: number; href: string }) {
-  return (
-    <li>
-      <a class="tile" style={{ '--mark': `var(--series-${name.toLowerCase()})` }} href={href}>
-        <span class="tile-name">{name}</span>
-        <span class="tile-total">{numberOf(total)}</span>
-      </a>
-    </li>
-  )
-}
-
 /** The legend of the chart, with totals; each leads to its entries. */
-function Totals({
-  table,
-  dimension,
-  from,
-}: {
-  table: Counts
-  dimension: Dimension
-  from: CountWindow | undefined
-}) {
+function Totals({ table, dimension, from }: Omit<ChartProps, 'stepS'> & { from: CountWindow | undefined }) {
   return (
     <ul class="legend">
-      {table.series.map((series, i) => (
-        <li key={series.name}>
-          <span
-            class="key"
-            style={{ background: `var(--${colourOf(dimension, series.name, i)}, var(--series-rest))` }}
-            aria-hidden="true"
-          />
-          {series.name === REST ? (
-            <Value of={series.name} />
+      {table.series.map(({ name, total }, index) => (
+        <li key={name} style={{ '--mark': colourOf(dimension, name, index) }}>
+          {name === REST ? (
+            name
           ) : (
-            <a href={hrefOf(['log'], { [dimension]: series.name, from })}>
-              <Value of={series.name} />
+            <a href={hrefOf(['log'], { [dimension]: name, from })}>
+              <bdi>{labelOf(dimension, name)}</bdi>
             </a>
-          )}
-          <span class="faint">{counted(series.total, 'entry', 'entries')}</span>
+          )}{' '}
+          <span class="faint">{counted(total, 'entry', 'entries')}</span>
         </li>
       ))}
     </ul>
   )
 }
 
-function Steps({ table: { startsS, series }, stepS }: { table: Counts; stepS: number }) {
-  const rows = startsS
-    .map((startS, i) => ({ startS, counts: series.map(({ counts }) => counts[i] ?? 0) }))
-    .reverse()
+/** The numbers of the chart, the newest first. */
+function Steps({ table: { startsS, series }, stepS, dimension }: ChartProps) {
   return (
-    <Table
-      label="Entries over time"
-      columns={['From', ...series.map(({ name }) => [visible(name), 'number'] as const)]}
-      rows={rows.map(({ startS, counts }) => ({
-        key: startS,
-        cells: [
-          <span class="nowrap">{stepName(startS, stepS)}</span>,
-          ...counts.map((count) => (count === 0 ? <Nothing /> : numberOf(count))),
-        ],
-      }))}
-    />
-  )
-}
-
-function Choices<Name extends string>({
-  legend,
-  name,
-  of,
-  words,
-  now,
-  choose,
-}: {
-  legend: string
-  name: string
-  of: readonly Name[]
-  words: Readonly<Record<Name, string>>
-  now: Name
-  choose: (name: Name) => void
-}) {
-  return (
-    <fieldset class="choices">
-      <legend>{legend}</legend>
-      {of.map((each) => (
-        <label key={each}>
-          <input type="radio" name={name} checked={each === now} onChange={() => choose(each)} />
-          <span>{words[each]}</span>
-        </label>
-      ))}
-    </fieldset>
+    <details>
+      <summary>Show as a table</summary>
+      <Table
+        label="Entries over time"
+        columns={['From', ...series.map(({ name }) => [labelOf(dimension, name), 'number'] as const)]}
+        rows={startsS
+          .map((startS, i) => ({
+            key: startS,
+            cells: [
+              stepName(startS, stepS),
+              ...series.map(({ counts }) => (counts[i] ? numberOf(counts[i]) : null)),
+            ],
+          }))
+          .reverse()}
+      />
+    </details>
   )
 }

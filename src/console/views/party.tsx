@@ -2,7 +2,8 @@ import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import type { Page } from '../../core/log/log-page.ts'
 import type { PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
 import { Entries } from '../entries.tsx'
-import { Fact, Field, filledIn, State, Table, Time, Title, Value } from '../parts.tsx'
+import { Table, timeCell } from '../list.tsx'
+import { Facts, Field, filledIn, State, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { useData } from '../use-data.ts'
 import { go, type Visit } from '../visit.ts'
@@ -23,13 +24,9 @@ export function PartyView({ path: [, partyLocator], visit }: Visit) {
         </Title>
       )}
       <search>
-        <form class="filters" onSubmit={search}>
-          <Field label="Party locator" name="party" value={partyLocator} />
-          <div class="actions">
-            <button type="submit" class="primary">
-              Look up
-            </button>
-          </div>
+        <form class="toolbar" onSubmit={search}>
+          <Field label="Party locator" name="party" defaultValue={partyLocator ?? ''} maxLength={255} />
+          <button type="submit">Look up</button>
         </form>
       </search>
       {partyLocator !== undefined && <Party key={visit} partyLocator={partyLocator} />}
@@ -47,39 +44,16 @@ function Party({ partyLocator }: { partyLocator: string }) {
         <>
           <section class="card" aria-labelledby="now">
             <h2 id="now">Preferences</h2>
-            {data.preferences === null ? (
-              <p>
-                No preferences are stored for this member. The rules take that as preferring EMAIL and opting
-                out of nothing.
-              </p>
-            ) : (
-              <Preferences of={data.preferences} />
-            )}
+            <Preferences of={data.preferences} />
           </section>
           <LastEntries partyLocator={partyLocator} />
-          <section aria-labelledby="history">
-            <h2 id="history">History</h2>
-            {data.changes.length === 0 ? (
-              <p class="faint">No changes recorded.</p>
-            ) : (
-              <Table
-                label="Changes to preferences"
-                columns={['Time', 'Changed by', 'Channel', 'Opted out of', 'Email', 'Phone']}
-                rows={data.changes.map(({ changedAt, changedBy, before, after }) => ({
-                  key: changedAt,
-                  cells: [
-                    <Time of={changedAt} />,
-                    <Value of={changedBy} />,
-                    <Change before={before?.preferredChannel} after={after.preferredChannel} />,
-                    <Change before={before && listed(before)} after={listed(after)} />,
-                    <Change before={before?.email} after={after.email} />,
-                    <Change before={before?.phone} after={after.phone} />,
-                  ],
-                }))}
-              />
-            )}
-            {data.isMore && <p class="faint">Older changes are not shown.</p>}
-          </section>
+          <h2>History</h2>
+          {data.changes.length === 0 ? (
+            <p class="faint">No changes recorded.</p>
+          ) : (
+            <Changes of={data.changes} />
+          )}
+          {data.isMore && <p class="faint">Older changes are not shown.</p>}
         </>
       )}
     </>
@@ -93,8 +67,8 @@ function LastEntries({ partyLocator }: { partyLocator: string }) {
   const loaded = useData<Page<ListedLogEntry>>(['log', 'list'], { partyLocator, limit: LAST_COUNT })
   const items = loaded.data?.items ?? []
   return (
-    <section aria-labelledby="last">
-      <h2 id="last">Last entries</h2>
+    <>
+      <h2>Last entries</h2>
       <State of={loaded} />
       {loaded.data !== null && items.length === 0 && (
         <p class="faint">
@@ -103,30 +77,54 @@ function LastEntries({ partyLocator }: { partyLocator: string }) {
       )}
       {items.length > 0 && (
         <>
-          <Entries label="Last entries" of={items} ofOneMember />
+          <Entries label="Last entries" of={items} />
           <p>
             <a href={hrefOf(['log'], { partyLocator })}>All entries for this member</a>
           </p>
         </>
       )}
-    </section>
+    </>
   )
 }
 
-function Preferences({ of }: { of: StoredPreferences }) {
+function Preferences({ of }: { of: StoredPreferences | null }) {
+  if (of === null) {
+    return (
+      <p>
+        No preferences are stored for this member. The rules take that as preferring EMAIL and opting out of
+        nothing.
+      </p>
+    )
+  }
   return (
-    <dl class="facts">
-      <Fact name="Preferred channel">{of.preferredChannel}</Fact>
-      <Fact name="Opted out of">
-        <Value of={listed(of)} />
-      </Fact>
-      <Fact name="Email">
-        <Value of={of.email} />
-      </Fact>
-      <Fact name="Phone">
-        <Value of={of.phone} />
-      </Fact>
-    </dl>
+    <Facts
+      of={[
+        ['Preferred channel', of.preferredChannel],
+        ['Opted out of', <Value of={listed(of)} />],
+        ['Email', <Value of={of.email} />],
+        ['Phone', <Value of={of.phone} />],
+      ]}
+    />
+  )
+}
+
+function Changes({ of }: { of: PreferenceHistory['changes'] }) {
+  return (
+    <Table
+      label="Changes to preferences"
+      columns={[['Time', 'short'], 'Changed by', ['Channel', 'short'], 'Opted out of', 'Email', 'Phone']}
+      rows={of.map(({ changedAt, changedBy, before, after }) => ({
+        key: changedAt,
+        cells: [
+          timeCell(changedAt),
+          changedBy,
+          <Change before={before?.preferredChannel} after={after.preferredChannel} />,
+          <Change before={before && listed(before)} after={listed(after)} />,
+          <Change before={before?.email} after={after.email} />,
+          <Change before={before?.phone} after={after.phone} />,
+        ],
+      }))}
+    />
   )
 }
 
@@ -137,10 +135,9 @@ function Change({ before, after }: { before: string | null | undefined; after: s
     <>
       <Value of={after} />
       {was !== null && was !== after && (
-        <span class="was">
-          {' '}
+        <div class="faint">
           was <Value of={was} />
-        </span>
+        </div>
       )}
     </>
   )

@@ -1,58 +1,72 @@
 import type { ShownRejectedMessage } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
-import { Choice, Field, Filters, ListProblem, More, Nothing, Table, Time, Title, Value } from '../parts.tsx'
+import { Clamped, type Filter, List, type Row, timeCell } from '../list.tsx'
+import { Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
-import { beginOf, counted } from '../text.ts'
+import { beginOf, counted, visible } from '../text.ts'
 import { usePages } from '../use-data.ts'
 import type { Visit } from '../visit.ts'
 
+const FILTERS: readonly Filter[] = [
+  { name: 'topic', label: 'Topic' },
+  { name: 'code', label: 'Error code', options: Object.keys(REJECTIONS) },
+  { name: 'open', label: 'Redriven', options: [['true', 'Not settled yet']] },
+]
+
 /** Rejected messages, newest first. */
 export function RejectedView({ query: { topic, code, open }, visit }: Visit) {
-  const pages = usePages<ShownRejectedMessage>(['rejected'], { topic, code, open }, visit)
+  const values = { topic, code, open }
+  const pages = usePages<ShownRejectedMessage>(['rejected'], values, visit)
   return (
     <>
       <Title name="Rejected messages" />
-      <p class="lead">
-        Messages that are not valid events, or whose row the database refused. They are stored:{' '}
-        <code>rejected show</code> prints one, and <code>rejected redrive</code> processes it again.
+      <p class="faint">
+        Messages that are not valid events, or whose row the database refused. <code>rejected show</code>{' '}
+        prints one, <code>rejected redrive</code> processes it again.
       </p>
-      <Filters view="rejected" values={{ topic, code, open }}>
-        <Field label="Topic" name="topic" value={topic} />
-        <Choice label="Error code" name="code" value={code} options={Object.keys(REJECTIONS)} />
-        <Choice label="Redriven" name="open" value={open} options={[['true', 'Not settled yet']]} />
-      </Filters>
-      <ListProblem of={pages} />
-      <Table
+      <List
+        view="rejected"
         label="Rejected messages"
-        columns={['Time', ['ID', 'mono'], 'Source', ['Error', 'wide'], ['First bytes', 'wide'], 'Redriven']}
-        rows={(pages.data ?? []).map((rejected) => ({
-          key: rejected.id,
-          cells: [
-            <Time of={rejected.rejectedAt} />,
-            rejected.id,
-            <>
-              <Value of={rejected.topic} />
-              <br />
-              <span class="faint nowrap">
-                partition {rejected.partition}, offset {rejected.offset}
-              </span>
-            </>,
-            <>
-              <Value of={rejected.error} />
-              <br />
-              <span class="faint mono">{rejected.code}</span>
-            </>,
-            <Begin of={rejected} />,
-            <Redriven of={rejected.redriven} />,
-          ],
-        }))}
+        filters={FILTERS}
+        values={values}
+        pages={pages}
+        columns={[['Time', 'short'], ['ID', 'short mono'], 'Source', 'Error', 'First bytes', 'Redriven']}
+        rowOf={rowOf}
+        one="message"
+        many="messages"
       />
-      <More pages={pages} one="message" many="messages" />
     </>
   )
 }
 
-function Begin({ of: { begin, byteCount, erasedAt } }: { of: ShownRejectedMessage }) {
+function rowOf(rejected: ShownRejectedMessage): Row {
+  const { id, rejectedAt, topic, partition, offset, error, code } = rejected
+  return {
+    key: id,
+    cells: [
+      timeCell(rejectedAt),
+      id,
+      twoLines(topic, `partition ${partition}, offset ${offset}`),
+      twoLines(error, code),
+      beginCell(rejected),
+      <Redriven key="redriven" of={rejected.redriven} />,
+    ],
+  }
+}
+
+function twoLines(text: string, below: string): Row['cells'][number] {
+  return {
+    title: visible(text),
+    show: (
+      <>
+        <Clamped text={visible(text)} />
+        <span class="faint">{below}</span>
+      </>
+    ),
+  }
+}
+
+function beginCell({ begin, byteCount, erasedAt }: ShownRejectedMessage): Row['cells'][number] {
   if (erasedAt !== null) {
     return (
       <span class="faint">
@@ -60,15 +74,8 @@ function Begin({ of: { begin, byteCount, erasedAt } }: { of: ShownRejectedMessag
       </span>
     )
   }
-  if (begin === null || byteCount === null) return <Nothing />
-  return (
-    <>
-      <code class="bytes">
-        <bdi>{beginOf(begin, byteCount)}</bdi>
-      </code>
-      <span class="faint nowrap">{counted(byteCount, 'byte', 'bytes')}</span>
-    </>
-  )
+  if (begin === null || byteCount === null) return null
+  return twoLines(beginOf(begin, byteCount), counted(byteCount, 'byte', 'bytes'))
 }
 
 const RESULTS = { logged: 'logged', duplicate: 'already logged', rejected: 'rejected again' } as const

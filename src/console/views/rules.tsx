@@ -1,6 +1,7 @@
 import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
 import type { CurrentRule, CurrentRules } from '../../core/rules/current-rules.ts'
-import { Badge, State, Table, Time, Title, Value } from '../parts.tsx'
+import { type Row, Table, timeCell } from '../list.tsx'
+import { Badge, Facts, State, Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { counted, numberOf } from '../text.ts'
 import { useData } from '../use-data.ts'
@@ -14,7 +15,7 @@ export function RulesView() {
   return (
     <>
       <Title name="Rules" />
-      <p class="lead">
+      <p class="faint">
         Rules apply from top to bottom: the first one whose cells all match decides. A blank cell matches
         anything. <a href={hrefOf(['workbench'])}>Try a change in the workbench</a>.
       </p>
@@ -25,39 +26,14 @@ export function RulesView() {
           <Table
             label="Rule table"
             columns={[
-              'Rule',
+              ['Rule', 'middle mono'],
               'Applies to',
               'Outcome',
-              ['Because', 'wide'],
-              ['Decisions', 'number'],
-              'Last used',
+              'Because',
+              ['Decisions', 'number short'],
+              ['Last used', 'short'],
             ]}
-            rows={rules.rules.map((rule) => ({
-              key: rule.ruleId,
-              cells: [
-                <span class="nowrap">
-                  <Value of={rule.ruleId} mono />
-                </span>,
-                <Cells of={rule} />,
-                <>
-                  <Badge of={rule.outcome} />
-                  <br />
-                  <span class="faint">
-                    {rule.outcome === 'SEND' ? (
-                      `by ${rule.sendBy ?? 'the preferred channel'}`
-                    ) : (
-                      <Value of={rule.reason} />
-                    )}
-                  </span>
-                </>,
-                <Value of={rule.because} />,
-                <>
-                  {numberOf(rule.count)}
-                  <Share of={rule.count} among={rules.counted.lookedAt} />
-                </>,
-                <Time of={rule.lastAt} />,
-              ],
-            }))}
+            rows={rules.rules.map(rowOf)}
           />
         </>
       )}
@@ -65,56 +41,54 @@ export function RulesView() {
   )
 }
 
+function rowOf(rule: CurrentRule): Row {
+  const { ruleId, outcome, sendBy, reason, because, count, lastAt } = rule
+  return {
+    key: ruleId,
+    cells: [
+      ruleId,
+      <Conditions of={rule} />,
+      <>
+        <Badge of={outcome} />
+        <div class="faint">
+          {outcome === 'SEND' ? `by ${sendBy ?? 'the preferred channel'}` : <Value of={reason} />}
+        </div>
+      </>,
+      <Value of={because} />,
+      numberOf(count),
+      timeCell(lastAt),
+    ],
+  }
+}
+
 function Revision({ of: { revision, activation, counted: among } }: { of: CurrentRules }) {
+  const commit = activation?.gitCommit ?? null
+  const decisions = counted(among.lookedAt, 'decision', 'decisions')
   return (
-    <p class="faint">
-      Revision <span class="mono">{revision.slice(0, 12)}</span>
-      {activation !== null && (
-        <>
-          , in force since <Time of={activation.activatedAt} />
-        </>
-      )}
-      {activation?.gitCommit && (
-        <>
-          {' '}
-          (commit <Value of={activation.gitCommit.slice(0, 12)} mono />)
-        </>
-      )}
-      . Counts cover {among.complete ? 'all' : 'the newest'}{' '}
-      {counted(among.lookedAt, 'decision', 'decisions')}
-      {among.since !== null && (
-        <>
-          , since <Time of={among.since} />
-        </>
-      )}
-      .
-    </p>
+    <Facts
+      of={[
+        ['Revision', <Value of={revision.slice(0, 12)} mono />],
+        activation && ['In force since', <Time of={activation.activatedAt} />],
+        commit === null ? null : ['Commit', <Value of={commit.slice(0, 12)} mono />],
+        ['Counts cover', `${among.complete ? 'all' : 'the newest'} ${decisions}`],
+        ['Counted since', <Time of={among.since} />],
+      ]}
+    />
   )
 }
 
 /** The conditions of a rule, cell by cell. */
-function Cells({ of }: { of: CurrentRule }) {
-  const cells = [
-    ['event type', of.eventType],
-    ...FACT_LIST.map(([key, { column }]) => [column, of[key] === null ? null : cellText(of[key])]),
-  ].filter(([, value]) => value !== null)
+function Conditions({ of }: { of: CurrentRule }) {
+  const facts = FACT_LIST.map(([key, { column }]) => [column, of[key] === null ? null : cellText(of[key])])
+  const cells = [['event type', of.eventType], ...facts].filter(([, value]) => value !== null)
   if (cells.length === 0) return <span class="faint">every event</span>
   return (
     <ul class="cells">
-      {cells.map(([name, value]) => (
-        <li key={name}>
-          {name} <strong>{value}</strong>
+      {cells.map(([column, value]) => (
+        <li key={column}>
+          {column} <strong>{value}</strong>
         </li>
       ))}
     </ul>
-  )
-}
-
-/** A bar for the number beside it. */
-function Share({ of, among }: { of: number; among: number }) {
-  return (
-    <span class="share" aria-hidden="true">
-      <span class="share-part" style={{ width: `${among === 0 ? 0 : (100 * of) / among}%` }} />
-    </span>
   )
 }

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { token } from '../api.ts'
-import { filledIn, Problem, SecretField, Title } from '../parts.tsx'
+import { Field, filledIn, Problem, Title } from '../parts.tsx'
 
 /** Asks for a token and says why. The token stays in this tab. */
 export function TokenForm({ why, onToken }: { why: string; onToken: () => void }) {
@@ -19,12 +19,10 @@ export function TokenForm({ why, onToken }: { why: string; onToken: () => void }
         Paste a token from your identity provider that grants access to the administrative views. It stays in
         this tab until you close it, and is sent only to this service.
       </p>
-      <form onSubmit={submit} class="stack">
-        <SecretField label="Token" name="token" />
+      <form onSubmit={submit}>
+        <Field label="Token" name="token" type="password" />
         <Problem of={fault} />
-        <button type="submit" class="primary">
-          Continue
-        </button>
+        <button type="submit">Continue</button>
       </form>
     </section>
   )

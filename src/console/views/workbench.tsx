@@ -1,12 +1,12 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Review } from '../../core/workbench/review.ts'
 import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
+import { Table } from '../list.tsx'
 import { Problem, State, Title } from '../parts.tsx'
 import { useAnswer, useData } from '../use-data.ts'
 import { Backtest } from '../workbench/backtest.tsx'
-import { Cards } from '../workbench/cards.tsx'
-import { csvOf, type DraftRow, type FileKey, useDraft } from '../workbench/draft.ts'
-import { FileEditor, ROW_OF } from '../workbench/file-editor.tsx'
+import { csvOf, type FileKey, ROW_OF, useDraft } from '../workbench/draft.ts'
+import { FileEditor } from '../workbench/file-editor.tsx'
 import { Changes, FileFindings, Promises, Verdict } from '../workbench/findings.tsx'
 import { Trial } from '../workbench/trial.tsx'
 
@@ -19,7 +19,7 @@ export function WorkbenchView() {
   return (
     <>
       <Title name="Workbench" />
-      <p class="lead">
+      <p class="faint">
         Try a change of the rules before you propose it. Nothing here changes the service: when you are
         satisfied, download each file that you changed and propose it in the repository. Your changes are
         marked.
@@ -40,7 +40,11 @@ function Bench({ start }: { start: WorkbenchStart }) {
   const { data: review, problem, isLoading } = useAnswer<Review>('review', csv)
   const part = (of: FileKey) =>
     isNarrow ? (
-      <Cards label={`The ${ROW_OF[of]}s`} file={start[of]} rows={draft[of]} />
+      <Table
+        label={`The ${ROW_OF[of]}s`}
+        columns={start[of].grid.columns}
+        rows={draft[of].map(({ id, cells }) => ({ key: id, cells }))}
+      />
     ) : (
       <FileEditor
         of={of}
@@ -57,16 +61,37 @@ function Bench({ start }: { start: WorkbenchStart }) {
       {outdated !== null && <Outdated {...outdated} />}
       {isNarrow && <p class="notice">On a phone the table can only be read. Edit it on a wider screen.</p>}
       <h2>Rules</h2>
-      <p class="lead">
+      <p class="faint">
         They apply from top to bottom: the first one whose cells all match decides. A blank cell matches
         anything.
       </p>
-      {!isNarrow && <Hints />}
+      {!isNarrow && (
+        <p class="faint">
+          As event type write one (<code>claim.paid</code>), several (<code>claim.paid or invoice.paid</code>
+          ), a family (<code>claim.*</code>), all others (<code>not claim.paid</code>), or{' '}
+          <code>no template</code>: all without a text of their own. Enter leads to the cell below,
+          Shift+Enter to the one above; Alt with ↑ or ↓ moves the row.
+        </p>
+      )}
       {part('table')}
       {review !== null && <FileFindings {...review.table} />}
       <Problem of={problem} />
       <Verdict review={review} promises={draft.promises} isLoading={isLoading} />
-      <Consequences review={review} promises={draft.promises} />
+      <div class="columns">
+        <section class="card" aria-labelledby="changes">
+          <h2 id="changes">What changes</h2>
+          <p class="faint">
+            A situation is one combination of what rules look at: the party, its opt-out and channel, and what
+            is on file. It counts once, however many event types it concerns.
+          </p>
+          {review !== null && <Changes of={review.diff} />}
+        </section>
+        <section class="card" aria-labelledby="promises">
+          <h2 id="promises">Promises</h2>
+          <p class="faint">What must stay true, whatever the rules become.</p>
+          {review !== null && <Promises of={review.promises} rows={draft.promises} />}
+        </section>
+      </div>
       <details class="card">
         <summary>{isNarrow ? 'All promises' : 'Edit the promises'}</summary>
         {part('promises')}
@@ -88,26 +113,6 @@ function Bench({ start }: { start: WorkbenchStart }) {
   )
 }
 
-function Consequences({ review, promises }: { review: Review | null; promises: readonly DraftRow[] }) {
-  return (
-    <div class="columns">
-      <section class="card" aria-labelledby="changes">
-        <h2 id="changes">What changes</h2>
-        <p class="faint">
-          A situation is one combination of what rules look at: the party, its opt-out and channel, and what
-          is on file. It counts once, however many event types it concerns.
-        </p>
-        {review !== null && <Changes of={review.diff} />}
-      </section>
-      <section class="card" aria-labelledby="promises">
-        <h2 id="promises">Promises</h2>
-        <p class="faint">What must stay true, whatever the rules become.</p>
-        {review !== null && <Promises of={review.promises} rows={promises} />}
-      </section>
-    </div>
-  )
-}
-
 /** The draft began from other files than those in force now. */
 function Outdated({ keep, drop }: { keep: () => void; drop: () => void }) {
   return (
@@ -116,27 +121,15 @@ function Outdated({ keep, drop }: { keep: () => void; drop: () => void }) {
         The files in force have changed since you began this draft: some of what is marked may be changes of
         others, which your file would undo.
       </p>
-      <div class="actions">
+      <div class="toolbar">
         <button type="button" onClick={keep}>
           Keep my draft
         </button>
-        <button type="button" onClick={drop}>
+        <button type="button" class="outline" onClick={drop}>
           Drop it and begin with the files in force
         </button>
       </div>
     </div>
-  )
-}
-
-/** Explanations of the cells. */
-function Hints() {
-  return (
-    <p class="lead">
-      As event type write one (<code>claim.paid</code>), several (<code>claim.paid or invoice.paid</code>), a
-      family (<code>claim.*</code>), all others (<code>not claim.paid</code>), or <code>no template</code>:
-      all without a text of their own. Enter leads to the cell below, Shift+Enter to the one above; Alt with ↑
-      or ↓ moves the row.
-    </p>
   )
 }
 

@@ -1,10 +1,11 @@
-import { useContext, useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { BacktestMessage, BacktestReport } from '../../core/workbench/backtest-report.ts'
-import { askLines, RequestError } from '../api.ts'
-import { Problem, Table, Time, Value } from '../parts.tsx'
+import { askLines } from '../api.ts'
+import { Table } from '../list.tsx'
+import { Details, Field, Problem, Time, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { counted, numberOf } from '../text.ts'
-import { Refused } from '../visit.ts'
+import { useTold } from '../use-data.ts'
 
 const DAYS_MAX = 30
 
@@ -23,36 +24,30 @@ function useBacktest() {
   const [progress, setProgress] = useState<string | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   const [found, setFound] = useState(kept)
-  const refused = useContext(Refused)
+  const told = useTold()
   const running = useRef<AbortController | null>(null)
   useEffect(() => () => running.current?.abort(), [])
+
+  async function read(table: string, days: number, signal: AbortSignal): Promise<void> {
+    const path = ['workbench', 'backtest']
+    for await (const message of askLines<BacktestMessage>(path, { table, days }, signal)) {
+      if (message.kind === 'progress')
+        setProgress(`${counted(message.events, 'event', 'events')} decided again…`)
+      if (message.kind === 'problem') setProblem(message.problem)
+      if (message.kind === 'report') {
+        kept = { table, since: message.since, report: message.report }
+        setFound(kept)
+      }
+    }
+  }
 
   async function run(table: string, days: number): Promise<void> {
     const stop = new AbortController()
     running.current = stop
     setProblem(null)
     setProgress('Starting…')
-    try {
-      for await (const message of askLines<BacktestMessage>(
-        ['workbench', 'backtest'],
-        { table, days },
-        stop.signal,
-      )) {
-        if (message.kind === 'progress')
-          setProgress(`${counted(message.events, 'event', 'events')} decided again…`)
-        if (message.kind === 'problem') setProblem(message.problem)
-        if (message.kind === 'report') {
-          kept = { table, since: message.since, report: message.report }
-          setFound(kept)
-        }
-      }
-    } catch (error) {
-      if (!stop.signal.aborted) {
-        if (!(error instanceof RequestError)) throw error
-        if (error.status === 401 || error.status === 403) return refused(error)
-        setProblem(error.message)
-      }
-    }
+    const answer = await told(read(table, days, stop.signal), stop.signal)
+    if (answer?.problem) setProblem(answer.problem)
     running.current = null
     setProgress(null)
   }
@@ -65,19 +60,15 @@ export function Backtest({ table, isUsable }: { table: string; isUsable: boolean
   const [days, setDays] = useState(7)
   const { run, stop, progress, problem, found } = useBacktest()
   const isRunning = progress !== null
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault()
+    if (!isRunning && isUsable) void run(table, days)
+  }
   return (
     <>
-      <form
-        class="toolbar backtest"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (!isRunning && isUsable) void run(table, days)
-        }}
-      >
-        <label for="backtest-days">Days</label>
-        <input
-          id="backtest-days"
-          class="days"
+      <form class="toolbar backtest" onSubmit={submit}>
+        <Field
+          label="Days"
           type="number"
           min={1}
           max={DAYS_MAX}
@@ -85,11 +76,11 @@ export function Backtest({ table, isUsable }: { table: string; isUsable: boolean
           value={days}
           onInput={({ currentTarget }) => setDays(currentTarget.valueAsNumber)}
         />
-        <button type="submit" class="primary" aria-disabled={isRunning || !isUsable}>
+        <button type="submit" aria-disabled={isRunning || !isUsable}>
           Back-test
         </button>
         {isRunning && (
-          <button type="button" onClick={stop}>
+          <button type="button" class="outline" onClick={stop}>
             Stop
           </button>
         )}
@@ -111,88 +102,78 @@ export function Backtest({ table, isUsable }: { table: string; isUsable: boolean
 }
 
 function Report({ of: { since, report } }: { of: Found }) {
-  const { events, changed, kinds, byAnotherRule, eventTypes, eventTypesLeftOut, changes, changesLeftOut } =
-    report
+  const { kinds, eventTypes, byAnotherRule } = report
   const outcome = describeKinds(kinds)
+  const changed = eventTypes.filter((of) => of.changed > 0)
   const same = eventTypes.filter((of) => of.changed === 0)
   return (
     <>
       <p>
-        Of {counted(events, 'event', 'events')} since <Time of={since} />,{' '}
+        Of {counted(report.events, 'event', 'events')} since <Time of={since} />,{' '}
         <strong>
-          {numberOf(changed)} would have been decided otherwise{outcome === '' ? '' : `: ${outcome}`}
+          {numberOf(report.changed)} would have been decided otherwise{outcome === '' ? '' : `: ${outcome}`}
         </strong>
         .{byAnotherRule > 0 && ` ${numberOf(byAnotherRule)} decided the same way by another rule.`}
       </p>
-      {changed > 0 && <ByEventType of={eventTypes.filter((of) => of.changed > 0)} />}
-      {eventTypesLeftOut > 0 && (
-        <p class="faint">and {counted(eventTypesLeftOut, 'more event type', 'more event types')}</p>
+      {changed.length > 0 && (
+        <Table
+          label="By event type"
+          columns={['Event type', ['Events', 'short'], ['Decided otherwise', 'short'], 'How']}
+          rows={changed.map(({ eventType, events, changed, kinds }) => ({
+            key: eventType,
+            cells: [eventType, numberOf(events), numberOf(changed), describeKinds(kinds)],
+          }))}
+        />
       )}
-      {changes.length > 0 && <Changes of={changes} />}
-      {changesLeftOut > 0 && (
-        <p class="faint">and {counted(changesLeftOut, 'more change', 'more changes')}</p>
-      )}
+      <LeftOut count={report.eventTypesLeftOut} one="more event type" many="more event types" />
+      {report.changes.length > 0 && <Changes of={report.changes} />}
+      <LeftOut count={report.changesLeftOut} one="more change" many="more changes" />
       {same.length > 0 && (
-        <details>
-          <summary>{counted(same.length, 'event type', 'event types')} decided as before</summary>
-          <ul class="bullets">
-            {same.map(({ eventType, events: count }) => (
-              <li key={eventType}>
-                <Value of={eventType} />: {counted(count, 'event', 'events')}
-              </li>
-            ))}
-          </ul>
-        </details>
+        <Details
+          summary={`${counted(same.length, 'event type', 'event types')} decided as before`}
+          of={same.map(({ eventType, events }) => `${eventType}: ${counted(events, 'event', 'events')}`)}
+        />
       )}
     </>
   )
+}
+
+function LeftOut({ count, one, many }: { count: number; one: string; many: string }) {
+  return count === 0 ? null : <p class="faint">and {counted(count, one, many)}</p>
 }
 
 function describeKinds(kinds: BacktestReport['kinds']): string {
   return kinds.map(({ kind, count }) => `${numberOf(count)} ${kind}`).join(', ')
 }
 
-function ByEventType({ of }: { of: BacktestReport['eventTypes'] }) {
-  return (
-    <Table
-      label="By event type"
-      columns={['Event type', 'Events', 'Decided otherwise', 'How']}
-      rows={of.map(({ eventType, events, changed, kinds }) => ({
-        key: eventType,
-        cells: [
-          <Value of={eventType} />,
-          numberOf(events),
-          numberOf(changed),
-          <Value of={describeKinds(kinds)} />,
-        ],
-      }))}
-    />
-  )
-}
-
 function Changes({ of }: { of: BacktestReport['changes'] }) {
   return (
     <Table
       label="What changes"
-      columns={['Events', ['Change', 'wide'], 'Event type', 'Situation', 'Sample entries']}
+      columns={[['Events', 'short'], 'Change', 'Event type', 'Situation', 'Sample entries']}
       rows={of.map((change) => ({
         key: `${change.eventType} ${change.situation} ${change.before} ${change.ruleBefore}`,
         cells: [
           numberOf(change.count),
           <>
             <strong>{change.kind}</strong>
-            <br />
-            <Value
-              of={`from ${change.before} by rule "${change.ruleBefore}" to ${change.after} by rule "${change.ruleAfter}"`}
-            />
+            <div>
+              <Value
+                of={`from ${change.before} by rule "${change.ruleBefore}" to ${change.after} by rule "${change.ruleAfter}"`}
+              />
+            </div>
           </>,
-          <Value of={change.eventType} />,
-          change.situation,
-          change.samples.map((locator) => (
-            <a key={locator} class="sample mono" href={hrefOf(['log', locator])}>
-              {locator}
-            </a>
-          )),
+          change.eventType,
+          <span>{change.situation}</span>,
+          <div>
+            {change.samples.map((locator) => (
+              <div key={locator}>
+                <a class="mono" href={hrefOf(['log', locator])}>
+                  {locator}
+                </a>
+              </div>
+            ))}
+          </div>,
         ],
       }))}
     />

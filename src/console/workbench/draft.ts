@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { gridToCsv } from '../../core/workbench/grid-to-csv.ts'
 import type { Grid, WorkbenchStart } from '../../core/workbench/workbench.ts'
 
@@ -14,6 +14,15 @@ export interface Draft {
   readonly promises: readonly DraftRow[]
 }
 export type FileKey = keyof Draft
+
+/** The noun for a row. */
+export const ROW_OF = { table: 'rule', promises: 'promise' } as const
+/** The headings are the first line of a file. */
+export const FIRST_ROW = 2
+
+export function cellId(what: string, row: DraftRow, column: number): string {
+  return `${what}-${row.id}-${column}`
+}
 
 let idCount = 0
 
@@ -103,4 +112,52 @@ function kept(): Kept | null {
 function keep({ draft: { table, promises }, begunFrom }: Kept): void {
   const cells = (rows: readonly DraftRow[]) => rows.map((row) => row.cells)
   sessionStorage.setItem(KEY, JSON.stringify({ table: cells(table), promises: cells(promises), begunFrom }))
+}
+
+interface RowEditNeeds {
+  readonly what: string
+  readonly columns: readonly string[]
+  readonly rows: readonly DraftRow[]
+  /** `cell` is the id of the one that was typed in. */
+  readonly onChange: (rows: readonly DraftRow[], cell?: string) => void
+}
+export type RowEdits = ReturnType<typeof useRowEdits>
+
+/** Edits of rows, by their index. Those of whole rows say where the focus goes next. */
+export function useRowEdits({ what, columns, rows, onChange }: RowEditNeeds) {
+  const focusNext = useRef<string | null>(null)
+  useLayoutEffect(() => {
+    if (focusNext.current !== null) document.getElementById(focusNext.current)?.focus()
+    focusNext.current = null
+  })
+  const change = (next: readonly DraftRow[], focus: string | null) => {
+    focusNext.current = focus
+    onChange(next)
+  }
+  return {
+    type(index: number, row: DraftRow, column: number, text: string): void {
+      const typed = { ...row, cells: row.cells.with(column, text) }
+      onChange(rows.with(index, typed), cellId(what, row, column))
+    },
+    add(index: number): void {
+      const row = rowOf(columns.map(() => ''))
+      change(rows.toSpliced(index, 0, row), cellId(what, row, 0))
+    },
+    move(index: number, by: 1 | -1, focus: string): void {
+      const [row, other] = [rows[index], rows[index + by]]
+      if (row === undefined || other === undefined) return
+      change(rows.with(index, other).with(index + by, row), focus)
+    },
+    /** To the cell of this row, or behind the last row. */
+    step(index: number, column: number): void {
+      const row = rows[index]
+      const id = row === undefined ? `${what}-add` : cellId(what, row, column)
+      if (index >= 0) document.getElementById(id)?.focus()
+    },
+    remove(index: number): void {
+      const left = rows.toSpliced(index, 1)
+      const next = left[index] ?? left.at(-1)
+      change(left, next === undefined ? `${what}-add` : cellId(what, next, 0))
+    },
+  }
 }

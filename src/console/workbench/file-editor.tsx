@@ -1,8 +1,9 @@
+import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Placed } from '../../core/workbench/review.ts'
 import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
 import { saveFile } from '../download.tsx'
-import { type DraftRow, type FileKey, rowsOf } from './draft.ts'
+import { type DraftRow, type FileKey, ROW_OF, rowsOf } from './draft.ts'
 import { Grid } from './grid.tsx'
 import { Paste } from './paste.tsx'
 
@@ -21,43 +22,7 @@ interface FileEditorProps {
 
 /** One file of the draft, to be edited, and what else can be done with it. */
 export function FileEditor({ of, start, rows, csv, faults, onRows, onUndo }: FileEditorProps) {
-  const file = start[of]
-  return (
-    <>
-      <FileActions
-        of={of}
-        file={file}
-        csv={csv}
-        onRows={onRows}
-        onUndo={onUndo}
-        onStartOver={() => onRows(rowsOf(file.grid))}
-      />
-      <Grid
-        what={ROW_OF[of]}
-        file={file}
-        rows={rows}
-        faults={faults}
-        eventTypes={start.eventTypes}
-        onChange={onRows}
-      />
-    </>
-  )
-}
-
-/** The noun for a row. */
-export const ROW_OF = { table: 'rule', promises: 'promise' } as const
-
-interface FileActionsProps {
-  readonly of: FileKey
-  readonly file: WorkbenchStart[FileKey]
-  readonly csv: string
-  readonly onRows: (rows: readonly DraftRow[]) => void
-  /** Null: there is nothing to undo. */
-  readonly onUndo: (() => void) | null
-  readonly onStartOver: () => void
-}
-
-function FileActions({ of, file: { name, editUrl }, csv, onRows, onUndo, onStartOver }: FileActionsProps) {
+  const { name, editUrl, grid } = start[of]
   const [isPasting, setPasting] = useState(false)
   const [said, setSaid] = useState('')
   const paste = (rows: readonly DraftRow[]) => {
@@ -69,31 +34,26 @@ function FileActions({ of, file: { name, editUrl }, csv, onRows, onUndo, onStart
       () => setSaid('Copied.'),
       () => setSaid('The browser did not allow copying: download the file.'),
     )
+  const action = (words: string, onClick: () => void, further: JSX.IntrinsicElements['button'] = {}) => (
+    <button type="button" class="outline" onClick={onClick} {...further}>
+      {words}
+    </button>
+  )
   return (
     <>
       <div class="toolbar file-actions">
-        <button type="button" aria-expanded={isPasting} onClick={() => setPasting(!isPasting)}>
-          Paste a CSV…
-        </button>
-        <button
-          type="button"
-          title="Takes back your last change, of the rules or of the promises"
-          aria-disabled={onUndo === null}
-          onClick={() => onUndo?.()}
-        >
-          Undo
-        </button>
-        <button type="button" title={`Back to the ${name} in force`} onClick={onStartOver}>
-          Start over with {name}
-        </button>
-        <button type="button" class="primary" onClick={() => saveFile(name, [csv])}>
-          Download {name}
-        </button>
-        <button type="button" onClick={copy}>
-          Copy as CSV
-        </button>
+        {action('Paste a CSV…', () => setPasting(!isPasting), { 'aria-expanded': isPasting })}
+        {action('Undo', () => onUndo?.(), {
+          title: 'Takes back your last change, of the rules or of the promises',
+          'aria-disabled': onUndo === null,
+        })}
+        {action(`Start over with ${name}`, () => onRows(rowsOf(grid)), {
+          title: `Back to the ${name} in force`,
+        })}
+        {action(`Download ${name}`, () => saveFile(name, [csv]), { class: '' })}
+        {action('Copy as CSV', copy)}
         {editUrl !== null && (
-          <a class="button" href={editUrl} target="_blank" rel="noopener noreferrer">
+          <a class="button outline" href={editUrl} target="_blank" rel="noopener noreferrer">
             Edit {name} in the repository
           </a>
         )}
@@ -102,6 +62,14 @@ function FileActions({ of, file: { name, editUrl }, csv, onRows, onUndo, onStart
         </span>
       </div>
       {isPasting && <Paste of={of} name={name} onRows={paste} />}
+      <Grid
+        what={ROW_OF[of]}
+        file={start[of]}
+        rows={rows}
+        faults={faults}
+        eventTypes={start.eventTypes}
+        onChange={onRows}
+      />
     </>
   )
 }

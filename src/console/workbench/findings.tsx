@@ -1,82 +1,74 @@
+import type { ComponentChildren } from 'preact'
 import type { Placed, Review } from '../../core/workbench/review.ts'
+import { Bullets, Details } from '../parts.tsx'
 import { counted, visible } from '../text.ts'
-import type { DraftRow } from './draft.ts'
+import { type DraftRow, FIRST_ROW } from './draft.ts'
+
+interface VerdictProps {
+  readonly review: Review | null
+  readonly promises: readonly DraftRow[]
+  readonly isLoading: boolean
+}
 
 /** In one line, always in sight: faults, promises, changes. */
-export function Verdict({
-  review,
-  promises,
-  isLoading,
-}: {
-  review: Review | null
-  promises: readonly DraftRow[]
-  isLoading: boolean
-}) {
+export function Verdict({ review, promises, isLoading }: VerdictProps) {
   return (
-    <p class="verdict" role="status">
-      {review === null ? (
-        'Checking…'
-      ) : (
+    <p class="card verdict" role="status">
+      {review !== null && (
         <>
           <FaultsVerdict of={review} />
           <PromisesVerdict of={review} count={promises.length} />
           <span>{review.diff?.summary ?? 'What changes is shown once the faults are corrected'}</span>
-          {isLoading && <span class="faint">Checking…</span>}
         </>
       )}
+      {(review === null || isLoading) && <span class="faint">Checking…</span>}
     </p>
   )
 }
 
 function FaultsVerdict({ of: { table, promises } }: { of: Review }) {
-  const unread = promises.summary === null ? countOf(promises) : 0
-  const count = countOf(table) + unread
-  return (
-    <span class={`badge ${count === 0 ? 'badge-sent' : 'badge-failed'}`}>
-      {count === 0 ? 'No faults' : counted(count, 'fault', 'faults')}
-    </span>
-  )
-}
-
-function countOf({ faults, faultsLeftOut }: Review['table']): number {
-  return faults.length + faultsLeftOut.count
+  const countOf = ({ faults, faultsLeftOut }: Review['table']) => faults.length + faultsLeftOut.count
+  const count = countOf(table) + (promises.summary === null ? countOf(promises) : 0)
+  if (count === 0) return <Mark tone="success">No faults</Mark>
+  return <Mark tone="danger">{counted(count, 'fault', 'faults')}</Mark>
 }
 
 function PromisesVerdict({ of: { table, promises }, count }: { of: Review; count: number }) {
   if (promises.summary === null) return <span class="faint">Promises not checked</span>
   const broken = new Set(promises.faults.map(({ row }) => row)).size + promises.faultsLeftOut.rows.length
+  const soFar = table.faults.length > 0 ? ' so far' : ''
+  if (broken === 0) return <Mark tone="success">{`All ${count} promises kept${soFar}`}</Mark>
+  return <Mark tone="danger">{`${counted(broken, 'promise', 'promises')} of ${count} broken${soFar}`}</Mark>
+}
+
+function Mark({ tone, children }: { tone: string; children: ComponentChildren }) {
   return (
-    <span class={`badge ${broken === 0 ? 'badge-sent' : 'badge-failed'}`}>
-      {broken === 0
-        ? `All ${count} promises kept`
-        : `${counted(broken, 'promise', 'promises')} of ${count} broken`}
-      {table.faults.length > 0 && ' so far'}
+    <span class="badge" data-variant={tone}>
+      {children}
     </span>
   )
 }
 
 /** Faults and warnings that belong to no row. */
 export function FileFindings({ faults, faultsLeftOut, warnings }: Omit<Review['table'], 'summary'>) {
-  const wide = faults.filter(({ row }) => row === null)
+  const wide = faults.filter(({ row }) => row === null).map(({ text }) => text)
   return (
     <div aria-live="polite">
-      {wide.length > 0 && (
-        <ul class="notice notice-bad findings">
-          {wide.map(({ text }) => (
-            <li key={text}>{visible(text)}</li>
-          ))}
-        </ul>
-      )}
+      <Notice of={wide} isBad />
       {faultsLeftOut.count > 0 && (
         <p class="notice notice-bad">And {counted(faultsLeftOut.count, 'more fault', 'more faults')}.</p>
       )}
-      {warnings.length > 0 && (
-        <ul class="notice findings">
-          {warnings.map((warning) => (
-            <li key={sentenceOf(warning)}>{visible(sentenceOf(warning))}</li>
-          ))}
-        </ul>
-      )}
+      <Notice of={warnings.map(sentenceOf)} />
+    </div>
+  )
+}
+
+/** What the service says of a file, if anything. */
+export function Notice({ of, isBad = false }: { of: readonly string[]; isBad?: boolean }) {
+  if (of.length === 0) return null
+  return (
+    <div class={isBad ? 'notice notice-bad' : 'notice'}>
+      <Bullets of={of} />
     </div>
   )
 }
@@ -97,76 +89,53 @@ export function Changes({ of: diff }: { of: Review['diff'] }) {
           : `${diff.summary}.`}
       </p>
       {diff.groups.map(({ kind, count, sentences, leftOut }) => (
-        <section key={kind} class="change-group" aria-label={kind}>
+        <section key={kind} aria-label={kind}>
           <h3>
-            <span class={`badge ${KIND_BADGES[kind] ?? 'badge-skipped'}`}>{count}</span> {kind}
+            <Mark tone={KIND_TONES[kind] ?? 'warning'}>{count}</Mark> {kind}
           </h3>
           {sentences.map(({ sentence, situations }) => (
-            <details key={sentence}>
-              <summary class="plain">{visible(sentence)}</summary>
-              <ul class="bullets">
-                {situations.map((situation) => (
-                  <li key={situation}>{situation}</li>
-                ))}
-              </ul>
-            </details>
+            <Details key={sentence} summary={sentence} of={situations} />
           ))}
           {leftOut > 0 && <p class="faint">and {counted(leftOut, 'more sentence', 'more sentences')}</p>}
         </section>
       ))}
       {diff.rest.length > 0 && (
-        <section class="change-group" aria-label="Same for members">
+        <section aria-label="Same for members">
           <h3>Same for members</h3>
-          <ul class="bullets">
-            {diff.rest.map((line) => (
-              <li key={line}>{visible(line)}</li>
-            ))}
-          </ul>
+          <Bullets of={diff.rest} />
         </section>
       )}
     </>
   )
 }
 
-const KIND_BADGES: Readonly<Record<string, string>> = {
-  'no longer sent': 'badge-failed',
-  'with another reason only': 'badge-plain',
+const KIND_TONES: Readonly<Record<string, string>> = {
+  'no longer sent': 'danger',
+  'with another reason only': 'secondary',
 }
 
 /** Each promise: the broken ones first, with what breaks them. */
-export function Promises({
-  of: { faults, faultsLeftOut, warnings, summary },
-  rows,
-}: {
-  of: Review['promises']
-  rows: readonly DraftRow[]
-}) {
-  const faultsOf = (index: number) => faults.filter(({ row }) => row === index + 2)
-  const all = rows.map((row, index) => ({ row, broken: faultsOf(index) }))
-  // A file begins with its columns, in row 1.
-  const isLeftOut = new Set(faultsLeftOut.rows.map((row) => row - 2))
-  const kept = all.filter(({ broken }, index) => broken.length === 0 && !isLeftOut.has(index))
+export function Promises({ of, rows }: { of: Review['promises']; rows: readonly DraftRow[] }) {
+  const { faults, faultsLeftOut, warnings, summary } = of
+  const isBroken = new Set([...faults.map(({ row }) => row), ...faultsLeftOut.rows])
+  const kept = rows.filter((_, index) => !isBroken.has(index + FIRST_ROW))
+  const moreBroken = faultsLeftOut.rows.length
   return (
     <>
       {summary === null && <p class="faint">Promises are checked once both files can be read.</p>}
-      <ul class="promises">
-        {all
-          .filter(({ broken }) => broken.length > 0)
-          .map(({ row, broken }) => (
-            <li key={row.id} class="notice notice-bad">
-              {broken.map(({ text, column }) => (
-                <span key={text}>
-                  <strong>Broken: </strong>
-                  {column !== null && `${column}: `}
-                  <Finding text={text} />
-                </span>
-              ))}
-            </li>
-          ))}
-      </ul>
-      {isLeftOut.size > 0 && (
+      {faults
+        .filter(({ row }) => row !== null)
+        .toSorted((a, b) => Number(a.row) - Number(b.row))
+        .map(({ text, column }) => (
+          <div key={text} class="notice notice-bad">
+            <strong>Broken: </strong>
+            {column !== null && `${column}: `}
+            <Finding text={text} />
+          </div>
+        ))}
+      {moreBroken > 0 && (
         <p>
-          And {counted(isLeftOut.size, 'more promise is broken', 'more promises are broken')}: correct these
+          And {counted(moreBroken, 'more promise is broken', 'more promises are broken')}: correct these
           first.
         </p>
       )}
@@ -176,24 +145,13 @@ export function Promises({
         </p>
       )}
       {summary !== null && (
-        <details>
-          <summary>{counted(kept.length, 'promise', 'promises')} kept</summary>
-          <ul class="bullets">
-            {kept.map(({ row }) => (
-              <li key={row.id}>{visible(row.cells[0] ?? '')}</li>
-            ))}
-          </ul>
-        </details>
+        <Details
+          summary={`${counted(kept.length, 'promise', 'promises')} kept`}
+          of={kept.map(({ cells }) => cells[0] ?? '')}
+        />
       )}
       {warnings.length > 0 && (
-        <details>
-          <summary>Rules that no promise covers</summary>
-          <ul class="bullets">
-            {warnings.map((warning) => (
-              <li key={sentenceOf(warning)}>{visible(sentenceOf(warning))}</li>
-            ))}
-          </ul>
-        </details>
+        <Details summary="Rules that no promise covers" of={warnings.map(sentenceOf)} />
       )}
     </>
   )
@@ -205,13 +163,7 @@ export function Finding({ text }: { text: string }) {
   return (
     <>
       {visible(first)}
-      {situations.length > 0 && (
-        <ul class="bullets">
-          {situations.map((situation) => (
-            <li key={situation}>{visible(situation.trim())}</li>
-          ))}
-        </ul>
-      )}
+      {situations.length > 0 && <Bullets of={situations.map((situation) => situation.trim())} />}
     </>
   )
 }

@@ -1,11 +1,9 @@
+import type { JSX } from 'preact'
 import { WHEN_COLUMNS } from '../../core/rules/when.ts'
 import type { Placed } from '../../core/workbench/review.ts'
 import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
-import type { DraftRow } from './draft.ts'
+import { cellId, type DraftRow, FIRST_ROW, type RowEdits } from './draft.ts'
 import { Finding } from './findings.tsx'
-
-/** The headings are the first line of the file. */
-export const FIRST_ROW = 2
 
 interface RowProps {
   readonly what: 'rule' | 'promise'
@@ -14,52 +12,45 @@ interface RowProps {
   /** As it is in force; undefined: it is new. */
   readonly before: readonly string[] | undefined
   readonly faults: readonly Placed[]
-  readonly onCell: (column: number, text: string) => void
-  readonly onMove: (by: 1 | -1, focus: string) => void
-  /** To the cell above or below. */
-  readonly onStep: (by: 1 | -1, column: number) => void
-  readonly onAdd: () => void
-  readonly onRemove: () => void
-  /** Its line in the file. */
-  readonly line: number
+  readonly index: number
   readonly isLast: boolean
+  readonly edits: RowEdits
 }
 
 /** A row of the grid, with its faults below it. */
 export function Row(props: RowProps) {
-  const { what, file, row, before, faults, onCell, onMove, onStep } = props
+  const { what, file, row, before, faults, index, edits } = props
   const { columns } = file.grid
   const name = row.cells[0] || `unnamed ${what}`
   const faultsId = `${what}-${row.id}-faults`
   const moveByKey = (event: KeyboardEvent, column: number) => {
-    if (event.key === 'Enter' && !event.isComposing) {
-      event.preventDefault()
-      return onStep(event.shiftKey ? -1 : 1, column)
-    }
-    if (!event.altKey || (event.key !== 'ArrowUp' && event.key !== 'ArrowDown')) return
+    const isMove = event.altKey && /^Arrow(Up|Down)$/.test(event.key)
+    const isStep = event.key === 'Enter' && !event.isComposing
+    if (!isMove && !isStep) return
     event.preventDefault()
-    onMove(event.key === 'ArrowUp' ? -1 : 1, cellId(what, row, column))
+    if (isMove) edits.move(index, event.key === 'ArrowUp' ? -1 : 1, cellId(what, row, column))
+    else edits.step(index + (event.shiftKey ? -1 : 1), column)
   }
   return (
     <>
       <tr class={before === undefined ? 'is-new' : undefined}>
         <RowActions {...props} name={name} />
-        {columns.map((column, index) => {
-          const text = row.cells[index] ?? ''
-          const isChanged = before !== undefined && before[index] !== text
+        {columns.map((column, at) => {
+          const text = row.cells[at] ?? ''
+          const isChanged = before !== undefined && before[at] !== text
           const isFaulty = faults.some((fault) => fault.column === column)
           return (
             <td key={column} class={isChanged ? 'is-changed' : undefined}>
               <Cell
-                id={cellId(what, row, index)}
+                id={cellId(what, row, at)}
                 label={`${column}, ${name}`}
                 column={column}
                 text={text}
                 choices={file.choices[column]}
                 list={column === 'event type' ? `${what}-event-types` : undefined}
                 faultsId={isFaulty ? faultsId : undefined}
-                onText={(next) => onCell(index, next)}
-                onKey={(event) => moveByKey(event, index)}
+                onText={(next) => edits.type(index, row, at, next)}
+                onKey={(event) => moveByKey(event, at)}
               />
             </td>
           )
@@ -83,34 +74,25 @@ export function Row(props: RowProps) {
   )
 }
 
-function RowActions({ what, row, name, line, isLast, onMove, onAdd, onRemove }: RowProps & { name: string }) {
-  const mover = (by: 1 | -1, sign: string, isOff: boolean) => {
-    const id = `${what}-${row.id}-${by === 1 ? 'down' : 'up'}`
+function RowActions({ what, row, name, index, isLast, edits }: RowProps & { name: string }) {
+  const button = (sign: string, label: string, further: JSX.IntrinsicElements['button']) => (
+    <button type="button" class="ghost" aria-label={label} title={label} {...further}>
+      {sign}
+    </button>
+  )
+  const mover = (by: 1 | -1, isOff: boolean) => {
+    const id = `${what}-${row.id}-move-${by}`
+    const onClick = () => edits.move(index, by, id)
     const label = `Move ${name} ${by === 1 ? 'down' : 'up'}`
-    return (
-      <button
-        type="button"
-        id={id}
-        aria-label={label}
-        title={label}
-        aria-disabled={isOff}
-        onClick={() => onMove(by, id)}
-      >
-        {sign}
-      </button>
-    )
+    return button(by === 1 ? '↓' : '↑', label, { id, 'aria-disabled': isOff, onClick })
   }
   return (
     <td class="row-actions">
-      <span class="line faint">{line}</span>
-      {mover(-1, '↑', line === FIRST_ROW)}
-      {mover(1, '↓', isLast)}
-      <button type="button" aria-label={`Add a ${what} below ${name}`} title="Add below" onClick={onAdd}>
-        +
-      </button>
-      <button type="button" aria-label={`Delete ${name}`} title="Delete" onClick={onRemove}>
-        ×
-      </button>
+      <span class="line faint">{index + FIRST_ROW}</span>
+      {mover(-1, index === 0)}
+      {mover(1, isLast)}
+      {button('+', `Add a ${what} below ${name}`, { onClick: () => edits.add(index + 1) })}
+      {button('×', `Delete ${name}`, { onClick: () => edits.remove(index) })}
     </td>
   )
 }
@@ -169,17 +151,12 @@ function Cell({ id, label, column, text, choices, list, faultsId, onText, onKey 
       onInput={({ currentTarget }) => onText(currentTarget.value.replace(/\s*\n\s*/g, ' '))}
     />
   ) : (
-    <div class="wraps">
-      <input
-        {...typed}
-        list={list}
-        placeholder={blankOf(column)}
-        onInput={({ currentTarget }) => onText(currentTarget.value)}
-      />
-      <span class="whole" aria-hidden="true">
-        {text.replaceAll('.', `.${BREAK}`)}
-      </span>
-    </div>
+    <input
+      {...typed}
+      list={list}
+      placeholder={blankOf(column)}
+      onInput={({ currentTarget }) => onText(currentTarget.value)}
+    />
   )
 }
 
@@ -188,12 +165,5 @@ function blankOf(column: string): string {
   return WHEN_COLUMNS.some((known) => known === column) ? 'any' : ''
 }
 
-/** A zero-width space, at which a line may end. */
-const BREAK = '\u200b'
-
 /** Columns whose text may need several lines. */
 const LONG = ['because', 'promise', 'reason']
-
-export function cellId(what: string, row: DraftRow, column: number): string {
-  return `${what}-${row.id}-${column}`
-}

@@ -1,9 +1,9 @@
-import { useContext, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { Grid } from '../../core/workbench/workbench.ts'
-import { ask, RequestError } from '../api.ts'
-import { visible } from '../text.ts'
-import { Refused } from '../visit.ts'
+import { ask } from '../api.ts'
+import { useTold } from '../use-data.ts'
 import { type DraftRow, type FileKey, rowsOf } from './draft.ts'
+import { Notice } from './findings.tsx'
 
 interface PasteProps {
   readonly of: FileKey
@@ -15,56 +15,39 @@ interface PasteProps {
 export function Paste({ of, name, onRows }: PasteProps) {
   const [csv, setCsv] = useState('')
   const [faults, setFaults] = useState<readonly string[]>([])
-  const refused = useContext(Refused)
+  const told = useTold()
   async function use(): Promise<void> {
-    try {
-      const never = new AbortController().signal
-      const read = await ask<{ grid: Grid | null; faults: string[] }>(
-        ['workbench', 'grid'],
-        { csv, of },
-        never,
-      )
-      setFaults(read.faults)
-      if (read.grid !== null) onRows(rowsOf(read.grid))
-    } catch (error) {
-      if (!(error instanceof RequestError)) throw error
-      if (error.status === 401 || error.status === 403) refused(error)
-      else setFaults([error.message])
-    }
+    const never = new AbortController().signal
+    const asked = ask<{ grid: Grid | null; faults: string[] }>(['workbench', 'grid'], { csv, of }, never)
+    const answer = await told(asked, never)
+    if (answer === null) return
+    const { grid = null, faults = [answer.problem ?? ''] } = answer.data ?? {}
+    setFaults(faults)
+    if (grid !== null) onRows(rowsOf(grid))
   }
-  const areaId = `paste-${of}`
-  const fileId = `open-${of}`
   return (
-    <div class="card stack paste">
-      <div class="field">
-        <label for={areaId}>Paste the whole of a {name}, its headings included</label>
+    <div class="card">
+      <label>
+        Paste the whole of a {name}, its headings included
         <textarea
-          id={areaId}
           rows={8}
           spellcheck={false}
           value={csv}
           onInput={({ currentTarget }) => setCsv(currentTarget.value)}
         />
-      </div>
-      <div class="field">
-        <label for={fileId}>or open a file</label>
+      </label>
+      <label>
+        or open a file{' '}
         <input
-          id={fileId}
           type="file"
           accept=".csv,text/csv"
           onChange={async ({ currentTarget: { files } }) => setCsv((await files?.[0]?.text()) ?? '')}
         />
-      </div>
+      </label>
       <div role="alert">
-        {faults.length > 0 && (
-          <ul class="notice notice-bad findings">
-            {faults.map((fault) => (
-              <li key={fault}>{visible(fault)}</li>
-            ))}
-          </ul>
-        )}
+        <Notice of={faults} isBad />
       </div>
-      <button type="button" class="primary" onClick={use}>
+      <button type="button" onClick={use}>
         Use this file
       </button>
     </div>

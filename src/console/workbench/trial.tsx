@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks'
 import { FACT_LIST } from '../../core/decision/facts.ts'
 import type { TrialResult, Trial as Tried } from '../../core/workbench/trial.ts'
-import { Badge, Problem, Value } from '../parts.tsx'
+import { Badge, Choice, Field, Problem, Value } from '../parts.tsx'
 import { counted } from '../text.ts'
 import { useAnswer } from '../use-data.ts'
+import { Message, RulesAbove } from '../views/entry.tsx'
 
 const FIRST = {
   eventType: 'claim.paid',
@@ -11,6 +12,10 @@ const FIRST = {
   reason: null,
   ...Object.fromEntries(FACT_LIST.map(([key, { usual }]) => [key, usual])),
 } as Tried
+
+const rank = (usual: unknown) => (typeof usual === 'string' ? 0 : 1)
+/** The facts, those of two values last. */
+const FIELDS = FACT_LIST.toSorted(([, a], [, b]) => rank(a.usual) - rank(b.usual))
 
 /** A form for a situation, and the message that this table would send. */
 export function Trial({ table }: { table: string }) {
@@ -20,45 +25,52 @@ export function Trial({ table }: { table: string }) {
     table,
     trial: { ...trial, eventType: trial.eventType.trim() || FIRST.eventType },
   })
-  const set = (key: keyof Tried, value: string | boolean | null) =>
-    setTrial({ ...trial, [key]: value } as Tried)
+  const set = (change: Partial<Tried>) => setTrial({ ...trial, ...change })
+  const text = (label: string, key: 'eventType' | 'locator' | 'reason', list?: string) => (
+    <Field
+      label={label}
+      list={list}
+      maxLength={255}
+      value={trial[key] ?? ''}
+      onInput={({ currentTarget: { value } }) =>
+        set({ [key]: key === 'reason' && value === '' ? null : value })
+      }
+    />
+  )
   return (
     <div class="columns">
-      <form class="trial" onSubmit={(event) => event.preventDefault()}>
-        <Text
-          label="Event type"
-          value={trial.eventType}
-          list="rule-event-types"
-          onValue={(text) => set('eventType', text)}
-        />
-        <Text label="Locator in the event" value={trial.locator} onValue={(text) => set('locator', text)} />
-        <Text
-          label="Reason in the event"
-          value={trial.reason ?? ''}
-          onValue={(text) => set('reason', text === '' ? null : text)}
-        />
-        {FACT_LIST.filter(([, { usual }]) => typeof usual === 'string').map(([key, { column, values }]) => (
-          <Pick
-            key={key}
-            label={labelOf(column)}
-            value={trial[key] as string}
-            options={values as string[]}
-            onValue={(value) => set(key, value)}
-          />
-        ))}
-        <div class="checks">
-          {FACT_LIST.filter(([, { usual }]) => typeof usual === 'boolean').map(
-            ([key, { column, knownOf }]) => (
-              <Check
+      <form class="fields" onSubmit={(event) => event.preventDefault()}>
+        {text('Event type', 'eventType', 'rule-event-types')}
+        {text('Locator in the event', 'locator')}
+        {text('Reason in the event', 'reason')}
+        {FIELDS.map(([key, { column, values, knownOf }]) => {
+          const label = column.charAt(0).toUpperCase() + column.slice(1)
+          const value = trial[key]
+          if (typeof value === 'string') {
+            const choices = values as string[]
+            return (
+              <Choice
                 key={key}
-                label={labelOf(column)}
-                value={knownOf.includes(trial.party) && trial[key] === true}
-                isOff={!knownOf.includes(trial.party)}
-                onValue={(is) => set(key, is)}
+                label={label}
+                value={value}
+                options={choices}
+                onValue={(next) => set({ [key]: next })}
               />
-            ),
-          )}
-        </div>
+            )
+          }
+          const isKnown = knownOf.includes(trial.party)
+          return (
+            <label key={key}>
+              <input
+                type="checkbox"
+                checked={isKnown && value === true}
+                disabled={!isKnown}
+                onChange={({ currentTarget }) => set({ [key]: currentTarget.checked })}
+              />
+              {label}
+            </label>
+          )
+        })}
       </form>
       <div aria-live="polite">
         <Problem of={problem} />
@@ -71,102 +83,22 @@ export function Trial({ table }: { table: string }) {
   )
 }
 
-function Result({
-  of: { outcome, channel, ruleId, because, failureReason, text, sms, rulesAbove },
-}: {
-  of: TrialResult
-}) {
+function Result({ of }: { of: TrialResult }) {
+  const { outcome, text, sms } = of
   return (
     <>
       <p>
-        <Badge of={outcome} /> {outcome === 'SEND' ? `by ${channel}` : <Value of={failureReason} />}, by the
-        rule <Value of={ruleId} mono />: <Value of={because} />
+        <Badge of={outcome} /> {outcome === 'SEND' ? `by ${of.channel}` : <Value of={of.failureReason} />}, by
+        the rule <Value of={of.ruleId} mono />: <Value of={of.because} />
       </p>
       {outcome === 'FAIL' && <p class="faint">Nothing is sent now. A retry would send:</p>}
-      {text === null ? (
-        <p class="faint">No message is sent.</p>
-      ) : (
-        <blockquote class="message">
-          <p class="subject">
-            <Value of={text.subject} />
-          </p>
-          <p class="body">
-            <Value of={text.body} />
-          </p>
-        </blockquote>
-      )}
+      {text === null ? <p class="faint">No message is sent.</p> : <Message {...text} />}
       {sms !== null && (
         <p class="faint">
           By SMS: {counted(sms.segments, 'segment', 'segments')} ({sms.encoding}).
         </p>
       )}
-      {rulesAbove.length > 0 && (
-        <details>
-          <summary>Why {counted(rulesAbove.length, 'rule', 'rules')} above did not match</summary>
-          <ul class="bullets">
-            {rulesAbove.map((above) => (
-              <li key={above.ruleId}>
-                <Value of={above.ruleId} mono />: <Value of={above.mismatch} />
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
+      <RulesAbove of={of.rulesAbove} />
     </>
-  )
-}
-
-interface InputProps<Value> {
-  readonly label: string
-  readonly value: Value
-  readonly onValue: (value: Value) => void
-}
-
-const labelOf = (column: string) => column.charAt(0).toUpperCase() + column.slice(1)
-const idOf = (label: string) => `trial-${label.toLowerCase().replaceAll(' ', '-')}`
-
-function Text({ label, value, list, onValue }: InputProps<string> & { list?: string }) {
-  return (
-    <div class="field">
-      <label for={idOf(label)}>{label}</label>
-      <input
-        id={idOf(label)}
-        value={value}
-        list={list}
-        maxLength={255}
-        autocomplete="off"
-        spellcheck={false}
-        onInput={({ currentTarget }) => onValue(currentTarget.value)}
-      />
-    </div>
-  )
-}
-
-function Pick({ label, value, options, onValue }: InputProps<string> & { options: readonly string[] }) {
-  return (
-    <div class="field">
-      <label for={idOf(label)}>{label}</label>
-      <select id={idOf(label)} value={value} onChange={({ currentTarget }) => onValue(currentTarget.value)}>
-        {options.map((option) => (
-          <option key={option} value={option}>
-            {option}
-          </option>
-        ))}
-      </select>
-    </div>
-  )
-}
-
-function Check({ label, value, isOff = false, onValue }: InputProps<boolean> & { isOff?: boolean }) {
-  return (
-    <label class="check">
-      <input
-        type="checkbox"
-        checked={value}
-        disabled={isOff}
-        onChange={({ currentTarget }) => onValue(currentTarget.checked)}
-      />{' '}
-      {label}
-    </label>
   )
 }
