@@ -27,14 +27,10 @@ export function findMention(
   if (value === null) return null
   const read = readEnvelope(value, envelopeMap.value)
   if ('code' in read) return holdsWord(BYTES.decode(value), partyLocator) ? 'bytes' : null
-  const { value: named, digits } = fieldAt({ headers }, read, envelopeMap.partyLocator)
+  const named = fieldAt({ headers }, read, envelopeMap.partyLocator)
   if (named === null || named === undefined) return holdsText(read.json, partyLocator) ? 'named' : null
-  if (typeof named !== 'number')
-    return typeof named !== 'object' && String(named) === partyLocator ? 'named' : null
-  // A number of 20 digits is not its nearest double.
-  const sent = digits()
-  if (sent === null) return holdsWord(BYTES.decode(value), partyLocator) ? 'bytes' : null
-  return sent === partyLocator ? 'named' : null
+  if (typeof named === 'number') return holdsWord(BYTES.decode(value), partyLocator) ? 'bytes' : null
+  return typeof named !== 'object' && String(named) === partyLocator ? 'named' : null
 }
 
 /** True if any value in an envelope is this text. An envelope may be wrapped in another one. */

@@ -41,20 +41,21 @@ export function parseEvent(message: Message, map: EnvelopeMap): Parsed {
   if ('code' in read) return { kind: 'rejection', rejection: read }
   const at = (source: FieldSource) => fieldAt(message, read, source)
 
-  const eventId = identifierOf(at(map.eventId))
-  if (eventId.fault !== null) return rejectedFor('event-id', eventId.fault, map.eventId)
-  const eventType = identifierOf(at(map.eventType))
-  if (eventType.fault !== null) return rejectedFor('event-type', eventType.fault, map.eventType)
+  const eventId = at(map.eventId)
+  const eventIdFault = identifierFault(eventId)
+  if (eventIdFault !== null) return rejectedFor('event-id', eventIdFault, map.eventId)
+  const eventType = at(map.eventType)
+  const eventTypeFault = identifierFault(eventType)
+  if (eventTypeFault !== null) return rejectedFor('event-type', eventTypeFault, map.eventType)
 
   const named = at(map.partyLocator)
-  const absent = named.value === undefined || named.value === null
-  const { text: party } = identifierOf(named)
-  const partyLocator = isPartyLocator(party) ? party : null
+  const absent = named === undefined || named === null
+  const partyLocator = isPartyLocator(named) ? named : null
   return {
     kind: 'event',
     event: {
-      eventId: eventId.text,
-      eventType: eventType.text,
+      eventId: eventId as string,
+      eventType: eventType as string,
       partyLocator,
       partyLocatorInvalid: !absent && partyLocator === null,
       locator: scalarOf(at(map.locator)) ?? partyLocator ?? '',
@@ -107,20 +108,15 @@ function framingHint(form: ValueForm): string {
         'rules/envelope.json; Avro and Protobuf are not supported'
 }
 
-/** A field of a message; `digits` are those of a number. */
-interface Field {
-  readonly value: unknown
-  readonly digits: () => string | null
-}
-
+/** The value of a field. A number becomes its digits, and stays a number in JSON that is too deep to tell them. */
 export function fieldAt(
   { headers }: Pick<Message, 'headers'>,
   { json, text }: Envelope,
   source: FieldSource,
-): Field {
-  if ('pointer' in source)
-    return { value: valueAt(json, source.pointer), digits: () => digitsAt(text, source.pointer) }
-  return { value: headerOf(headers, source.header), digits: () => null }
+): unknown {
+  if ('header' in source) return headerOf(headers, source.header)
+  const value = valueAt(json, source.pointer)
+  return typeof value === 'number' ? (digitsAt(text, source.pointer) ?? value) : value
 }
 
 /** The last value of a header; undefined if there is none, or it is not UTF-8. */
@@ -141,17 +137,6 @@ function rejectedFor(code: RejectionCode, fault: string, source: FieldSource): P
   const place = sourceText(source)
   const isDefault = place === `/${REJECTIONS[code]}`
   return { kind: 'rejection', rejection: rejection(code, `${isDefault ? '' : ` (${place})`} ${fault}`) }
-}
-
-type Identifier =
-  | { readonly text: string; readonly fault: null }
-  | { readonly text: null; readonly fault: string }
-
-/** A number is its digits. */
-function identifierOf({ value, digits }: Field): Identifier {
-  const text = typeof value === 'number' ? (digits() ?? value) : value
-  const fault = identifierFault(text)
-  return fault === null ? { text: text as string, fault } : { text: null, fault }
 }
 
 function identifierFault(value: unknown): string | null {
@@ -177,10 +162,9 @@ export function isPartyLocator(value: unknown): value is string {
  * Text to insert into a message. Producers also send numbers where one would expect text: a member is told the digits
  * that were sent, not the nearest double.
  */
-function scalarOf({ value, digits }: Field): string | null {
+function scalarOf(value: unknown): string | null {
   if (typeof value === 'string') return value === '' ? null : storable(value)
-  if (typeof value === 'number') return digits() ?? String(value)
-  return typeof value === 'boolean' ? String(value) : null
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null
 }
 
 /** The values that a template may insert. */
