@@ -22,7 +22,7 @@ export interface ConsumerOptions {
 }
 
 /** Limits the inboxes of all partitions together; at most one fetch exceeds it. */
-const QUEUE_BYTES_MAX = 8 * 1024 * 1024
+const INBOXES_BYTES_MAX = 8 * 1024 * 1024
 const TOPIC_POLL_MS = 5_000
 /** Batches share the processors: more at once would be smaller, each with a transaction of its own. */
 const BUSY_COUNT_MAX = 3
@@ -126,7 +126,7 @@ function consumptionOf(
     },
     unservedReason,
     takeSlot: createSlots(partitionCountMax, (durationMs) => sleep(durationMs, undefined, { ref: false })),
-    budget: createBudget(QUEUE_BYTES_MAX),
+    budget: createBudget(INBOXES_BYTES_MAX),
     latest: new Map(),
     batchCountMax,
     nowMs: Date.now,

@@ -28,7 +28,7 @@ export class BrokerError extends Error {
 }
 
 /** Queued bytes at which the fetches of a partition pause until half of them are processed. */
-const QUEUE_BYTES_MAX = 4 * 1024 * 1024
+const INBOX_BYTES_MAX = 4 * 1024 * 1024
 /** Limits one transaction: a compressed record batch of 1 MB can hold hundreds of times as much. */
 const BATCH_BYTES_MAX = 8 * 1024 * 1024
 
@@ -190,7 +190,7 @@ export class Inbox {
     this.#expected = set.lastOffset + 1n
     this.#sets.push(set)
     this.#count(set.bytes.length)
-    if (this.#bytes >= QUEUE_BYTES_MAX || this.#budget.isFull(this.#bytes)) this.#pause()
+    if (this.#bytes >= INBOX_BYTES_MAX || this.#budget.isFull(this.#bytes)) this.#pause()
   }
 
   /** Keeps the content, since the broker may no longer have it. */
@@ -246,7 +246,7 @@ export class Inbox {
   /** Returns whether the budget need not call again. */
   readonly #resumeIfRoom = (): boolean => {
     if (!this.#isPaused || this.#expected === null) return true
-    if (this.#bytes > QUEUE_BYTES_MAX / 2 || this.#budget.isFull(this.#bytes)) return false
+    if (this.#bytes > INBOX_BYTES_MAX / 2 || this.#budget.isFull(this.#bytes)) return false
     this.#isPaused = false
     this.#controls.resume()
     return true

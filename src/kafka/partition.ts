@@ -209,7 +209,7 @@ export class PartitionConsumer {
     const wasNoMessage = processed !== null && this.#inbox.beginsWithNoMessageAt(processed.offset)
     const taken = await this.#inbox.take(this.#consumption.batchCountMax())
     if (taken === null) return null
-    if (processed !== null) compare(processed, wasNoMessage ? 'no message' : taken.messages[0])
+    if (processed !== null) requireSame(processed, wasNoMessage ? 'no message' : taken.messages[0])
     const { offset: expectedCheckpoint, lastMessage: lastBefore } = this.#committed
     const { lastOffset } = taken
     if (lastOffset <= expectedCheckpoint) return null
@@ -372,7 +372,7 @@ function offsetsIn(error: unknown): { firstOffset: string; lastOffset: string } 
 }
 
 /** Throws if the broker has something else in place of the last processed message. */
-function compare(processed: Fingerprint, first: FetchedMessage | 'no message' | undefined): void {
+function requireSame(processed: Fingerprint, first: FetchedMessage | 'no message' | undefined): void {
   const found = first === undefined || first === 'no message' ? (first ?? null) : fingerprintOf(first)
   if (compareLast(processed, found) === 'another')
     throw new Recreated(`the message at offset ${processed.offset} is not the one that was processed`)

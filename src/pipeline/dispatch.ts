@@ -2,18 +2,12 @@ import { type OpenAttempt, partiesOf } from '../core/attempt/attempt.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import type { Batch, CommitResult, RejectedMessage } from '../core/batch/batch.ts'
 import { type LocatedEvent, parseBatch } from '../core/batch/parse-batch.ts'
-import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
+import { isPruned, type Logged, type Pruned } from '../core/decision/skip-pruned.ts'
 import type { Message } from '../core/event/message.ts'
 import { type Parsed, variablesOf } from '../core/event/parse-event.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
 import type { Contacts } from '../core/party/contact.ts'
 import type { MakeAttempts, Refused } from './attempt.ts'
-
-interface Logged {
-  readonly eventIds: ReadonlySet<string>
-  /** Limits up to which prunings may have deleted rows of the partition. */
-  readonly pruned: readonly Pruned[]
-}
 
 const NONE_LOGGED: Logged = { eventIds: new Set(), pruned: [] }
 

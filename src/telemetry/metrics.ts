@@ -58,19 +58,22 @@ export function createMetrics(sources: Sources): Metrics {
   for (const stage of TIMED_STAGES) stageSeconds.zero({ stage })
   for (const state of Object.keys(countByState(new Map()))) lookUps.inc({ state }, 0)
 
+  const timed =
+    (stage: (typeof TIMED_STAGES)[number]) => (_input: unknown, _result: unknown, seconds: number) =>
+      stageSeconds.observe({ stage }, seconds)
   const observers: { readonly [Name in StageName]: Observe<Name> } = {
     batch: (batch, result, seconds) => {
       batches.inc({ result: result?.kind ?? 'failed' })
       batchSeconds.observe(seconds)
       if (result?.kind === 'committed') countCommitted(batch, result)
     },
-    look_up: (_input, _result, seconds) => stageSeconds.observe({ stage: 'look_up' }, seconds),
-    contacts: (_input, contacts, seconds) => {
-      stageSeconds.observe({ stage: 'contacts' }, seconds)
+    look_up: timed('look_up'),
+    contacts: (parties, contacts, seconds) => {
+      timed('contacts')(parties, contacts, seconds)
       countContacts(instruments, contacts)
     },
-    commit: (_input, _result, seconds) => stageSeconds.observe({ stage: 'commit' }, seconds),
-    send: (_input, _result, seconds) => stageSeconds.observe({ stage: 'send' }, seconds),
+    commit: timed('commit'),
+    send: timed('send'),
     retry_contacts: (_input, contacts) => countContacts(instruments, contacts),
     retry: (_input, result) => countRetries(instruments, result?.made ?? []),
   }

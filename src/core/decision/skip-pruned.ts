@@ -4,6 +4,13 @@ import type { Decision } from './decide.ts'
 export const PRUNED_RULE_ID = '(pruned)'
 const REASON = 'older than the last pruning'
 
+/** The log's knowledge of some events of a partition. */
+export interface Logged {
+  /** Events that have a log row. */
+  readonly eventIds: ReadonlySet<string>
+  readonly pruned: readonly Pruned[]
+}
+
 /** The part of a partition that a pruning may have deleted. An event that was unread by then is told, however old it is. */
 export interface Pruned {
   /** Events published before this, in ms since 1970. */

@@ -1,14 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type { Pruned } from '../../core/decision/skip-pruned.ts'
+import type { Logged } from '../../core/decision/skip-pruned.ts'
 import { arrayOf } from '../sql/columns.ts'
-
-/** The log's knowledge of some events. */
-export interface Logged {
-  readonly eventIds: ReadonlySet<string>
-  /** Limits up to which prunings may have deleted rows of the partition. */
-  readonly pruned: readonly Pruned[]
-}
 
 const OFFSET_MAX = '9223372036854775807'
 
