@@ -1,6 +1,7 @@
 import type { EachBatchPayload } from 'kafkajs'
 import t from 'tap'
 import type { Batch } from '../../src/core/batch/batch.ts'
+import { committedAt } from '../core/attempt/build.ts'
 import { assign } from './assign.ts'
 import { settled } from './one-partition.ts'
 import { writeBatch } from './records/write-batch.ts'
@@ -23,13 +24,7 @@ function membership() {
       const committed = Promise.withResolvers<void>()
       batches.push({ batch, commit: committed.resolve })
       await committed.promise
-      return {
-        kind: 'committed',
-        lastOffset: batch.lastOffset,
-        inserted: [],
-        rejected: [],
-        tombstoneCount: 0,
-      }
+      return committedAt(batch.lastOffset)
     },
     controlsOf: (topic, partition) => ({
       seek: (offset) => calls.push(`seek ${topic}/${partition} ${offset}`),

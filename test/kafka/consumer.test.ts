@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import type { Batch, CommitResult } from '../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../src/core/batch/checkpoint.ts'
 import { createConsumer } from '../../src/kafka/consumer.ts'
+import { committedAt } from '../core/attempt/build.ts'
 import { produceRaw } from '../stack/kafka/produce-raw.ts'
 import { createTopics, ensureTopics, produce } from '../stack/topics.ts'
 import { until } from '../stack/until.ts'
@@ -42,13 +43,7 @@ async function consume(
         const { topic, partition } = batch
         checkpoints.set(`${topic}/${partition}`, { offset: batch.lastOffset, lastMessage: batch.lastMessage })
         for (const { value } of batch.messages) messages.push({ topic, value: String(value) })
-        return {
-          kind: 'committed',
-          lastOffset: batch.lastOffset,
-          inserted: [],
-          rejected: [],
-          tombstoneCount: 0,
-        }
+        return committedAt(batch.lastOffset)
       },
       reasonOf: () => 'not-committed',
     },

@@ -4,6 +4,7 @@ import type { Batch, CommitResult } from '../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../src/core/batch/checkpoint.ts'
 import { createBudget } from '../../src/kafka/inbox.ts'
 import type { Unserved } from '../../src/kafka/patches/metadata-errors.ts'
+import { committedAt } from '../core/attempt/build.ts'
 import { assign, type Given as Consumed } from './assign.ts'
 import { type WrittenBatch, writeBatch } from './records/write-batch.ts'
 
@@ -68,7 +69,7 @@ export function onePartition(given: Given = {}) {
         lastOffset < batch.lastOffset ? (batch.fingerprintAt?.(lastOffset) ?? null) : batch.lastMessage
       database.checkpoint = { offset: lastOffset, lastMessage }
       committed.push(batch)
-      return { kind: 'committed', lastOffset, inserted: [], rejected: [], tombstoneCount: 0 }
+      return committedAt(lastOffset)
     },
     reasonOf: (error) => (String(error).includes('locked') ? 'locked' : 'not-committed'),
     controlsOf: () => ({

@@ -206,24 +206,30 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.equal((await seen.decisions()).length, 300)
   })
 
-  test('preferences that change while rows wait to be written are heeded', async (t, { store, ...seen }) => {
-    let nowMs = 0
-    const stalled: Store = {
+  /** Attempts whose inserts take a second each, during which `meanwhile` runs. */
+  function slowAttempts(store: Store, meanwhile: (insertCount: number) => Promise<void>) {
+    let insertCount = 0
+    const slow: Store = {
       ...store,
       transaction: (work) =>
         store.transaction((tx) =>
           work({
             ...tx,
             insertEntries: async (attempts) => {
-              if (nowMs === 0) await seen.putPreferences('party-1', OPT_OUT)
-              nowMs += 1_000
+              await meanwhile(++insertCount)
               return tx.insertEntries(attempts)
             },
           }),
         ),
     }
     const { keys, send } = recordingSend()
-    const attempt = makeAttempts(stalled, send, SIMPLE_RULES, () => nowMs)
+    return { keys, attempt: makeAttempts(slow, send, SIMPLE_RULES, () => insertCount * 1_000) }
+  }
+
+  test('preferences that change while rows wait to be written are heeded', async (t, { store, ...seen }) => {
+    const { keys, attempt } = slowAttempts(store, async (insertCount) => {
+      if (insertCount === 1) await seen.putPreferences('party-1', OPT_OUT)
+    })
     await commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a')]))
     t.same(keys, [])
     t.match(await seen.rows(), [{ eventId: 'a', status: 'SKIPPED' }])
@@ -233,23 +239,9 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     store,
     ...seen
   }) => {
-    let nowMs = 0
-    const { keys, send } = recordingSend()
-    const stalled: Store = {
-      ...store,
-      transaction: (work) =>
-        store.transaction((tx) =>
-          work({
-            ...tx,
-            insertEntries: async (attempts) => {
-              await seen.putPreferences('party-1', { ...OPT_OUT, phone: String(nowMs) })
-              nowMs += 1_000
-              return tx.insertEntries(attempts)
-            },
-          }),
-        ),
-    }
-    const attempt = makeAttempts(stalled, send, SIMPLE_RULES, () => nowMs)
+    const { keys, attempt } = slowAttempts(store, (insertCount) =>
+      seen.putPreferences('party-1', { ...OPT_OUT, phone: String(insertCount) }),
+    )
     await t.rejects(commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a')])), /preferences changed/)
     t.same(keys, [])
     t.same(await seen.rows(), [])

@@ -4,10 +4,10 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { parse } from 'yaml'
 import type { Attempt } from '../../src/core/attempt/attempt.ts'
-import type { CommitResult, RejectedMessage } from '../../src/core/batch/batch.ts'
+import type { RejectedMessage } from '../../src/core/batch/batch.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
-import { anAttempt } from '../core/attempt/build.ts'
+import { anAttempt, committedAt } from '../core/attempt/build.ts'
 import { aMessage } from '../postgres/fixtures.ts'
 import { readExposition } from './exposition.ts'
 
@@ -30,13 +30,8 @@ function theMetrics() {
   return { metrics, read: async () => readExposition((await metrics.expose()).text) }
 }
 
-const committed = (inserted: Attempt[], rejected: RejectedMessage[] = []): CommitResult => ({
-  kind: 'committed',
-  lastOffset: 1_000n,
-  inserted,
-  rejected,
-  tombstoneCount: 0,
-})
+const committed = (inserted: Attempt[], rejected: RejectedMessage[] = []) =>
+  committedAt(1_000n, { inserted, rejected })
 const batchOf = (count: number) => ({
   topic: 'claims',
   partition: 0,

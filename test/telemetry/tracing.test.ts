@@ -1,10 +1,11 @@
 import t, { type Test } from 'tap'
-import type { Batch, CommitResult } from '../../src/core/batch/batch.ts'
+import type { Batch } from '../../src/core/batch/batch.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import type { TracingOptions } from '../../src/telemetry/tracer-provider.ts'
 import { createTracing } from '../../src/telemetry/tracing.ts'
+import { committedAt } from '../core/attempt/build.ts'
 import { aFound } from '../core/build.ts'
 import { aMessage } from '../postgres/fixtures.ts'
 import { until } from '../stack/until.ts'
@@ -12,13 +13,7 @@ import { startCollector } from './collector.ts'
 
 const TRACE = (n: number) => n.toString(16).padStart(32, 'a')
 const SPAN = (n: number) => n.toString(16).padStart(16, 'b')
-const COMMITTED: CommitResult = {
-  kind: 'committed',
-  lastOffset: 0n,
-  inserted: [],
-  rejected: [],
-  tombstoneCount: 0,
-}
+const COMMITTED = committedAt(0n)
 
 function aBatch(headers: readonly string[]): Batch {
   const messages = headers.map((header, i): Message => {

@@ -7,6 +7,7 @@ import {
 import type { Delivery, Send } from '../../../src/core/attempt/delivery.ts'
 import { type AskedEntry, type DueEntry, nextAttempt } from '../../../src/core/attempt/due-entry.ts'
 import type { RetryCandidate } from '../../../src/core/attempt/retry-candidate.ts'
+import type { CommitResult } from '../../../src/core/batch/batch.ts'
 import type { Decision } from '../../../src/core/decision/decide.ts'
 import type { Event } from '../../../src/core/event/parse-event.ts'
 import type { Contact } from '../../../src/core/party/contact.ts'
@@ -15,6 +16,17 @@ import { aFound, someFacts } from '../build.ts'
 export const EMAIL = 'member@example.com'
 export const FOUND: Contact = aFound({ email: EMAIL, phone: '+1' })
 export const UNRESOLVED: Contact = { state: 'unresolved', error: 'HTTP 500', unasked: false }
+/** The result of a commit that wrote nothing. */
+export const committedAt = (lastOffset: bigint, change: Partial<Committed> = {}): Committed => ({
+  kind: 'committed',
+  lastOffset,
+  inserted: [],
+  rejected: [],
+  tombstoneCount: 0,
+  ...change,
+})
+type Committed = Extract<CommitResult, { kind: 'committed' }>
+
 export const NOT_FOUND: Contact = { state: 'not found' }
 
 /** An event of party-1, as it is parsed. */

@@ -4,6 +4,7 @@ import type { Batch, CommitResult } from '../../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../../src/core/batch/checkpoint.ts'
 import { createBudget } from '../../../src/kafka/inbox.ts'
 import { createRandom, type Random } from '../../bench/random.ts'
+import { committedAt } from '../../core/attempt/build.ts'
 import { assign } from '../assign.ts'
 import { PartitionLog } from './log.ts'
 import { Member } from './member.ts'
@@ -292,7 +293,7 @@ class Database {
       throw new Error(`the last message is at ${last}, not ${lastMessage?.offset}`)
     this.#past.push(this.checkpoint)
     this.checkpoint = { offset: lastOffset, lastMessage }
-    return { kind: 'committed', lastOffset, inserted: [], rejected: [], tombstoneCount: 0 }
+    return committedAt(lastOffset)
   }
 
   #compare(messages: Batch['messages'], after: bigint, next: bigint): void {
