@@ -42,7 +42,7 @@ export function entryRow(
   }
 }
 
-/** Why an entry is as it is, or the subject of what was sent. */
+/** The reason of an entry that was not sent, or the subject of one that was. */
 function subjectOrReason(entry: ListedLogEntry): Row['cells'][number] {
   const { status, subject, failureReason, givenUp } = entry
   if (status === 'SENT' || failureReason === null) return subject
@@ -60,7 +60,7 @@ function subjectOrReason(entry: ListedLogEntry): Row['cells'][number] {
   }
 }
 
-/** Why an entry is not SENT; it leads to all entries of the log with this reason, whatever follows its colon. */
+/** A reason, with a link to all entries that have it, whatever follows its colon. */
 export function Reason({ of: reason }: { of: string | null }) {
   if (reason === null) return <Value of={null} />
   return (

@@ -7,10 +7,10 @@ import { ago, counted, exactTime, formTimeOf, instantOf, localTime, visible } fr
 import type { Pages } from './use-data.ts'
 import { go } from './visit.ts'
 
-/** The name of a column; with the class of its cells. */
+/** The name of a column, and the class of its cells. */
 type Column = string | readonly [name: string, className: string]
 
-/** Long text is cut, and whole on hover. Other content has the title that it is given. */
+/** Long text is cut, and shown whole on hover. Other content brings its own title. */
 type Cell = string | number | null | VNode | { readonly title: string; readonly show: ComponentChildren }
 
 /** A row of a table: a cell for each column. All of it leads to `href`. */
@@ -134,7 +134,7 @@ export function List<Item>({ label, pages, columns, rowOf, one, many, ...search 
   )
 }
 
-/** Why a list is empty. */
+/** The reason why a list is empty. */
 function none(many: string, active: readonly Active[], isMore: boolean): string {
   if (active.length === 0) return `There are no ${many} yet.`
   const filters = active.map(({ label, words }) => `${label}: ${words}`).join(', ')
@@ -157,7 +157,7 @@ function activeOf(filters: readonly Filter[], values: Values): Active[] {
   })
 }
 
-/** The time that is meant by a period of the overview; other times as they are. */
+/** The start of a period of the overview. Other times are returned unchanged. */
 function startOf(time: string): string {
   const window = COUNT_WINDOW_NAMES.find((name) => name === time)
   return window === undefined

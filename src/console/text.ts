@@ -26,7 +26,7 @@ export function exactTime(iso: string): string {
   return `${localTime(iso)} (${iso})`
 }
 
-/** How long ago a time was, such as `5 min ago`; its day where that is more than 30 days. */
+/** How long ago a time was, such as `5 min ago`; or its day after more than 30 days. */
 export function ago(iso: string, nowMs = Date.now()): string {
   const atMs = Date.parse(iso)
   const minutes = Math.floor((nowMs - atMs) / 60_000)

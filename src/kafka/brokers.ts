@@ -32,7 +32,7 @@ interface Cluster {
   metadata(): Promise<BrokerMetadata>
   refreshMetadata(): Promise<void>
   refreshMetadataIfNecessary(): Promise<void>
-  /** By the last metadata; the leader is -1 where there is none. */
+  /** From the last metadata; the leader is -1 if there is none. */
   findTopicPartitionMetadata(topic: string): PartitionMetadata[]
   findBroker(of: { nodeId: string }): Promise<Broker>
   findGroupCoordinator(of: { groupId: string }): Promise<Broker>

@@ -94,7 +94,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
       ...missing.list(),
       ...[...consumption.latest.values()].flatMap((consumer) => consumer.blocked() ?? []),
     ],
-    /** The time of the oldest message that is fetched and not processed, in ms since 1970; null where there is none. */
+    /** The time of the oldest unprocessed message that was fetched, in ms since 1970, or null. */
     oldestMs: (topic: string, partition: number) => membership?.oldestMs(topic, partition) ?? null,
     run: () => {
       const running = run()

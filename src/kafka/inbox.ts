@@ -82,12 +82,12 @@ export class Inbox {
     this.#budget = budget
   }
 
-  /** Whether there is nothing to take and no error to throw. */
+  /** True if there is nothing to take and no error to throw. */
   get isEmpty(): boolean {
     return this.#readyIndex >= this.#ready.length && this.#sets.length === 0 && this.#error === null
   }
 
-  /** The time of the first message in ms since 1970; null where there is none. */
+  /** The time of the first message in ms since 1970, or null. */
   get oldestMs(): number | null {
     const timestampMs = this.#ready[this.#readyIndex]?.timestampMs ?? this.#sets[0]?.firstTimestampMs
     return timestampMs === undefined ? null : Number(timestampMs)

@@ -153,7 +153,7 @@ export function assignedPartitions(
     consumers.clear()
   }
 
-  /** Starts all of them anew: other members may have moved the checkpoints meanwhile. */
+  /** Restarts all partitions, because other members may have moved their checkpoints. */
   function onJoin(partitions: Assignment['partitions']): void {
     end()
     for (const [topic, numbers] of Object.entries(partitions))
@@ -171,7 +171,7 @@ export function assignedPartitions(
     try {
       consumer.offer(fetched, from, (offset) => resolveOffset(String(offset)))
     } catch (error) {
-      // During a join kafkajs may not know the partition any more; the partition starts anew after that.
+      // During a join kafkajs may not know the partition any more; the partition restarts after that.
       const { topic, partition } = batch
       consumption.log.warn({ err: error, topic, partition }, 'a fetch could not be queued')
     }
@@ -237,7 +237,7 @@ export function createOffsetCommits(commit: (offsets: TopicPartitionOffset[]) =>
   }
 }
 
-/** A consumer of kafkajs that has not joined yet. `crashed` resolves when it cannot go on by itself. */
+/** A consumer of kafkajs that has not joined yet. `crashed` resolves when it cannot recover. */
 function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Parameters<typeof createMembership>[1]) {
   let retriable = false
   const consumer = kafka.consumer({
@@ -270,7 +270,7 @@ function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Parameters<ty
   return { consumer, crashed }
 }
 
-/** Whether an error or one of its causes passes by itself, although kafkajs declares it final. */
+/** True if an error or one of its causes is temporary, although kafkajs declares it final. */
 export function isPassing(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (PASSING_ERRORS.includes(cause.name) || (cause as KafkaJSProtocolError).type === ILLEGAL_SASL_STATE)

@@ -99,7 +99,7 @@ export class PartitionConsumer {
   #begunMs: number | null = null
 
   /**
-   * @param commitToKafka takes the offset at which the group goes on
+   * @param commitToKafka takes the offset of the group's next message
    * @param before the consumer of the same partition in an earlier membership or assignment
    */
   constructor(
@@ -345,7 +345,7 @@ export class PartitionConsumer {
     return this.#blockedFor('stuck', `a batch was begun ${Math.round(tookMs / 1_000)} s ago`, sinceMs)
   }
 
-  /** The time of the oldest message that is fetched and not processed, in ms since 1970; null where there is none. */
+  /** The time of the oldest unprocessed message that was fetched, in ms since 1970, or null. */
   oldestMs(): number | null {
     return this.#head === null ? this.#inbox.oldestMs : Number(this.#head.timestampMs)
   }

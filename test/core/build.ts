@@ -5,7 +5,7 @@ import type { TriedEvent } from '../../src/core/rules/try-event.ts'
 import { FaultsError } from '../../src/core/text/faults.ts'
 import type { Trial } from '../../src/core/workbench/trial.ts'
 
-/** What a file is refused for; nothing where it is taken. */
+/** The faults for which a file is refused; none if it is accepted. */
 export function faultsIn(load: () => unknown): readonly string[] {
   try {
     load()
@@ -27,7 +27,7 @@ export function aFound(change: Partial<FoundContact> = {}): FoundContact {
   return { state: 'found', email: 'a@example.com', phone: null, ...change }
 }
 
-/** What the dispatch knows of a party's preferences: the defaults, but for these. */
+/** A party's preferences: the defaults, with these changes. */
 export function somePreferences(change: Partial<Preferences> = {}): Preferences {
   return { preferredChannel: 'EMAIL', optedOutEvents: new Set(), changeId: null, ...change }
 }

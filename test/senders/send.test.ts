@@ -83,7 +83,7 @@ t.test('a channel without messages is not called', async (t) => {
 
 const answering = (...results: unknown[]) => ({ send: async () => results }) as unknown as Sender
 const RECEIPT = { receipt: 'x' }
-/** What a sender does with two messages, and the error that both get. */
+/** A sender's behaviour with two messages, and the error of both. */
 const FAILING: readonly (readonly [what: string, sender: Sender, error: string])[] = [
   ['throws an error with a code', throwing, 'failed (EENVELOPE)'],
   [

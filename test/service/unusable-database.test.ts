@@ -48,7 +48,7 @@ async function serveAs(t: Test, world: World, user: string) {
   }
 }
 
-/** What is wrong, how it comes and goes again, and what is said of it. */
+/** A fault, how to cause and to mend it, and the words about it. */
 const FAULTS = [
   {
     what: 'a database that takes no writes',

@@ -49,7 +49,7 @@ export interface LocalServer {
   kill(): Promise<void>
   /** Stops it and removes its data, unless their directory was given. */
   close(): Promise<void>
-  /** Of its first process; undefined while it is stopped. */
+  /** The id of its first process; undefined while it is stopped. */
   pid(): number | undefined
   /** Resolves, to how it ended, when the process that runs now has. */
   ended(): Promise<string>
@@ -132,7 +132,7 @@ export class Keeper {
     await gone
   }
 
-  /** What others may do with the server that `start` starts. */
+  /** The control that others have over the server that `start` starts. */
   server(start: () => Promise<void>): LocalServer {
     return {
       start,

@@ -211,13 +211,13 @@ export async function committedOffsets(brokers: string, group: string, topic: st
   })
 }
 
-/** Whether an admin client gets the cluster's description; rejects when it does not. */
+/** Resolves to true if an admin client gets the cluster's description; rejects otherwise. */
 export async function answers(brokers: string): Promise<boolean> {
   return withAdmin(brokers, describesItself, AT_ONCE)
 }
 
 /**
- * Whether consumer groups have their coordinator too; rejects while they have not. The first question makes the
+ * Resolves to true if consumer groups have their coordinator too; rejects otherwise. The first question creates the
  * broker's internal topic, for which the first consumer would otherwise wait, backing off for seconds.
  */
 export async function answersGroups(brokers: string): Promise<boolean> {

@@ -63,7 +63,7 @@ export function FileFindings({ faults, faultsLeftOut, warnings }: Omit<Review['t
   )
 }
 
-/** What the service says of a file, if anything. */
+/** The service's remarks about a file, if any. */
 export function Notice({ of, isBad = false }: { of: readonly string[]; isBad?: boolean }) {
   if (of.length === 0) return null
   return (

@@ -6,7 +6,7 @@ import type { AskedEntry } from './due-entry.ts'
 
 /** The stages of the pipeline, each with its input and its result. */
 export interface Stages {
-  /** The whole way of a batch. */
+  /** A batch from its look-ups to its commit. */
   batch: { input: Batch; result: CommitResult }
   /** Finds the events that have a row already. */
   look_up: { input: readonly string[]; result: unknown }

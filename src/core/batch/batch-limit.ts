@@ -4,10 +4,9 @@ const START_COUNT = 100
 const COUNT_MIN = 25
 
 export interface BatchLimit {
-  /** How many messages a batch may have now. */
+  /** The number of messages that a batch may have now. */
   count(): number
-  /** Records a look-up made while policy administration was not known to be down: how many parties it had, how many of them
-   * it did not ask for in time, and how long it took. */
+  /** Records a look-up, made while policy administration was not known to be down. `unaskedCount`: parties it had no time for. */
   note(partyCount: number, unaskedCount: number, tookMs: number): void
 }
 
@@ -37,7 +36,7 @@ interface Parties {
   readonly isDown: () => boolean
 }
 
-/** Looks the contacts of distinct parties up, and adapts the size of batches to how long that takes. */
+/** Looks up the contacts of distinct parties, and adapts the size of batches to the time that takes. */
 export function createContactLookUp(
   parties: Parties,
   batchLimit: BatchLimit,

@@ -10,10 +10,9 @@ const BYTES = new TextDecoder('latin1')
 const ENCODER = new TextEncoder()
 
 /**
- * How a rejected message mentions a party; null where it does not. `named`: its key is the locator, a header holds the
- * locator as a word, its envelope names
- * the party or, naming no party, holds the locator as another value. `bytes`: its envelope is not readable, and the
- * locator stands in it as a word, in UTF-8 or UTF-16.
+ * Returns how a rejected message mentions a party, or null. `named`: the key is the locator, a header contains it as a word, or the
+ * envelope names the party or, if it names none, has the locator as another value. `bytes`: the envelope is unreadable, and its
+ * bytes contain the locator as a word, in UTF-8 or UTF-16.
  */
 export function findMention(
   { key, value, headers = {} }: Pick<Message, 'key' | 'value'> & Partial<Pick<Message, 'headers'>>,

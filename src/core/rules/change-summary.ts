@@ -76,7 +76,7 @@ If the changes above are what you want, start the workflow "accept rules" with t
 `
 }
 
-/** How promises differ, by their sentences. A promise that is worded anew is one removed and one added. */
+/** Compares promises by their sentences. A reworded promise is one removed and one added. */
 export interface PromiseDiff {
   readonly removed: readonly string[]
   readonly changed: readonly string[]

@@ -17,12 +17,12 @@ const BODY_COUNT_MAX = 256
  *
  * A request counts once its token is accepted and its body has arrived, and until its answer is made, so slow clients take no
  * place. Only an administrator's counts until the client has read it: lists are large, and held in memory until then. Beyond
- * BODY_COUNT_MAX arriving bodies, the one that has taken longest is answered with 408: of the subject that sends the most.
+ * BODY_COUNT_MAX arriving bodies, the oldest one of the subject with the most is answered with 408.
  */
 export function limitRequests(app: App, countMax: number): void {
   const inProgress: Record<LimitedAccess, number> = { token: 0, party: 0, admin: 0 }
   const counted = new WeakMap<FastifyReply, LimitedAccess>()
-  // With the subject of its token. A Map keeps the order of insertion: the first one has taken longest.
+  // Values are the subjects of tokens. A Map keeps the order of insertion, so that the first entry is the oldest.
   const arriving = new Map<FastifyReply, string | null>()
   // Shared, because the stack of an error is a quarter of the cost of a refusal.
   const refusal = new ProblemError('unavailable', {

@@ -71,7 +71,7 @@ export function fetchedBytesOf({ messages: [message] }: Pick<KafkajsBatch, 'mess
   return (message as { fetched?: FetchedBytes } | undefined)?.fetched ?? null
 }
 
-/** Whether another broker leads the partition now, or none that we know of, by Kafka's name of the error. */
+/** True if the error, by Kafka's name, says that another broker leads the partition, or none is known. */
 export function isStaleMetadata(error: string | null): boolean {
   return error !== null && STALE_METADATA.includes(error)
 }

@@ -43,8 +43,8 @@ export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, 
 }
 
 /**
- * The query for the entries that no index finds, by reason, by rule or because nobody was told: behind `after`, up to `end`, of a bounded number
- * of rows.
+ * The query for entries that no index finds: by reason, by rule, or of members not told. It looks at a bounded number of rows, after
+ * `after` and up to `end`.
  */
 export function logSearchQuery(
   limits: GivenUpLimits,

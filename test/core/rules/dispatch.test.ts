@@ -9,7 +9,7 @@ const csv = readFileSync(new URL('../../../rules/dispatch.csv', import.meta.url)
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const table = await createRuleTable(csv, ['claim.paid'], sha256)
 
-/** What the specification's dispatch rules say of the situations in which all of this is so. */
+/** The specification's result for all situations that have these facts. */
 const EXPECTED: readonly (readonly [Partial<Situation>, string])[] = [
   [{ party: 'missing' }, 'SKIP: no party locator'],
   [{ party: 'not found' }, 'SKIP: party not found'],

@@ -26,7 +26,7 @@ export function signedBy({ kid, privateKey }: Key, claims: object, header: objec
 }
 
 /**
- * What must be refused: what RFC 8725 names, and the classes of the vectors json_web_signature_test.json of Project Wycheproof
+ * Tokens that must be refused: those that RFC 8725 names, and the classes of json_web_signature_test.json of Project Wycheproof
  * (https://github.com/C2SP/wycheproof), made again over good claims, but for those of the cryptography below.
  */
 export function attacks(target: Target): Map<string, string> {
@@ -160,7 +160,7 @@ function headers({ claims, rsa, foreign }: Target): Attacks {
   ]
 }
 
-/** What an RS256 signature over a text is, raised to the public exponent (RFC 8017, 9.2), for a key of 2,048 bits. */
+/** An RS256 signature over a text, raised to the public exponent (RFC 8017, 9.2), for a key of 2,048 bits. */
 export function paddedHash(input: string): Buffer {
   const prefix = Buffer.from('3031300d060960864801650304020105000420', 'hex')
   const encoded = Buffer.concat([prefix, createHash('sha256').update(input).digest()])

@@ -69,7 +69,7 @@ t.test('good tokens of other shapes are accepted', async (t) => {
   }
 })
 
-/** What is wrong with a signature or a header is in attacks.ts. */
+/** Wrong claims. Wrong signatures and headers are in attacks.ts. */
 const BAD_TOKENS: Record<string, () => string | Promise<string>> = {
   expired: () => idp.forge({ exp: seconds() - 60 }),
   'not yet valid': () => idp.forge({ nbf: seconds() + 60 }),
