@@ -137,7 +137,7 @@ export const CHECKS: readonly Check[] = [
     remedies: [
       [
         /permission denied|lacks (SELECT|INSERT|UPDATE|DELETE)/,
-        'as the owner, GRANT the user of DATABASE_URL what is missing, and USAGE on the schema notifications',
+        'run db/grants.sql as the owner of the schema, for the role of DATABASE_URL',
       ],
       [/./, 'run the command `migrate` with the same DATABASE_URL'],
     ],

@@ -16,9 +16,14 @@ export function lacksSchema(error: unknown): boolean {
   return /^(42P01|42703|3F000)$/.test(sqlState(error) ?? '')
 }
 
+/** The role lacks a right on a table, or on the schema. */
+export function lacksRight(error: unknown): boolean {
+  return sqlState(error) === '42501'
+}
+
 /** The database answers, but takes no writes, grants no access or is not migrated: what `readyz` and `doctor` tell of. */
 export function isUnusable(error: unknown): boolean {
-  return /^(25006|42501)$/.test(sqlState(error) ?? '') || lacksSchema(error)
+  return sqlState(error) === '25006' || lacksRight(error) || lacksSchema(error)
 }
 
 /** The row itself is refused: data exception (22), integrity constraint (23), program limit exceeded (54). */

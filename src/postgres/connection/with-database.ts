@@ -1,5 +1,5 @@
 import { CorrectableError } from '../../core/text/faults.ts'
-import { databaseMessage, lacksSchema } from './errors.ts'
+import { databaseMessage, lacksRight, lacksSchema } from './errors.ts'
 import { type DatabasePool, openPool } from './pool.ts'
 
 /** The database cannot be used; the message says how to fix it. */
@@ -7,7 +7,7 @@ export class UnusableDatabaseError extends CorrectableError {}
 
 /**
  * Lets a command use a database, by one connection unless it works side by side, and closes it. Throws UnusableDatabaseError where it cannot be
- * reached or is not migrated.
+ * reached, is not migrated or refuses its role a right.
  */
 export async function withDatabase(
   databaseUrl: string,
@@ -18,11 +18,14 @@ export async function withDatabase(
   try {
     await use(pool)
   } catch (error) {
-    if (!(error instanceof Error && lacksSchema(error))) throw error
-    throw new UnusableDatabaseError(
-      `the schema does not match this version (${databaseMessage(error)}): run the command \`migrate\``,
-      { cause: error },
-    )
+    if (!(error instanceof Error)) throw error
+    const remedy = lacksSchema(error)
+      ? 'the schema does not match this version: run the command `migrate`'
+      : lacksRight(error)
+        ? 'run this command as a role with the rights of the operator in db/grants.sql'
+        : null
+    if (remedy === null) throw error
+    throw new UnusableDatabaseError(`${databaseMessage(error)}: ${remedy}`, { cause: error })
   } finally {
     await pool.end()
   }

@@ -1,15 +1,15 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { databaseMessage, lacksSchema, sqlState } from '../connection/errors.ts'
+import { databaseMessage, lacksRight, lacksSchema } from '../connection/errors.ts'
 import { missingMigrations } from './missing-migrations.ts'
 
-/** The rights that `serve` needs on each table. */
+/** The rights that `serve` needs on each table; db/grants.sql grants them. */
 const NEEDED = {
   notification_log: ['SELECT', 'INSERT', 'UPDATE'],
   notification_preferences: ['SELECT', 'INSERT', 'UPDATE'],
   projection_checkpoints: ['SELECT', 'INSERT', 'UPDATE'],
   checkpoint_message: ['SELECT', 'INSERT', 'UPDATE'],
-  decision: ['SELECT', 'INSERT', 'UPDATE'],
+  decision: ['SELECT', 'INSERT'],
   preference_change: ['SELECT', 'INSERT'],
   rejected_message: ['SELECT', 'INSERT'],
   ruleset: ['SELECT', 'INSERT'],
@@ -37,8 +37,8 @@ export async function findFault(pool: DatabasePool, migrations: readonly string[
     if (!(error instanceof Error)) throw error
     if (lacksSchema(error))
       return `the schema does not match this version (${databaseMessage(error)}): restore what is missing`
-    if (sqlState(error) !== '42501') throw error
-    return `${databaseMessage(error)}: grant the user of DATABASE_URL access to the schema notifications`
+    if (!lacksRight(error)) throw error
+    return `${databaseMessage(error)}: run db/grants.sql as the owner of the schema`
   }
 }
 
@@ -52,5 +52,5 @@ async function faultOfState(pool: DatabasePool): Promise<string | null> {
   if (isReadOnly)
     return 'the database is read-only: point DATABASE_URL at the primary, or set default_transaction_read_only to off'
   if (missing.length === 0) return null
-  return `the user ${user} lacks ${missing.join(', ')}: grant that, as the owner of the tables`
+  return `the user ${user} lacks ${missing.join(', ')}: run db/grants.sql as the owner of the tables`
 }

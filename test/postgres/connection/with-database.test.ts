@@ -19,7 +19,7 @@ t.test('a command says what to do where the database is not migrated', async (t)
         code: 1,
         stdout: '',
         stderr:
-          /^the schema does not match this version \(relation "notifications\.\w+" does not exist\): run the command `migrate`\n$/,
+          /^relation "notifications\.\w+" does not exist: the schema does not match this version: run the command `migrate`\n$/,
       },
       args.join(' '),
     )

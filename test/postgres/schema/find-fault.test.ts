@@ -19,14 +19,14 @@ t.teardown(() => pool.end())
 const fault = () => findFault(pool, migrations)
 
 t.test('rights that are missing are told one by one, and nothing else is asked for', async (t) => {
-  t.match(await fault(), /permission denied for schema notifications: grant/)
+  t.match(await fault(), /permission denied for schema notifications: run db\/grants.sql/)
   await client.query(`GRANT USAGE ON SCHEMA notifications TO ${user}`)
-  t.match(await fault(), /permission denied for table migration: grant/)
+  t.match(await fault(), /permission denied for table migration: run db\/grants.sql/)
   await client.query(`GRANT SELECT ON ALL TABLES IN SCHEMA notifications TO ${user}`)
   const reason = await fault()
   const missing: readonly string[] = reason?.match(/(INSERT|UPDATE|DELETE) ON notifications\.\w+/g) ?? []
   t.ok(missing.includes('INSERT ON notifications.decision'), reason ?? '')
-  t.match(reason, new RegExp(`^the user ${user} lacks .*: grant that, as the owner of the tables$`))
+  t.match(reason, new RegExp(`^the user ${user} lacks .*: run db/grants.sql as the owner of the tables$`))
   for (const right of missing) await client.query(`GRANT ${right} TO ${user}`)
   t.equal(await fault(), null)
 })

@@ -1,0 +1,96 @@
+import { readFile } from 'node:fs/promises'
+import pg from 'pg'
+import t from 'tap'
+import { createDatabase, onServer } from '../stack/databases.ts'
+import { until } from '../stack/until.ts'
+import { anEvent, aWorld } from '../stack/world.ts'
+import { command } from './command.ts'
+
+const world = await aWorld(t)
+const database = await createDatabase()
+const grants = await readFile(new URL('../../db/grants.sql', import.meta.url), 'utf8')
+// Roles belong to the whole server, which other tests share.
+const nameOf = (role: string) => `notifications_${role}_${process.pid}`
+const urlOf = (role: string) => Object.assign(new URL(database.url), { username: nameOf(role) }).href
+const envOf = (role: string) => ({ ...world.env, DATABASE_URL: urlOf(role) })
+const ROLES = ['owner', 'service', 'operator']
+
+await onServer(database.url, async (client) => {
+  for (const role of ROLES) await client.query(`CREATE ROLE ${nameOf(role)} LOGIN`)
+  await client.query(`ALTER DATABASE ${new URL(database.url).pathname.slice(1)} OWNER TO ${nameOf('owner')}`)
+})
+const client = new pg.Client(database.url)
+await client.connect()
+t.teardown(async () => {
+  await client.end()
+  await database.drop()
+  await onServer(world.databaseUrl, async (client) => {
+    for (const role of ROLES) await client.query(`DROP ROLE ${nameOf(role)}`)
+  })
+})
+const rowsOf = async (query: string) => (await client.query(query)).rows
+
+t.test('the rights of db/grants.sql are enough for owner and service', async (t) => {
+  t.match(await command(['migrate'], envOf('owner')), { code: 0 })
+  await onServer(urlOf('owner'), (client) =>
+    client.query(grants.replaceAll(/notifications_(owner|service|operator)\b/g, (_, role) => nameOf(role))),
+  )
+  const service = await world.serve({ DATABASE_URL: urlOf('service'), MANAGEMENT_PORT: '0' })
+  await until(async () => (await fetch(`${service.url}/readyz`)).ok, { what: 'the service to be ready' })
+  const body = JSON.stringify({ email: 'member@example.com', optedOutEvents: ['claim.paid'] })
+  const headers = { 'content-type': 'application/json' }
+  for (const party of ['party-1', 'party-1', 'party-2'])
+    t.equal(
+      (await fetch(`${service.url}/preferences/${party}`, { method: 'PUT', headers, body })).status,
+      200,
+    )
+  await world.publish([
+    anEvent(),
+    anEvent({ partyLocator: 'party-3' }),
+    anEvent({ partyLocator: 'error-1' }),
+    { value: 'not an event' },
+    { value: '{"partyLocator": "party-3"}' },
+  ])
+  await until(async () => (await rowsOf('SELECT FROM notifications.notification_log')).length === 3, {
+    what: '3 rows',
+  })
+  await until(async () => (await rowsOf('SELECT FROM notifications.rejected_message')).length === 2, {
+    what: '2 rejected',
+  })
+  t.match(await command(['doctor'], envOf('service')), { code: 0, stdout: /ok +schema/ })
+  await service.stop()
+  await client.query(
+    `UPDATE notifications.rejected_message SET value = $1, code = 'refused-by-database' WHERE id = 1`,
+    [anEvent({ partyLocator: 'party-3' }).value],
+  )
+  await client.query(
+    `UPDATE notifications.rejected_message SET rejected_at = now() - interval '2 days' WHERE id = 2`,
+  )
+  await client.query(
+    `UPDATE notifications.notification_log SET created_at = now() - interval '2 days' WHERE status = 'SENT'`,
+  )
+})
+
+const COMMANDS = [
+  ['retry', '--since', '1h', '--because', 'an outage', '--yes'],
+  ['rejected', 'redrive', '--all', '--yes'],
+  ['erase', '--party', 'party-3', '--yes'],
+  ['erase', '--party', 'party-1', '--yes'],
+  ['replay', '--rebuild'],
+  ['prune', '--older-than', '1d', '--yes'],
+]
+
+t.test('those of the operator are enough for each command that writes', async (t) => {
+  for (const args of COMMANDS) {
+    const { stderr } = await command(args, envOf('operator'))
+    t.notMatch(stderr, /permission denied/, args.join(' '))
+  }
+})
+
+t.test('a command under the rights of the service says which rights it needs', async (t) => {
+  t.match(await command(['erase', '--party', 'party-2', '--yes'], envOf('service')), {
+    code: 1,
+    stderr:
+      /^permission denied for table \w+: run this command as a role with the rights of the operator in db\/grants.sql\n$/,
+  })
+})
