@@ -11,7 +11,7 @@ import { withDatabase } from '../postgres/connection/with-database.ts'
 import { entriesToErase, eraseEntries } from '../postgres/retention/erase-entries.ts'
 import { countPreferencesToErase, erasePreferences } from '../postgres/retention/erase-preferences.ts'
 import { eraseRejected, rejectedToSearch } from '../postgres/retention/erase-rejected-messages.ts'
-import { beginErasure, finishErasure } from '../postgres/retention/erasure-record.ts'
+import { beginErasure, finishErasures } from '../postgres/retention/erasure-record.ts'
 import { accountName, confirm } from './terminal/confirm.ts'
 import { createProgress, type Progress } from './terminal/progress.ts'
 
@@ -59,6 +59,7 @@ async function erase({ party, dryRun, yes, by, json }: Options): Promise<void> {
       found.logEntries + found.preferences + found.preferenceChanges + found.rejectedMessages === 0
     const isDone = !dryRun && !isNothing && (yes || (await confirm(questionOf(party, found))))
     const counts = isDone ? await eraseAll(search, by ?? accountName()) : found
+    if (isNothing && !dryRun) await finishErasures(pool, party)
     if (json) process.stdout.write(`${JSON.stringify({ party, erased: isDone, ...counts })}\n`)
     else
       for (const line of linesOf(party, counts, { isDone, isNothing, isDryRun: dryRun === true }))
@@ -76,7 +77,7 @@ interface Search {
 async function eraseAll(search: Search, by: string): Promise<Found> {
   const erasure = await beginErasure(search.pool, search.party, by)
   const counts = await run(search, erasure)
-  await finishErasure(search.pool, erasure)
+  await finishErasures(search.pool, search.party)
   search.progress.clear()
   return counts
 }

@@ -68,6 +68,10 @@ t.test('nothing that was said to a person, or about one, is left, and nothing is
   t.notMatch(after, /THE-SECRET|CLM-SECRET|member@example\.com|7946 0000/)
   t.match(after, /CLM-OTHER/)
   t.match(after, /of another/)
+  await world.sql(
+    `INSERT INTO notifications.erasure (party_locator, erased_by) VALUES ('party-7', 'interrupted')`,
+  )
+  t.match(await command(['doctor'], world.env), { stdout: /1 erasure interrupted or under way/ })
   t.match(await erase(...args, '--yes'), {
     code: 0,
     stdout: /^Nothing left to erase of party-7/,
@@ -82,6 +86,7 @@ t.test('nothing that was said to a person, or about one, is left, and nothing is
       finished_at: Date,
     },
     { party_locator: 'error-7', log_entries: 1, retries: 1, finished_at: Date },
+    { party_locator: 'party-7', erased_by: 'interrupted', finished_at: Date },
   ])
 
   world.policyAdministration.set('error-7', CONTACT)

@@ -12,6 +12,7 @@ import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
 import { countFailedEntries } from '../../postgres/read/count-failed-entries.ts'
 import { listLogEntries } from '../../postgres/read/list-log-entries.ts'
 import { countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
+import { countUnfinishedErasures } from '../../postgres/retention/erasure-record.ts'
 import { findFault } from '../../postgres/schema/find-fault.ts'
 import { knownMigrations } from '../../postgres/schema/migrate.ts'
 import { createLog } from '../../telemetry/log.ts'
@@ -157,7 +158,10 @@ export const CHECKS: readonly Check[] = [
     prefix: 'RETRY_',
     after: ['schema'],
     run: (config) => withPool(config, (pool) => describeLog(config, pool)),
-    remedies: [[/./, 'run the command `doctor` again']],
+    remedies: [
+      [/erasure/, 'run `erase` again for the parties in the table erasure whose finished_at is null'],
+      [/./, 'run the command `doctor` again'],
+    ],
   },
   {
     name: 'policy administration',
@@ -205,16 +209,19 @@ export const CHECKS: readonly Check[] = [
 ]
 
 /** Entries that wait for an operator, and where to read about them. */
-async function describeLog({ retry }: Config, pool: DatabasePool): Promise<string> {
-  const [{ waiting, givenUp }, rejectedCount] = await Promise.all([
+async function describeLog({ retry }: Config, pool: DatabasePool): Promise<string | { warning: string }> {
+  const [{ waiting, givenUp }, rejectedCount, unfinishedCount] = await Promise.all([
     countFailedEntries(pool, retry),
     countRejectedMessages(pool, { ids: null, topic: null, code: null, since: null, open: true }),
+    countUnfinishedErasures(pool),
   ])
-  return [
+  const words = [
     `${counted(waiting, 'entry', 'entries')} FAILED and waiting for a retry`,
     `${givenUp} given up (\`log --not-told\`)`,
     `${counted(rejectedCount, 'rejected message')} not settled (\`rejected list\`)`,
   ].join(', ')
+  if (unfinishedCount === 0) return words
+  return { warning: `${words}, ${counted(unfinishedCount, 'erasure')} interrupted or under way` }
 }
 
 /** Only a response that names its party can be checked. */

@@ -37,9 +37,15 @@ export function beginErasure(pool: DatabasePool, partyLocator: string, by: strin
     RETURNING id`)
 }
 
-/** Records that all was done. */
-export async function finishErasure(pool: DatabasePool, erasure: bigint): Promise<void> {
-  await pool.query(
-    sql.unsafe`UPDATE notifications.erasure SET finished_at = clock_timestamp() WHERE id = ${erasure}`,
-  )
+/** Records that everything of a party is erased, which also completes earlier erasures of it that were interrupted. */
+export async function finishErasures(pool: DatabasePool, partyLocator: string): Promise<void> {
+  await pool.query(sql.unsafe`
+    UPDATE notifications.erasure SET finished_at = clock_timestamp()
+    WHERE party_locator = ${partyLocator} AND finished_at IS NULL`)
+}
+
+/** Counts erasures that are under way, or were interrupted. */
+export function countUnfinishedErasures(pool: DatabasePool): Promise<number> {
+  return pool.oneFirst(sql.type(z.object({ count: z.number() }))`
+    SELECT count(*)::integer AS count FROM notifications.erasure WHERE finished_at IS NULL`)
 }
