@@ -36,6 +36,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
   const failed = Promise.withResolvers<never>()
   failed.promise.catch(() => {})
   let worker: Worker | null = null
+  let hasStarted = false
   let stopped: Promise<void> | null = null
 
   const ruleFiles = await readRuleFiles()
@@ -60,10 +61,8 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     database,
     reads: createReads(config, ruleFiles.ruleTable, database, () => worker?.blocked() ?? [], workbench),
     metrics,
-    readiness: async () => {
-      const reason = stopping.signal.aborted ? 'the service is stopping' : await database.fault()
-      return reason === null ? { ready: true } : { ready: false, reason }
-    },
+    readiness: async () => (stopping.signal.aborted ? 'the service is stopping' : database.fault()),
+    startup,
     log,
   })
   opened.defer(listeners.close)
@@ -78,6 +77,14 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
     worker = createWorker({ config, connection, ruleFiles, parties, pool, metrics, tracing, log })
     opened.defer(worker.stop)
     await worker.run()
+  }
+
+  /** Ready once the consumer group was joined, whatever happens later. */
+  async function startup(): Promise<string | null> {
+    const reason =
+      worker === null ? ((await database.fault()) ?? 'the service is starting') : worker.waitsFor()
+    hasStarted ||= reason === null
+    return hasStarted ? null : reason
   }
 
   /** A second call must wait for the first, which `disposeAsync` by itself does not. */

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import { share } from '../core/time/share.ts'
-import { isUnreachable, isUnusable } from '../postgres/connection/errors.ts'
+import { codeOf, isUnreachable, isUnusable } from '../postgres/connection/errors.ts'
 import { type DatabasePool, openPool } from '../postgres/connection/pool.ts'
 import { findFault } from '../postgres/schema/find-fault.ts'
 import { knownMigrations } from '../postgres/schema/migrate.ts'
@@ -20,7 +20,7 @@ export interface Database {
   listPool(): DatabasePool
   /** Connections of each pool by state; none if the database has not been reached yet. */
   connections(): readonly PoolConnections[]
-  /** Why it cannot be used now, with the remedy, or null; rejects if it does not answer. Asks it once a second at most. */
+  /** Why it cannot be used now, with the remedy, or null. Asks it once a second at most. Names no address, since anyone may read it. */
   fault(): Promise<string | null>
   /** True if an error is an outage or a misconfigured database, and not a bug. */
   isUnavailable(error: unknown): boolean
@@ -39,12 +39,12 @@ export async function createDatabase(
     if (reached === null) throw new DatabaseNotReached()
     return reached
   }
-  /** Settled, so that a rejection is reused too. */
-  const settledFault = share(
-    () => Promise.allSettled([reached === null ? NOT_REACHED : findFault(reached.http, migrations)] as const),
-    FAULT_VALID_MS,
-    () => performance.now(),
-  )
+  let outage = NOT_REACHED
+  function noteOutage(error: unknown): string {
+    log.debug({ err: error }, 'the database cannot be used')
+    outage = `the database cannot be used (${codeOf(error)}): run the command \`doctor\` to find out why`
+    return outage
+  }
   const listPoolMax = Math.floor(httpPoolMax / 2)
   const open = async () => ({
     dispatch: await openPool({ databaseUrl, connectionCountMax: poolMax }),
@@ -60,15 +60,22 @@ export async function createDatabase(
         const { acquiredConnections, idleConnections, waitingClients } = of.state()
         return { pool, acquired: acquiredConnections, idle: idleConnections, waiters: waitingClients }
       }),
-    fault: async () => {
-      const [found] = await settledFault()
-      if (found.status === 'rejected') throw found.reason
-      return found.value
-    },
+    fault: share(
+      async () => (reached === null ? outage : findFault(reached.http, migrations).catch(noteOutage)),
+      FAULT_VALID_MS,
+      () => performance.now(),
+    ),
     isUnavailable: (error) =>
       error instanceof DatabaseNotReached || isUnreachable(error) || isUnusable(error),
     reach: async (signal, prepare) => {
-      const opened = await retryWithBackOff('the database', log, signal, open)
+      const opened = await retryWithBackOff('the database', log, signal, async () => {
+        try {
+          return await open()
+        } catch (error) {
+          noteOutage(error)
+          throw error
+        }
+      })
       reached = opened
       await retryWithBackOff('the schema', log, signal, async () => {
         const fault = await findFault(opened.dispatch, migrations)

@@ -15,7 +15,8 @@ interface ListenerParts {
   readonly database: Database
   readonly reads: Reads
   readonly metrics: Metrics
-  readonly readiness: () => Promise<Readiness>
+  readonly readiness: Readiness
+  readonly startup: Readiness
   readonly log: Logger
 }
 
@@ -27,7 +28,7 @@ export interface Listeners {
 
 /** The public listener and, where it is configured, the management listener. */
 export function createListeners(parts: ListenerParts): Listeners {
-  const { config, database, reads, metrics, readiness, log } = parts
+  const { config, database, reads, metrics, readiness, startup, log } = parts
   const { tokens } = config
   const { httpPool, listPool, isUnavailable } = database
   const http = createHttp({
@@ -57,6 +58,7 @@ export function createListeners(parts: ListenerParts): Listeners {
         requestCountMax: config.http.requestCountMax,
         log,
         document: await http.document(),
+        startup,
         exposeMetrics: metrics.expose,
         consolePage: readConsolePage(),
         consoleData: reads.consoleData,

@@ -28,6 +28,8 @@ export interface Worker {
   assignment(): Assignment | null
   blocked(): readonly Blocked[]
   oldestMs(topic: string, partition: number): number | null
+  /** Null while this process is in the consumer group; otherwise what it waits for. */
+  waitsFor(): string | null
   run(): Promise<void>
   stop(): Promise<void>
 }
@@ -58,6 +60,7 @@ export function createWorker(parts: WorkerParts): Worker {
     assignment: consumer.assignment,
     blocked: consumer.blocked,
     oldestMs: consumer.oldestMs,
+    waitsFor: consumer.waitsFor,
     run: async () => {
       retry.start()
       await consumer.run()

@@ -4,7 +4,9 @@ import swaggerUi from '@fastify/swagger-ui'
 import type { Tokens } from './auth/tokens.ts'
 import { type ConsoleData, consoleData } from './console/data.ts'
 import { type ConsolePage, consolePage } from './console/page.ts'
+import { unavailable } from './problems/error-handler.ts'
 import { ProblemError } from './problems/problem.ts'
+import type { Readiness } from './routes/health.ts'
 import { type App, type BaseOptions, createBase } from './server/base.ts'
 import { limitRequests } from './server/limit-requests.ts'
 
@@ -21,6 +23,7 @@ export interface ManagementDependencies extends BaseOptions {
   /** The names, besides `localhost` and addresses, under which it is reached. */
   readonly hosts: readonly string[]
   readonly document: ApiDocument
+  readonly startup: Readiness
   readonly exposeMetrics: () => Promise<{ contentType: string; text: string }>
   readonly consolePage: ConsolePage
   readonly consoleData: ConsoleData
@@ -29,17 +32,22 @@ export interface ManagementDependencies extends BaseOptions {
 }
 
 /**
- * The operators' listener: metrics at `/metrics`, the API document at `/openapi.json` and as a page at `/docs`, the console
+ * The operators' listener: metrics at `/metrics`, the startup probe at `/startupz`, the API document at `/openapi.json` and as a page at `/docs`, the console
  * at `/console`. Only the console's data is personal and needs a token.
  */
 export function buildManagement(dependencies: ManagementDependencies): App {
-  const { log, document, exposeMetrics, tokens } = dependencies
+  const { log, document, startup, exposeMetrics, tokens } = dependencies
   const app = createBase(dependencies)
   requireHost(app, dependencies.hosts)
   limitRequests(app, dependencies.requestCountMax)
   app.get('/metrics', async (_, reply) => {
     const { contentType, text } = await exposeMetrics()
     return reply.type(contentType).send(text as never)
+  })
+  app.get('/startupz', async () => {
+    const reason = await startup()
+    if (reason !== null) throw unavailable(reason)
+    return { status: 'started' } as never
   })
   app.get('/openapi.json', async () => document as never)
   app.register(swagger, { mode: 'static', specification: { document: document as never } })

@@ -14,7 +14,7 @@ import { otherMethods } from './server/methods.ts'
 export interface AppDependencies extends BaseOptions {
   /** Requests that may be under way behind a token. */
   readonly requestCountMax: number
-  readonly readiness: () => Promise<Readiness>
+  readonly readiness: Readiness
   readonly logEntries: LogEntries
   readonly preferences: PreferencesStore
   /** Null: all routes are open. */

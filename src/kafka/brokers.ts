@@ -39,6 +39,11 @@ interface Cluster {
 }
 
 interface Broker extends KafkajsBroker {
+  heartbeat(request: {
+    readonly groupId: string
+    readonly groupGenerationId: number
+    readonly memberId: string
+  }): Promise<unknown>
   listOffsets(request: {
     readonly isolationLevel: IsolationLevel
     readonly topics: readonly {
@@ -114,6 +119,14 @@ export function createBrokers(connection: KafkaConnection, clientId: string, log
         const members = groups.flatMap((group) => group.members)
         return new Set(members.flatMap(({ memberAssignment }) => partitionsIn(memberAssignment)))
       }),
+    /** Rejects if this user may not be a member of the group. Joins nothing: the broker checks the right before the member. */
+    requireGroupRight: (groupId: string) =>
+      ask(async (cluster) => {
+        const coordinator = await cluster.findGroupCoordinator({ groupId })
+        await coordinator
+          .heartbeat({ groupId, groupGenerationId: 0, memberId: 'nobody' })
+          .catch(isUnknownMember)
+      }),
     /** Fetches at most `bytesMax` bytes from this offset on, or one whole batch. */
     fetch: (range: FetchRange, isolationLevel: IsolationLevel) =>
       oneFetch.execute(() => ask((cluster) => fetch(cluster, range, isolationLevel))),
@@ -154,6 +167,12 @@ async function partitionsOf(cluster: Cluster, topics: readonly string[]): Promis
 function isUnknownTopic(error: { readonly type?: unknown }): false {
   if (error.type === 'UNKNOWN_TOPIC_OR_PARTITION') return false
   throw error
+}
+
+/** Returns for the answers about a member that does not exist, and rethrows any other error. */
+function isUnknownMember(error: { readonly type?: unknown }): void {
+  const { type } = error
+  if (type !== 'UNKNOWN_MEMBER_ID' && type !== 'ILLEGAL_GENERATION') throw error
 }
 
 /** Sends one request to each leader. */

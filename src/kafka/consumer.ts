@@ -6,7 +6,7 @@ import { backOffMs } from '../core/time/back-off.ts'
 import { type Brokers, createBrokers, keyOf, READ_COMMITTED } from './brokers.ts'
 import { createClient, type KafkaConnection } from './client.ts'
 import { createBudget } from './inbox.ts'
-import { aborted, createMembership, type Ending, settled } from './membership.ts'
+import { aborted, createMembership, type Ending, lacksGroupRight, settled } from './membership.ts'
 import type { Consumption, Processing } from './partition.ts'
 import { unservedReason } from './patches/metadata-errors.ts'
 
@@ -50,6 +50,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
   const missing = missingTopics(brokers, topics)
   let membership: ReturnType<typeof createMembership> | null = null
   let failureCount = 0
+  let waitsFor = 'joining the consumer group'
   let ended: Promise<unknown> = Promise.resolve()
 
   /** Joins the group with the topics that exist. Resolves when the membership has ended. */
@@ -62,6 +63,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
     if (names.length > 0)
       log.warn({ missing: names }, 'waiting for topics that do not exist yet; consuming the others')
     if (existing.length === 0) {
+      waitsFor = `none of the topics exists: create ${names.join(', ')}, or grant READ and DESCRIBE on them`
       await pause(TOPIC_POLL_MS, signal)
       return { kind: 'topics' }
     }
@@ -80,7 +82,12 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
       else if (!ending.retriable) throw ending.error
       else if (!stopping.signal.aborted) {
         const retryInMs = backOffMs(failureCount++)
-        log.warn({ err: ending.error, brokers: connection.brokers, retryInMs }, 'waiting for the broker')
+        const remedy = remedyOf(ending.error, groupId)
+        waitsFor = `the broker refuses or does not respond (${messageOf(ending.error)})${remedy}`
+        log.warn(
+          { err: ending.error, brokers: connection.brokers, retryInMs },
+          `waiting for the broker${remedy}`,
+        )
         await pause(retryInMs, stopping.signal)
       }
     }
@@ -89,6 +96,8 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
   return {
     /** The partitions that this member owns; null while it is in no group. */
     assignment: () => membership?.assignment() ?? null,
+    /** Null while this member is in the group; otherwise what it waits for. */
+    waitsFor: () => (membership?.assignment() ? null : waitsFor),
     /** The partitions that cannot go on, and one for each missing topic. */
     blocked: (): readonly Blocked[] => [
       ...missing.list(),
@@ -133,6 +142,14 @@ function consumptionOf(
     sleep: pause,
     log,
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function remedyOf(error: unknown, groupId: string): string {
+  return lacksGroupRight(error) ? `: grant this user READ and DESCRIBE on the consumer group ${groupId}` : ''
 }
 
 /** The topics that do not exist, according to the brokers. */

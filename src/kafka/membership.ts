@@ -27,6 +27,9 @@ const DISCONNECT_WAIT_MS = 20_000
 /** kafkajs declares these final, although the broker only went away or did not answer in time. */
 const PASSING_ERRORS = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout', 'KafkaJSLockTimeout']
 
+const GROUP_AUTHORIZATION_FAILED = 'GROUP_AUTHORIZATION_FAILED'
+const PASSING_TYPES = [ILLEGAL_SASL_STATE, GROUP_AUTHORIZATION_FAILED]
+
 /** Why a membership in the group ended. `retriable`: a new member may succeed. */
 export type Ending =
   | { readonly kind: 'stop' }
@@ -270,11 +273,19 @@ function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Parameters<ty
   return { consumer, crashed }
 }
 
-/** True if an error or one of its causes is temporary, although kafkajs declares it final. */
+/** True if an error is temporary or can be corrected at the broker, although kafkajs declares it final. */
 export function isPassing(error: unknown): boolean {
+  return hasCause(error, ({ name, type }) => PASSING_ERRORS.includes(name) || PASSING_TYPES.includes(type))
+}
+
+/** This user may not use the consumer group. */
+export function lacksGroupRight(error: unknown): boolean {
+  return hasCause(error, ({ type }) => type === GROUP_AUTHORIZATION_FAILED)
+}
+
+function hasCause(error: unknown, isWanted: (cause: KafkaJSProtocolError) => boolean): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
-    if (PASSING_ERRORS.includes(cause.name) || (cause as KafkaJSProtocolError).type === ILLEGAL_SASL_STATE)
-      return true
+    if (isWanted(cause as KafkaJSProtocolError)) return true
   return false
 }
 

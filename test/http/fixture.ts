@@ -85,7 +85,7 @@ export function dependencies(overrides: Partial<AppDependencies> = {}) {
   const stored = new Map<string, StoredPreferences & { changedBy: string | null }>()
   const all: AppDependencies = {
     log: createLog('debug', { write: (line) => void logged.push(line) }),
-    readiness: async () => ({ ready: true }),
+    readiness: async () => null,
     logEntries: {
       list: async (filter, page) => {
         asked.push({ filter, page })

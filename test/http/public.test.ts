@@ -92,14 +92,14 @@ t.test('/healthz says ok', async (t) => {
 })
 
 t.test('/healthz says ok also while the service is not ready', async (t) => {
-  const { all } = dependencies({ readiness: async () => ({ ready: false, reason: 'the database is down' }) })
+  const { all } = dependencies({ readiness: async () => 'the database is down' })
   t.equal((await documentedApp(all).inject('/healthz')).statusCode, 200)
 })
 
 t.test('/readyz follows the readiness', async (t) => {
   t.equal((await app.inject('/readyz')).statusCode, 200)
 
-  const { all, logged } = dependencies({ readiness: async () => ({ ready: false, reason: 'run `migrate`' }) })
+  const { all, logged } = dependencies({ readiness: async () => 'run `migrate`' })
   const response = await documentedApp(all).inject('/readyz')
   t.equal(response.statusCode, 503)
   t.equal(response.headers['content-type'], 'application/problem+json')
@@ -109,14 +109,6 @@ t.test('/readyz follows the readiness', async (t) => {
     logged.some((line) => line.includes('"warn"')),
     'a probe that fails is no news',
   )
-})
-
-t.test('/readyz is 503 when the check itself fails, and tells only the log why', async (t) => {
-  const { all, logged } = dependencies({ readiness: () => Promise.reject(new Error('hunter3')) })
-  const response = await documentedApp(all).inject('/readyz')
-  t.equal(response.statusCode, 503)
-  t.notMatch(response.body, 'hunter3')
-  t.match(logged.join(''), 'hunter3')
 })
 
 t.test('an outage is a 503 that may be tried again', async (t) => {

@@ -25,6 +25,8 @@ const OUTAGES = {
 // The one is down while the other is not.
 t.jobs = 2
 
+const UNREACHABLE = 'the database cannot be used (ECONNREFUSED): run the command `doctor` to find out why'
+
 for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES)) {
   t.test(`a ${name} that is not there`, { skip, buffered: true }, async (t) => {
     const world = await aWorld(t, { partitionCount: PARTITION_COUNT, ...where })
@@ -65,6 +67,8 @@ for (const [name, { server, where, readinessWithout }] of Object.entries(OUTAGES
       t.match(await service.logged(new RegExp(`^waiting for the ${name}$`)), { level: 'warn' })
       t.ok(await isLive())
       await readinessIs(readinessWithout)
+      if (readinessWithout === 503)
+        t.match(await (await fetch(`${service.url}/readyz`)).json(), { detail: UNREACHABLE })
       await server.start()
       await goesOn(t)
       await readinessIs(200)

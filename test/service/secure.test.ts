@@ -166,6 +166,41 @@ await t.test('a topic that may not be read is held, alone, until it may', { skip
   t.equal(await service.stop(), 0)
 })
 
+await t.test('a consumer group without rights is waited for, and named', { skip }, async (t) => {
+  const env = { ...SECURE_BROKER, MQ_SASL_MECHANISM: 'PLAIN' }
+  const on = { username: secure.username, on: 'GROUP' } as const
+  await grant(kafka.brokers, world.groupId, { ...on, operation: 'DESCRIBE' })
+  const service = await world.serve({ ...env, MANAGEMENT_PORT: '0' })
+  const { url } = await service.logged(/^the management listener is up$/)
+  const startup = async () => {
+    const response = await fetch(`${url}/startupz`)
+    return { status: response.status, body: await response.text() }
+  }
+  const isJoined = async () => {
+    const { value } = readExposition(await (await fetch(`${url}/metrics`)).text())
+    return value('notifications_consumer_joined') === 1
+  }
+  const remedy = `grant this user READ and DESCRIBE on the consumer group ${world.groupId}`
+
+  await until(async () => (await startup()).body.includes(remedy), { what: 'the startup probe to say so' })
+  t.equal((await startup()).status, 503)
+  t.match(await command(['doctor'], { ...world.env, ...env }), {
+    code: 1,
+    stdout: /failed +consumer group .*\n +→ grant this user READ and DESCRIBE/,
+  })
+  await grant(kafka.brokers, world.groupId, { ...on, operation: 'READ' })
+  await until(isJoined, { what: 'it to join' })
+  t.match(await startup(), { status: 200 })
+  t.match(await command(['doctor'], { ...world.env, ...env }), { stdout: /ok +consumer group/ })
+
+  await revoke(kafka.brokers, world.groupId, { ...on, operation: 'READ' })
+  await until(async () => !(await isJoined()), { what: 'it to be out of the group' })
+  t.match(await startup(), { status: 200 }, 'a startup probe does not fail later')
+  await grant(kafka.brokers, world.groupId, { ...on, operation: 'READ' })
+  await until(isJoined, { what: 'it to join again' })
+  t.equal(await service.stop(), 0)
+})
+
 // The others share nothing, and mostly wait for a process to start.
 t.jobs = 3
 

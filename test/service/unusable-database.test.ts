@@ -68,7 +68,7 @@ const FAULTS = [
     mend: (user: string) =>
       `GRANT INSERT ON notifications.decision, notifications.preference_change TO ${user}`,
     readiness: /lacks INSERT ON notifications.decision/,
-    check: { name: 'schema', detail: /lacks INSERT/, remedy: /GRANT/ },
+    check: { name: 'schema', detail: /lacks INSERT/, remedy: /db\/grants.sql/ },
   },
 ]
 

@@ -20,9 +20,10 @@ export interface TestMessage {
   headers?: IHeaders
 }
 
-export interface TopicRight {
+export interface Right {
   readonly username: string
   readonly operation: 'READ' | 'DESCRIBE'
+  readonly on?: 'TOPIC' | 'GROUP'
 }
 
 /** By partition number. */
@@ -113,19 +114,19 @@ export async function compact(brokers: string, topic: string): Promise<void> {
   )
 }
 
-/** From its first right on, a topic is closed to whoever has none. Only on a broker with an authorizer. */
-export async function grant(brokers: string, topic: string, right: TopicRight): Promise<void> {
-  await withAdmin(brokers, (admin) => admin.createAcls({ acl: [aclOf(topic, right)] }))
+/** From its first right on, a topic or group is closed to users without one. Only on a broker with an authorizer. */
+export async function grant(brokers: string, name: string, right: Right): Promise<void> {
+  await withAdmin(brokers, (admin) => admin.createAcls({ acl: [aclOf(name, right)] }))
 }
 
-export async function revoke(brokers: string, topic: string, right: TopicRight): Promise<void> {
-  await withAdmin(brokers, (admin) => admin.deleteAcls({ filters: [aclOf(topic, right)] }))
+export async function revoke(brokers: string, name: string, right: Right): Promise<void> {
+  await withAdmin(brokers, (admin) => admin.deleteAcls({ filters: [aclOf(name, right)] }))
 }
 
-function aclOf(topic: string, { username, operation }: TopicRight): AclEntry {
+function aclOf(resourceName: string, { username, operation, on = 'TOPIC' }: Right): AclEntry {
   return {
-    resourceType: kafkajs.AclResourceTypes.TOPIC,
-    resourceName: topic,
+    resourceType: kafkajs.AclResourceTypes[on],
+    resourceName,
     resourcePatternType: kafkajs.ResourcePatternTypes.LITERAL,
     principal: `User:${username}`,
     host: '*',

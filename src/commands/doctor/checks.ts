@@ -6,7 +6,7 @@ import type { Config } from '../../config/config.ts'
 import { counted } from '../../core/text/count.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
 import { loadKeys } from '../../http/auth/load-keys.ts'
-import { createBrokers } from '../../kafka/brokers.ts'
+import { type Brokers, createBrokers } from '../../kafka/brokers.ts'
 import { describeServer } from '../../postgres/connection/describe-server.ts'
 import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
 import { countFailedEntries } from '../../postgres/read/count-failed-entries.ts'
@@ -78,6 +78,22 @@ export const CHECKS: readonly Check[] = [
       return broker.topics.join(', ')
     },
     remedies: [[/./, 'create them, grant this user read access, or correct MQ_TOPICS']],
+  },
+  {
+    name: 'consumer group',
+    prefix: 'MQ_',
+    after: ['broker'],
+    run: async ({ broker }) => {
+      await withBrokers(broker, (brokers) => brokers.requireGroupRight(broker.groupId))
+      return broker.groupId
+    },
+    remedies: [
+      [
+        /authorized/i,
+        'grant this user READ and DESCRIBE on the group, or correct MQ_GROUP_ID: see src/kafka/README.md',
+      ],
+      [/./, 'look into the log of the brokers: no coordinator of the group answers'],
+    ],
   },
   {
     name: 'database',
@@ -243,10 +259,14 @@ async function partyToAsk(config: Config): Promise<string> {
   return Promise.race([asked, sleep(DATABASE_MAX_MS, PARTY_LOCATOR, { ref: false })])
 }
 
-async function describeBrokers(broker: Config['broker']) {
+function describeBrokers(broker: Config['broker']) {
+  return withBrokers(broker, (brokers) => brokers.describe())
+}
+
+async function withBrokers<T>(broker: Config['broker'], use: (brokers: Brokers) => Promise<T>): Promise<T> {
   const brokers = createBrokers(brokerConnection(broker), CLIENT_ID, log)
   try {
-    return await brokers.describe()
+    return await use(brokers)
   } finally {
     await brokers.close()
   }

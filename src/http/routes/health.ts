@@ -3,11 +3,11 @@ import { unavailable } from '../problems/error-handler.ts'
 import { problemBody } from '../problems/problem.ts'
 import type { App } from '../server/base.ts'
 
-/** `reason` is for operators, and visible to anyone. */
-export type Readiness = { ready: true } | { ready: false; reason: string }
+/** Resolves to null, or to the reason with its remedy, which anyone may read. */
+export type Readiness = () => Promise<string | null>
 
 /** `GET /healthz`: the process is alive. `GET /readyz`: the database answers, too. */
-export function healthRoutes(app: App, readiness: () => Promise<Readiness>): void {
+export function healthRoutes(app: App, readiness: Readiness): void {
   const tags = ['Health']
   const healthy = z.object({ status: z.literal('ok') }).meta({ examples: [{ status: 'ok' }] })
   const healthSchema = {
@@ -29,10 +29,8 @@ export function healthRoutes(app: App, readiness: () => Promise<Readiness>): voi
     response: { 200: ready, 503: problemBody },
   }
   app.get('/readyz', { config: { access: 'open' }, schema: readySchema }, async () => {
-    const state = await readiness().catch((cause: unknown) => {
-      throw unavailable('The readiness check failed.', cause)
-    })
-    if (!state.ready) throw unavailable(state.reason)
+    const reason = await readiness()
+    if (reason !== null) throw unavailable(reason)
     return { status: 'ready' as const }
   })
 }

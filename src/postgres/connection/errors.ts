@@ -52,12 +52,18 @@ export function isUnreachable(error: unknown): boolean {
   if (error instanceof ConnectionError || error instanceof BackendTerminatedError) return true
   if (error instanceof StatementTimeoutError) return true
   // Connection exceptions, insufficient resources, operator intervention; a lock that could not be had in time.
-  return /^(08|53|57|55P03)/.test(sqlState(error) ?? '') || hasSystemCode(error)
+  return /^(08|53|57|55P03)/.test(sqlState(error) ?? '') || systemCode(error) !== undefined
 }
 
-function hasSystemCode(error: unknown): boolean {
+/** The SQLSTATE, the system's code such as ECONNREFUSED, or the name of the error. */
+export function codeOf(error: unknown): string {
+  return sqlState(error) ?? systemCode(error) ?? (error instanceof Error ? error.name : typeof error)
+}
+
+function systemCode(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (/^E[A-Z]+$/.test(String((cause as { code?: unknown }).code))) return true
+    const code = String((cause as { code?: unknown }).code)
+    if (/^E[A-Z]+$/.test(code)) return code
   }
-  return false
+  return undefined
 }

@@ -136,6 +136,7 @@ export function aManagement(overrides: Partial<ManagementDependencies> = {}) {
     log: createLog('info', { write: (line) => void logged.push(line) }),
     hosts: [],
     document: { openapi: '3.1.1', info: { title: 'x', version: '1' }, paths: {} },
+    startup: async () => null,
     exposeMetrics: async () => ({ contentType: 'text/x', text: 'up 1\n' }),
     consolePage: {
       html: '<!doctype html>',

@@ -70,7 +70,7 @@ t.test('a list ends with its client, and makes room', async (t) => {
 
 // Answers leave a connection in the order of its requests: those behind one that waits, or that the client does not read, wait too.
 t.test('answers that cannot leave yet take no place from other parties', async (t) => {
-  const ready = Promise.withResolvers<{ ready: true }>()
+  const ready = Promise.withResolvers<null>()
   const { all, stored } = dependencies({ requestCountMax: 2, readiness: () => ready.promise })
   const http = createHttp({ ...all, host: '127.0.0.1', port: 0 })
   t.teardown(() => http.close(0))
@@ -85,5 +85,5 @@ t.test('answers that cannot leave yet take no place from other parties', async (
 
   const optOut = { method: 'PUT', headers: { 'content-type': 'application/json' }, body: '{}' }
   t.equal((await fetch(`${url}/preferences/party-1`, optOut)).status, 200)
-  ready.resolve({ ready: true })
+  ready.resolve(null)
 })
