@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import * as apps from 'kubernetes-models/apps/v1'
 import * as batch from 'kubernetes-models/batch/v1'
+import * as networking from 'kubernetes-models/networking.k8s.io/v1'
 import * as policy from 'kubernetes-models/policy/v1'
 import * as core from 'kubernetes-models/v1'
 import t from 'tap'
 import ts from 'typescript'
-import { parse } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { loadConfig } from '../../src/config/config.ts'
 import { variables } from '../../src/config/variables.ts'
 import { MAIN } from '../stack/executable.ts'
@@ -13,11 +14,17 @@ import { MAIN } from '../stack/executable.ts'
 const folder = new URL('../../src/deploy/kubernetes/', import.meta.url)
 const manifests = readdirSync(folder)
   .filter((file) => file !== 'kustomization.yaml')
-  .map((file) => ({ file, manifest: parse(readFileSync(new URL(file, folder), 'utf8')) }))
+  .flatMap((file) =>
+    parseAllDocuments(readFileSync(new URL(file, folder), 'utf8')).map((document) => ({
+      file,
+      manifest: document.toJS(),
+    })),
+  )
 
 const MODELS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'apps/v1': apps,
   'batch/v1': batch,
+  'networking.k8s.io/v1': networking,
   'policy/v1': policy,
   v1: core,
 }
@@ -85,7 +92,7 @@ t.test('a fault in a manifest is told', async (t) => {
 t.test('the settings are such as the service takes, and those that it cannot do without', async (t) => {
   const { data } = manifestOf('settings.yaml')
   const container = manifestOf('deployment.yaml').spec.template.spec.containers[0]
-  const fromPod = { DATABASE_PASSWORD_FILE: MAIN, MANAGEMENT_PORT: '4007', MANAGEMENT_HOST: '10.0.0.7' }
+  const fromPod = { DATABASE_PASSWORD_FILE: MAIN, MANAGEMENT_PORT: '4007', MANAGEMENT_HOST: '0.0.0.0' }
   const { warnings } = loadConfig({ ...data, ...fromPod })
   t.strictSame(warnings, [])
   const named = [...Object.keys(data), ...container.env.map(({ name }: { name: string }) => name)]
@@ -94,6 +101,46 @@ t.test('the settings are such as the service takes, and those that it cannot do 
     [],
   )
 })
+
+t.test('the documented commands create what the next ones need', async (t) => {
+  const readme = readFileSync(new URL('../README.md', folder), 'utf8')
+  const created = new Set<string>()
+  const filesOf = (path: string) => {
+    const name = path.split('/').at(-1) ?? ''
+    return name.endsWith('.yaml')
+      ? [name]
+      : parse(readFileSync(new URL('kustomization.yaml', folder), 'utf8')).resources
+  }
+  for (const [, command, path = ''] of readme.matchAll(
+    /^ {4}kubectl (create secret|apply|create) \S+ (\S+)/gm,
+  )) {
+    if (command === 'create secret') created.add(`Secret ${path}`)
+    else {
+      const applied = manifests
+        .filter(({ file }) => filesOf(path).includes(file))
+        .map(({ manifest }) => manifest)
+      for (const { kind, metadata } of applied) created.add(`${kind} ${metadata.name}`)
+      t.same(
+        applied.flatMap(needsOf).filter((need) => !created.has(need)),
+        [],
+        `${command} ${path}`,
+      )
+    }
+  }
+  t.ok(created.has('Deployment notifications-service'))
+})
+
+/** The ConfigMaps and Secrets without which its pods do not start. */
+function needsOf(manifest: object): string[] {
+  const found: string[] = []
+  JSON.stringify(manifest, (key, value) => {
+    if (value?.optional === true) return undefined
+    if (/^configMap/.test(key)) found.push(`ConfigMap ${value.name}`)
+    if (/^secret(KeyRef)?$/.test(key)) found.push(`Secret ${value.secretName ?? value.name}`)
+    return value
+  })
+  return found
+}
 
 t.test('the image is built with the pinned Node', async (t) => {
   const dockerfile = readFileSync(new URL('../Dockerfile', folder), 'utf8')
