@@ -40,11 +40,20 @@ export function createListeners(parts: ListenerParts): Listeners {
       list: async (page, signal) =>
         readUntil(signal, listPool(), (connection) => listPreferences(connection, page)),
       get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
-      put: async (...change) => putPreferences(httpPool(), ...change),
+      put: async (...change) => {
+        const stored = await putPreferences(httpPool(), ...change)
+        void warnOfUnknown(stored.optedOutEvents)
+        return stored
+      },
     },
     tokens,
     isUnavailable,
   })
+  async function warnOfUnknown(optedOutEvents: readonly string[]): Promise<void> {
+    const eventTypes = await reads.unknownEventTypes(optedOutEvents).catch(() => [])
+    if (eventTypes.length > 0)
+      log.warn({ eventTypes }, 'an opt-out names event types that no template, rule or logged event has')
+  }
   let management: Http | null = null
   return {
     listen: async () => {

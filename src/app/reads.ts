@@ -22,6 +22,8 @@ import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 export interface Reads {
   readonly logEntries: LogEntries
   readonly consoleData: ConsoleData
+  /** Those of the event types that no template, rule or logged event has. */
+  readonly unknownEventTypes: (eventTypes: readonly string[]) => Promise<readonly string[]>
 }
 
 /** The reads behind HTTP: log entries with their reasons, and the console's data. */
@@ -36,6 +38,21 @@ export function createReads(
     (revision) => readArchivedRuleTable(httpPool(), revision),
     TEMPLATE_EVENT_TYPES,
   )
+  async function unknownEventTypes(eventTypes: readonly string[]): Promise<readonly string[]> {
+    const named = rules.flatMap(({ when }) => when.eventType?.names ?? [])
+    const unknown: string[] = []
+    for (const eventType of eventTypes) {
+      if (TEMPLATE_EVENT_TYPES.includes(eventType) || named.includes(eventType)) continue
+      const { items } = await listLogEntries(
+        listPool(),
+        retryLimits,
+        { eventType },
+        { limit: 1, after: null },
+      )
+      if (items.length === 0) unknown.push(eventType)
+    }
+    return unknown
+  }
   const logEntries: LogEntries = {
     list: async ({ from, to, ...filter }, page, signal) =>
       readUntil(signal, listPool(), async (connection) => {
@@ -55,6 +72,7 @@ export function createReads(
     countEntries: async (window) => countLogEntries(listPool(), retryLimits, window),
     preferences: {
       get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
+      unknownEventTypes,
       changes: async (partyLocator, countMax) => listPreferenceChanges(httpPool(), partyLocator, countMax),
     },
     workbench,
@@ -72,5 +90,5 @@ export function createReads(
       matches: async () => countRuleMatches(listPool(), revision),
     },
   }
-  return { logEntries, consoleData }
+  return { logEntries, consoleData, unknownEventTypes }
 }

@@ -210,6 +210,7 @@ async function testViews(): Promise<void> {
   t.test('on a telephone a card leaves out values that are missing, not those that were', async (t) => {
     const { page } = await open(t, '#/parties/PTY-1', {
       preferences: {
+        unknownEventTypes: async () => [],
         get: async () => PREFERENCES,
         changes: async () => [
           { changedAt: TIME, changedBy: null, before: PREFERENCES, after: { ...PREFERENCES, phone: null } },

@@ -26,7 +26,7 @@ t.test('an opt-out and a probe never wait for lists', async (t) => {
     return value('notifications_database_pool_waiters', { pool: 'lists' })
   }
   await until(async () => (await waitersOf()) === 4, { what: 'four lists to wait for the other two' })
-  const preferences = { optedOutEvents: ['claim.paid'] }
+  const preferences = { optedOutEvents: ['claim.paid', 'claim.payed'] }
   const put = await fetch(`${service.url}/preferences/party-3`, {
     method: 'PUT',
     headers: { 'content-type': 'application/json' },
@@ -37,6 +37,9 @@ t.test('an opt-out and a probe never wait for lists', async (t) => {
   t.equal((await get('/readyz')).status, 200)
   isLocked = false
   await locker.end()
+  t.match(await service.logged(/^an opt-out names event types/), { eventTypes: ['claim.payed'] })
+  const page = await fetch(`${url}/console/data/preferences/party-3`)
+  t.match(await page.json(), { unknownEventTypes: ['claim.payed'] })
   await Promise.all(readers)
   t.equal((await get('/log/list')).status, 200)
 })

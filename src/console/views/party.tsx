@@ -45,6 +45,13 @@ function Party({ partyLocator }: { partyLocator: string }) {
           <section class="card" aria-labelledby="now">
             <h2 id="now">Preferences</h2>
             <Preferences of={data.preferences} />
+            {data.unknownEventTypes.length > 0 && (
+              <p>
+                No template, rule or logged event has the type{' '}
+                <Value of={data.unknownEventTypes.join(', ')} />: if it is misspelt, this opt-out has no
+                effect.
+              </p>
+            )}
           </section>
           <LastEntries partyLocator={partyLocator} />
           <h2>History</h2>

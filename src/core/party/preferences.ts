@@ -51,6 +51,8 @@ export type PreferenceChange = Readonly<z.infer<typeof preferenceChange>>
 /** Current preferences (null: none) and their newest changes, newest first. */
 export const preferenceHistory = z.object({
   preferences: storedPreferences.nullable(),
+  /** Opted-out event types that no template, rule or logged event has: perhaps misspelt. */
+  unknownEventTypes: z.array(z.string()),
   changes: z.array(preferenceChange),
   /** There are older changes. */
   isMore: z.boolean(),

@@ -13,6 +13,8 @@ import type { App } from '../server/base.ts'
 /** Reads a party's preferences and their history. */
 export interface PreferenceReader {
   readonly get: (partyLocator: string) => Promise<StoredPreferences | null>
+  /** Those of the event types that no template, rule or logged event has. */
+  readonly unknownEventTypes: (eventTypes: readonly string[]) => Promise<readonly string[]>
   /** The newest changes, newest first. */
   readonly changes: (partyLocator: string, countMax: number) => Promise<readonly PreferenceChange[]>
 }
@@ -22,13 +24,14 @@ const CHANGE_COUNT_MAX = 100
 const history = preferenceHistory.extend({ changes: z.array(preferenceChange.extend({ changedAt: time })) })
 
 /** A party's preferences and their history. A party without preferences is not an error here. */
-export function preferencesRoute(app: App, { get, changes }: PreferenceReader): void {
+export function preferencesRoute(app: App, { get, unknownEventTypes, changes }: PreferenceReader): void {
   const schema = { params, response: { 200: history, 400: problemBody, 503: problemBody } }
   app.get('/preferences/:partyLocator', { config: { access: 'admin' }, schema }, async (request) => {
     const { partyLocator } = request.params
     const [now, all] = await Promise.all([get(partyLocator), changes(partyLocator, CHANGE_COUNT_MAX + 1)])
     return {
       preferences: now,
+      unknownEventTypes: [...(await unknownEventTypes(now?.optedOutEvents ?? []))],
       changes: all.slice(0, CHANGE_COUNT_MAX),
       isMore: all.length > CHANGE_COUNT_MAX,
     }

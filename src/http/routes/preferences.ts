@@ -54,13 +54,18 @@ const WORDS = {
   preferredChannel: 'By which the party wants to be told',
   optedOutEvents: 'Types of events of which the party does not want to be told',
 }
+/** Opt-outs compare whole names, so a pattern would be stored without effect. */
+const eventType = text(IDENTIFIER_LENGTH_MAX).refine(
+  (name) => !name.includes('*'),
+  'must be an event type, not a pattern: list each type, such as claim.paid',
+)
 const strictBody = z.strictObject(
   {
     email: text(EMAIL_LENGTH_MAX, 'must be a string or null').nullable().default(null),
     phone: text(PHONE_LENGTH_MAX, 'must be a string or null').nullable().default(null),
     preferredChannel: channel.default(DEFAULT_CHANNEL),
     optedOutEvents: z
-      .array(text(IDENTIFIER_LENGTH_MAX), 'must be a list of event types')
+      .array(eventType, 'must be a list of event types')
       .max(OPTED_OUT_COUNT_MAX, `must have at most ${OPTED_OUT_COUNT_MAX} elements`)
       .default([]),
   },

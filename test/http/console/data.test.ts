@@ -162,11 +162,13 @@ t.test('the rules are shown in their order, with their hits', async (t) => {
 t.test('preferences come with their history, and a party without any is an answer', async (t) => {
   t.same((await get('/console/data/preferences/PTY-1')).json(), {
     preferences: PREFERENCES,
+    unknownEventTypes: [],
     changes: [{ changedAt: TIME, changedBy: 'a clerk', before: null, after: PREFERENCES }],
     isMore: false,
   })
   t.same((await get('/console/data/preferences/nobody')).json(), {
     preferences: null,
+    unknownEventTypes: [],
     changes: [],
     isMore: false,
   })
@@ -177,7 +179,9 @@ t.test('of a long history the newest 100 changes are shown', async (t) => {
   const change = { changedAt: TIME, changedBy: null, before: PREFERENCES, after: PREFERENCES }
   const changes = async (_: string, countMax: number) => Array.from({ length: countMax }, () => change)
   const { app } = aManagement({
-    consoleData: aConsole({ preferences: { get: async () => PREFERENCES, changes } }),
+    consoleData: aConsole({
+      preferences: { get: async () => PREFERENCES, unknownEventTypes: async () => [], changes },
+    }),
   })
   t.teardown(() => app.close())
   const history = (await app.inject('/console/data/preferences/PTY-1')).json()

@@ -88,6 +88,7 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       counts: [{ startS: 60, status: 'SENT', reason: null, eventType: 'claim.paid', count: 2, givenUp: 0 }],
     }),
     preferences: {
+      unknownEventTypes: async (eventTypes) => eventTypes.filter((type) => type === 'claim.payed'),
       get: async (partyLocator) => (partyLocator === 'PTY-1' ? PREFERENCES : null),
       changes: async (partyLocator) =>
         partyLocator === 'PTY-1'
