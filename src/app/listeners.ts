@@ -48,6 +48,7 @@ export function createListeners(parts: ListenerParts): Listeners {
     },
     tokens,
     isUnavailable,
+    observeResponse: metrics.observeResponse,
   })
   async function warnOfUnknown(optedOutEvents: readonly string[]): Promise<void> {
     const eventTypes = await reads.unknownEventTypes(optedOutEvents).catch(() => [])
@@ -73,6 +74,7 @@ export function createListeners(parts: ListenerParts): Listeners {
         consoleData: reads.consoleData,
         tokens,
         isUnavailable,
+        observeResponse: metrics.observeResponse,
       })
       log.info(await management.listen(), 'the management listener is up')
       return url

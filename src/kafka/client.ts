@@ -51,7 +51,7 @@ export function patchGroupOffsets(): void {
 
 /**
  * Patches the timer of kafkajs 2.2.4 that looks for waiting requests once a millisecond on each connection, for ever
- * (https://github.com/tulios/kafkajs/issues/1704): 4 % of a core when idle. A request that has to wait starts the timer itself.
+ * (https://github.com/tulios/kafkajs/issues/1704): 4 % of a core when idle, and a warning of Node, since its time-out is negative. A request that has to wait starts the timer itself.
  */
 export function patchRequestQueue(): void {
   RequestQueue.prototype.scheduleCheckPendingRequests = function schedule(): void {

@@ -50,6 +50,12 @@ export function createInstruments(registers: Registry[]) {
       SECONDS,
       ['stage'],
     ),
+    responseSeconds: histogram(
+      'http_response_duration_seconds',
+      'Time from a request to its response, on both listeners; requests without a route have "none"',
+      SECONDS,
+      ['route', 'method', 'status'],
+    ),
     lookUps: counter('contact_lookups_total', 'Parties looked up in policy administration, by result', [
       'state',
     ]),

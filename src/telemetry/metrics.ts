@@ -18,6 +18,7 @@ export interface Metrics {
   readonly stage: RunStage
   /** Counts a conflict with another transaction, after which a batch restarts from its look-ups. */
   countConflict(): void
+  observeResponse(route: string, method: string, status: number, seconds: number): void
   expose(): Promise<{ contentType: string; text: string }>
 }
 
@@ -50,6 +51,7 @@ export function createMetrics(sources: Sources): Metrics {
     tombstones,
     conflicts,
     rejected,
+    responseSeconds,
     lookUps,
   } = instruments
   // Starting at 0, so that the first increase counts as one.
@@ -99,6 +101,8 @@ export function createMetrics(sources: Sources): Metrics {
       }
     },
     countConflict: () => conflicts.inc(),
+    observeResponse: (route, method, status, seconds) =>
+      responseSeconds.observe({ route, method, status }, seconds),
     expose: async () => {
       await readGauges()
       return { contentType: register.contentType, text: await register.metrics() }

@@ -27,6 +27,7 @@ for (const { name, map, message } of FORMATS) {
     const metrics = {
       stage: unobserved,
       countConflict: () => {},
+      observeResponse: () => {},
       expose: async () => ({ contentType: '', text: '' }),
     }
     const worker = createWorker({

@@ -113,6 +113,7 @@ export function dependencies(overrides: Partial<AppDependencies> = {}) {
       },
     },
     isUnavailable: (error) => error === OUTAGE,
+    observeResponse: () => {},
     requestCountMax: 100,
     tokens: null,
     ...overrides,

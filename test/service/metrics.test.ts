@@ -37,7 +37,16 @@ t.test('what was dispatched is counted', async (t) => {
   const sent = Array.from({ length: 20 }, () => anEvent())
   await world.publish([...sent, ...sent.slice(0, 3), ...skipped, { value: 'no JSON' }])
   await world.caughtUp()
+  await Promise.all(['/log/list', '/log/NTF-1', '/nowhere'].map((path) => fetch(`${service.url}${path}`)))
   const { value, observed } = await scrape()
+  for (const [route, status] of [
+    ['/log/list', 200],
+    ['/log/:locator', 404],
+    ['none', 404],
+  ]) {
+    const labels = `{route="${route}",method="GET",status="${status}"}`
+    t.ok(observed('notifications_http_response_duration_seconds', labels), labels)
+  }
   t.equal(value('notifications_outcomes_total', { status: 'SENT', channel: 'EMAIL', rule: 'email' }), 20)
   t.equal(value('notifications_outcomes_total', { status: 'SKIPPED', channel: 'EMAIL', rule: 'no-email' }), 5)
   t.equal(value('notifications_events_total', { event_type: 'claim.paid', status: 'SENT' }), 20)

@@ -189,15 +189,6 @@ function watch(name: string, part: Pick<Keeper, 'ended' | 'logTail'>): void {
   })
 }
 
-/** kafkajs computes a time-out of "now" as a negative number; Node takes it for 1 ms, which is what is meant. */
-function hideExpectedWarnings(): void {
-  process.removeAllListeners('warning')
-  process.on('warning', (warning) => {
-    if (warning.name !== 'TimeoutNegativeWarning') print(String(warning))
-  })
-}
-
-hideExpectedWarnings()
 let exitCode = 0
 try {
   const interruption = interrupted()

@@ -26,6 +26,8 @@ export interface BaseOptions {
   readonly log: Logger
   /** True if an error of a route's dependencies is an outage (503), false if it is a bug (500). */
   readonly isUnavailable: (error: unknown) => boolean
+  /** Called for each response. The route is its pattern, `none` where no route matched. */
+  readonly observeResponse: (route: string, method: string, status: number, seconds: number) => void
 }
 
 const HEADER_BYTES_MAX = 16 * 1024
@@ -45,7 +47,7 @@ const HANDLER_TIMEOUT_MS = 10_000
  * An app without routes, with what both listeners share: limits on the size and duration of a request, problems for
  * errors, and one log line for each request. `isUnavailable`: see `errorHandler`.
  */
-export function createBase({ log, isUnavailable }: BaseOptions): App {
+export function createBase({ log, isUnavailable, observeResponse }: BaseOptions): App {
   const app: App = fastify({
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -96,6 +98,7 @@ export function createBase({ log, isUnavailable }: BaseOptions): App {
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions } = request
     noteAnswered(request.raw)
+    observeResponse(routeOptions.url ?? 'none', method, reply.statusCode, reply.elapsedTime / 1_000)
     request.log.debug(
       { method, route: routeOptions.url, status: reply.statusCode, elapsedMs: Math.round(reply.elapsedTime) },
       'request answered',

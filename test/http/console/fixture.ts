@@ -146,6 +146,7 @@ export function aManagement(overrides: Partial<ManagementDependencies> = {}) {
     consoleData: aConsole(),
     tokens: null,
     isUnavailable: (error) => error === OUTAGE,
+    observeResponse: () => {},
     requestCountMax: 100,
     ...overrides,
   }
