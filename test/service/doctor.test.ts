@@ -132,7 +132,7 @@ t.test('each fault is told with its remedy, and the other checks go on', async (
       { IDP_JWKS_URI: 'http://127.0.0.1:1/keys' },
       'identity provider',
       /ECONNREFUSED/,
-      /check IDP_JWKS_URI/,
+      /check the host and port of IDP_JWKS_URI/,
       { configuration: 'warning' },
     ],
   ]

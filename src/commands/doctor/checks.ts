@@ -126,7 +126,7 @@ export const CHECKS: readonly Check[] = [
       [/server login has been failing/, "check the pooler's log: it cannot log in to the server"],
       [
         /password|authentication|role .* does not exist|no such user/i,
-        'check user and password in DATABASE_URL',
+        'check the user in DATABASE_URL, and the password there or in the file of DATABASE_PASSWORD_FILE',
       ],
       [
         /database .* does not exist|no such database/i,
@@ -218,6 +218,14 @@ export const CHECKS: readonly Check[] = [
       [
         /fit for signatures/,
         'publish a key for signatures there: see the requirements in src/http/README.md',
+      ],
+      [
+        /certificate|self-signed|altnames|issuer/i,
+        'set NODE_EXTRA_CA_CERTS to the authority of the identity provider, or correct the host name in IDP_JWKS_URI',
+      ],
+      [
+        /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|timeout/i,
+        'check the host and port of IDP_JWKS_URI, and that this machine can reach them',
       ],
       [/./, 'check IDP_JWKS_URI: it must answer 200 with a JSON Web Key Set, without redirects'],
     ],

@@ -1,22 +1,20 @@
 import t from 'tap'
 import { CHECKS } from '../../../src/commands/doctor/checks.ts'
 
-const { remedies = [] } = CHECKS.find(({ name }) => name === 'database') ?? {}
-
-/** What servers and poolers say, and what is to be done about it. */
-const CASES: readonly (readonly [string, RegExp])[] = [
+/** Words of servers, poolers and libraries, and the remedy. */
+const DATABASE: readonly (readonly [string, RegExp])[] = [
   ['PostgreSQL 18.1 is read-only: a standby', /primary/],
   ['PostgreSQL 18.1 is read-only: by the setting default_transaction_read_only', /to off/],
   ['no host of DATABASE_URL accepts writes (a:5432 is read-only; b:5432 is read-only)', /primary/],
   [
     'no host of DATABASE_URL accepts writes (a:5432: password authentication failed for user "x"; b:5432: password …)',
-    /user and password/,
+    /the password there or in the file of DATABASE_PASSWORD_FILE/,
   ],
   [
     'no host of DATABASE_URL accepts writes (a:5432: connect ECONNREFUSED; b:5432: connect ECONNREFUSED)',
     /host and port/,
   ],
-  ['no such user: x', /user and password/],
+  ['no such user: x', /the user in DATABASE_URL/],
   ['no such database: x', /create the database/],
   ['no more connections allowed (max_client_conn)', /DATABASE_POOL_MAX/],
   ['query_wait_timeout', /DATABASE_POOL_MAX/],
@@ -26,8 +24,19 @@ const CASES: readonly (readonly [string, RegExp])[] = [
   ['no pg_hba.conf entry for host "10.0.0.1", user "x", database "y", SSL encryption', /pg_hba/],
 ]
 
-for (const [detail, remedy] of CASES) {
-  t.test(`the database check has a remedy of its own for: ${detail}`, async (t) => {
-    t.match(remedies.find(([words]) => words.test(detail))?.[1], remedy)
-  })
+const IDENTITY_PROVIDER: readonly (readonly [string, RegExp])[] = [
+  ['unable to get local issuer certificate', /NODE_EXTRA_CA_CERTS/],
+  ['self-signed certificate in certificate chain', /NODE_EXTRA_CA_CERTS/],
+  ['connect ECONNREFUSED 127.0.0.1:1', /host and port/],
+  ['The operation was aborted due to timeout', /host and port/],
+  ['the identity provider responded with status 302', /without redirects/],
+]
+
+for (const [name, cases] of Object.entries({ database: DATABASE, 'identity provider': IDENTITY_PROVIDER })) {
+  const { remedies = [] } = CHECKS.find((check) => check.name === name) ?? {}
+  for (const [detail, remedy] of cases) {
+    t.test(`the ${name} check has a remedy of its own for: ${detail}`, async (t) => {
+      t.match(remedies.find(([words]) => words.test(detail))?.[1], remedy)
+    })
+  }
 }
