@@ -20,7 +20,7 @@ OUTCOMES := rules/outcomes.txt
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test simulate migrate bench bench-latency bench-growth bench-retries bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-audit rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos image vulnerabilities
+.PHONY: help build run test simulate migrate bench bench-latency bench-growth bench-retries bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-audit rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos image release-notes vulnerabilities
 
 ## Daily work
 
@@ -106,6 +106,9 @@ rules-commit: ## Push the outcomes of pull request PR onto its branch as the acc
 
 migrate: build ## Bring the schema of DATABASE_URL up to date
 	@$(NODE) src/main.ts migrate
+
+release-notes: ## Print the changelog of this version
+	@awk '/^## /{ wanted = $$2 == "'$$(sed -n 's/^  "version": "\(.*\)",/\1/p' package.json)'" } wanted' .github/CHANGELOG.md | grep .
 
 vulnerabilities: install ## Check what the service depends on at run time for known vulnerabilities (asks the registry)
 	@$(NPM) audit --omit=dev --audit-level=moderate

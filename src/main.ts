@@ -17,6 +17,7 @@ const COMMANDS = {
   rules: async () => (await import('./commands/rules.ts')).rulesCommand,
   templates: async () => (await import('./commands/templates.ts')).templatesCommand,
   rejected: async () => (await import('./commands/rejected.ts')).rejectedCommand,
+  openapi: async () => (await import('./commands/openapi.ts')).openapiCommand,
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
   why: async () => (await import('./commands/why.ts')).whyCommand,
   log: async () => (await import('./commands/log.ts')).logCommand,

@@ -48,6 +48,11 @@ export function documentRoutes(app: App, { withTokens }: { withTokens: boolean }
       },
     },
     convertConstToEnum: false,
+    transformObject: (given) => {
+      const document = ('openapiObject' in given ? given.openapiObject : given.swaggerObject) as Document
+      const { paths, components } = document
+      return { ...document, paths: nameSchemas(paths, components.schemas), components } as never
+    },
     transform: (given) => {
       const { schema, url } = toJsonSchema(given)
       // The 405s of known paths have no schema.
@@ -64,6 +69,26 @@ export function documentRoutes(app: App, { withTokens }: { withTokens: boolean }
       return { schema: { ...schema, response, security }, url }
     },
   })
+}
+
+interface Document {
+  readonly paths: unknown
+  readonly components: { readonly schemas: Record<string, unknown> }
+}
+
+/** Moves each schema with a title into `schemas`, under that name, so that generated clients have types to name. */
+function nameSchemas(node: unknown, schemas: Record<string, unknown>): unknown {
+  if (Array.isArray(node)) return node.map((item) => nameSchemas(item, schemas))
+  if (typeof node !== 'object' || node === null) return node
+  const { title, ...rest } = Object.fromEntries(
+    Object.entries(node).map(([key, value]) => [
+      key,
+      key === 'example' ? value : nameSchemas(value, schemas),
+    ]),
+  )
+  if (typeof title !== 'string') return title === undefined ? rest : { ...rest, title }
+  schemas[title] = rest
+  return { $ref: `#/components/schemas/${title}` }
 }
 
 /** Responses that a route can give besides those it declares. */

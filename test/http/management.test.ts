@@ -62,6 +62,20 @@ t.test('it documents exactly the routes of the specification', async (t) => {
   ])
 })
 
+t.test('its schemas have names, for generated clients', async (t) => {
+  t.same(Object.keys(open.components.schemas).sort(), [
+    'Decision',
+    'ExplainedLogEntry',
+    'LogEntry',
+    'LogPage',
+    'NewPreferences',
+    'PartyPreferences',
+    'Preferences',
+    'PreferencesPage',
+    'Problem',
+  ])
+})
+
 t.test('every schema in it is valid JSON Schema 2020-12, and every reference leads somewhere', async (t) => {
   const ajv = new Ajv2020({ strict: true, strictTypes: false })
   addFormats.default(ajv)
@@ -129,9 +143,9 @@ t.test('every example is as its own schema says', async (t) => {
 t.test('defaults are documented', async (t) => {
   const parameters: { name: string; schema: unknown }[] = open.paths['/log/list'].get.parameters
   t.match(parameters.find(({ name }) => name === 'limit')?.schema, { default: 50, minimum: 1, maximum: 200 })
-  const { properties } =
-    open.paths['/preferences/{partyLocator}'].put.requestBody.content['application/json'].schema
-  t.match(properties, {
+  const { schema } = open.paths['/preferences/{partyLocator}'].put.requestBody.content['application/json']
+  t.same(schema, { $ref: '#/components/schemas/NewPreferences' })
+  t.match(open.components.schemas.NewPreferences.properties, {
     email: { default: null },
     preferredChannel: { default: 'EMAIL' },
     optedOutEvents: { default: [] },

@@ -30,21 +30,23 @@ const WORDS = {
   givenUp: '`FAILED`, and not retried any more',
   attemptCount: 'Attempts to send; each retry adds one',
 }
-const listedEntry = described(listedLogEntry.extend(entryTimes), WORDS)
+const listedEntry = described(listedLogEntry.extend(entryTimes), WORDS).meta({ title: 'LogEntry' })
 const entry = explainedLogEntry.extend({
   ...entryTimes,
   decisions: z.array(
-    explainedDecision.extend({
-      decidedAt: time,
-      erasedAt: time.nullable(),
-      preferenceChange: followedChange.extend({ changedAt: time, optedOutAt: time.nullable() }).nullable(),
-    }),
+    explainedDecision
+      .extend({
+        decidedAt: time,
+        erasedAt: time.nullable(),
+        preferenceChange: followedChange.extend({ changedAt: time, optedOutAt: time.nullable() }).nullable(),
+      })
+      .meta({ title: 'Decision' }),
   ),
 })
 const wholeEntry = described(entry, {
   ...WORDS,
   decisions: 'What was decided at each attempt, and why; the oldest first',
-}).meta({ examples: [EXPLAINED_ENTRY_EXAMPLE] })
+}).meta({ title: 'ExplainedLogEntry', examples: [EXPLAINED_ENTRY_EXAMPLE] })
 
 /** PostgreSQL has no year 0. */
 const YEAR_KNOWN = /^(?!0000)/
@@ -93,7 +95,10 @@ const NAMES: Readonly<Record<string, string>> = { '/log': 'Log', '/notifications
 /** The notification log under its names: newest first, filtered, in pages; and one entry with its decisions. */
 export function logRoutes(app: App, logEntries: LogEntries, paths = Object.keys(NAMES)): void {
   const tags = ['Log']
-  const list = describedPageOf(listedEntry).meta({ examples: [{ items: [ENTRY_EXAMPLE], nextCursor: null }] })
+  const list = describedPageOf(listedEntry).meta({
+    title: 'LogPage',
+    examples: [{ items: [ENTRY_EXAMPLE], nextCursor: null }],
+  })
   const listSchema = {
     tags,
     summary: 'The log, newest first by creation time',

@@ -72,8 +72,11 @@ const strictBody = z.strictObject(
   { error: ({ code }) => (code === 'invalid_type' ? 'must be an object' : undefined) },
 )
 
-const body = described(strictBody, WORDS).meta({ examples: [PREFERENCES_EXAMPLE] })
-const shown = described(storedPreferences, WORDS).meta({ examples: [PREFERENCES_EXAMPLE] })
+const body = described(strictBody, WORDS).meta({ title: 'NewPreferences', examples: [PREFERENCES_EXAMPLE] })
+const shown = described(storedPreferences, WORDS).meta({
+  title: 'Preferences',
+  examples: [PREFERENCES_EXAMPLE],
+})
 
 /** PostgreSQL refuses NUL. */
 const cursor = cursors('preferences', z.string().regex(/^[^\0]*$/))
@@ -91,7 +94,9 @@ export async function preferencesRoutes(app: App, preferences: PreferencesStore)
   )
 
   const tags = ['Preferences']
-  const list = describedPageOf(described(partyPreferences, WORDS)).meta({
+  const item = described(partyPreferences, WORDS).meta({ title: 'PartyPreferences' })
+  const list = describedPageOf(item).meta({
+    title: 'PreferencesPage',
     examples: [{ items: [PARTY_PREFERENCES_EXAMPLE], nextCursor: null }],
   })
   const listSchema = {

@@ -1,0 +1,36 @@
+import { Command } from 'commander'
+import { pino } from 'pino'
+import { createHttp } from '../http/server/server.ts'
+
+export const openapiCommand = new Command('openapi')
+  .description('print the OpenAPI document of the public routes, for generators of clients')
+  .addHelpText(
+    'after',
+    '\nIt needs no configuration.\nExit codes: 0 success, 1 failure, 2 wrong usage.\n\nExample:\n  $ notifications-service openapi > openapi.json',
+  )
+  .action(printDocument)
+
+const unused = () => Promise.reject(new Error('only documented'))
+
+async function printDocument(): Promise<void> {
+  const http = createHttp({
+    host: '127.0.0.1',
+    port: 0,
+    requestCountMax: 1,
+    log: pino({ level: 'silent' }),
+    readiness: unused,
+    logEntries: { list: unused, get: unused },
+    preferences: { list: unused, get: unused, put: unused },
+    tokens: {
+      keySetUrl: 'http://localhost/keys',
+      issuer: null,
+      audience: null,
+      adminScope: null,
+      partyClaim: null,
+    },
+    isUnavailable: () => false,
+    observeResponse: () => {},
+  })
+  process.stdout.write(`${JSON.stringify(await http.document(), null, 2)}\n`)
+  await http.close()
+}
