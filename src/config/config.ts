@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { CorrectableError } from '../core/text/faults.ts'
-import { type Values, type Variable, variables } from './variables.ts'
+import { type TokenPrefix, type Values, type Variable, variables } from './variables.ts'
 import { type Environment, warningsOf } from './warnings.ts'
 
 /** The configuration, frozen. Names that end in Ms are milliseconds. */
@@ -167,15 +167,25 @@ function saslOf(value: Values) {
   const { MQ_SASL_MECHANISM: mechanism, MQ_SASL_USERNAME: username, MQ_SASL_PASSWORD: password } = value
   if (mechanism !== 'oauthbearer')
     return mechanism && username && password ? { mechanism, username, password } : null
-  const { MQ_SASL_TOKEN_URL: url, MQ_SASL_CLIENT_ID: clientId, MQ_SASL_CLIENT_SECRET: text } = value
-  const { MQ_SASL_CLIENT_SECRET_FILE: file, MQ_SASL_SCOPE: scope = null } = value
+  const client = tokenClientOf(value, 'MQ_SASL_')
   const { MQ_SASL_EXTENSIONS: extensions = {} } = value
+  return client && { mechanism, client, extensions }
+}
+
+type TokenVariable<Prefix extends TokenPrefix> =
+  `${Prefix}${'TOKEN_URL' | 'CLIENT_ID' | 'CLIENT_SECRET' | 'CLIENT_SECRET_FILE' | 'SCOPE'}`
+
+function tokenClientOf<Prefix extends TokenPrefix>(
+  value: { readonly [Name in TokenVariable<Prefix>]?: string | undefined },
+  prefix: Prefix,
+) {
+  const read = (name: string) => value[`${prefix}${name}` as TokenVariable<Prefix>]
+  const [url, clientId, scope] = [read('TOKEN_URL'), read('CLIENT_ID'), read('SCOPE') ?? null]
+  const [text, file] = [read('CLIENT_SECRET'), read('CLIENT_SECRET_FILE')]
   /** The file is read for each token. */
   const clientSecret: { file: string } | { text: string } | null =
     file !== undefined ? { file } : text !== undefined ? { text } : null
-  return url && clientId && clientSecret
-    ? { mechanism, client: { url, clientId, clientSecret, scope }, extensions }
-    : null
+  return url && clientId && clientSecret ? { url, clientId, clientSecret, scope } : null
 }
 
 /** Variables that are useless without each other. */
@@ -192,10 +202,14 @@ function incompleteSettings(set: Environment): Fault[] {
     .map(([given, other]) => ({ path: [other], message: `is required with ${given}` }))
 }
 
-function loginNeeds({ MQ_SASL_MECHANISM, MQ_SASL_CLIENT_SECRET_FILE }: Environment): readonly Variable[] {
-  if (MQ_SASL_MECHANISM?.toUpperCase() !== 'OAUTHBEARER') return ['MQ_SASL_USERNAME', 'MQ_SASL_PASSWORD']
-  const client = ['MQ_SASL_TOKEN_URL', 'MQ_SASL_CLIENT_ID'] as const
-  return MQ_SASL_CLIENT_SECRET_FILE === undefined ? [...client, 'MQ_SASL_CLIENT_SECRET'] : client
+function loginNeeds(set: Environment): readonly Variable[] {
+  if (set.MQ_SASL_MECHANISM?.toUpperCase() !== 'OAUTHBEARER') return ['MQ_SASL_USERNAME', 'MQ_SASL_PASSWORD']
+  return ['MQ_SASL_TOKEN_URL', ...tokenNeeds(set, 'MQ_SASL_')]
+}
+
+function tokenNeeds(set: Environment, prefix: TokenPrefix): readonly Variable[] {
+  const hasFile = set[`${prefix}CLIENT_SECRET_FILE`] !== undefined
+  return [`${prefix}CLIENT_ID`, ...(hasFile ? [] : [`${prefix}CLIENT_SECRET` as const])]
 }
 
 function setOf(env: Environment): Record<string, string | undefined> {

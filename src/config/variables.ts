@@ -262,4 +262,6 @@ export const variables = z.object({
   }),
 })
 export type Variable = keyof typeof variables.shape
+/** Prefixes of the variables of an OAuth 2 client. */
+export type TokenPrefix = 'MQ_SASL_'
 export type Values = z.output<typeof variables>

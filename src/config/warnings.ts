@@ -1,5 +1,5 @@
 import { nearest } from '../core/text/nearest.ts'
-import { type Values, variables } from './variables.ts'
+import { type TokenPrefix, type Values, variables } from './variables.ts'
 
 /** The environment: the variables that are set. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -66,23 +66,24 @@ function brokerWarnings(set: Environment, value: Values): readonly string[] {
     if (mechanism === undefined) all.push(`${name} has no effect: MQ_SASL_MECHANISM is not set`)
     else if (isOfToken !== isToken) all.push(`${name} has no effect with MQ_SASL_MECHANISM=${mechanism}`)
   }
-  if (
-    isToken &&
-    value.MQ_SASL_CLIENT_SECRET !== undefined &&
-    value.MQ_SASL_CLIENT_SECRET_FILE !== undefined
-  ) {
-    all.push('MQ_SASL_CLIENT_SECRET has no effect with MQ_SASL_CLIENT_SECRET_FILE')
-  }
   if (isToken && !value.MQ_SSL) {
     all.push('MQ_SASL_MECHANISM=OAUTHBEARER without MQ_SSL=true sends tokens in plain text over the network')
   }
-  if (isToken && value.MQ_SASL_TOKEN_URL?.startsWith('http:')) {
-    all.push(
-      'MQ_SASL_TOKEN_URL is an http:// URL: the secret of the client is sent in plain text. Use https://',
-    )
-  }
+  if (isToken) all.push(...tokenClientWarnings(value, 'MQ_SASL_'))
   if (value.MQ_SASL_MECHANISM === 'plain' && !value.MQ_SSL) {
     all.push('MQ_SASL_MECHANISM=PLAIN without MQ_SSL=true sends the password in plain text over the network')
+  }
+  return all
+}
+
+function tokenClientWarnings(value: Values, prefix: TokenPrefix): readonly string[] {
+  const all: string[] = []
+  const [text, file] = [`${prefix}CLIENT_SECRET`, `${prefix}CLIENT_SECRET_FILE`] as const
+  if (value[text] !== undefined && value[file] !== undefined) all.push(`${text} has no effect with ${file}`)
+  if (value[`${prefix}TOKEN_URL`]?.startsWith('http:')) {
+    all.push(
+      `${prefix}TOKEN_URL is an http:// URL: the secret of the client is sent in plain text. Use https://`,
+    )
   }
   return all
 }
