@@ -6,14 +6,17 @@ import { type Environment, warningsOf } from './warnings.ts'
 /** The configuration, frozen. Names that end in Ms are milliseconds. */
 export type Config = DeepReadonly<ReturnType<typeof configOf>> & { readonly warnings: readonly string[] }
 export type BrokerConnection = Config['broker']['connection']
-/** The OAuth 2 client that fetches broker access tokens with the client credentials grant. */
-export type TokenClient = Extract<BrokerConnection['sasl'], { mechanism: 'oauthbearer' }>['client']
+/** An OAuth 2 client that fetches access tokens with the client credentials grant. */
+export type TokenClient = NonNullable<Config['policyAdministration']['tokenClient']>
 
 type DeepReadonly<Value> = Value extends object
   ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> }
   : Value
 
-type Fault = Pick<z.core.$ZodIssue, 'path' | 'message'>
+interface Fault extends Pick<z.core.$ZodIssue, 'path' | 'message'> {
+  /** The variable must not be set at all, so that no value is an example. */
+  readonly isExcess?: true
+}
 
 /** The environment is not usable; the message lists every fault on a line of its own and contains no secret. */
 export class ConfigError extends CorrectableError {
@@ -34,7 +37,7 @@ export class ConfigError extends CorrectableError {
 export function loadConfig(env: Environment): Config {
   const set = setOf(env)
   const result = variables.safeParse(set)
-  const faults = [...(result.error?.issues ?? []), ...incompleteSettings(set)]
+  const faults = [...(result.error?.issues ?? []), ...incompleteSettings(set), ...excessSettings(set)]
   if (!result.success || faults.length > 0) throw new ConfigError(faults)
   return deepFreeze({ ...configOf(result.data), warnings: warningsOf(set, result.data) })
 }
@@ -141,9 +144,21 @@ const POLICY_ADMINISTRATION = [
   'POLICY_ADMIN_CONNECTIONS',
   'POLICY_ADMIN_ECHO',
   'POLICY_ADMIN_DEADLINE',
+  'POLICY_ADMIN_CA_FILE',
+  'POLICY_ADMIN_CERT_FILE',
+  'POLICY_ADMIN_KEY_FILE',
+  'POLICY_ADMIN_HEADER',
+  'POLICY_ADMIN_HEADER_FILE',
+  'POLICY_ADMIN_TOKEN_URL',
+  'POLICY_ADMIN_CLIENT_ID',
+  'POLICY_ADMIN_CLIENT_SECRET',
+  'POLICY_ADMIN_CLIENT_SECRET_FILE',
+  'POLICY_ADMIN_SCOPE',
 ] as const
 
 function policyAdministrationOf(value: Pick<Values, (typeof POLICY_ADMINISTRATION)[number]>) {
+  const { POLICY_ADMIN_CA_FILE: ca, POLICY_ADMIN_CERT_FILE: cert, POLICY_ADMIN_KEY_FILE: key } = value
+  const { POLICY_ADMIN_HEADER: header, POLICY_ADMIN_HEADER_FILE: file } = value
   return {
     /** May end in a path, and has no trailing slash. */
     url: value.POLICY_ADMIN_URL,
@@ -151,6 +166,12 @@ function policyAdministrationOf(value: Pick<Values, (typeof POLICY_ADMINISTRATIO
     /** JSON Pointers to the party's name in an answer. */
     echo: value.POLICY_ADMIN_ECHO,
     deadlineMs: value.POLICY_ADMIN_DEADLINE,
+    /** Paths of PEM files. Without `ca` Node's own authorities are trusted. */
+    tlsFiles: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
+    /** Null: look-ups carry no such header. */
+    header: header && file ? { name: header, file } : null,
+    /** Null: look-ups carry no token. */
+    tokenClient: tokenClientOf(value, 'POLICY_ADMIN_'),
   }
 }
 
@@ -193,13 +214,26 @@ function incompleteSettings(set: Environment): Fault[] {
   const needed: [Variable, Variable][] = [
     ['MQ_SSL_CERT_FILE', 'MQ_SSL_KEY_FILE'],
     ['MQ_SSL_KEY_FILE', 'MQ_SSL_CERT_FILE'],
+    ['POLICY_ADMIN_CERT_FILE', 'POLICY_ADMIN_KEY_FILE'],
+    ['POLICY_ADMIN_KEY_FILE', 'POLICY_ADMIN_CERT_FILE'],
+    ['POLICY_ADMIN_HEADER', 'POLICY_ADMIN_HEADER_FILE'],
+    ['POLICY_ADMIN_HEADER_FILE', 'POLICY_ADMIN_HEADER'],
     // Else nobody could read or write the preferences of another party.
     ['IDP_PARTY_CLAIM', 'IDP_ADMIN_SCOPE'],
   ]
   for (const name of loginNeeds(set)) needed.push(['MQ_SASL_MECHANISM', name])
+  for (const name of tokenNeeds(set, 'POLICY_ADMIN_')) needed.push(['POLICY_ADMIN_TOKEN_URL', name])
   return needed
     .filter(([given, other]) => set[given] !== undefined && set[other] === undefined)
     .map(([given, other]) => ({ path: [other], message: `is required with ${given}` }))
+}
+
+/** Look-ups carry one credential: of two, a server may read the wrong one. */
+function excessSettings({ POLICY_ADMIN_HEADER: header, POLICY_ADMIN_TOKEN_URL: url }: Environment): Fault[] {
+  if (header === undefined || url === undefined) return []
+  const message =
+    'cannot be combined with POLICY_ADMIN_HEADER: look-ups carry one credential. Remove one of the two'
+  return [{ path: ['POLICY_ADMIN_TOKEN_URL'], message, isExcess: true }]
 }
 
 function loginNeeds(set: Environment): readonly Variable[] {
@@ -219,7 +253,7 @@ function setOf(env: Environment): Record<string, string | undefined> {
 function faultList(issues: readonly Fault[]): string {
   const faults = issues.map((issue) => {
     const name = issue.path[0] as Variable
-    const example = variables.shape[name].meta()?.example
+    const example = issue.isExcess ? undefined : variables.shape[name].meta()?.example
     return `  ${name} ${issue.message}${example === undefined ? '' : `; for example ${name}=${example}`}`
   })
   return ['The configuration is not valid. Correct these environment variables:', ...faults].join('\n')

@@ -126,6 +126,15 @@ function webUrl(be: string, isGood: (url: URL) => boolean = () => true, options 
     .refine((found) => isGood(new URL(found)), { error })
 }
 
+/** Headers that frame a request are not for credentials. The text may hold the value, too, by mistake. */
+export function headerName() {
+  const be = 'the name of a header without its value, and none of the connection or the body'
+  const { error, text } = must(be, { secret: true })
+  const isFraming = (name: string) =>
+    /^(accept|connection|content-.*|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/i.test(name)
+  return text.regex(/^[\w!#$%&'*+.^`|~-]{1,100}$/, { error }).refine((name) => !isFraming(name), { error })
+}
+
 /** By name; RFC 7628 allows letters for a name, and has `auth` for the token. */
 export function saslExtensions() {
   const { error, text } = must('a comma-separated list of different name=value')
@@ -208,6 +217,12 @@ export function pemFile() {
     context.addIssue({ code: 'custom', message: error({ input: path }) })
     return z.NEVER
   })
+}
+
+/** The path of a file in PEM format that is read later. */
+export function pemPath() {
+  const { error, text } = must('a file in PEM format that this process can read')
+  return text.refine((path) => readPem(path) !== undefined, { error })
 }
 
 function readPem(path: string): string | undefined {

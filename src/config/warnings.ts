@@ -23,6 +23,7 @@ export function warningsOf(set: Environment, values: Values): readonly string[] 
   return [
     ...namesWithoutEffect(set),
     ...brokerWarnings(set, values),
+    ...policyAdministrationWarnings(set, values),
     ...tokenWarnings(values),
     ...poolWarnings(values),
   ]
@@ -73,6 +74,23 @@ function brokerWarnings(set: Environment, value: Values): readonly string[] {
   if (value.MQ_SASL_MECHANISM === 'plain' && !value.MQ_SSL) {
     all.push('MQ_SASL_MECHANISM=PLAIN without MQ_SSL=true sends the password in plain text over the network')
   }
+  return all
+}
+
+function policyAdministrationWarnings(set: Environment, value: Values): readonly string[] {
+  const all: string[] = []
+  const isPlain = value.POLICY_ADMIN_URL.startsWith('http:')
+  for (const name of ['POLICY_ADMIN_CA_FILE', 'POLICY_ADMIN_CERT_FILE', 'POLICY_ADMIN_KEY_FILE']) {
+    if (isPlain && set[name] !== undefined)
+      all.push(`${name} has no effect: POLICY_ADMIN_URL is an http:// URL`)
+  }
+  const { POLICY_ADMIN_HEADER: header, POLICY_ADMIN_TOKEN_URL: tokenUrl } = value
+  if (isPlain && (header ?? tokenUrl) !== undefined) {
+    all.push('POLICY_ADMIN_URL is an http:// URL: credentials are sent in plain text. Use https://')
+  }
+  if (tokenUrl !== undefined) return [...all, ...tokenClientWarnings(value, 'POLICY_ADMIN_')]
+  for (const name of Object.keys(set).filter((name) => /^POLICY_ADMIN_(CLIENT_|SCOPE$)/.test(name)))
+    all.push(`${name} has no effect: POLICY_ADMIN_TOKEN_URL is not set`)
   return all
 }
 
