@@ -105,6 +105,8 @@ function configOf(value: Values) {
             issuer: value.IDP_ISSUER ?? null,
             audience: value.IDP_AUDIENCE ?? null,
             adminScope: value.IDP_ADMIN_SCOPE ?? null,
+            /** The name of a claim, or a JSON Pointer, which starts with a slash. */
+            adminClaim: value.IDP_ADMIN_CLAIM,
             /** Null: any token may use anyone's preferences. Never set without `adminScope`. */
             partyClaim: value.IDP_PARTY_CLAIM ?? null,
           },

@@ -109,6 +109,14 @@ export function jsonPointers() {
     })
 }
 
+/** Names may hold slashes, as URLs do; only a JSON Pointer starts with one. */
+export function claim() {
+  const { error, text } = must('the name of a claim, or a JSON Pointer such as /realm_access/roles')
+  return text
+    .regex(/^[ -~]{1,255}$/, { error })
+    .refine((found) => !found.startsWith('/') || pointerFault(found) === null, { error })
+}
+
 function list(found: string): string[] {
   return found.split(',').map((item) => item.trim())
 }

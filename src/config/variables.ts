@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   baseUrl,
   brokers,
+  claim,
   duration,
   headerName,
   host,
@@ -224,9 +225,14 @@ export const variables = z.object({
   )
     .optional()
     .meta({
-      description: 'The scope that the administrative views require; unset: any valid token',
+      description: 'The scope or role that the administrative views require; unset: any valid token',
       example: 'notifications:admin',
     }),
+  IDP_ADMIN_CLAIM: claim().prefault('scope').meta({
+    description:
+      'The claim that holds it, by name (`scp`, `roles`) or JSON Pointer: words separated by spaces, or a list of strings',
+    example: '/realm_access/roles',
+  }),
   IDP_PARTY_CLAIM: matching(/^[ -~]{1,255}$/, '1 to 255 printable characters')
     .optional()
     .meta({

@@ -45,6 +45,8 @@ function namesWithoutEffect(set: Environment): readonly string[] {
     for (const name of ['IDP_ISSUER', 'IDP_AUDIENCE', 'IDP_ADMIN_SCOPE', 'IDP_PARTY_CLAIM']) {
       if (names.includes(name)) all.push(`${name} has no effect: without IDP_JWKS_URI all routes are open`)
     }
+  } else if (names.includes('IDP_ADMIN_CLAIM') && !names.includes('IDP_ADMIN_SCOPE')) {
+    all.push('IDP_ADMIN_CLAIM has no effect: IDP_ADMIN_SCOPE is not set')
   }
   for (const name of names) {
     if (known.includes(name) || !OUR_PREFIXES.some((prefix) => name.startsWith(prefix))) continue

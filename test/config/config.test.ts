@@ -139,6 +139,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['IDP_AUDIENCE', 'é'],
   ['IDP_ADMIN_SCOPE', 'read write'],
   ['IDP_ADMIN_SCOPE', 'a"b'],
+  ['IDP_ADMIN_CLAIM', '/realm~access/roles'],
   ['MANAGEMENT_HOST', 'http://localhost'],
   ['MANAGEMENT_PORT', '65536'],
   ['OTEL_ENDPOINT', 'collector'],
@@ -349,6 +350,7 @@ t.test('a key set turns token validation on, and what is not set is not checked'
     issuer: null,
     audience: null,
     adminScope: null,
+    adminClaim: 'scope',
     partyClaim: null,
   })
   const more = { IDP_ISSUER: 'https://idp', IDP_AUDIENCE: 'us', IDP_ADMIN_SCOPE: 'admin' }
@@ -358,6 +360,7 @@ t.test('a key set turns token validation on, and what is not set is not checked'
     issuer: 'https://idp',
     audience: 'us',
     adminScope: 'admin',
+    adminClaim: 'scope',
     partyClaim: null,
   })
   t.same(warnings, [])
@@ -370,6 +373,11 @@ t.test('what opens routes to more than were meant is warned of', async (t) => {
   t.match(warningsOf({ ...good, IDP_JWKS_URI: 'http://idp/keys' }), [/^IDP_JWKS_URI is an http:\/\/ URL/])
   t.match(warningsOf({ ...good, IDP_AUDIENCE: '' }), [/^IDP_AUDIENCE is not set/])
   t.match(warningsOf({ ...good, IDP_ADMIN_SCOPE: '' }), [/^IDP_ADMIN_SCOPE is not set/])
+  t.same(warningsOf({ ...good, IDP_ADMIN_CLAIM: 'https://insurer.example/roles' }), [])
+  t.match(warningsOf({ ...good, IDP_ADMIN_CLAIM: 'roles', IDP_ADMIN_SCOPE: '' }), [
+    /^IDP_ADMIN_CLAIM has no effect/,
+    /^IDP_ADMIN_SCOPE is not set/,
+  ])
   t.match(warningsOf({ ...good, IDP_JWKS_URI: '' }), [
     /^IDP_AUDIENCE has no effect/,
     /^IDP_ADMIN_SCOPE has no effect/,

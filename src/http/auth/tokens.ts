@@ -7,7 +7,7 @@ import { IDENTIFIER_LENGTH_MAX } from '../../core/event/parse-event.ts'
 import { unavailable } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { App } from '../server/base.ts'
-import { CHALLENGE, requireScope } from './access.ts'
+import { CHALLENGE, requireAdmin } from './access.ts'
 import { createKeySet, NoKeysError } from './key-set.ts'
 import { ALGORITHMS } from './signing-key.ts'
 
@@ -24,8 +24,6 @@ const claims = z.looseObject({
     .refine((text) => text !== '' && text.length <= IDENTIFIER_LENGTH_MAX)
     .refine((text) => !text.includes('\0') && text.isWellFormed())
     .optional(),
-  /** RFC 8693: names separated by spaces. Any other shape counts as none. */
-  scope: z.string().optional().catch(undefined),
 })
 
 declare module '@fastify/jwt' {
@@ -53,7 +51,7 @@ export function isOfOwnParty(request: FastifyRequest): boolean {
  */
 export function requireTokens(
   app: App,
-  { keySetUrl, issuer, audience, adminScope, partyClaim }: Tokens,
+  { keySetUrl, issuer, audience, partyClaim, ...right }: Tokens,
   log: Logger,
 ): void {
   const keySet = createKeySet(keySetUrl, log)
@@ -88,12 +86,12 @@ export function requireTokens(
     } catch (error) {
       throw problemOf(error)
     }
-    if (access === 'admin') requireScope(request.user, adminScope)
+    if (access === 'admin') requireAdmin(request.user, right)
     if (access !== 'party' || partyClaim === null) return
     if (namesParty(request, partyClaim)) ofOwnParty.add(request)
     else {
       const detail = `The token allows only the preferences of the party in its claim ${partyClaim}.`
-      requireScope(request.user, adminScope, detail)
+      requireAdmin(request.user, right, detail)
     }
   })
 }

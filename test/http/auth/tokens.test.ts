@@ -173,7 +173,7 @@ t.test('an administrative view asks for its scope, as a whole word', async (t) =
     'openid',
     `${ADMIN_SCOPE}2`,
     ADMIN_SCOPE.toUpperCase(),
-    [ADMIN_SCOPE],
+    { [ADMIN_SCOPE]: true },
   ]) {
     const response = await get(`Bearer ${await idp.forge({ scope })}`)
     t.equal(response.statusCode, 403, String(scope))
