@@ -62,9 +62,10 @@ export function requireTokens(
     decode: { complete: true },
     secret: async (_request: FastifyRequest, token: TokenOrHeader) => {
       const header = 'header' in token ? token.header : token
-      if (!ALGORITHMS.some((algorithm) => algorithm === header.alg)) throw invalidToken('algorithm')
+      if (!ALGORITHMS.some((algorithm) => algorithm === header.alg))
+        throw invalidToken('the algorithm is not allowed')
       const key = await keySet.keyOf(header)
-      if (key === null) throw invalidToken('key id')
+      if (key === null) throw invalidToken('the key id is not in the key set, or not for this algorithm')
       return key
     },
     verify: {
@@ -84,6 +85,7 @@ export function requireTokens(
     try {
       request.user = claims.parse(await request.jwtVerify())
     } catch (error) {
+      request.user = null
       throw problemOf(error)
     }
     if (access === 'admin') requireAdmin(request.user, right)
@@ -110,12 +112,13 @@ function tokenOf({ headers, raw }: FastifyRequest): string {
   const { authorization = '' } = headers
   if (!/^bearer( |$)/i.test(authorization)) {
     const detail = 'Send a token: Authorization: Bearer <token>.'
-    throw new ProblemError('unauthorized', { detail, headers: { 'www-authenticate': CHALLENGE } })
+    const headers = { 'www-authenticate': CHALLENGE }
+    throw new ProblemError('unauthorized', { detail, cause: 'there is no bearer token', headers })
   }
   const token = authorization.slice('bearer'.length).trimStart()
-  if (token.length > TOKEN_BYTES_MAX) throw invalidToken('length')
+  if (token.length > TOKEN_BYTES_MAX) throw invalidToken('the token is too long')
   if (!/^[\w.-]+$/.test(token)) throw invalidRequest('Send exactly one token after "Bearer".')
-  if (!token.split('.').every(isCanonical)) throw invalidToken('encoding')
+  if (!token.split('.').every(isCanonical)) throw invalidToken('the token is not canonical base64url')
   return token
 }
 
@@ -128,7 +131,11 @@ function isCanonical(segment: string): boolean {
 function problemOf(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error
   if (error instanceof NoKeysError) return unavailable('Tokens cannot be validated at the moment. Try again.')
-  return invalidToken(error)
+  if (error instanceof z.ZodError) return invalidToken('the sub claim is not a text of 1 to 255 characters')
+  const { code = '', message } = error as Error & { code?: string }
+  // Other messages may repeat parts of the token, as that about `crit` does.
+  if (!/^FA?ST_JWT_(?!INVALID_CRIT)/.test(code)) return invalidToken('the token is malformed')
+  return invalidToken(message.replace(/^Authorization token is invalid: /, ''), DETAILS[code])
 }
 
 const DETAILS: Readonly<Record<string, string>> = {
@@ -136,17 +143,16 @@ const DETAILS: Readonly<Record<string, string>> = {
   FAST_JWT_INACTIVE: 'The token is not valid yet.',
 }
 
-/** Tells the client little, and nothing that it sent; the cause goes to the log. */
-function invalidToken(cause: unknown): ProblemError {
-  const detail = DETAILS[(cause as { code?: string }).code ?? ''] ?? 'The token is not valid.'
-  return unauthorized('invalid_token', detail, cause)
+/** Tells the client little, and nothing that it sent; the reason goes to the log. */
+function invalidToken(reason: string, detail = 'The token is not valid.'): ProblemError {
+  return unauthorized('invalid_token', detail, reason)
 }
 
 function invalidRequest(detail: string): ProblemError {
-  return unauthorized('invalid_request', detail)
+  return unauthorized('invalid_request', detail, detail)
 }
 
-function unauthorized(error: string, detail: string, cause?: unknown): ProblemError {
+function unauthorized(error: string, detail: string, cause: string): ProblemError {
   const challenge = `${CHALLENGE}, error="${error}", error_description="${detail.replaceAll('"', "'")}"`
   return new ProblemError('unauthorized', { detail, cause, headers: { 'www-authenticate': challenge } })
 }
