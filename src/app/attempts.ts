@@ -4,7 +4,10 @@ import type { Send } from '../core/attempt/delivery.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
 import { templates } from '../generated/templates.ts'
+import { createAccessToken } from '../oauth/access-token.ts'
+import { createFileSecret } from '../oauth/file-secret.ts'
 import { createPartyClient, type PartyClient } from '../party/client.ts'
+import type { Credential } from '../party/connection.ts'
 import type { AttemptNeeds } from '../pipeline/attempt.ts'
 import type { LookUpNeeds } from '../pipeline/dispatch.ts'
 import { createLocators } from '../pipeline/locators.ts'
@@ -59,6 +62,25 @@ export function createParties(
     connectionCountMax: policyAdministration.connections,
     echo: policyAdministration.echo,
     deadlineMs: policyAdministration.deadlineMs,
+    tlsFiles: policyAdministration.tlsFiles,
+    credential: credentialOf(policyAdministration),
     log,
   })
+}
+
+function credentialOf({ header, tokenClient }: Config['policyAdministration']): Credential | null {
+  const nowMs = () => performance.now()
+  if (header !== null) {
+    const { name, file } = header
+    return {
+      secret: createFileSecret(file, 'POLICY_ADMIN_HEADER_FILE', nowMs),
+      headers: (value) => ({ [name]: value }),
+    }
+  }
+  return (
+    tokenClient && {
+      secret: createAccessToken(tokenClient, 'POLICY_ADMIN_', nowMs),
+      headers: (token) => ({ authorization: `Bearer ${token}` }),
+    }
+  )
 }

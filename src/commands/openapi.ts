@@ -26,6 +26,7 @@ async function printDocument(): Promise<void> {
       issuer: null,
       audience: null,
       adminScope: null,
+      adminClaim: 'scope',
       partyClaim: null,
     },
     isUnavailable: () => false,

@@ -1,19 +1,22 @@
 import type { z } from 'zod'
 import { CorrectableError } from '../core/text/faults.ts'
-import { type Values, type Variable, variables } from './variables.ts'
+import { type TokenPrefix, type Values, type Variable, variables } from './variables.ts'
 import { type Environment, warningsOf } from './warnings.ts'
 
 /** The configuration, frozen. Names that end in Ms are milliseconds. */
 export type Config = DeepReadonly<ReturnType<typeof configOf>> & { readonly warnings: readonly string[] }
 export type BrokerConnection = Config['broker']['connection']
-/** The OAuth 2 client that fetches broker access tokens with the client credentials grant. */
-export type TokenClient = Extract<BrokerConnection['sasl'], { mechanism: 'oauthbearer' }>['client']
+/** An OAuth 2 client that fetches access tokens with the client credentials grant. */
+export type TokenClient = NonNullable<Config['policyAdministration']['tokenClient']>
 
 type DeepReadonly<Value> = Value extends object
   ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> }
   : Value
 
-type Fault = Pick<z.core.$ZodIssue, 'path' | 'message'>
+interface Fault extends Pick<z.core.$ZodIssue, 'path' | 'message'> {
+  /** The variable must not be set at all, so that no value is an example. */
+  readonly isExcess?: true
+}
 
 /** The environment is not usable; the message lists every fault on a line of its own and contains no secret. */
 export class ConfigError extends CorrectableError {
@@ -34,7 +37,7 @@ export class ConfigError extends CorrectableError {
 export function loadConfig(env: Environment): Config {
   const set = setOf(env)
   const result = variables.safeParse(set)
-  const faults = [...(result.error?.issues ?? []), ...incompleteSettings(set)]
+  const faults = [...(result.error?.issues ?? []), ...incompleteSettings(set), ...excessSettings(set)]
   if (!result.success || faults.length > 0) throw new ConfigError(faults)
   return deepFreeze({ ...configOf(result.data), warnings: warningsOf(set, result.data) })
 }
@@ -102,6 +105,8 @@ function configOf(value: Values) {
             issuer: value.IDP_ISSUER ?? null,
             audience: value.IDP_AUDIENCE ?? null,
             adminScope: value.IDP_ADMIN_SCOPE ?? null,
+            /** The name of a claim, or a JSON Pointer, which starts with a slash. */
+            adminClaim: value.IDP_ADMIN_CLAIM,
             /** Null: any token may use anyone's preferences. Never set without `adminScope`. */
             partyClaim: value.IDP_PARTY_CLAIM ?? null,
           },
@@ -141,9 +146,21 @@ const POLICY_ADMINISTRATION = [
   'POLICY_ADMIN_CONNECTIONS',
   'POLICY_ADMIN_ECHO',
   'POLICY_ADMIN_DEADLINE',
+  'POLICY_ADMIN_CA_FILE',
+  'POLICY_ADMIN_CERT_FILE',
+  'POLICY_ADMIN_KEY_FILE',
+  'POLICY_ADMIN_HEADER',
+  'POLICY_ADMIN_HEADER_FILE',
+  'POLICY_ADMIN_TOKEN_URL',
+  'POLICY_ADMIN_CLIENT_ID',
+  'POLICY_ADMIN_CLIENT_SECRET',
+  'POLICY_ADMIN_CLIENT_SECRET_FILE',
+  'POLICY_ADMIN_SCOPE',
 ] as const
 
 function policyAdministrationOf(value: Pick<Values, (typeof POLICY_ADMINISTRATION)[number]>) {
+  const { POLICY_ADMIN_CA_FILE: ca, POLICY_ADMIN_CERT_FILE: cert, POLICY_ADMIN_KEY_FILE: key } = value
+  const { POLICY_ADMIN_HEADER: header, POLICY_ADMIN_HEADER_FILE: file } = value
   return {
     /** May end in a path, and has no trailing slash. */
     url: value.POLICY_ADMIN_URL,
@@ -151,6 +168,12 @@ function policyAdministrationOf(value: Pick<Values, (typeof POLICY_ADMINISTRATIO
     /** JSON Pointers to the party's name in an answer. */
     echo: value.POLICY_ADMIN_ECHO,
     deadlineMs: value.POLICY_ADMIN_DEADLINE,
+    /** Paths of PEM files. Without `ca` Node's own authorities are trusted. */
+    tlsFiles: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
+    /** Null: look-ups carry no such header. */
+    header: header && file ? { name: header, file } : null,
+    /** Null: look-ups carry no token. */
+    tokenClient: tokenClientOf(value, 'POLICY_ADMIN_'),
   }
 }
 
@@ -167,15 +190,25 @@ function saslOf(value: Values) {
   const { MQ_SASL_MECHANISM: mechanism, MQ_SASL_USERNAME: username, MQ_SASL_PASSWORD: password } = value
   if (mechanism !== 'oauthbearer')
     return mechanism && username && password ? { mechanism, username, password } : null
-  const { MQ_SASL_TOKEN_URL: url, MQ_SASL_CLIENT_ID: clientId, MQ_SASL_CLIENT_SECRET: text } = value
-  const { MQ_SASL_CLIENT_SECRET_FILE: file, MQ_SASL_SCOPE: scope = null } = value
+  const client = tokenClientOf(value, 'MQ_SASL_')
   const { MQ_SASL_EXTENSIONS: extensions = {} } = value
+  return client && { mechanism, client, extensions }
+}
+
+type TokenVariable<Prefix extends TokenPrefix> =
+  `${Prefix}${'TOKEN_URL' | 'CLIENT_ID' | 'CLIENT_SECRET' | 'CLIENT_SECRET_FILE' | 'SCOPE'}`
+
+function tokenClientOf<Prefix extends TokenPrefix>(
+  value: { readonly [Name in TokenVariable<Prefix>]?: string | undefined },
+  prefix: Prefix,
+) {
+  const read = (name: string) => value[`${prefix}${name}` as TokenVariable<Prefix>]
+  const [url, clientId, scope] = [read('TOKEN_URL'), read('CLIENT_ID'), read('SCOPE') ?? null]
+  const [text, file] = [read('CLIENT_SECRET'), read('CLIENT_SECRET_FILE')]
   /** The file is read for each token. */
   const clientSecret: { file: string } | { text: string } | null =
     file !== undefined ? { file } : text !== undefined ? { text } : null
-  return url && clientId && clientSecret
-    ? { mechanism, client: { url, clientId, clientSecret, scope }, extensions }
-    : null
+  return url && clientId && clientSecret ? { url, clientId, clientSecret, scope } : null
 }
 
 /** Variables that are useless without each other. */
@@ -183,19 +216,36 @@ function incompleteSettings(set: Environment): Fault[] {
   const needed: [Variable, Variable][] = [
     ['MQ_SSL_CERT_FILE', 'MQ_SSL_KEY_FILE'],
     ['MQ_SSL_KEY_FILE', 'MQ_SSL_CERT_FILE'],
+    ['POLICY_ADMIN_CERT_FILE', 'POLICY_ADMIN_KEY_FILE'],
+    ['POLICY_ADMIN_KEY_FILE', 'POLICY_ADMIN_CERT_FILE'],
+    ['POLICY_ADMIN_HEADER', 'POLICY_ADMIN_HEADER_FILE'],
+    ['POLICY_ADMIN_HEADER_FILE', 'POLICY_ADMIN_HEADER'],
     // Else nobody could read or write the preferences of another party.
     ['IDP_PARTY_CLAIM', 'IDP_ADMIN_SCOPE'],
   ]
   for (const name of loginNeeds(set)) needed.push(['MQ_SASL_MECHANISM', name])
+  for (const name of tokenNeeds(set, 'POLICY_ADMIN_')) needed.push(['POLICY_ADMIN_TOKEN_URL', name])
   return needed
     .filter(([given, other]) => set[given] !== undefined && set[other] === undefined)
     .map(([given, other]) => ({ path: [other], message: `is required with ${given}` }))
 }
 
-function loginNeeds({ MQ_SASL_MECHANISM, MQ_SASL_CLIENT_SECRET_FILE }: Environment): readonly Variable[] {
-  if (MQ_SASL_MECHANISM?.toUpperCase() !== 'OAUTHBEARER') return ['MQ_SASL_USERNAME', 'MQ_SASL_PASSWORD']
-  const client = ['MQ_SASL_TOKEN_URL', 'MQ_SASL_CLIENT_ID'] as const
-  return MQ_SASL_CLIENT_SECRET_FILE === undefined ? [...client, 'MQ_SASL_CLIENT_SECRET'] : client
+/** Look-ups carry one credential: of two, a server may read the wrong one. */
+function excessSettings({ POLICY_ADMIN_HEADER: header, POLICY_ADMIN_TOKEN_URL: url }: Environment): Fault[] {
+  if (header === undefined || url === undefined) return []
+  const message =
+    'cannot be combined with POLICY_ADMIN_HEADER: look-ups carry one credential. Remove one of the two'
+  return [{ path: ['POLICY_ADMIN_TOKEN_URL'], message, isExcess: true }]
+}
+
+function loginNeeds(set: Environment): readonly Variable[] {
+  if (set.MQ_SASL_MECHANISM?.toUpperCase() !== 'OAUTHBEARER') return ['MQ_SASL_USERNAME', 'MQ_SASL_PASSWORD']
+  return ['MQ_SASL_TOKEN_URL', ...tokenNeeds(set, 'MQ_SASL_')]
+}
+
+function tokenNeeds(set: Environment, prefix: TokenPrefix): readonly Variable[] {
+  const hasFile = set[`${prefix}CLIENT_SECRET_FILE`] !== undefined
+  return [`${prefix}CLIENT_ID`, ...(hasFile ? [] : [`${prefix}CLIENT_SECRET` as const])]
 }
 
 function setOf(env: Environment): Record<string, string | undefined> {
@@ -205,7 +255,7 @@ function setOf(env: Environment): Record<string, string | undefined> {
 function faultList(issues: readonly Fault[]): string {
   const faults = issues.map((issue) => {
     const name = issue.path[0] as Variable
-    const example = variables.shape[name].meta()?.example
+    const example = issue.isExcess ? undefined : variables.shape[name].meta()?.example
     return `  ${name} ${issue.message}${example === undefined ? '' : `; for example ${name}=${example}`}`
   })
   return ['The configuration is not valid. Correct these environment variables:', ...faults].join('\n')

@@ -109,6 +109,14 @@ export function jsonPointers() {
     })
 }
 
+/** Names may hold slashes, as URLs do; only a JSON Pointer starts with one. */
+export function claim() {
+  const { error, text } = must('the name of a claim, or a JSON Pointer such as /realm_access/roles')
+  return text
+    .regex(/^[ -~]{1,255}$/, { error })
+    .refine((found) => !found.startsWith('/') || pointerFault(found) === null, { error })
+}
+
 function list(found: string): string[] {
   return found.split(',').map((item) => item.trim())
 }
@@ -124,6 +132,15 @@ function webUrl(be: string, isGood: (url: URL) => boolean = () => true, options 
   return text
     .pipe(z.url({ protocol: /^https?$/, error, abort: true }))
     .refine((found) => isGood(new URL(found)), { error })
+}
+
+/** Headers that frame a request are not for credentials. The text may hold the value, too, by mistake. */
+export function headerName() {
+  const be = 'the name of a header without its value, and none of the connection or the body'
+  const { error, text } = must(be, { secret: true })
+  const isFraming = (name: string) =>
+    /^(accept|connection|content-.*|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/i.test(name)
+  return text.regex(/^[\w!#$%&'*+.^`|~-]{1,100}$/, { error }).refine((name) => !isFraming(name), { error })
 }
 
 /** By name; RFC 7628 allows letters for a name, and has `auth` for the token. */
@@ -208,6 +225,12 @@ export function pemFile() {
     context.addIssue({ code: 'custom', message: error({ input: path }) })
     return z.NEVER
   })
+}
+
+/** The path of a file in PEM format that is read later. */
+export function pemPath() {
+  const { error, text } = must('a file in PEM format that this process can read')
+  return text.refine((path) => readPem(path) !== undefined, { error })
 }
 
 function readPem(path: string): string | undefined {

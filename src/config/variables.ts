@@ -2,7 +2,9 @@ import { z } from 'zod'
 import {
   baseUrl,
   brokers,
+  claim,
   duration,
+  headerName,
   host,
   hostNames,
   httpUrl,
@@ -11,6 +13,7 @@ import {
   matching,
   oneOf,
   pemFile,
+  pemPath,
   port,
   postgresUrl,
   ratio,
@@ -154,6 +157,45 @@ export const variables = z.object({
       'Time limit for one contact look-up; a batch starts look-ups for half of it and leaves the rest to the next',
     example: '5s',
   }),
+  POLICY_ADMIN_CA_FILE: pemPath().optional().meta({
+    description:
+      'Certificate authorities of policy administration; read again for each new connection; default: those that Node.js trusts',
+    example: '/etc/policy-admin/ca.pem',
+  }),
+  POLICY_ADMIN_CERT_FILE: pemPath().optional().meta({
+    description: 'Client certificate for policy administration; read again for each new connection',
+    example: '/etc/policy-admin/client.pem',
+  }),
+  POLICY_ADMIN_KEY_FILE: pemPath().optional().meta({
+    description: 'Key of the client certificate, without a passphrase; read again for each new connection',
+    example: '/etc/policy-admin/client.key',
+  }),
+  POLICY_ADMIN_HEADER: headerName().optional().meta({
+    description: 'Name of a header that authenticates look-ups; not together with `POLICY_ADMIN_TOKEN_URL`',
+    example: 'X-Api-Key',
+  }),
+  POLICY_ADMIN_HEADER_FILE: readablePath().optional().meta({
+    description: 'File of the whole value of that header; read again every 10 seconds, and after a 401',
+    example: '/run/secrets/policy-admin-key',
+  }),
+  POLICY_ADMIN_TOKEN_URL: urlWithoutFragment().optional().meta({
+    description:
+      'Token endpoint: look-ups carry a bearer token, requested with the client credentials grant; unset: no token',
+    example: 'https://identity.example/oauth2/token',
+  }),
+  POLICY_ADMIN_CLIENT_ID: matching(/^.{1,255}$/, '1 to 255 characters')
+    .optional()
+    .meta({ description: 'Client id at that token endpoint', example: 'notifications' }),
+  POLICY_ADMIN_CLIENT_SECRET: matching(/^.{1,1000}$/s, '1 to 1000 characters', { secret: true })
+    .optional()
+    .meta({ description: 'Secret of the client', example: 'secret' }),
+  POLICY_ADMIN_CLIENT_SECRET_FILE: readablePath().optional().meta({
+    description: 'File of the secret, in place of the variable; read again for each token',
+    example: '/run/secrets/policy-admin-client-secret',
+  }),
+  POLICY_ADMIN_SCOPE: matching(/^[!-~]+( [!-~]+)*$/, 'scopes separated by single spaces')
+    .optional()
+    .meta({ description: 'Scope to ask for', example: 'api://policy-admin/.default' }),
   SMTP_HOST: host()
     .prefault('localhost')
     .meta({ description: 'Mail server; read by the email sender but never contacted', example: 'localhost' }),
@@ -183,9 +225,14 @@ export const variables = z.object({
   )
     .optional()
     .meta({
-      description: 'The scope that the administrative views require; unset: any valid token',
+      description: 'The scope or role that the administrative views require; unset: any valid token',
       example: 'notifications:admin',
     }),
+  IDP_ADMIN_CLAIM: claim().prefault('scope').meta({
+    description:
+      'The claim that holds it, by name (`scp`, `roles`) or JSON Pointer: words separated by spaces, or a list of strings',
+    example: '/realm_access/roles',
+  }),
   IDP_PARTY_CLAIM: matching(/^[ -~]{1,255}$/, '1 to 255 printable characters')
     .optional()
     .meta({
@@ -262,4 +309,6 @@ export const variables = z.object({
   }),
 })
 export type Variable = keyof typeof variables.shape
+/** Prefixes of the variables of an OAuth 2 client. */
+export type TokenPrefix = 'MQ_SASL_' | 'POLICY_ADMIN_'
 export type Values = z.output<typeof variables>

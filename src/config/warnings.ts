@@ -1,5 +1,5 @@
 import { nearest } from '../core/text/nearest.ts'
-import { type Values, variables } from './variables.ts'
+import { type TokenPrefix, type Values, variables } from './variables.ts'
 
 /** The environment: the variables that are set. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -23,6 +23,7 @@ export function warningsOf(set: Environment, values: Values): readonly string[] 
   return [
     ...namesWithoutEffect(set),
     ...brokerWarnings(set, values),
+    ...policyAdministrationWarnings(set, values),
     ...tokenWarnings(values),
     ...poolWarnings(values),
   ]
@@ -44,6 +45,8 @@ function namesWithoutEffect(set: Environment): readonly string[] {
     for (const name of ['IDP_ISSUER', 'IDP_AUDIENCE', 'IDP_ADMIN_SCOPE', 'IDP_PARTY_CLAIM']) {
       if (names.includes(name)) all.push(`${name} has no effect: without IDP_JWKS_URI all routes are open`)
     }
+  } else if (names.includes('IDP_ADMIN_CLAIM') && !names.includes('IDP_ADMIN_SCOPE')) {
+    all.push('IDP_ADMIN_CLAIM has no effect: IDP_ADMIN_SCOPE is not set')
   }
   for (const name of names) {
     if (known.includes(name) || !OUR_PREFIXES.some((prefix) => name.startsWith(prefix))) continue
@@ -66,23 +69,41 @@ function brokerWarnings(set: Environment, value: Values): readonly string[] {
     if (mechanism === undefined) all.push(`${name} has no effect: MQ_SASL_MECHANISM is not set`)
     else if (isOfToken !== isToken) all.push(`${name} has no effect with MQ_SASL_MECHANISM=${mechanism}`)
   }
-  if (
-    isToken &&
-    value.MQ_SASL_CLIENT_SECRET !== undefined &&
-    value.MQ_SASL_CLIENT_SECRET_FILE !== undefined
-  ) {
-    all.push('MQ_SASL_CLIENT_SECRET has no effect with MQ_SASL_CLIENT_SECRET_FILE')
-  }
   if (isToken && !value.MQ_SSL) {
     all.push('MQ_SASL_MECHANISM=OAUTHBEARER without MQ_SSL=true sends tokens in plain text over the network')
   }
-  if (isToken && value.MQ_SASL_TOKEN_URL?.startsWith('http:')) {
-    all.push(
-      'MQ_SASL_TOKEN_URL is an http:// URL: the secret of the client is sent in plain text. Use https://',
-    )
-  }
+  if (isToken) all.push(...tokenClientWarnings(value, 'MQ_SASL_'))
   if (value.MQ_SASL_MECHANISM === 'plain' && !value.MQ_SSL) {
     all.push('MQ_SASL_MECHANISM=PLAIN without MQ_SSL=true sends the password in plain text over the network')
+  }
+  return all
+}
+
+function policyAdministrationWarnings(set: Environment, value: Values): readonly string[] {
+  const all: string[] = []
+  const isPlain = value.POLICY_ADMIN_URL.startsWith('http:')
+  for (const name of ['POLICY_ADMIN_CA_FILE', 'POLICY_ADMIN_CERT_FILE', 'POLICY_ADMIN_KEY_FILE']) {
+    if (isPlain && set[name] !== undefined)
+      all.push(`${name} has no effect: POLICY_ADMIN_URL is an http:// URL`)
+  }
+  const { POLICY_ADMIN_HEADER: header, POLICY_ADMIN_TOKEN_URL: tokenUrl } = value
+  if (isPlain && (header ?? tokenUrl) !== undefined) {
+    all.push('POLICY_ADMIN_URL is an http:// URL: credentials are sent in plain text. Use https://')
+  }
+  if (tokenUrl !== undefined) return [...all, ...tokenClientWarnings(value, 'POLICY_ADMIN_')]
+  for (const name of Object.keys(set).filter((name) => /^POLICY_ADMIN_(CLIENT_|SCOPE$)/.test(name)))
+    all.push(`${name} has no effect: POLICY_ADMIN_TOKEN_URL is not set`)
+  return all
+}
+
+function tokenClientWarnings(value: Values, prefix: TokenPrefix): readonly string[] {
+  const all: string[] = []
+  const [text, file] = [`${prefix}CLIENT_SECRET`, `${prefix}CLIENT_SECRET_FILE`] as const
+  if (value[text] !== undefined && value[file] !== undefined) all.push(`${text} has no effect with ${file}`)
+  if (value[`${prefix}TOKEN_URL`]?.startsWith('http:')) {
+    all.push(
+      `${prefix}TOKEN_URL is an http:// URL: the secret of the client is sent in plain text. Use https://`,
+    )
   }
   return all
 }

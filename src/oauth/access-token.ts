@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import {
   allowInsecureRequests,
   clientCredentialsGrantRequest,
@@ -6,6 +5,7 @@ import {
 } from 'oauth4webapi'
 import type { TokenClient } from '../config/config.ts'
 import { printable } from '../core/text/sanitize.ts'
+import { readSecret } from './file-secret.ts'
 
 /**
  * Returns a valid access token. Rejects with a message for the operator, which never holds the secret.
@@ -39,7 +39,11 @@ export function createAccessToken(client: TokenClient, prefix: string, nowMs: ()
 
   async function request(): Promise<Granted> {
     const askedAtMs = nowMs()
-    const secret = await secretOf(client, prefix)
+    const { clientSecret } = client
+    const secret =
+      'text' in clientSecret
+        ? clientSecret.text
+        : await readSecret(clientSecret.file, `${prefix}CLIENT_SECRET_FILE`)
     const { token, validMs } = await requestToken(client, secret, prefix)
     granted = { token, usedUntilMs: askedAtMs + Math.max(validMs - RENEWAL_MS, validMs / 2) }
     return granted
@@ -105,17 +109,6 @@ function causeOf(error: unknown): string {
   if (error.cause instanceof Error) return causeOf(error.cause)
   // An error of several addresses has a code, but no message.
   return error.message || String((error as NodeJS.ErrnoException).code)
-}
-
-async function secretOf({ clientSecret }: TokenClient, prefix: string): Promise<string> {
-  if ('text' in clientSecret) return clientSecret.text
-  const text = await readFile(clientSecret.file, 'utf8').catch((cause: Error) => {
-    throw new Error(`${prefix}CLIENT_SECRET_FILE cannot be read: ${cause.message}`, { cause })
-  })
-  const secret = text.replace(/[\r\n]+$/, '')
-  if (secret === '')
-    throw new Error(`${prefix}CLIENT_SECRET_FILE is empty: write the secret into ${clientSecret.file}`)
-  return secret
 }
 
 /** Id and secret form-encoded (RFC 6749, section 2.3.1). The library also encodes `-`, which some servers do not decode. */

@@ -12,7 +12,12 @@ export interface Answer {
   /** Counts only as the first answer of a connection: it may be due to what the connection carried before. */
   readonly needsConfirmation: boolean
   readonly isTimeout?: true
+  /** The request's credential was refused. */
+  readonly isRefusal?: boolean
 }
+
+/** A connection cannot be opened with the configured files. */
+export class TlsFilesError extends Error {}
 
 export type NameOf = (body: object) => string | null
 
@@ -37,13 +42,18 @@ export function nameAt(pointers: readonly string[]): NameOf {
 
 /**
  * Judges a complete answer. 404 is `not found`. 200 with a JSON object that has `email` or `phone` as a key is `found`: each is
- * a string, or null, blank or absent if not on file. Anything else is `unresolved`, and an outage unless it is another 4xx.
+ * a string, or null, blank or absent if not on file. Anything else is `unresolved`, and an outage unless it is another 4xx than 401.
  */
 export function judgeAnswer(status: number, body: Buffer, locator: string, nameOf: NameOf): Answer {
   if (status !== 200 && status !== 404) {
-    const hint = status >= 300 && status < 400 ? ' (redirects are not followed)' : ''
-    const outage = status < 400 || status >= 500
-    return { ...unresolved(`answered ${status}${hint}`), outage, keepsConnection: true }
+    const isRefusal = status === 401
+    const hint = isRefusal
+      ? ': a credential is missing or refused'
+      : status >= 300 && status < 400
+        ? ' (redirects are not followed)'
+        : ''
+    const outage = status < 400 || status >= 500 || isRefusal
+    return { ...unresolved(`answered ${status}${hint}`), outage, isRefusal, keepsConnection: true }
   }
   const value = parse(body)
   const name = value === null ? null : nameOf(value)
@@ -55,11 +65,19 @@ export function judgeAnswer(status: number, body: Buffer, locator: string, nameO
   return { contact, outage: false, isNamed: name !== null, keepsConnection: true, needsConfirmation }
 }
 
+/** A request that could not be made: a file or a token is missing here. */
+export function judgeUnasked({ message }: Error): Answer {
+  return { ...unresolved(`was not asked: ${message}`, { unasked: true }), keepsConnection: true }
+}
+
 /** Judges a request that failed. `status` is 0 if no answer began: servers and proxies close connections at any time. */
 export function judgeFailure(status: number, error: Error): Answer {
+  if (error instanceof TlsFilesError) return judgeUnasked(error)
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
   let reason = status === 0 ? 'did not answer' : 'broke off its answer'
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') reason = `answered with more than ${BODY_BYTES_MAX / 1024} kB`
+  if (/CERT|SIGNATURE/.test(code)) reason = 'has a certificate that is not trusted'
+  if (code.startsWith('ERR_SSL_')) reason = 'refused the TLS connection'
   if (/^HPE_|^HTTPParserError$/.test(code)) reason = 'answered with something that is not HTTP'
   return { ...unresolved(`${reason} (${code})`), needsConfirmation: status === 0 }
 }

@@ -1,14 +1,24 @@
+import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
-import { Client } from 'undici'
+import { buildConnector, Client } from 'undici'
 import {
   type Answer,
   BODY_BYTES_MAX,
   judgeAnswer,
   judgeFailure,
   judgeTimeout,
+  judgeUnasked,
   type NameOf,
   nameAt,
+  TlsFilesError,
 } from './answer.ts'
+
+/** What authenticates look-ups. */
+export interface Credential {
+  /** Resolves to a cached secret, or to another one than a refused one. Rejects with a message for the operator. */
+  readonly secret: (refused?: string) => Promise<string>
+  readonly headers: (secret: string) => Readonly<Record<string, string>>
+}
 
 export interface PartyClientOptions {
   /** POLICY_ADMIN_URL; a path in it is kept. */
@@ -18,53 +28,95 @@ export interface PartyClientOptions {
   readonly echo: readonly string[]
   /** For one party, from when it is asked for. */
   readonly deadlineMs: number
+  /** Paths of PEM files, read for each new connection. */
+  readonly tlsFiles: { readonly ca?: string; readonly cert?: string; readonly key?: string }
+  readonly credential: Credential | null
   readonly log: Logger
 }
 
 type OnAnswer = (answer: Answer) => void
 
+interface Request {
+  readonly locator: string
+  readonly timeoutMs: number
+  readonly onAnswer: OnAnswer
+  readonly tryCount: number
+  /** Of the first try. */
+  readonly sinceMs?: number
+  /** The secret that was refused. */
+  readonly refused?: string
+}
+
 const TRY_COUNT_MAX = 3
+const ACCEPT = { accept: 'application/json' }
 
 /** One connection with one request at a time. An undici `Pool` could not close the connection of a single answer. */
 export class Connection {
   readonly #pathPrefix: string
   readonly #nameOf: NameOf
   readonly #open: () => Client
+  readonly #credential: Credential | null
   #client: Client | null = null
   #timer: NodeJS.Timeout | undefined
 
-  constructor({ baseUrl, echo, deadlineMs: timeout }: PartyClientOptions) {
+  constructor({ baseUrl, echo, deadlineMs: timeout, tlsFiles, credential }: PartyClientOptions) {
     const { origin, pathname } = new URL(baseUrl)
     this.#pathPrefix = `${pathname.replace(/\/+$/, '')}/internal/parties/`
     this.#nameOf = nameAt(echo)
     // One timer for the whole request replaces undici's two.
-    const timeouts = { connect: { timeout }, headersTimeout: 0, bodyTimeout: 0 }
+    const connect = origin.startsWith('https:') ? connectByTls(tlsFiles, timeout) : { timeout }
+    const timeouts = { connect, headersTimeout: 0, bodyTimeout: 0 }
     const limits = { allowH2: false, pipelining: 1, maxResponseSize: BODY_BYTES_MAX }
     this.#open = () => new Client(origin, { ...timeouts, ...limits })
+    this.#credential = credential
   }
 
   /** Calls `onAnswer` once, unless `close` is called first. After an odd answer the next request gets a new connection. */
-  get(locator: string, timeoutMs: number, onAnswer: OnAnswer, tryCount = 1, sinceMs = performance.now()) {
+  get(locator: string, timeoutMs: number, onAnswer: OnAnswer): void {
+    this.#ask({ locator, timeoutMs, onAnswer, tryCount: 1 })
+  }
+
+  #ask(request: Request): void {
     const isFirst = this.#client === null
     this.#client ??= this.#open()
     const client = this.#client
+    const credential = this.#credential
+    if (credential === null) {
+      this.#send(client, request, isFirst)
+      return
+    }
+    // A token has a timeout of its own: waiting for one does not make a party slow.
+    credential.secret(request.refused).then(
+      (secret) => client === this.#client && this.#send(client, request, isFirst, secret),
+      (error) => client === this.#client && request.onAnswer(judgeUnasked(error)),
+    )
+  }
+
+  #send(client: Client, request: Request, isFirst: boolean, secret?: string): void {
+    const { locator, timeoutMs, onAnswer, tryCount, refused } = request
+    const { sinceMs = performance.now() } = request
     const finish = (answer: Answer) => {
       if (client !== this.#client) return
       clearTimeout(this.#timer)
+      if (answer.isRefusal && secret !== undefined && refused === undefined) {
+        this.#ask({ ...request, refused: secret })
+        return
+      }
       // A proxy that reloads can reset even a new connection.
       const asksAgain = answer.needsConfirmation && (!isFirst || (answer.outage && tryCount < TRY_COUNT_MAX))
       if (asksAgain || !answer.keepsConnection) void this.close()
-      if (asksAgain) this.get(locator, timeoutMs, onAnswer, tryCount + 1, sinceMs)
+      if (asksAgain) this.#ask({ ...request, tryCount: tryCount + 1, sinceMs })
       else onAnswer(answer)
     }
     const leftMs = Math.max(1, sinceMs + timeoutMs - performance.now())
     this.#timer = setTimeout(() => finish({ ...judgeTimeout(timeoutMs), isTimeout: true }), leftMs)
     const path = this.#pathPrefix + encodeURIComponent(locator)
-    const request = { method: 'GET', path, headers: { accept: 'application/json' }, blocking: false } as const
+    const headers = secret === undefined ? ACCEPT : { ...ACCEPT, ...this.#credential?.headers(secret) }
+    const options = { method: 'GET', path, headers, blocking: false } as const
     const chunks: Buffer[] = []
     let status = 0
     // A quarter less CPU than `client.request`, which wraps each body in a stream.
-    client.dispatch(request, {
+    client.dispatch(options, {
       onRequestStart: () => {},
       onResponseStart: (_, statusCode) => {
         status = statusCode
@@ -82,5 +134,23 @@ export class Connection {
     // undici must not be called back from its own handlers.
     await Promise.resolve()
     await client?.destroy()
+  }
+}
+
+/** Reads the files for each connection, so that renewed certificates need no restart. A read costs less than a TLS handshake. */
+function connectByTls(files: PartyClientOptions['tlsFiles'], timeout: number): buildConnector.connector {
+  return (target, callback) => {
+    try {
+      const pems = Object.entries(files).map(([name, path]) => [name, readFileSync(path)])
+      const connect = buildConnector({ timeout, allowH2: false, ...Object.fromEntries(pems) })
+      connect(target, (...[error, socket]) => {
+        // undici would report the end of the socket instead of the server's alert, which TLS 1.3 sends after the handshake.
+        socket?.once('error', (alert) => socket.destroy(alert))
+        callback(...([error, socket] as Parameters<typeof callback>))
+      })
+    } catch (cause) {
+      const names = 'POLICY_ADMIN_CA_FILE, POLICY_ADMIN_CERT_FILE or POLICY_ADMIN_KEY_FILE'
+      throw new TlsFilesError(`${names} cannot be used: ${(cause as Error).message}`, { cause })
+    }
   }
 }

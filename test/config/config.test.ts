@@ -36,6 +36,9 @@ t.test('the required variables alone give every default of the specification', a
       connections: 32,
       echo: ['/partyLocator', '/locator'],
       deadlineMs: 5_000,
+      tlsFiles: {},
+      header: null,
+      tokenClient: null,
     },
     smtp: { host: 'localhost', port: 25 },
     http: { host: '0.0.0.0', port: 4006, requestCountMax: 32 },
@@ -120,6 +123,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['POLICY_ADMIN_ECHO', 'partyLocator'],
   ['POLICY_ADMIN_ECHO', '/a,b'],
   ['POLICY_ADMIN_DEADLINE', '0'],
+  ['POLICY_ADMIN_CA_FILE', import.meta.filename.replace('test/config/config.test.ts', 'package.json')],
   ['SMTP_HOST', 'mail server'],
   ['SMTP_PORT', '0'],
   ['REPOSITORY_URL', 'git@github.com:a/b.git'],
@@ -135,6 +139,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['IDP_AUDIENCE', 'é'],
   ['IDP_ADMIN_SCOPE', 'read write'],
   ['IDP_ADMIN_SCOPE', 'a"b'],
+  ['IDP_ADMIN_CLAIM', '/realm~access/roles'],
   ['MANAGEMENT_HOST', 'http://localhost'],
   ['MANAGEMENT_PORT', '65536'],
   ['OTEL_ENDPOINT', 'collector'],
@@ -250,6 +255,63 @@ t.test('a client that gets access tokens for the brokers is taken whole', async 
     t.match(faultsOf({ ...env, MQ_SASL_EXTENSIONS: extensions }), /MQ_SASL_EXTENSIONS must be/, extensions)
 })
 
+const LOOK_UP_CLIENT = {
+  ...REQUIRED,
+  POLICY_ADMIN_URL: 'https://policy-admin',
+  POLICY_ADMIN_TOKEN_URL: 'https://identity.example/token',
+  POLICY_ADMIN_CLIENT_ID: 'notifications',
+  POLICY_ADMIN_CLIENT_SECRET: 'hunter2',
+}
+
+t.test('look-ups carry one credential, which is complete', async (t) => {
+  const file = import.meta.filename
+  const { policyAdministration, warnings } = loadConfig(LOOK_UP_CLIENT)
+  t.match(policyAdministration, {
+    header: null,
+    tokenClient: { clientId: 'notifications', clientSecret: { text: 'hunter2' }, scope: null },
+  })
+  t.same(warnings, [])
+  const header = { POLICY_ADMIN_HEADER: 'X-Api-Key', POLICY_ADMIN_HEADER_FILE: file }
+  t.same(loadConfig({ ...REQUIRED, ...header }).policyAdministration.header, { name: 'X-Api-Key', file })
+  t.match(
+    faultsOf({ ...LOOK_UP_CLIENT, ...header }),
+    /POLICY_ADMIN_TOKEN_URL cannot be combined with POLICY_ADMIN_HEADER: .* Remove one of the two$/,
+  )
+  for (const name of ['X Api Key', 'Content-Length', 'X-Key: hunter2']) {
+    const fault = faultsOf({ ...REQUIRED, ...header, POLICY_ADMIN_HEADER: name })
+    t.match(fault, /POLICY_ADMIN_HEADER must be the name of a header/)
+    t.notMatch(fault, 'hunter2')
+  }
+  t.match(faultsOf({ ...REQUIRED, ...header, POLICY_ADMIN_HEADER_FILE: '/no' }), /must be a readable file/)
+  for (const [given, other] of [
+    ['HEADER', 'HEADER_FILE'],
+    ['HEADER_FILE', 'HEADER'],
+    ['TOKEN_URL', 'CLIENT_SECRET'],
+    ['TOKEN_URL', 'CLIENT_ID'],
+  ] as const) {
+    const env = { ...LOOK_UP_CLIENT, ...header, [`POLICY_ADMIN_${other}`]: '' }
+    t.match(faultsOf(env), `POLICY_ADMIN_${other} is required with POLICY_ADMIN_${given}`)
+  }
+})
+
+t.test('credentials of look-ups that do not protect, or have no effect, are warned of', async (t) => {
+  const { POLICY_ADMIN_TOKEN_URL: _, ...without } = LOOK_UP_CLIENT
+  t.match(loadConfig(without).warnings, [
+    /CLIENT_ID has no effect: POLICY_ADMIN_TOKEN_URL/,
+    /CLIENT_SECRET has no/,
+  ])
+  const plain = {
+    POLICY_ADMIN_URL: 'http://policy-admin',
+    POLICY_ADMIN_TOKEN_URL: 'http://identity.example/token',
+    POLICY_ADMIN_CLIENT_SECRET_FILE: import.meta.filename,
+  }
+  t.match(loadConfig({ ...LOOK_UP_CLIENT, ...plain }).warnings, [
+    /^POLICY_ADMIN_URL is an http:.* credentials are sent in plain text/,
+    /^POLICY_ADMIN_CLIENT_SECRET has no effect with POLICY_ADMIN_CLIENT_SECRET_FILE/,
+    /^POLICY_ADMIN_TOKEN_URL is an http:/,
+  ])
+})
+
 t.test('a login by access tokens that contradicts itself is told', async (t) => {
   t.same(loadConfig({ ...TOKEN_CLIENT, MQ_SASL_CLIENT_SECRET_FILE: import.meta.filename }).warnings, [
     'MQ_SASL_CLIENT_SECRET has no effect with MQ_SASL_CLIENT_SECRET_FILE',
@@ -288,6 +350,7 @@ t.test('a key set turns token validation on, and what is not set is not checked'
     issuer: null,
     audience: null,
     adminScope: null,
+    adminClaim: 'scope',
     partyClaim: null,
   })
   const more = { IDP_ISSUER: 'https://idp', IDP_AUDIENCE: 'us', IDP_ADMIN_SCOPE: 'admin' }
@@ -297,6 +360,7 @@ t.test('a key set turns token validation on, and what is not set is not checked'
     issuer: 'https://idp',
     audience: 'us',
     adminScope: 'admin',
+    adminClaim: 'scope',
     partyClaim: null,
   })
   t.same(warnings, [])
@@ -309,6 +373,11 @@ t.test('what opens routes to more than were meant is warned of', async (t) => {
   t.match(warningsOf({ ...good, IDP_JWKS_URI: 'http://idp/keys' }), [/^IDP_JWKS_URI is an http:\/\/ URL/])
   t.match(warningsOf({ ...good, IDP_AUDIENCE: '' }), [/^IDP_AUDIENCE is not set/])
   t.match(warningsOf({ ...good, IDP_ADMIN_SCOPE: '' }), [/^IDP_ADMIN_SCOPE is not set/])
+  t.same(warningsOf({ ...good, IDP_ADMIN_CLAIM: 'https://insurer.example/roles' }), [])
+  t.match(warningsOf({ ...good, IDP_ADMIN_CLAIM: 'roles', IDP_ADMIN_SCOPE: '' }), [
+    /^IDP_ADMIN_CLAIM has no effect/,
+    /^IDP_ADMIN_SCOPE is not set/,
+  ])
   t.match(warningsOf({ ...good, IDP_JWKS_URI: '' }), [
     /^IDP_AUDIENCE has no effect/,
     /^IDP_ADMIN_SCOPE has no effect/,
@@ -409,7 +478,7 @@ t.test('an unknown variable that looks like ours is warned of, with the one that
     ...REQUIRED,
     MQ_TOPIC: 'x',
     RETRY_MAX_ATEMPTS: '1',
-    POLICY_ADMIN_TOKEN_OF_SOME_OTHER_SORT: 'hunter2',
+    SMTP_OF_SOME_OTHER_SORT_ALTOGETHER: 'hunter2',
     OTEL_ENDPOINTS: 'x',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
     OTEL_SERVICE_NAME: 'x',
@@ -419,7 +488,7 @@ t.test('an unknown variable that looks like ours is warned of, with the one that
   t.same(warnings, [
     'MQ_TOPIC is not a variable of this service: did you mean MQ_TOPICS?',
     'RETRY_MAX_ATEMPTS is not a variable of this service: did you mean RETRY_MAX_ATTEMPTS?',
-    'POLICY_ADMIN_TOKEN_OF_SOME_OTHER_SORT is not a variable of this service',
+    'SMTP_OF_SOME_OTHER_SORT_ALTOGETHER is not a variable of this service',
     'OTEL_ENDPOINTS is not a variable of this service: did you mean OTEL_ENDPOINT?',
   ])
 })
@@ -432,7 +501,13 @@ t.test('the configuration is frozen all the way down', async (t) => {
 })
 
 /** Needed with MQ_SASL_MECHANISM and IDP_PARTY_CLAIM. */
-const NEEDED = { MQ_SASL_USERNAME: 'u', MQ_SASL_PASSWORD: 'p', IDP_ADMIN_SCOPE: 'admin' }
+const NEEDED = {
+  MQ_SASL_USERNAME: 'u',
+  MQ_SASL_PASSWORD: 'p',
+  POLICY_ADMIN_CLIENT_ID: 'c',
+  POLICY_ADMIN_CLIENT_SECRET: 's',
+  IDP_ADMIN_SCOPE: 'admin',
+}
 
 t.test('every variable is described, and its example and default are good values', async (t) => {
   const { properties = {} } = z.toJSONSchema(variables, { io: 'input', unrepresentable: 'any' })
@@ -441,7 +516,8 @@ t.test('every variable is described, and its example and default are good values
     const { example, default: value } = property as { example?: string; default?: string }
     // A file would have to be there.
     if (!name.endsWith('_FILE')) {
-      t.equal(faultsOf({ ...REQUIRED, ...NEEDED, [name]: example }), '', name)
+      const file = name.endsWith('_HEADER') ? { [`${name}_FILE`]: import.meta.filename } : {}
+      t.equal(faultsOf({ ...REQUIRED, ...NEEDED, ...file, [name]: example }), '', name)
     }
     if (value !== undefined) t.same(loadConfig({ ...REQUIRED, [name]: value }), loadConfig(REQUIRED), name)
   }

@@ -66,12 +66,19 @@ export const PLACE: LogPosition = { createdAt: ENTRY.createdAt, locator: ENTRY.l
 
 /** Checks the tokens of this provider: all that can be asked of one, but for the party. */
 export function tokensOf({ keySetUrl, issuer }: Pick<IdentityProvider, 'keySetUrl' | 'issuer'>): Tokens {
-  return { keySetUrl, issuer, audience: AUDIENCE, adminScope: ADMIN_SCOPE, partyClaim: null }
+  return {
+    keySetUrl,
+    issuer,
+    audience: AUDIENCE,
+    adminScope: ADMIN_SCOPE,
+    adminClaim: 'scope',
+    partyClaim: null,
+  }
 }
 
 /** Asks for nothing but a good signature and a time. */
 export function anyTokensOf({ keySetUrl }: Pick<IdentityProvider, 'keySetUrl'>): Tokens {
-  return { keySetUrl, issuer: null, audience: null, adminScope: null, partyClaim: null }
+  return { keySetUrl, issuer: null, audience: null, adminScope: null, adminClaim: 'scope', partyClaim: null }
 }
 
 /** The outage that `isUnavailable` of `dependencies` knows. */

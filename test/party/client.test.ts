@@ -85,7 +85,8 @@ t.test('every other status names itself, and a 404 means not found', async (t) =
   const statuses = ['204', '206', '301', '302', '307', '400', '401', '403', '404', '410', '429', '500', '503']
   const contacts = await client.lookUp(statuses)
   for (const status of statuses) {
-    const hint = status.startsWith('3') ? ' (redirects are not followed)' : ''
+    const refusal = status === '401' ? ': a credential is missing or refused' : ''
+    const hint = status.startsWith('3') ? ' (redirects are not followed)' : refusal
     t.strictSame(
       contacts.get(status),
       status === '404'
@@ -279,6 +280,7 @@ for (const [what, partyCount] of [
       import { pino } from 'pino'
       const client = createPartyClient({
         baseUrl: '${server.url}', connectionCountMax: 4, echo: [], deadlineMs: 60_000, log: pino({ level: 'silent' }),
+        tlsFiles: {}, credential: null,
       })
       await client.lookUp(Array.from({ length: ${partyCount} }, (_, index) => String(index)))
       console.log(client.isDown())

@@ -75,6 +75,8 @@ export function clientOf(t: Test, url: string, options: Partial<PartyClientOptio
     connectionCountMax: 64,
     echo: ['/partyLocator', '/locator'],
     deadlineMs: 60_000,
+    tlsFiles: {},
+    credential: null,
     log,
     ...options,
   })

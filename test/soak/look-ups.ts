@@ -79,6 +79,8 @@ async function lookUpAll(
     connectionCountMax: 32,
     echo: ['/partyLocator'],
     deadlineMs: 5_000,
+    tlsFiles: {},
+    credential: null,
     log: pino({ enabled: false }),
   })
   const tally: Tally = { lookUps: 0, wrong: 0, silenced: 0, unresolved: 0, failed: 0, errors: new Set() }

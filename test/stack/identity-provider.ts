@@ -49,13 +49,13 @@ export interface IdentityProvider {
   stop(): Promise<void>
 }
 
-/** Starts one, with a fresh RSA key. */
-export async function startIdentityProvider(): Promise<IdentityProvider> {
+/** Starts one, with a fresh RSA key. Its tokens have these claims, too. */
+export async function startIdentityProvider(extraClaims: JWTPayload = {}): Promise<IdentityProvider> {
   const port = await freePort()
   const issuer = `http://127.0.0.1:${port}`
   const keySetUrl = `${issuer}/jwks`
   let key = await newSigningKey()
-  let up = providerOf(issuer, key)
+  let up = providerOf(issuer, key, extraClaims)
   let handle: RequestListener | null = null
   let keySetRequestCount = 0
   const server = createServer((request, response) => {
@@ -101,7 +101,7 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
     },
     rotate: async () => {
       key = await newSigningKey()
-      up = providerOf(issuer, key)
+      up = providerOf(issuer, key, extraClaims)
     },
     be: (state) => {
       if (typeof state === 'function') handle = state
@@ -127,10 +127,11 @@ export async function newSigningKey(): Promise<SigningKey> {
   return { kid, privateKey, publicKey, privateJwk }
 }
 
-function providerOf(issuer: string, { privateJwk }: SigningKey): RequestListener {
+function providerOf(issuer: string, { privateJwk }: SigningKey, extraClaims: JWTPayload): RequestListener {
   const provider = new Provider(issuer, {
     jwks: { keys: [privateJwk as never] },
     ttl: { ClientCredentials: 600 },
+    extraTokenClaims: () => extraClaims,
     clients: [
       {
         client_id: CLIENT.id,

@@ -202,6 +202,33 @@ export const CHECKS: readonly Check[] = [
         /without naming the party/,
         'ask its owners to name the party in each response, or set POLICY_ADMIN_ECHO to the name: see src/party/README.md',
       ],
+      [
+        /token endpoint refuses/,
+        'check POLICY_ADMIN_CLIENT_ID, POLICY_ADMIN_CLIENT_SECRET (or its file) and POLICY_ADMIN_SCOPE at the identity provider',
+      ],
+      [/token endpoint/, 'check POLICY_ADMIN_TOKEN_URL, and that this machine can reach it'],
+      [
+        /_KEY_FILE cannot be used: (?!E[A-Z]+:)/,
+        'compare the key with the certificate: it must be its key, without a passphrase',
+      ],
+      [/_FILE (cannot be|is empty|holds)/, 'correct the variable, or the file and its permissions'],
+      [
+        /answered 401/,
+        'set POLICY_ADMIN_HEADER and its file, or POLICY_ADMIN_TOKEN_URL, as its owners say; if set, check the secret, the scope and the expiry',
+      ],
+      [/answered 403/, 'ask its owners to let this credential read parties, or correct POLICY_ADMIN_SCOPE'],
+      [
+        /certificate that is not trusted/,
+        'set POLICY_ADMIN_CA_FILE to the authority that signed it; if it is set, compare host name and expiry',
+      ],
+      [
+        /refused the TLS connection|answered 400/,
+        'set POLICY_ADMIN_CERT_FILE and POLICY_ADMIN_KEY_FILE to a client certificate that it accepts, and check POLICY_ADMIN_URL',
+      ],
+      [
+        /UND_ERR_SOCKET|ECONNRESET/,
+        'look into the log of that service: it closed the connection, as some do after a client certificate (POLICY_ADMIN_CERT_FILE) that they do not trust',
+      ],
       [/./, 'check POLICY_ADMIN_URL, with its path, and whether that service is up'],
     ],
   },

@@ -1,4 +1,5 @@
 import type { RouteOptions } from 'fastify'
+import { parsePointer, valueAt } from '../../core/event/json-pointer.ts'
 import { ProblemError } from '../problems/problem.ts'
 
 /** The `WWW-Authenticate` header of every refusal. */
@@ -24,15 +25,29 @@ export function requireAccess({ method, url, config }: RouteOptions): void {
   }
 }
 
-/** Throws a 403 that names the scope, unless a token has the scope of the administrative views; null asks for none. */
-export function requireScope(
-  { scope = '' }: { scope?: string | undefined },
-  wanted: string | null,
-  detail = `The token needs the scope ${wanted}.`,
-): void {
-  if (wanted === null || scope.split(' ').includes(wanted)) return
+/** The scope or role of administrators, and the claim that holds it. A scope that is null asks for none. */
+export interface AdminRight {
+  readonly adminScope: string | null
+  /** The name of a claim, or a JSON Pointer, which starts with a slash. */
+  readonly adminClaim: string
+}
+
+/** Throws a 403 that names what is missing, unless a token has the right of administrators. */
+export function requireAdmin(token: object, { adminScope, adminClaim }: AdminRight, detail?: string): void {
+  if (adminScope === null || wordsIn(token, adminClaim).includes(adminScope)) return
+  const missing = `${adminScope} in its claim ${adminClaim}`
+  // A role is not a scope that a client could ask for.
+  const scope = ['scope', 'scp'].includes(adminClaim) ? `, scope="${adminScope}"` : ''
   throw new ProblemError('forbidden', {
-    detail,
-    headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${wanted}"` },
+    detail: detail ?? `The token needs ${missing}.`,
+    cause: `the token does not have ${missing}`,
+    headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope"${scope}` },
   })
+}
+
+/** The elements of a claim that is a list, or the words of one that is a string; none for any other claim. */
+function wordsIn(token: object, claim: string): readonly unknown[] {
+  const value = valueAt(token, claim.startsWith('/') ? parsePointer(claim) : [claim])
+  if (typeof value === 'string') return value.split(' ')
+  return Array.isArray(value) ? value : []
 }

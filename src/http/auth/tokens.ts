@@ -7,7 +7,7 @@ import { IDENTIFIER_LENGTH_MAX } from '../../core/event/parse-event.ts'
 import { unavailable } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
 import type { App } from '../server/base.ts'
-import { CHALLENGE, requireScope } from './access.ts'
+import { CHALLENGE, requireAdmin } from './access.ts'
 import { createKeySet, NoKeysError } from './key-set.ts'
 import { ALGORITHMS } from './signing-key.ts'
 
@@ -24,8 +24,6 @@ const claims = z.looseObject({
     .refine((text) => text !== '' && text.length <= IDENTIFIER_LENGTH_MAX)
     .refine((text) => !text.includes('\0') && text.isWellFormed())
     .optional(),
-  /** RFC 8693: names separated by spaces. Any other shape counts as none. */
-  scope: z.string().optional().catch(undefined),
 })
 
 declare module '@fastify/jwt' {
@@ -53,7 +51,7 @@ export function isOfOwnParty(request: FastifyRequest): boolean {
  */
 export function requireTokens(
   app: App,
-  { keySetUrl, issuer, audience, adminScope, partyClaim }: Tokens,
+  { keySetUrl, issuer, audience, partyClaim, ...right }: Tokens,
   log: Logger,
 ): void {
   const keySet = createKeySet(keySetUrl, log)
@@ -64,9 +62,10 @@ export function requireTokens(
     decode: { complete: true },
     secret: async (_request: FastifyRequest, token: TokenOrHeader) => {
       const header = 'header' in token ? token.header : token
-      if (!ALGORITHMS.some((algorithm) => algorithm === header.alg)) throw invalidToken('algorithm')
+      if (!ALGORITHMS.some((algorithm) => algorithm === header.alg))
+        throw invalidToken('the algorithm is not allowed')
       const key = await keySet.keyOf(header)
-      if (key === null) throw invalidToken('key id')
+      if (key === null) throw invalidToken('the key id is not in the key set, or not for this algorithm')
       return key
     },
     verify: {
@@ -86,14 +85,15 @@ export function requireTokens(
     try {
       request.user = claims.parse(await request.jwtVerify())
     } catch (error) {
+      request.user = null
       throw problemOf(error)
     }
-    if (access === 'admin') requireScope(request.user, adminScope)
+    if (access === 'admin') requireAdmin(request.user, right)
     if (access !== 'party' || partyClaim === null) return
     if (namesParty(request, partyClaim)) ofOwnParty.add(request)
     else {
       const detail = `The token allows only the preferences of the party in its claim ${partyClaim}.`
-      requireScope(request.user, adminScope, detail)
+      requireAdmin(request.user, right, detail)
     }
   })
 }
@@ -112,12 +112,13 @@ function tokenOf({ headers, raw }: FastifyRequest): string {
   const { authorization = '' } = headers
   if (!/^bearer( |$)/i.test(authorization)) {
     const detail = 'Send a token: Authorization: Bearer <token>.'
-    throw new ProblemError('unauthorized', { detail, headers: { 'www-authenticate': CHALLENGE } })
+    const headers = { 'www-authenticate': CHALLENGE }
+    throw new ProblemError('unauthorized', { detail, cause: 'there is no bearer token', headers })
   }
   const token = authorization.slice('bearer'.length).trimStart()
-  if (token.length > TOKEN_BYTES_MAX) throw invalidToken('length')
+  if (token.length > TOKEN_BYTES_MAX) throw invalidToken('the token is too long')
   if (!/^[\w.-]+$/.test(token)) throw invalidRequest('Send exactly one token after "Bearer".')
-  if (!token.split('.').every(isCanonical)) throw invalidToken('encoding')
+  if (!token.split('.').every(isCanonical)) throw invalidToken('the token is not canonical base64url')
   return token
 }
 
@@ -130,7 +131,11 @@ function isCanonical(segment: string): boolean {
 function problemOf(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error
   if (error instanceof NoKeysError) return unavailable('Tokens cannot be validated at the moment. Try again.')
-  return invalidToken(error)
+  if (error instanceof z.ZodError) return invalidToken('the sub claim is not a text of 1 to 255 characters')
+  const { code = '', message } = error as Error & { code?: string }
+  // Other messages may repeat parts of the token, as that about `crit` does.
+  if (!/^FA?ST_JWT_(?!INVALID_CRIT)/.test(code)) return invalidToken('the token is malformed')
+  return invalidToken(message.replace(/^Authorization token is invalid: /, ''), DETAILS[code])
 }
 
 const DETAILS: Readonly<Record<string, string>> = {
@@ -138,17 +143,16 @@ const DETAILS: Readonly<Record<string, string>> = {
   FAST_JWT_INACTIVE: 'The token is not valid yet.',
 }
 
-/** Tells the client little, and nothing that it sent; the cause goes to the log. */
-function invalidToken(cause: unknown): ProblemError {
-  const detail = DETAILS[(cause as { code?: string }).code ?? ''] ?? 'The token is not valid.'
-  return unauthorized('invalid_token', detail, cause)
+/** Tells the client little, and nothing that it sent; the reason goes to the log. */
+function invalidToken(reason: string, detail = 'The token is not valid.'): ProblemError {
+  return unauthorized('invalid_token', detail, reason)
 }
 
 function invalidRequest(detail: string): ProblemError {
-  return unauthorized('invalid_request', detail)
+  return unauthorized('invalid_request', detail, detail)
 }
 
-function unauthorized(error: string, detail: string, cause?: unknown): ProblemError {
+function unauthorized(error: string, detail: string, cause: string): ProblemError {
   const challenge = `${CHALLENGE}, error="${error}", error_description="${detail.replaceAll('"', "'")}"`
   return new ProblemError('unauthorized', { detail, cause, headers: { 'www-authenticate': challenge } })
 }

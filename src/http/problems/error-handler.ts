@@ -19,6 +19,15 @@ export function errorHandler(isUnavailable: (error: unknown) => boolean) {
       const level = problem.code === 'internal' ? 'error' : 'warn'
       const { method, routeOptions } = request
       request.log[level]({ err: problem.cause, method, route: routeOptions.url }, 'request failed')
+    } else if (problem.code === 'unauthorized' || problem.code === 'forbidden') {
+      const { method, routeOptions, user } = request
+      const fields = {
+        reason: problem.cause,
+        tokenSubject: user?.sub ?? null,
+        method,
+        route: routeOptions.url,
+      }
+      request.log.info(fields, 'request refused')
     } else if (problem.cause !== undefined) {
       request.log.debug({ err: problem.cause }, 'request refused')
     }

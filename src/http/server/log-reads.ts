@@ -4,20 +4,30 @@ import type { App } from './base.ts'
 const PAGING: readonly string[] = ['limit', 'cursor']
 
 /**
- * Logs every read behind a token at level info: the token's subject, the route's pattern, the names of the filters and
- * the number of rows returned. Never a value: those identify people. Refused requests read nothing.
+ * Logs every read behind a token at level info, as an audit trail: the token's subject, the route's pattern, whose data (the
+ * party, or the filters of a list) and the number of rows returned. Refused requests read nothing.
  */
 export function logReads(app: App): void {
   app.addHook('preSerialization', async (request, reply, payload) => {
     const { url: route, config } = request.routeOptions
     const isRead = ['GET', 'HEAD'].includes(request.method) && [200, 404].includes(reply.statusCode)
     if (request.is404 || config.access === 'open' || !isRead) return payload
-    const filters = Object.keys(request.query as object).filter((name) => !PAGING.includes(name))
+    const filters = Object.fromEntries(
+      Object.entries(request.query as object).filter(([name]) => !PAGING.includes(name)),
+    )
+    const { locator, partyLocator = (request.params as Named).partyLocator } = payload as Named
     const rowCount = reply.statusCode === 404 ? 0 : rowCountOf(payload)
     // Not `subject`: the log redacts that key, a message's subject.
-    request.log.info({ tokenSubject: subjectOf(request), route, filters, rowCount }, 'read')
+    const tokenSubject = subjectOf(request)
+    request.log.info({ tokenSubject, route, locator, partyLocator, filters, rowCount }, 'read')
     return payload
   })
+}
+
+/** A log entry, or the parameters of a path. */
+interface Named {
+  readonly locator?: string
+  readonly partyLocator?: string | null
 }
 
 function rowCountOf(payload: unknown): number {

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, KeyObject } from 'node:crypto'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -10,6 +10,7 @@ import { ADMIN_SCOPE, AUDIENCE, newSigningKey, startIdentityProvider } from '../
 import { until } from '../../stack/until.ts'
 import { documentedApp } from '../documented.ts'
 import { anyTokensOf, dependencies, ENTRY, tokensOf } from '../fixture.ts'
+import { signedBy } from './attacks.ts'
 
 const idp = await startIdentityProvider()
 t.teardown(() => idp.stop())
@@ -120,6 +121,62 @@ for (const [what, make] of Object.entries(BAD_TOKENS)) {
   })
 }
 
+/** The line that a refusal leaves. */
+const REASONS: readonly (readonly [Record<string, unknown>, string | RegExp])[] = [
+  [{ exp: seconds() - 60 }, 'Authorization token expired'],
+  [{ nbf: seconds() + 60 }, /^The token will be active at /],
+  [{ exp: undefined }, 'The exp claim is required.'],
+  [{ iss: 'https://elsewhere.example' }, 'The iss claim value is not allowed.'],
+  [{ aud: ['a', 'b'] }, 'None of aud claim values are allowed.'],
+  [{ sub: 1 }, /^the sub claim is not a text/],
+]
+
+t.test(
+  'each refusal leaves one line with its reason, without anything of a token that is not valid',
+  async (t) => {
+    const { app, get, logged } = appWith({ ...tokensOf(idp), partyClaim: 'party' })
+    const { kid, privateKey, publicKey } = idp.key()
+    const rsa = { kid, privateKey: KeyObject.from(privateKey), publicKey: KeyObject.from(publicKey) }
+    const lineAfter = async (authorization?: string, url?: string) => {
+      await app.ready()
+      logged.length = 0
+      await get(authorization, url)
+      const lines = logged.map((line) => JSON.parse(line)).filter(({ msg }) => msg !== 'request answered')
+      t.equal(lines.length, 1)
+      if (authorization !== undefined) t.notMatch(logged.join(''), authorization.slice(7))
+      return lines[0]
+    }
+    const refused = {
+      level: 'info',
+      msg: 'request refused',
+      method: 'GET',
+      route: '/log/list',
+      tokenSubject: null,
+    }
+    await get(`Bearer ${good}`)
+    for (const [claims, reason] of REASONS) {
+      const line = await lineAfter(`Bearer ${await idp.forge({ sub: 'eve', ...claims } as never)}`)
+      t.match(line, { ...refused, reason })
+    }
+    for (const [authorization, reason] of [
+      [undefined, 'there is no bearer token'],
+      ['Basic YTpi', 'there is no bearer token'],
+      [`Bearer ${await idp.forge({}, { kid: 'nobody' })}`, /^the key id is not in the key set/],
+      [`Bearer ${await hmacWithPublicKey()}`, 'the algorithm is not allowed'],
+      [`Bearer ${head}.${payload}.${'A'.repeat(signature.length)}`, 'The token signature is invalid.'],
+      [`Bearer ${head}.AAAA.${signature}`, /^(The|the) token .*/],
+      [`Bearer ${signedBy(rsa, claims, { crit: ['secretive'] })}`, 'the token is malformed'],
+    ] as const)
+      t.match(await lineAfter(authorization), { ...refused, reason })
+    const member = `Bearer ${await idp.forge({ sub: 'member-1', scope: 'openid' })}`
+    const tokenSubject = 'member-1'
+    const reason = `the token does not have ${ADMIN_SCOPE} in its claim scope`
+    t.match(await lineAfter(member), { ...refused, tokenSubject, reason })
+    const route = '/preferences/:partyLocator'
+    t.match(await lineAfter(member, '/preferences/PTY-1'), { ...refused, tokenSubject, reason, route })
+  },
+)
+
 t.test('HMAC is refused also where the key set leaves the algorithm open', async (t) => {
   const own = await startIdentityProvider()
   t.teardown(() => own.stop())
@@ -173,7 +230,7 @@ t.test('an administrative view asks for its scope, as a whole word', async (t) =
     'openid',
     `${ADMIN_SCOPE}2`,
     ADMIN_SCOPE.toUpperCase(),
-    [ADMIN_SCOPE],
+    { [ADMIN_SCOPE]: true },
   ]) {
     const response = await get(`Bearer ${await idp.forge({ scope })}`)
     t.equal(response.statusCode, 403, String(scope))

@@ -16,21 +16,32 @@ async function readsAfter(urls: readonly string[], overrides: Parameters<typeof 
   return logged.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'read')
 }
 
-t.test('a read is logged with token subject, route, filter names and row count', async (t) => {
+t.test('a read is logged with token subject, route, whose data and row count', async (t) => {
   const reads = await readsAfter([
-    '/log/list?partyLocator=PTY-secret&status=SENT&limit=7',
+    '/log/list?partyLocator=PTY-1&status=SENT&limit=7',
     `/notifications/${ENTRY.locator}`,
     `/log/${locator(9)}`,
+    '/preferences/PTY-9',
+    '/preferences/list',
   ])
-  const filters = ['partyLocator', 'status']
+  const filters = { partyLocator: 'PTY-1', status: 'SENT' }
+  const entry = { locator: ENTRY.locator, partyLocator: ENTRY.partyLocator }
   t.match(reads, [
     { level: 'info', tokenSubject: 'auditor', route: '/log/list', filters, rowCount: 1 },
-    { level: 'info', tokenSubject: 'auditor', route: '/notifications/:locator', filters: [], rowCount: 1 },
-    { level: 'info', tokenSubject: 'auditor', route: '/log/:locator', filters: [], rowCount: 0 },
+    {
+      level: 'info',
+      tokenSubject: 'auditor',
+      route: '/notifications/:locator',
+      ...entry,
+      filters: {},
+      rowCount: 1,
+    },
+    { level: 'info', tokenSubject: 'auditor', route: '/log/:locator', filters: {}, rowCount: 0 },
+    { tokenSubject: 'auditor', route: '/preferences/:partyLocator', partyLocator: 'PTY-9', rowCount: 0 },
+    { tokenSubject: 'auditor', route: '/preferences/list', filters: {}, rowCount: 0 },
   ])
-  t.equal(reads.length, 3)
-  for (const value of ['PTY-secret', 'SENT', ENTRY.locator, locator(9)])
-    t.notMatch(JSON.stringify(reads), value)
+  t.equal(reads.length, 5)
+  for (const value of [ENTRY.subject, ENTRY.body]) t.notMatch(JSON.stringify(reads), value)
 })
 
 t.test('without tokens it is logged, too, with no subject', async (t) => {

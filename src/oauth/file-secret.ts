@@ -1,0 +1,31 @@
+import { readFile } from 'node:fs/promises'
+
+/** A rotated secret is used after this time at the latest. */
+const VALID_MS = 10_000
+
+/**
+ * Returns the header value in a file. It is read again every 10 s, and once its server refuses it.
+ *
+ * @param variable the configuration variable that names the file
+ */
+export function createFileSecret(file: string, variable: string, nowMs: () => number) {
+  let known: { readonly secret: string; readonly readAtMs: number } | null = null
+  return async (refused?: string): Promise<string> => {
+    if (known !== null && known.secret !== refused && nowMs() < known.readAtMs + VALID_MS) return known.secret
+    const readAtMs = nowMs()
+    const secret = await readSecret(file, variable)
+    if (!/^[\t -~]+$/.test(secret)) throw new Error(`${variable} holds more than one line of printable ASCII`)
+    known = { secret, readAtMs }
+    return secret
+  }
+}
+
+/** The secret in a file, without line breaks at its end. Rejects with a message for the operator. */
+export async function readSecret(file: string, variable: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch((cause: Error) => {
+    throw new Error(`${variable} cannot be read: ${cause.message}`, { cause })
+  })
+  const secret = text.replace(/[\r\n]+$/, '')
+  if (secret === '') throw new Error(`${variable} is empty: write the secret into ${file}`)
+  return secret
+}
