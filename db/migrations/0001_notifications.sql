@@ -211,7 +211,7 @@ CREATE TABLE notifications.rejected_message (
     CHECK (erased_at IS NULL OR (key IS NULL AND value IS NULL AND headers = '{}'))
 );
 
--- A rejected message can be taken through the pipeline again, once what refused it is mended. Append-only.
+-- A rejected message can be taken through the pipeline again, once the cause is fixed, or be dismissed. Append-only.
 CREATE TABLE notifications.redrive (
   id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT redrive_pkey PRIMARY KEY,
   -- No foreign key: what was done stays on record where the message itself is cleared away.
@@ -221,13 +221,13 @@ CREATE TABLE notifications.redrive (
   result text NOT NULL,
   -- The log row that was written.
   locator text COLLATE "C",
-  -- Why it is rejected still.
+  -- Why it is still rejected, or why it was dismissed.
   code text,
   error text,
-  CONSTRAINT redrive_result_known CHECK (result IN ('logged', 'duplicate', 'rejected')),
+  CONSTRAINT redrive_result_known CHECK (result IN ('logged', 'duplicate', 'rejected', 'dismissed')),
   CONSTRAINT redrive_logged_has_locator CHECK ((result = 'logged') = (locator IS NOT NULL)),
   CONSTRAINT redrive_rejected_has_reason
-    CHECK ((result = 'rejected') = (code IS NOT NULL) AND (result = 'rejected') = (error IS NOT NULL))
+    CHECK ((result = 'rejected') = (code IS NOT NULL) AND (result IN ('rejected', 'dismissed')) = (error IS NOT NULL))
 );
 CREATE INDEX redrive_rejected_message ON notifications.redrive (rejected_message_id, id);
 

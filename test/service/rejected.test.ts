@@ -51,10 +51,7 @@ t.test('list names what was rejected, oldest first, and nothing of what it holds
   t.not((await rejected('list', '--since', '1h')).stdout, '')
   const some = await rejected('list', '--limit', '2')
   t.equal(linesOf(some.stdout).length, 2)
-  t.equal(
-    some.stderr,
-    '3 rejected messages that no redrive has resolved; these are the oldest 2, see --limit\n',
-  )
+  t.equal(some.stderr, '3 rejected messages not settled; these are the oldest 2, see --limit\n')
 })
 
 t.test('show shows one whole, as text only what a terminal would just show', async (t) => {
@@ -138,3 +135,24 @@ t.test(
     t.same(await counts(), before)
   },
 )
+
+t.test('junk is dismissed with a reason, and counts no more', async (t) => {
+  const junk = await Promise.all([10, 11, 12].map((offset) => keep('junk', offset, 'not-json', 'no JSON')))
+  const [first, ...others] = junk
+  t.match(await rejected('dismiss', '--all', '--yes'), { code: 2, stderr: /--because/ })
+  t.match(await rejected('dismiss', '--because', 'x', '--yes'), {
+    code: 2,
+    stderr: /give ids, a filter or --all/,
+  })
+  const because = ['--because', 'a load test', '--by', 'alice', '--yes']
+  t.match(await rejected('dismiss', `${first}`, ...because), { code: 0, stdout: '1 dismissed\n' })
+  t.match(await rejected('dismiss', '--topic', 'junk', ...because), { code: 0, stdout: '2 dismissed\n' })
+  t.equal((await rejected('list', '--topic', 'junk')).stdout, '')
+  t.match((await rejected('list', '--topic', 'junk', '--all')).stdout, /dismissed/)
+  t.match((await rejected('show', `${others[0]}`)).stdout, /by alice: dismissed: a load test/)
+  t.match(
+    (await rejected('redrive', `${first}`, '--yes')).stdout,
+    /still rejected/,
+    'it can still be redriven',
+  )
+})

@@ -1,4 +1,4 @@
-import type { RedriveResult, Rejected } from '../../core/event/rejected-message.ts'
+import type { RedriveResult, Rejected, SettledResult } from '../../core/event/rejected-message.ts'
 import { printable } from '../../core/text/sanitize.ts'
 
 interface Refused {
@@ -8,10 +8,11 @@ interface Refused {
 /** The result of a redrive or of its dry run; `note` says more. */
 export type RedriveOutcome = (RedriveResult | { result: 'logged' } | Refused) & { note: string }
 
-export function sentenceOf(outcome: RedriveOutcome): string {
-  const said = outcome.note === '' ? '' : `  ${printable(outcome.note)}`
+export function sentenceOf(outcome: RedriveOutcome | SettledResult): string {
+  const said = 'note' in outcome && outcome.note !== '' ? `  ${printable(outcome.note)}` : ''
   if (outcome.result === 'refused') return `cannot be redriven: ${outcome.error}`
   if (outcome.result === 'rejected') return `still rejected: ${printable(outcome.error)}`
+  if (outcome.result === 'dismissed') return `dismissed: ${printable(outcome.error)}`
   if (outcome.result === 'duplicate') return 'already logged, no second row'
   return `logged${'locator' in outcome ? `  ${outcome.locator}` : ''}${said}`
 }
@@ -69,7 +70,7 @@ export function textOf(rejected: Rejected): string {
     `rejected   ${rejected.rejectedAt}, ${rejected.code}: ${printable(rejected.error)}`,
     redriven === null
       ? 'redriven   never'
-      : `redriven   ${redriven.at} by ${printable(redriven.by)}: ${sentenceOf({ ...redriven.result, note: '' })}`,
+      : `redriven   ${redriven.at} by ${printable(redriven.by)}: ${sentenceOf(redriven.result)}`,
     ...(rejected.erasedAt === null ? [] : [`erased     ${rejected.erasedAt}`]),
     `key        ${shownBytes(key)}`,
     ...shown,

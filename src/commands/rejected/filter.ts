@@ -2,8 +2,12 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Rejected } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
-import { type RejectedFilter, readRejected } from '../../postgres/read/list-rejected-messages.ts'
-import { notBlank, type Since, sinceOption, timeOf } from '../terminal/options.ts'
+import {
+  countRejectedMessages,
+  type RejectedFilter,
+  readRejected,
+} from '../../postgres/read/list-rejected-messages.ts'
+import { notBlank, type Since, sinceOption, timeOf, UsageError } from '../terminal/options.ts'
 
 /** Messages are read whole, and may be large. */
 const PAGE_COUNT_MAX = 20
@@ -22,6 +26,38 @@ export function withFilter(command: Command): Command {
       new Option('--code <code>', 'only messages rejected with this code').choices(Object.keys(REJECTIONS)),
     )
     .addOption(sinceOption('only messages rejected since then'))
+}
+
+/** Adds ids, or a filter, or `--all`: the choice that a command which writes must make. */
+export function withChoice(command: Command): Command {
+  return withFilter(command)
+    .argument('[id...]', 'ids, as listed; without them, all unsettled messages that match the filter', addId)
+    .option('--all', 'instead of ids or a filter: all unsettled messages')
+}
+
+/** Throws UsageError unless exactly one of ids, filter and `--all` is given, and each id exists. */
+export async function choose(
+  pool: DatabasePool,
+  ids: readonly bigint[],
+  options: FilterOptions & { readonly all?: true },
+): Promise<{ filter: RejectedFilter; count: number }> {
+  const { topic, code, since, all } = options
+  const byFilter = [topic, code, since].some((value) => value !== undefined)
+  const isById = ids.length > 0
+  if (isById && (byFilter || all)) throw new UsageError('give ids or a filter, not both')
+  if (!isById && !byFilter && !all) throw new UsageError('give ids, a filter or --all')
+  const filter = await filterOf(pool, options, { ids: isById ? ids : null, open: !isById })
+  const count = await countRejectedMessages(pool, filter)
+  const missingCount = isById ? new Set(ids).size - count : 0
+  if (missingCount > 0)
+    throw new UsageError(
+      `there is no rejected message with ${missingCount === 1 ? 'one' : missingCount} of these ids`,
+    )
+  return { filter, count }
+}
+
+function addId(text: string, previous: readonly bigint[] = []): bigint[] {
+  return [...previous, parseId(text)]
 }
 
 export async function filterOf(

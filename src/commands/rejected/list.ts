@@ -10,7 +10,7 @@ import { type FilterOptions, filterOf, helpOf, rejectedMessages, withFilter } fr
 
 export const listCommand = withFilter(new Command('list'))
   .description('list rejected messages, oldest first, without their contents')
-  .option('--all', 'include those that a redrive has resolved')
+  .option('--all', 'include those that a redrive or a dismissal has settled')
   .option('--limit <count>', 'list at most this many', parseCount, 100)
   .option('--json', 'one JSON object per line')
   .addHelpText('after', helpOf('0 listed, 1 failed, 2 wrong usage', 'list --topic claims --since 2026-01-31'))
@@ -32,7 +32,7 @@ async function list(options: Options): Promise<void> {
     }
     if (options.json) return
     const count = await countRejectedMessages(pool, filter)
-    const which = options.all ? '' : ' that no redrive has resolved'
+    const which = options.all ? '' : ' not settled'
     const shown = count > options.limit ? `; these are the oldest ${options.limit}, see --limit` : ''
     process.stderr.write(`${counted(count, 'rejected message')}${which}${shown}\n`)
   })

@@ -6,24 +6,16 @@ import type { RejectionCode } from '../../core/event/rejection.ts'
 import { counted } from '../../core/text/count.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
-import { countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { accountName, confirm } from '../terminal/confirm.ts'
-import { UsageError } from '../terminal/options.ts'
 import { print } from '../terminal/print.ts'
 import { type RedriveOutcome, sentenceOf } from './describe.ts'
-import { type FilterOptions, filterOf, helpOf, parseId, rejectedMessages, withFilter } from './filter.ts'
+import { choose, type FilterOptions, helpOf, rejectedMessages, withChoice } from './filter.ts'
 
-export const redriveCommand = withFilter(new Command('redrive'))
+export const redriveCommand = withChoice(new Command('redrive'))
   .description(
     'send rejected messages through the pipeline again, once the cause of their rejection is fixed',
   )
-  .argument(
-    '[id...]',
-    'ids, as listed; without them, all messages that match the filter and that no redrive has resolved',
-    addId,
-  )
-  .option('--all', 'instead of ids or a filter: all messages that no redrive has resolved')
   .option('--dry-run', 'write nothing; show what would happen')
   .option('--yes', 'do not ask for confirmation')
   .option('--by <name>', 'name to record; by default that of the account')
@@ -46,7 +38,6 @@ interface Options extends FilterOptions {
 }
 
 async function redrive(ids: readonly bigint[] = [], options: Options): Promise<void> {
-  checkUsage(ids, options)
   const config = loadConfig(process.env)
   await withDatabase(
     config.database.url,
@@ -62,12 +53,6 @@ async function redrive(ids: readonly bigint[] = [], options: Options): Promise<v
   )
 }
 
-function checkUsage(ids: readonly bigint[], { topic, code, since, all }: Options): void {
-  const byFilter = [topic, code, since].some((value) => value !== undefined)
-  if (ids.length > 0 && (byFilter || all)) throw new UsageError('give ids or a filter, not both')
-  if (ids.length === 0 && !byFilter && !all) throw new UsageError('give ids, a filter or --all')
-}
-
 async function redriveAll(
   redriver: Redriver,
   pool: DatabasePool,
@@ -75,15 +60,8 @@ async function redriveAll(
   options: Options,
 ): Promise<void> {
   const { dryRun, yes, by = accountName(), json } = options
-  const isById = ids.length > 0
   // A message that is named is redriven again, whatever the last result; its event is logged at most once all the same.
-  const filter = await filterOf(pool, options, { ids: isById ? ids : null, open: !isById })
-  const count = await countRejectedMessages(pool, filter)
-  const missingCount = isById ? new Set(ids).size - count : 0
-  if (missingCount > 0)
-    throw new UsageError(
-      `there is no rejected message with ${missingCount === 1 ? 'one' : missingCount} of these ids`,
-    )
+  const { filter, count } = await choose(pool, ids, options)
   if (count > 0 && !dryRun && !yes && !(await confirm(`Redrive ${counted(count, 'message')}?`))) {
     process.stderr.write('Not confirmed: nothing was redriven\n')
     return
@@ -102,7 +80,7 @@ async function redriveAll(
     await print(`${line}\n`)
   }
   const sum = `${counts.logged} logged, ${counts.duplicate} already logged, ${counts.rejected} still rejected, ${counts.refused} cannot be redriven`
-  if (isById && counts.refused > 0) process.exitCode = 1
+  if (ids.length > 0 && counts.refused > 0) process.exitCode = 1
   process.stderr.write(`${dryRun ? `Dry run, nothing was written: ${sum}` : sum}\n`)
 }
 
@@ -128,8 +106,4 @@ function expectedOutcome({
   if (attempt === undefined) return { result: 'duplicate', note: '' }
   const { outcome, channel } = attempt.decision
   return { result: 'logged', note: `event ${attempt.eventId}: ${outcome} by ${channel}` }
-}
-
-function addId(text: string, previous: readonly bigint[] = []): bigint[] {
-  return [...previous, parseId(text)]
 }

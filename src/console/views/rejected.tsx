@@ -78,7 +78,12 @@ function beginCell({ begin, byteCount, erasedAt }: ShownRejectedMessage): Row['c
   return twoLines(beginOf(begin, byteCount), counted(byteCount, 'byte', 'bytes'))
 }
 
-const RESULTS = { logged: 'logged', duplicate: 'already logged', rejected: 'rejected again' } as const
+const RESULTS = {
+  logged: 'logged',
+  duplicate: 'already logged',
+  rejected: 'rejected again',
+  dismissed: 'dismissed',
+} as const
 
 function Redriven({ of }: { of: ShownRejectedMessage['redriven'] }) {
   if (of === null) return <span class="faint">never</span>

@@ -9,7 +9,12 @@ const redriveResult = z.discriminatedUnion('result', [
 ])
 export type RedriveResult = Readonly<z.infer<typeof redriveResult>>
 
-const redrive = z.object({ at: z.string(), by: z.string(), result: redriveResult })
+/** An operator settled the message without a redrive; `error` is the reason. */
+const dismissal = z.object({ result: z.literal('dismissed'), error: z.string() })
+const settled = z.discriminatedUnion('result', [...redriveResult.options, dismissal])
+export type SettledResult = Readonly<z.infer<typeof settled>>
+
+const redrive = z.object({ at: z.string(), by: z.string(), result: settled })
 
 /** The record of a rejected message, without the message. Times are in ISO 8601. */
 export const rejectionRecord = z.object({
@@ -21,7 +26,7 @@ export const rejectionRecord = z.object({
   rejectedAt: z.string(),
   /** When key, value and headers were erased; null where they were not. */
   erasedAt: z.string().nullable(),
-  /** The last time it was redriven; null if it never was. */
+  /** The last time it was redriven or dismissed; null if it never was. */
   redriven: redrive.nullable(),
 })
 type RejectionRecord = Readonly<z.infer<typeof rejectionRecord>>
@@ -62,7 +67,7 @@ export const shownRejectedMessage = z.object({
     .object({
       at: z.string(),
       by: z.string(),
-      result: z.enum(['logged', 'duplicate', 'rejected']),
+      result: z.enum(['logged', 'duplicate', 'rejected', 'dismissed']),
       locator: z.string().nullable(),
     })
     .nullable(),

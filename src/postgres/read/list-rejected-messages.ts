@@ -14,7 +14,7 @@ export interface RejectedFilter {
   readonly code: string | null
   /** Rejected at this time or later, ISO 8601. */
   readonly since: string | null
-  /** Only those that no redrive has settled. */
+  /** Only those that no redrive or dismissal has settled. */
   readonly open: boolean
 }
 
@@ -92,7 +92,7 @@ export function countRejectedMessages(pool: CommonQueryMethods, filter: Rejected
     SELECT count(*)::integer AS count FROM notifications.rejected_message WHERE ${conditions(filter)}`)
 }
 
-function conditions({ ids, topic, code, since, open }: RejectedFilter) {
+export function conditions({ ids, topic, code, since, open }: RejectedFilter) {
   const all = [
     ids && sql.fragment`rejected_message.id = ANY(${sql.array(ids, 'int8')})`,
     topic && sql.fragment`topic = ${topic}`,

@@ -1,7 +1,8 @@
-import { type CommonQueryMethods, sql } from 'slonik'
+import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { RedriveResult } from '../../core/event/rejected-message.ts'
 import { storable } from '../../core/text/sanitize.ts'
+import { conditions, type RejectedFilter } from '../read/list-rejected-messages.ts'
 import { shareErasure } from '../retention/erasure-record.ts'
 
 /** Records that an operator redrove a rejected message, and the result. */
@@ -15,6 +16,26 @@ export async function recordRedrive(
   await tx.query(sql.unsafe`
     INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, locator, code, error)
     VALUES (${rejectedId}, ${storable(by)}, ${result.result}, ${locator}, ${code}, ${error})`)
+}
+
+/** Rows of one statement, which takes some 100 ms. */
+const DISMISSED_COUNT_MAX = 10_000
+
+/** Records that an operator dismissed all unsettled rejected messages of the filter, and why. Returns how many. */
+export async function dismissRejected(
+  pool: DatabasePool,
+  filter: Omit<RejectedFilter, 'open'>,
+  by: string,
+  because: string,
+): Promise<number> {
+  for (let sum = 0; ; ) {
+    const { rowCount } = await pool.query(sql.unsafe`
+      INSERT INTO notifications.redrive (rejected_message_id, redriven_by, result, error)
+      SELECT id, ${storable(by)}, 'dismissed', ${storable(because)} FROM notifications.rejected_message
+      WHERE ${conditions({ ...filter, open: true })} LIMIT ${DISMISSED_COUNT_MAX}`)
+    sum += rowCount
+    if (rowCount < DISMISSED_COUNT_MAX) return sum
+  }
 }
 
 /**

@@ -1,0 +1,40 @@
+import { Command } from 'commander'
+import { loadDatabaseUrl } from '../../config/config.ts'
+import { counted } from '../../core/text/count.ts'
+import { withDatabase } from '../../postgres/connection/with-database.ts'
+import { dismissRejected } from '../../postgres/write/record-redrive.ts'
+import { accountName, confirm } from '../terminal/confirm.ts'
+import { notBlank } from '../terminal/options.ts'
+import { choose, type FilterOptions, helpOf, withChoice } from './filter.ts'
+
+export const dismissCommand = withChoice(new Command('dismiss'))
+  .description('settle rejected messages that nobody needs, such as junk, so that they no longer count')
+  .requiredOption('--because <text>', 'why they are dismissed; recorded', notBlank)
+  .option('--by <name>', 'name to record; by default that of the account')
+  .option('--yes', 'do not ask for confirmation')
+  .option('--json', 'print a JSON object')
+  .addHelpText(
+    'after',
+    `\nThe messages stay until \`prune\` deletes them, and one that is named by its id can still be redriven.\n${helpOf('0 dismissed, 1 failed, 2 wrong usage', 'dismiss --topic claims --code not-json --because "load test"')}`,
+  )
+  .action(dismiss)
+
+interface Options extends FilterOptions {
+  readonly all?: true
+  readonly because: string
+  readonly by?: string
+  readonly yes?: true
+  readonly json?: true
+}
+
+async function dismiss(ids: readonly bigint[] = [], options: Options): Promise<void> {
+  const { because, by = accountName(), yes, json } = options
+  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+    const { filter, count } = await choose(pool, ids, options)
+    const isConfirmed = count === 0 || yes || (await confirm(`Dismiss ${counted(count, 'message')}?`))
+    const dismissed = isConfirmed ? await dismissRejected(pool, filter, by, because) : 0
+    process.stdout.write(
+      json ? `${JSON.stringify({ dismissed, by, because })}\n` : `${dismissed} dismissed\n`,
+    )
+  })
+}
