@@ -1,9 +1,6 @@
-import kafkajs from 'kafkajs'
 import t from 'tap'
-import { committedOffsets, endOffsets } from '../stack/topics.ts'
-import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { NO_KCAT, NO_PSQL, NO_REAL_BROKER, psql, publishByKcat } from './kcat.ts'
+import { NO_KCAT, NO_PSQL, psql, publishByKcat } from './kcat.ts'
 import { rowsOf } from './rows.ts'
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -44,55 +41,4 @@ t.test('a header may come without a value, and more than once', { skip: NO_KCAT 
   const [rejected] = await rowsOf(world, 'rejected_message')
   t.strictSame(rejected?.headers, { traceparent: [null], twice: [null, '', 'Mg=='] })
   t.ok((await rowsOf(world, 'notification_log')).some((row) => row.event_id === eventId))
-})
-
-t.test('of transactions only what was committed is logged', { skip: NO_REAL_BROKER }, async (t) => {
-  const kafka = new kafkajs.Kafka({ brokers: world.brokers.split(','), logLevel: kafkajs.logLevel.NOTHING })
-  const producer = kafka.producer({
-    transactionalId: world.groupId,
-    maxInFlightRequests: 1,
-    idempotent: true,
-    allowAutoTopicCreation: false,
-    createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
-  })
-  await producer.connect()
-  t.teardown(() => producer.disconnect())
-  let end = 0
-  async function publish(ending: 'commit' | 'abort', count: number): Promise<string[]> {
-    const events = Array.from({ length: count }, () => anEvent())
-    const transaction = await producer.transaction()
-    await transaction.send({ topic: world.topics.claims, messages: events.map(({ value }) => ({ value })) })
-    await transaction[ending]()
-    // The coordinator answers before it writes the record that ends the transaction.
-    end += count + 1
-    await until(async () => (await endOffsets(world.brokers, world.topics.claims))[0] === end, {
-      what: 'the transaction to be ended in the partition',
-    })
-    return events.map(({ eventId }) => eventId)
-  }
-  const before = (await rowsOf(world, 'notification_log')).map((row) => row.event_id)
-  const committed = [
-    ...(await publish('commit', 3)),
-    ...(await publish('abort', 3).then(() => [])),
-    ...(await publish('commit', 1)),
-    ...(await publish('abort', 5)
-      .then(() => publish('abort', 5))
-      .then(() => [])),
-    ...(await publish('commit', 2)),
-  ]
-  // Past the records that end a transaction, too: the last of them is the partition's last.
-  await world.caughtUp()
-  const rows = (await rowsOf(world, 'notification_log')).map((row) => row.event_id)
-  t.strictSame(rows.toSorted(), [...before, ...committed].toSorted())
-
-  await publish('abort', 4)
-  await world.caughtUp()
-  await until(
-    async () => (await committedOffsets(world.brokers, world.groupId, world.topics.claims))[0] === end,
-    { what: "the group's offset to be the end of the partition too" },
-  )
-  const last = anEvent()
-  await world.publish([last])
-  await world.caughtUp()
-  t.equal((await rowsOf(world, 'notification_log')).length, rows.length + 1)
 })
