@@ -72,11 +72,12 @@ t.test('a process that waits for what it needs ends promptly with 0', { buffered
     [{ DATABASE_URL: urlOf(silent) }, /^listening$/],
     [{ DATABASE_URL: noSchema.url }, /waiting for the schema/],
   ]
-  for (const [index, [env, lastWord]] of waiting.entries()) {
+  const ends = waiting.map(async ([env, lastWord], index) => {
     const service = await world.serve({ SHUTDOWN_GRACE, ...env })
     await service.logged(lastWord)
     await endsBy(t, service, index % 2 === 0 ? 'SIGTERM' : 'SIGINT', 0)
-  }
+  })
+  await Promise.all(ends)
 })
 
 t.test(
