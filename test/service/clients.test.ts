@@ -1,9 +1,14 @@
-import t from 'tap'
+import kafkajs from 'kafkajs'
+import t, { type Test } from 'tap'
 import { anEvent, aWorld } from '../stack/world.ts'
 import { NO_KCAT, NO_PSQL, psql, publishByKcat } from './kcat.ts'
 import { rowsOf } from './rows.ts'
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
+
+const { None, GZIP, Snappy, LZ4, ZSTD } = kafkajs.CompressionTypes
+const CODECS = { none: None, gzip: GZIP, snappy: Snappy, lz4: LZ4, zstd: ZSTD }
+const COUNT = 100
 
 const world = await aWorld(t, { partitionCount: 1 })
 await world.serve()
@@ -41,4 +46,49 @@ t.test('a header may come without a value, and more than once', { skip: NO_KCAT 
   const [rejected] = await rowsOf(world, 'rejected_message')
   t.strictSame(rejected?.headers, { traceparent: [null], twice: [null, '', 'Mg=='] })
   t.ok((await rowsOf(world, 'notification_log')).some((row) => row.event_id === eventId))
+})
+
+/** Events that are worth compressing, each told apart by its reason. */
+function compressible(codec: string) {
+  return Array.from({ length: COUNT }, (_, i) => {
+    const payload = {
+      locator: `CLM-${codec}-${i}`,
+      reason: `${codec} ${i}`,
+      notes: 'compress me '.repeat(100),
+    }
+    return { ...anEvent({ eventType: 'claim.rejected', payload }), payload }
+  })
+}
+
+/** Asserts that every event is logged, with the text that was in it. */
+async function areLogged(t: Test, events: ReturnType<typeof compressible>) {
+  await world.caughtUp()
+  const rows = new Map((await rowsOf(world, 'notification_log')).map((row) => [row.event_id, row]))
+  const wrong = events.filter(({ eventId, payload: { locator, reason } }) => {
+    const body = rows.get(eventId)?.body ?? ''
+    return !body.includes(`(reference ${locator})`) || !body.includes(`This is why: ${reason}\n`)
+  })
+  t.strictSame(wrong, [])
+}
+
+for (const codec of Object.keys(CODECS)) {
+  t.test(`${codec} batches of a client of another make are read`, { skip: NO_KCAT }, async (t) => {
+    const events = compressible(`kcat-${codec}`)
+    const lines = events.map(({ value }) => value)
+    await publishByKcat(world.brokers, world.topics.claims, lines, ['-z', codec])
+    await areLogged(t, events)
+  })
+}
+
+t.test('batches of all codecs in a row are read in one go', async (t) => {
+  const events: ReturnType<typeof compressible> = []
+  for (const [codec, compression] of Object.entries(CODECS)) {
+    const ofCodec = compressible(`mixed-${codec}`)
+    events.push(...ofCodec)
+    await world.publish(
+      ofCodec.map(({ value }) => ({ topic: 'billing', value })),
+      { compression },
+    )
+  }
+  await areLogged(t, events)
 })
