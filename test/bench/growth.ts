@@ -2,9 +2,8 @@
 // How throughput changes as the log grows: `serve` works off the same number of events on logs of several sizes, round
 // by round in turn, with event ids that are random (UUIDv4) and with ones that are ordered by time (UUIDv7). SIZES, IDS,
 // EVENTS and ROUNDS set what is measured. Then how long lists of the largest log take: READS sets how often each page is read.
-// --json prints JSON. The filled databases stay on the server of DATABASE_URL, where the next run finds them. Exits 1 where
+// The filled databases stay on the server of DATABASE_URL, where the next run finds them. Exits 1 where
 // an outcome is wrong.
-import { parseArgs } from 'node:util'
 import type pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { createMigratedDatabase } from '../stack/databases.ts'
@@ -36,7 +35,6 @@ interface Growth {
   readonly sizes: readonly Size[]
 }
 
-const { values: flags } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
 const brokers = brokersFromEnvironment()
 const serverUrl = String(process.env.DATABASE_URL)
 const sizes = listFrom('SIZES', '0,1000000,10000000').map(Number)
@@ -67,11 +65,7 @@ const largest = Math.max(1, ...sizes)
 const { url: largestUrl } = await grownLog(serverUrl, largest, kinds[0] ?? 'random', say)
 const read = await measureLists(largestUrl, brokers, largest, readCount)
 faults.push(...read.faults)
-process.stdout.write(
-  flags.json
-    ? `${JSON.stringify({ roundCount, eventCount, growths, largest, readCount, lists: read.lists, faults })}\n`
-    : describe(),
-)
+process.stdout.write(describe())
 process.exitCode = faults.length === 0 ? 0 : 1
 
 async function measureGrowth(eventIds: EventIds, contacts: Contacts): Promise<Growth> {

@@ -1,8 +1,7 @@
-// node test/stack/with-stack.ts -- node test/bench/latency.ts [--json]
+// node test/stack/with-stack.ts -- node test/bench/latency.ts
 // How long it takes from the moment at which an event should be published until its commit is seen, at parts of the
 // service's own capacity, for the service and for the floor in turn. EVENTS (to measure the capacity), SECONDS (of each
 // run) and ROUNDS set the sizes.
-import { parseArgs } from 'node:util'
 import { inArena } from './arena.ts'
 import { watchCommits } from './commits.ts'
 import { startContacts } from './contacts.ts'
@@ -27,7 +26,6 @@ interface Found {
   readonly latencies: Latencies
 }
 
-const { values: flags } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
 const brokers = brokersFromEnvironment()
 const roundCount = numberFrom('ROUNDS', 3)
 const seconds = numberFrom('SECONDS', 10)
@@ -47,8 +45,7 @@ try {
       }
     }
   }
-  const report = { capacity, roundCount, seconds, found }
-  process.stdout.write(flags.json ? `${JSON.stringify(report)}\n` : describe(capacity, found))
+  process.stdout.write(describe(capacity, found))
 } finally {
   contacts.stop()
 }

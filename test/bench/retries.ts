@@ -1,8 +1,7 @@
 // make bench-retries
 // How fast `serve` drains failed rows that are due, as after an outage of policy administration, beside how fast it
-// dispatches as many events, in turn. ROWS and ROUNDS set the sizes; --json prints JSON. Exits 1 where an outcome is
+// dispatches as many events, in turn. ROWS and ROUNDS set the sizes. Exits 1 where an outcome is
 // wrong.
-import { parseArgs } from 'node:util'
 import type pg from 'pg'
 import { inArena } from './arena.ts'
 import { startContacts } from './contacts.ts'
@@ -14,7 +13,6 @@ import { ours } from './sides.ts'
 
 type Round = Pick<Measured, 'eventsPerSecond' | 'cpu'>
 
-const { values: flags } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
 const brokers = brokersFromEnvironment()
 const rowCount = numberFrom('ROWS', 100_000)
 const roundCount = numberFrom('ROUNDS', 5)
@@ -45,9 +43,7 @@ const ratio = spreadOf(
     return eventsPerSecond / (rounds.dispatch[round]?.eventsPerSecond ?? Number.NaN)
   }),
 )
-process.stdout.write(
-  flags.json ? `${JSON.stringify({ rowCount, roundCount, rounds, ratio, faults })}\n` : describe(),
-)
+process.stdout.write(describe())
 process.exitCode = faults.length === 0 ? 0 : 1
 
 function dispatch(seed: number): Promise<Round> {

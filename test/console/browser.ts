@@ -87,10 +87,14 @@ export async function openTab(
   }
 }
 
-/** What axe finds that keeps people out, in words. */
-export async function faultsOf(page: Page): Promise<string[]> {
+/** The rules that another colour scheme can break. */
+const RULES_OF_COLOURS = ['color-contrast', 'link-in-text-block']
+
+/** What axe finds that keeps people out, in words; `ofColours` looks at nothing else, in a fraction of the time. */
+export async function faultsOf(page: Page, { ofColours = false } = {}): Promise<string[]> {
   await page.evaluate(axe.source)
-  const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults
+  const options = { resultTypes: ['violations'], ...(ofColours && { runOnly: RULES_OF_COLOURS }) }
+  const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as axe.AxeResults
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`)

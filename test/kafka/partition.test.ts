@@ -2,6 +2,7 @@ import t from 'tap'
 import type { Batch } from '../../src/core/batch/batch.ts'
 import { fingerprintOf } from '../../src/kafka/records/record.ts'
 import { type Given, onePartition, settled } from './one-partition.ts'
+import { writeMarker } from './records/write-batch.ts'
 
 const fingerprint = (offset: number, value: string) =>
   fingerprintOf({
@@ -278,6 +279,19 @@ t.test('another message in its place is a topic that was created anew', async (t
   ])
   await fetch()
   t.equal(values().join(''), 'abcdefghij')
+})
+
+t.test('the end of a transaction in its place is a topic that was created anew', async (t) => {
+  const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'what was processed') }
+  const { broker, publish, start, fetch, values, database } = onePartition({ checkpoint })
+  publish(['a', 'b', 'c'])
+  broker.log.push(writeMarker(3, 7, 'commit'))
+  publish(['d'])
+  await start()
+  await fetch()
+  t.strictSame(database.resets, [-1n])
+  await fetch()
+  t.equal(values().join(''), 'abcd')
 })
 
 t.test('a checkpoint that another consumer moved is not reset when a topic seems recreated', async (t) => {

@@ -1,12 +1,14 @@
 import kafkajs from 'kafkajs'
-import t from 'tap'
-import { committedOffsets, endOffsets } from '../stack/topics.ts'
-import { until } from '../stack/until.ts'
+import t, { type Test } from 'tap'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { NO_KCAT, NO_PSQL, NO_REAL_BROKER, psql, publishByKcat } from './kcat.ts'
+import { NO_KCAT, NO_PSQL, psql, publishByKcat } from './kcat.ts'
 import { rowsOf } from './rows.ts'
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
+
+const { None, GZIP, Snappy, LZ4, ZSTD } = kafkajs.CompressionTypes
+const CODECS = { none: None, gzip: GZIP, snappy: Snappy, lz4: LZ4, zstd: ZSTD }
+const COUNT = 100
 
 const world = await aWorld(t, { partitionCount: 1 })
 await world.serve()
@@ -46,53 +48,47 @@ t.test('a header may come without a value, and more than once', { skip: NO_KCAT 
   t.ok((await rowsOf(world, 'notification_log')).some((row) => row.event_id === eventId))
 })
 
-t.test('of transactions only what was committed is logged', { skip: NO_REAL_BROKER }, async (t) => {
-  const kafka = new kafkajs.Kafka({ brokers: world.brokers.split(','), logLevel: kafkajs.logLevel.NOTHING })
-  const producer = kafka.producer({
-    transactionalId: world.groupId,
-    maxInFlightRequests: 1,
-    idempotent: true,
-    allowAutoTopicCreation: false,
-    createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
+/** Events that are worth compressing, each told apart by its reason. */
+function compressible(codec: string) {
+  return Array.from({ length: COUNT }, (_, i) => {
+    const payload = {
+      locator: `CLM-${codec}-${i}`,
+      reason: `${codec} ${i}`,
+      notes: 'compress me '.repeat(100),
+    }
+    return { ...anEvent({ eventType: 'claim.rejected', payload }), payload }
   })
-  await producer.connect()
-  t.teardown(() => producer.disconnect())
-  let end = 0
-  async function publish(ending: 'commit' | 'abort', count: number): Promise<string[]> {
-    const events = Array.from({ length: count }, () => anEvent())
-    const transaction = await producer.transaction()
-    await transaction.send({ topic: world.topics.claims, messages: events.map(({ value }) => ({ value })) })
-    await transaction[ending]()
-    // The coordinator answers before it writes the record that ends the transaction.
-    end += count + 1
-    await until(async () => (await endOffsets(world.brokers, world.topics.claims))[0] === end, {
-      what: 'the transaction to be ended in the partition',
-    })
-    return events.map(({ eventId }) => eventId)
-  }
-  const before = (await rowsOf(world, 'notification_log')).map((row) => row.event_id)
-  const committed = [
-    ...(await publish('commit', 3)),
-    ...(await publish('abort', 3).then(() => [])),
-    ...(await publish('commit', 1)),
-    ...(await publish('abort', 5)
-      .then(() => publish('abort', 5))
-      .then(() => [])),
-    ...(await publish('commit', 2)),
-  ]
-  // Past the records that end a transaction, too: the last of them is the partition's last.
-  await world.caughtUp()
-  const rows = (await rowsOf(world, 'notification_log')).map((row) => row.event_id)
-  t.strictSame(rows.toSorted(), [...before, ...committed].toSorted())
+}
 
-  await publish('abort', 4)
+/** Asserts that every event is logged, with the text that was in it. */
+async function areLogged(t: Test, events: ReturnType<typeof compressible>) {
   await world.caughtUp()
-  await until(
-    async () => (await committedOffsets(world.brokers, world.groupId, world.topics.claims))[0] === end,
-    { what: "the group's offset to be the end of the partition too" },
-  )
-  const last = anEvent()
-  await world.publish([last])
-  await world.caughtUp()
-  t.equal((await rowsOf(world, 'notification_log')).length, rows.length + 1)
+  const rows = new Map((await rowsOf(world, 'notification_log')).map((row) => [row.event_id, row]))
+  const wrong = events.filter(({ eventId, payload: { locator, reason } }) => {
+    const body = rows.get(eventId)?.body ?? ''
+    return !body.includes(`(reference ${locator})`) || !body.includes(`This is why: ${reason}\n`)
+  })
+  t.strictSame(wrong, [])
+}
+
+for (const codec of Object.keys(CODECS)) {
+  t.test(`${codec} batches of a client of another make are read`, { skip: NO_KCAT }, async (t) => {
+    const events = compressible(`kcat-${codec}`)
+    const lines = events.map(({ value }) => value)
+    await publishByKcat(world.brokers, world.topics.claims, lines, ['-z', codec])
+    await areLogged(t, events)
+  })
+}
+
+t.test('batches of all codecs in a row are read in one go', async (t) => {
+  const events: ReturnType<typeof compressible> = []
+  for (const [codec, compression] of Object.entries(CODECS)) {
+    const ofCodec = compressible(`mixed-${codec}`)
+    events.push(...ofCodec)
+    await world.publish(
+      ofCodec.map(({ value }) => ({ topic: 'billing', value })),
+      { compression },
+    )
+  }
+  await areLogged(t, events)
 })

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { readdir, readFile } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import type { QueryResultRow } from 'pg'
 import t, { type Test } from 'tap'
 import { someFacts } from '../core/build.ts'
 import { EVENT_TYPES } from '../core/templates/specified-event-types.ts'
+import { until } from '../stack/until.ts'
 import { anEvent, aWorld, type TopicName } from '../stack/world.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
 
@@ -36,35 +39,56 @@ const impossible = ['x'.repeat(10_000), '', '.', '..', 'a\0b', '\ud800', true, [
     event: of(locator),
   }),
 )
-const events = {
-  email: of('party-email'),
-  sms: of('party-sms'),
-  inApp: of('party-in-app'),
-  inAppWithoutAddress: of('neither-in-app'),
-  optedOut: of('party-opted-out'),
-  optedOutOfAnother: of('party-opted-out', { eventType: 'claim.approved' }),
-  noEmail: of('no-email-1'),
-  noEmailBySms: of('no-email-sms'),
-  noPhone: of('no-phone-sms'),
-  noPhoneByEmail: of('no-phone-1'),
-  neither: of('neither-1'),
-  unknown: of('unknown-1'),
-  unknownOptedOut: of('unknown-opted-out'),
-  error: of('error-1', { payload: { locator: 'CLM-7' } }),
-  errorInApp: of('error-in-app'),
-  errorOptedOut: of('error-opted-out'),
-  malformed: of('malformed-1'),
-  slow: of('slow-1'),
-  hanging: of('hanging-1'),
-  noParty: of(undefined),
-  nullParty: of(null),
-  rejectedFor: of('party-1', {
-    eventType: 'claim.rejected',
-    payload: { locator: 'CLM-8', reason: 'Too <late> & "odd".' },
-  }),
-  rejectedSilently: of('party-1', { eventType: 'claim.rejected', payload: { locator: 'CLM-9' } }),
-  noLocator: of('party-1', { payload: {} }),
-}
+const FAILED = 'contact could not be resolved: policy administration'
+type Outcome = readonly [status: 'SENT' | 'SKIPPED' | 'FAILED', channel: string, failureReason?: string]
+
+/** What becomes of an event for each kind of party; a slow answer is one within the deadline. */
+const CASES = {
+  email: [of('party-email'), 'SENT', 'EMAIL'],
+  sms: [of('party-sms'), 'SENT', 'SMS'],
+  inApp: [of('party-in-app'), 'SENT', 'IN_APP'],
+  inAppWithoutAddress: [of('neither-in-app'), 'SENT', 'IN_APP'],
+  optedOut: [of('party-opted-out'), 'SKIPPED', 'SMS', 'event type opted out'],
+  optedOutOfAnother: [of('party-opted-out', { eventType: 'claim.approved' }), 'SENT', 'SMS'],
+  noEmail: [of('no-email-1'), 'SKIPPED', 'EMAIL', 'no email on file'],
+  noEmailBySms: [of('no-email-sms'), 'SENT', 'SMS'],
+  noPhone: [of('no-phone-sms'), 'SKIPPED', 'SMS', 'no phone on file'],
+  noPhoneByEmail: [of('no-phone-1'), 'SENT', 'EMAIL'],
+  neither: [of('neither-1'), 'SKIPPED', 'EMAIL', 'no email on file'],
+  unknown: [of('unknown-1'), 'SKIPPED', 'EMAIL', 'party not found'],
+  unknownOptedOut: [of('unknown-opted-out'), 'SKIPPED', 'EMAIL', 'party not found'],
+  error: [of('error-1', { payload: { locator: 'CLM-7' } }), 'FAILED', 'EMAIL', `${FAILED} answered 500`],
+  errorInApp: [of('error-in-app'), 'FAILED', 'IN_APP', `${FAILED} answered 500`],
+  errorOptedOut: [of('error-opted-out'), 'FAILED', 'EMAIL', `${FAILED} answered 500`],
+  malformed: [
+    of('malformed-1'),
+    'FAILED',
+    'EMAIL',
+    `${FAILED} answered 200 with a body that is not a JSON object`,
+  ],
+  slow: [of('slow-1'), 'SENT', 'EMAIL'],
+  hanging: [of('hanging-1'), 'FAILED', 'EMAIL', `${FAILED} did not answer within 5 s`],
+  noParty: [of(undefined), 'SKIPPED', 'EMAIL', 'no party locator'],
+  nullParty: [of(null), 'SKIPPED', 'EMAIL', 'no party locator'],
+  rejectedFor: [
+    of('party-1', {
+      eventType: 'claim.rejected',
+      payload: { locator: 'CLM-8', reason: 'Too <late> & "odd".' },
+    }),
+    'SENT',
+    'EMAIL',
+  ],
+  rejectedSilently: [
+    of('party-1', { eventType: 'claim.rejected', payload: { locator: 'CLM-9' } }),
+    'SENT',
+    'EMAIL',
+  ],
+  noLocator: [of('party-1', { payload: {} }), 'SENT', 'EMAIL'],
+} satisfies Record<string, readonly [ReturnType<typeof of>, ...Outcome]>
+const events = Object.fromEntries(Object.entries(CASES).map(([name, [event]]) => [name, event])) as Record<
+  keyof typeof CASES,
+  ReturnType<typeof of>
+>
 const traced = of('party-traced')
 
 const world = await aWorld(t)
@@ -77,8 +101,21 @@ await world.sql(`
     ('party-opted-out', 'SMS', '["policy.issued", "claim.paid"]'), ('unknown-opted-out', 'EMAIL', '["claim.paid"]'),
     ('error-opted-out', 'EMAIL', '["claim.paid"]')
   ) AS preferences (party, channel, opted_out)`)
+let connectionCount = 0
+/** In place of the mail server. */
+const mailServer = createServer((socket) => {
+  connectionCount++
+  socket.destroy()
+}).listen(0, '127.0.0.1')
+await once(mailServer, 'listening')
+t.teardown(() => mailServer.close())
+const { port } = mailServer.address() as AddressInfo
 const startedAt = new Date()
-const service = await world.serve({ POLICY_ADMIN_DEADLINE: DEADLINE })
+const service = await world.serve({
+  POLICY_ADMIN_DEADLINE: DEADLINE,
+  SMTP_HOST: '127.0.0.1',
+  SMTP_PORT: String(port),
+})
 await world.publish([
   ...[...Object.values(events), ...[...untemplated, ...impossible].map(({ event }) => event)].map(
     ({ value }) => ({
@@ -101,38 +138,26 @@ const decisions = await rowsOf(world, 'decision')
 const rowOf = (event: { eventId: string }) => onlyRowOf(log, event)
 const decisionOf = (event: { eventId: string }) => onlyRowOf(decisions, event)
 
-/** Asserts on the row of an event that was not sent: nothing of it may look as if it was. */
-function hasStatus(
+/** Asserts on the row of an event: what was not sent has nothing that looks as if it was. */
+function hasOutcome(
   t: Test,
   event: { eventId: string },
-  status: 'SKIPPED' | 'FAILED',
-  failureReason: string,
-): QueryResultRow {
-  const row = rowOf(event)
-  t.equal(row.status, status)
-  t.equal(row.failure_reason, failureReason)
-  t.equal(row.sent_at, null)
-  t.equal(row.attempt_count, 0)
-  t.equal(
-    row.body === null,
-    status === 'SKIPPED',
-    'a failed row keeps its text for the retry, a skipped one has none',
+  [status, channel, failureReason]: Outcome,
+  what = event.eventId,
+): void {
+  const isSent = status === 'SENT'
+  const { body, subject, sent_at, ...row } = rowOf(event)
+  const attempt_count = isSent ? 1 : 0
+  t.match(row, { status, channel, failure_reason: failureReason ?? null, attempt_count }, what)
+  t.equal(sent_at !== null, isSent, what)
+  t.same(
+    [body, subject].map(Boolean),
+    Array(2).fill(status !== 'SKIPPED'),
+    `${what}: a failed row keeps its text`,
   )
-  t.equal(row.subject === null, status === 'SKIPPED')
-  t.equal(decisionOf(event).receipt, null)
-  return row
-}
-
-function isSent(t: Test, event: { eventId: string }, channel: 'EMAIL' | 'SMS' | 'IN_APP'): void {
-  const row = rowOf(event)
-  t.equal(row.status, 'SENT')
-  t.equal(row.channel, channel)
-  t.equal(row.failure_reason, null)
-  t.equal(row.attempt_count, 1)
-  t.ok(row.sent_at)
-  t.ok(row.body)
-  const receipt = channel === 'IN_APP' ? null : `${channel}:${event.eventId}/1`
-  t.equal(decisionOf(event).receipt, receipt, 'senders are for email and SMS only')
+  // Senders are for email and SMS only.
+  const receipt = isSent && channel !== 'IN_APP' ? `${channel}:${event.eventId}/1` : null
+  t.equal(decisionOf(event).receipt, receipt, what)
 }
 
 t.test('every event gets exactly one row and one decision', async (t) => {
@@ -151,63 +176,22 @@ t.test('every event gets exactly one row and one decision', async (t) => {
   )
 })
 
-t.test('the default channel is EMAIL', async (t) => {
-  isSent(t, events.email, 'EMAIL')
-  isSent(t, events.noPhoneByEmail, 'EMAIL')
-})
+for (const [name, [event, ...outcome]] of Object.entries(CASES)) {
+  const [status, channel, reason] = outcome as Outcome
+  t.test(`${name}: ${status} by ${channel}${reason === undefined ? '' : `, ${reason}`}`, async (t) => {
+    hasOutcome(t, event, [status, channel, reason])
+  })
+}
 
-t.test('preferences choose SMS and IN_APP', async (t) => {
-  isSent(t, events.sms, 'SMS')
-  isSent(t, events.noEmailBySms, 'SMS')
-  isSent(t, events.inApp, 'IN_APP')
-  isSent(t, events.inAppWithoutAddress, 'IN_APP')
-})
-
-t.test('an opted-out event type is skipped, after the look-up', async (t) => {
-  t.equal(hasStatus(t, events.optedOut, 'SKIPPED', 'event type opted out').channel, 'SMS')
+t.test('an event that names no party has a row without one, an opted-out party is asked for', async (t) => {
+  for (const event of [events.noParty, events.nullParty]) t.equal(rowOf(event).party_locator, null)
   t.ok(world.policyAdministration.requests.paths.includes('/internal/parties/party-opted-out'))
-  isSent(t, events.optedOutOfAnother, 'SMS')
-})
-
-t.test('a party that cannot be reached by its channel is skipped', async (t) => {
-  t.equal(hasStatus(t, events.noEmail, 'SKIPPED', 'no email on file').channel, 'EMAIL')
-  t.equal(hasStatus(t, events.noPhone, 'SKIPPED', 'no phone on file').channel, 'SMS')
-  hasStatus(t, events.neither, 'SKIPPED', 'no email on file')
-})
-
-t.test('an unknown party is skipped, whatever it opted out of', async (t) => {
-  hasStatus(t, events.unknown, 'SKIPPED', 'party not found')
-  hasStatus(t, events.unknownOptedOut, 'SKIPPED', 'party not found')
-})
-
-t.test('a failed look-up fails the row with a reason to act on, and keeps the text', async (t) => {
-  const failed = 'contact could not be resolved: policy administration'
-  const row = hasStatus(t, events.error, 'FAILED', `${failed} answered 500`)
-  t.equal(row.channel, 'EMAIL')
-  t.equal(row.subject, 'Your claim has been paid')
-  t.match(row.body, '(reference CLM-7)')
-  const malformed = 'answered 200 with a body that is not a JSON object'
-  hasStatus(t, events.malformed, 'FAILED', `${failed} ${malformed}`)
-  hasStatus(t, events.hanging, 'FAILED', `${failed} did not answer within 5 s`)
-  t.equal(hasStatus(t, events.errorInApp, 'FAILED', `${failed} answered 500`).channel, 'IN_APP')
-  hasStatus(t, events.errorOptedOut, 'FAILED', `${failed} answered 500`)
-})
-
-t.test('a slow answer within the deadline counts', async (t) => {
-  isSent(t, events.slow, 'EMAIL')
-})
-
-t.test('an event that names no party is skipped', async (t) => {
-  for (const event of [events.noParty, events.nullParty]) {
-    const row = hasStatus(t, event, 'SKIPPED', 'no party locator')
-    t.equal(row.party_locator, null)
-    t.equal(row.channel, 'EMAIL')
-  }
 })
 
 t.test('a party locator that no party can have is skipped and not asked for', async (t) => {
   for (const { event } of impossible) {
-    t.equal(hasStatus(t, event, 'SKIPPED', 'invalid party locator').party_locator, null)
+    hasOutcome(t, event, ['SKIPPED', 'EMAIL', 'invalid party locator'])
+    t.equal(rowOf(event).party_locator, null)
   }
   const asked = world.policyAdministration.requests.paths.filter(
     (path) => !/^\/internal\/parties\/[a-z-]+[0-9]?$/.test(path),
@@ -219,7 +203,7 @@ t.test('each of the 20 event types has its own text with the locator in it', asy
   t.equal(templated.length, 20)
   const texts = new Set<string>()
   for (const { event, eventType } of templated) {
-    isSent(t, event, 'EMAIL')
+    hasOutcome(t, event, ['SENT', 'EMAIL'])
     const { event_type, subject, body } = rowOf(event)
     t.equal(event_type, eventType)
     t.ok(body.includes(`(reference LOC-${eventType})`), eventType)
@@ -245,7 +229,7 @@ t.test('the party locator stands in where the event has no locator', async (t) =
 
 t.test('a type without a template gets the generic message, names of built-in properties too', async (t) => {
   for (const { eventType, event } of untemplated) {
-    isSent(t, event, 'EMAIL')
+    hasOutcome(t, event, ['SENT', 'EMAIL'])
     t.equal(rowOf(event).subject, GENERIC_SUBJECT)
     t.equal(rowOf(event).body, `A ${eventType} event has occurred`)
   }
@@ -399,4 +383,21 @@ t.test('no contact detail is copied into any table or into the log of the proces
     if (tablename !== 'notification_preferences') t.notMatch(text, /@example\.net|555 0100/, tablename)
   }
   t.notMatch(JSON.stringify([service.lines, service.stderr]), /@example\.(com|net)|7946 0000|555 0100/)
+})
+
+t.test('of all this a listener in place of the mail server has seen no connection', async (t) => {
+  t.match(
+    service.lines.find(({ msg }) => msg.startsWith('email is recorded only')),
+    { mailServer: `127.0.0.1:${port}` },
+  )
+  t.equal(connectionCount, 0)
+  connect(port, '127.0.0.1').on('error', () => {})
+  await until(() => connectionCount === 1, { what: 'the listener to notice a connection' })
+})
+
+t.test('no file of the service makes a Kafka producer', async (t) => {
+  const src = new URL('../../src/', import.meta.url)
+  const files = (await readdir(src, { recursive: true })).filter((name) => name.endsWith('.ts'))
+  t.ok(files.includes('kafka/consumer.ts'))
+  for (const name of files) t.notMatch(await readFile(new URL(name, src), 'utf8'), /\bproducer\s*\(/, name)
 })

@@ -21,17 +21,6 @@ export function manyEvents(count: number, partitionCount: number, partyCount = 2
   }))
 }
 
-/** Every n-th event once more, in another topic and another partition. */
-export function repeated(events: readonly Published[], every: number, partitionCount: number): Published[] {
-  return events
-    .filter((_, i) => i % every === 0)
-    .map((event) => ({
-      ...event,
-      topic: TOPICS[(TOPICS.indexOf(event.topic) + 1) % 3] ?? 'claims',
-      partition: (event.partition + 1) % partitionCount,
-    }))
-}
-
 /** From now on the database itself records every checkpoint that moves back, for `eachOnce` to find none. */
 export async function watchCheckpoints(world: World): Promise<void> {
   await world.sql(

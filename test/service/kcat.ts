@@ -6,9 +6,6 @@ export const NO_KCAT = missing('kcat', '-V', 'install Debian package kcat')
 /** Why psql cannot be used; false where it can. */
 export const NO_PSQL = missing('psql', '--version', 'install Debian package postgresql-client')
 
-/** Why transactions cannot be tested; false where there is a real broker. */
-export const NO_REAL_BROKER = process.env.KAFKA_KIND === 'mock' && 'the mock broker has no transactions'
-
 function missing(command: string, versionOption: string, remedy: string): string | false {
   return spawnSync(command, [versionOption]).error !== undefined && `no ${command} here: ${remedy}`
 }

@@ -90,6 +90,40 @@ t.test('while consumption is held up, the lag grows to the true number, and its 
   t.equal(oldestOf(after), 0)
 })
 
+t.test('an opt-out and a probe never wait for lists', async (t) => {
+  const get = (path: string) => fetch(`${service.url}${path}`)
+  await until(async () => (await get('/readyz')).ok, { what: 'the service to be ready' })
+  const locker = new pg.Client(world.databaseUrl)
+  await locker.connect()
+  await locker.query('BEGIN')
+  await locker.query('LOCK TABLE notifications.notification_log')
+  let isLocked = true
+  const listing = async () => {
+    while (isLocked) await (await get('/log/list')).arrayBuffer()
+  }
+  // More than there are connections.
+  const readers = Array.from({ length: 6 }, listing)
+  const waitersOf = async () =>
+    (await scrape()).value('notifications_database_pool_waiters', { pool: 'lists' })
+  await until(async () => (await waitersOf()) === 4, { what: 'four lists to wait for the other two' })
+  const preferences = { optedOutEvents: ['claim.paid', 'claim.payed'] }
+  const put = await fetch(`${service.url}/preferences/party-3`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(preferences),
+  })
+  t.equal(put.status, 200)
+  t.match(await (await get('/preferences/party-3')).json(), preferences)
+  t.equal((await get('/readyz')).status, 200)
+  isLocked = false
+  await locker.end()
+  t.match(await service.logged(/^an opt-out names event types/), { eventTypes: ['claim.payed'] })
+  const page = await fetch(`${managementUrl}/console/data/preferences/party-3`)
+  t.match(await page.json(), { unknownEventTypes: ['claim.payed'] })
+  await Promise.all(readers)
+  t.equal((await get('/log/list')).status, 200)
+})
+
 t.test('each replica tells of the partitions that it owns, and no two of the same', async () => {
   const second = await world.serve({ MANAGEMENT_PORT: '0' })
   const urls = [managementUrl, await urlOf(second)]

@@ -3,7 +3,7 @@ import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { command } from './command.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -15,13 +15,10 @@ const NOWHERE = {
 }
 
 /** A copy of what `serve` reads, to be spoilt. */
-async function aCopy(t: Test): Promise<string> {
-  const dir = t.testdir({})
-  for (const part of ['src', 'rules', 'db', 'package.json'])
-    await cp(join(ROOT, part), join(dir, part), { recursive: true })
-  await symlink(join(ROOT, 'node_modules'), join(dir, 'node_modules'))
-  return dir
-}
+const copy = t.testdir({})
+for (const part of ['src', 'rules', 'db', 'package.json'])
+  await cp(join(ROOT, part), join(copy, part), { recursive: true })
+await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
 
 t.test(
   'every fault of the configuration is told at once, without a secret, and the exit code is 1',
@@ -92,10 +89,11 @@ const SPOILT: readonly (readonly [
 
 for (const [what, file, change, said] of SPOILT) {
   t.test(`${what} ends the process with 1, naming it`, async (t) => {
-    const dir = await aCopy(t)
-    const path = join(dir, 'rules', file)
-    await writeFile(path, change(await readFile(path, 'utf8')))
-    const { code, stdout, stderr } = await command(['serve'], NOWHERE, join(dir, 'src', 'main.ts'))
+    const path = join(copy, 'rules', file)
+    const sound = await readFile(path, 'utf8')
+    await writeFile(path, change(sound))
+    const { code, stdout, stderr } = await command(['serve'], NOWHERE, join(copy, 'src', 'main.ts'))
+    await writeFile(path, sound)
     t.match({ code, stderr }, { code: 1, stderr: said })
     t.notMatch(stdout, /listening/)
   })

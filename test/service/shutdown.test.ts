@@ -8,7 +8,7 @@ import { freePort } from '../stack/free-port.ts'
 import type { Service } from '../stack/service.ts'
 import { until } from '../stack/until.ts'
 import { anEvent, aWorld } from '../stack/world.ts'
-import { consistent, eachOnce, manyEvents, rowCount } from './exactly-once.ts'
+import { consistent, rowCount } from './exactly-once.ts'
 
 const PARTITION_COUNT = 4
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker does not rebalance like a real one'
@@ -56,33 +56,6 @@ t.test('a process that does not listen yet ends with 0', async (t) => {
   await until(async () => !(await stoppedAtOnce(t)).includes('"listening"'), { what: 'a signal in time' })
 })
 
-t.test(
-  'SIGTERM in a large backlog ends it with 0, nothing half done; a restart does the rest once',
-  { buffered: true },
-  async (t) => {
-    const world = await aWorld(t, { partitionCount: PARTITION_COUNT })
-    const events = manyEvents(10_000, PARTITION_COUNT)
-    await world.publish(events)
-    const service = await world.serve({ BATCH_MAX: '100' })
-    await until(async () => (await rowCount(world)) > 500, {
-      what: 'the work to be under way',
-      intervalMs: 10,
-    })
-    await endsBy(t, service, 'SIGTERM', 0)
-    const done = await rowCount(world)
-    t.ok(done < 9_000, `it was stopped in the middle, at ${done} rows`)
-    await consistent(t, world)
-    const [checkpoints] = await world.sql(
-      `SELECT sum("offset" + 1)::int FROM notifications.projection_checkpoints`,
-    )
-    t.equal(checkpoints?.sum, done, 'the checkpoints say just what was done')
-
-    await world.serve()
-    await world.caughtUp()
-    await eachOnce(t, world, events)
-  },
-)
-
 /** Promptly is well within this: exit code 0 proves it. */
 const SHUTDOWN_GRACE = '10s'
 
@@ -99,11 +72,12 @@ t.test('a process that waits for what it needs ends promptly with 0', { buffered
     [{ DATABASE_URL: urlOf(silent) }, /^listening$/],
     [{ DATABASE_URL: noSchema.url }, /waiting for the schema/],
   ]
-  for (const [index, [env, lastWord]] of waiting.entries()) {
+  const ends = waiting.map(async ([env, lastWord], index) => {
     const service = await world.serve({ SHUTDOWN_GRACE, ...env })
     await service.logged(lastWord)
     await endsBy(t, service, index % 2 === 0 ? 'SIGTERM' : 'SIGINT', 0)
-  }
+  })
+  await Promise.all(ends)
 })
 
 t.test(

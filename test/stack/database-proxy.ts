@@ -19,6 +19,8 @@ export interface DatabaseProxy {
   /** From now on, until `thaw`, not a byte goes through, and nobody is told. */
   freeze(): void
   thaw(): void
+  /** The connections that are open now go dead: not a byte goes through, and nobody is told. New ones work. */
+  goDead(): void
   /** Holds the next such statement; resolves when it has come. Once the signal is aborted, none is held any more. */
   hold(statement: Statement, signal: AbortSignal): Promise<Blocked>
   /** Passes the next COMMIT on, keeps the answer that it was made, and breaks the connection; resolves then. */
@@ -81,6 +83,9 @@ export async function startDatabaseProxy(serverUrl: string): Promise<DatabasePro
     for (const link of links) link.break()
     return count
   }
+  const goDead = () => {
+    for (const link of links) link.pause()
+  }
   return {
     url: url.href,
     pointTo: (serverUrl) => {
@@ -90,8 +95,9 @@ export async function startDatabaseProxy(serverUrl: string): Promise<DatabasePro
     cut,
     freeze: () => {
       frozen = true
-      for (const link of links) link.pause()
+      goDead()
     },
+    goDead,
     thaw: () => {
       frozen = false
       for (const link of links) link.resume()

@@ -99,21 +99,6 @@ export async function removeBefore(
   })
 }
 
-/** Has the broker keep only the last message of each key, but for the latest segment; each publication begins one. */
-export async function compact(brokers: string, topic: string): Promise<void> {
-  const configEntries = Object.entries({
-    'cleanup.policy': 'compact',
-    'segment.ms': '1',
-    'min.cleanable.dirty.ratio': '0.001',
-  }).map(([name, value]) => ({ name, value }))
-  await withAdmin(brokers, (admin) =>
-    admin.alterConfigs({
-      validateOnly: false,
-      resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configEntries }],
-    }),
-  )
-}
-
 /** From its first right on, a topic or group is closed to users without one. Only on a broker with an authorizer. */
 export async function grant(brokers: string, name: string, right: Right): Promise<void> {
   await withAdmin(brokers, (admin) => admin.createAcls({ acl: [aclOf(name, right)] }))
@@ -133,30 +118,6 @@ function aclOf(resourceName: string, { username, operation, on = 'TOPIC' }: Righ
     operation: kafkajs.AclOperationTypes[operation],
     permissionType: kafkajs.AclPermissionTypes.ALLOW,
   }
-}
-
-/** The offsets of all messages that partition 0 still holds, read anew from its start to its end. */
-export async function keptOffsets(brokers: string, topic: string): Promise<number[]> {
-  const end = (await endOffsets(brokers, topic))[0] ?? 0
-  const consumer = client(brokers).consumer({
-    groupId: `reader-${randomBytes(6).toString('hex')}`,
-    maxWaitTimeInMs: 100,
-  })
-  const offsets: number[] = []
-  await consumer.connect()
-  try {
-    await consumer.subscribe({ topics: [topic], fromBeginning: true })
-    await consumer.run({
-      autoCommit: false,
-      eachMessage: async ({ message }) => {
-        offsets.push(Number(message.offset))
-      },
-    })
-    await until(() => offsets.at(-1) === end - 1, { what: `the end of ${topic} to be read` })
-  } finally {
-    await consumer.disconnect()
-  }
-  return offsets
 }
 
 /** Removes a group that has no members, and all of its offsets. Not on the mock broker. */

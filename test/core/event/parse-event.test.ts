@@ -126,6 +126,21 @@ t.test('NUL and lone surrogates in text to be inserted become U+FFFD', async (t)
   })
 })
 
+t.test('what JSON allows around and in an envelope is an event', async (t) => {
+  const plain = '"eventId":"a","eventType":"b","partyLocator":"p"'
+  const cases: [name: string, value: string, locator: string][] = [
+    ['byte order mark', `\ufeff{${plain},"payload":{"locator":"CLM-1"}}`, 'CLM-1'],
+    ['white space', `\r\n\t {${plain},"payload":{"locator":"CLM-1"}} \n`, 'CLM-1'],
+    ['the last of equal keys', `{"eventId":"first",${plain}}`, 'p'],
+    ['payload null', `{${plain},"payload":null}`, 'p'],
+    ['payload a list', `{${plain},"payload":["CLM-1"]}`, 'p'],
+    ['inherited', `{${plain},"payload":{"__proto__":{"locator":"polluted"}}}`, 'p'],
+  ]
+  for (const [name, value, locator] of cases)
+    t.match(parse(value), { event: { eventId: 'a', locator } }, name)
+  t.equal(Object.keys({}).length, 0)
+})
+
 t.test('nesting of 100,000 levels beside the identifiers is an event', async (t) => {
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
   t.equal(parse(`{"eventId":"a","eventType":"b","payload":${deep}}`).kind, 'event')

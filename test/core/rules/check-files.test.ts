@@ -9,7 +9,7 @@ import { createRuleTable } from '../../../src/core/rules/table.ts'
 import { EVENT_TYPES } from '../templates/specified-event-types.ts'
 import { above, DEFAULT_ROWS, HEADINGS, SITUATIONS } from './default-table.ts'
 
-const PROMISES = readFileSync(new URL('worked-changes/before.promises.csv', import.meta.url), 'utf8')
+const PROMISES = readFileSync(new URL('first-promises.csv', import.meta.url), 'utf8')
 const SHIPPED_PROMISES = readFileSync(new URL('../../../rules/promises.csv', import.meta.url), 'utf8')
 const [PROMISE_HEADINGS] = PROMISES.split('\n')
 
