@@ -24,7 +24,7 @@ async function happenedOnce(
   t.equal(row.attempt_count, 1)
   const decision = onlyRowOf(await rowsOf(world, 'decision'), { eventId })
   t.equal(decision.locator, row.locator)
-  t.equal(decision.receipt, `EMAIL:${eventId}/1`)
+  t.type(decision.receipt, 'string')
   t.equal(decision.topic, world.topics[topic])
   t.equal(decision.partition_id, partition)
   t.equal(decision.offset, offset)

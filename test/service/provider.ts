@@ -5,7 +5,8 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 
-const BEGINNING = 'async send(messages) {'
+/** Before the messages of a batch are handed to their senders, whichever those are, and their time begins. */
+const HAND_OVER = 'const deadline = startDeadline(deadlineMs)'
 const { SENT_KEYS = '', KILL, TOGETHER } = process.env
 /** Less than a transaction may be idle. */
 const TOGETHER_MS_MAX = 3_000
@@ -21,7 +22,7 @@ Object.assign(globalThis, {
   },
 })
 
-/** Blocks the process: its time-out for senders must not run. */
+/** Blocks the process. */
 function waitForAnother(file: string): void {
   appendFileSync(file, '.')
   const untilMs = performance.now() + TOGETHER_MS_MAX
@@ -32,9 +33,9 @@ function waitForAnother(file: string): void {
 registerHooks({
   load: (url, context, next) => {
     const loaded = next(url, context)
-    if (!url.endsWith('/src/senders/placeholder.ts')) return loaded
+    if (!url.endsWith('/src/senders/send.ts')) return loaded
     const source = String(loaded.source)
-    if (!source.includes(BEGINNING)) throw new Error('the placeholder of the senders has changed')
-    return { ...loaded, source: source.replace(BEGINNING, `${BEGINNING} globalThis.provide(messages)`) }
+    if (!source.includes(HAND_OVER)) throw new Error('messages are handed over in another way')
+    return { ...loaded, source: source.replace(HAND_OVER, `globalThis.provide(outgoing); ${HAND_OVER}`) }
   },
 })
