@@ -32,7 +32,10 @@ export interface Delivery {
 /** Deliveries by the locator of their row. */
 export type Deliveries = ReadonlyMap<string, Delivery>
 
-/** Runs one statement ($1, $2, … stand for the values) in the transaction of an attempt. Returns its rows. */
+/**
+ * Runs one statement ($1, $2, … stand for the values) in the transaction of an attempt. Returns its rows. Rejects with the
+ * SQLSTATE as the error's `code` if the database refuses it.
+ */
 export type Query = (
   statement: string,
   values?: readonly unknown[],

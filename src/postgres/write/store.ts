@@ -1,7 +1,7 @@
 import { type DatabasePool, type DatabaseTransactionConnection, sql } from 'slonik'
 import type { Query } from '../../core/attempt/delivery.ts'
 import type { Store, Transaction } from '../../core/attempt/store.ts'
-import { databaseMessage, isConflict, refusesData } from '../connection/errors.ts'
+import { databaseMessage, isConflict, refusesData, sqlState } from '../connection/errors.ts'
 import { lockCheckpoint } from './checkpoints.ts'
 import { insertEntries } from './insert-entries.ts'
 import { insertRejectedMessages } from './insert-rejected-messages.ts'
@@ -67,7 +67,8 @@ async function handOver<Result>(
         return rows as Awaited<ReturnType<Query>>
       } catch (error) {
         if (isConflict(error)) conflict = error
-        throw error
+        if (!(error instanceof Error)) throw error
+        throw Object.assign(new Error(databaseMessage(error), { cause: error }), { code: sqlState(error) })
       }
     }
     const result = last.then(run)

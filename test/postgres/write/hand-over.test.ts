@@ -57,6 +57,7 @@ t.test('what a sender writes is committed with the row, or not at all', async (t
 /** A statement that is refused, and the SQLSTATE of its error. */
 const REFUSED: readonly (readonly [what: string, statement: string, code: string])[] = [
   ['for its data', `INSERT INTO public.queue VALUES ('x', 99)`, '23514'],
+  ['for its type', `INSERT INTO public.queue VALUES ('x', 'x'::text::int)`, '22P02'],
   ['for want of a table', 'INSERT INTO public.nothing VALUES (1)', '42P01'],
 ]
 for (const [what, statement, code] of REFUSED) {
