@@ -112,3 +112,21 @@ t.test('the statement under way at the deadline is awaited, and none is run afte
   t.match(await logged(), [{ failure_reason: 'the EMAIL sender did not answer within 100 ms' }])
   t.same(await queued(), [])
 })
+
+t.test('statements of both channels at once run one by one, and a refused one costs no other', async (t) => {
+  const results = await createStore(pool).transaction((tx) =>
+    tx.handOver((query) =>
+      Promise.allSettled([
+        enqueue(query, 'a'),
+        enqueue(query, 'b', 99),
+        enqueue(query, 'c'),
+        enqueue(query, 'a'),
+      ]),
+    ),
+  )
+  t.same(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled', 'rejected'],
+  )
+  t.same(await queued(), ['a', 'c'])
+})
