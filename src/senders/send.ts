@@ -9,6 +9,8 @@ export type Senders = Readonly<Record<AddressedChannel, Sender>>
  * database after 5 s of that.
  */
 const DEADLINE_MS = 2_000
+/** Then senders are told to stop: in the rest they can still answer what became of each message. */
+const ABORT_SHARE = 7 / 8
 
 /**
  * Hands messages to the senders of their channels, in parts of as many as each sender takes. Never rejects: where a sender
@@ -65,11 +67,8 @@ interface Deadline {
 function startDeadline(ms: number): Deadline {
   const { promise: passed, resolve } = Promise.withResolvers<null>()
   const controller = new AbortController()
-  const timer = setTimeout(() => {
-    controller.abort()
-    resolve(null)
-  }, ms)
-  return { ms, signal: controller.signal, passed, clear: () => clearTimeout(timer) }
+  const timers = [setTimeout(() => controller.abort(), ms * ABORT_SHARE), setTimeout(resolve, ms, null)]
+  return { ms, signal: controller.signal, passed, clear: () => timers.forEach(clearTimeout) }
 }
 
 /** The messages for one sender, and the locators of their rows, which the sender does not see. */

@@ -9,7 +9,7 @@ export interface Message {
 }
 
 export interface HandOver {
-  /** Aborts at the deadline: answers that come later are not heard, and `query` runs no statement any more. */
+  /** Aborts 250 ms before the deadline. Answers after the deadline are not heard, and `query` runs no statement then. */
   readonly signal: AbortSignal
   /** Writes in the transaction of the log rows. A statement that the database refuses is undone alone, and rejects. */
   readonly query: Query

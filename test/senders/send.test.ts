@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import t from 'tap'
 import type { Answer, OutgoingMessage, Query } from '../../src/core/attempt/delivery.ts'
 import type { Channel } from '../../src/core/decision/channel.ts'
@@ -193,6 +194,19 @@ t.test('a part that fails costs no other part its answers', async (t) => {
     { isUnknown: true },
     { receipt: 'x' },
   ])
+})
+
+t.test('a sender that stops when it is told to can still answer for each message', async (t) => {
+  const stopping: Sender = {
+    countMax: 100,
+    send: async (_, { signal }) => {
+      await once(signal, 'abort')
+      return [accepted('x'), { answer: 'deferred', error: 'no time' }]
+    },
+  }
+  const send = sendByChannel({ EMAIL: stopping, SMS: throwing }, 200)
+  const deliveries = await send([outgoing('EMAIL', 'a'), outgoing('EMAIL', 'b')], NO_QUERY)
+  t.match([...deliveries.values()], [{ receipt: 'x' }, { isDeferred: true }])
 })
 
 t.test('messages that are not handed over before the deadline are deferred', async (t) => {
