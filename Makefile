@@ -20,7 +20,7 @@ OUTCOMES := rules/outcomes.txt
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test simulate migrate bench bench-latency bench-growth bench-retries bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-audit rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos image release-notes vulnerabilities
+.PHONY: help build run test simulate migrate bench bench-latency bench-growth bench-retries bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-audit soak-transport rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos image release-notes vulnerabilities
 
 ## Daily work
 
@@ -142,7 +142,7 @@ simulate: build ## 100,000 interleavings of attempts against a store in memory (
 chaos: build ## Inject seeded faults into real processes (SEED, CYCLES, REPLICAS; POOLER=transaction: through PgBouncer)
 	@$(NODE) test/chaos/main.ts
 
-soak: soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-audit ## Run all soak tests below
+soak: soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-audit soak-transport ## Run all soak tests below
 
 soak-look-ups: build ## 12,000 look-ups with duplicated responses (DUPLICATED), 60,000 through nginx and haproxy each (PROXIED)
 	@$(NODE) test/soak/look-ups.ts
@@ -162,3 +162,6 @@ soak-upgrade: build ## A rolling restart to a version with pending migrations, o
 
 soak-audit: build ## Audit MESSAGES (1000000) messages of which 5 rows are missing
 	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/audit.ts
+
+soak-transport: build ## MAILS (3000) through the example transport to a slow mail server, with KILLS (20) of relay and service (SEED)
+	@$(NODE) test/stack/with-stack.ts -- $(NODE) test/soak/transport.ts

@@ -6,10 +6,11 @@ import type { PartyClient } from '../party/client.ts'
 import { createBacklog } from '../pipeline/backlog.ts'
 import { countFailedEntries } from '../postgres/read/count-failed-entries.ts'
 import { listCheckpoints } from '../postgres/read/list-checkpoints.ts'
+import type { Senders } from '../senders/send.ts'
 import type { Sources } from '../telemetry/gauges.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import { createParties } from './attempts.ts'
+import { createParties, createSenders } from './attempts.ts'
 import { brokerConnection } from './broker-connection.ts'
 import { createDatabase, type Database } from './database.ts'
 import { putInForce } from './in-force.ts'
@@ -29,7 +30,11 @@ export interface App {
 }
 
 /** Puts the service together. Rejects, naming every fault, if the rule table, its promises or the envelope map cannot be used. */
-export async function createApp(config: Config, log: Logger): Promise<App> {
+export async function createApp(
+  config: Config,
+  log: Logger,
+  senders: Senders = createSenders(config, log),
+): Promise<App> {
   // Closed in reverse order of opening.
   const opened = new AsyncDisposableStack()
   const stopping = new AbortController()
@@ -74,7 +79,7 @@ export async function createApp(config: Config, log: Logger): Promise<App> {
       putInForce(reached, ruleFiles, config.gitCommit, log),
     )
     if (stopping.signal.aborted) return
-    worker = createWorker({ config, connection, ruleFiles, parties, pool, metrics, tracing, log })
+    worker = createWorker({ config, connection, ruleFiles, senders, parties, pool, metrics, tracing, log })
     opened.defer(worker.stop)
     await worker.run()
   }

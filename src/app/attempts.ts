@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import type { Send } from '../core/attempt/delivery.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
 import { templates } from '../generated/templates.ts'
@@ -15,7 +14,7 @@ import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { findLogged } from '../postgres/read/find-logged.ts'
 import { createStore } from '../postgres/write/store.ts'
 import { createEmailSender } from '../senders/email.ts'
-import { sendByChannel } from '../senders/send.ts'
+import { type Senders, sendByChannel } from '../senders/send.ts'
 import { createSmsSender } from '../senders/sms.ts'
 import type { RuleFiles } from './rule-files.ts'
 
@@ -40,17 +39,16 @@ export function createLookUps(
 export function attemptNeeds(
   { ruleTable }: RuleFiles,
   pool: DatabasePool,
-  send: Send,
+  senders: Senders,
   stage: RunStage,
 ): AttemptNeeds {
+  const send = sendByChannel(senders)
   return { ruleTable, templates, store: createStore(pool), send, stage, nowMs: () => performance.now() }
 }
 
-export function createSenders({ smtp }: Config, log: Logger): Send {
-  return sendByChannel({
-    EMAIL: createEmailSender(smtp, log),
-    SMS: createSmsSender(log),
-  })
+/** The place where a transport replaces a placeholder, see src/senders/README.md. */
+export function createSenders({ smtp }: Config, log: Logger): Senders {
+  return { EMAIL: createEmailSender(smtp, log), SMS: createSmsSender(log) }
 }
 
 export function createParties(

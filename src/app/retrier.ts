@@ -62,7 +62,11 @@ export async function createRetrier(config: Config, pool: DatabasePool, log: Log
       return runWith(run, (asked) => commitRetries(attempt, asked, request))
     },
     tryOut: (run) =>
-      runWith(run, async (asked) => ({ made: await decideAll(pool, asked, attempts), refused: new Map() })),
+      runWith(run, async (asked) => ({
+        made: await decideAll(pool, asked, attempts),
+        refused: new Map(),
+        deferred: new Map(),
+      })),
     close: async () => void (await Promise.all([parties.close(), lost.close()])),
   }
 }

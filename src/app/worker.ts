@@ -18,9 +18,10 @@ import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { listCheckpoints } from '../postgres/read/list-checkpoints.ts'
 import { type DueCursor, listDueEntries } from '../postgres/read/list-due-entries.ts'
 import { loadCheckpoint, resetCheckpoint } from '../postgres/write/checkpoints.ts'
+import type { Senders } from '../senders/send.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import { attemptNeeds, createLookUps, createSenders } from './attempts.ts'
+import { attemptNeeds, createLookUps } from './attempts.ts'
 import type { RuleFiles } from './rule-files.ts'
 
 export interface Worker {
@@ -38,6 +39,7 @@ export interface WorkerParts {
   readonly config: Config
   readonly connection: KafkaConnection
   readonly ruleFiles: RuleFiles
+  readonly senders: Senders
   readonly parties: PartyClient
   readonly pool: DatabasePool
   readonly metrics: Metrics
@@ -47,13 +49,13 @@ export interface WorkerParts {
 
 /** The consumer and the retry over a database that is ready. */
 export function createWorker(parts: WorkerParts): Worker {
-  const { config, ruleFiles, metrics, tracing, log } = parts
+  const { ruleFiles, metrics, tracing, log } = parts
   const pool = tracing === null ? parts.pool : observedPool(parts.pool, tracing.statement)
   const stage: RunStage =
     tracing === null
       ? metrics.stage
       : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
-  const attempts = attemptNeeds(ruleFiles, pool, createSenders(config, log), stage)
+  const attempts = attemptNeeds(ruleFiles, pool, parts.senders, stage)
   const consumer = createConsumer(...consumerNeeds(parts, pool, attempts), log)
   const retry = createRetry<DueCursor>(retryNeeds(parts, pool, attempts))
   return {

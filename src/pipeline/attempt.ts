@@ -2,13 +2,14 @@ import {
   type Attempt,
   afterDelivery,
   decideAttempts,
+  deferredRetries,
   messagesOf,
   type OpenAttempt,
   partiesOf,
   probeAttempt,
   type RulesInForce,
 } from '../core/attempt/attempt.ts'
-import type { Send } from '../core/attempt/delivery.ts'
+import type { Deliveries, Send } from '../core/attempt/delivery.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import type { Move, Store, Transaction } from '../core/attempt/store.ts'
 import type { PreferencesByParty } from '../core/party/preferences.ts'
@@ -32,6 +33,8 @@ export interface Made {
   /** As they are stored. */
   readonly attempts: readonly Attempt[]
   readonly refused: Refused
+  /** The sender's reasons by the locators of rows that stay unchanged: their retries were not tried. */
+  readonly deferred: ReadonlyMap<string, string>
 }
 
 export type MakeAttempts = (claim: Claim) => Promise<Made | null>
@@ -44,6 +47,7 @@ export interface AttemptNeeds extends RulesInForce {
 }
 
 const NONE_REFUSED: Refused = new Map()
+const NONE_SENT: Deliveries = new Map()
 /** A write that takes longer may have waited for a lock, while opt-outs were answered. */
 const WRITE_MAX_MS = 100
 const TRY_COUNT_MAX = 5
@@ -53,8 +57,8 @@ class PreferencesChanged extends Error {}
 
 /**
  * Makes attempts in one transaction. If the database refuses data, a second transaction finds the refused rows before it sends
- * anything. The following transactions do the same until one finds nothing to refuse: decisions are recorded after the send, and
- * a refusal at that point would send again and again. Returns null if the claim is lost. Rejects on any other error; then
+ * anything. The following transactions do the same until one finds nothing to refuse: decisions and retried rows are written after
+ * the send, and a refusal at that point would send again and again. Returns null if the claim is lost. Rejects on any other error; then
  * nothing is written.
  */
 export function createAttempt(needs: AttemptNeeds): MakeAttempts {
@@ -96,13 +100,18 @@ function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promis
     const refused = isSuspect ? await findRefused(tx, decided) : NONE_REFUSED
     await claim.reject?.(tx, refused)
     const accepted = decided.filter((attempt) => !refused.has(attempt))
-    const written = await writeRows(tx, accepted)
-    if (nowMs() - readAtMs > WRITE_MAX_MS) await requireUnchanged(tx, written, preferences)
-    const messages = messagesOf(written)
-    const deliveries = await stage('send', messages, () => send(messages))
-    await tx.markSendFailures(deliveries)
-    await tx.recordDecisions(written, deliveries, ruleTable.revision, claim.move)
-    const made = { attempts: afterDelivery(written, deliveries), refused }
+    // An event that got a row in the meantime is left out.
+    const inserted = await tx.insertEntries(accepted.filter(isFirst))
+    if (nowMs() - readAtMs > WRITE_MAX_MS) await requireUnchanged(tx, inserted, preferences)
+    const claimed = [...inserted, ...accepted.filter(isRetry)]
+    const messages = messagesOf(claimed)
+    const deliveries = await stage('send', messages, () => tx.handOver((query) => send(messages, query)))
+    const attempts = afterDelivery(claimed, deliveries)
+    // After the send: the row of a deferred retry stays unchanged.
+    await tx.updateEntries(attempts.filter(isRetry), deliveries)
+    await tx.markSendFailures(attempts.filter(isFirst), deliveries)
+    await tx.recordDecisions(attempts, deliveries, ruleTable.revision, claim.move)
+    const made = { attempts, refused, deferred: deferredRetries(claimed, deliveries) }
     await claim.finish?.(tx, made)
     return made
   })
@@ -120,14 +129,8 @@ async function requireUnchanged(
   if (parties.some(isChanged)) throw new PreferencesChanged('preferences changed while rows were written')
 }
 
-/** Returns the attempts whose rows were written. An event that got a row in the meantime is left out. */
-async function writeRows(tx: Transaction, attempts: readonly Attempt[]): Promise<readonly Attempt[]> {
-  const isRetry = ({ before }: Attempt) => before !== null
-  const retries = attempts.filter(isRetry)
-  await tx.updateEntries(retries)
-  const inserted = await tx.insertEntries(attempts.filter((attempt) => !isRetry(attempt)))
-  return [...inserted, ...retries]
-}
+const isRetry = ({ before }: Attempt): boolean => before !== null
+const isFirst = ({ before }: Attempt): boolean => before === null
 
 /**
  * Finds the attempts whose rows or decisions the database refuses, by bisection in savepoints that are rolled back. A
@@ -156,9 +159,14 @@ async function findRefused(tx: Transaction, attempts: readonly Attempt[]): Promi
 
 function tryOut(tx: Transaction, attempts: readonly Attempt[]): Promise<Error | null> {
   return tx.tryOut(async (savepoint) => {
-    await writeRows(savepoint, attempts)
-    await savepoint.recordDecisions(attempts, new Map(), 'probe', null)
+    await writeAll(savepoint, attempts)
   })
+}
+
+async function writeAll(tx: Transaction, attempts: readonly Attempt[]): Promise<void> {
+  await tx.updateEntries(attempts.filter(isRetry), NONE_SENT)
+  await tx.insertEntries(attempts.filter(isFirst))
+  await tx.recordDecisions(attempts, NONE_SENT, 'probe', null)
 }
 
 /** Writes a new row, and a retry of it. */
@@ -167,9 +175,7 @@ function tryOutProbe(tx: Transaction): Promise<Error | null> {
   const first = probeAttempt(locator, null)
   const second = probeAttempt(locator, { attemptCount: 0, sendCount: 0, unknownKey: null })
   return tx.tryOut(async (savepoint) => {
-    for (const attempt of [first, second]) {
-      await writeRows(savepoint, [attempt])
-      await savepoint.recordDecisions([attempt], new Map(), 'probe', null)
-    }
+    await writeAll(savepoint, [first])
+    await writeAll(savepoint, [second])
   })
 }

@@ -75,7 +75,7 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
       return { due, next }
     },
     commit: async (asked) => {
-      const { made, refused } = await needs.commit(asked).catch((error) => {
+      const { made, refused, deferred } = await needs.commit(asked).catch((error) => {
         failure = `rows could not be committed: ${error instanceof Error ? error.message : error}`
         throw error
       })
@@ -83,10 +83,12 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
       for (const { due } of asked.filter(({ due }) => open.has(due.locator))) {
         const words = refused.get(due.locator)
         const error =
-          words === undefined ? 'another process has it, or changed it' : `the database refused it: ${words}`
+          words === undefined
+            ? (deferred.get(due.locator) ?? 'another process has it, or changed it')
+            : `the database refused it: ${words}`
         report(due.locator, { result: 'refused', error })
       }
-      return { made, refused: new Map() }
+      return { made, refused: new Map(), deferred: new Map() }
     },
   })
   async function countUnlisted(): Promise<number> {

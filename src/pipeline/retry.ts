@@ -34,7 +34,11 @@ export interface Retried {
   readonly made: readonly Attempt[]
   /** The database's error by the locator of a row that it refuses. */
   readonly refused: ReadonlyMap<string, string>
+  /** The sender's reason by the locator of a row that it deferred: the row stays as it is. */
+  readonly deferred: ReadonlyMap<string, string>
 }
+
+const NONE_RETRIED: Retried = { made: [], refused: new Map(), deferred: new Map() }
 
 /** The due rows after `after` (null: from the oldest) and up to `upTo` (null: to the newest). */
 interface Range<Cursor> {
@@ -80,7 +84,7 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
    * read and its parties are looked up while a page is committed. Ends early if policy administration is down.
    */
   async function pass(): Promise<void> {
-    const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0 }
+    const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0, deferred: 0 }
     const pages = pagesFrom(needs, cursor)
     let page: AskedPage<Cursor> | null = await pages.first()
     while (page !== null) {
@@ -91,8 +95,9 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
         : pages.after(page)
       // An error of the next page is thrown after the commit under way, which a stop waits for.
       following.catch(() => {})
-      const made = await commitPage(needs, page.asked)
+      const { made, deferred } = await commitPage(needs, page.asked)
       for (const { status } of made) counts[status]++
+      counts.deferred += deferred.size
       cursor = isStopped ? page.range.after : null
       page = await following
       if (page !== null) cursor = page.range.after
@@ -138,23 +143,23 @@ function pagesFrom<Cursor>(needs: RetryNeeds<Cursor>, start: Cursor | null) {
   }
 }
 
-/** Returns the attempts made. An error must not keep the following pages from their turn. */
+/** An error must not keep the following pages from their turn. */
 async function commitPage(
   { commit, log }: Pick<RetryNeeds<unknown>, 'commit' | 'log'>,
   asked: readonly AskedEntry[],
-): Promise<readonly Attempt[]> {
-  if (asked.length === 0) return []
+): Promise<Retried> {
+  if (asked.length === 0) return NONE_RETRIED
   try {
-    const { made, refused } = await commit(asked)
-    for (const [locator, error] of refused)
+    const retried = await commit(asked)
+    for (const [locator, error] of retried.refused)
       log.error(
         { locator, error },
         'the database refused the retry of a row; the row stays unchanged, and the next pass retries it',
       )
-    return made
+    return retried
   } catch (error) {
     log.error({ err: error }, 'a page of retries could not be committed; the next pass tries it again')
-    return []
+    return NONE_RETRIED
   }
 }
 
@@ -194,7 +199,7 @@ export async function commitRetries(
     },
     move: null,
   })
-  if (made === null) return { made: [], refused: new Map() }
+  if (made === null) return NONE_RETRIED
   const refused = new Map([...made.refused].map(([{ locator }, { message }]) => [locator, message]))
-  return { made: made.attempts, refused }
+  return { made: made.attempts, refused, deferred: made.deferred }
 }

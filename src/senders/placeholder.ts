@@ -8,13 +8,17 @@ import type { Sender } from './sender.ts'
  */
 export function createPlaceholder(channel: Channel, log: Logger): Sender {
   return {
+    countMax: Number.POSITIVE_INFINITY,
     async send(messages) {
       log.debug({ channel, messageCount: messages.length }, 'messages recorded')
       // An object for each message is made only for someone who reads it.
       if (log.isLevelEnabled('trace')) {
         for (const { idempotencyKey } of messages) log.trace({ channel, idempotencyKey }, 'message recorded')
       }
-      return messages.map(({ idempotencyKey }) => ({ receipt: `${channel}:${idempotencyKey}` }))
+      return messages.map(({ idempotencyKey }) => ({
+        answer: 'accepted',
+        receipt: `${channel}:${idempotencyKey}`,
+      }))
     },
   }
 }

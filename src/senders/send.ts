@@ -1,6 +1,6 @@
-import { type Delivery, deliveryOf, type Send } from '../core/attempt/delivery.ts'
+import { type Answer, type Delivery, deliveryOf, type Send } from '../core/attempt/delivery.ts'
 import { ADDRESS_OF, type AddressedChannel, type Channel } from '../core/decision/channel.ts'
-import type { Message, Sender, SendResult } from './sender.ts'
+import type { HandOver, Message, Sender } from './sender.ts'
 
 export type Senders = Readonly<Record<AddressedChannel, Sender>>
 
@@ -9,19 +9,25 @@ export type Senders = Readonly<Record<AddressedChannel, Sender>>
  * database after 5 s of that.
  */
 const DEADLINE_MS = 2_000
+/** Then senders are told to stop: in the rest they can still answer what became of each message. */
+const ABORT_SHARE = 7 / 8
 
 /**
- * Hands messages to the senders of their channels, each sender called once with all of its own. Never rejects: a sender
- * that throws, does not answer for each message or not within the deadline, fails its whole group, and whether its messages
- * went out is unknown.
+ * Hands messages to the senders of their channels, in parts of as many as each sender takes. Never rejects: where a sender
+ * throws, does not answer for each message or not within the deadline, what became of that part is unknown. The parts that were
+ * not handed over by then are deferred.
  */
 export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send {
-  return async (outgoing) => {
+  return async (outgoing, query) => {
     const deliveries = new Map<string, Delivery>()
     const groups = new Map<Channel, Group>()
     for (const { locator, channel, idempotencyKey, to, subject, body } of outgoing) {
-      if (ADDRESS_OF[channel] === null) deliveries.set(locator, deliveryOf(null))
-      else if (to === null) deliveries.set(locator, deliveryOf({ error: `no address for ${channel}` }))
+      if (ADDRESS_OF[channel] === null) deliveries.set(locator, NO_SENDER)
+      else if (to === null)
+        deliveries.set(
+          locator,
+          deliveryOf(channel, { answer: 'refused', error: `no address for ${channel}` }),
+        )
       else {
         const group = groups.get(channel) ?? new Group()
         groups.set(channel, group)
@@ -34,11 +40,21 @@ export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send 
     return deliveries
 
     async function sendGroup(channel: AddressedChannel, { messages, locators }: Group): Promise<void> {
-      const results = await resultsOf(channel, senders[channel], messages, deadline)
-      locators.forEach((locator, i) => void deliveries.set(locator, deliveryOf(results[i] ?? null)))
+      const sender = senders[channel]
+      for (let start = 0; start < messages.length; start += sender.countMax) {
+        const part = messages.slice(start, start + sender.countMax)
+        const answers = deadline.signal.aborted
+          ? part.map(() => LATE)
+          : await answersOf(channel, sender, part, { signal: deadline.signal, query }, deadline)
+        for (const [i, answer] of answers.entries())
+          deliveries.set(locators[start + i] ?? '', deliveryOf(channel, answer))
+      }
     }
   }
 }
+
+const NO_SENDER: Delivery = { receipt: null, error: null }
+const LATE: Answer = { answer: 'deferred', error: 'no time was left to hand it over' }
 
 interface Deadline {
   readonly ms: number
@@ -51,11 +67,8 @@ interface Deadline {
 function startDeadline(ms: number): Deadline {
   const { promise: passed, resolve } = Promise.withResolvers<null>()
   const controller = new AbortController()
-  const timer = setTimeout(() => {
-    controller.abort()
-    resolve(null)
-  }, ms)
-  return { ms, signal: controller.signal, passed, clear: () => clearTimeout(timer) }
+  const timers = [setTimeout(() => controller.abort(), ms * ABORT_SHARE), setTimeout(resolve, ms, null)]
+  return { ms, signal: controller.signal, passed, clear: () => timers.forEach(clearTimeout) }
 }
 
 /** The messages for one sender, and the locators of their rows, which the sender does not see. */
@@ -69,33 +82,33 @@ class Group {
   }
 }
 
-async function resultsOf(
+async function answersOf(
   channel: Channel,
   sender: Sender,
-  batch: readonly Message[],
-  { ms, signal, passed }: Deadline,
-): Promise<readonly (SendResult & { readonly isUnknown?: true })[]> {
+  part: readonly Message[],
+  handOver: HandOver,
+  { ms, passed }: Deadline,
+): Promise<readonly Answer[]> {
   try {
-    const results = await Promise.race([sender.send(batch, signal), passed])
-    if (results?.length === batch.length && results.every(isResult)) return results
-    if (results === null) return unknown(`the ${channel} sender did not answer within ${ms} ms`)
-    const count = results.filter(isResult).length
-    return unknown(`the ${channel} sender answered for ${count} of ${batch.length} messages`)
+    const answers = await Promise.race([sender.send(part, handOver), passed])
+    if (answers?.length === part.length && answers.every(isAnswer)) return answers
+    if (answers === null) return unknown(`the ${channel} sender did not answer within ${ms} ms`)
+    const count = answers.filter(isAnswer).length
+    return unknown(`the ${channel} sender answered for ${count} of ${part.length} messages`)
   } catch (error) {
     // Not the error's own words: a transport may well quote the address in them.
     return unknown(`the ${channel} sender failed (${codeOf(error)})`)
   }
 
-  function unknown(error: string) {
-    return batch.map(() => ({ error, isUnknown: true as const }))
+  function unknown(error: string): readonly Answer[] {
+    return part.map(() => ({ answer: 'unknown', error }))
   }
 }
 
-function isResult(result: unknown): result is SendResult {
-  if (typeof result !== 'object' || result === null) return false
-  return 'error' in result
-    ? typeof result.error === 'string'
-    : 'receipt' in result && typeof result.receipt === 'string'
+function isAnswer(given: unknown): given is Answer {
+  const { answer, receipt, error } = (given ?? {}) as Record<string, unknown>
+  if (answer === 'accepted') return typeof receipt === 'string'
+  return /^(refused|unknown|deferred)$/.test(String(answer)) && typeof error === 'string'
 }
 
 function codeOf(error: unknown): string {

@@ -1,3 +1,5 @@
+import type { Answer, Query } from '../core/attempt/delivery.ts'
+
 /** One message for one address. The key, `eventId/n`, lets a transport recognise one that it has had before. */
 export interface Message {
   readonly idempotencyKey: string
@@ -6,10 +8,17 @@ export interface Message {
   readonly body: string
 }
 
-/** The transport's receipt, or why the message did not go out; the error may not carry contact data. */
-export type SendResult = { readonly receipt: string } | { readonly error: string }
+export interface HandOver {
+  /** Aborts 250 ms before the deadline. Answers after the deadline are not heard, and `query` runs no statement then. */
+  readonly signal: AbortSignal
+  /** Writes in the transaction of the log rows. A statement that the database refuses is undone alone, and rejects. */
+  readonly query: Query
+}
 
+/** See README.md for the contract. */
 export interface Sender {
-  /** One result for each message, in the same order. Once `signal` aborts, nobody waits for them any more. */
-  send(messages: readonly Message[], signal: AbortSignal): Promise<readonly SendResult[]>
+  /** The most messages that it takes in one call. */
+  readonly countMax: number
+  /** One answer for each message, in the same order. Rejects where nobody knows what became of them. */
+  send(messages: readonly Message[], handOver: HandOver): Promise<readonly Answer[]>
 }

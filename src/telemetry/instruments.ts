@@ -56,6 +56,10 @@ export function createInstruments(registers: Registry[]) {
       SECONDS,
       ['route', 'method', 'status'],
     ),
+    sends: counter('sends_total', 'Messages for a sender, by its answer; only accepted ones count as sent', [
+      'channel',
+      'answer',
+    ]),
     lookUps: counter('contact_lookups_total', 'Parties looked up in policy administration, by result', [
       'state',
     ]),

@@ -1,7 +1,9 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Attempt } from '../core/attempt/attempt.ts'
+import type { Deliveries, Delivery, OutgoingMessage } from '../core/attempt/delivery.ts'
 import type { RunStage, StageName, Stages } from '../core/attempt/stage.ts'
 import type { Batch, CommitResult } from '../core/batch/batch.ts'
+import type { AddressedChannel } from '../core/decision/channel.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
 import { type Contacts, countByState } from '../core/party/contact.ts'
 import { createGauges, type Sources } from './gauges.ts'
@@ -9,6 +11,9 @@ import { createInstruments, type Instruments, TIMED_STAGES } from './instruments
 import { Tally } from './tally.ts'
 
 type Committed = Extract<CommitResult, { kind: 'committed' }>
+
+const ADDRESSED_CHANNELS = ['EMAIL', 'SMS'] as const satisfies readonly AddressedChannel[]
+const ANSWERS = ['accepted', 'refused', 'unknown', 'deferred'] as const
 
 /** `moved`: another consumer had taken over; `failed`: nothing was written, and the batch is retried. */
 const BATCH_RESULTS = ['committed', 'moved', 'failed'] as const
@@ -52,11 +57,13 @@ export function createMetrics(sources: Sources): Metrics {
     conflicts,
     rejected,
     responseSeconds,
+    sends,
     lookUps,
   } = instruments
   // Starting at 0, so that the first increase counts as one.
   for (const result of BATCH_RESULTS) batches.inc({ result }, 0)
   for (const code of Object.keys(REJECTIONS)) rejected.inc({ code }, 0)
+  for (const channel of ADDRESSED_CHANNELS) for (const answer of ANSWERS) sends.inc({ channel, answer }, 0)
   for (const stage of TIMED_STAGES) stageSeconds.zero({ stage })
   for (const state of Object.keys(countByState(new Map()))) lookUps.inc({ state }, 0)
 
@@ -75,7 +82,10 @@ export function createMetrics(sources: Sources): Metrics {
       countContacts(instruments, contacts)
     },
     commit: timed('commit'),
-    send: timed('send'),
+    send: (messages, deliveries, seconds) => {
+      timed('send')(messages, deliveries, seconds)
+      if (deliveries !== null) countSends(instruments, messages, deliveries)
+    },
     retry_contacts: (_input, contacts) => countContacts(instruments, contacts),
     retry: (_input, result) => countRetries(instruments, result?.made ?? []),
   }
@@ -130,6 +140,26 @@ function countRetries({ retries }: Instruments, retried: readonly Attempt[]): vo
   const byRule = new Tally()
   for (const { status, decision } of retried) byRule.add(decision.ruleId, status, decision.channel)
   for (const { word, status, channel, count } of byRule) retries.inc({ status, channel, rule: word }, count)
+}
+
+function countSends(
+  { sends }: Instruments,
+  messages: readonly OutgoingMessage[],
+  deliveries: Deliveries,
+): void {
+  for (const channel of ADDRESSED_CHANNELS) {
+    const counts = { accepted: 0, refused: 0, unknown: 0, deferred: 0 }
+    for (const message of messages) {
+      const delivery = message.channel === channel ? deliveries.get(message.locator) : undefined
+      if (delivery !== undefined) counts[answerOf(delivery)]++
+    }
+    for (const answer of ANSWERS) sends.inc({ channel, answer }, counts[answer])
+  }
+}
+
+function answerOf({ error, isUnknown, isDeferred }: Delivery): (typeof ANSWERS)[number] {
+  if (error === null) return 'accepted'
+  return isDeferred ? 'deferred' : isUnknown ? 'unknown' : 'refused'
 }
 
 function countContacts({ lookUps }: Instruments, contacts: Contacts | null): void {

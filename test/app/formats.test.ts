@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createParties } from '../../src/app/attempts.ts'
+import { createParties, createSenders } from '../../src/app/attempts.ts'
 import { brokerConnection } from '../../src/app/broker-connection.ts'
 import { readRuleFiles, sha256 } from '../../src/app/rule-files.ts'
 import { createWorker } from '../../src/app/worker.ts'
@@ -33,6 +33,7 @@ for (const { name, map, message } of FORMATS) {
     const worker = createWorker({
       config,
       connection: brokerConnection(config.broker),
+      senders: createSenders(config, log),
       ruleFiles,
       parties,
       pool,

@@ -1,21 +1,29 @@
-// Preloaded into the replicas: the senders' record of each message then says whom it is for. The service itself writes an
-// address nowhere, not even at level trace.
+// Preloaded into the replicas: their log then says whom each message is for. The service itself writes an address nowhere.
+import { writeSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 
-const RECORDED = '{ channel, idempotencyKey }'
+/** Where each part is handed to its sender, whichever that is. */
+const HAND_OVER = 'sender.send(part, handOver)'
+
+Object.assign(globalThis, {
+  recordRecipients(channel: string, messages: readonly { idempotencyKey: string; to: string }[]): void {
+    const time = new Date().toISOString()
+    const lines = messages.map(({ idempotencyKey, to }) =>
+      JSON.stringify({ level: 'trace', time, msg: 'message handed over', channel, idempotencyKey, to }),
+    )
+    for (const line of lines) writeSync(1, `${line}\n`)
+  },
+})
 
 registerHooks({
   load: (url, context, next) => {
     const loaded = next(url, context)
-    if (!url.endsWith('/src/senders/placeholder.ts')) return loaded
+    if (!url.endsWith('/src/senders/send.ts')) return loaded
     const source = String(loaded.source)
-    if (!source.includes(`const { idempotencyKey } of`) || !source.includes(RECORDED))
-      throw new Error('the placeholder of the senders has changed: record its recipients in another way')
+    if (!source.includes(HAND_OVER)) throw new Error('messages are handed over in another way')
     return {
       ...loaded,
-      source: source
-        .replace('const { idempotencyKey } of', 'const { idempotencyKey, to } of')
-        .replace(RECORDED, '{ channel, idempotencyKey, to }'),
+      source: source.replace(HAND_OVER, `(globalThis.recordRecipients(channel, part), ${HAND_OVER})`),
     }
   },
 })

@@ -60,8 +60,7 @@ const SETTINGS = {
   POLICY_ADMIN_DEADLINE: '3s',
   // Whatever fails for long is still to be tried at the end.
   RETRY_MAX_ATTEMPTS: '1000',
-  // The senders' own record of each message.
-  LOG_LEVEL: 'trace',
+  LOG_LEVEL: 'debug',
 }
 
 /** Between the replicas and policy administration; it closes each connection after a few requests. */
@@ -170,7 +169,7 @@ async function closeReplica(replica: Replica, logFile: WriteStream): Promise<voi
 }
 
 function noteSend(sends: Send[], line: LogLine): void {
-  if (line.msg !== 'message recorded') return
+  if (line.msg !== 'message handed over') return
   sends.push({
     atMs: Date.parse(String(line.time)),
     channel: String(line.channel),

@@ -152,7 +152,9 @@ export class MemoryStore {
     return this.rows()
       .filter((row) => row.status === status)
       .map(({ locator, eventId, eventType, partyLocator, subject, body, attemptCount }) => {
-        const sends = decisions.filter((one) => one.locator === locator && one.outcome === 'SEND')
+        const isSend = (one: RecordedAttempt) =>
+          one.locator === locator && one.outcome === 'SEND' && one.attempt > 0
+        const sends = decisions.filter(isSend)
         const unknownKey = sends.at(-1)?.unknownKey ?? null
         const counts = { attemptCount, sendCount: sends.length, unknownKey }
         return { locator, eventId, eventType, partyLocator, subject, body, ...counts }
@@ -200,11 +202,12 @@ export class MemoryStore {
         }
         return inserted
       },
-      updateEntries: async (attempts) => {
+      handOver: (send) => send(() => Promise.reject(new Error('a store in memory runs no statement'))),
+      updateEntries: async (attempts, deliveries) => {
         if (attempts.length > 0) await before('updateEntries')
         for (const attempt of attempts) {
           await lock(`row ${attempt.locator}`)
-          this.#write(scope, 'log', attempt)
+          this.#write(scope, 'log', attempt, deliveries.get(attempt.locator)?.error)
         }
       },
       insertRejected: async (partition, rejected) => {
@@ -212,14 +215,11 @@ export class MemoryStore {
         for (const { message, rejection } of rejected)
           this.#insertRejected(scope, partition, message, rejection)
       },
-      markSendFailures: async (deliveries) => {
-        const failed = [...deliveries].filter(([, { error }]) => error !== null)
+      markSendFailures: async (inserted, deliveries) => {
+        const failed = inserted.filter(({ locator }) => deliveries.get(locator)?.error != null)
         if (failed.length > 0) await before('markSendFailures')
-        for (const [locator, { error: failureReason }] of failed) {
-          const row = this.#read<Row>(scope, `log ${locator}`)
-          if (row === undefined) throw new Error(`${locator} was sent without a row`)
-          scope.writes.set(`log ${locator}`, { ...row, status: 'FAILED', failureReason })
-        }
+        for (const attempt of failed)
+          this.#write(scope, 'log', attempt, deliveries.get(attempt.locator)?.error)
       },
       recordDecisions: async (attempts, deliveries, ruleTableRevision, move) => {
         if (attempts.length > 0 || move !== null) await before('recordDecisions')
@@ -266,10 +266,11 @@ export class MemoryStore {
     return [[locator, { origin, variables, templateRevision }]]
   }
 
-  #write(scope: Scope, table: 'log', attempt: Attempt): void {
+  #write(scope: Scope, table: 'log', attempt: Attempt, sendError?: string | null): void {
     this.#check(table, attempt)
     const { locator, eventId, eventType, partyLocator, status, attemptCount, text } = attempt
-    const { channel, failureReason } = attempt.decision
+    const { channel } = attempt.decision
+    const failureReason = sendError ?? attempt.decision.failureReason
     const { subject = null, body = null } = text ?? {}
     const key = { locator, eventId, eventType, partyLocator }
     scope.writes.set(`${table} ${locator}`, {

@@ -34,6 +34,7 @@ t.beforeEach(async () => {
   await record(pool, [
     { eventId: 'retried-sent', contact: UNRESOLVED },
     { eventId: 'retried-refused', sendError: 'mailbox on fire' },
+    { eventId: 'retried-deferred', sendError: 'EMAIL deferred: quota' },
   ])
   await retryAll(pool, UNRESOLVED)
   await retryAll(pool)
@@ -49,6 +50,7 @@ t.beforeEach(async () => {
     { eventId: 'skipped', preferences: OPTED_OUT },
     { eventId: 'failed', contact: UNRESOLVED },
     { eventId: 'refused', sendError: 'mailbox on fire' },
+    { eventId: 'deferred', sendError: 'EMAIL deferred: quota' },
   ])
 })
 
@@ -57,6 +59,7 @@ t.test('a log that is as its decisions made it differs in nothing', async (t) =>
     SELECT event_id, status, attempt_count FROM notifications.notification_log
     WHERE event_id LIKE 'retried-%' ORDER BY event_id`)
   t.same(statuses, [
+    { event_id: 'retried-deferred', status: 'SENT', attempt_count: 2 },
     { event_id: 'retried-refused', status: 'SENT', attempt_count: 3 },
     { event_id: 'retried-sent', status: 'SENT', attempt_count: 2 },
     { event_id: 'retried-skipped', status: 'SKIPPED', attempt_count: 1 },
@@ -65,7 +68,7 @@ t.test('a log that is as its decisions made it differs in nothing', async (t) =>
     isSound: true,
     findings: [],
     said: [],
-    summary: { entries: 12, erased: 0, differences: 0, restored: 0, left: 0 },
+    summary: { entries: 14, erased: 0, differences: 0, restored: 0, left: 0 },
   })
 })
 
@@ -84,7 +87,7 @@ t.test('rows deleted and changed by hand are named, and only missing ones are in
 
   const verified = await verify()
   t.equal(verified.isSound, false)
-  t.same(verified.summary, { entries: 12, erased: 0, differences: 10, restored: 0, left: 10 })
+  t.same(verified.summary, { entries: 14, erased: 0, differences: 10, restored: 0, left: 10 })
   const said = verified.said.join('\n')
   t.match(said, `${await locatorOf('sent')}: the row is missing (event "sent")\n`)
   t.match(
@@ -97,9 +100,9 @@ t.test('rows deleted and changed by hand are named, and only missing ones are in
 
   const rebuilt = await rebuild()
   t.equal(rebuilt.isSound, false)
-  t.same(rebuilt.summary, { entries: 12, erased: 0, differences: 10, restored: 5, left: 5 })
+  t.same(rebuilt.summary, { entries: 14, erased: 0, differences: 10, restored: 5, left: 5 })
   t.same((await everything()).decisions, damaged.decisions)
-  t.same((await verify()).summary, { entries: 12, erased: 0, differences: 5, restored: 0, left: 5 })
+  t.same((await verify()).summary, { entries: 14, erased: 0, differences: 5, restored: 0, left: 5 })
 })
 
 t.test('a log that was lost as a whole is rebuilt byte for byte', async (t) => {
@@ -107,7 +110,7 @@ t.test('a log that was lost as a whole is rebuilt byte for byte', async (t) => {
   await client.query('TRUNCATE notifications.notification_log')
   const rebuilt = await rebuild()
   t.equal(rebuilt.isSound, true)
-  t.same(rebuilt.summary, { entries: 12, erased: 0, differences: 12, restored: 12, left: 0 })
+  t.same(rebuilt.summary, { entries: 14, erased: 0, differences: 14, restored: 14, left: 0 })
   t.same(await everything(), before)
   t.equal((await verify()).isSound, true)
 })
@@ -158,13 +161,13 @@ t.test('what the archive lacks is said once, with how many entries it concerns',
   await client.query(`UPDATE notifications.decision SET variables = NULL WHERE event_id = 'failed'`)
   const { isSound, findings, summary } = await rebuild()
   t.equal(isSound, false)
-  t.same(summary, { entries: 12, erased: 0, differences: 1, restored: 0, left: 1 })
+  t.same(summary, { entries: 14, erased: 0, differences: 1, restored: 0, left: 1 })
   const untold = findings.flatMap((finding) => (finding.kind === 'untold' ? [finding] : []))
   t.equal(findings.length, untold.length + 1)
   t.same(
     new Map(untold.map(({ fault, entries }) => [fault, entries])),
     new Map([
-      [`the decisions cannot be made again: rule table revision ${revision} was changed in the archive`, 12],
+      [`the decisions cannot be made again: rule table revision ${revision} was changed in the archive`, 14],
       [`the text cannot be rebuilt: template revision ${template?.revision} is not in the archive`, 1],
       ['the text cannot be rebuilt: the decision holds no variables', 1],
     ]),

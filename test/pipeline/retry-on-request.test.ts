@@ -17,7 +17,7 @@ async function run(pages: RetryCandidate[][], overrides: Partial<RequestNeeds> =
   const commit: RequestNeeds['commit'] = async (asked) => {
     const made = decideRetries(asked)
     committed.push(...made.map(({ locator }) => locator))
-    return { made, refused: new Map() }
+    return { made, refused: new Map(), deferred: new Map() }
   }
   const stop = await retryOnRequest({
     listCandidates: async (after) => {
@@ -59,21 +59,29 @@ t.test('every row is reported once: what became of it, or why it was left alone'
   })
 })
 
-t.test('a row that another process took, or that the database refused, is left alone', async (t) => {
-  const commit: RequestNeeds['commit'] = async () => ({ made: [], refused: new Map([['b', 'too long']]) })
-  t.match(await run([[aCandidate('a'), aCandidate('b')]], { commit }), {
-    stop: null,
-    reported: {
-      a: { result: 'refused', error: 'another process has it, or changed it' },
-      b: { result: 'refused', error: 'the database refused it: too long' },
-    },
-  })
-})
+t.test(
+  'a row that another process took, the database refused or the sender deferred is left alone',
+  async (t) => {
+    const commit: RequestNeeds['commit'] = async () => ({
+      made: [],
+      refused: new Map([['b', 'too long']]),
+      deferred: new Map([['c', 'EMAIL deferred: quota']]),
+    })
+    t.match(await run([[aCandidate('a'), aCandidate('b'), aCandidate('c')]], { commit }), {
+      stop: null,
+      reported: {
+        a: { result: 'refused', error: 'another process has it, or changed it' },
+        b: { result: 'refused', error: 'the database refused it: too long' },
+        c: { result: 'refused', error: 'EMAIL deferred: quota' },
+      },
+    })
+  },
+)
 
 t.test('a page that cannot be committed keeps no other from its turn, and is told', async (t) => {
   const failing: RequestNeeds['commit'] = async (asked) => {
     if (asked.some(({ due }) => due.locator === 'a')) throw new Error('the connection is lost')
-    return { made: [], refused: new Map() }
+    return { made: [], refused: new Map(), deferred: new Map() }
   }
   t.match(await run([[aCandidate('a')], [aCandidate('b')]], { commit: failing }), {
     stop: 'rows could not be committed: the connection is lost',

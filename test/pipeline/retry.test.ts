@@ -41,7 +41,7 @@ function world(given: {
       const entries = decideRetries(asked)
       retried.push(...entries)
       await given.committed
-      return { made: entries, refused: new Map() }
+      return { made: entries, refused: new Map(), deferred: new Map() }
     },
     clock: {
       nowMs: () => nowMs,

@@ -21,6 +21,7 @@ const EVENT_IDS = ['a', 'b', 'c', 'd', 'e', 'f'] as const
 const PARTIES = ['party-0', 'party-1', 'party-2'] as const
 const ATTEMPT_COUNT_MAX = 5
 const STEP_COUNT_MAX = 20_000
+const DEFERRED = 'EMAIL deferred: quota'
 const SILENT = pino({ level: 'silent' })
 const REQUEST = { by: 'alice', because: 'an outage' }
 
@@ -39,6 +40,8 @@ export interface Counts {
   redriven: number
   heeded: number
   conflicts: number
+  deferred: number
+  unknownOnes: number
 }
 
 /** Replaces a store by one with a defect. `expected` is the checkpoint that the actor's batch expects. */
@@ -65,6 +68,8 @@ export async function simulate(
   /** Changes of preferences that were answered. */
   const answered: { readonly party: string; readonly id: number; readonly at: number }[] = []
   const optOuts = new Set<number>()
+  /** The keys under which the transport accepted a message, by event. It remembers them, whatever becomes of the answer. */
+  const acceptedKeys = new Map<string, Set<string>>()
   const partitions = [aPartition(), aPartition()]
   let isFaulty = true
   let locatorCount = 0
@@ -183,10 +188,7 @@ export async function simulate(
         require(!isSent, `${eventId} is sent again`)
         require(Number(number) ===
           keyNumberOf({ before } as Attempt), `${eventId} is sent by the key ${idempotencyKey}`)
-        const isUnknown = random.chance(0.1)
-        if (isUnknown) deliveries.set(locator, { receipt: null, error: 'it hung', isUnknown })
-        else if (random.chance(0.1)) deliveries.set(locator, { receipt: null, error: 'mailbox full' })
-        else deliveries.set(locator, { receipt: 'r', error: null })
+        deliveries.set(locator, transport(eventId, idempotencyKey))
       }
       if (actor.partition !== undefined && messages.length > 0)
         require(memory.checkpoint({ topic: TOPIC, partition: actor.partition }) ===
@@ -194,6 +196,22 @@ export async function simulate(
       if (messages.length > 0) await actor.step()
       return deliveries
     }
+  }
+
+  /** A transport that accepts each key once, and answers as often as it likes that it did not, or cannot tell. */
+  function transport(eventId: string, key: string): Delivery {
+    if (random.chance(0.15)) {
+      counts.deferred++
+      return { receipt: null, error: DEFERRED, isDeferred: true }
+    }
+    const keys = acceptedKeys.get(eventId) ?? new Set()
+    const isUnknown = random.chance(0.15)
+    const isRefused = !keys.has(key) && random.chance(isUnknown ? 0.5 : 0.1)
+    if (!isRefused) acceptedKeys.set(eventId, keys.add(key))
+    require(keys.size <= 1, `${eventId} is accepted under the keys ${[...keys]}`)
+    if (isUnknown) counts.unknownOnes++
+    if (isUnknown) return { receipt: null, error: 'it hung', isUnknown }
+    return isRefused ? { receipt: null, error: 'mailbox full' } : { receipt: 'r', error: null }
   }
 
   const committedBefore = partitions.map(() => -1n)
@@ -204,7 +222,8 @@ export async function simulate(
     require(eventIds.size === rows.size, 'an event has two rows')
     const decisions = memory.decisions()
     const last = new Map(decisions.map((decision) => [decision.locator, decision]))
-    for (const { locator, eventId, attempt, origin } of decisions) {
+    for (const { locator, eventId, attempt, origin, sendError } of decisions) {
+      require(sendError !== DEFERRED || attempt === 0, `a deferral of ${eventId} costs an attempt`)
       require(rows.has(locator), `decision ${attempt} on ${eventId} has no row`)
       const checkpoint = memory.checkpoint(origin)
       require(origin.offset <= checkpoint, `${eventId} is logged from beyond the checkpoint`)
@@ -456,6 +475,23 @@ export const DEFECTS: Readonly<Record<string, Sabotage>> = {
       return result
     },
   }),
+  'a deferral that costs an attempt': (store) =>
+    wrap(store, (tx) => ({
+      recordDecisions: (attempts, ...rest) =>
+        tx.recordDecisions(
+          attempts.map((attempt) => ({ ...attempt, attemptCount: Math.max(attempt.attemptCount, 1) })),
+          ...rest,
+        ),
+    })),
+  'an unknown send that is taken for a refused one': (store) =>
+    wrap(store, (tx) => ({
+      recordDecisions: (attempts, deliveries, ...rest) => {
+        const known = [...deliveries].map(
+          ([locator, { receipt, error }]) => [locator, { receipt, error }] as const,
+        )
+        return tx.recordDecisions(attempts, new Map(known), ...rest)
+      },
+    })),
   'a retry without its lock': (store) =>
     wrap(store, (tx) => ({
       lockEntries: async (...args) => {

@@ -18,6 +18,8 @@ const noCounts = (): Counts => ({
   redriven: 0,
   heeded: 0,
   conflicts: 0,
+  deferred: 0,
+  unknownOnes: 0,
 })
 
 /** Runs schedules until a promise is broken. */

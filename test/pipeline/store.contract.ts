@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import type { OpenAttempt } from '../../src/core/attempt/attempt.ts'
-import type { Send } from '../../src/core/attempt/delivery.ts'
+import type { Delivery, Send } from '../../src/core/attempt/delivery.ts'
 import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
 import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store } from '../../src/core/attempt/store.ts'
@@ -97,6 +97,16 @@ function dispatch(
 
 const askedOf = (due: readonly DueEntry[], contact = FOUND) => due.map((entry) => ({ due: entry, contact }))
 const failed = (...eventIds: string[]) => eventIds.map((id) => anOpenAttempt(id, { contact: UNRESOLVED }))
+
+const skippedOne = (eventId: string) => anOpenAttempt(eventId, { contact: NOT_FOUND })
+const VARIABLES = { eventType: 'claim.paid', locator: 'CLM-2', reason: null }
+
+/** The row of a skipped attempt, for a retry on request. */
+function skippedRow(id: string): DueEntry {
+  const { locator, eventId, eventType, partyLocator } = anOpenAttempt(id)
+  const row = { locator, eventId, eventType, partyLocator, subject: null, body: null }
+  return { ...row, attemptCount: 0, sendCount: 0, unknownKey: null, variables: VARIABLES }
+}
 
 /** Waits until `count` parties have called it. */
 function barrier(count: number): () => Promise<void> {
@@ -464,16 +474,8 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     store,
     ...seen
   }) => {
-    await dispatch(store, NOBODY, [
-      anOpenAttempt('a', { contact: NOT_FOUND }),
-      anOpenAttempt('b', { contact: NOT_FOUND }),
-    ])
-    const variables = { eventType: 'claim.paid', locator: 'CLM-2', reason: null }
-    const skipped = ['a', 'b'].map((id) => {
-      const { locator, eventId, eventType, partyLocator } = anOpenAttempt(id)
-      const row = { locator, eventId, eventType, partyLocator, subject: null, body: null }
-      return { ...row, attemptCount: 0, sendCount: 0, unknownKey: null, variables }
-    })
+    await dispatch(store, NOBODY, [skippedOne('a'), skippedOne('b')])
+    const skipped = ['a', 'b'].map(skippedRow)
     const { keys, send } = recordingSend()
     const attempt = makeAttempts(store, send)
     const failedOnes = skipped.map(({ variables: _, ...row }) => ({ ...row, subject: 'S', body: 'B' }))
@@ -487,9 +489,9 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     ])
     t.match(await seen.decisions(), [
       { attempt: 0 },
-      { attempt: 1, requestedBy: 'alice', variables, templateRevision: 'rev' },
+      { attempt: 1, requestedBy: 'alice', variables: VARIABLES, templateRevision: 'rev' },
       { attempt: 0 },
-      { attempt: 1, requestedBy: 'alice', variables, templateRevision: null },
+      { attempt: 1, requestedBy: 'alice', variables: VARIABLES, templateRevision: null },
     ])
     t.same((await commitRetries(attempt, asked, REQUEST)).made, [], 'both have changed')
   })
@@ -499,9 +501,9 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     ...seen
   }) => {
     const { keys, send } = recordingSend(() => answer)
-    let answer: Awaited<ReturnType<Send>> extends ReadonlyMap<string, infer D> ? D : never = UNKNOWN
+    let answer: Delivery = UNKNOWN
     const attempt = makeAttempts(store, send)
-    const retry = async (next: typeof answer, contact = FOUND) => {
+    const retry = async (next: Delivery, contact = FOUND) => {
       answer = next
       await commitRetries(attempt, askedOf(await seen.due(), contact), null)
     }
@@ -516,8 +518,8 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
 
     keys.length = 0
     await dispatch(store, NOBODY, failed('b'), { expectedCheckpoint: 0n })
-    const broken: Send = async (messages) => {
-      await send(messages)
+    const broken: Send = async (...sent) => {
+      await send(...sent)
       throw new Error('the connection is lost')
     }
     await t.rejects(commitRetries(makeAttempts(store, broken), askedOf(await seen.due()), null))
@@ -530,6 +532,58 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       ['b/1', 'b/1', 'b/2'],
       'a send that was rolled back is made again; one that was refused is over',
     )
+  })
+
+  test('a first message that is deferred costs no attempt, and is sent under the same key', async (t, {
+    store,
+    ...seen
+  }) => {
+    let answer: Delivery = DEFERRED
+    const { keys, send } = recordingSend(() => answer)
+    const result = await dispatch(store, send, [anOpenAttempt('a')])
+    t.match(result, { inserted: [{ status: 'FAILED', attemptCount: 0 }] })
+    t.match(await seen.rows(), [
+      { status: 'FAILED', attemptCount: 0, failureReason: 'EMAIL deferred: quota', body: 'B' },
+    ])
+    t.match(await seen.decisions(), [
+      { attempt: 0, outcome: 'SEND', receipt: null, sendError: 'EMAIL deferred: quota', unknownKey: null },
+    ])
+    t.match(await seen.due(), [{ attemptCount: 0, sendCount: 0, unknownKey: null }])
+    const attempt = makeAttempts(store, send)
+    const deferred = await commitRetries(attempt, askedOf(await seen.due()), null)
+    t.same([...deferred.deferred], [['NTF-a', 'EMAIL deferred: quota']])
+    answer = UNKNOWN
+    await commitRetries(attempt, askedOf(await seen.due()), null)
+    answer = SENT
+    await commitRetries(attempt, askedOf(await seen.due()), null)
+    t.same(keys, Array(4).fill('a/1'))
+    t.match(await seen.rows(), [{ status: 'SENT', attemptCount: 2, failureReason: null }])
+    t.match(await seen.decisions(), [
+      { attempt: 0 },
+      { attempt: 1, unknownKey: 1 },
+      { attempt: 2, receipt: 'r' },
+    ])
+  })
+
+  test('a retry that is deferred leaves its row and its decisions unchanged', async (t, {
+    store,
+    ...seen
+  }) => {
+    let answer: Delivery = REFUSED
+    const { keys, send } = recordingSend(() => answer)
+    const attempt = makeAttempts(store, send)
+    await commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a'), ...failed('b')]))
+    await commitBatch({ attempt }, aLookedUpBatch([skippedOne('c')], { expectedCheckpoint: 1n }))
+    const before = { rows: await seen.rows(), decisions: await seen.decisions() }
+    answer = DEFERRED
+    const { made, deferred } = await commitRetries(attempt, askedOf(await seen.due()), null)
+    const requested = await commitRetries(attempt, askedOf([skippedRow('c')]), REQUEST)
+    t.same([made, requested.made], [[], []])
+    t.same([...deferred.keys(), ...requested.deferred.keys()].toSorted(), ['NTF-a', 'NTF-b', 'NTF-c'])
+    t.same({ rows: await seen.rows(), decisions: await seen.decisions() }, before)
+    answer = SENT
+    await commitRetries(attempt, askedOf(await seen.due()), null)
+    t.same(keys.toSorted(), ['a/1', 'a/2', 'a/2', 'b/1', 'b/1', 'c/1'])
   })
 
   test('a redrive writes its row and its record, moves no checkpoint, and is made once', async (t, {
@@ -582,5 +636,6 @@ const REJECTED = {
 }
 const NOT_JSON = { code: 'not-json', error: 'no' } as const
 const UNKNOWN = { receipt: null, error: 'it hung', isUnknown: true } as const
+const DEFERRED = { receipt: null, error: 'EMAIL deferred: quota', isDeferred: true } as const
 const REFUSED = { receipt: null, error: 'mailbox full' }
 const SENT = { receipt: 'r', error: null }

@@ -37,7 +37,7 @@ export interface Known {
   readonly invalid?: boolean
   readonly contact?: Contact
   readonly preferences?: Preferences
-  /** What the sender answers; a receipt, unless told otherwise. */
+  /** What the sender answers; a receipt, unless told otherwise. It defers if this begins with `EMAIL deferred: `. */
   readonly sendError?: string
 }
 
@@ -68,7 +68,8 @@ export async function record(
   const errorOf = new Map(all.map(({ eventId, sendError = null }) => [eventId, sendError]))
   const { send } = recordingSend((eventId) => {
     const error = errorOf.get(eventId) ?? null
-    return { receipt: error === null ? 'recorded' : null, error }
+    const isDeferred = error?.startsWith('EMAIL deferred: ') ?? false
+    return { receipt: error === null ? 'recorded' : null, error, ...(isDeferred && { isDeferred }) }
   })
   for (let start = 0; start < all.length; ) {
     const preferences = all[start]?.preferences

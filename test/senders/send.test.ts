@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import t from 'tap'
-import type { OutgoingMessage } from '../../src/core/attempt/delivery.ts'
+import type { Answer, OutgoingMessage, Query } from '../../src/core/attempt/delivery.ts'
 import type { Channel } from '../../src/core/decision/channel.ts'
 import { type Senders, sendByChannel } from '../../src/senders/send.ts'
 import type { Message, Sender } from '../../src/senders/sender.ts'
@@ -15,28 +16,33 @@ function outgoing(channel: Channel, key: string): OutgoingMessage {
   }
 }
 
+const NO_QUERY: Query = () => Promise.reject(new Error('no database'))
+const accepted = (receipt: string): Answer => ({ answer: 'accepted', receipt })
+
 /** What becomes of the messages, in their order. */
 function sendVia(senders: Senders) {
   const send = sendByChannel(senders)
   return async (messages: readonly OutgoingMessage[]) => {
-    const deliveries = await send(messages)
+    const deliveries = await send(messages, NO_QUERY)
     t.equal(deliveries.size, messages.length)
     return messages.map(({ locator }) => deliveries.get(locator))
   }
 }
 
-function senderOf(prefix: string) {
+function senderOf(prefix: string, countMax = 100) {
   const batches: (readonly Message[])[] = []
   const sender: Sender = {
+    countMax,
     async send(messages) {
       batches.push(messages)
-      return messages.map(({ idempotencyKey }) => ({ receipt: prefix + idempotencyKey }))
+      return messages.map(({ idempotencyKey }) => accepted(prefix + idempotencyKey))
     },
   }
   return { sender, batches }
 }
 
 const throwing: Sender = {
+  countMax: 100,
   async send() {
     throw Object.assign(new Error('550 secret@example.org is unknown'), { code: 'EENVELOPE' })
   },
@@ -81,28 +87,30 @@ t.test('a channel without messages is not called', async (t) => {
   t.equal(batches.length, 0)
 })
 
-const answering = (...results: unknown[]) => ({ send: async () => results }) as unknown as Sender
-const RECEIPT = { receipt: 'x' }
+const answering = (...results: unknown[]) =>
+  ({ countMax: 100, send: async () => results }) as unknown as Sender
+const RECEIPT = accepted('x')
 /** A sender's behaviour with two messages, and the error of both. */
 const FAILING: readonly (readonly [what: string, sender: Sender, error: string])[] = [
   ['throws an error with a code', throwing, 'failed (EENVELOPE)'],
   [
     'throws at once',
     {
+      countMax: 100,
       send: () => {
         throw new TypeError('x')
       },
     },
     'failed (TypeError)',
   ],
-  ['throws what is no error', { send: () => Promise.reject('x') }, 'failed (string)'],
+  ['throws what is no error', { countMax: 100, send: () => Promise.reject('x') }, 'failed (string)'],
   ['gives no result', answering(), 'answered for 0 of 2 messages'],
   ['gives one result', answering(RECEIPT), 'answered for 1 of 2 messages'],
   ['gives three results', answering(RECEIPT, RECEIPT, RECEIPT), 'answered for 3 of 2 messages'],
   ['gives results that are none', answering(undefined, {}), 'answered for 0 of 2 messages'],
   [
     'gives an odd receipt and no error',
-    answering({ receipt: 5 }, { error: null }),
+    answering({ answer: 'accepted', receipt: 5 }, { answer: 'refused' }),
     'answered for 0 of 2 messages',
   ],
 ]
@@ -124,13 +132,14 @@ t.test(
     const signals: AbortSignal[] = []
     const late = Promise.withResolvers<never>()
     const hanging: Sender = {
-      send: (_, signal) => {
+      countMax: 100,
+      send: (_, { signal }) => {
         signals.push(signal)
         return late.promise
       },
     }
     const send = sendByChannel({ EMAIL: hanging, SMS: senderOf('sms:').sender }, 10)
-    const deliveries = await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b')])
+    const deliveries = await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b')], NO_QUERY)
     t.strictSame(deliveries.get('NTF-a'), {
       error: 'the EMAIL sender did not answer within 10 ms',
       isUnknown: true,
@@ -142,16 +151,83 @@ t.test(
   },
 )
 
-t.test('one message that a sender refuses leaves the others alone', async (t) => {
-  const sender: Sender = {
-    send: async (messages) =>
-      messages.map(({ idempotencyKey }) => (idempotencyKey === 'b' ? { error: 'full' } : { receipt: 'x' })),
-  }
-  const send = sendVia({ EMAIL: sender, SMS: throwing })
-  t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('EMAIL', 'b')]), [
+t.test('each message has the answer that the sender gives for it', async (t) => {
+  const answers: Answer[] = [
+    accepted('x'),
+    { answer: 'refused', error: 'full' },
+    { answer: 'unknown', error: 'no reply' },
+    { answer: 'deferred', error: 'quota' },
+  ]
+  const send = sendVia({ EMAIL: answering(...answers), SMS: throwing })
+  t.strictSame(await send(['a', 'b', 'c', 'd'].map((key) => outgoing('EMAIL', key))), [
     { receipt: 'x', error: null },
     { receipt: null, error: 'full' },
+    { receipt: null, error: 'no reply', isUnknown: true },
+    { receipt: null, error: 'EMAIL deferred: quota', isDeferred: true },
   ])
+})
+
+t.test('a sender gets parts of as many messages as it takes', async (t) => {
+  const { sender, batches } = senderOf('email:', 2)
+  const send = sendVia({ EMAIL: sender, SMS: throwing })
+  const results = await send(['a', 'b', 'c', 'd', 'e'].map((key) => outgoing('EMAIL', key)))
+  t.same(
+    batches.map((part) => part.map(({ idempotencyKey }) => idempotencyKey).join('')),
+    ['ab', 'cd', 'e'],
+  )
+  t.same(
+    results.map((delivery) => delivery?.receipt),
+    ['email:a', 'email:b', 'email:c', 'email:d', 'email:e'],
+  )
+})
+
+t.test('a part that fails costs no other part its answers', async (t) => {
+  const sender: Sender = {
+    countMax: 1,
+    send: async ([message]) => {
+      if (message?.idempotencyKey === 'a') throw new Error('x')
+      return [accepted('x')]
+    },
+  }
+  const send = sendVia({ EMAIL: sender, SMS: throwing })
+  t.match(await send([outgoing('EMAIL', 'a'), outgoing('EMAIL', 'b')]), [
+    { isUnknown: true },
+    { receipt: 'x' },
+  ])
+})
+
+t.test('a sender that stops when it is told to can still answer for each message', async (t) => {
+  const stopping: Sender = {
+    countMax: 100,
+    send: async (_, { signal }) => {
+      await once(signal, 'abort')
+      return [accepted('x'), { answer: 'deferred', error: 'no time' }]
+    },
+  }
+  const send = sendByChannel({ EMAIL: stopping, SMS: throwing }, 200)
+  const deliveries = await send([outgoing('EMAIL', 'a'), outgoing('EMAIL', 'b')], NO_QUERY)
+  t.match([...deliveries.values()], [{ receipt: 'x' }, { isDeferred: true }])
+})
+
+t.test('messages that are not handed over before the deadline are deferred', async (t) => {
+  const handedOver: string[] = []
+  const hanging: Sender = {
+    countMax: 1,
+    send: async ([message]) => {
+      handedOver.push(message?.idempotencyKey ?? '')
+      return message?.idempotencyKey === 'a' ? [accepted('x')] : new Promise(() => {})
+    },
+  }
+  const sms = senderOf('sms:')
+  const send = sendByChannel({ EMAIL: hanging, SMS: sms.sender }, 10)
+  const all = [...['a', 'b', 'c', 'd'].map((key) => outgoing('EMAIL', key)), outgoing('SMS', 'e')]
+  const deliveries = await send(all, NO_QUERY)
+  t.same(handedOver, ['a', 'b'])
+  const late = { receipt: null, error: 'EMAIL deferred: no time was left to hand it over', isDeferred: true }
+  t.match(
+    all.map(({ locator }) => deliveries.get(locator)),
+    [{ receipt: 'x' }, { isUnknown: true }, late, late, { receipt: 'sms:e' }],
+  )
 })
 
 t.test('a message without the address that its channel needs never reaches the sender', async (t) => {

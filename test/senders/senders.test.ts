@@ -1,11 +1,11 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { pino } from 'pino'
 import t from 'tap'
 import { createEmailSender } from '../../src/senders/email.ts'
 import { createSmsSender } from '../../src/senders/sms.ts'
 
 const ROOM = new URL('../../src/senders/', import.meta.url)
-const SIGNAL = new AbortController().signal
+const HAND_OVER = { signal: new AbortController().signal, query: async () => [] }
 const MESSAGES = [
   { idempotencyKey: 'e-1/1', to: 'secret-address', subject: 'secret-subject', body: 'secret-body' },
   { idempotencyKey: 'e-2/1', to: 'secret-address', subject: 'secret-subject', body: 'secret-body' },
@@ -23,10 +23,13 @@ for (const [channel, create] of [
 ] as const) {
   t.test(`${channel}: a receipt depends on channel and idempotency key alone`, async (t) => {
     const { log } = logOf()
-    const first = await create(log).send(MESSAGES, SIGNAL)
-    t.strictSame(first, [{ receipt: `${channel}:e-1/1` }, { receipt: `${channel}:e-2/1` }])
+    const first = await create(log).send(MESSAGES, HAND_OVER)
+    t.strictSame(first, [
+      { answer: 'accepted', receipt: `${channel}:e-1/1` },
+      { answer: 'accepted', receipt: `${channel}:e-2/1` },
+    ])
     const altered = MESSAGES.map((message) => ({ ...message, to: 'other', body: 'other' }))
-    t.strictSame(await create(log).send(altered.reverse(), SIGNAL), [...first].reverse())
+    t.strictSame(await create(log).send(altered.reverse(), HAND_OVER), [...first].reverse())
   })
 
   t.test(
@@ -34,7 +37,7 @@ for (const [channel, create] of [
     async (t) => {
       const { log, lines } = logOf()
       const sender = create(log)
-      await sender.send(MESSAGES, SIGNAL)
+      await sender.send(MESSAGES, HAND_OVER)
       t.strictSame(
         lines.map(({ level, messageCount }) => [level, messageCount]),
         [
@@ -50,17 +53,15 @@ for (const [channel, create] of [
 
   t.test(`${channel}: at level trace each message is recorded by its idempotency key`, async (t) => {
     const { log, lines } = logOf('trace')
-    await create(log).send(MESSAGES, SIGNAL)
+    await create(log).send(MESSAGES, HAND_OVER)
     const keys = lines.flatMap(({ idempotencyKey }) => idempotencyKey ?? [])
     t.strictSame(keys, ['e-1/1', 'e-2/1'])
     t.notMatch(JSON.stringify(lines), /secret/)
   })
 }
 
-t.test('no file of the room can reach a network', async (t) => {
-  const files = (await readdir(ROOM)).filter((file) => file.endsWith('.ts'))
-  t.ok(files.length > 0)
-  for (const file of files) {
+t.test('no placeholder can reach a network', async (t) => {
+  for (const file of ['email.ts', 'placeholder.ts', 'sms.ts']) {
     const source = await readFile(new URL(file, ROOM), 'utf8')
     const imported = [...source.matchAll(/(?:from|import|require)\s*\(?\s*['"]([^'"]+)['"]/g)].map(
       ([, name]) => name,

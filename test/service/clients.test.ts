@@ -32,10 +32,10 @@ t.test('what kcat publishes, psql shows with every column right', { skip: NO_KCA
   t.strictSame(log, [['t', ...sent, ...text, 't', '1', 't', 't', 't']])
   const decision = await psql(
     world.databaseUrl,
-    `SELECT event_id, outcome, rule_id, receipt, topic, partition_id, "offset", trace_id FROM notifications.decision`,
+    `SELECT event_id, outcome, rule_id, receipt <> '', topic, partition_id, "offset", trace_id FROM notifications.decision`,
   )
   const place = [world.topics.billing, '0', '0', TRACE_ID]
-  t.strictSame(decision, [[eventId, 'SEND', 'email', `EMAIL:${eventId}/1`, ...place]])
+  t.strictSame(decision, [[eventId, 'SEND', 'email', 't', ...place]])
 })
 
 t.test('a header may come without a value, and more than once', { skip: NO_KCAT }, async (t) => {

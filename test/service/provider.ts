@@ -3,7 +3,8 @@
 import { appendFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 
-const BEGINNING = 'async send(messages) {'
+/** Before the messages of a batch are handed to their senders, whichever those are, and their time begins. */
+const HAND_OVER = 'const deadline = startDeadline(deadlineMs)'
 const { SENT_KEYS = '' } = process.env
 
 Object.assign(globalThis, {
@@ -15,9 +16,9 @@ Object.assign(globalThis, {
 registerHooks({
   load: (url, context, next) => {
     const loaded = next(url, context)
-    if (!url.endsWith('/src/senders/placeholder.ts')) return loaded
+    if (!url.endsWith('/src/senders/send.ts')) return loaded
     const source = String(loaded.source)
-    if (!source.includes(BEGINNING)) throw new Error('the placeholder of the senders has changed')
-    return { ...loaded, source: source.replace(BEGINNING, `${BEGINNING} globalThis.provide(messages)`) }
+    if (!source.includes(HAND_OVER)) throw new Error('messages are handed over in another way')
+    return { ...loaded, source: source.replace(HAND_OVER, `globalThis.provide(outgoing); ${HAND_OVER}`) }
   },
 })

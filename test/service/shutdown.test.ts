@@ -66,7 +66,7 @@ t.test('a process that waits for what it needs ends promptly with 0', { buffered
   const urlOf = (address: string) => `postgres://postgres@${address}/postgres`
   const waiting: readonly (readonly [env: Record<string, string>, lastWord: RegExp])[] = [
     [{ MQ_BROKERS: nowhere }, /waiting for the broker/],
-    [{ MQ_BROKERS: silent }, /SMS is recorded only/],
+    [{ MQ_BROKERS: silent }, /no failed notification is due/],
     [{ MQ_TOPICS: 'there-is-no-such-topic' }, /waiting for topics that do not exist yet/],
     [{ DATABASE_URL: urlOf(nowhere) }, /waiting for the database/],
     [{ DATABASE_URL: urlOf(silent) }, /^listening$/],

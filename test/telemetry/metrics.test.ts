@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { parse } from 'yaml'
 import type { Attempt } from '../../src/core/attempt/attempt.ts'
+import type { Delivery } from '../../src/core/attempt/delivery.ts'
 import type { RejectedMessage } from '../../src/core/batch/batch.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
@@ -92,6 +93,27 @@ t.test('a stage is timed whether it succeeds or fails, and passes its result on'
     /no database/,
   )
   t.equal((await read()).observed('notifications_stage_duration_seconds', '{stage="look_up"}'), 2)
+})
+
+t.test('messages are counted by channel and by the answer of its sender', async (t) => {
+  const { metrics, read } = theMetrics()
+  const deliveries = new Map<string, Delivery>([
+    ['a', { receipt: 'r', error: null }],
+    ['b', { receipt: null, error: 'full' }],
+    ['c', { receipt: null, error: 'it hung', isUnknown: true }],
+    ['d', { receipt: null, error: 'EMAIL deferred: quota', isDeferred: true }],
+    ['e', { receipt: null, error: null }],
+  ])
+  const messages = [...deliveries.keys()].map((locator) => {
+    const channel = locator === 'e' ? ('IN_APP' as const) : ('EMAIL' as const)
+    return { locator, channel, idempotencyKey: locator, to: null, subject: 's', body: 'b' }
+  })
+  await metrics.stage('send', messages, async () => deliveries)
+  const { value } = await read()
+  for (const answer of ['accepted', 'refused', 'unknown', 'deferred']) {
+    t.equal(value('notifications_sends_total', { channel: 'EMAIL', answer }), 1, answer)
+    t.equal(value('notifications_sends_total', { channel: 'SMS', answer }), 0, answer)
+  }
 })
 
 t.test('contacts are counted by what came of the look-up', async (t) => {

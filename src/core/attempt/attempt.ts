@@ -35,7 +35,7 @@ export interface RetryRequest {
 /** A log row as its last attempt left it. */
 export interface RowBefore {
   readonly attemptCount: number
-  /** Its decisions to send, whatever became of the messages. */
+  /** Its decisions to send, whatever became of the messages, except a deferred one. */
   readonly sendCount: number
   /** The number in the last idempotency key if nobody knows whether that message was sent: it is used again. */
   readonly unknownKey: number | null
@@ -160,13 +160,31 @@ export function messagesOf(attempts: readonly Attempt[]): OutgoingMessage[] {
   return messages
 }
 
-/** The attempts as they are stored after the send: FAILED where the sender failed. */
+/**
+ * The attempts as they are stored after the send: FAILED where the sender did not accept the message. A deferred message was
+ * not tried: a first attempt counts as 0, and a retry is left out, since its row stays unchanged.
+ */
 export function afterDelivery(attempts: readonly Attempt[], deliveries: Deliveries): readonly Attempt[] {
-  const failed = new Set(
-    [...deliveries].filter(([, { error }]) => error !== null).map(([locator]) => locator),
+  if (attempts.every(({ locator }) => (deliveries.get(locator)?.error ?? null) === null)) return attempts
+  return attempts.flatMap((attempt) => {
+    const delivery = deliveries.get(attempt.locator)
+    if (delivery === undefined || delivery.error === null) return attempt
+    if (delivery.isDeferred !== true) return { ...attempt, status: 'FAILED' }
+    return attempt.before === null ? { ...attempt, status: 'FAILED', attemptCount: 0 } : []
+  })
+}
+
+/** The sender's reasons by the locators of the retries that it deferred. */
+export function deferredRetries(
+  attempts: readonly Attempt[],
+  deliveries: Deliveries,
+): ReadonlyMap<string, string> {
+  return new Map(
+    attempts.flatMap(({ locator, before }) => {
+      const { isDeferred, error } = deliveries.get(locator) ?? {}
+      return isDeferred && before !== null ? [[locator, error ?? '']] : []
+    }),
   )
-  if (failed.size === 0) return attempts
-  return attempts.map((attempt) => (failed.has(attempt.locator) ? { ...attempt, status: 'FAILED' } : attempt))
 }
 
 /**

@@ -16,7 +16,7 @@ export const dueEntry = logEntry
     body: true,
   })
   .extend({
-    /** Its decisions to send, whatever became of the messages. */
+    /** Its decisions to send, whatever became of the messages, except a deferred one. */
     sendCount: z.int(),
     /** The number in the last idempotency key if nobody knows whether that message was sent. */
     unknownKey: z.int().nullable(),

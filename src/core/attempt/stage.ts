@@ -1,7 +1,7 @@
 import type { Batch, CommitResult } from '../batch/batch.ts'
 import type { Contacts } from '../party/contact.ts'
 import type { Attempt } from './attempt.ts'
-import type { OutgoingMessage } from './delivery.ts'
+import type { Deliveries, OutgoingMessage } from './delivery.ts'
 import type { AskedEntry } from './due-entry.ts'
 
 /** The stages of the pipeline, each with its input and its result. */
@@ -13,7 +13,7 @@ export interface Stages {
   contacts: { input: readonly string[]; result: Contacts }
   commit: { input: Batch; result: unknown }
   /** A part of `commit`, or of `retry`. */
-  send: { input: readonly OutgoingMessage[]; result: unknown }
+  send: { input: readonly OutgoingMessage[]; result: Deliveries }
   retry_contacts: { input: readonly string[]; result: Contacts }
   /** A transaction of the background retry. */
   retry: { input: readonly AskedEntry[]; result: { readonly made: readonly Attempt[] } }

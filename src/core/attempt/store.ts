@@ -4,7 +4,7 @@ import type { TopicPartition } from '../batch/topic-partition.ts'
 import type { RedriveResult } from '../event/rejected-message.ts'
 import type { PreferencesByParty } from '../party/preferences.ts'
 import type { Attempt, LockedRow } from './attempt.ts'
-import type { Deliveries } from './delivery.ts'
+import type { Deliveries, Query } from './delivery.ts'
 import type { DueEntry } from './due-entry.ts'
 
 /** The database as an attempt uses it. `postgres/` implements it; the tests also have one in memory. */
@@ -34,12 +34,17 @@ export interface Transaction {
   readPreferences(partyLocators: readonly string[]): Promise<PreferencesByParty>
   /** Inserts rows, given in the order of their event ids. Returns those whose event had none. */
   insertEntries(attempts: readonly Attempt[]): Promise<readonly Attempt[]>
+  /**
+   * Runs `send`, whose statements run one by one. A statement that the database refuses is undone alone. Rejects if one of them
+   * lost against another transaction. Once `send` has settled, no statement runs.
+   */
+  handOver<Result>(send: (query: Query) => Promise<Result>): Promise<Result>
   /** Updates rows whose locks are held. */
-  updateEntries(attempts: readonly Attempt[]): Promise<void>
+  updateEntries(attempts: readonly Attempt[], deliveries: Deliveries): Promise<void>
   /** Leaves messages that are stored already as they are. */
   insertRejected(partition: TopicPartition, rejected: readonly RejectedMessage[]): Promise<void>
-  /** Sets rows to FAILED whose sender failed. */
-  markSendFailures(deliveries: Deliveries): Promise<void>
+  /** Sets inserted rows to FAILED whose messages were not accepted. */
+  markSendFailures(inserted: readonly Attempt[], deliveries: Deliveries): Promise<void>
   /** Appends a decision for each attempt, and moves the checkpoint, whose lock is held. */
   recordDecisions(
     attempts: readonly Attempt[],

@@ -79,8 +79,10 @@ function pointersOf(envelopeMap: string | null): ExplainedDecision['readFrom'] {
 
 /** Such as `SKIP (event type opted out) by rule "opted-out", for claim.paid, party found, opted out on …`. */
 function whatAndFor(decision: Omit<RecordedDecision, 'envelopeMap'>): string {
-  const { facts, sendError, preferenceChange } = decision
-  const sent = sendError === null ? '' : `, not confirmed by the sender (${sendError}),`
+  const { attempt, facts, sendError, preferenceChange } = decision
+  // Only a deferred message leaves a decision to send as attempt 0.
+  const failure = attempt === 0 ? 'not tried' : 'not confirmed by the sender'
+  const sent = sendError === null ? '' : `, ${failure} (${sendError}),`
   const situation = describeSituation(facts)
   const known =
     preferenceChange === null ? situation : withChange(situation, facts.optedOut ?? false, preferenceChange)

@@ -34,7 +34,8 @@ export async function listDueEntries(
       locator, event_id AS "eventId", event_type AS "eventType", party_locator AS "partyLocator", subject, body,
       attempt_count AS "attemptCount", created_at AS "createdAt", (
         SELECT count(*)::integer FROM notifications.decision
-        WHERE decision.locator = notification_log.locator AND outcome = 'SEND'
+        -- Attempt 0 of these was deferred.
+        WHERE decision.locator = notification_log.locator AND outcome = 'SEND' AND attempt > 0
       ) AS "sendCount", (
         SELECT unknown_attempt FROM notifications.decision
         WHERE decision.locator = notification_log.locator AND outcome = 'SEND' ORDER BY attempt DESC LIMIT 1

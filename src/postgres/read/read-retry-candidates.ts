@@ -16,7 +16,7 @@ export function readRetryCandidates(
       failure_reason AS "failureReason", created_at AS "createdAt", attempt_count AS "attemptCount", ${isGivenUp(limits)} AS "isGivenUp",
       EXISTS (SELECT ${ofEntry} AND erased_at IS NOT NULL)
         OR EXISTS (SELECT FROM notifications.erasure WHERE erasure.party_locator = entry.party_locator) AS "isErased",
-      (SELECT count(*)::integer ${ofEntry} AND outcome = 'SEND') AS "sendCount",
+      (SELECT count(*)::integer ${ofEntry} AND outcome = 'SEND' AND attempt > 0) AS "sendCount",
       (SELECT unknown_attempt ${ofEntry} AND outcome = 'SEND' ORDER BY attempt DESC LIMIT 1) AS "unknownKey",
       (
         SELECT json_build_object(

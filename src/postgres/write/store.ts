@@ -1,6 +1,7 @@
-import type { DatabasePool, DatabaseTransactionConnection } from 'slonik'
+import { type DatabasePool, type DatabaseTransactionConnection, sql } from 'slonik'
+import type { Query } from '../../core/attempt/delivery.ts'
 import type { Store, Transaction } from '../../core/attempt/store.ts'
-import { databaseMessage, refusesData } from '../connection/errors.ts'
+import { databaseMessage, isConflict, refusesData, sqlState } from '../connection/errors.ts'
 import { lockCheckpoint } from './checkpoints.ts'
 import { insertEntries } from './insert-entries.ts'
 import { insertRejectedMessages } from './insert-rejected-messages.ts'
@@ -26,9 +27,10 @@ function transactionOf(tx: DatabaseTransactionConnection): Transaction {
     lockRejected: (id) => lockRejected(tx, id),
     readPreferences: (partyLocators) => readPreferences(tx, partyLocators),
     insertEntries: (attempts) => insertEntries(tx, attempts),
-    updateEntries: (attempts) => updateEntries(tx, attempts),
+    handOver: (send) => handOver(tx, send),
+    updateEntries: (...updated) => updateEntries(tx, ...updated),
     insertRejected: (partition, rejected) => insertRejectedMessages(tx, partition, rejected),
-    markSendFailures: (deliveries) => markSendFailures(tx, deliveries),
+    markSendFailures: (...failed) => markSendFailures(tx, ...failed),
     recordDecisions: (...decisions) => recordDecisions(tx, ...decisions),
     recordRedrive: (...redrive) => recordRedrive(tx, ...redrive),
     tryOut: async (work) => {
@@ -46,4 +48,37 @@ function transactionOf(tx: DatabaseTransactionConnection): Transaction {
       }
     },
   }
+}
+
+/** Each statement has a savepoint: one that is refused must not abort the transaction, with all rows of both channels. */
+async function handOver<Result>(
+  tx: DatabaseTransactionConnection,
+  send: (query: Query) => Promise<Result>,
+): Promise<Result> {
+  let isOver = false
+  let conflict: unknown = null
+  let last: Promise<unknown> = Promise.resolve()
+  const query: Query = (statement, values = []) => {
+    const run = async () => {
+      if (isOver) throw new Error('the attempt does not wait for this sender any more: nothing is written')
+      try {
+        const token = { ...sql.unsafe``, sql: statement, values } as ReturnType<typeof sql.unsafe>
+        const { rows } = await tx.transaction((savepoint) => savepoint.query(token))
+        return rows as Awaited<ReturnType<Query>>
+      } catch (error) {
+        if (isConflict(error)) conflict = error
+        if (!(error instanceof Error)) throw error
+        throw Object.assign(new Error(databaseMessage(error), { cause: error }), { code: sqlState(error) })
+      }
+    }
+    const result = last.then(run)
+    last = result.catch(() => {})
+    return result
+  }
+  const sent = await send(query).finally(() => {
+    isOver = true
+  })
+  await last
+  if (conflict !== null) throw conflict
+  return sent
 }

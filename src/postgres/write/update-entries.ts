@@ -4,7 +4,11 @@ import type { Deliveries } from '../../core/attempt/delivery.ts'
 import { columnOf } from '../sql/columns.ts'
 
 /** Sets log rows to the result of their attempt. */
-export async function updateEntries(tx: CommonQueryMethods, attempts: readonly Attempt[]): Promise<void> {
+export async function updateEntries(
+  tx: CommonQueryMethods,
+  attempts: readonly Attempt[],
+  deliveries: Deliveries,
+): Promise<void> {
   if (attempts.length === 0) return
   const column = columnOf(attempts)
   await tx.query(sql.unsafe`
@@ -22,7 +26,7 @@ export async function updateEntries(tx: CommonQueryMethods, attempts: readonly A
       ${column('text', ({ locator }) => locator)},
       ${column('text', ({ status }) => status)},
       ${column('text', ({ decision }) => decision.channel)},
-      ${column('text', ({ decision }) => decision.failureReason)},
+      ${column('text', ({ locator, decision }) => deliveries.get(locator)?.error ?? decision.failureReason)},
       ${column('int4', ({ attemptCount }) => attemptCount)},
       ${column('text', ({ text }) => text?.subject ?? null)},
       ${column('text', ({ text }) => text?.body ?? null)}
@@ -30,19 +34,25 @@ export async function updateEntries(tx: CommonQueryMethods, attempts: readonly A
     WHERE notification_log.locator = attempt.locator`)
 }
 
-/** Sets rows to FAILED that were written as SENT and whose sender then failed. */
-export async function markSendFailures(tx: CommonQueryMethods, deliveries: Deliveries): Promise<void> {
-  const failed = [...deliveries].flatMap(([locator, { error }]) =>
-    error === null ? [] : [{ locator, error }],
-  )
+/** Sets rows to FAILED that were inserted as SENT and whose messages were then not accepted. */
+export async function markSendFailures(
+  tx: CommonQueryMethods,
+  inserted: readonly Attempt[],
+  deliveries: Deliveries,
+): Promise<void> {
+  const failed = inserted.flatMap(({ locator, attemptCount }) => {
+    const error = deliveries.get(locator)?.error ?? null
+    return error === null ? [] : [{ locator, attemptCount, error }]
+  })
   if (failed.length === 0) return
   const column = columnOf(failed)
   await tx.query(sql.unsafe`
     UPDATE notifications.notification_log
-    SET status = 'FAILED', sent_at = NULL, failure_reason = failed.error
+    SET status = 'FAILED', sent_at = NULL, failure_reason = failed.error, attempt_count = failed.attempt_count
     FROM unnest(
       ${column('text', ({ locator }) => locator)},
-      ${column('text', ({ error }) => error)}
-    ) AS failed (locator, error)
+      ${column('text', ({ error }) => error)},
+      ${column('int4', ({ attemptCount }) => attemptCount)}
+    ) AS failed (locator, error, attempt_count)
     WHERE notification_log.locator = failed.locator`)
 }

@@ -115,10 +115,14 @@ t.test('the change of preferences that it followed is told', async (t) => {
   )
 })
 
-t.test('a sender that refused is told', async (t) => {
+t.test('a sender that refused or deferred is told', async (t) => {
   t.match(
     await whyOf({ sendError: 'mailbox on fire' }),
     'SEND by SMS, not confirmed by the sender (mailbox on fire), by rule "sms", for claim.paid',
+  )
+  t.match(
+    await whyOf({ attempt: 0, sendError: 'SMS deferred: quota' }),
+    'SEND by SMS, not tried (SMS deferred: quota), by rule "sms", for claim.paid',
   )
 })
 
