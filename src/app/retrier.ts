@@ -17,7 +17,6 @@ import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { readPreferences } from '../postgres/write/read-preferences.ts'
 import { attemptNeeds, createParties, createSenders } from './attempts.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
-import { createLostVariables } from './lost-variables.ts'
 import { readRuleFiles } from './rule-files.ts'
 
 /** A page is committed while the next one is read. */
@@ -39,13 +38,11 @@ export async function createRetrier(config: Config, pool: DatabasePool, log: Log
   const ruleFiles = await readRuleFiles()
   await requireInForce(pool, ruleFiles)
   const parties = createParties(config, log)
-  const lost = createLostVariables(config, log.child({}, { level: 'silent' }))
   const attempts = attemptNeeds(ruleFiles, pool, createSenders(config, log), unobserved)
   const attempt = createAttempt(attempts)
   const runWith = (run: Run, commit: RequestNeeds['commit']) =>
     retryOnRequest({
       ...run,
-      variablesOf: lost.of,
       contactsOf: parties.lookUpAgain,
       isDown: parties.isDown,
       commit,
@@ -67,7 +64,7 @@ export async function createRetrier(config: Config, pool: DatabasePool, log: Log
         refused: new Map(),
         deferred: new Map(),
       })),
-    close: async () => void (await Promise.all([parties.close(), lost.close()])),
+    close: parties.close,
   }
 }
 

@@ -3,7 +3,6 @@ import type { TopicPartition } from '../core/batch/topic-partition.ts'
 import { type Brokers, READ_COMMITTED } from './brokers.ts'
 import { brokerReason, type FetchedBytes } from './patches/fetch-response.ts'
 import { afterDamage, findIntact } from './records/batches.ts'
-import type { FetchedMessage } from './records/record.ts'
 import { readRecordSet, recordSetOf } from './records/record-set.ts'
 import { UnreadableBatch, withoutEnd } from './records/unreadable.ts'
 
@@ -27,7 +26,6 @@ export type Inspected =
 const FETCH_BYTES = 1024 * 1024
 /** More than brokers send at once, so that the batch after a damaged one is found. */
 const FETCH_BYTES_MAX = 64 * FETCH_BYTES
-const NOTHING_THERE = 'the broker has no message at its offset any more'
 
 /** Finds what the consumer would read of a partition from an offset on. */
 export function inspectPartition(
@@ -36,30 +34,6 @@ export function inspectPartition(
   from: bigint,
 ): Promise<Inspected> {
   return inspect((bytesMax) => brokers.fetch({ ...partition, from, bytesMax }, READ_COMMITTED), from)
-}
-
-/** The message at an offset, or a phrase that says why there is none. */
-export async function readMessage(
-  brokers: Brokers,
-  partition: TopicPartition,
-  offset: bigint,
-): Promise<FetchedMessage | string> {
-  // The broker sends a whole batch, however few bytes are requested.
-  const { error, bytes, aborted } = await brokers.fetch(
-    { ...partition, from: offset, bytesMax: 1 },
-    READ_COMMITTED,
-  )
-  if (error === 'OFFSET_OUT_OF_RANGE') return 'the broker no longer has it'
-  if (error !== null) return `the broker does not serve its partition: ${error}`
-  const set = recordSetOf(bytes, offset, aborted)
-  if (set === null) return NOTHING_THERE
-  try {
-    for await (const [first] of readRecordSet(set)) return first?.offset === offset ? first : NOTHING_THERE
-    return NOTHING_THERE
-  } catch (cause) {
-    if (!(cause instanceof UnreadableBatch)) throw cause
-    return `the broker has it in a batch that cannot be read: ${cause.message}`
-  }
 }
 
 /** @param fetch fetches at most so many bytes from that offset on, or one whole batch */

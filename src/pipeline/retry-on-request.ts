@@ -1,14 +1,8 @@
 import type { Attempt } from '../core/attempt/attempt.ts'
 import type { DueEntry } from '../core/attempt/due-entry.ts'
-import {
-  type DecidedCandidate,
-  dueEntryOf,
-  type RetryCandidate,
-  refusalOf,
-} from '../core/attempt/retry-candidate.ts'
+import { dueEntryOf, type RetryCandidate, refusalOf } from '../core/attempt/retry-candidate.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import type { Status } from '../core/log/status.ts'
-import type { Variables } from '../core/templates/template.ts'
 import { createRetry, type RetryNeeds } from './retry.ts'
 
 /** The result of a requested retry. `refused`: the row is unchanged. */
@@ -30,8 +24,6 @@ export interface RequestNeeds
   readonly listCandidates: (
     after: LogPosition | null,
   ) => Promise<{ readonly candidates: readonly RetryCandidate[]; readonly next: LogPosition | null }>
-  /** The variables of a skipped row that stored none, from the broker; or the reason why they cannot be read. */
-  readonly variablesOf: (candidate: DecidedCandidate) => Promise<Variables | string>
   readonly report: (locator: string, result: RequestedResult) => void
 }
 
@@ -49,15 +41,6 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
     needs.report(locator, result)
   }
 
-  async function dueOf(candidate: RetryCandidate): Promise<DueEntry | string> {
-    const refusal = refusalOf(candidate)
-    if (refusal !== null) return refusal
-    const { decision } = candidate as DecidedCandidate
-    const isTextLost = candidate.status === 'SKIPPED' && decision.variables === null
-    const variables = isTextLost ? await needs.variablesOf(candidate as DecidedCandidate) : decision.variables
-    return typeof variables === 'string' ? variables : dueEntryOf(candidate, variables)
-  }
-
   const { pass } = createRetry<LogPosition>({
     ...needs,
     listDueEntries: async (after) => {
@@ -65,11 +48,11 @@ export async function retryOnRequest(needs: RequestNeeds): Promise<string | null
       unlisted = next
       const due: DueEntry[] = []
       for (const candidate of candidates) {
-        const entry = await dueOf(candidate)
-        if (typeof entry === 'string') report(candidate.locator, { result: 'refused', error: entry })
+        const error = refusalOf(candidate)
+        if (error !== null) report(candidate.locator, { result: 'refused', error })
         else {
-          due.push(entry)
-          open.add(entry.locator)
+          due.push(dueEntryOf(candidate))
+          open.add(candidate.locator)
         }
       }
       return { due, next }

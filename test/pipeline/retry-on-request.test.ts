@@ -25,7 +25,6 @@ async function run(pages: RetryCandidate[][], overrides: Partial<RequestNeeds> =
       const next = page + 1 < pages.length ? { createdAt: '', locator: String(page + 1) } : null
       return { candidates: pages[page] ?? [], next }
     },
-    variablesOf: async () => 'the broker no longer has it',
     contactsOf: async (parties) => new Map(parties.map((party) => [party, FOUND])),
     isDown: () => false,
     commit,
@@ -40,11 +39,10 @@ async function run(pages: RetryCandidate[][], overrides: Partial<RequestNeeds> =
 const SENT = { result: 'SENT', channel: 'EMAIL', ruleId: 'send', reason: null }
 
 t.test('every row is reported once: what became of it, or why it was left alone', async (t) => {
-  const lost = aCandidate('lost')
   const pages = [
     [aCandidate('a'), aCandidate('sent', { status: 'SENT' })],
     [],
-    [{ ...lost, decision: lost.decision && { ...lost.decision, variables: null } }, aCandidate('b')],
+    [aCandidate('unexplained', { decision: null }), aCandidate('b')],
   ]
   t.match(await run(pages), {
     stop: null,
@@ -54,7 +52,7 @@ t.test('every row is reported once: what became of it, or why it was left alone'
       a: SENT,
       b: SENT,
       sent: { result: 'refused', error: 'it was sent' },
-      lost: { result: 'refused', error: 'the broker no longer has it' },
+      unexplained: { result: 'refused', error: 'no decision explains it' },
     },
   })
 })

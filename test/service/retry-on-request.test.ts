@@ -276,26 +276,6 @@ t.test('nothing is retried that was erased, nor of a party that was', async (t) 
   }
 })
 
-t.test(
-  'a skipped row that kept nothing to render is impossible where the broker is out of reach',
-  async (t) => {
-    const [locator] = await record(pool, [{ eventId: 'skipped', contact: { state: 'not found' } }])
-    await client.query('UPDATE notifications.decision SET variables = NULL')
-    t.match(await retry(['--since', '1d', ...BECAUSE]), {
-      code: 0,
-      stdout: /not retried: the envelope map of its time is not in the archive/,
-    })
-    await client.query(`INSERT INTO notifications.envelope_map VALUES ('ghi', $1)`, [
-      await readFile(new URL('../../rules/envelope.json', import.meta.url), 'utf8'),
-    ])
-    t.match(await retry([locator ?? '', ...BECAUSE]), {
-      code: 1,
-      stdout: /not retried: its message cannot be read from the broker: /,
-    })
-    t.match(await rowOf(locator), { status: 'SKIPPED', attempt_count: 0 })
-  },
-)
-
 t.test('entries that are named are retried in pages, too', async (t) => {
   const given = Array.from({ length: 501 }, (_, i) => ({ eventId: `event-${i}`, contact: UNRESOLVED }))
   const locators = (await record(pool, given)).map(String)

@@ -60,7 +60,7 @@ export interface OpenAttempt {
   /** Undefined where the event names no party. */
   readonly contact: Contact | undefined
   readonly origin: Origin
-  /** Null on skipped rows of versions that stored none. */
+  /** Null where the text is stored. */
   readonly variables: Variables | null
   /** The stored text; null where it is rendered once the attempt is decided. */
   readonly stored: RenderedText | null

@@ -19,19 +19,12 @@ export const retryCandidate = dueEntry
     decision: z
       .object({
         ruleId: z.string(),
-        /** Null in skipped rows from before these kept theirs. */
+        /** Null where it was erased. */
         variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
-        topic: z.string(),
-        partition: z.int(),
-        /** In decimal digits. */
-        offset: z.string(),
-        /** The source of its envelope map; null where that is not in the archive. */
-        envelopeMap: z.string().nullable(),
       })
       .nullable(),
   })
 export type RetryCandidate = Readonly<z.infer<typeof retryCandidate>>
-export type DecidedCandidate = RetryCandidate & { readonly decision: NonNullable<RetryCandidate['decision']> }
 
 /** Why a row cannot be retried at all; null where it can. */
 export function refusalOf(candidate: RetryCandidate): string | null {
@@ -44,11 +37,12 @@ export function refusalOf(candidate: RetryCandidate): string | null {
   return null
 }
 
-/** A row as its retry needs it. A skipped row stores no text: it is rendered from `variables` by the templates in force. */
-export function dueEntryOf(candidate: RetryCandidate, variables: Variables | null): DueEntry {
-  const { status, partyLocator, failureReason } = candidate
+/** A row as its retry needs it. A skipped row stores no text: it is rendered from its variables by the templates in force. */
+export function dueEntryOf(candidate: RetryCandidate): DueEntry {
+  const { status, partyLocator, failureReason, decision } = candidate
   if (status === 'FAILED') return candidate
-  if (variables === null) throw new Error(`${candidate.locator} has nothing to be rendered from`)
+  if (decision === null || decision.variables === null)
+    throw new Error(`${candidate.locator} has nothing to be rendered from`)
   const isPartyInvalid = partyLocator === null && failureReason === INVALID_PARTY
-  return { ...candidate, variables, isPartyInvalid }
+  return { ...candidate, variables: decision.variables, isPartyInvalid }
 }

@@ -19,10 +19,7 @@ export function readRetryCandidates(
       (SELECT count(*)::integer ${ofEntry} AND outcome = 'SEND' AND attempt > 0) AS "sendCount",
       (SELECT unknown_attempt ${ofEntry} AND outcome = 'SEND' ORDER BY attempt DESC LIMIT 1) AS "unknownKey",
       (
-        SELECT json_build_object(
-          'ruleId', rule_id, 'variables', variables, 'topic', topic, 'partition', partition_id, 'offset', "offset"::text,
-          'envelopeMap', (SELECT source FROM notifications.envelope_map WHERE revision = envelope_map_revision)
-        ) ${ofEntry} ORDER BY attempt DESC LIMIT 1
+        SELECT json_build_object('ruleId', rule_id, 'variables', variables) ${ofEntry} ORDER BY attempt DESC LIMIT 1
       ) AS decision
     FROM notifications.notification_log AS entry
     WHERE locator = ANY(${arrayOf('text', locators)})

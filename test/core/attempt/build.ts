@@ -125,10 +125,6 @@ export function aRetryCandidate(name: string, overrides: Partial<RetryCandidate>
     decision: {
       ruleId: 'no-email',
       variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
-      topic: 'claims',
-      partition: 0,
-      offset: '7',
-      envelopeMap: null,
     },
     ...overrides,
   }

@@ -21,13 +21,13 @@ t.test('a skipped row and one that is given up can be retried, others cannot', a
 })
 
 t.test('a failed row is sent as stored, a skipped one has variables to render its text from', async (t) => {
-  const failed = dueEntryOf(FAILED, variables)
+  const failed = dueEntryOf(FAILED)
   t.match(failed, { subject: 'S', body: 'B' })
   t.equal(failed.variables, undefined)
-  t.match(dueEntryOf(SKIPPED, variables), { isPartyInvalid: false, variables: variables })
+  t.match(dueEntryOf(SKIPPED), { isPartyInvalid: false, variables: variables })
 })
 
 t.test('an invalid party is not taken for a missing one', async (t) => {
   const row = { ...SKIPPED, partyLocator: null, failureReason: 'invalid party locator' }
-  t.equal(dueEntryOf(row, variables).isPartyInvalid, true)
+  t.equal(dueEntryOf(row).isPartyInvalid, true)
 })
