@@ -38,6 +38,7 @@ export function createPartyClient(options: PartyClientOptions) {
   const circuit = createCircuit((one) => new Promise((done) => probing.get(one, deadlineMs, done)), goOn, log)
   const connections = Array.from({ length: connectionCountMax }, () => new Connection(options))
   const idle = [...connections]
+  const tickMs = deadlineMs / 50
   /** Connections that slow parties may occupy while others wait. */
   const slowCountMax = Math.max(1, Math.floor(connectionCountMax / 4))
   /** In the order of their turns. */
@@ -52,6 +53,7 @@ export function createPartyClient(options: PartyClientOptions) {
   let answeredSinceMs = 0
   let namesParty: boolean | null = null
   let ticker: NodeJS.Timeout | undefined
+  let tickedMs = 0
   let isClosed = false
 
   function lookUp(partyLocators: readonly string[], asksHung: boolean): Promise<Map<string, Contact>> {
@@ -70,7 +72,10 @@ export function createPartyClient(options: PartyClientOptions) {
     const askUntilMs = nowMs() + (asksHung ? 2 * deadlineMs : deadlineMs / 2)
     const call = { ...resolvers, contacts, waiting, asksHung, askUntilMs, inFlightCount: 0, hasAsked: false }
     calls.add(call)
-    ticker ??= setInterval(tick, deadlineMs / 50)
+    if (ticker === undefined) {
+      tickedMs = nowMs()
+      ticker = setInterval(tick, tickMs)
+    }
     start()
     resolveIfDone(call)
     return call.promise
@@ -154,7 +159,10 @@ export function createPartyClient(options: PartyClientOptions) {
   }
 
   function tick(): void {
-    if ([...calls].some(({ waiting }) => waiting.length > 0)) endSlow()
+    // A process that was stalled has not read yet what was answered meanwhile.
+    const wasStalled = nowMs() - tickedMs > 2 * tickMs
+    tickedMs = nowMs()
+    if (!wasStalled && [...calls].some(({ waiting }) => waiting.length > 0)) endSlow()
     for (const call of calls) {
       if (!call.hasAsked || nowMs() < call.askUntilMs) continue
       leaveOut(call, (locator) => (call.asksHung && isHung(locator) ? HUNG : null))

@@ -168,7 +168,7 @@ async function testConsole(): Promise<void> {
     await paste(await idp.forge({ exp: 1 }))
     await said('The token has expired.')
     await paste(await idp.token())
-    await said(`The token needs the scope ${ADMIN_SCOPE}.`)
+    await said(`The token needs ${ADMIN_SCOPE} in its claim scope.`)
     await paste(`Bearer ${admin}`)
     await title(page, 'Rules')
     await page.reload()

@@ -46,6 +46,18 @@ t.test(
   },
 )
 
+t.test('a stalled process does not take unread answers for silence', async (t) => {
+  const server = await serve(t, ({ url = '' }, response) => {
+    if (url.includes('slow')) setTimeout(json, 50, response, { email: null })
+    else json(response, { email: null })
+  })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 8, deadlineMs: 3_000 })
+  const lookUp = client.lookUp([...Array.from({ length: 6 }, (_, i) => `slow-${i}`), ...locators(40)])
+  await client.lookUp(['later'])
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400)
+  t.strictSame(statesOf(await lookUp), { found: 46 })
+})
+
 t.test('however slow and however many the others are, each call asks for its first party', async (t) => {
   const server = await serve(t, (_, response) => void setTimeout(json, 1_600, response, { email: null }))
   const { client } = clientOf(t, server.url, { connectionCountMax: 1, deadlineMs: 3_000 })
