@@ -22,6 +22,7 @@ const COMMANDS = {
   why: async () => (await import('./commands/why.ts')).whyCommand,
   log: async () => (await import('./commands/log.ts')).logCommand,
   retry: async () => (await import('./commands/retry.ts')).retryCommand,
+  export: async () => (await import('./commands/export.ts')).exportCommand,
   erase: async () => (await import('./commands/erase.ts')).eraseCommand,
   prune: async () => (await import('./commands/prune.ts')).pruneCommand,
 }

@@ -1,9 +1,8 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import { ENVELOPE_MAP, readText } from '../app/rule-files.ts'
 import { loadDatabaseUrl } from '../config/config.ts'
 import { loadEnvelopeMap } from '../core/event/envelope-map.ts'
 import { findMention, isUnreadable } from '../core/event/is-about-party.ts'
-import { isPartyLocator } from '../core/event/parse-event.ts'
 import type { ErasureCounts } from '../core/log/log-entry.ts'
 import { counted } from '../core/text/count.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
@@ -13,6 +12,7 @@ import { countPreferencesToErase, erasePreferences } from '../postgres/retention
 import { eraseRejected, rejectedToSearch } from '../postgres/retention/erase-rejected-messages.ts'
 import { beginErasure, finishErasures } from '../postgres/retention/erasure-record.ts'
 import { accountName, confirm } from './terminal/confirm.ts'
+import { parseParty } from './terminal/options.ts'
 import { createProgress, type Progress } from './terminal/progress.ts'
 
 export const eraseCommand = new Command('erase')
@@ -137,9 +137,4 @@ function linesOf(
   if (isNothing) return [`Nothing left to erase of ${party}`, ...unread]
   const did = isDone ? 'Erased' : isDryRun ? 'Dry run: would erase' : 'Not confirmed: would erase'
   return [`${did} ${wordsOf(counts)} of ${party}`, ...unread]
-}
-
-function parseParty(text: string): string {
-  if (!isPartyLocator(text)) throw new InvalidArgumentError('This is not a valid party locator.')
-  return text
 }

@@ -48,6 +48,21 @@ t.test('nothing that was said to a person, or about one, is left, and nothing is
   })
   t.equal(put.status, 200)
 
+  const exported = await command(['export', '--party', 'party-7'], { DATABASE_URL: world.databaseUrl })
+  t.match(exported, { code: 0, stderr: /^1 rejected message without a readable envelope/ })
+  const lines = exported.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  t.match(lines, [
+    { kind: 'preferences', email: CONTACT.email },
+    { kind: 'preferenceChange', after: { phone: CONTACT.phone } },
+    { kind: 'logEntry', eventId: sent.eventId, body: /THE-SECRET/, decisions: [{ outcome: 'SEND' }] },
+    { kind: 'rejectedMessage', value: String },
+    { kind: 'rejectedMessage', value: String },
+  ])
+  t.notMatch(exported.stdout, /CLM-OTHER/)
+
   const args = ['--party', 'party-7']
   const before = await everything()
   t.match(before, /THE-SECRET/)

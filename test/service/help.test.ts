@@ -10,7 +10,7 @@ import { MAIN } from '../stack/executable.ts'
 import { command } from './command.ts'
 
 /** Print nothing but their log, which is JSON. */
-const WITHOUT_DATA = ['serve', 'migrate', 'openapi']
+const WITHOUT_DATA = ['serve', 'migrate', 'openapi', 'export']
 
 const RULE_TABLE = join(import.meta.dirname, '../../rules/dispatch.csv')
 const NOWHERE = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing' }

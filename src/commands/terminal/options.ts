@@ -1,6 +1,7 @@
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { InvalidArgumentError, Option } from 'commander'
+import { isPartyLocator } from '../../core/event/parse-event.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
 import { parseSince as parse, SINCE_EXAMPLES, SINCE_WORDS, type Since } from '../../core/time/duration.ts'
 
@@ -54,3 +55,8 @@ export function fileOption(flags: string, meaning: string, path: string): Option
 
 /** Wrong usage of a command. Only the message is printed, without a stack; exit code 2. */
 export class UsageError extends CorrectableError {}
+
+export function parseParty(text: string): string {
+  if (!isPartyLocator(text)) throw new InvalidArgumentError('This is not a valid party locator.')
+  return text
+}

@@ -1,0 +1,83 @@
+import { Command } from 'commander'
+import { ENVELOPE_MAP, readText } from '../app/rule-files.ts'
+import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
+import { loadEnvelopeMap } from '../core/event/envelope-map.ts'
+import { findMention, isUnreadable } from '../core/event/is-about-party.ts'
+import type { LogPosition } from '../core/log/log-page.ts'
+import { counted } from '../core/text/count.ts'
+import type { DatabasePool } from '../postgres/connection/pool.ts'
+import { withDatabase } from '../postgres/connection/with-database.ts'
+import { getLogEntry } from '../postgres/read/get-log-entry.ts'
+import { listLogEntries } from '../postgres/read/list-log-entries.ts'
+import { getPreferences, listPreferenceChanges } from '../postgres/read/preferences.ts'
+import { rejectedToSearch } from '../postgres/retention/erase-rejected-messages.ts'
+import { parseParty } from './terminal/options.ts'
+import { print } from './terminal/print.ts'
+
+export const exportCommand = new Command('export')
+  .description('print all that is stored of a party, for a request for access to personal data')
+  .requiredOption('--party <locator>', 'locator of the party', parseParty)
+  .addHelpText(
+    'after',
+    `
+One JSON object per line, each with its kind: preferences, preferenceChange, logEntry (with its decisions), rejectedMessage (bytes in
+base64). It finds rejected messages as \`erase\` does. DATABASE_URL names the database.
+Exit codes: 0 printed, 1 failed, 2 wrong usage.
+
+Example:
+  $ notifications-service export --party PTY-000042 > PTY-000042.jsonl`,
+  )
+  .action(exportParty)
+
+const PAGE_COUNT = 200
+/** More than a person makes in a lifetime. */
+const CHANGE_COUNT_MAX = 100_000
+
+async function exportParty({ party }: { readonly party: string }): Promise<void> {
+  await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
+    const preferences = await getPreferences(pool, party)
+    if (preferences !== null) await printOne('preferences', preferences)
+    for (const change of await listPreferenceChanges(pool, party, CHANGE_COUNT_MAX))
+      await printOne('preferenceChange', change)
+    await printEntries(pool, party)
+    await printRejected(pool, party)
+  })
+}
+
+function printOne(kind: string, data: object): Promise<void> {
+  return print(`${JSON.stringify({ kind, ...data })}\n`)
+}
+
+async function printEntries(pool: DatabasePool, partyLocator: string): Promise<void> {
+  const limits = loadRetryLimits(process.env)
+  let after: LogPosition | null = null
+  do {
+    const page = await listLogEntries(pool, limits, { partyLocator }, { limit: PAGE_COUNT, after })
+    for (const { locator } of page.items) {
+      const entry = await getLogEntry(pool, limits, locator)
+      if (entry !== null) await printOne('logEntry', entry)
+    }
+    after = page.next
+  } while (after !== null)
+}
+
+async function printRejected(pool: DatabasePool, party: string): Promise<void> {
+  const envelopeMap = loadEnvelopeMap(await readText(ENVELOPE_MAP))
+  let searchedAsBytes = 0
+  for await (const page of rejectedToSearch(pool)) {
+    for (const message of page) {
+      if (isUnreadable(message.value, envelopeMap)) searchedAsBytes++
+      if (findMention(message, party, envelopeMap) === null) continue
+      const { id, key, value } = message
+      await printOne('rejectedMessage', {
+        id: String(id),
+        key: key?.toString('base64') ?? null,
+        value: value?.toString('base64') ?? null,
+      })
+    }
+  }
+  if (searchedAsBytes > 0)
+    process.stderr.write(
+      `${counted(searchedAsBytes, 'rejected message')} without a readable envelope: only searched for the locator as text\n`,
+    )
+}
