@@ -60,8 +60,13 @@ export async function readRuleFiles(): Promise<RuleFiles> {
 
 /** Throws UnreadableFileError. */
 export async function readText(file: string): Promise<string> {
+  return (await readBytes(file)).toString()
+}
+
+/** Throws UnreadableFileError. */
+export async function readBytes(file: string): Promise<Buffer> {
   try {
-    return await readFile(file, 'utf8')
+    return await readFile(file)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     throw new UnreadableFileError(

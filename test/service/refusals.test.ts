@@ -107,3 +107,21 @@ t.test('a port that is taken ends the process with 1', async (t) => {
   const port = typeof address === 'object' ? String(address?.port) : ''
   t.match(await command(['serve'], { ...NOWHERE, PORT: port }), { code: 1, stderr: /the port is in use/ })
 })
+
+t.test('an event whose fields are in headers can be tried', async (t) => {
+  const map = {
+    eventId: 'header:ce_id',
+    eventType: 'header:ce_type',
+    partyLocator: '/party',
+    locator: '/claim',
+    reason: '/why',
+  }
+  await writeFile(join(copy, 'rules/envelope.json'), JSON.stringify(map))
+  const file = join(t.testdir({ 'value.json': '{"party": "PTY-1", "claim": "CLM-7"}' }), 'value.json')
+  const headers = ['--header', 'ce_id=1', '--header', 'ce_type=claim.paid']
+  const tryIt = (...args: string[]) =>
+    command(['rules', 'try', '--event', file, ...args], {}, join(copy, 'src/main.ts'))
+  t.match(await tryIt(...headers), { code: 0, stdout: /^SEND by EMAIL.*CLM-7/s })
+  t.match(await tryIt(), { code: 2, stderr: /eventId \(header:ce_id\) is missing/ })
+  t.match(await tryIt('--header', 'no value'), { code: 2, stderr: /Write it as name=value/ })
+})

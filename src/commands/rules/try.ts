@@ -1,16 +1,17 @@
-import { text as textOf } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { ENVELOPE_MAP, RULE_TABLE, readText, ruleTableOf, sha256 } from '../../app/rule-files.ts'
+import { ENVELOPE_MAP, RULE_TABLE, readBytes, readText, ruleTableOf, sha256 } from '../../app/rule-files.ts'
 import { FACT_LIST } from '../../core/decision/facts.ts'
 import { loadEnvelopeMap } from '../../core/event/envelope-map.ts'
-import { isPartyLocator, parseEvent } from '../../core/event/parse-event.ts'
+import type { Message } from '../../core/event/message.ts'
+import { parseEvent } from '../../core/event/parse-event.ts'
 import { describeTried, type TriedEvent, tryEvent } from '../../core/rules/try-event.ts'
 import { readTemplates } from '../../core/templates/read-templates.ts'
 import type { Templates } from '../../core/templates/template.ts'
 import { eventOfTrial, type Trial } from '../../core/workbench/trial.ts'
 import { templates as shipped } from '../../generated/templates.ts'
 import { noteUnknownEventType } from '../terminal/known-names.ts'
-import { fileOption, UsageError } from '../terminal/options.ts'
+import { fileOption, parseParty, UsageError } from '../terminal/options.ts'
 import { templateFilesOf } from '../terminal/template-folder.ts'
 import { lookUpParty } from './known-party.ts'
 
@@ -31,8 +32,9 @@ export const tryCommand = new Command('try')
   .option('--reason <text>', 'the reason that the event gives')
   .option(
     '--event <file>',
-    'take event type, locator, reason and party from the JSON of an event; - reads it from standard input',
+    'take event type, locator, reason and party from the value of a message; - reads it from standard input',
   )
+  .option('--header <name=value>', 'a header of that message; may be repeated', addHeader)
   .addOption(
     new Option('--party <locator>', 'a real party: its stored preferences, and its contact by one look-up')
       .argParser(parseParty)
@@ -56,11 +58,14 @@ Examples:
   )
   .action(tryIt)
 
+type Headers = Message['headers']
+
 interface Options extends Readonly<Record<string, unknown>> {
   readonly eventType?: string
   readonly locator: string
   readonly reason?: string
   readonly event?: string
+  readonly header?: Headers
   readonly party?: string
   readonly table: string
   readonly templates?: string
@@ -88,7 +93,7 @@ async function triedEventOf(options: Options): Promise<TriedEvent> {
   return { ...eventOfTrial({ ...trial, party }), isPartyInvalid: partyLocatorInvalid }
 }
 
-async function eventOf({ event: file, eventType, locator, reason }: Options) {
+async function eventOf({ event: file, header: headers = {}, eventType, locator, reason }: Options) {
   if (file === undefined) {
     if (eventType === undefined)
       throw new UsageError('name an event type by --event-type, or an event by --event')
@@ -96,8 +101,8 @@ async function eventOf({ event: file, eventType, locator, reason }: Options) {
     const variables = { eventType, locator, reason: reason ?? null }
     return { variables, partyLocator: 'party', partyLocatorInvalid: false }
   }
-  const json = file === '-' ? await textOf(process.stdin) : await readText(file)
-  const message = { offset: 0n, key: null, value: Buffer.from(json), headers: {} }
+  const value = file === '-' ? await buffer(process.stdin) : await readBytes(file)
+  const message = { offset: 0n, key: null, value, headers }
   const parsed = parseEvent(message, loadEnvelopeMap(await readText(ENVELOPE_MAP)))
   if (parsed.kind === 'rejection')
     throw new UsageError(`this message is not a valid event and would be rejected: ${parsed.rejection.error}`)
@@ -106,7 +111,8 @@ async function eventOf({ event: file, eventType, locator, reason }: Options) {
   return { ...event, variables: { eventType: event.eventType, locator: event.locator, reason: event.reason } }
 }
 
-function parseParty(text: string): string {
-  if (!isPartyLocator(text)) throw new InvalidArgumentError('This is not a valid party locator.')
-  return text
+function addHeader(text: string, previous: Headers = {}): Headers {
+  const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+  if (name === undefined || value === undefined) throw new InvalidArgumentError('Write it as name=value.')
+  return { ...previous, [name]: [...(previous[name] ?? []), Buffer.from(value)] }
 }
