@@ -24,6 +24,7 @@ export const logCommand = new Command('log')
     'only members who were not told and will not be: SKIPPED, or FAILED past the last retry',
   )
   .option('--party <locator>', 'only entries of this party', notBlank)
+  .option('--reference <text>', 'only entries about this claim, policy or invoice', notBlank)
   .option('--event-type <type>', 'only events of this type', notBlank)
   .addOption(new Option('--status <status>', 'only entries with this status').choices(STATUSES))
   .option('--rule <id>', 'only entries that this rule decided last', notBlank)
@@ -50,6 +51,7 @@ interface Options {
   readonly until?: Since
   readonly notTold?: true
   readonly party?: string
+  readonly reference?: string
   readonly eventType?: string
   readonly status?: Status
   readonly rule?: string

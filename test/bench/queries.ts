@@ -7,7 +7,7 @@ import { PARTY_OF_MOST, PARTY_OF_MOST_LACKS } from './grown-log.ts'
 import { tableOf } from './report.ts'
 
 type Query = Readonly<Record<string, string>>
-type Few = Readonly<Record<'partyLocator' | 'eventId', string>>
+type Few = Readonly<Record<'partyLocator' | 'eventId' | 'reference', string>>
 type Place = Readonly<Record<'createdAt' | 'locator', string>>
 
 /** Times are in ms. */
@@ -76,10 +76,11 @@ async function sample(client: pg.Client, size: number) {
     WITH sample AS (SELECT * FROM notifications.notification_log TABLESAMPLE SYSTEM (${samplePercent}) REPEATABLE (1)),
       middle AS (SELECT min(created_at) + (max(created_at) - min(created_at)) / 2 AS at FROM sample)
     SELECT party_locator AS "partyLocator", event_id AS "eventId",
+      (SELECT variables ->> 'locator' FROM notifications.decision WHERE decision.locator = sample.locator) AS reference,
       (SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') FROM middle) AS "createdAt"
-    FROM sample WHERE party_locator > 'party-09' ORDER BY party_locator LIMIT 1`)
-  const [{ partyLocator, eventId, createdAt }] = rows
-  return { few: { partyLocator, eventId }, middle: { createdAt, locator: 'NTF-' } }
+    FROM sample WHERE party_locator > 'party-09' AND status = 'SENT' ORDER BY party_locator LIMIT 1`)
+  const [{ partyLocator, eventId, reference, createdAt }] = rows
+  return { few: { partyLocator, eventId, reference }, middle: { createdAt, locator: 'NTF-' } }
 }
 
 function queries(few: Few, middle: Place): Query[] {
@@ -90,6 +91,7 @@ function queries(few: Few, middle: Place): Query[] {
     ['EMAIL', 'SMS', 'IN_APP'].map((channel) => ({ channel })),
     [{ from: middle.createdAt }, { to: middle.createdAt }],
     [few.eventId, randomUUID()].map((eventId) => ({ eventId })),
+    [few.reference, 'CLA-of-nobody'].map((reference) => ({ reference })),
   ]
   const pairs = filters.flatMap((some, i) =>
     filters.slice(i + 1).flatMap((others) => some.flatMap((a) => others.map((b) => ({ ...a, ...b })))),

@@ -18,6 +18,8 @@ export interface LogFilter<Time = string> {
   readonly notTold?: true | undefined
   readonly channel?: Channel | undefined
   readonly eventId?: string | undefined
+  /** The claim, policy or invoice that the event is about. */
+  readonly reference?: string | undefined
   /** The failure reason, or what comes before its first colon. */
   readonly reason?: string | undefined
   /** The rule of the last decision. */

@@ -63,6 +63,7 @@ const anyQuery = z.strictObject({
   status: z.enum(STATUSES, `must be one of ${STATUSES.join(', ')}`).optional(),
   channel: z.enum(CHANNELS, `must be one of ${CHANNELS.join(', ')}`).optional(),
   eventId: identifier.optional(),
+  reference: identifier.optional(),
   reason: identifier.optional(),
   rule: identifier.optional(),
   notTold: z
@@ -81,6 +82,7 @@ const query = described(anyQuery, {
   status: 'Only entries with this status',
   channel: 'Only entries by this channel',
   eventId: 'Only the entry of this event',
+  reference: 'Only entries about this claim, policy or invoice: the `locator` of their events',
   reason: 'Only entries with this failure reason, or with one that begins with it and a colon',
   rule: 'Only entries that this rule decided last',
   notTold:

@@ -98,13 +98,11 @@ interface Walk {
 }
 
 function positionsOf(filter: LogFilter, walk: Walk): Fragment {
-  const { eventId, partyLocator, eventType, status, channel } = filter
-  if (eventId !== undefined) {
-    // An event has one row at most.
-    return walked(
-      equal({ event_id: eventId, party_locator: partyLocator, event_type: eventType, status, channel }),
-      walk,
-    )
+  const { eventId, reference, partyLocator, eventType, status, channel } = filter
+  if (eventId !== undefined || reference !== undefined) {
+    // An event has one row at most, and a reference few.
+    const key = { event_id: eventId, party_locator: partyLocator, event_type: eventType, status, channel }
+    return walked([...equal(key), ...isAbout(reference)], walk)
   }
   return partyLocator === undefined
     ? positionsOfAll(filter, walk)
@@ -157,6 +155,14 @@ function positionsOfParty(
     )
     SELECT position.* FROM (SELECT * FROM kind WHERE ${all(equal({ event_type: eventType, status, channel }))}) AS kind
     CROSS JOIN LATERAL (${walked([ofParty, ofKind], walk)}) AS position`
+}
+
+function isAbout(reference: string | undefined): Fragment[] {
+  if (reference === undefined) return []
+  // As an array, the locators are found first, whatever the planner takes the other filters for.
+  return [
+    sql.fragment`locator = ANY(ARRAY(SELECT locator FROM notifications.decision WHERE variables ->> 'locator' = ${reference}))`,
+  ]
 }
 
 /** The columns for which there is a value have it. */

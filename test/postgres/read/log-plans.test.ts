@@ -123,6 +123,26 @@ t.test('an event id with any other filters reads one row at most, in a walk and 
   t.same(faults, [])
 })
 
+t.test('a reference with any other filters reads its decisions and their rows', async (t) => {
+  await client.query(`
+    INSERT INTO notifications.decision (locator, attempt, event_id, event_type, outcome, channel, rule_id, facts, variables,
+      rule_table_revision, topic, partition_id, "offset")
+    SELECT locator, attempt_count, event_id, event_type, 'FAIL', channel, 'x', '{}',
+      jsonb_build_object('locator', 'CLM-' || row_number() OVER (ORDER BY locator) / 2), 'x', 'claims', 0, 0
+    FROM notifications.notification_log`)
+  await client.query('ANALYZE notifications.decision')
+  t.teardown(() => client.query('TRUNCATE notifications.decision'))
+  const faults: string[] = []
+  for (const [index, filter] of combinations.entries()) {
+    const reference = oneOf(['CLM-0', 'CLM-50000', 'CLM-of-nobody'], index)
+    for (const after of PLACES) {
+      const { read } = await costOf({ ...filter, reference }, { limit: 50, after })
+      if (read > 6) faults.push(`${JSON.stringify({ ...filter, reference })}: ${read} rows`)
+    }
+  }
+  t.same(faults, [])
+})
+
 t.test(
   'a page of a search by reason, by rule or of members not told looks at a bounded number of rows, whatever is asked for',
   async (t) => {

@@ -116,3 +116,11 @@ t.test('rows that are logged while a page is read push nobody out of the list', 
   const later = await listLogEntries(pool, LIMITS, filter, { limit: 1, after: next })
   t.equal([...items, ...later.items][0]?.eventId, 'edge')
 })
+
+t.test('entries are found by the claim, policy or invoice that they are about, sent or not', async (t) => {
+  const about = await listed({ reference: 'CLM-1' }, 2)
+  t.ok(['sent', 'skipped', 'waiting', 'no-party'].every((eventId) => about.includes(eventId)))
+  t.same(await listed({ reference: 'CLM-1', status: 'SENT' }, 2), ['sent'])
+  t.notOk((await listed({ reference: 'CLM-1', ...NOT_TOLD }, 2)).includes('sent'))
+  t.same(await listed({ reference: 'CLM-2' }, 50), [])
+})
