@@ -259,7 +259,7 @@ export class PartitionConsumer {
 
   /** Handles an error that needs no backoff and returns null. Returns any other error. */
   async #handle(error: unknown): Promise<unknown> {
-    if (this.#isOver || (isIgnoredOnce(error) && this.#failureCount === 0)) return null
+    if (this.#isOver || (isIgnoredOnFirstFailure(error) && this.#failureCount === 0)) return null
     try {
       if (error instanceof Recreated) await this.#startAnew(error.message, await this.#ends())
       else if (error instanceof BrokerError && error.message === 'OFFSET_OUT_OF_RANGE')
@@ -357,7 +357,7 @@ function headOf(message: Message | undefined) {
 }
 
 /** Most often the next try succeeds. */
-function isIgnoredOnce(error: unknown): boolean {
+function isIgnoredOnFirstFailure(error: unknown): boolean {
   return error instanceof Moved || (error instanceof BrokerError && isStaleMetadata(error.message))
 }
 
