@@ -143,10 +143,6 @@ export const variables = z.object({
     description: 'Maximum number of connections to policy administration',
     example: '32',
   }),
-  POLICY_ADMIN_PIPELINING: z.string().optional().meta({
-    description: 'No effect: a connection carries one look-up at a time, see `POLICY_ADMIN_CONNECTIONS`',
-    example: '8',
-  }),
   POLICY_ADMIN_ECHO: jsonPointers().prefault('/partyLocator,/locator').meta({
     description:
       'Where a response names its party: JSON Pointers, the first that leads to a string; `none`: responses are not checked',

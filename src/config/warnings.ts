@@ -36,11 +36,6 @@ function namesWithoutEffect(set: Environment): readonly string[] {
   if (names.includes('RETRY_INTERVAL')) {
     all.push('RETRY_INTERVAL has no effect: failed rows are retried every 60 seconds')
   }
-  if (names.includes('POLICY_ADMIN_PIPELINING')) {
-    all.push(
-      'POLICY_ADMIN_PIPELINING has no effect: a connection carries one look-up at a time. Set POLICY_ADMIN_CONNECTIONS instead',
-    )
-  }
   if (!names.includes('IDP_JWKS_URI')) {
     for (const name of ['IDP_ISSUER', 'IDP_AUDIENCE', 'IDP_ADMIN_SCOPE', 'IDP_PARTY_CLAIM']) {
       if (names.includes(name)) all.push(`${name} has no effect: without IDP_JWKS_URI all routes are open`)

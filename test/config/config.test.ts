@@ -445,14 +445,9 @@ t.test('lists may have spaces around their commas', async (t) => {
 })
 
 t.test('what has no effect is warned of', async (t) => {
-  const { warnings } = loadConfig({
-    ...REQUIRED,
-    RETRY_INTERVAL: 'often',
-    POLICY_ADMIN_PIPELINING: 'much',
-  })
-  t.equal(warnings.length, 2)
+  const { warnings } = loadConfig({ ...REQUIRED, RETRY_INTERVAL: 'often' })
+  t.equal(warnings.length, 1)
   t.match(warnings[0], /RETRY_INTERVAL has no effect.*every 60 seconds/)
-  t.match(warnings[1], /POLICY_ADMIN_PIPELINING has no effect.*POLICY_ADMIN_CONNECTIONS/)
 
   const half = { IDP_ISSUER: 'x', IDP_AUDIENCE: 'x', IDP_ADMIN_SCOPE: 'x' }
   const more = loadConfig({ ...REQUIRED, ...half }).warnings
