@@ -108,7 +108,7 @@ t.test(
 )
 
 t.test('entries are as on the public listener, with their filters and pages', async (t) => {
-  const { decisions: _, ...row } = ENTRY
+  const { decisions: _, story: __, reference: ___, ...row } = ENTRY
   const { items, nextCursor } = (await get('/console/data/log/list?status=SENT&limit=1')).json()
   t.same(items, [row])
   t.same((await get(`/console/data/log/list?limit=1&cursor=${nextCursor}`)).json().nextCursor, null)
