@@ -64,7 +64,13 @@ export async function createApp(
   const listeners = createListeners({
     config,
     database,
-    reads: createReads(config, ruleFiles.ruleTable, database, () => worker?.blocked() ?? [], workbench),
+    reads: createReads(
+      config,
+      ruleFiles.ruleTable,
+      database,
+      { worker: () => worker, isPolicyAdministrationDown: parties.isDown },
+      workbench,
+    ),
     metrics,
     readiness: async () => (stopping.signal.aborted ? 'the service is stopping' : database.fault()),
     startup,

@@ -1,6 +1,5 @@
 import type { Config } from '../config/config.ts'
-import type { Blocked } from '../core/batch/blocked.ts'
-import { showBlocked } from '../core/batch/blocked-partitions.ts'
+import { showBlocked } from '../core/batch/service-status.ts'
 import type { RuleTable } from '../core/rules/table.ts'
 import { createRuleCache } from '../core/why/archived-rules.ts'
 import { explain } from '../core/why/explain.ts'
@@ -18,6 +17,7 @@ import { listActivations, readArchivedRuleTable } from '../postgres/read/read-ar
 import { timeOf } from '../postgres/read/time-ago.ts'
 import type { Database } from './database.ts'
 import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
+import type { Worker } from './worker.ts'
 
 export interface Reads {
   readonly logEntries: LogEntries
@@ -26,12 +26,18 @@ export interface Reads {
   readonly unknownEventTypes: (eventTypes: readonly string[]) => Promise<readonly string[]>
 }
 
+interface StatusParts {
+  /** Null until the database is ready. */
+  readonly worker: () => Worker | null
+  readonly isPolicyAdministrationDown: () => boolean
+}
+
 /** The reads behind HTTP: log entries with their reasons, and the console's data. */
 export function createReads(
   { retry: retryLimits, traceUrl }: Pick<Config, 'retry' | 'traceUrl'>,
   { revision, rules }: RuleTable,
-  { httpPool, listPool }: Database,
-  blocked: () => readonly Blocked[],
+  { httpPool, listPool, fault }: Database,
+  parts: StatusParts,
   workbench: Workbench,
 ): Reads {
   const rulesOf = createRuleCache(
@@ -76,7 +82,15 @@ export function createReads(
       changes: async (partyLocator, countMax) => listPreferenceChanges(httpPool(), partyLocator, countMax),
     },
     workbench,
-    blockedPartitions: () => showBlocked(blocked(), (ms) => new Date(ms).toISOString()),
+    status: async () => {
+      const worker = parts.worker()
+      return {
+        consuming: worker === null ? 'the service is starting' : worker.waitsFor(),
+        database: await fault(),
+        lookUps: parts.isPolicyAdministrationDown() ? 'policy administration is down' : null,
+        blocked: showBlocked(worker?.blocked() ?? [], (ms) => new Date(ms).toISOString()),
+      }
+    },
     listRejected: async (query, page, signal) =>
       readUntil(signal, listPool(), (connection) =>
         listRejected(connection, { ...query, ids: null, since: null }, page),

@@ -29,7 +29,7 @@ export interface Worker {
   assignment(): Assignment | null
   blocked(): readonly Blocked[]
   oldestMs(topic: string, partition: number): number | null
-  /** Null while this process is in the consumer group; otherwise what it waits for. */
+  /** Null while this process is in the consumer group and the broker answers; otherwise what it waits for. */
   waitsFor(): string | null
   run(): Promise<void>
   stop(): Promise<void>

@@ -2,12 +2,14 @@ import { useCallback, useEffect, useState } from 'preact/hooks'
 import { type RequestError, token } from './api.ts'
 import { Links, Title } from './parts.tsx'
 import { hrefOf, routeOf } from './route.ts'
+import { Status } from './status.tsx'
 import { EntryView } from './views/entry.tsx'
 import { LogView } from './views/log.tsx'
 import { OverviewView } from './views/overview.tsx'
 import { PartyView } from './views/party.tsx'
 import { RejectedView } from './views/rejected.tsx'
 import { RulesView } from './views/rules.tsx'
+import { Search, SearchView } from './views/search.tsx'
 import { TokenForm } from './views/token.tsx'
 import { WorkbenchView } from './views/workbench.tsx'
 import { Refused, type Visit } from './visit.ts'
@@ -18,7 +20,6 @@ const VIEWS: readonly { path: readonly string[]; query?: Record<string, string>;
   { path: [], name: 'Overview' },
   { path: ['log'], query: NOT_TOLD, name: 'Not told' },
   { path: ['log'], name: 'Log' },
-  { path: ['parties'], name: 'Members' },
   { path: ['rejected'], name: 'Rejected' },
   { path: ['rules'], name: 'Rules' },
   { path: ['workbench'], name: 'Workbench' },
@@ -38,7 +39,7 @@ export function App() {
     setWhy('The token was removed from this tab.')
   }
   return (
-    <>
+    <Refused.Provider value={refused}>
       <button type="button" class="skip" onClick={skip}>
         Skip to content
       </button>
@@ -54,27 +55,23 @@ export function App() {
             isCurrent: isCurrent(route, path, query),
           }))}
         />
-        {token.get() !== null && (
-          <button type="button" class="outline small" onClick={forget}>
-            Remove token
-          </button>
-        )}
+        {why === null && <Search />}
+        {why === null && <Status />}
       </header>
       <main id="main" tabIndex={-1}>
-        {why !== null ? (
-          <TokenForm why={why} onToken={() => setWhy(null)} />
-        ) : (
-          <Refused.Provider value={refused}>
-            <View {...route} />
-          </Refused.Provider>
-        )}
+        {why !== null ? <TokenForm why={why} onToken={() => setWhy(null)} /> : <View {...route} />}
       </main>
       <footer>
         <p>
           Times are in {TIME_ZONE}.{TIME_ZONE !== 'UTC' && ' Hover over a time to see it in UTC too.'}
         </p>
+        {token.get() !== null && (
+          <button type="button" class="outline small" onClick={forget}>
+            Remove token
+          </button>
+        )}
       </footer>
-    </>
+    </Refused.Provider>
   )
 }
 
@@ -92,11 +89,17 @@ function View(route: Visit) {
     case undefined:
       return <OverviewView {...route} />
     case 'log':
-      return rest.length > 0 ? <EntryView key={rest.join('/')} {...route} /> : <LogView {...route} />
+      return rest.length > 0 ? (
+        <EntryView key={rest.join('/')} {...route} />
+      ) : (
+        <LogView key={route.query.cursor} {...route} />
+      )
     case 'parties':
-      return <PartyView key={rest.join('/')} {...route} />
+      return <PartyView key={[...rest, route.query.cursor].join('/')} {...route} />
+    case 'search':
+      return <SearchView key={route.visit} {...route} />
     case 'rejected':
-      return <RejectedView {...route} />
+      return <RejectedView key={route.query.cursor} {...route} />
     case 'rules':
       return <RulesView />
     case 'workbench':

@@ -1,9 +1,11 @@
+import { isRecordedOnly } from '../core/attempt/delivery.ts'
+import { CHANNEL_NAMES } from '../core/decision/channel.ts'
 import type { ListedLogEntry } from '../core/log/log-entry.ts'
 import { describeGivenUp } from '../core/log/status.ts'
-import { Clamped, type Row, Table, timeCell } from './list.tsx'
-import { Badge, Value } from './parts.tsx'
+import { type Row, timeCell } from './list.tsx'
+import { Badge } from './parts.tsx'
 import { hrefOf } from './route.ts'
-import { visible } from './text.ts'
+import { inWords, localTime } from './text.ts'
 
 /** The columns of a list of entries. */
 export const ENTRY_COLUMNS = [
@@ -14,63 +16,43 @@ export const ENTRY_COLUMNS = [
   ['Channel', 'short'],
   'Subject or reason',
 ] as const
-const COLUMNS_OF_ONE_MEMBER = ENTRY_COLUMNS.filter(([name]) => name !== 'Member')
-
-/** Entries of one member as a table, which does not name the member in each row. */
-export function Entries({ label, of }: { label: string; of: readonly ListedLogEntry[] }) {
-  const rows = of.map((entry) => entryRow(entry, []))
-  return <Table label={label} columns={COLUMNS_OF_ONE_MEMBER} rows={rows} />
-}
+/** For one member, whom no row names; times are dates. */
+export const TIMELINE_COLUMNS = ENTRY_COLUMNS.filter(([name]) => name !== 'Member').map((column) =>
+  column[0] === 'Time' ? (['Time', 'middle'] as const) : column,
+)
 
 /** An entry as a row, which leads to it. */
-export function entryRow(
-  entry: ListedLogEntry,
-  member: readonly (string | null)[] = [entry.partyLocator],
-): Row {
-  const { locator, createdAt, status, eventType, channel } = entry
+export function entryRow(entry: ListedLogEntry): Row {
+  const { locator, createdAt, eventType, channel, partyLocator } = entry
   return {
     key: locator,
     href: hrefOf(['log', locator]),
     cells: [
       timeCell(createdAt),
-      <Badge key="status" of={status} />,
+      <Badge key="status" of={statusOf(entry)} />,
       eventType,
-      ...member,
-      channel,
+      partyLocator,
+      inWords(CHANNEL_NAMES[channel]),
       subjectOrReason(entry),
     ],
   }
 }
 
+/** A row of one member's timeline. */
+export function timelineRow(entry: ListedLogEntry): Row {
+  const { cells, ...row } = entryRow(entry)
+  const [, status, eventType, , ...rest] = cells
+  return { ...row, cells: [timeCell(entry.createdAt, localTime), status ?? null, eventType ?? null, ...rest] }
+}
+
+/** The status, but for a message that only a placeholder recorded. */
+export function statusOf({ status, receipt }: ListedLogEntry): string {
+  return isRecordedOnly(receipt) ? 'RECORDED' : status
+}
+
 /** The reason of an entry that was not sent, or the subject of one that was. */
-function subjectOrReason(entry: ListedLogEntry): Row['cells'][number] {
+function subjectOrReason(entry: ListedLogEntry): string | null {
   const { status, subject, failureReason, givenUp } = entry
   if (status === 'SENT' || failureReason === null) return subject
-  const words = `${visible(failureReason)}${givenUp ? `, ${describeGivenUp(entry)}` : ''}`
-  return {
-    title: words,
-    show: (
-      <span class="reason">
-        <Clamped text={words} />
-        <a href={hrefOf(['log'], { reason: headOf(failureReason) })} title="All entries with this reason">
-          Same reason
-        </a>
-      </span>
-    ),
-  }
-}
-
-/** A reason, with a link to all entries that have it, whatever follows its colon. */
-export function Reason({ of: reason }: { of: string | null }) {
-  if (reason === null) return <Value of={null} />
-  return (
-    <a href={hrefOf(['log'], { reason: headOf(reason) })} title="All entries with this reason">
-      <Value of={reason} />
-    </a>
-  )
-}
-
-/** The part of a reason that is counted as one. */
-function headOf(reason: string): string {
-  return reason.split(':', 1)[0] ?? ''
+  return `${failureReason}${givenUp ? `, ${describeGivenUp(entry)}` : ''}`
 }

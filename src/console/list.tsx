@@ -81,9 +81,9 @@ export function Clamped({ text }: { text: string }) {
   )
 }
 
-/** How long ago a time was; the time itself is in the title. */
-export function timeCell(iso: string | null): Cell {
-  return iso === null ? null : { title: exactTime(iso), show: <time dateTime={iso}>{ago(iso)}</time> }
+/** How long ago a time was, or when; the exact time is in the title. */
+export function timeCell(iso: string | null, words = ago): Cell {
+  return iso === null ? null : { title: exactTime(iso), show: <time dateTime={iso}>{words(iso)}</time> }
 }
 
 /** A field of the search form of a list; its name is that of the query parameter. */
@@ -97,48 +97,68 @@ export interface Filter {
 type Values = Readonly<Record<string, string | undefined>>
 
 interface ListProps<Item> {
-  readonly view: string
+  /** The place of the list in the address. */
+  readonly at: readonly string[]
   readonly label: string
   readonly filters: readonly Filter[]
-  readonly values: Values
-  readonly hrefFor?: (filled: Record<string, string>) => string
+  readonly query: Values
   readonly pages: Pages<Item>
   readonly columns: readonly Column[]
   readonly rowOf: (item: Item) => Row
   readonly one: string
   readonly many: string
+  /** Further parameters of the next page's address. */
+  readonly following?: Values
 }
 
-/** A list that can be searched and is loaded page by page. */
-export function List<Item>({ label, pages, columns, rowOf, one, many, ...search }: ListProps<Item>) {
-  const { data, problem, isLoading, retry, more } = pages
+/** A list that can be searched, a page at a time. The address holds the page, so that Back returns to it. */
+export function List<Item>({
+  at,
+  label,
+  filters,
+  query,
+  pages,
+  columns,
+  rowOf,
+  one,
+  many,
+  following,
+}: ListProps<Item>) {
+  const { data, problem, isLoading, retry, next } = pages
   const items = data ?? []
-  const active = activeOf(search.filters, search.values)
-  const found = items.length > 0 ? counted(items.length, one, many) : none(many, active, more !== null)
+  const values = valuesOf(filters, query)
+  const active = activeOf(filters, values)
+  const isFirst = query.cursor === undefined
+  const found =
+    items.length > 0 ? counted(items.length, one, many) : none(many, active, next !== null || !isFirst)
   return (
     <>
-      <Filters {...search} active={active} />
-      <Problem of={problem} title={items.length === 0 ? NOT_LOADED : 'Could not load more.'} retry={retry} />
+      <Filters at={at} filters={filters} values={values} active={active} />
+      <Problem of={problem} title={items.length === 0 ? NOT_LOADED : 'Could not load all.'} retry={retry} />
       {items.length > 0 && <Table label={label} columns={columns} rows={items.map((item) => rowOf(item))} />}
       <div class="toolbar">
         <span role="status" class="faint">
-          {isLoading ? 'Loading…' : problem === null && `${found}${more === null ? '' : ', more available'}`}
+          {isLoading
+            ? 'Loading…'
+            : problem === null && `${found}${isFirst && next === null ? '' : ' on this page'}`}
         </span>
-        {more !== null && (
-          <button type="button" class="outline" onClick={more}>
-            Show more
-          </button>
-        )}
+        {!isFirst && <a href={hrefOf(at, values)}>First page</a>}
+        {next !== null && <a href={hrefOf(at, { ...values, ...following, cursor: next })}>Next page</a>}
       </div>
     </>
   )
 }
 
+/** The values of the filters in the query of an address. */
+export function valuesOf(filters: readonly Filter[], query: Values): Values {
+  return Object.fromEntries(filters.map(({ name }) => [name, query[name]]))
+}
+
 /** The reason why a list is empty. */
-function none(many: string, active: readonly Active[], isMore: boolean): string {
+function none(many: string, active: readonly Active[], isPart: boolean): string {
   if (active.length === 0) return `There are no ${many} yet.`
   const filters = active.map(({ label, words }) => `${label}: ${words}`).join(', ')
-  return isMore ? `Nothing found so far for ${filters}` : `No ${many} match ${filters}.`
+  return isPart ? `Nothing found so far for ${filters}` : `No ${many} match ${filters}.`
 }
 
 interface Active {
@@ -158,25 +178,38 @@ function activeOf(filters: readonly Filter[], values: Values): Active[] {
 }
 
 /** The start of a period of the overview. Other times are returned unchanged. */
-function startOf(time: string): string {
+export function startOf(time: string): string {
   const window = COUNT_WINDOW_NAMES.find((name) => name === time)
   return window === undefined
     ? time
     : new Date(Date.now() - COUNT_WINDOWS[window].lengthS * 1_000).toISOString()
 }
 
-interface FiltersProps extends Pick<ListProps<never>, 'view' | 'filters' | 'values' | 'hrefFor'> {
+function daysAgo(count: number): string {
+  const day = new Date()
+  day.setHours(0, 0, 0, 0)
+  day.setDate(day.getDate() - count)
+  return day.toISOString()
+}
+
+/** Spans of time that people name, in the viewer's time zone. A week begins on Monday. */
+function spans(): readonly { name: string; from: string; to?: string }[] {
+  const monday = (new Date().getDay() + 6) % 7
+  return [
+    { name: 'Today', from: daysAgo(0) },
+    { name: 'Yesterday', from: daysAgo(1), to: daysAgo(0) },
+    { name: 'Last week', from: daysAgo(monday + 7), to: daysAgo(monday) },
+    { name: 'Last 30 days', from: '30d' },
+  ]
+}
+
+interface FiltersProps extends Pick<ListProps<never>, 'at' | 'filters'> {
+  readonly values: Values
   readonly active: readonly Active[]
 }
 
-/** The search form of a list, and beside it the filters in force, each with a link that removes it. */
-function Filters({
-  view,
-  filters,
-  values,
-  active,
-  hrefFor = (filled) => hrefOf([view], filled),
-}: FiltersProps) {
+/** The search form of a list, spans of time, and the filters in force, each with a link that removes it. */
+function Filters({ at, filters, values, active }: FiltersProps) {
   const details = useRef<HTMLDetailsElement>(null)
   const summary = useRef<HTMLElement>(null)
   const search = (event: SubmitEvent) => {
@@ -184,8 +217,14 @@ function Filters({
     for (const { name, isTime } of filters) if (isTime) filled[name] = instantOf(filled[name] ?? '')
     if (details.current !== null) details.current.open = false
     summary.current?.focus()
-    go(hrefFor(filled))
+    go(hrefOf(at, filled))
   }
+  const between = () => {
+    if (details.current === null) return
+    details.current.open = true
+    details.current.querySelector<HTMLInputElement>('[name=from]')?.focus()
+  }
+  const span = spans().find(({ from, to }) => from === values.from && to === values.to)
   return (
     <search class="toolbar">
       <details ref={details}>
@@ -194,7 +233,7 @@ function Filters({
           {filters.map(({ name, label, hint, options, isTime }) => {
             const value = values[name] ?? ''
             const input = isTime
-              ? { type: 'datetime-local' as const, step: 1, defaultValue: formTimeOf(startOf(value)) }
+              ? { type: 'datetime-local' as const, defaultValue: formTimeOf(startOf(value)) }
               : { defaultValue: value, placeholder: hint, maxLength: 255 }
             return options === undefined ? (
               <Field key={name} label={label} name={name} {...input} />
@@ -211,11 +250,27 @@ function Filters({
           <button type="submit">Search</button>
         </form>
       </details>
+      {filters.some(({ isTime }) => isTime) && (
+        <nav aria-label="Time">
+          {spans().map(({ name, ...times }) => (
+            <a
+              key={name}
+              href={hrefOf(at, { ...values, to: undefined, ...times })}
+              aria-current={name === span?.name ? 'true' : undefined}
+            >
+              {name}
+            </a>
+          ))}
+          <button type="button" onClick={between}>
+            Between…
+          </button>
+        </nav>
+      )}
       {active.map(({ name, label, words }) => (
         <a
           key={name}
           class="chip"
-          href={hrefOf([view], { ...values, [name]: undefined })}
+          href={hrefOf(at, { ...values, [name]: undefined })}
           title={`Remove ${label}: ${words}`}
           onClick={() => summary.current?.focus()}
         >
@@ -225,7 +280,7 @@ function Filters({
           <span aria-hidden="true">×</span>
         </a>
       ))}
-      {active.length > 0 && <a href={hrefOf([view])}>Clear all</a>}
+      {active.length > 0 && <a href={hrefOf(at)}>Clear all</a>}
     </search>
   )
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { exactTime, inWords, localTime, momentName, visible } from './text.ts'
+import { exactTime, inWords, localTime, visible } from './text.ts'
 import type { Loaded } from './use-data.ts'
 
 /** Text from outside: invisible characters are shown, and its direction does not leak into the page. */
@@ -25,6 +25,17 @@ export function Time({ of }: { of: string | null }) {
     <time dateTime={of} title={exactTime(of)}>
       {localTime(of)}
     </time>
+  )
+}
+
+const INSTANT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z)/
+
+/** A sentence of the service; the times in it become those of the viewer's time zone. */
+export function Told({ of }: { of: string }) {
+  return (
+    <bdi>
+      {of.split(INSTANT).map((part, index) => (index % 2 === 1 ? <Time of={part} /> : visible(part)))}
+    </bdi>
   )
 }
 
@@ -105,18 +116,18 @@ export function Problem({ of, title, retry = null }: ProblemProps) {
 
 export const NOT_LOADED = 'Could not load this page.'
 
-/** Since when what is shown may differ from what is; null while it is up to date. */
-export function staleSince({ problem, readAtMs }: Loaded<unknown>): string | null {
-  return problem === null || readAtMs === null ? null : `Not current since ${momentName(readAtMs)}`
-}
-
 /** Says that data is loading, why it could not be loaded, or since when it is out of date. */
 export function State({ of }: { of: Loaded<unknown> }) {
-  const { data, problem, isLoading, retry } = of
-  const stale = staleSince(of)
+  const { data, problem, isLoading, retry, readAtMs } = of
   return (
     <>
-      <Problem of={problem} title={stale === null ? NOT_LOADED : `${stale}.`} retry={retry} />
+      <Problem
+        of={problem}
+        title={
+          readAtMs === null ? NOT_LOADED : `Not current since ${localTime(new Date(readAtMs).toISOString())}.`
+        }
+        retry={retry}
+      />
       {isLoading && data === null && problem === null && (
         <p class="faint" role="status">
           Loading…

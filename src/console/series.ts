@@ -48,7 +48,7 @@ export function colourOf(dimension: Dimension, name: string, index: number): str
   if (dimension === 'status') return `var(--${name.toLowerCase()})`
   return name === REST ? 'var(--rest)' : `hsl(${HUES[index % HUES.length]} 55% 55%)`
 }
-const HUES = [215, 275, 190, 325, 245, 20, 205, 300, 170, 340, 230, 50]
+const HUES = [215, 275, 325, 245, 25, 200, 300, 345, 230, 45]
 
 /** A series in words. */
 export function labelOf(dimension: Dimension, name: string): string {

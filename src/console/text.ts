@@ -10,20 +10,23 @@ export function visible(text: string): string {
   )
 }
 
-/** A status or outcome in normal case: `SENT` becomes `Sent`. */
+/** Words or a code with its first letter alone in upper case: `SENT` becomes `Sent`. */
 export function inWords(code: string): string {
-  return code.charAt(0) + code.slice(1).toLowerCase()
+  return code.charAt(0).toUpperCase() + code.slice(1).toLowerCase()
 }
 
-/** A time in the viewer's time zone, such as `2026-01-31 12:00:00`. */
+const MINUTE = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
+
+/** A time in the viewer's time zone, such as `31 Jan 2026, 12:00`. */
 export function localTime(iso: string): string {
   const date = new Date(iso)
-  return Number.isNaN(date.getTime()) ? iso : `${dayOf(date)} ${clockOf(date)}`
+  return Number.isNaN(date.getTime()) ? iso : MINUTE.format(date)
 }
 
 /** A time in the viewer's time zone and in UTC. */
 export function exactTime(iso: string): string {
-  return `${localTime(iso)} (${iso})`
+  const date = new Date(iso)
+  return `${dayOf(date)} ${clockOf(date)} (${iso})`
 }
 
 /** How long ago a time was, such as `5 min ago`; or its day after more than 30 days. */
@@ -36,13 +39,6 @@ export function ago(iso: string, nowMs = Date.now()): string {
   if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h ago`
   const days = Math.floor(minutes / (24 * 60))
   return days <= 30 ? `${counted(days, 'day', 'days')} ago` : dayOf(new Date(atMs))
-}
-
-/** A moment (milliseconds since 1970) to the minute, with its day unless that is today's. */
-export function momentName(atMs: number, now = new Date()): string {
-  const date = new Date(atMs)
-  const clock = clockOf(date).slice(0, 5)
-  return dayOf(date) === dayOf(now) ? clock : `${dayOf(date)} ${clock}`
 }
 
 /** The start of a step (seconds since 1970), as short as the length of the step allows. */

@@ -1,4 +1,4 @@
-import { useCallback, useContext, useEffect, useRef, useState } from 'preact/hooks'
+import { useCallback, useContext, useEffect, useState } from 'preact/hooks'
 import type { Page } from '../core/log/log-page.ts'
 import { ask, type Query, RequestError, read } from './api.ts'
 import { Refused } from './visit.ts'
@@ -76,65 +76,49 @@ export function useData<Data>(
   return loaded
 }
 
-/** A list that is loaded page by page, newest first. */
+/** One page of a list, newest first. */
 export interface Pages<Item> extends Loaded<readonly Item[]> {
-  /** Loads the next pages; null on the last one. */
-  readonly more: (() => void) | null
+  /** The cursor of the next page; null on the last one. */
+  readonly next: string | null
 }
 
-/** A short page need not be the last: up to this many pages are read to get this many items. */
-const PAGES_AT_ONCE = 20
-const ITEMS_AT_ONCE = 20
+/** The service's pages can be short where it searches: up to this many are read to fill one. */
+const READ_COUNT_MAX = 20
+const PAGE_ITEMS = 100
 
-/**
- * Loads the start of a list when the view appears, its query changes or `visit` changes, and further pages on demand.
- */
+/** Loads a page when the view appears, its query changes (with the cursor) or `visit` changes, and again after a failure. */
 export function usePages<Item>(path: readonly string[], query: Query, visit: number): Pages<Item> {
-  const [loaded, setLoaded] = useState<Loaded<readonly Item[]>>(NOTHING)
-  const [cursor, setCursor] = useState<string | null>(null)
-  const load = useLoad<Page<Item>>(path, query)
-  const stop = useRef(new AbortController())
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  const [page, setPage] = useState<Pages<Item>>({ ...NOTHING, next: null })
+  const load = useLoad<Page<Item>>(path, { ...query, limit: String(PAGE_ITEMS) })
 
-  const readOn = useCallback(
-    async (held: readonly Item[], after: string | null, signal: AbortSignal) => {
-      clearTimeout(timer.current)
-      const change = (to: Partial<Loaded<readonly Item[]>>) =>
-        setLoaded({ ...NOTHING, data: items, isLoading: false, ...to })
-      let items = held
-      let next = after
-      for (let count = 0; count < PAGES_AT_ONCE && items.length < held.length + ITEMS_AT_ONCE; count++) {
-        change({ isLoading: true })
-        const told = await load(next === null ? {} : { cursor: next }, signal)
+  useEffect(() => {
+    const stop = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const readOn = async (held: readonly Item[], after: string | undefined) => {
+      clearTimeout(timer)
+      let [items, next, count]: [readonly Item[], string | null | undefined, number] = [held, after, 0]
+      const show = (to: Partial<Pages<Item>>) => setPage({ ...NOTHING, data: items, next: null, ...to })
+      while (next !== null && count++ < READ_COUNT_MAX && items.length < PAGE_ITEMS / 2) {
+        show({})
+        const told = await load(next === undefined ? {} : { cursor: next }, stop.signal)
         if (told === null) return
         if (told.data === undefined) {
-          const retry = told.mayPass ? () => void readOn(items, next, signal) : null
-          if (retry !== null) timer.current = setTimeout(retry, RETRY_MS)
-          setCursor(next)
-          return change({ problem: told.problem, retry })
+          const again = () => void readOn(items, next ?? undefined)
+          if (told.mayPass) timer = setTimeout(again, RETRY_MS)
+          return show({ isLoading: false, problem: told.problem, retry: told.mayPass ? again : null })
         }
         items = [...items, ...told.data.items]
         next = told.data.nextCursor
-        if (next === null) break
       }
-      change({ readAtMs: Date.now() })
-      setCursor(next)
-    },
-    [load],
-  )
-  useEffect(() => {
-    stop.current = new AbortController()
-    setCursor(null)
-    readOn([], null, stop.current.signal)
-    return () => {
-      stop.current.abort()
-      clearTimeout(timer.current)
+      show({ isLoading: false, readAtMs: Date.now(), next: next ?? null })
     }
-  }, [readOn, visit])
-
-  const canReadOn = cursor !== null && !loaded.isLoading && loaded.problem === null
-  const more = () => void readOn(loaded.data ?? [], cursor, stop.current.signal)
-  return { ...loaded, more: canReadOn ? more : null }
+    void readOn([], undefined)
+    return () => {
+      stop.abort()
+      clearTimeout(timer)
+    }
+  }, [load, visit])
+  return page
 }
 
 /** The data or the problem; null if the request was aborted or the token was refused. */

@@ -31,10 +31,21 @@ export const ENTRY_EXAMPLE: ListedLogEntry = {
   sentAt: '2026-01-31T12:00:00.512345Z',
   createdAt: '2026-01-31T12:00:00.123456Z',
   givenUp: false,
+  receipt: 'recorded:EMAIL:5f0c7c1a-2f9e-4a57-9a53-0b1f6d1f7f10/1',
 }
 
 export const EXPLAINED_ENTRY_EXAMPLE: ExplainedLogEntry = {
   ...ENTRY_EXAMPLE,
+  reference: 'CLM-2026-00056',
+  story: {
+    what: 'On 2026-01-31T12:00:00.512345Z, the email “Your claim has been paid” about CLM-2026-00056 for member PTY-000042 was recorded, not delivered: no transport is connected.',
+    because: null,
+    next: 'Nothing more is sent about this event.',
+    timeline: [
+      { at: '2026-01-31T12:00:00.123456Z', until: null, words: 'The event claim.paid came in.' },
+      { at: '2026-01-31T12:00:00.123456Z', until: null, words: 'Email recorded, not delivered.' },
+    ],
+  },
   decisions: [
     {
       attempt: 1,
@@ -54,7 +65,7 @@ export const EXPLAINED_ENTRY_EXAMPLE: ExplainedLogEntry = {
       templateRevision: '3f0d8a52c1b7e69f4a0d1c2b3e4f5a6978b9c0d1e2f3a4b5c6d7e8f901234567',
       ruleTableRevision: '9b1e6f2c7a3d4850b6c7d8e9f0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3',
       envelopeMapRevision: '1c2d3e4f5a6b7c8d9e0f1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f',
-      receipt: 'recorded',
+      receipt: 'recorded:EMAIL:5f0c7c1a-2f9e-4a57-9a53-0b1f6d1f7f10/1',
       sendError: null,
       decidedAt: '2026-01-31T12:00:00.123456Z',
       erasedAt: null,

@@ -96,8 +96,11 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
   return {
     /** The partitions that this member owns; null while it is in no group. */
     assignment: () => membership?.assignment() ?? null,
-    /** Null while this member is in the group; otherwise what it waits for. */
-    waitsFor: () => (membership?.assignment() ? null : waitsFor),
+    /** Null while this member is in the group and its broker answers; otherwise what it waits for. */
+    waitsFor: () => {
+      if (!membership?.assignment()) return waitsFor
+      return membership.isSilent() ? 'the broker does not respond' : null
+    },
     /** The partitions that cannot go on, and one for each missing topic. */
     blocked: (): readonly Blocked[] => [
       ...missing.list(),

@@ -24,6 +24,9 @@ const COMMIT_WAIT_MS = 1_000
 /** The time that a membership may take to disconnect before the next one begins; the checkpoint's lock parts them. */
 const DISCONNECT_WAIT_MS = 20_000
 
+/** Heartbeats are missing for this long before they are missed: a rebalance may take as long. */
+const SILENCE_MS = 9_000
+
 /** kafkajs declares these final, although the broker only went away or did not answer in time. */
 const PASSING_ERRORS = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout', 'KafkaJSLockTimeout']
 
@@ -66,15 +69,21 @@ export function createMembership(
     commits.add,
   )
   let assignment: Assignment | null = null
+  let answeredMs = Date.now()
 
   stopping.addEventListener('abort', owned.end, { signal: over.signal })
   consumer.on(consumer.events.GROUP_JOIN, ({ payload: { memberAssignment, isLeader } }) => {
     if (over.signal.aborted || stopping.aborted) return
     assignment = { partitions: memberAssignment, isLeader }
+    answeredMs = Date.now()
     // Other members may own the partitions of these commits now.
     commits.clear()
     owned.onJoin(memberAssignment)
     log.info({ groupId: options.groupId, assignment: memberAssignment }, 'joined the consumer group')
+  })
+
+  consumer.on(consumer.events.HEARTBEAT, () => {
+    answeredMs = Date.now()
   })
 
   async function run(): Promise<Ending> {
@@ -109,6 +118,8 @@ export function createMembership(
     run,
     /** Null before the member has joined, and once the membership is over. */
     assignment: () => assignment,
+    /** True if the group's broker has answered no heartbeat lately. kafkajs waits for it, as long as for any request. */
+    isSilent: () => Date.now() - answeredMs > Math.max(SILENCE_MS, 3 * heartbeatIntervalOf(options)),
     oldestMs: owned.oldestMs,
   }
 }
@@ -240,13 +251,17 @@ export function createOffsetCommits(commit: (offsets: TopicPartitionOffset[]) =>
   }
 }
 
+function heartbeatIntervalOf({ sessionTimeoutMs }: { readonly sessionTimeoutMs: number }): number {
+  return Math.floor(sessionTimeoutMs / 10)
+}
+
 /** A consumer of kafkajs that has not joined yet. `crashed` resolves when it cannot recover. */
 function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Parameters<typeof createMembership>[1]) {
   let retriable = false
   const consumer = kafka.consumer({
     groupId,
     sessionTimeout: sessionTimeoutMs,
-    heartbeatInterval: Math.floor(sessionTimeoutMs / 10),
+    heartbeatInterval: heartbeatIntervalOf({ sessionTimeoutMs }),
     rebalanceTimeout: 60_000,
     maxWaitTimeInMs: 500,
     maxBytes: FETCH_BYTES,

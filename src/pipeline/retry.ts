@@ -1,11 +1,15 @@
 import type { Logger } from 'pino'
 import { type Attempt, partiesOf, type RetryRequest } from '../core/attempt/attempt.ts'
-import { type AskedEntry, type DueEntry, isPostponed, nextAttempt } from '../core/attempt/due-entry.ts'
+import {
+  type AskedEntry,
+  type DueEntry,
+  isPostponed,
+  nextAttempt,
+  RETRY_INTERVAL_MS,
+} from '../core/attempt/due-entry.ts'
 import type { Contact } from '../core/party/contact.ts'
 import type { MakeAttempts } from './attempt.ts'
 
-/** Fixed by the specification. */
-export const RETRY_INTERVAL_MS = 60_000
 /**
  * A row is due again this long after its last attempt. Less than the interval, so that a pass that starts early misses no row;
  * far longer than the gap between the passes of two replicas.

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { RECORDED } from '../core/attempt/delivery.ts'
 import type { Channel } from '../core/decision/channel.ts'
 import type { Sender } from './sender.ts'
 
@@ -17,7 +18,7 @@ export function createPlaceholder(channel: Channel, log: Logger): Sender {
       }
       return messages.map(({ idempotencyKey }) => ({
         answer: 'accepted',
-        receipt: `${channel}:${idempotencyKey}`,
+        receipt: `${RECORDED}${channel}:${idempotencyKey}`,
       }))
     },
   }

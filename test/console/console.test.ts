@@ -51,7 +51,7 @@ async function testConsole(): Promise<void> {
     await page.goto(`${url}/console`)
     await click(page.getByRole('link', { name: 'Not told' }))
     await click(listed(page, 'unknown-1').getByRole('link').first())
-    const why = page.getByRole('region', { name: 'The member was not told.' })
+    const why = page.getByRole('region', { name: 'What happened' })
     await why.waitFor()
     t.match(
       await why.innerText(),
@@ -59,7 +59,7 @@ async function testConsole(): Promise<void> {
     )
     t.match(
       await why.innerText(),
-      /SKIP \(party not found\) by rule "party-not-found", for policy\.issued, party not found/,
+      /Member unknown-1 was not told of policy\.issued about CLM-1, which came in on \d+ \w+ \d{4}, \d\d:\d\d\./,
     )
     t.ok(clickCount <= 3, `${clickCount} clicks`)
     t.ok(((await why.boundingBox())?.y ?? 1_000) < 300, 'it is on top')
@@ -70,9 +70,9 @@ async function testConsole(): Promise<void> {
     ['overview', () => '#/', 'Overview'],
     ['not-told', () => '#/log?notTold=true', 'Not told'],
     ['log', () => '#/log', 'Log'],
-    ['entry-sent', async () => `#/log/${await locatorOf('hostile-2')}`, /^Entry NTF-/],
-    ['entry-skipped', async () => `#/log/${await locatorOf('opted-out')}`, /^Entry NTF-/],
-    ['entry-failed', async () => `#/log/${await locatorOf('given-up')}`, /^Entry NTF-/],
+    ['entry-sent', async () => `#/log/${await locatorOf('hostile-2')}`, / for /],
+    ['entry-skipped', async () => `#/log/${await locatorOf('opted-out')}`, / for /],
+    ['entry-failed', async () => `#/log/${await locatorOf('given-up')}`, / for /],
     ['party', () => '#/parties/party-7', 'Member party-7'],
     ['rejected', () => '#/rejected', 'Rejected messages'],
     ['rules', () => '#/rules', 'Rules'],
@@ -137,11 +137,11 @@ async function testConsole(): Promise<void> {
     await listed(page, 'unknown-1').waitFor()
     await tabTo(/^A (just now|\d+ (min|h|days?) ago)$/)
     await page.keyboard.press('Enter')
-    await title(page, /^Entry/)
-    await until(async () => /^H1 Entry NTF-/.test(String(await focused())), {
+    await title(page, / for /)
+    await until(async () => /^H1 .* for /.test(String(await focused())), {
       what: 'the title to have the focus',
     })
-    t.match(await page.title(), /^Entry NTF-.* – Notifications console$/)
+    t.match(await page.title(), / for .* – Notifications console$/)
     await page.goBack()
     await title(page, 'Not told')
     t.same(complaints, [])
@@ -214,18 +214,15 @@ async function testConsole(): Promise<void> {
     t.same(complaints, [])
   })
 
-  t.test('the log is searched by its filters, and paged to its end', async (t) => {
+  t.test('the log is searched by its filters', async (t) => {
     const { page, complaints } = await adminTab(t)
     await page.goto(`${url}/console#/log`)
     const rows = page.getByRole('region', { name: 'Log entries' }).locator('tbody tr')
-    await page.getByRole('status').filter({ hasText: '50 entries, more available' }).waitFor()
-    await page.getByRole('button', { name: 'Show more' }).click()
     await page
       .getByRole('status')
       .filter({ hasText: /^66 entries$/ })
       .waitFor()
     t.equal(await rows.count(), 66)
-    t.equal(await page.getByRole('button', { name: 'Show more' }).count(), 0)
     await openFilters(page)
     await page.getByLabel('Status').selectOption('SKIPPED')
     await page.getByLabel('Event type').fill('invoice.overdue')
@@ -251,10 +248,9 @@ async function testConsole(): Promise<void> {
     await page.getByRole('button', { name: 'Search' }).click()
     await page
       .getByRole('status')
-      .filter({ hasText: /^No entries match From: 2099-01-01 00:00:00\.$/ })
+      .filter({ hasText: /^No entries match From: 1 Jan 2099, 00:00\.$/ })
       .waitFor()
-    await openFilters(page)
-    await page.getByLabel('Event ID or entry locator').fill(await locatorOf('opted-out'))
+    await page.getByRole('searchbox').fill('opted-out')
     await page.keyboard.press('Enter')
     await page.getByText('The party asked not to be told of events of this type.').first().waitFor()
     t.same(complaints, [])
@@ -263,15 +259,14 @@ async function testConsole(): Promise<void> {
   t.test('what is still on its way for a list that one has left is not shown in the next one', async (t) => {
     const { page } = await adminTab(t)
     const left = Promise.withResolvers<void>()
-    await page.route(/cursor=/, async (route) => {
+    await page.route(/log\/list\?limit/, async (route) => {
       await left.promise
       await route.continue()
     })
     await page.goto(`${url}/console#/log`)
-    await page.getByRole('button', { name: 'Show more' }).click()
     const ended = Promise.race([
-      page.waitForEvent('requestfailed', (request) => request.url().includes('cursor=')),
-      page.waitForResponse(/cursor=/),
+      page.waitForEvent('requestfailed', (request) => request.url().includes('list?limit')),
+      page.waitForResponse(/list\?limit/),
     ])
     await openFilters(page)
     await page.getByLabel('Event type').fill('invoice.overdue')

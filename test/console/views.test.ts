@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
-import type { Locator, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { ConsoleData } from '../../src/http/console/data.ts'
 import { readConsolePage } from '../../src/http/console/page.ts'
 import { aConsole, aManagement, aWorkbench, PREFERENCES, TIME } from '../http/console/fixture.ts'
-import { ENTRY } from '../http/fixture.ts'
-import { openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
+import { ENTRY, locator } from '../http/fixture.ts'
+import { faultsOf, openTab, startBrowser, type Tab, withoutBrowser } from './browser.ts'
 
 if (withoutBrowser) t.plan(0, withoutBrowser)
 else await testViews()
@@ -17,6 +17,7 @@ const GIVEN_UP = {
   failureReason: 'contact could not be resolved: HTTP 500',
   attemptCount: 3,
   givenUp: true,
+  receipt: null,
 }
 const withEntry = (entry: typeof GIVEN_UP): Partial<ConsoleData> => ({
   logEntries: { list: async () => ({ items: [entry], next: null }), get: async () => entry },
@@ -43,47 +44,43 @@ async function testViews(): Promise<void> {
     await tab.page.goto(`${url}/console${path}`)
     return { ...tab, url }
   }
-  const live = (page: Page) => page.locator('button.live')
+  const dots = (page: Page) => page.getByRole('list', { name: 'State of the service' })
 
-  t.test('figures that cannot be refreshed are not called live, and recover by themselves', async (t) => {
+  t.test('figures that cannot be refreshed are said to be old, and recover by themselves', async (t) => {
     const { page } = await open(t, '#/')
     const figure = page.getByRole('link', { name: /^All 2/ })
+    const alert = page.getByRole('alert').filter({ hasText: /^Not current since \d+ \w+ \d{4}, \d\d:\d\d\./ })
     await figure.waitFor()
-    t.equal(await wordsOf(live(page)), 'Live')
     const outage = { status: 503, json: { detail: 'The database is not reachable.' } }
     await page.route('**/counts*', (route) => route.fulfill(outage))
     await page.clock.fastForward(10_000)
-    await page.getByRole('button', { name: /^Not current since \d\d:\d\d$/ }).waitFor()
-    t.match(
-      await page.getByRole('alert').innerText(),
-      /Not current since \d\d:\d\d\. The database is not reachable\./,
-    )
+    await alert.getByText('The database is not reachable.').waitFor()
     t.ok(await figure.isVisible(), 'what was known is still shown')
     await page.unroute('**/counts*')
     await page.getByRole('button', { name: 'Try again' }).click()
-    await page.getByText('Live', { exact: true }).waitFor()
-    t.equal(await page.getByRole('alert').innerText(), '')
-    await page.route('**/counts*', (route) => route.abort())
-    await page.clock.fastForward(10_000)
-    await page
-      .getByText(/^Not current since/)
-      .first()
-      .waitFor()
-    await page.unroute('**/counts*')
-    await page.clock.fastForward(10_000)
-    await page.getByText('Live', { exact: true }).waitFor()
-  })
-
-  t.test('figures that take long to be refreshed are not called live', async (t) => {
-    const { page } = await open(t, '#/')
-    await page.getByRole('link', { name: /^All 2/ }).waitFor()
+    await alert.waitFor({ state: 'detached' })
     await page.route('**/counts*', () => {})
     await page.clock.fastForward(10_000)
     await page.clock.fastForward(5_000)
-    await page
-      .getByText(/^Not current since/)
-      .first()
-      .waitFor()
+    await alert.getByText('takes long to respond').waitFor()
+  })
+
+  t.test('each part of the service has a dot on every page, and a reason where it is not well', async (t) => {
+    let lookUps: string | null = null
+    const { status } = aConsole()
+    const { page } = await open(t, '#/rules', { status: async () => ({ ...(await status()), lookUps }) })
+    await dots(page).waitFor()
+    t.equal(await dots(page).locator('.is-well').count(), 3)
+    await page.getByText('1 blocked partition').click()
+    await page.getByText('claims/3, since 31 Jan 2026, 13:00: locked.').waitFor()
+    lookUps = 'policy administration is down'
+    await page.clock.fastForward(5_000)
+    await page.getByRole('alert').getByText('Look-ups: policy administration is down').waitFor()
+    t.same(await dots(page).locator('.is-bad').allInnerTexts(), ['Look-ups'])
+    await page.route('**/status', (route) => route.abort())
+    await page.clock.fastForward(5_000)
+    await page.getByRole('alert').getByText('State unknown: The service did not respond.').waitFor()
+    t.equal(await dots(page).locator('.is-well').count(), 0)
   })
 
   t.test('a list that could not be read is read again by itself', async (t) => {
@@ -129,28 +126,15 @@ async function testViews(): Promise<void> {
     ])
   })
 
-  t.test('a reason leads to all entries with it, and Not told to the log narrowed down', async (t) => {
-    const { page } = await open(t, '#/', withEntry(GIVEN_UP))
-    await Promise.all([
-      page.waitForRequest(/log\/list\?notTold=true/),
-      page.getByRole('link', { name: 'Not told' }).click(),
-    ])
-    await page.getByRole('heading', { name: 'Not told' }).waitFor()
-    await Promise.all([
-      page.waitForRequest(/log\/list\?reason=/),
-      page.getByTitle('All entries with this reason').first().click(),
-    ])
-  })
-
   t.test('a row opens its entry wherever it is clicked, by links that are not nested', async (t) => {
     const { page } = await open(t, '#/log', withEntry(GIVEN_UP))
     const row = page.getByRole('row', { name: 'claim.rejected' })
     await row.waitFor()
     t.equal(await page.locator('a a, a button').count(), 0)
-    t.equal(await row.getByRole('link').count(), 2, 'the entry and all with its reason')
+    t.equal(await row.getByRole('link').count(), 1)
     const [opened] = await Promise.all([
       page.context().waitForEvent('page'),
-      row.getByText('EMAIL').click({ button: 'middle', force: true }),
+      row.getByText('Email').click({ button: 'middle', force: true }),
     ])
     await opened.waitForURL(/#\/log\/NTF-/)
     const { x, y, width, height } = (await row.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
@@ -194,7 +178,7 @@ async function testViews(): Promise<void> {
     const { page } = await open(t, path, withEntry(GIVEN_UP))
     for (const [width, height, beforeY] of [
       [1280, 800, 400],
-      [390, 844, 500],
+      [390, 844, 530],
     ] as const) {
       await page.setViewportSize({ width, height })
       const row = page.getByRole('row', { name: 'claim.rejected' })
@@ -207,25 +191,130 @@ async function testViews(): Promise<void> {
     t.equal(await page.evaluate('document.activeElement.tagName'), 'SUMMARY', 'the focus is not lost')
   })
 
-  t.test('on a telephone a card leaves out values that are missing, not those that were', async (t) => {
+  const EMPTY = { list: async () => ({ items: [], next: null }), get: async () => null }
+  const ALONE = { ...PREFERENCES, optedOutEvents: [] }
+
+  t.test('a member is one timeline of messages and changes, whose addresses are not shown', async (t) => {
+    const at = (hour: number) => `2026-01-31T${hour}:00:00.000000Z`
+    const changes = [
+      { changedAt: at(13), changedBy: 'ada', before: ALONE, after: PREFERENCES },
+      { changedAt: at(12), changedBy: null, before: { ...ALONE, phone: '1' }, after: ALONE },
+      { changedAt: at(10), changedBy: null, before: null, after: { ...ALONE, phone: '1' } },
+    ]
+    const items = [at(14), at(11)].map((createdAt, i) => ({ ...GIVEN_UP, locator: `NTF-${i}`, createdAt }))
     const { page } = await open(t, '#/parties/PTY-1', {
       preferences: {
         unknownEventTypes: async () => [],
         get: async () => PREFERENCES,
-        changes: async () => [
-          { changedAt: TIME, changedBy: null, before: PREFERENCES, after: { ...PREFERENCES, phone: null } },
-        ],
+        changes: async () => changes,
       },
+      logEntries: { list: async () => ({ items, next: null }), get: async () => null },
     })
-    await page.setViewportSize({ width: 390, height: 844 })
-    const history = page.getByRole('region', { name: 'Changes to preferences' })
-    await history.getByText('was +41 44 000 00 00').waitFor()
-    t.notOk(await history.locator('td[data-column="Changed by"]').isVisible())
+    const rows = page.getByRole('region', { name: 'Timeline' }).locator('tbody tr')
+    await rows.nth(4).waitFor()
+    const told = (await rows.allInnerTexts()).map((row) => row.replaceAll(/\s+/g, ' '))
+    t.match(told, [
+      /^31 Jan 2026, 15:00 Failed claim\.rejected Email contact could not be resolved: HTTP 500, given up after 3 attempts/,
+      /^31 Jan 2026, 14:00 Preferences – Text message Opted out of claim\.paid, by ada$/,
+      /^31 Jan 2026, 13:00 Preferences – Text message Addresses changed \(not used for sending\)$/,
+      /^31 Jan 2026, 12:00 Failed/,
+      /^31 Jan 2026, 11:00 Preferences – Text message Prefers text message$/,
+    ])
+    t.notMatch(await page.locator('main').innerText(), PREFERENCES.phone)
+    await page.getByRole('link', { name: 'Yesterday' }).click()
+    await page.waitForURL(/#\/parties\/PTY-1\?from=.*&to=/)
+  })
+
+  t.test('a member whom nobody knows is said to be unknown', async (t) => {
+    const { page } = await open(t, '#/parties/nobody', { logEntries: EMPTY })
+    await page.getByText('Nobody here knows this member').waitFor()
+    t.equal(await page.getByText('No preferences are stored').count(), 0)
+  })
+
+  t.test('a search opens the only hit, lists several, and says where there is none', async (t) => {
+    const entry = { ...GIVEN_UP, eventId: 'event-7', partyLocator: 'event-8' }
+    const hits = (filter: Partial<Record<'eventId' | 'partyLocator' | 'reference', string | undefined>>) =>
+      filter.reference === 'CLM-2'
+        ? [entry, entry]
+        : filter.eventId === 'event-7' ||
+            filter.eventId === 'event-8' ||
+            filter.partyLocator === 'event-8' ||
+            filter.reference === 'CLM-1'
+          ? [entry]
+          : []
+    const { page } = await open(t, '#/rules', {
+      logEntries: { list: async (filter) => ({ items: hits(filter), next: null }), get: async () => ENTRY },
+    })
+    const search = async (words: string) => {
+      await page.locator('body').press('/')
+      await page.keyboard.type(words)
+      await page.keyboard.press('Enter')
+    }
+    await page.getByRole('searchbox', { name: 'Search' }).waitFor()
+    for (const [words, url] of [
+      [ENTRY.locator, /#\/log\/NTF-/],
+      ['event-7', /#\/log\/NTF-/],
+      ['CLM-1', /#\/log\/NTF-/],
+      ['CLM-2', /#\/log\?reference=CLM-2$/],
+      ['PTY-1', /#\/parties\/PTY-1$/],
+    ] as const) {
+      await search(words)
+      await page.waitForURL(url)
+      await page.goto(page.url().replace(/#.*/, '#/rules'))
+      await page.locator('h1:focus', { hasText: 'Rules' }).waitFor()
+    }
+    await search('event-8')
+    await page.getByRole('link', { name: 'The event, claim.rejected' }).waitFor()
+    await page.getByRole('link', { name: 'The member' }).waitFor()
+    await page.getByRole('heading', { level: 1 }).click()
+    await search('nothing')
+    await page.getByText('Nothing found').waitFor()
+    t.same(await faultsOf(page), [])
+  })
+
+  t.test('the address holds the page of a list, and Back returns to it', async (t) => {
+    const list: ConsoleData['logEntries']['list'] = async (_, { limit, after }) => {
+      const from = after === null ? 0 : Number(after.locator.slice(-12)) + 1
+      const items = Array.from({ length: limit }, (_, i) => ({
+        ...GIVEN_UP,
+        locator: locator(from + i),
+        eventType: `type-${from + i}`,
+      }))
+      return { items, next: from >= 200 ? null : { createdAt: TIME, locator: locator(from + limit - 1) } }
+    }
+    const { page } = await open(t, '#/log', { logEntries: { list, get: async () => ENTRY } })
+    await page.getByText('100 entries on this page').waitFor()
+    await page.getByRole('link', { name: 'Next page' }).click()
+    const row = page.getByRole('row', { name: 'type-150' })
+    await row.click()
+    await page.getByRole('region', { name: 'What happened' }).waitFor()
+    await page.goBack()
+    await row.waitFor()
+    t.equal(await page.getByRole('row', { name: 'type-50' }).count(), 0)
+    await page.getByRole('link', { name: 'First page' }).click()
+    await page.getByRole('row', { name: 'type-50' }).waitFor()
+  })
+
+  t.test('a list is narrowed to a span of time by one click, in the time zone of who looks', async (t) => {
+    const { page } = await open(t, '#/log?notTold=true', withEntry(GIVEN_UP))
+    await page.clock.setFixedTime('2026-02-04T09:00:00+01:00')
+    await page.reload()
+    for (const [name, from, to] of [
+      ['Today', '2026-02-03T23', undefined],
+      ['Yesterday', '2026-02-02T23', '2026-02-03T23'],
+      ['Last week', '2026-01-25T23', '2026-02-01T23'],
+    ] as const) {
+      const until = to === undefined ? '$' : `&to=${to}%3A00%3A00.000Z$`
+      await page.getByRole('link', { name, exact: true }).click()
+      await page.waitForURL(new RegExp(`notTold=true&from=${from}%3A00%3A00.000Z${until}`))
+      t.equal(await page.getByRole('link', { name, exact: true }).getAttribute('aria-current'), 'true')
+    }
+    await page.getByRole('button', { name: 'Between…' }).click()
+    t.equal(await page.getByLabel('From').inputValue(), '2026-01-26T00:00')
   })
 
   t.test('an empty list says whether there is nothing or nothing that matches', async (t) => {
-    const none = { list: async () => ({ items: [], next: null }), get: async () => null }
-    const { page, url } = await open(t, '#/log', { logEntries: none })
+    const { page, url } = await open(t, '#/log', { logEntries: EMPTY })
     await page.getByText('There are no entries yet.').waitFor()
     await page.goto(`${url}/console#/log?status=SENT&rule=sms`)
     await page.getByText('No entries match Status: Sent, Rule: sms.').waitFor()
@@ -259,7 +348,7 @@ async function testViews(): Promise<void> {
     const words = /HTTP 500\s*, given up after 3 attempts/
     await page.getByRole('cell', { name: words }).waitFor()
     await page.goto(`${url}/console#/parties/PTY-1`)
-    await page.getByRole('region', { name: 'Last entries' }).getByRole('cell', { name: words }).waitFor()
+    await page.getByRole('region', { name: 'Timeline' }).getByRole('cell', { name: words }).waitFor()
   })
 
   t.test('the log is searched by reason and rule, and saved as a file', async (t) => {
@@ -267,11 +356,9 @@ async function testViews(): Promise<void> {
     await page.getByText('Filters').click()
     await page.getByLabel('Rule').fill('unresolved')
     await Promise.all([
-      page.waitForRequest(/log\/list\?rule=unresolved$/),
+      page.waitForRequest(/log\/list\?rule=unresolved&limit/),
       page.getByRole('button', { name: 'Search' }).click(),
     ])
-    await page.getByTitle('All entries with this reason').click()
-    await page.waitForURL(/#\/log\?reason=contact\+could\+not\+be\+resolved$/)
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download as CSV' }).click(),
@@ -285,21 +372,35 @@ async function testViews(): Promise<void> {
 
   t.test('an entry leads to its trace, and to all with its reason', async (t) => {
     const { page } = await open(t, `#/log/${ENTRY.locator}`, withEntry(GIVEN_UP))
+    await page.getByText('Technical').click()
     const trace = page.getByRole('link', { name: '4bf92f3577b34da6a3ce929d0e0e4736' })
     t.equal(await trace.getAttribute('href'), 'https://traces.example/4bf92f3577b34da6a3ce929d0e0e4736')
     t.equal(await trace.getAttribute('rel'), 'noopener noreferrer')
-    await page
-      .getByRole('link', { name: /^contact could not/ })
-      .first()
-      .click()
+    await page.getByRole('link', { name: 'All with this reason' }).click()
     await page.waitForURL(/#\/log\?reason=contact\+could\+not\+be\+resolved$/)
   })
 
-  t.test('a member without preferences is said to have none stored', async (t) => {
-    const none = { list: async () => ({ items: [], next: null }), get: async () => null }
-    const { page } = await open(t, '#/parties/nobody', { logEntries: none })
-    await page.getByText('No preferences are stored for this member.').waitFor()
-    await page.getByText('The log has no entry for this party locator.').waitFor()
+  t.test('an entry tells its story in local times, and folds all ids away', async (t) => {
+    const { page } = await open(
+      t,
+      `#/log/${ENTRY.locator}`,
+      withEntry({ ...GIVEN_UP, ...ENTRY } as typeof GIVEN_UP),
+    )
+    const story = page.getByRole('region', { name: 'What happened' })
+    await story
+      .getByText('On 31 Jan 2026, 13:00, the email “Your claim” about CLM-1 for member PTY-1 was recorded')
+      .waitFor()
+    t.equal(await story.locator('time').getAttribute('title'), `2026-01-31 13:00:00 (${ENTRY.sentAt})`)
+    await page
+      .getByRole('region', { name: /^Message/ })
+      .getByText('Recorded, not delivered')
+      .waitFor()
+    t.match(
+      await page.getByRole('region', { name: 'Timeline' }).innerText(),
+      /13:00 The event claim\.rejected came in\./,
+    )
+    for (const id of [ENTRY.locator, 'event-1', 'a'.repeat(12)])
+      t.notOk(await page.getByText(id).first().isVisible(), `${id} is folded`)
   })
 
   t.test('a draft of files that are no longer in force is said to be one, and kept or dropped', async (t) => {
@@ -364,7 +465,3 @@ async function testViews(): Promise<void> {
 }
 
 const SIGN_OF_BADGE = `getComputedStyle(document.querySelector('.badge'), '::before').content`
-
-async function wordsOf(place: Locator): Promise<string> {
-  return (await place.innerText()).trim()
-}

@@ -27,6 +27,17 @@ export const ENTRY: ExplainedLogEntry = {
   sentAt: '2026-01-31T12:00:00.500000Z',
   createdAt: '2026-01-31T12:00:00.123456Z',
   givenUp: false,
+  reference: 'CLM-1',
+  receipt: 'recorded:EMAIL:event-1/1',
+  story: {
+    what: 'On 2026-01-31T12:00:00.500000Z, the email “Your claim” about CLM-1 for member PTY-1 was recorded, not delivered: no transport is connected.',
+    because: null,
+    next: 'Nothing more is sent about this event.',
+    timeline: [
+      { at: '2026-01-31T12:00:00.123456Z', until: null, words: 'The event claim.rejected came in.' },
+      { at: '2026-01-31T12:00:00.500000Z', until: null, words: 'Email recorded, not delivered.' },
+    ],
+  },
   decisions: [
     {
       attempt: 1,
@@ -39,7 +50,7 @@ export const ENTRY: ExplainedLogEntry = {
       ruleTableRevision: 'b'.repeat(64),
       envelopeMapRevision: 'c'.repeat(64),
       readFrom: { partyLocator: '/partyLocator', locator: '/payload/locator', reason: '/payload/reason' },
-      receipt: 'recorded',
+      receipt: 'recorded:EMAIL:event-1/1',
       sendError: null,
       erasedAt: null,
       decidedAt: '2026-01-31T12:00:00.000000Z',
@@ -96,7 +107,7 @@ export function dependencies(overrides: Partial<AppDependencies> = {}) {
     logEntries: {
       list: async (filter, page) => {
         asked.push({ filter, page })
-        const { decisions: _, ...entry } = ENTRY
+        const { decisions: _, story: __, reference: ___, ...entry } = ENTRY
         return { items: [entry], next: page.after === null ? PLACE : null }
       },
       get: async (wanted) => {

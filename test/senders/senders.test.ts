@@ -25,8 +25,8 @@ for (const [channel, create] of [
     const { log } = logOf()
     const first = await create(log).send(MESSAGES, HAND_OVER)
     t.strictSame(first, [
-      { answer: 'accepted', receipt: `${channel}:e-1/1` },
-      { answer: 'accepted', receipt: `${channel}:e-2/1` },
+      { answer: 'accepted', receipt: `recorded:${channel}:e-1/1` },
+      { answer: 'accepted', receipt: `recorded:${channel}:e-2/1` },
     ])
     const altered = MESSAGES.map((message) => ({ ...message, to: 'other', body: 'other' }))
     t.strictSame(await create(log).send(altered.reverse(), HAND_OVER), [...first].reverse())

@@ -233,6 +233,12 @@ export const CHECKS: readonly Check[] = [
     ],
   },
   {
+    name: 'transports',
+    prefix: 'SMTP_',
+    run: async () => 'none: placeholders record email and SMS, and nothing is delivered',
+    remedies: [[/./, 'see src/senders/README.md']],
+  },
+  {
     name: 'identity provider',
     prefix: 'IDP_',
     run: async ({ tokens }) => {

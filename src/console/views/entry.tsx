@@ -1,100 +1,91 @@
+import { isRecordedOnly } from '../../core/attempt/delivery.ts'
 import type { ExplainedDecision } from '../../core/decision/recorded-decision.ts'
 import type { ExplainedLogEntry } from '../../core/log/log-entry.ts'
-import { describeGivenUp } from '../../core/log/status.ts'
-import { describeSituation } from '../../core/rules/situations.ts'
-import { Reason } from '../entries.tsx'
-import { Badge, Details, Facts, State, Time, Title, Value } from '../parts.tsx'
+import { statusOf } from '../entries.tsx'
+import { Badge, Details, Facts, State, Time, Title, Told, Value } from '../parts.tsx'
 import { hrefOf, type Route } from '../route.ts'
 import { visible } from '../text.ts'
 import { useData } from '../use-data.ts'
 
-const HEADLINES = {
-  SENT: 'The member was told.',
-  SKIPPED: 'The member was not told.',
-  FAILED: 'The member has not been told.',
-} as const
-
-/** One entry: first the reason for its status, then its text, then each decision. */
+/** One entry as a story: what happened, why, what comes next, the message, and each step. Ids are folded away. */
 export function EntryView({ path: [, locator = ''] }: Route) {
   const loaded = useData<ExplainedLogEntry>(['log', locator], {})
-  return (
+  return loaded.data === null ? (
     <>
-      <Title name={`Entry ${visible(locator)}`}>
-        Entry <Value of={locator} mono />
-      </Title>
+      <Title name={`Entry ${visible(locator)}`} />
       <State of={loaded} />
-      {loaded.data !== null && <Entry entry={loaded.data} />}
     </>
+  ) : (
+    <Entry entry={loaded.data} />
   )
 }
 
 function Entry({ entry }: { entry: ExplainedLogEntry }) {
-  const { status, givenUp, partyLocator, decisions, body } = entry
-  const last = decisions.at(-1)
+  const { status, partyLocator, failureReason, body, story, eventType } = entry
+  const state =
+    status !== 'SENT' ? 'NOT SENT' : isRecordedOnly(entry.receipt) ? 'RECORDED, NOT DELIVERED' : status
   return (
     <>
-      <section class="card why" style={{ '--mark': `var(--${status.toLowerCase()})` }} aria-labelledby="why">
-        <h2 id="why">
-          <Badge of={status} />{' '}
-          {givenUp ? `The member was not told: ${describeGivenUp(entry)}.` : HEADLINES[status]}
-        </h2>
-        <p>
-          <Value
-            of={last === undefined ? 'No recorded decision explains this entry.' : reasonOf(entry, last)}
-          />
+      <Title name={`${visible(eventType)} for ${visible(partyLocator ?? 'nobody')}`} />
+      <section
+        class="card why"
+        style={{ '--mark': `var(--${statusOf(entry).toLowerCase()})` }}
+        aria-label="What happened"
+      >
+        <p class="lead">
+          <Told of={story.what} />
         </p>
-        {last !== undefined && (
-          <p class="faint">
-            <Value of={last.why} />
+        {story.because !== null && (
+          <p>
+            <Told of={story.because} />
           </p>
         )}
+        <p>
+          <strong>Next:</strong> <Told of={story.next} />
+        </p>
+        <p class="toolbar faint">
+          {partyLocator !== null && <a href={hrefOf(['parties', partyLocator])}>All about this member</a>}
+          {failureReason !== null && (
+            // Counted as one, whatever follows its colon.
+            <a href={hrefOf(['log'], { reason: failureReason.split(':', 1)[0] })}>All with this reason</a>
+          )}
+        </p>
       </section>
       <div class="columns">
-        <section class="card" aria-labelledby="entry">
-          <h2 id="entry">Entry</h2>
-          <Facts
-            of={[
-              ['Event type', <Value of={entry.eventType} />],
-              ['Member', <Member of={partyLocator} />],
-              ['Event ID', <Value of={entry.eventId} mono />],
-              ['Channel', entry.channel],
-              ['Created at', <Time of={entry.createdAt} />],
-              ['Sent at', <Time of={entry.sentAt} />],
-              ['Reason', <Reason of={entry.failureReason} />],
-              ['Send attempts', entry.attemptCount],
-            ]}
-          />
-          {partyLocator !== null && (
-            <a href={hrefOf(['log'], { partyLocator })}>All entries for this member</a>
-          )}
-        </section>
-        <section class="card" aria-labelledby="message">
-          <h2 id="message">Message</h2>
-          {body === null ? <NoText of={entry} /> : <Message subject={entry.subject} body={body} />}
+        {body !== null && (
+          <section class="card" aria-labelledby="message">
+            <h2 id="message">
+              Message <Badge of={state} />
+            </h2>
+            <Message subject={entry.subject} body={body} />
+          </section>
+        )}
+        <section class="card" aria-labelledby="timeline">
+          <h2 id="timeline">Timeline</h2>
+          <ol class="timeline">
+            {story.timeline.map(({ at, until, words }) => (
+              <li key={`${at} ${words}`}>
+                <span class="faint">
+                  <Time of={at} />
+                  {until !== null && (
+                    <>
+                      {' '}
+                      – <Time of={until} />
+                    </>
+                  )}
+                </span>{' '}
+                <Told of={words} />
+              </li>
+            ))}
+          </ol>
         </section>
       </div>
-      <section aria-labelledby="attempts">
-        <h2 id="attempts">Decisions</h2>
-        {decisions.toReversed().map((decision) => (
-          <Decision key={decision.attempt} decision={decision} />
-        ))}
-      </section>
+      <details>
+        <summary>Technical</summary>
+        <Technical entry={entry} />
+      </details>
     </>
   )
-}
-
-function Member({ of }: { of: string | null }) {
-  if (of === null) return <Value of={null} />
-  return (
-    <a href={hrefOf(['parties', of])}>
-      <Value of={of} mono />
-    </a>
-  )
-}
-
-/** In a few words. A failure says more than the rule that covers all failures. */
-function reasonOf({ status, failureReason }: ExplainedLogEntry, { because, why }: ExplainedDecision): string {
-  return (status === 'FAILED' ? failureReason : (because ?? failureReason)) ?? why
 }
 
 /** The text of a message. */
@@ -113,35 +104,42 @@ export function Message({ subject, body }: { subject: string | null; body: strin
   )
 }
 
-function NoText({ of: { decisions } }: { of: ExplainedLogEntry }) {
-  const erasedAt = decisions.find((decision) => decision.erasedAt !== null)?.erasedAt ?? null
-  if (erasedAt === null) return <p class="faint">Skipped entries store no text.</p>
+function Technical({ entry }: { entry: ExplainedLogEntry }) {
+  const { locator, eventId, channel, failureReason, decisions } = entry
   return (
-    <p class="faint">
-      The text was erased on <Time of={erasedAt} />.
-    </p>
+    <>
+      <Facts
+        of={[
+          ['Entry', <Value of={locator} mono />],
+          ['Event ID', <Value of={eventId} mono />],
+          ['Reference', <Value of={entry.reference} />],
+          ['Channel', channel],
+          ['Reason', <Value of={failureReason} />],
+          ['Send attempts', entry.attemptCount],
+        ]}
+      />
+      {decisions.toReversed().map((decision) => (
+        <Decision key={decision.attempt} decision={decision} />
+      ))}
+    </>
   )
 }
 
 function Decision({ decision }: { decision: ExplainedDecision }) {
   const source = `${decision.topic}, partition ${decision.partition}, offset ${decision.offset}`
-  const { preferenceChange: change, retry, traceId } = decision
+  const { retry, traceId } = decision
   return (
     <article class="card">
       <h3>
-        <Badge of={decision.outcome} /> <Time of={decision.decidedAt} />
-        <span class="faint">, attempt {decision.attempt}</span>
+        Attempt {decision.attempt}, <Time of={decision.decidedAt} />
       </h3>
       <p>
-        <Value of={decision.why} />
+        <Told of={decision.why} />
       </p>
       <Facts
         of={[
           ['Rule', <Value of={decision.ruleId} mono />],
-          ['Facts', describeSituation(decision.facts)],
           retry && ['Retried by', <Value of={`${retry.by}: ${retry.because}`} />],
-          change && ['Preferences set', <Time of={change.changedAt} />],
-          change && ['Set by', <Value of={change.changedBy} />],
           ['Receipt', <Value of={decision.receipt} mono />],
           ['Source', <Value of={source} />],
           traceId === null ? null : ['Trace ID', <Trace id={traceId} url={decision.traceUrl} />],

@@ -1,10 +1,8 @@
-import { useState } from 'preact/hooks'
-import type { BlockedPartitions as Blocked } from '../../core/batch/blocked-partitions.ts'
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS, type CountWindow } from '../../core/log/count-windows.ts'
 import type { LogCounts } from '../../core/log/log-counts.ts'
 import { Chart, type ChartProps } from '../chart.tsx'
-import { Table, timeCell } from '../list.tsx'
-import { Links, State, staleSince, Title } from '../parts.tsx'
+import { Table } from '../list.tsx'
+import { Links, State, Title } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { colourOf, DIMENSIONS, type Dimension, labelOf, REST, tableOf } from '../series.ts'
 import { counted, inWords, numberOf, stepName } from '../text.ts'
@@ -36,8 +34,7 @@ export function OverviewView({ query }: Visit) {
     href: hrefOf([], { window, by, ...chosen }),
     isCurrent,
   })
-  const [isLive, setLive] = useState(true)
-  const loaded = useData<LogCounts>(['counts'], { window }, isLive ? EVERY_MS : null)
+  const loaded = useData<LogCounts>(['counts'], { window }, EVERY_MS)
   return (
     <>
       <Title name="Overview" />
@@ -47,44 +44,10 @@ export function OverviewView({ query }: Visit) {
           of={COUNT_WINDOW_NAMES.map((name) => link(WINDOWS[name], { window: name }, name === window))}
         />
         <Links label="Group by" of={DIMENSIONS.map((name) => link(NAMES[name], { by: name }, name === by))} />
-        <button
-          type="button"
-          class={loaded.problem === null ? 'live outline' : 'live outline is-stale'}
-          aria-pressed={isLive}
-          onClick={() => setLive(!isLive)}
-        >
-          {loaded.problem === null ? 'Live' : (staleSince(loaded) ?? 'No data')}
-        </button>
       </div>
       <State of={loaded} />
-      <BlockedPartitions />
       {loaded.data !== null && <Shown counts={loaded.data} dimension={by} />}
     </>
-  )
-}
-
-/** Nothing where all partitions of this replica go on. */
-function BlockedPartitions() {
-  const items = useData<Blocked>(['blocked'], {}, EVERY_MS).data?.items ?? []
-  if (items.length === 0) return null
-  return (
-    <section aria-labelledby="blocked">
-      <h2 id="blocked">Blocked partitions of this replica</h2>
-      <Table
-        label="Blocked partitions"
-        columns={['Partition', ['Offset', 'short'], ['Since', 'short'], 'Reason', 'What to do']}
-        rows={items.map(({ topic, partition, offset, since, reason, remedy }) => ({
-          key: `${topic}/${partition}`,
-          cells: [
-            `${topic}/${partition}`,
-            offset,
-            timeCell(since),
-            reason,
-            <span key="remedy">{remedy}</span>,
-          ],
-        }))}
-      />
-    </section>
   )
 }
 

@@ -1,155 +1,142 @@
+import { CHANNEL_NAMES } from '../../core/decision/channel.ts'
+import { LOG_CSV } from '../../core/log/log-csv.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
-import type { Page } from '../../core/log/log-page.ts'
-import type { PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
-import { Entries } from '../entries.tsx'
-import { Table, timeCell } from '../list.tsx'
-import { Facts, Field, filledIn, State, Title, Value } from '../parts.tsx'
-import { hrefOf } from '../route.ts'
-import { useData } from '../use-data.ts'
-import { go, type Visit } from '../visit.ts'
+import type { PreferenceChange, PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
+import { Download } from '../download.tsx'
+import { TIMELINE_COLUMNS, timelineRow } from '../entries.tsx'
+import { List, type Row, startOf, timeCell, valuesOf } from '../list.tsx'
+import { Facts, State, Title, Value } from '../parts.tsx'
+import { inWords, localTime } from '../text.ts'
+import { useData, usePages } from '../use-data.ts'
+import type { Visit } from '../visit.ts'
+import { ENTRY_FILTERS } from './log.tsx'
 
-/** The preferences of a member, with the history of changes. */
-export function PartyView({ path: [, partyLocator], visit }: Visit) {
-  const search = (event: SubmitEvent) => {
-    const { party = '' } = filledIn(event)
-    if (party !== '') go(hrefOf(['parties', party]))
-  }
-  return (
-    <>
-      {partyLocator === undefined ? (
-        <Title name="Members" />
-      ) : (
-        <Title name={`Member ${partyLocator}`}>
-          Member <Value of={partyLocator} mono />
-        </Title>
-      )}
-      <search>
-        <form class="toolbar" onSubmit={search}>
-          <Field label="Party locator" name="party" defaultValue={partyLocator ?? ''} maxLength={255} />
-          <button type="submit">Look up</button>
-        </form>
-      </search>
-      {partyLocator !== undefined && <Party key={visit} partyLocator={partyLocator} />}
-    </>
-  )
-}
-
-function Party({ partyLocator }: { partyLocator: string }) {
+/** A member: the preferences, and one timeline of messages, skips and changes of preferences. */
+export function PartyView({ path: [, partyLocator = ''], query, visit }: Visit) {
+  const values = valuesOf(ENTRY_FILTERS, query)
+  const asked = { ...values, partyLocator }
+  const pages = usePages<ListedLogEntry>(['log', 'list'], { ...asked, cursor: query.cursor }, visit)
   const loaded = useData<PreferenceHistory>(['preferences', partyLocator], {})
-  const { data } = loaded
+  const { from, to, ...others } = values
+  const isFiltered = Object.values(values).some(Boolean)
+  const changes = Object.values(others).some(Boolean) ? [] : (loaded.data?.changes ?? [])
+  const isKnown = loaded.data?.preferences || loaded.data?.changes.length || pages.data?.length || pages.next
+  const isUnknown =
+    !isKnown && !isFiltered && loaded.data !== null && !pages.isLoading && pages.problem === null
   return (
     <>
+      <Title name={`Member ${partyLocator}`}>
+        Member <Value of={partyLocator} mono />
+      </Title>
       <State of={loaded} />
-      {data !== null && (
-        <>
-          <section class="card" aria-labelledby="now">
-            <h2 id="now">Preferences</h2>
-            <Preferences of={data.preferences} />
-            {data.unknownEventTypes.length > 0 && (
-              <p>
-                No template, rule or logged event has the type{' '}
-                <Value of={data.unknownEventTypes.join(', ')} />: if it is misspelt, this opt-out has no
-                effect.
-              </p>
-            )}
-          </section>
-          <LastEntries partyLocator={partyLocator} />
-          <h2>History</h2>
-          {data.changes.length === 0 ? (
-            <p class="faint">No changes recorded.</p>
-          ) : (
-            <Changes of={data.changes} />
-          )}
-          {data.isMore && <p class="faint">Older changes are not shown.</p>}
-        </>
-      )}
-    </>
-  )
-}
-
-const LAST_COUNT = '5'
-
-/** The member's last entries. */
-function LastEntries({ partyLocator }: { partyLocator: string }) {
-  const loaded = useData<Page<ListedLogEntry>>(['log', 'list'], { partyLocator, limit: LAST_COUNT })
-  const items = loaded.data?.items ?? []
-  return (
-    <>
-      <h2>Last entries</h2>
-      <State of={loaded} />
-      {loaded.data !== null && items.length === 0 && (
-        <p class="faint">
-          The log has no entry for this party locator. Locators are compared character by character.
+      {isUnknown && (
+        <p class="notice">
+          Nobody here knows this member: there is no message, no preference and no change under this locator.
+          Locators are compared character by character.
         </p>
       )}
-      {items.length > 0 && (
+      {!isUnknown && loaded.data !== null && <Preferences of={loaded.data} />}
+      {!isUnknown && (
         <>
-          <Entries label="Last entries" of={items} />
-          <p>
-            <a href={hrefOf(['log'], { partyLocator })}>All entries for this member</a>
-          </p>
+          <List
+            at={['parties', partyLocator]}
+            label="Timeline"
+            filters={ENTRY_FILTERS}
+            query={query}
+            pages={{ ...pages, data: withChanges(pages, changes, query) }}
+            following={{ before: pages.data?.at(-1)?.createdAt }}
+            columns={TIMELINE_COLUMNS}
+            rowOf={(item) => ('locator' in item ? timelineRow(item) : changeRow(item))}
+            one="entry"
+            many="entries"
+          />
+          {loaded.data?.isMore && <p class="faint">Only the last 100 changes of preferences are shown.</p>}
+          <Download
+            key={JSON.stringify(asked)}
+            path={['log', 'list']}
+            query={asked}
+            name="member.csv"
+            {...LOG_CSV}
+          />
         </>
       )}
     </>
   )
 }
 
-function Preferences({ of }: { of: StoredPreferences | null }) {
-  if (of === null) {
-    return (
-      <p>
-        No preferences are stored for this member. The rules take that as preferring EMAIL and opting out of
-        nothing.
-      </p>
-    )
+/** A page of entries and the changes of its time, newest first. */
+function withChanges(
+  {
+    data,
+    next,
+    isLoading,
+  }: { data: readonly ListedLogEntry[] | null; next: string | null; isLoading: boolean },
+  changes: readonly PreferenceChange[],
+  { from = '', to = '~', before = '~' }: Readonly<Record<string, string>>,
+): readonly (ListedLogEntry | PreferenceChange)[] | null {
+  if (data === null || isLoading) return data
+  const oldest = next === null ? '' : (data.at(-1)?.createdAt ?? '~')
+  const shown = changes.filter(
+    ({ changedAt: at }) => at >= startOf(from) && at >= oldest && at < startOf(to) && at < before,
+  )
+  return [...data, ...shown].sort((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1))
+}
+
+function timeOf(item: ListedLogEntry | PreferenceChange): string {
+  return 'locator' in item ? item.createdAt : item.changedAt
+}
+
+function changeRow(change: PreferenceChange): Row {
+  const { changedAt, changedBy, before, after } = change
+  const words = `${describe(before, after)}${changedBy === null ? '' : `, by ${changedBy}`}`
+  return {
+    key: changedAt,
+    cells: [
+      timeCell(changedAt, localTime),
+      'Preferences',
+      null,
+      inWords(CHANNEL_NAMES[after.preferredChannel]),
+      words,
+    ],
   }
-  return (
-    <Facts
-      of={[
-        ['Preferred channel', of.preferredChannel],
-        ['Opted out of', <Value of={listed(of)} />],
-        ['Email', <Value of={of.email} />],
-        ['Phone', <Value of={of.phone} />],
-      ]}
-    />
-  )
 }
 
-function Changes({ of }: { of: PreferenceHistory['changes'] }) {
-  return (
-    <Table
-      label="Changes to preferences"
-      columns={[['Time', 'short'], 'Changed by', ['Channel', 'short'], 'Opted out of', 'Email', 'Phone']}
-      rows={of.map(({ changedAt, changedBy, before, after }) => ({
-        key: changedAt,
-        cells: [
-          timeCell(changedAt),
-          changedBy,
-          <Change before={before?.preferredChannel} after={after.preferredChannel} />,
-          <Change before={before && listed(before)} after={listed(after)} />,
-          <Change before={before?.email} after={after.email} />,
-          <Change before={before?.phone} after={after.phone} />,
-        ],
-      }))}
-    />
-  )
+function describe(before: StoredPreferences | null, after: StoredPreferences): string {
+  const [was, is] = [before?.optedOutEvents ?? [], after.optedOutEvents]
+  const out = is.filter((type) => !was.includes(type))
+  const back = was.filter((type) => !is.includes(type))
+  const prefers = `prefers ${CHANNEL_NAMES[after.preferredChannel]}`
+  const said = [
+    out.length > 0 && `opted out of ${out.join(', ')}`,
+    back.length > 0 && `no longer opted out of ${back.join(', ')}`,
+    after.preferredChannel !== before?.preferredChannel && prefers,
+    before !== null &&
+      (after.email !== before.email || after.phone !== before.phone) &&
+      'addresses changed (not used for sending)',
+  ].filter((words) => words !== false)
+  const [first = 'saved without a change', ...rest] = said
+  return [`${first.charAt(0).toUpperCase()}${first.slice(1)}`, ...rest].join('; ')
 }
 
-/** A value after a change, and the value before it if that differs. */
-function Change({ before, after }: { before: string | null | undefined; after: string | null }) {
-  const was = before ?? null
+function Preferences({ of: { preferences, unknownEventTypes } }: { of: PreferenceHistory }) {
   return (
-    <>
-      <Value of={after} />
-      {was !== null && was !== after && (
-        <div class="faint">
-          was <Value of={was} />
-        </div>
+    <section class="card" aria-label="Preferences">
+      {preferences === null ? (
+        <p>No preferences are stored. The rules take that as preferring email and opting out of nothing.</p>
+      ) : (
+        <Facts
+          of={[
+            ['Preferred channel', inWords(CHANNEL_NAMES[preferences.preferredChannel])],
+            ['Opted out of', <Value of={preferences.optedOutEvents.join(', ')} />],
+          ]}
+        />
       )}
-    </>
+      {unknownEventTypes.length > 0 && (
+        <p>
+          No template, rule or logged event has the type <Value of={unknownEventTypes.join(', ')} />: if it is
+          misspelt, this opt-out has no effect.
+        </p>
+      )}
+    </section>
   )
-}
-
-function listed({ optedOutEvents }: StoredPreferences): string {
-  return optedOutEvents.join(', ')
 }

@@ -14,9 +14,9 @@ const FILTERS: readonly Filter[] = [
 ]
 
 /** Rejected messages, newest first. */
-export function RejectedView({ query: { topic, code, open }, visit }: Visit) {
-  const values = { topic, code, open }
-  const pages = usePages<ShownRejectedMessage>(['rejected'], values, visit)
+export function RejectedView({ query, visit }: Visit) {
+  const { topic, code, open, cursor } = query
+  const pages = usePages<ShownRejectedMessage>(['rejected'], { topic, code, open, cursor }, visit)
   return (
     <>
       <Title name="Rejected messages" />
@@ -25,10 +25,10 @@ export function RejectedView({ query: { topic, code, open }, visit }: Visit) {
         prints one, <code>rejected redrive</code> processes it again.
       </p>
       <List
-        view="rejected"
+        at={['rejected']}
         label="Rejected messages"
         filters={FILTERS}
-        values={values}
+        query={query}
         pages={pages}
         columns={[['Time', 'short'], ['ID', 'short mono'], 'Source', 'Error', 'First bytes', 'Redriven']}
         rowOf={rowOf}

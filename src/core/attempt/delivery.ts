@@ -1,6 +1,14 @@
 import type { Channel } from '../decision/channel.ts'
 import { storable } from '../text/sanitize.ts'
 
+/** The receipts of a placeholder begin with this. Earlier versions left it out. */
+export const RECORDED = 'recorded:'
+
+/** True if a placeholder recorded the message and delivered nothing. `receipt` is that of its last send. */
+export function isRecordedOnly(receipt: string | null): boolean {
+  return receipt !== null && /^(recorded|EMAIL|SMS):/.test(receipt)
+}
+
 /** The message of a log row on its way to the sender of its channel; `to` is null for IN_APP. */
 export interface OutgoingMessage {
   /** The log row's. */

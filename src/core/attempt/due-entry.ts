@@ -4,6 +4,9 @@ import type { Contact } from '../party/contact.ts'
 import type { Variables } from '../templates/template.ts'
 import type { LockedRow, OpenAttempt, RetryRequest } from './attempt.ts'
 
+/** Between two passes of the background retry; fixed by the specification. */
+export const RETRY_INTERVAL_MS = 60_000
+
 /** A row to be retried. A FAILED one stores its text, which the retry sends. */
 export const dueEntry = logEntry
   .pick({

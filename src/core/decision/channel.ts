@@ -3,6 +3,8 @@
  * that needs none has no sender: the log row is the message.
  */
 export const ADDRESS_OF = { EMAIL: 'email', SMS: 'phone', IN_APP: null } as const
+/** What reaches a member by each channel, in words. */
+export const CHANNEL_NAMES = { EMAIL: 'email', SMS: 'text message', IN_APP: 'app message' } as const
 export type Channel = keyof typeof ADDRESS_OF
 export const CHANNELS = Object.keys(ADDRESS_OF) as readonly Channel[]
 

@@ -30,15 +30,37 @@ export type LogRow = Readonly<z.infer<typeof logRow>>
 export const listedLogEntry = logEntry.extend({
   /** FAILED, and past the last retry. */
   givenUp: z.boolean(),
+  /** Of the last decision. */
+  receipt: z.string().nullable(),
 })
 export type ListedLogEntry = Readonly<z.infer<typeof listedLogEntry>>
 
 /** One log entry with the decisions behind it, oldest first. */
-export const recordedLogEntry = listedLogEntry.extend({ decisions: z.array(recordedDecision) })
+export const recordedLogEntry = listedLogEntry.extend({
+  /** The claim, policy or invoice that the event is about; null where it was erased or not stored. */
+  reference: z.string().nullable(),
+  /** Null where the service does not retry it. Overdue: more than an interval ago. */
+  nextRetry: z.object({ at: z.string(), isOverdue: z.boolean() }).nullable(),
+  decisions: z.array(recordedDecision),
+})
 export type RecordedLogEntry = Readonly<z.infer<typeof recordedLogEntry>>
 
-/** One log entry with its decisions in words. */
-export const explainedLogEntry = listedLogEntry.extend({ decisions: z.array(explainedDecision) })
+/** An entry in sentences that can be read out. The times in them are ISO 8601 in UTC. */
+const story = z.object({
+  /** What happened, when, by which channel, to whom. */
+  what: z.string(),
+  /** Null where the message was sent. */
+  because: z.string().nullable(),
+  next: z.string(),
+  /** Ordered by time. `until` is the last time of what happened several times. */
+  timeline: z.array(z.object({ at: z.string(), until: z.string().nullable(), words: z.string() })),
+})
+export type Story = Readonly<z.infer<typeof story>>
+
+/** One log entry with its story, and its decisions in words. */
+export const explainedLogEntry = recordedLogEntry
+  .omit({ nextRetry: true })
+  .extend({ story, decisions: z.array(explainedDecision) })
 export type ExplainedLogEntry = Readonly<z.infer<typeof explainedLogEntry>>
 
 /** The failure reason of a row that was erased before it could be sent: there is nothing left to send. */

@@ -9,13 +9,14 @@ import type { Rule } from '../rules/rule.ts'
 import { describeSituation } from '../rules/situations.ts'
 import { printable } from '../text/sanitize.ts'
 import type { RulesByRevision } from './archived-rules.ts'
+import { tell } from './story.ts'
 
 /**
  * Says why a log entry is as it is, by the rules that were in force when each of its decisions was made. `traceUrl` is the
  * web page of a trace, with `{traceId}` in it.
  */
 export function explain(
-  entry: RecordedLogEntry,
+  { nextRetry, ...entry }: RecordedLogEntry,
   rulesOf: RulesByRevision,
   traceUrl: string | null = null,
 ): ExplainedLogEntry {
@@ -27,7 +28,7 @@ export function explain(
     // The rule's own sentence announces a retry.
     return { ...explained, why: `${whatAndFor(decision)}: ${describeGivenUp(entry)}.` }
   })
-  return { ...entry, decisions }
+  return { ...entry, story: tell({ ...entry, decisions, nextRetry }), decisions }
 }
 
 /** `rules` are those of the decision's revision, or why they cannot be told. */
@@ -104,6 +105,9 @@ export function describeEntry(entry: ExplainedLogEntry): string[] {
   const reason = entry.failureReason === null ? '' : ` (${entry.failureReason})`
   return [
     `${entry.locator} is ${entry.status}${entry.givenUp ? `, ${describeGivenUp(entry)}` : ''}${reason}: ${entry.eventType} for ${party}, event ${entry.eventId}`,
+    entry.story.what,
+    ...(entry.story.because === null ? [] : [`Why: ${entry.story.because}`]),
+    `Next: ${entry.story.next}`,
     ...entry.decisions.flatMap(describeDecision),
     ...(entry.decisions.length === 0 ? ['No recorded decision explains this entry.'] : []),
   ].map(printable)

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { z } from 'zod'
-import { type BlockedPartitions, blockedPartitions } from '../../core/batch/blocked-partitions.ts'
+import { type ServiceStatus, serviceStatus } from '../../core/batch/service-status.ts'
 import { COUNT_WINDOW_NAMES, type CountWindow } from '../../core/log/count-windows.ts'
 import { type LogCounts, logCounts } from '../../core/log/log-counts.ts'
 import { share } from '../../core/time/share.ts'
@@ -22,7 +22,7 @@ export interface ConsoleData {
   readonly preferences: PreferenceReader
   readonly listRejected: ListRejected
   readonly rulesInForce: RulesInForce
-  readonly blockedPartitions: () => BlockedPartitions
+  readonly status: () => Promise<ServiceStatus>
   readonly workbench: Workbench
 }
 
@@ -37,7 +37,7 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logge
     app.register(async (counted: App) => {
       countsRoute(counted, data.countEntries)
       rulesRoute(counted, data.rulesInForce)
-      blockedRoute(counted, data.blockedPartitions)
+      statusRoute(counted, data.status)
       workbenchRoutes(counted, data.workbench)
     })
     app.register(async (personal: App) => {
@@ -49,10 +49,10 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logge
   }
 }
 
-/** The partitions of this process that do not go on. No personal data. */
-export function blockedRoute(app: App, blocked: () => BlockedPartitions): void {
-  const schema = { querystring: z.strictObject({}), response: { 200: blockedPartitions } }
-  app.get('/blocked', { config: { access: 'admin' }, schema }, async () => blocked())
+/** How this process is, also while the database is down. No personal data. */
+export function statusRoute(app: App, status: () => Promise<ServiceStatus>): void {
+  const schema = { querystring: z.strictObject({}), response: { 200: serviceStatus } }
+  app.get('/status', { config: { access: 'admin' }, schema }, status)
 }
 
 const window = z

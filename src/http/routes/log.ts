@@ -29,6 +29,8 @@ const WORDS = {
   failureReason: 'Why the status is not `SENT`',
   givenUp: '`FAILED`, and not retried any more',
   attemptCount: 'Attempts to send; each retry adds one',
+  receipt:
+    'The answer to the last send. It begins with `recorded:` where a placeholder recorded the message and delivered nothing',
 }
 const listedEntry = described(listedLogEntry.extend(entryTimes), WORDS).meta({ title: 'LogEntry' })
 const entry = explainedLogEntry.extend({
@@ -45,6 +47,8 @@ const entry = explainedLogEntry.extend({
 })
 const wholeEntry = described(entry, {
   ...WORDS,
+  reference: 'The claim, policy or invoice that the event is about',
+  story: 'What happened, why, and what happens next, in sentences',
   decisions: 'What was decided at each attempt, and why; the oldest first',
 }).meta({ title: 'ExplainedLogEntry', examples: [EXPLAINED_ENTRY_EXAMPLE] })
 

@@ -1,9 +1,10 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
+import { RETRY_INTERVAL_MS } from '../../core/attempt/due-entry.ts'
 import { recordedDecision } from '../../core/decision/recorded-decision.ts'
 import { type RecordedLogEntry, recordedLogEntry } from '../../core/log/log-entry.ts'
 import { isoTime } from '../sql/columns.ts'
-import { factsColumn, type GivenUpLimits, isGivenUp, LOG_COLUMNS } from './log-columns.ts'
+import { factsColumn, type GivenUpLimits, isToBeRetried, listedColumns } from './log-columns.ts'
 
 const recordedRow = recordedLogEntry.extend({
   decisions: z.array(recordedDecision.extend({ facts: factsColumn })),
@@ -32,7 +33,10 @@ export function logEntryQuery(
   key: { readonly locator: string } | { readonly eventId: string },
 ) {
   return sql.type(recordedRow)`
-    SELECT ${LOG_COLUMNS}, ${isGivenUp(limits)} AS "givenUp", ARRAY(
+    SELECT ${listedColumns(limits)}, ${nextRetry(limits)} AS "nextRetry", (
+      SELECT variables ->> 'locator' FROM notifications.decision
+      WHERE decision.locator = notification_log.locator ORDER BY attempt DESC LIMIT 1
+    ) AS reference, ARRAY(
       SELECT json_build_object(
         'attempt', attempt, 'outcome', outcome, 'channel', channel, 'ruleId', rule_id, 'reason', reason,
         'facts', facts, 'templateRevision', template_revision, 'ruleTableRevision', rule_table_revision,
@@ -56,6 +60,14 @@ export function logEntryQuery(
     FROM notifications.notification_log WHERE ${
       'locator' in key ? sql.fragment`locator = ${key.locator}` : sql.fragment`event_id = ${key.eventId}`
     }`
+}
+
+function nextRetry(limits: GivenUpLimits) {
+  const interval = sql.fragment`${RETRY_INTERVAL_MS}::float8 * interval '1 millisecond'`
+  const at = sql.fragment`coalesce(last_attempt_at, created_at) + ${interval}`
+  return sql.fragment`CASE WHEN ${isToBeRetried(limits)} THEN json_build_object(
+      'at', ${isoTime(sql.fragment`(${at})`)}, 'isOverdue', ${at} + ${interval} < now()
+    ) END`
 }
 
 /**

@@ -4,7 +4,7 @@ import { listedLogEntry } from '../../core/log/log-entry.ts'
 import type { LogFilter, LogPage, LogPageRequest, LogPosition } from '../../core/log/log-page.ts'
 import { STATUSES, type Status } from '../../core/log/status.ts'
 import { boundedPage, CANDIDATE_COUNT_MAX, hasReason, hasRule, isUpTo, rowsAt } from './bounded-page.ts'
-import { type GivenUpLimits, isGivenUp, isNotTold, LOG_COLUMNS } from './log-columns.ts'
+import { type GivenUpLimits, isNotTold, listedColumns } from './log-columns.ts'
 
 /** One page of the log, newest first. */
 export async function listLogEntries(
@@ -33,7 +33,7 @@ export async function listLogEntries(
 export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, after }: LogPageRequest) {
   const walk: Walk = { bounds: boundsOf(filter, after), rowCount: limit + 1 }
   return sql.type(listedLogEntry)`
-    SELECT ${LOG_COLUMNS}, ${isGivenUp(limits)} AS "givenUp"
+    SELECT ${listedColumns(limits)}
     FROM (
       SELECT * FROM (${positionsOf(filter, walk)}) AS walks
       ORDER BY created_at DESC, locator DESC LIMIT ${walk.rowCount}
@@ -52,7 +52,7 @@ export function logSearchQuery(
   { limit, after, end }: LogPageRequest & { readonly end: LogPosition | null },
 ) {
   return sql.type(listedLogEntry)`
-    SELECT ${LOG_COLUMNS}, ${isGivenUp(limits)} AS "givenUp"
+    SELECT ${listedColumns(limits)}
     FROM ${rowsAt(candidatesOf(filter, after))}
     WHERE ${isUpTo(end)} AND ${hasReason(filter.reason)} AND ${hasRule(filter.rule)}
       AND ${filter.notTold ? isNotTold(limits) : sql.fragment`true`}

@@ -9,6 +9,14 @@ export const LOG_COLUMNS = sql.fragment`
   subject, body, failure_reason AS "failureReason", attempt_count AS "attemptCount", sent_at AS "sentAt",
   created_at AS "createdAt"`
 
+/** The columns of an entry in a list. */
+export function listedColumns(limits: GivenUpLimits) {
+  return sql.fragment`${LOG_COLUMNS}, ${isGivenUp(limits)} AS "givenUp", (
+      SELECT receipt FROM notifications.decision
+      WHERE decision.locator = notification_log.locator ORDER BY attempt DESC LIMIT 1
+    ) AS receipt`
+}
+
 /** Facts as they are stored. They are not looked into: a replay reads millions of them, and old ones may have other keys. */
 export const factsColumn = z.custom<RecordedFacts>((facts) => typeof facts === 'object' && facts !== null)
 

@@ -30,8 +30,10 @@ function anEntryWith(...decisions: Partial<RecordedDecision>[]): RecordedLogEntr
     traceUrl: _____,
     ...decision
   } = ENTRY.decisions[0] as (typeof ENTRY.decisions)[0]
+  const { story: ______, ...entry } = ENTRY
   return {
-    ...ENTRY,
+    ...entry,
+    nextRetry: null,
     decisions: decisions.map((given) => ({
       ...decision,
       ruleId: 'sms',
@@ -205,17 +207,128 @@ t.test('for a terminal an entry is told attempt by attempt', async (t) => {
   const lines = describeEntry(await explained(FAILED, {}))
   t.equal(lines[0], `${ENTRY.locator} is SENT: claim.rejected for PTY-1, event event-1`)
   t.match(
-    lines[2],
+    lines[4],
     /^2026-01-31T11:00:00.000000Z, attempt 0: FAIL \(contact could not be resolved: HTTP 500\) by rule/,
   )
   t.ok(lines.includes('  not by rule "opted-out": "opted out" must be yes, but is no'))
   t.ok(lines.includes('  rule table old'))
-  t.ok(lines.includes('  receipt: recorded'))
+  t.ok(lines.includes('  receipt: recorded:EMAIL:event-1/1'))
   t.equal(lines.at(-2), '  from claims, partition 2, offset 9007199254740993')
   t.same(describeEntry({ ...ENTRY, decisions: [] }).at(-1), 'No recorded decision explains this entry.')
   t.match(
     describeEntry({ ...ENTRY, eventType: 'a\u001b[2J\nb' })[0],
     ': a\uFFFD[2J\uFFFDb for PTY-1',
     'what an event carries cannot steer the terminal',
+  )
+})
+
+const T = (minute: number) => `2026-01-31T12:${String(minute).padStart(2, '0')}:00.000000Z`
+
+async function storyOf(entry: Partial<RecordedLogEntry>, decisions: Partial<RecordedDecision>[]) {
+  const all = { ...anEntryWith(...decisions), createdAt: T(0), ...entry }
+  return explain(all, await rulesOf(all.decisions)).story
+}
+const unresolved = (minute: number) => ({ ...FAILED, attempt: minute, decidedAt: T(minute) })
+
+t.test('a message that a placeholder recorded is not called sent', async (t) => {
+  const sent = { decidedAt: T(0), receipt: 'sms-id-1' }
+  const what = async (entry: Partial<RecordedLogEntry>) =>
+    (await storyOf({ sentAt: T(0), ...entry }, [sent])).what
+  const [on, text] = [`On ${T(0)}`, '“Your claim” about CLM-1 for member PTY-1']
+  const recorded = `${on}, the text message ${text} was recorded, not delivered: no transport is connected.`
+  for (const receipt of ['recorded:SMS:event-1/1', 'SMS:event-1/1'])
+    t.equal(await what({ channel: 'SMS', receipt }), recorded)
+  t.equal(await what({ channel: 'SMS', receipt: 'sms-id-1' }), `${on}, the text message ${text} was sent.`)
+  t.match(await what({ channel: 'SMS', receipt: 'erased' }), 'was handed over, and its receipt was erased.')
+  t.equal(
+    await what({ channel: 'IN_APP', receipt: null }),
+    `${on}, the app message ${text} was put into the inbox of the app.`,
+  )
+  t.match(await storyOf({}, [{ ...sent, receipt: 'recorded:x' }]), {
+    because: null,
+    next: 'Nothing more is sent about this event.',
+    timeline: [{}, { words: 'Text message recorded, not delivered.' }],
+  })
+})
+
+t.test('why a member was not told stands once, and an opt-out says since when', async (t) => {
+  const optedOutAt = '2026-01-03T12:00:00.000000Z'
+  const preferenceChange = { changedAt: '2026-01-05T12:00:00.000000Z', changedBy: 'ada', optedOutAt }
+  const skipped = {
+    outcome: 'SKIP',
+    ruleId: 'opted-out',
+    reason: 'event type opted out',
+    facts: { ...FACTS, optedOut: true },
+    preferenceChange,
+    decidedAt: T(0),
+  } as const
+  const entry = {
+    status: 'SKIPPED',
+    failureReason: 'event type opted out',
+    subject: null,
+    receipt: null,
+  } as const
+  t.strictSame(await storyOf(entry, [skipped]), {
+    what: `Member PTY-1 was not told of claim.rejected about CLM-1, which came in on ${T(0)}.`,
+    because: 'The party asked not to be told of events of this type.',
+    next: `Nothing: the member opted out on ${optedOutAt}.`,
+    timeline: [
+      { at: optedOutAt, until: null, words: 'The member opted out of claim.rejected.' },
+      { at: preferenceChange.changedAt, until: null, words: 'Preferences were set by ada.' },
+      { at: T(0), until: null, words: 'The event claim.rejected came in.' },
+      { at: T(0), until: null, words: 'Not told.' },
+    ],
+  })
+  const nobody = await storyOf({ ...entry, partyLocator: null }, [{ ...skipped, preferenceChange: null }])
+  t.match(nobody, { what: /^Nobody was told of/, next: /^Nothing: a skipped message is not tried again/ })
+  const erased = { ...entry, failureReason: 'erased before it was sent' }
+  t.match(await storyOf(erased, [{ ...FAILED, erasedAt: T(3) }]), {
+    because: 'Erased before it was sent.',
+    timeline: [{}, {}, { at: T(3), words: 'The text was erased.' }],
+  })
+})
+
+t.test('what waits for a retry says when, and equal retries are one line', async (t) => {
+  const entry = {
+    status: 'FAILED',
+    failureReason: FAILED.reason,
+    channel: 'SMS',
+    receipt: null,
+    nextRetry: { at: T(5), isOverdue: false },
+  } as const
+  const retries = [1, 2, 3, 4].map(unresolved)
+  const story = await storyOf(entry, [unresolved(0), ...retries])
+  t.strictSame(story.timeline, [
+    { at: T(0), until: null, words: 'The event claim.rejected came in.' },
+    { at: T(0), until: null, words: 'Not sent.' },
+    { at: T(1), until: T(4), words: 'Tried again 4 times: not sent.' },
+  ])
+  t.match(story, {
+    what: `Member PTY-1 has not been told yet of claim.rejected about CLM-1, which came in on ${T(0)}: the text message was not sent.`,
+    because: /^Policy administration could not tell us/,
+    next: `It will be tried again at about ${T(5)}.`,
+  })
+  const overdue = { ...entry, nextRetry: { at: T(5), isOverdue: true } }
+  t.match((await storyOf(overdue, retries)).next, `That was due on ${T(5)}:`)
+  t.match(await storyOf({ ...entry, givenUp: true, attemptCount: 3 }, retries), {
+    what: /^Member PTY-1 was not told of/,
+    because: 'Contact could not be resolved: HTTP 500.',
+    next: 'Nothing: it was given up after 3 attempts.',
+  })
+  const retry = { by: 'alice', because: 'an outage' }
+  const refused = { sendError: 'mailbox on fire', decidedAt: T(1) }
+  const mixed = await storyOf({ ...entry, failureReason: 'mailbox on fire' }, [
+    unresolved(0),
+    { ...refused, retry },
+    { ...refused, decidedAt: T(2) },
+  ])
+  t.equal(mixed.because, 'Mailbox on fire.', 'the sentence of a rule that said to send explains no failure')
+  t.same(
+    mixed.timeline.slice(1).map(({ words }) => words),
+    [
+      'Not sent (contact could not be resolved: HTTP 500).',
+      'Tried again for alice (an outage): not sent.',
+      'Tried again: not sent.',
+    ],
   )
 })

@@ -19,7 +19,7 @@ const get = (path: string, authorization?: string, { app } = authorization === u
 
 const DATA = [
   '/console/data/counts',
-  '/console/data/blocked',
+  '/console/data/status',
   '/console/data/rules',
   '/console/data/log/list',
   `/console/data/log/${ENTRY.locator}`,
@@ -54,13 +54,13 @@ t.test('these are all of its data, and nothing that it takes is kept', async (t)
   })
   await app.ready()
   t.same(routes.filter((route) => !route.startsWith('HEAD ')).sort(), [
-    'GET /console/data/blocked',
     'GET /console/data/counts',
     'GET /console/data/log/:locator',
     'GET /console/data/log/list',
     'GET /console/data/preferences/:partyLocator',
     'GET /console/data/rejected',
     'GET /console/data/rules',
+    'GET /console/data/status',
     'GET /console/data/workbench',
     'POST /console/data/workbench/backtest',
     'POST /console/data/workbench/grid',
@@ -108,7 +108,7 @@ t.test(
 )
 
 t.test('entries are as on the public listener, with their filters and pages', async (t) => {
-  const { decisions: _, ...row } = ENTRY
+  const { decisions: _, story: __, reference: ___, ...row } = ENTRY
   const { items, nextCursor } = (await get('/console/data/log/list?status=SENT&limit=1')).json()
   t.same(items, [row])
   t.same((await get(`/console/data/log/list?limit=1&cursor=${nextCursor}`)).json().nextCursor, null)
@@ -117,9 +117,12 @@ t.test('entries are as on the public listener, with their filters and pages', as
   t.equal((await get(`/console/data/log/${locator(9)}`)).statusCode, 404)
 })
 
-t.test('blocked partitions are told with the remedy, also while the database is down', async (t) => {
-  t.strictSame((await get('/console/data/blocked')).json(), {
-    items: [
+t.test('what does not work is told, blocked partitions with the remedy', async (t) => {
+  t.strictSame((await get('/console/data/status')).json(), {
+    consuming: null,
+    database: null,
+    lookUps: null,
+    blocked: [
       {
         topic: 'claims',
         partition: 3,

@@ -1,5 +1,5 @@
 import type { Blocked } from '../../../src/core/batch/blocked.ts'
-import { showBlocked } from '../../../src/core/batch/blocked-partitions.ts'
+import { showBlocked } from '../../../src/core/batch/service-status.ts'
 import { COUNT_WINDOWS } from '../../../src/core/log/count-windows.ts'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
@@ -114,7 +114,12 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       next: after === null ? 7n : null,
     }),
     workbench: aWorkbench(),
-    blockedPartitions: () => showBlocked([HELD], (ms) => new Date(ms).toISOString()),
+    status: async () => ({
+      consuming: null,
+      database: null,
+      lookUps: null,
+      blocked: showBlocked([HELD], (ms) => new Date(ms).toISOString()),
+    }),
     rulesInForce: {
       revision: 'b'.repeat(64),
       rules: loadRuleTable(TABLE).rules,

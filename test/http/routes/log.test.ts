@@ -9,7 +9,7 @@ t.beforeEach(() => {
   asked.length = 0
 })
 
-const { decisions: _, ...SHOWN } = ENTRY
+const { decisions: _, story: __, reference: ___, ...SHOWN } = ENTRY
 
 for (const path of ['/log', '/notifications']) {
   t.test(`${path}/list shows entries and leads to the next page`, async (t) => {

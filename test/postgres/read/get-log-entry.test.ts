@@ -32,6 +32,11 @@ t.test('an entry comes with its decisions, the first one first', async (t) => {
     null,
     10,
   )
+  const nextRetry = async () => (await getLogEntry(pool, LIMITS, open.locator))?.nextRetry
+  t.match(await nextRetry(), { at: TIME, isOverdue: false })
+  const attempted = 'UPDATE notifications.notification_log SET last_attempt_at = now() - $1::interval'
+  await client.query(attempted, ['3 minutes'])
+  t.match(await nextRetry(), { isOverdue: true })
   const next = { ...SIMPLE_RULES, ruleTable: { ...SIMPLE_RULES.ruleTable, revision: 'next' } }
   await commitRetries(
     makeAttempts(createStore(pool), send, next),
@@ -47,6 +52,9 @@ t.test('an entry comes with its decisions, the first one first', async (t) => {
     status: 'SENT',
     failureReason: null,
     attemptCount: 1,
+    nextRetry: null,
+    receipt: 'r',
+    reference: String,
     createdAt: TIME,
     sentAt: TIME,
     decisions: [

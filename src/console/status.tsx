@@ -1,0 +1,44 @@
+import type { ServiceStatus } from '../core/batch/service-status.ts'
+import { Details } from './parts.tsx'
+import { counted, localTime } from './text.ts'
+import { useData } from './use-data.ts'
+
+const EVERY_MS = 5_000
+const PARTS = [
+  ['consuming', 'Consuming'],
+  ['database', 'Database'],
+  ['lookUps', 'Look-ups'],
+] as const
+
+/** A dot for each part of the service; why one is not well, and the partitions of this replica that are blocked. */
+export function Status() {
+  const { data, problem } = useData<ServiceStatus>(['status'], {}, EVERY_MS)
+  if (data === null && problem === null) return null
+  const parts = PARTS.map(([key, name]) => ({ name, fault: problem ?? data?.[key] ?? null }))
+  const blocked = (data?.blocked ?? []).map(
+    ({ topic, partition, since, reason, remedy }) =>
+      `${topic}/${partition}, since ${localTime(since)}: ${reason}. ${remedy}`,
+  )
+  return (
+    <>
+      <ul class="status" aria-label="State of the service">
+        {parts.map(({ name, fault }) => (
+          <li key={name} class={fault === null ? 'is-well' : 'is-bad'} title={fault ?? 'works'}>
+            {name}
+          </li>
+        ))}
+      </ul>
+      <div role="alert">
+        {problem !== null && <p class="notice notice-bad">State unknown: {problem}</p>}
+        {problem === null &&
+          parts.map(({ name, fault }) => fault && <p class="notice notice-bad">{`${name}: ${fault}`}</p>)}
+        {blocked.length > 0 && (
+          <Details
+            summary={counted(blocked.length, 'blocked partition', 'blocked partitions')}
+            of={blocked}
+          />
+        )}
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,103 @@
+import { useEffect, useRef } from 'preact/hooks'
+import type { ListedLogEntry } from '../../core/log/log-entry.ts'
+import { isLogLocator } from '../../core/log/log-locator.ts'
+import type { Page } from '../../core/log/log-page.ts'
+import type { PreferenceHistory } from '../../core/party/preferences.ts'
+import { filledIn, State, Title, Value } from '../parts.tsx'
+import { hrefOf } from '../route.ts'
+import { type Loaded, useData } from '../use-data.ts'
+import { go, type Visit } from '../visit.ts'
+
+/** The search box of every page. */
+export function Search() {
+  const input = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const isTyping = (event.target as Element).matches('input, select, textarea')
+      if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return
+      event.preventDefault()
+      input.current?.select()
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
+  const search = (event: SubmitEvent) => {
+    const { q = '' } = filledIn(event)
+    if (q !== '') go(isLogLocator(q) ? hrefOf(['log', q]) : hrefOf(['search'], { q }))
+  }
+  return (
+    <search class="search">
+      <form onSubmit={search}>
+        <input
+          ref={input}
+          type="search"
+          name="q"
+          aria-label="Search"
+          aria-keyshortcuts="/"
+          placeholder="Member, claim, invoice …"
+          maxLength={255}
+          autocomplete="off"
+          spellcheck={false}
+        />
+      </form>
+    </search>
+  )
+}
+
+/** Finds out what was searched for. The only hit opens at once, in place of the search. */
+export function SearchView({ query: { q = '' } }: Visit) {
+  const asked = [
+    useData<Page<ListedLogEntry>>(['log', 'list'], { eventId: q, limit: '2' }),
+    useData<Page<ListedLogEntry>>(['log', 'list'], { partyLocator: q, limit: '2' }),
+    useData<Page<ListedLogEntry>>(['log', 'list'], { reference: q, limit: '2' }),
+    useData<PreferenceHistory>(['preferences', q], {}),
+  ] as const
+  const [event, ofMember, ofReference, preferences] = asked
+  const about = ofReference.data?.items ?? []
+  const isMember =
+    ofMember.data?.items.length || preferences.data?.preferences || preferences.data?.changes.length
+  const hrefOfEntry = ({ locator }: ListedLogEntry) => hrefOf(['log', locator])
+  const hits = [
+    ...(event.data?.items ?? []).map((entry) => ({
+      kind: `The event, ${entry.eventType}`,
+      href: hrefOfEntry(entry),
+    })),
+    ...(isMember ? [{ kind: 'The member', href: hrefOf(['parties', q]) }] : []),
+    ...(about.length === 1
+      ? about.map((entry) => ({
+          kind: `The only message about it, ${entry.eventType}`,
+          href: hrefOfEntry(entry),
+        }))
+      : []),
+    ...(about.length > 1 ? [{ kind: 'All messages about it', href: hrefOf(['log'], { reference: q }) }] : []),
+  ]
+  const isDone = asked.every(({ data }) => data !== null)
+  const [only] = hits
+  useEffect(() => {
+    if (isDone && hits.length === 1 && only !== undefined) location.replace(only.href)
+  }, [isDone, hits.length, only])
+  const failed: Loaded<unknown> = asked.find(({ problem }) => problem !== null) ?? event
+  return (
+    <>
+      <Title name="Search">
+        Search for <Value of={q} mono />
+      </Title>
+      <State of={failed} />
+      <ul>
+        {hits.map(({ kind, href }) => (
+          <li key={href}>
+            <a href={href}>
+              <Value of={kind} />
+            </a>
+          </li>
+        ))}
+      </ul>
+      {isDone && hits.length === 0 && (
+        <p role="status">
+          Nothing found: no member, claim, policy, invoice, event or entry is called exactly so. Capital
+          letters count.
+        </p>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,133 @@
+import { isRecordedOnly } from '../attempt/delivery.ts'
+import { CHANNEL_NAMES } from '../decision/channel.ts'
+import type { ExplainedDecision } from '../decision/recorded-decision.ts'
+import type { ExplainedLogEntry, RecordedLogEntry, Story } from '../log/log-entry.ts'
+import { describeGivenUp } from '../log/status.ts'
+
+type Entry = Omit<ExplainedLogEntry, 'story'> & Pick<RecordedLogEntry, 'nextRetry'>
+
+/** Tells what became of an entry. A reason stands once: the timeline leaves out the one that `because` gives. */
+export function tell(entry: Entry): Story {
+  return {
+    what: whatOf(entry),
+    because: becauseOf(entry),
+    next: nextOf(entry),
+    timeline: timelineOf(entry),
+  }
+}
+
+function whatOf({
+  status,
+  channel,
+  partyLocator,
+  eventType,
+  subject,
+  reference,
+  createdAt,
+  sentAt,
+  ...entry
+}: Entry) {
+  const name = CHANNEL_NAMES[channel]
+  const about = reference === null || reference === partyLocator ? '' : ` about ${reference}`
+  const message = `${subject === null ? name : `${name} “${subject}”`}${about}`
+  const cameIn = `of ${eventType}${about}, which came in on ${createdAt}`
+  if (status === 'SENT') {
+    const isRecorded = isRecordedOnly(entry.receipt)
+    const sent = isRecorded
+      ? 'was recorded, not delivered: no transport is connected'
+      : `was ${sentBy(entry)}`
+    return `On ${sentAt}, the ${message} for member ${partyLocator} ${channel === 'IN_APP' ? 'was put into the inbox of the app' : sent}.`
+  }
+  if (partyLocator === null) return `Nobody was told ${cameIn}.`
+  if (status === 'SKIPPED') return `Member ${partyLocator} was not told ${cameIn}.`
+  const told = entry.givenUp ? 'was not told' : 'has not been told yet'
+  return `Member ${partyLocator} ${told} ${cameIn}: the ${name} was not sent.`
+}
+
+function becauseOf({ status, failureReason, givenUp, decisions }: Entry): string | null {
+  const last = decisions.at(-1)
+  if (status === 'SENT') return null
+  if (last === undefined) return 'No recorded decision explains this entry.'
+  // The sentence of a rule that said to send explains no failure, and that of one that failed may announce a retry.
+  const isByRule = status === 'SKIPPED' ? last.outcome === 'SKIP' : last.outcome === 'FAIL' && !givenUp
+  return (isByRule ? last.because : null) ?? asSentence(failureReason ?? last.why)
+}
+
+function nextOf(entry: Entry): string {
+  const { status, decisions, nextRetry } = entry
+  const last = decisions.at(-1)
+  if (status === 'SENT') return 'Nothing more is sent about this event.'
+  if (entry.givenUp) return `Nothing: it was ${describeGivenUp(entry)}.`
+  if (status === 'SKIPPED') {
+    const optedOutAt = last?.facts.optedOut ? last.preferenceChange?.optedOutAt : null
+    return optedOutAt
+      ? `Nothing: the member opted out on ${optedOutAt}.`
+      : 'Nothing: a skipped message is not tried again by itself.'
+  }
+  if (nextRetry === null) return 'Nothing: it is not tried again.'
+  return nextRetry.isOverdue
+    ? `It will be tried again. That was due on ${nextRetry.at}: retries wait while policy administration or the service is down.`
+    : `It will be tried again at about ${nextRetry.at}.`
+}
+
+function timelineOf(entry: Entry): Story['timeline'] {
+  const { eventType, createdAt, decisions } = entry
+  const moments = new Map<string, Story['timeline'][number]>()
+  const add = (at: string, words: string, until: string | null = null) =>
+    moments.set(`${at} ${words}`, { at, until, words })
+  add(createdAt, `The event ${eventType} came in.`)
+  for (const { preferenceChange: change, erasedAt } of decisions) {
+    if (erasedAt !== null) add(erasedAt, 'The text was erased.')
+    if (change === null) continue
+    const { changedAt, changedBy, optedOutAt } = change
+    if (optedOutAt !== null) add(optedOutAt, `The member opted out of ${eventType}.`)
+    if (optedOutAt !== changedAt)
+      add(changedAt, `Preferences were set${changedBy === null ? '' : ` by ${changedBy}`}.`)
+  }
+  const last = decisions.at(-1)
+  for (let start = 0, end: number; start < decisions.length; start = end) {
+    const first = decisions[start] as ExplainedDecision
+    const result = resultOf(first, reasonOf(first) === (last && reasonOf(last)))
+    // Equal retries are one line. One that somebody asked for has a line of its own.
+    end = start + 1
+    while (start > 0 && !first.retry && isLike(first, decisions[end])) end++
+    const until = end - start > 1 ? (decisions[end - 1]?.decidedAt ?? null) : null
+    add(first.decidedAt, asSentence(`${triedAgain(first, start, end - start)}${result}`), until)
+  }
+  return [...moments.values()].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
+}
+
+function triedAgain({ retry }: ExplainedDecision, index: number, count: number): string {
+  if (index === 0) return ''
+  const times = count === 1 ? '' : ` ${count} times`
+  return `Tried again${times}${retry === null ? '' : ` for ${retry.by} (${retry.because})`}: `
+}
+
+function isLike(one: ExplainedDecision, other: ExplainedDecision | undefined): boolean {
+  return (
+    other !== undefined && !other.retry && other.outcome === one.outcome && reasonOf(other) === reasonOf(one)
+  )
+}
+
+function reasonOf({ sendError, reason }: ExplainedDecision): string | null {
+  return sendError ?? reason
+}
+
+function resultOf(decision: ExplainedDecision, isReasonKnown: boolean): string {
+  const { outcome, channel, sendError, receipt } = decision
+  const reason = reasonOf(decision)
+  const why = isReasonKnown || reason === null ? '' : ` (${reason})`
+  if (outcome === 'SKIP') return `not told${why}`
+  if (outcome === 'FAIL' || sendError !== null) return `not sent${why}`
+  if (channel === 'IN_APP') return 'put into the inbox of the app'
+  return `${CHANNEL_NAMES[channel]} ${isRecordedOnly(receipt) ? 'recorded, not delivered' : sentBy(decision)}`
+}
+
+/** A receipt that was erased does not say whose it was. */
+function sentBy({ receipt }: { readonly receipt: string | null }): string {
+  return receipt === 'erased' ? 'handed over, and its receipt was erased' : 'sent'
+}
+
+function asSentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`
+}
