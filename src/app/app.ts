@@ -41,7 +41,6 @@ export async function createApp(
   const failed = Promise.withResolvers<never>()
   failed.promise.catch(() => {})
   let worker: Worker | null = null
-  let hasStarted = false
   let stopped: Promise<void> | null = null
 
   const ruleFiles = await readRuleFiles()
@@ -92,10 +91,8 @@ export async function createApp(
 
   /** Ready once the consumer group was joined, whatever happens later. */
   async function startup(): Promise<string | null> {
-    const reason =
-      worker === null ? ((await database.fault()) ?? 'the service is starting') : worker.waitsFor()
-    hasStarted ||= reason === null
-    return hasStarted ? null : reason
+    if (worker === null) return (await database.fault()) ?? 'the service is starting'
+    return worker.hasJoined() ? null : worker.waitsFor()
   }
 
   /** A second call must wait for the first, which `disposeAsync` by itself does not. */

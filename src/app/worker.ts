@@ -31,6 +31,8 @@ export interface Worker {
   oldestMs(topic: string, partition: number): number | null
   /** Null while this process is in the consumer group and the broker answers; otherwise what it waits for. */
   waitsFor(): string | null
+  /** True once this process was in the consumer group. */
+  hasJoined(): boolean
   run(): Promise<void>
   stop(): Promise<void>
 }
@@ -63,6 +65,7 @@ export function createWorker(parts: WorkerParts): Worker {
     blocked: consumer.blocked,
     oldestMs: consumer.oldestMs,
     waitsFor: consumer.waitsFor,
+    hasJoined: consumer.hasJoined,
     run: async () => {
       retry.start()
       await consumer.run()

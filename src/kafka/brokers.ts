@@ -39,6 +39,10 @@ interface Cluster {
 }
 
 interface Broker extends KafkajsBroker {
+  findGroupCoordinator(request: {
+    readonly groupId: string
+    readonly coordinatorType: number
+  }): Promise<unknown>
   heartbeat(request: {
     readonly groupId: string
     readonly groupGenerationId: number
@@ -53,6 +57,7 @@ interface Broker extends KafkajsBroker {
   }): Promise<{ responses: { topic: string; partitions: { partition: number; offset: string }[] }[] }>
 }
 
+const GROUP_COORDINATOR = 0
 const END = '-1'
 const EARLIEST = '-2'
 const METADATA_AGE_MAX_MS = 10_000
@@ -122,6 +127,10 @@ export function createBrokers(connection: KafkaConnection, clientId: string, log
     /** Rejects if this user may not be a member of the group. Joins nothing: the broker checks the right before the member. */
     requireGroupRight: (groupId: string) =>
       ask(async (cluster) => {
+        // kafkajs's own search for the coordinator hides that the right to see the group is missing.
+        const { brokers } = await cluster.metadata()
+        const anyBroker = await cluster.findBroker({ nodeId: String(brokers[0]?.nodeId) })
+        await anyBroker.findGroupCoordinator({ groupId, coordinatorType: GROUP_COORDINATOR })
         const coordinator = await cluster.findGroupCoordinator({ groupId })
         await coordinator
           .heartbeat({ groupId, groupGenerationId: 0, memberId: 'nobody' })

@@ -6,7 +6,14 @@ import { backOffMs } from '../core/time/back-off.ts'
 import { type Brokers, createBrokers, keyOf, READ_COMMITTED } from './brokers.ts'
 import { createClient, type KafkaConnection } from './client.ts'
 import { createBudget } from './inbox.ts'
-import { aborted, createMembership, type Ending, lacksGroupRight, settled } from './membership.ts'
+import {
+  aborted,
+  createMembership,
+  type Ending,
+  isWithoutCoordinator,
+  lacksGroupRight,
+  settled,
+} from './membership.ts'
 import type { Consumption, Processing } from './partition.ts'
 import { unservedReason } from './patches/metadata-errors.ts'
 
@@ -51,6 +58,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
   let membership: ReturnType<typeof createMembership> | null = null
   let failureCount = 0
   let waitsFor = 'joining the consumer group'
+  let hasJoined = false
   let ended: Promise<unknown> = Promise.resolve()
 
   /** Joins the group with the topics that exist. Resolves when the membership has ended. */
@@ -67,12 +75,33 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
       await pause(TOPIC_POLL_MS, signal)
       return { kind: 'topics' }
     }
+    const onJoin = () => {
+      hasJoined = true
+    }
     const onBatch = () => {
       failureCount = 0
     }
     const member = { groupId, sessionTimeoutMs }
-    membership = createMembership(kafka, member, existing, signal, consumption, onBatch, missing.appeared)
+    membership = createMembership(
+      kafka,
+      member,
+      existing,
+      signal,
+      consumption,
+      onJoin,
+      onBatch,
+      missing.appeared,
+    )
     return membership.run()
+  }
+
+  /** Where this user may not even see the group, kafkajs says only that it finds no coordinator. */
+  async function explained(error: unknown): Promise<unknown> {
+    if (!isWithoutCoordinator(error)) return error
+    return brokers.requireGroupRight(groupId).then(
+      () => error,
+      (cause) => (lacksGroupRight(cause) ? cause : error),
+    )
   }
 
   async function run(): Promise<void> {
@@ -82,12 +111,10 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
       else if (!ending.retriable) throw ending.error
       else if (!stopping.signal.aborted) {
         const retryInMs = backOffMs(failureCount++)
-        const remedy = remedyOf(ending.error, groupId)
-        waitsFor = `the broker refuses or does not respond (${messageOf(ending.error)})${remedy}`
-        log.warn(
-          { err: ending.error, brokers: connection.brokers, retryInMs },
-          `waiting for the broker${remedy}`,
-        )
+        const error = await explained(ending.error)
+        const remedy = remedyOf(error, groupId)
+        waitsFor = `the broker refuses or does not respond (${messageOf(error)})${remedy}`
+        log.warn({ err: error, brokers: connection.brokers, retryInMs }, `waiting for the broker${remedy}`)
         await pause(retryInMs, stopping.signal)
       }
     }
@@ -96,6 +123,8 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
   return {
     /** The partitions that this member owns; null while it is in no group. */
     assignment: () => membership?.assignment() ?? null,
+    /** True once a member of this consumer was in the group. */
+    hasJoined: () => hasJoined,
     /** Null while this member is in the group and its broker answers; otherwise what it waits for. */
     waitsFor: () => {
       if (!membership?.assignment()) return waitsFor

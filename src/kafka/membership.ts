@@ -52,6 +52,7 @@ export function createMembership(
   topics: string[],
   stopping: AbortSignal,
   consumption: Consumption,
+  onJoin: () => void,
   onBatch: () => void,
   appeared: (signal: AbortSignal) => Promise<Ending>,
 ) {
@@ -76,6 +77,7 @@ export function createMembership(
     if (over.signal.aborted || stopping.aborted) return
     assignment = { partitions: memberAssignment, isLeader }
     answeredMs = Date.now()
+    onJoin()
     // Other members may own the partitions of these commits now.
     commits.clear()
     owned.onJoin(memberAssignment)
@@ -291,6 +293,10 @@ function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Parameters<ty
 /** True if an error is temporary or can be corrected at the broker, although kafkajs declares it final. */
 export function isPassing(error: unknown): boolean {
   return hasCause(error, ({ name, type }) => PASSING_ERRORS.includes(name) || PASSING_TYPES.includes(type))
+}
+
+export function isWithoutCoordinator(error: unknown): boolean {
+  return hasCause(error, ({ name }) => name === 'KafkaJSGroupCoordinatorNotFound')
 }
 
 /** This user may not use the consumer group. */
