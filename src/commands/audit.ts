@@ -29,7 +29,7 @@ import { findLogged } from '../postgres/read/find-logged.ts'
 import { findRejected } from '../postgres/read/find-rejected.ts'
 import { findRows } from '../postgres/read/find-rows.ts'
 import { listSkips } from '../postgres/read/list-skips.ts'
-import { readArchivedEnvelopeMap } from '../postgres/read/read-archive.ts'
+import { listArchivedEnvelopeMaps, readArchivedEnvelopeMap } from '../postgres/read/read-archive.ts'
 import { createLog } from '../telemetry/log.ts'
 import { choosePartitions, type Range } from './audit/choose-partitions.ts'
 import { parseAt, parseSince, parseWhole, UsageError } from './terminal/options.ts'
@@ -173,10 +173,11 @@ async function databaseNeeds(
   pool: DatabasePool,
 ): Promise<Omit<AuditNeeds, 'read' | 'report' | 'onProgress'>> {
   const source = await readText(ENVELOPE_MAP)
+  const present = { source, revision: sha256(source) }
+  const archived = await listArchivedEnvelopeMaps(pool)
   return {
-    parse: createParse({ source, revision: sha256(source) }, (revision) =>
-      readArchivedEnvelopeMap(pool, revision),
-    ),
+    parse: createParse(present, (revision) => readArchivedEnvelopeMap(pool, revision)),
+    earlierMaps: archived.filter((revision) => revision !== present.revision),
     findRows: (eventIds) => findRows(pool, eventIds),
     findRejected: (topic, partition, messages) => findRejected(pool, topic, partition, messages),
     prunings: async (topic, partition) => (await findLogged(pool, topic, partition, [])).pruned,

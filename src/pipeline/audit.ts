@@ -34,6 +34,8 @@ export interface AuditNeeds {
   readonly read: (range: OffsetRange) => AsyncIterable<LogPiece>
   /** Parses by the envelope map of this revision; null: by the present one. */
   readonly parse: (message: Message, envelopeMapRevision: string | null) => Promise<Parsed> | Parsed
+  /** The envelope maps that were in force before. */
+  readonly earlierMaps: readonly string[]
   readonly findRows: (eventIds: readonly string[]) => Promise<ReadonlyMap<string, LoggedRow>>
   /** The rejected ones of these messages, by offset. */
   readonly findRejected: (
@@ -159,17 +161,36 @@ async function auditPage(
       else counts[fate === 'committed' ? 'tombstones' : 'aborted']++
     }
   }
-  const eventIds = processed.flatMap(({ parsed }) => (parsed.kind === 'event' ? [parsed.event.eventId] : []))
-  const rows = eventIds.length === 0 ? new Map<string, LoggedRow>() : await needs.findRows(eventIds)
-  const unlogged: Read[] = []
-  for (const read of processed) {
-    const { parsed } = read
-    const row = parsed.kind === 'event' ? rows.get(parsed.event.eventId) : undefined
-    if (row === undefined || parsed.kind !== 'event') unlogged.push(read)
-    else await auditLogged(needs, audited, { ...read, parsed }, row, counts)
+  let unlogged: readonly Read[] = processed
+  // A message that has no row by the present map may have been read by an earlier one.
+  for (const revision of [null, ...needs.earlierMaps]) {
+    if (unlogged.length > 0) unlogged = await auditByMap(needs, audited, revision, unlogged, counts)
   }
   if (unlogged.length > 0) await auditUnlogged(needs, audited, unlogged, counts)
   return counts
+}
+
+/** Audits the messages that have a row by this envelope map (null: the present one), and returns the others. */
+async function auditByMap(
+  needs: AuditNeeds,
+  audited: AuditedPartition,
+  revision: string | null,
+  all: readonly Read[],
+  counts: Counts,
+): Promise<readonly Read[]> {
+  const parsed = await Promise.all(
+    all.map((read) => (revision === null ? read.parsed : needs.parse(read.message, revision))),
+  )
+  const eventIds = parsed.flatMap((one) => (one.kind === 'event' ? [one.event.eventId] : []))
+  const rows = eventIds.length === 0 ? new Map<string, LoggedRow>() : await needs.findRows(eventIds)
+  const unlogged: Read[] = []
+  for (const [i, read] of all.entries()) {
+    const one = parsed[i]
+    const row = one?.kind === 'event' ? rows.get(one.event.eventId) : undefined
+    if (row === undefined || one?.kind !== 'event') unlogged.push(read)
+    else await auditLogged(needs, audited, { ...read, parsed: one }, row, counts)
+  }
+  return unlogged
 }
 
 /** The row may come from this message, or from another one with the same event id. */

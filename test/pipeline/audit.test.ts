@@ -49,6 +49,7 @@ async function audit(
         yield* pieces
       },
       parse: ({ value }) => ({ kind: 'event', event: aParsedEvent(String(value)) }),
+      earlierMaps: [],
       findRows: async (eventIds) =>
         new Map(rows.filter(({ eventId }) => eventIds.includes(eventId)).map((row) => [row.eventId, row])),
       findRejected: async () => new Map(),
@@ -64,6 +65,19 @@ async function audit(
 }
 
 const ALL = [committed(messageOf(0), messageOf(1), messageOf(2))]
+
+t.test('a message that an earlier envelope map read has its row by that map', async (t) => {
+  const parse: AuditNeeds['parse'] = ({ value }, revision) =>
+    revision === 'earlier'
+      ? { kind: 'event', event: aParsedEvent(String(value)) }
+      : { kind: 'rejection', rejection: { code: 'event-id', error: 'eventId is missing' } }
+  const rows = [rowOf(0), rowOf(1), rowOf(2)]
+  t.match(await audit(ALL, rows, {}, { parse }), { sound: false, counts: { missing: 3 } })
+  t.match(await audit(ALL, rows, {}, { parse, earlierMaps: ['other', 'earlier'] }), {
+    sound: true,
+    counts: { rows: 3 },
+  })
+})
 
 t.test('a checkpoint beyond the end hides nothing', async (t) => {
   t.match(await audit(ALL, [rowOf(0), rowOf(1), rowOf(2)]), { sound: true, findings: [] })

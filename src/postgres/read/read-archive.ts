@@ -24,6 +24,13 @@ export function listArchivedRuleTables(pool: DatabasePool): Promise<readonly str
   )
 }
 
+/** The revisions of all envelope maps that were ever in force: they are few. */
+export function listArchivedEnvelopeMaps(pool: DatabasePool): Promise<readonly string[]> {
+  return pool.anyFirst(
+    sql.type(z.object({ revision: z.string() }))`SELECT revision FROM notifications.envelope_map`,
+  )
+}
+
 /** The source of the envelope map of a revision, or null. */
 export function readArchivedEnvelopeMap(pool: DatabasePool, revision: string): Promise<string | null> {
   return pool.maybeOneFirst(sql.type(z.object({ source: z.string() }))`
