@@ -7,10 +7,12 @@ import type { LogPosition } from '../core/log/log-page.ts'
 import { counted } from '../core/text/count.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
-import { getLogEntry } from '../postgres/read/get-log-entry.ts'
+import { getLogEntry, readVariables } from '../postgres/read/get-log-entry.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
+import { readRejected } from '../postgres/read/list-rejected-messages.ts'
 import { getPreferences, listPreferenceChanges } from '../postgres/read/preferences.ts'
 import { rejectedToSearch } from '../postgres/retention/erase-rejected-messages.ts'
+import { wholeOf } from './rejected/describe.ts'
 import { parseParty } from './terminal/options.ts'
 import { print } from './terminal/print.ts'
 
@@ -21,7 +23,7 @@ export const exportCommand = new Command('export')
     'after',
     `
 One JSON object per line, each with its kind: preferences, preferenceChange, logEntry (with its decisions), rejectedMessage (bytes in
-base64). It finds rejected messages as \`erase\` does. DATABASE_URL names the database.
+base64, and as text where they are text). It finds rejected messages as \`erase\` does. DATABASE_URL names the database.
 Exit codes: 0 printed, 1 failed, 2 wrong usage.
 
 Example:
@@ -55,7 +57,8 @@ async function printEntries(pool: DatabasePool, partyLocator: string): Promise<v
     const page = await listLogEntries(pool, limits, { partyLocator }, { limit: PAGE_COUNT, after })
     for (const { locator } of page.items) {
       const entry = await getLogEntry(pool, limits, locator)
-      if (entry !== null) await printOne('logEntry', entry)
+      if (entry !== null)
+        await printOne('logEntry', { ...entry, variables: await readVariables(pool, locator) })
     }
     after = page.next
   } while (after !== null)
@@ -68,12 +71,9 @@ async function printRejected(pool: DatabasePool, party: string): Promise<void> {
     for (const message of page) {
       if (isUnreadable(message.value, envelopeMap)) searchedAsBytes++
       if (findMention(message, party, envelopeMap) === null) continue
-      const { id, key, value } = message
-      await printOne('rejectedMessage', {
-        id: String(id),
-        key: key?.toString('base64') ?? null,
-        value: value?.toString('base64') ?? null,
-      })
+      const filter = { ids: [message.id], topic: null, code: null, since: null, open: false }
+      for (const rejected of await readRejected(pool, filter, 0n, 1))
+        await printOne('rejectedMessage', wholeOf(rejected))
     }
   }
   if (searchedAsBytes > 0)

@@ -57,9 +57,15 @@ t.test('nothing that was said to a person, or about one, is left, and nothing is
   t.match(lines, [
     { kind: 'preferences', email: CONTACT.email },
     { kind: 'preferenceChange', after: { phone: CONTACT.phone } },
-    { kind: 'logEntry', eventId: sent.eventId, body: /THE-SECRET/, decisions: [{ outcome: 'SEND' }] },
-    { kind: 'rejectedMessage', value: String },
-    { kind: 'rejectedMessage', value: String },
+    {
+      kind: 'logEntry',
+      eventId: sent.eventId,
+      body: /THE-SECRET/,
+      decisions: [{ outcome: 'SEND' }],
+      variables: [{ reason }],
+    },
+    { kind: 'rejectedMessage', topic: String, headers: {}, value: { text: /party-7/ } },
+    { kind: 'rejectedMessage', value: { text: /party-7/ } },
   ])
   t.notMatch(exported.stdout, /CLM-OTHER/)
 

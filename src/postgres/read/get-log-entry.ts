@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { RETRY_INTERVAL_MS } from '../../core/attempt/due-entry.ts'
 import { recordedDecision } from '../../core/decision/recorded-decision.ts'
 import { type RecordedLogEntry, recordedLogEntry } from '../../core/log/log-entry.ts'
+import type { Variables } from '../../core/templates/template.ts'
 import { isoTime } from '../sql/columns.ts'
 import { factsColumn, type GivenUpLimits, isToBeRetried, listedColumns } from './log-columns.ts'
 
@@ -17,6 +18,13 @@ export function getLogEntry(
   locator: string,
 ): Promise<RecordedLogEntry | null> {
   return pool.maybeOne(logEntryQuery(limits, { locator }))
+}
+
+/** What the texts of an entry were rendered from, or would be; none where it was erased. */
+export async function readVariables(pool: DatabasePool, locator: string): Promise<readonly Variables[]> {
+  const row = z.object({ variables: z.custom<Variables>((variables) => typeof variables === 'object') })
+  return pool.anyFirst(sql.type(row)`
+    SELECT DISTINCT variables FROM notifications.decision WHERE locator = ${locator} AND variables IS NOT NULL`)
 }
 
 /** The log entry of an event, or null; there is one at most. */
