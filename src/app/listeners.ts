@@ -42,7 +42,8 @@ export function createListeners(parts: ListenerParts): Listeners {
       get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
       put: async (...change) => {
         const stored = await putPreferences(httpPool(), ...change)
-        void warnOfUnknown(stored.optedOutEvents)
+        const [partyLocator] = change
+        void warnOfUnknown(partyLocator, stored.optedOutEvents)
         return stored
       },
     },
@@ -50,10 +51,13 @@ export function createListeners(parts: ListenerParts): Listeners {
     isUnavailable,
     observeResponse: metrics.observeResponse,
   })
-  async function warnOfUnknown(optedOutEvents: readonly string[]): Promise<void> {
+  async function warnOfUnknown(partyLocator: string, optedOutEvents: readonly string[]): Promise<void> {
     const eventTypes = await reads.unknownEventTypes(optedOutEvents).catch(() => [])
     if (eventTypes.length > 0)
-      log.warn({ eventTypes }, 'an opt-out names event types that no template, rule or logged event has')
+      log.warn(
+        { partyLocator, eventTypes },
+        'an opt-out names event types that no template, rule or logged event has',
+      )
   }
   let management: Http | null = null
   return {

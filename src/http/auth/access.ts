@@ -40,7 +40,7 @@ export function requireAdmin(token: object, { adminScope, adminClaim }: AdminRig
   const scope = ['scope', 'scp'].includes(adminClaim) ? `, scope="${adminScope}"` : ''
   throw new ProblemError('forbidden', {
     detail: detail ?? `The token needs ${missing}.`,
-    cause: `the token does not have ${missing}`,
+    cause: `the token does not have ${missing}${detail === undefined ? '' : `, and ${detail.charAt(0).toLowerCase()}${detail.slice(1, -1)}`}`,
     headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope"${scope}` },
   })
 }

@@ -54,9 +54,9 @@ const WORDS = {
   preferredChannel: 'By which the party wants to be told',
   optedOutEvents: 'Types of events of which the party does not want to be told',
 }
-/** Opt-outs compare whole names, so a pattern would be stored without effect. */
+/** Opt-outs compare whole names: a pattern, or a cell of the rule table such as `not claim.paid`, would have no effect. */
 const eventType = text(IDENTIFIER_LENGTH_MAX).refine(
-  (name) => !name.includes('*'),
+  (name) => !/\*|^not\s|\sor\s/.test(name),
   'must be an event type, not a pattern: list each type, such as claim.paid',
 )
 const strictBody = z.strictObject(

@@ -78,7 +78,10 @@ const REFUSED: readonly (readonly [unknown, readonly string[]])[] = [
     { optedOutEvents: ['x', '', null, 'x'.repeat(256), '\udc00'] },
     ['#/optedOutEvents/1', '#/optedOutEvents/2', '#/optedOutEvents/3', '#/optedOutEvents/4'],
   ],
-  [{ optedOutEvents: ['claim.paid', 'claim.*', '*'] }, ['#/optedOutEvents/1', '#/optedOutEvents/2']],
+  [
+    { optedOutEvents: ['claim.paid', 'claim.*', '*', 'not claim.paid', 'claim.paid or invoice.paid'] },
+    [1, 2, 3, 4].map((i) => `#/optedOutEvents/${i}`),
+  ],
   [{ optedOutEvents: ['😀'.repeat(128)] }, ['#/optedOutEvents/0']],
   [{ partyLocator: 'PTY-1' }, ['#/partyLocator']],
   [{ 'a/b~c %"é\ud800': 1 }, ['#/a~1b~0c%20%25%22%C3%A9%EF%BF%BD']],
