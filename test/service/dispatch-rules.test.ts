@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer } from 'node:net'
 import type { QueryResultRow } from 'pg'
 import t, { type Test } from 'tap'
 import { someFacts } from '../core/build.ts'
 import { EVENT_TYPES } from '../core/templates/specified-event-types.ts'
-import { until } from '../stack/until.ts'
 import { anEvent, aWorld, type TopicName } from '../stack/world.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
 
@@ -101,21 +98,8 @@ await world.sql(`
     ('party-opted-out', 'SMS', '["policy.issued", "claim.paid"]'), ('unknown-opted-out', 'EMAIL', '["claim.paid"]'),
     ('error-opted-out', 'EMAIL', '["claim.paid"]')
   ) AS preferences (party, channel, opted_out)`)
-let connectionCount = 0
-/** In place of the mail server. */
-const mailServer = createServer((socket) => {
-  connectionCount++
-  socket.destroy()
-}).listen(0, '127.0.0.1')
-await once(mailServer, 'listening')
-t.teardown(() => mailServer.close())
-const { port } = mailServer.address() as AddressInfo
 const startedAt = new Date()
-const service = await world.serve({
-  POLICY_ADMIN_DEADLINE: DEADLINE,
-  SMTP_HOST: '127.0.0.1',
-  SMTP_PORT: String(port),
-})
+const service = await world.serve({ POLICY_ADMIN_DEADLINE: DEADLINE })
 await world.publish([
   ...[...Object.values(events), ...[...untemplated, ...impossible].map(({ event }) => event)].map(
     ({ value }) => ({
@@ -385,16 +369,6 @@ t.test('no contact detail is copied into any table or into the log of the proces
     if (tablename !== 'notification_preferences') t.notMatch(text, /@example\.net|555 0100/, tablename)
   }
   t.notMatch(JSON.stringify([service.lines, service.stderr]), /@example\.(com|net)|7946 0000|555 0100/)
-})
-
-t.test('of all this a listener in place of the mail server has seen no connection', async (t) => {
-  t.match(
-    service.lines.find(({ msg }) => msg.startsWith('email is recorded only')),
-    { mailServer: `127.0.0.1:${port}` },
-  )
-  t.equal(connectionCount, 0)
-  connect(port, '127.0.0.1').on('error', () => {})
-  await until(() => connectionCount === 1, { what: 'the listener to notice a connection' })
 })
 
 t.test('no file of the service makes a Kafka producer', async (t) => {
