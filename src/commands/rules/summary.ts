@@ -14,7 +14,7 @@ import { enumerate } from '../../core/rules/enumerate-situations.ts'
 import { PromisesError, RuleTableError } from '../../core/rules/errors.ts'
 import { loadPromises } from '../../core/rules/load-promises.ts'
 import { loadRuleTable } from '../../core/rules/load-table.ts'
-import { compareOutcomes, listOutcomes } from '../../core/rules/outcomes.ts'
+import { acceptedEventTypes, compareOutcomes, listOutcomes } from '../../core/rules/outcomes.ts'
 import { createRuleTable, type RuleTable } from '../../core/rules/table.ts'
 import { checkTemplates } from '../../core/templates/check-templates.ts'
 import { eventTypesOf, type TemplateFile } from '../../core/templates/compile.ts'
@@ -56,7 +56,7 @@ async function summarise({ against, json }: Options): Promise<void> {
       { file: 'rules/dispatch.csv', ...checked.table },
       { file: 'rules/promises.csv', ...checked.promises },
       await reviewEnvelopeMap(),
-      ...reviewTemplates(after.templates),
+      ...reviewTemplates(after),
     ],
     diff: tableBefore && tableAfter && diffRuleTables(tableBefore, tableAfter),
     texts: diffTexts(before.templates, after.templates),
@@ -73,6 +73,8 @@ interface Version {
   readonly templates: readonly TemplateFile[]
 }
 
+type VersionNow = Version & { readonly outcomes: string }
+
 async function versionAt(revision: string): Promise<Version> {
   const [table, promises, templates] = await Promise.all([
     readFileAt(revision, RULE_TABLE),
@@ -82,14 +84,14 @@ async function versionAt(revision: string): Promise<Version> {
   return { table, promises, templates }
 }
 
-async function versionNow(): Promise<Version & { readonly outcomes: string }> {
+async function versionNow(): Promise<VersionNow> {
   const [table, promises] = await Promise.all([readText(RULE_TABLE), readText(PROMISES)])
   const outcomes = await readFile(OUTCOMES, 'utf8').catch(() => '')
   return { table, promises, templates: templateFilesOf(TEMPLATES), outcomes }
 }
 
-function reviewTemplates(files: readonly TemplateFile[]): Review[] {
-  const { faults, warnings } = checkTemplates(files, { sha256 })
+function reviewTemplates({ templates, outcomes }: VersionNow): Review[] {
+  const { faults, warnings } = checkTemplates(templates, { sha256, accepted: acceptedEventTypes(outcomes) })
   return [...faults, ...warnings].map((one) => {
     const file = relative('', join(TEMPLATES, one.file))
     const text = one.line === null ? one.text : `line ${one.line}: ${one.text}`
