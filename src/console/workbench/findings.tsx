@@ -29,8 +29,15 @@ export function Verdict({ review, promises, isLoading }: VerdictProps) {
 function FaultsVerdict({ of: { table, promises } }: { of: Review }) {
   const countOf = ({ faults, faultsLeftOut }: Review['table']) => faults.length + faultsLeftOut.count
   const count = countOf(table) + (promises.summary === null ? countOf(promises) : 0)
-  if (count === 0) return <Mark tone="success">No faults</Mark>
-  return <Mark tone="danger">{counted(count, 'fault', 'faults')}</Mark>
+  const warnings = table.warnings.length + promises.warnings.length
+  return (
+    <>
+      <Mark tone={count === 0 ? 'success' : 'danger'}>
+        {count === 0 ? 'No faults' : counted(count, 'fault', 'faults')}
+      </Mark>
+      {warnings > 0 && <Mark tone="warning">{counted(warnings, 'warning', 'warnings')}</Mark>}
+    </>
+  )
 }
 
 function PromisesVerdict({ of: { table, promises }, count }: { of: Review; count: number }) {

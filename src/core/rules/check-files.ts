@@ -61,12 +61,16 @@ function reportPromises(
   const ruleFor = (facts: Parameters<typeof positionOf>[0]) => answers[positionOf(facts)]?.rule ?? null
   const report = checkPromises(promises, rules, ruleFor)
   const naming = promises.filter(({ when }) => !isAnyOther(when.eventType?.text ?? ''))
+  const unknown = findUnknownEventTypes(naming, knownEventTypes)
   return {
-    faults: [...report.faults, ...findUnknownEventTypes(naming, knownEventTypes).faults],
-    warnings: report.uncoveredRules.map(
-      ({ id, row }) =>
-        `no promise covers rule "${id}" (row ${row} of the rule table): add one that says what it is for`,
-    ),
+    faults: [...report.faults, ...unknown.faults],
+    warnings: [
+      ...unknown.warnings,
+      ...report.uncoveredRules.map(
+        ({ id, row }) =>
+          `no promise covers rule "${id}" (row ${row} of the rule table): add one that says what it is for`,
+      ),
+    ],
     summary: summarise(promises, rules, report),
   }
 }

@@ -168,6 +168,14 @@ t.test('a promise of an event type that is nearly a known one is a fault, as in 
   t.match(promises.faults, [/no template for "invoice.payed"; did you mean "invoice.paid"/])
 })
 
+t.test('a family without its wildcard is warned of in rules and promises', async (t) => {
+  const rows = above('opted-out', 'muted,invoice,found,no,,,,SKIP,,muted,Y.')
+  const { table, promises } = await review(rows, ['a,invoice,found,no,,,,SKIP,,', 'b,,,,,,,not FAIL,,'])
+  const warning = 'column "event type": there is no template for "invoice"; did you mean "invoice.*"?'
+  t.strictSame(table.warnings, [`row 5, ${warning}`])
+  t.ok(promises.warnings.includes(`row 2, ${warning}`))
+})
+
 t.test('a promise that covers no situation is a fault', async (t) => {
   const { promises } = await review(DEFAULT_ROWS, ['a,,not found,,,no,,SKIP,,'])
   t.strictSame(promises.faults, ['row 2: "a" covers no situation: no party can be like that'])
