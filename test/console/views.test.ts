@@ -350,6 +350,7 @@ async function testViews(): Promise<void> {
             faults: [{ row: 2, column: null, text: 'first is broken' }],
             faultsLeftOut: { count: 4, rows: [4] },
           },
+          rows: { summary: '', changes: [] },
           diff: null,
         }),
       }),

@@ -42,7 +42,7 @@ export function createWorkbench(
   backtestMaxMs = BACKTEST_MAX_MS,
 ): Workbench & { close: () => Promise<void> } {
   const reviews = createThread<ReviewJob, ReviewMessage>(new URL('./review-thread.ts', import.meta.url), {
-    workerData: ruleTable.source,
+    workerData: { table: ruleTable.source, promises },
     idleMs: REVIEW_IDLE_MS,
     maxMs: REVIEW_MAX_MS,
     isLast: () => true,

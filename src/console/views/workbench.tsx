@@ -84,7 +84,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
             A situation is one combination of what rules look at: the party, its opt-out and channel, and what
             is on file. It counts once, however many event types it concerns.
           </p>
-          {review !== null && <Changes of={review.diff} />}
+          {review !== null && <Changes of={review} />}
         </section>
         <section class="card" aria-labelledby="promises">
           <h2 id="promises">Promises</h2>

@@ -24,6 +24,11 @@ export function cellId(what: string, row: DraftRow, column: number): string {
   return `${what}-${row.id}-${column}`
 }
 
+/** A blank row is none: the service passes over it. */
+export function isFilled({ cells }: DraftRow): boolean {
+  return cells.some((cell) => cell.trim() !== '')
+}
+
 let idCount = 0
 
 export function rowOf(cells: readonly string[]): DraftRow {

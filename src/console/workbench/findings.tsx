@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { Placed, Review } from '../../core/workbench/review.ts'
 import { Bullets, Details } from '../parts.tsx'
 import { counted, visible } from '../text.ts'
-import { type DraftRow, FIRST_ROW } from './draft.ts'
+import { type DraftRow, FIRST_ROW, isFilled } from './draft.ts'
 
 interface VerdictProps {
   readonly review: Review | null
@@ -17,7 +17,8 @@ export function Verdict({ review, promises, isLoading }: VerdictProps) {
       {review !== null && (
         <>
           <FaultsVerdict of={review} />
-          <PromisesVerdict of={review} count={promises.length} />
+          <PromisesVerdict of={review} count={promises.filter(isFilled).length} />
+          {review.rows.summary !== '' && <span>{review.rows.summary}</span>}
           <span>{review.diff?.summary ?? 'What changes is shown once the faults are corrected'}</span>
         </>
       )}
@@ -86,8 +87,20 @@ function sentenceOf({ row, column, text }: Placed): string {
 }
 
 /** Changes for members, the most harmful first. */
-export function Changes({ of: diff }: { of: Review['diff'] }) {
-  if (diff === null) return <p class="faint">Correct the faults first: the table cannot be used as it is.</p>
+export function Changes({ of: { diff, rows } }: { of: Review }) {
+  return (
+    <>
+      {rows.changes.length > 0 && <Bullets of={rows.changes} />}
+      {diff === null ? (
+        <p class="faint">Correct the faults first: the table cannot be used as it is.</p>
+      ) : (
+        <Decisions of={diff} />
+      )}
+    </>
+  )
+}
+
+function Decisions({ of: diff }: { of: NonNullable<Review['diff']> }) {
   return (
     <>
       <p>
@@ -125,7 +138,7 @@ const KIND_TONES: Readonly<Record<string, string>> = {
 export function Promises({ of, rows }: { of: Review['promises']; rows: readonly DraftRow[] }) {
   const { faults, faultsLeftOut, warnings, summary } = of
   const isBroken = new Set([...faults.map(({ row }) => row), ...faultsLeftOut.rows])
-  const kept = rows.filter((_, index) => !isBroken.has(index + FIRST_ROW))
+  const kept = rows.filter((row, index) => isFilled(row) && !isBroken.has(index + FIRST_ROW))
   const moreBroken = faultsLeftOut.rows.length
   return (
     <>
@@ -157,9 +170,7 @@ export function Promises({ of, rows }: { of: Review['promises']; rows: readonly 
           of={kept.map(({ cells }) => cells[0] ?? '')}
         />
       )}
-      {warnings.length > 0 && (
-        <Details summary="Rules that no promise covers" of={warnings.map(sentenceOf)} />
-      )}
+      <Notice of={warnings.map(sentenceOf)} />
     </>
   )
 }

@@ -1,9 +1,13 @@
 import { z } from 'zod'
 import { checkRuleFiles, type FileReport } from '../rules/check-files.ts'
 import { CHANGE_KINDS, diffRuleTables, kindOf, type RuleTableDiff } from '../rules/diff.ts'
+import { type RowChange, summariseRows } from '../rules/diff-rows.ts'
 import { describeRest, groupChanges, summariseDiff } from '../rules/diff-text.ts'
 import { RuleTableError } from '../rules/errors.ts'
+import { PROMISE_COLUMNS } from '../rules/load-promises.ts'
+import { COLUMNS } from '../rules/rule.ts'
 import type { RuleTable } from '../rules/table.ts'
+import { diffSheets } from './workbench.ts'
 
 /** A remark about a file, with the line and the column that it begins with, if it names them. */
 export const placed = z.object({
@@ -42,6 +46,8 @@ const reviewedFile = z.object({
 export const review = z.object({
   table: reviewedFile,
   promises: reviewedFile,
+  /** Rows of either file that were taken away or are written otherwise, in one line and one by one. */
+  rows: z.object({ summary: z.string(), changes: z.array(z.string()) }),
   /** The changes against the table in force; null if the candidate is unusable. */
   diff: z
     .object({
@@ -61,10 +67,10 @@ export const review = z.object({
 })
 export type Review = Readonly<z.infer<typeof review>>
 
-/** Checks a candidate and compares it with the table in force. `tableOf` throws RuleTableError. */
+/** Checks a candidate and compares it with the files in force. `tableOf` throws RuleTableError. */
 export async function reviewCandidate(
   { table, promises }: Candidate,
-  inForce: RuleTable,
+  inForce: { readonly ruleTable: RuleTable; readonly promises: string },
   knownEventTypes: readonly string[],
   tableOf: (csvText: string) => Promise<RuleTable>,
 ): Promise<Review> {
@@ -72,7 +78,18 @@ export async function reviewCandidate(
   return {
     table: placedIn(report.table),
     promises: placedIn(report.promises),
-    diff: await diffAgainst(inForce, table, tableOf),
+    rows: rowsIn([
+      ...diffSheets('promise', PROMISE_COLUMNS, inForce.promises, promises),
+      ...diffSheets('rule', COLUMNS, inForce.ruleTable.source, table),
+    ]),
+    diff: await diffAgainst(inForce.ruleTable, table, tableOf),
+  }
+}
+
+function rowsIn(changes: readonly RowChange[]): Review['rows'] {
+  return {
+    summary: summariseRows(changes),
+    changes: changes.slice(0, SHOWN_COUNT_MAX).map(({ text }) => text),
   }
 }
 

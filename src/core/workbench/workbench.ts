@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { diffRows, type RowChange } from '../rules/diff-rows.ts'
 import { readSheet } from '../rules/read-sheet.ts'
 import { LATER_COLUMNS } from '../rules/when.ts'
 
@@ -22,6 +23,17 @@ export function readGrid(csvText: string, columns: readonly string[], what: stri
   return faults.length === 0
     ? { grid: { columns: [...columns], rows: [...rows] }, faults: [] }
     : { grid: null, faults }
+}
+
+/** The changes of rows between two sheets; none where one of them cannot be split into cells. */
+export function diffSheets(
+  what: RowChange['what'],
+  columns: readonly string[],
+  before: string,
+  after: string,
+): RowChange[] {
+  const [old, now] = [before, after].map((text) => readGrid(text, columns, what).grid?.rows)
+  return old && now ? diffRows(what, columns, old, now) : []
 }
 
 const file = z.object({

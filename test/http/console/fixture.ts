@@ -66,7 +66,12 @@ export function aWorkbench(overrides: Partial<Workbench> = {}): Workbench {
       eventTypes: ['claim.paid'],
     },
     read: async () => ({ grid: GRID, faults: [] }),
-    review: async () => ({ table: FILE, promises: FILE, diff: { summary: '0', groups: [], rest: [] } }),
+    review: async () => ({
+      table: FILE,
+      promises: FILE,
+      rows: { summary: '', changes: [] },
+      diff: { summary: '0', groups: [], rest: [] },
+    }),
     try: async () => ({ tried: TRIED, faults: [] }),
     backtest: async function* () {
       yield { kind: 'progress', events: 1 }
