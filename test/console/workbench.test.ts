@@ -112,10 +112,20 @@ async function testWorkbench(): Promise<void> {
 
     await page.getByRole('button', { name: 'Back-test' }).click()
     await page.getByText('Of 3 events').filter({ hasText: '2 would have been decided otherwise' }).waitFor()
-    await page.getByRole('row', { name: /^invoice\.paid 2 2/ }).waitFor()
-    await page.getByText('1 event type decided as before').waitFor()
-    await page.getByRole('row', { name: /^2 no longer sent from SEND by EMAIL by rule "email"/ }).waitFor()
-    t.match(await page.getByRole('link', { name: /^NTF-/ }).getAttribute('href'), /^#\/log\/NTF-/)
+    await page.getByRole('listitem').filter({ hasText: '2 no longer sent: invoice.paid 2' }).waitFor()
+    const listed = page.getByRole('region', { name: 'Events decided otherwise' })
+    const event = listed.getByRole('row').filter({ hasText: 'SKIP (muted), by rule "muted"' }).first()
+    t.match(await event.innerText(), /party-1.*invoice\.paid.*SEND by EMAIL, by rule "email"/s)
+    t.match(await event.getByRole('link').first().getAttribute('href'), /^#\/log\/NTF-/)
+    await tab.screenshot('workbench-backtest')
+    const [events] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download as CSV' }).click(),
+    ])
+    t.match(
+      await readFile(await events.path(), 'utf8'),
+      /^change,createdAt,partyLocator,.*\r\nno longer sent,20.*,party-1,invoice\.paid,SEND by EMAIL,SKIP \(muted\),email,muted,NTF-/,
+    )
 
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -260,7 +270,7 @@ async function testWorkbench(): Promise<void> {
       run.click(),
     ])
     await page.getByRole('link', { name: 'Rules', exact: true }).click()
-    await until(() => workbench.backtest('', 1, new AbortController().signal) !== null, {
+    await until(() => workbench.backtest('', { from: '', to: '' }, new AbortController().signal) !== null, {
       what: 'the back-test to end',
     })
   })

@@ -5,7 +5,7 @@ import { OUTCOMES } from '../../core/decision/decide.ts'
 import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
 import { EXPECTATIONS, PROMISE_COLUMNS } from '../../core/rules/load-promises.ts'
 import { COLUMNS } from '../../core/rules/rule.ts'
-import type { BacktestMessage } from '../../core/workbench/backtest-report.ts'
+import type { BacktestMessage, Period } from '../../core/workbench/backtest-report.ts'
 import { editUrlOf, readGrid, type WorkbenchStart } from '../../core/workbench/workbench.ts'
 import type { Workbench } from '../../http/console/workbench.ts'
 import { type RuleFiles, TEMPLATE_EVENT_TYPES } from '../rule-files.ts'
@@ -71,11 +71,11 @@ export function createWorkbench(
   /** Ends with a problem where a limit is exceeded. */
   async function* backtest(
     table: string,
-    days: number,
+    period: Period,
     signal: AbortSignal,
   ): AsyncGenerator<BacktestMessage> {
     try {
-      yield* paced(backtests.run({ table, days }, signal), signal)
+      yield* paced(backtests.run({ table, period }, signal), signal)
     } catch (error) {
       const exceeded = exceededBy(error)
       if (exceeded === null) throw error
@@ -100,7 +100,7 @@ export function createWorkbench(
       const message = await ask({ trial: { table, of } }, signal)
       return message && { tried: message.tried ?? null, faults: [...(message.faults ?? [])] }
     },
-    backtest: (table, days, signal) => (backtests.isBusy() ? null : backtest(table, days, signal)),
+    backtest: (table, period, signal) => (backtests.isBusy() ? null : backtest(table, period, signal)),
     close: async () => {
       await Promise.all([reviews.close(), backtests.close()])
     },
