@@ -232,6 +232,71 @@ async function testWorkbench(): Promise<void> {
     await page.getByText(`promise deleted: "${name}"`).waitFor()
   })
 
+  const look = (page: Page) => page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+  t.test('the verdict goes grey when it is out of date, and is checked again by itself', async (t) => {
+    const tab = await aBench(t)
+    const { page } = tab
+    const stale = page.locator('.verdict.is-stale')
+    await page.route('**/console/data/**', (route) => route.abort())
+    await look(page)
+    await stale.filter({ hasText: 'the service does not respond' }).waitFor()
+    await tab.screenshot('workbench-stale')
+    t.same(await faultsOf(page), [])
+    await page.unroute('**/console/data/**')
+    const asked = page.waitForRequest('**/workbench/review')
+    await look(page)
+    await asked
+    await stale.waitFor({ state: 'detached' })
+
+    const held = Promise.withResolvers<void>()
+    await page.route('**/workbench/review', async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    await page.getByLabel('reason, no-email').fill('no address')
+    await stale.waitFor()
+    held.resolve()
+    await stale.waitFor({ state: 'detached' })
+    await verdict(page, '2 with another reason only')
+
+    await page.route('**/workbench/review', (route) => route.abort())
+    await page.getByLabel('reason, no-email').fill('no mail')
+    await stale.filter({ hasText: 'the service does not respond' }).waitFor()
+    await page.unroute('**/workbench/review')
+    await stale.waitFor({ state: 'detached' })
+  })
+
+  t.test("a colleague's change is shown row by row, and merged or kept apart", async (t) => {
+    const tab = await aBench(t)
+    const { page } = tab
+    const theirs = structuredClone(workbench.start) as { table: { grid: { rows: string[][] } } }
+    const rows = theirs.table.grid.rows
+    rows.splice(3, 0, ['colleague', 'claim.paid', 'found', '', '', '', '', 'SKIP', '', 'muted', 'So.'])
+    rows.at(-1)?.splice(10, 1, 'They read in the app.')
+    rows.find(([name]) => name === 'no-phone')?.splice(9, 1, 'no number')
+    await page.getByLabel('reason, no-email').fill('no address')
+    await page.getByLabel('reason, no-phone').fill('phone unknown')
+    await page.route('**/console/data/workbench', (route) => route.fulfill({ json: theirs }))
+    await look(page)
+    const banner = page.getByRole('alert').filter({ hasText: 'Others have changed the files' })
+    await banner.getByText('rule added: "colleague"').waitFor()
+    await banner.getByText('rule changed: "no-phone": reason "no number"').waitFor()
+    await banner.getByText('rule changed: "in-app": because "They read in the app."').waitFor()
+    t.same(await faultsOf(page), [])
+    await tab.screenshot('workbench-outdated')
+    await banner.getByRole('button', { name: 'Merge into my draft' }).click()
+    await page.getByText('"no-phone", reason: "phone unknown" is yours, "no number" is in force').waitFor()
+    t.equal(await banner.count(), 0)
+    t.equal(await page.getByLabel('event type, colleague').inputValue(), 'claim.paid')
+    t.equal(await page.getByLabel('reason, no-email').inputValue(), 'no address')
+    t.equal(await page.getByLabel('because, in-app').inputValue(), 'They read in the app.')
+    await page.getByRole('link', { name: 'Rules', exact: true }).click()
+    await page.getByRole('link', { name: 'Try a change in the workbench' }).click()
+    await page.getByRole('button', { name: 'Undo' }).first().click()
+    t.equal(await page.getByLabel('event type, colleague').count(), 0, 'another view loses no undo')
+  })
+
   t.test('on a phone it can only be read', async (t) => {
     const tab = await aBench(t, { viewport: { width: 375, height: 740 } })
     const { page, complaints } = tab

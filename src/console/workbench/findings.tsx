@@ -8,12 +8,15 @@ interface VerdictProps {
   readonly review: Review | null
   readonly promises: readonly DraftRow[]
   readonly isLoading: boolean
+  /** The service does not respond. */
+  readonly isGone: boolean
 }
 
 /** In one line, always in sight: faults, promises, changes. */
-export function Verdict({ review, promises, isLoading }: VerdictProps) {
+export function Verdict({ review, promises, isLoading, isGone }: VerdictProps) {
+  const isStale = isLoading || isGone
   return (
-    <p class="card verdict" role="status">
+    <p class={isStale ? 'card verdict is-stale' : 'card verdict'} role="status">
       {review !== null && (
         <>
           <FaultsVerdict of={review} />
@@ -22,7 +25,8 @@ export function Verdict({ review, promises, isLoading }: VerdictProps) {
           <span>{review.diff?.summary ?? 'What changes is shown once the faults are corrected'}</span>
         </>
       )}
-      {(review === null || isLoading) && <span class="faint">Checking…</span>}
+      {isGone && <span>Out of date: the service does not respond. It is asked again by itself.</span>}
+      {!isGone && isLoading && <span class="faint">Checking…</span>}
     </p>
   )
 }

@@ -11,7 +11,7 @@ export interface RowChange {
   readonly text: string
 }
 
-type Cells = readonly string[]
+export type Cells = readonly string[]
 
 interface Found {
   readonly kind: RowChange['kind']
@@ -50,7 +50,7 @@ export function summariseRows(changes: readonly RowChange[]): string {
 }
 
 /** The row of each row before; none for one that was deleted. */
-function pairRows(before: readonly Cells[], after: readonly Cells[]): Map<Cells, Cells> {
+export function pairRows(before: readonly Cells[], after: readonly Cells[]): Map<Cells, Cells> {
   const pairs = new Map<Cells, Cells>()
   const free = new Set(after.filter(isFilled))
   const alike: ((row: Cells, now: Cells) => boolean)[] = [
@@ -72,10 +72,7 @@ function pairRows(before: readonly Cells[], after: readonly Cells[]): Map<Cells,
 function changeOf(columns: readonly string[], row: Cells, now: Cells): Found[] {
   const name = row[0] === now[0] ? quote(row[0]) : `${quote(row[0])} is now ${quote(now[0])}`
   const cells = columns.flatMap((column, at) =>
-    // A new sentence is told with the decisions that it explains.
-    at === 0 || column === 'because' || row[at] === now[at]
-      ? []
-      : [{ column, was: row[at] ?? '', is: now[at] ?? '' }],
+    at === 0 || row[at] === now[at] ? [] : [{ column, was: row[at] ?? '', is: now[at] ?? '' }],
   )
   if (cells.length === 0) return row[0] === now[0] ? [] : [{ kind: 'renamed', words: name }]
   const isNarrower = cells.every(({ column, was }) => was === '' && isCondition(column))

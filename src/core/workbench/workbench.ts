@@ -33,7 +33,9 @@ export function diffSheets(
   after: string,
 ): RowChange[] {
   const [old, now] = [before, after].map((text) => readGrid(text, columns, what).grid?.rows)
-  return old && now ? diffRows(what, columns, old, now) : []
+  // The last column of the rules: a new sentence is told with the decisions that it explains.
+  const told = columns.filter((column) => column !== 'because')
+  return old && now ? diffRows(what, told, old, now) : []
 }
 
 const file = z.object({
