@@ -69,10 +69,9 @@ async function testWorkbench(): Promise<void> {
     await verdict(page, 'All 6 promises kept')
     await verdict(page, '0 situations change')
 
-    const edit = page.getByRole('link', { name: 'Edit dispatch.csv in the repository' })
-    t.equal(await edit.getAttribute('href'), 'https://github.com/insurer/n/edit/main/rules/dispatch.csv')
+    await page.getByText('Nothing is changed yet.').waitFor()
 
-    await page.getByRole('button', { name: 'Add a rule below no-party' }).click()
+    await page.getByRole('button', { name: 'Add a rule above opted-out' }).click()
     const cell = (column: string, rule: string) => page.getByLabel(`${column}, ${rule}`, { exact: true })
     await cell('rule', 'unnamed rule').fill('muted')
     await cell('event type', 'muted').fill('claim.paid')
@@ -132,6 +131,13 @@ async function testWorkbench(): Promise<void> {
       page.getByRole('button', { name: 'Download dispatch.csv' }).click(),
     ])
     t.equal(download.suggestedFilename(), 'dispatch.csv')
+    const upload = page.getByRole('link', { name: 'Upload to the repository' })
+    t.equal(await upload.getAttribute('href'), 'https://github.com/insurer/n/upload/main/rules')
+    t.match(
+      await page.getByLabel('Text for the pull request').inputValue(),
+      /^### Rule table: 24 situations change: .*### Rules and promises: 1 rule added\n\n- rule added: "muted"/s,
+    )
+    await tab.screenshot('workbench-propose')
     const csv = await readFile(await download.path(), 'utf8')
     const source = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
     t.equal(
@@ -182,6 +188,9 @@ async function testWorkbench(): Promise<void> {
     t.equal(await focused(), 'rule, party-not-found')
     await page.getByRole('button', { name: 'Undo' }).first().click()
     t.ok((await rules()).includes('mine'))
+    await page.getByRole('button', { name: 'Duplicate mine' }).press('Enter')
+    t.equal(await focused(), 'rule, mine-copy')
+    await page.getByRole('button', { name: 'Undo' }).first().click()
     await page.reload()
     await verdict(page, /fault/)
     t.ok((await rules()).includes('mine'), 'a reload loses nothing')
@@ -285,6 +294,7 @@ async function testWorkbench(): Promise<void> {
     await banner.getByText('rule changed: "in-app": because "They read in the app."').waitFor()
     t.same(await faultsOf(page), [])
     await tab.screenshot('workbench-outdated')
+    await page.getByText('Others have changed the files in force: first merge it').waitFor()
     await banner.getByRole('button', { name: 'Merge into my draft' }).click()
     await page.getByText('"no-phone", reason: "phone unknown" is yours, "no number" is in force').waitFor()
     t.equal(await banner.count(), 0)
@@ -302,7 +312,7 @@ async function testWorkbench(): Promise<void> {
     const { page, complaints } = tab
     await page.getByText('On a phone the table can only be read.').waitFor()
     t.equal(await page.getByRole('region', { name: 'The rules' }).locator('tbody tr').count(), 9)
-    t.equal(await page.locator('.grid, .file-actions, .backtest').count(), 0)
+    t.equal(await page.locator('.grid, .file-actions, .backtest, .propose').count(), 0)
     await page.getByText('Good news: your claim').waitFor()
     t.equal(await page.evaluate('document.documentElement.scrollWidth'), 375)
     t.same(complaints, [])

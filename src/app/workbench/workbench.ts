@@ -6,7 +6,7 @@ import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
 import { EXPECTATIONS, PROMISE_COLUMNS } from '../../core/rules/load-promises.ts'
 import { COLUMNS } from '../../core/rules/rule.ts'
 import type { BacktestMessage, Period } from '../../core/workbench/backtest-report.ts'
-import { editUrlOf, readGrid, type WorkbenchStart } from '../../core/workbench/workbench.ts'
+import { proposeUrlOf, readGrid, type WorkbenchStart } from '../../core/workbench/workbench.ts'
 import type { Workbench } from '../../http/console/workbench.ts'
 import { type RuleFiles, TEMPLATE_EVENT_TYPES } from '../rule-files.ts'
 import type { BacktestJob } from './backtest-thread.ts'
@@ -148,17 +148,13 @@ function startOf(
   ) => {
     const { grid, faults } = readGrid(csvText, columns, what)
     if (grid === null) throw new Error(`${name} cannot be shown as a grid: ${faults.join('; ')}`)
-    return {
-      name,
-      grid,
-      choices: { ...CHOICES, outcome: [...outcomes] },
-      editUrl: repositoryUrl && editUrlOf(repositoryUrl, `rules/${name}`),
-    }
+    return { name, grid, choices: { ...CHOICES, outcome: [...outcomes] } }
   }
   return {
     revision,
     table: fileOf('dispatch.csv', table, COLUMNS, 'rule', OUTCOMES),
     promises: fileOf('promises.csv', promises, PROMISE_COLUMNS, 'promise', EXPECTATIONS),
+    proposeUrl: repositoryUrl && proposeUrlOf(repositoryUrl, 'rules'),
     eventTypes: [...TEMPLATE_EVENT_TYPES],
   }
 }

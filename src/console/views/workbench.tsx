@@ -5,9 +5,10 @@ import { Table } from '../list.tsx'
 import { Bullets, Problem, State, Title } from '../parts.tsx'
 import { useAnswer, useData } from '../use-data.ts'
 import { Backtest } from '../workbench/backtest.tsx'
-import { csvOf, type FileKey, ROW_OF, useDraft } from '../workbench/draft.ts'
+import { csvOf, type FileKey, ROW_OF, rowsOf, useDraft } from '../workbench/draft.ts'
 import { FileEditor } from '../workbench/file-editor.tsx'
 import { Changes, FileFindings, Notice, Promises, Verdict } from '../workbench/findings.tsx'
+import { Propose } from '../workbench/propose.tsx'
 import { Trial } from '../workbench/trial.tsx'
 
 /** How soon one learns that other files have come into force. */
@@ -20,8 +21,7 @@ export function WorkbenchView() {
     <>
       <Title name="Workbench" />
       <p class="faint">
-        Try a change of the rules before you propose it. Nothing here changes the service: when you are
-        satisfied, download each file that you changed and propose it in the repository. Your changes are
+        Try a change of the rules before you propose it. Nothing here changes the service. Your changes are
         marked.
       </p>
       <State of={loaded} />
@@ -47,6 +47,10 @@ function Bench({ start, isCurrent }: { start: WorkbenchStart; isCurrent: boolean
     // Other files in force, or a service that is back, may have another verdict.
     JSON.stringify([start, isCurrent]),
   )
+  const isStale = isLoading || problem !== null || !isCurrent
+  const changed = (['table', 'promises'] as const)
+    .filter((of) => csv[of] !== csvOf(start[of].grid.columns, rowsOf(start[of].grid)))
+    .map((of) => ({ name: start[of].name, csv: csv[of] }))
   const part = (of: FileKey) =>
     isNarrow ? (
       <Table
@@ -59,7 +63,6 @@ function Bench({ start, isCurrent }: { start: WorkbenchStart; isCurrent: boolean
         of={of}
         start={start}
         rows={draft[of]}
-        csv={csv[of]}
         faults={review?.[of].faults ?? []}
         onRows={(rows, cell) => change({ ...draft, [of]: rows }, cell)}
         onUndo={undo}
@@ -122,6 +125,27 @@ function Bench({ start, isCurrent }: { start: WorkbenchStart; isCurrent: boolean
             Decide the events of the last days again by this table. Nothing is sent or written.
           </p>
           <Backtest table={csv.table} isUsable={review?.diff !== null} />
+        </section>
+      )}
+      {!isNarrow && (
+        <section class="card" aria-labelledby="propose">
+          <h2 id="propose">Propose</h2>
+          <p class="faint">
+            Download what you changed, upload it to the folder <code>rules</code> of the repository on a
+            branch of its own, and paste the text into the pull request.
+          </p>
+          <Propose
+            start={start}
+            changed={changed}
+            proposal={review?.proposal ?? ''}
+            obstacle={
+              outdated !== null
+                ? 'Others have changed the files in force: first merge it, or keep your draft without it.'
+                : isStale
+                  ? 'The verdict is out of date.'
+                  : null
+            }
+          />
         </section>
       )}
     </>

@@ -173,6 +173,12 @@ export function useRowEdits({ what, columns, rows, onChange }: RowEditNeeds) {
       const row = rowOf(columns.map(() => ''))
       change(rows.toSpliced(index, 0, row), cellId(what, row, 0))
     },
+    /** Below the row, with another name. */
+    duplicate(index: number): void {
+      const [name = '', ...cells] = rows[index]?.cells ?? []
+      const row = rowOf([`${name}-copy`, ...cells])
+      change(rows.toSpliced(index + 1, 0, row), cellId(what, row, 0))
+    },
     move(index: number, by: 1 | -1, focus: string): void {
       const [row, other] = [rows[index], rows[index + by]]
       if (row === undefined || other === undefined) return

@@ -84,15 +84,19 @@ function RowActions({ what, row, name, index, isLast, edits }: RowProps & { name
     const id = `${what}-${row.id}-move-${by}`
     const onClick = () => edits.move(index, by, id)
     const label = `Move ${name} ${by === 1 ? 'down' : 'up'}`
-    return button(by === 1 ? '↓' : '↑', label, { id, 'aria-disabled': isOff, onClick })
+    // By the keyboard a row is moved in its cells.
+    return button(by === 1 ? '↓' : '↑', label, { id, tabIndex: -1, 'aria-disabled': isOff, onClick })
   }
   return (
     <td class="row-actions">
       <span class="line faint">{index + FIRST_ROW}</span>
       {mover(-1, index === 0)}
       {mover(1, isLast)}
-      {button('+', `Add a ${what} below ${name}`, { onClick: () => edits.add(index + 1) })}
       {button('×', `Delete ${name}`, { onClick: () => edits.remove(index) })}
+      <br />
+      {button('+↑', `Add a ${what} above ${name}`, { onClick: () => edits.add(index) })}
+      {button('+↓', `Add a ${what} below ${name}`, { onClick: () => edits.add(index + 1) })}
+      {button('++', `Duplicate ${name}`, { onClick: () => edits.duplicate(index) })}
     </td>
   )
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { summaryToMarkdown } from '../rules/change-summary.ts'
 import { checkRuleFiles, type FileReport } from '../rules/check-files.ts'
 import { CHANGE_KINDS, diffRuleTables, kindOf, type RuleTableDiff } from '../rules/diff.ts'
 import { type RowChange, summariseRows } from '../rules/diff-rows.ts'
@@ -48,6 +49,8 @@ export const review = z.object({
   promises: reviewedFile,
   /** Rows of either file that were taken away or are written otherwise, in one line and one by one. */
   rows: z.object({ summary: z.string(), changes: z.array(z.string()) }),
+  /** All of it as Markdown, for a pull request. */
+  proposal: z.string(),
   /** The changes against the table in force; null if the candidate is unusable. */
   diff: z
     .object({
@@ -75,16 +78,27 @@ export async function reviewCandidate(
   tableOf: (csvText: string) => Promise<RuleTable>,
 ): Promise<Review> {
   const report = await checkRuleFiles(table, promises, knownEventTypes)
+  const diff = await diffAgainst(inForce.ruleTable, table, tableOf)
+  const rows = [
+    ...diffSheets('promise', PROMISE_COLUMNS, inForce.promises, promises),
+    ...diffSheets('rule', COLUMNS, inForce.ruleTable.source, table),
+  ]
+  const reviews = [
+    { file: 'rules/dispatch.csv', ...report.table },
+    { file: 'rules/promises.csv', ...report.promises },
+  ]
+  const proposal = summaryToMarkdown({ reviews, diff, rows, texts: [], outcomes: null })
   return {
     table: placedIn(report.table),
     promises: placedIn(report.promises),
-    rows: rowsIn([
-      ...diffSheets('promise', PROMISE_COLUMNS, inForce.promises, promises),
-      ...diffSheets('rule', COLUMNS, inForce.ruleTable.source, table),
-    ]),
-    diff: await diffAgainst(inForce.ruleTable, table, tableOf),
+    rows: rowsIn(rows),
+    proposal: proposal.length > PROPOSAL_LENGTH_MAX ? `${proposal.slice(0, PROPOSAL_LENGTH_MAX)}…` : proposal,
+    diff: diff && inKinds(diff),
   }
 }
+
+/** Less than the text of a pull request may have. */
+const PROPOSAL_LENGTH_MAX = 60_000
 
 function rowsIn(changes: readonly RowChange[]): Review['rows'] {
   return {
@@ -120,9 +134,9 @@ async function diffAgainst(
   inForce: RuleTable,
   table: string,
   tableOf: (csvText: string) => Promise<RuleTable>,
-): Promise<Review['diff']> {
+): Promise<RuleTableDiff | null> {
   try {
-    return inKinds(diffRuleTables(inForce, await tableOf(table)))
+    return diffRuleTables(inForce, await tableOf(table))
   } catch (error) {
     if (error instanceof RuleTableError) return null
     throw error

@@ -43,8 +43,6 @@ const file = z.object({
   grid,
   /** The values of a column, besides blank. Columns that take any text are absent. */
   choices: z.record(z.string(), z.array(z.string())),
-  /** Where somebody can edit the file and propose the change; null: not known. */
-  editUrl: z.string().nullable(),
 })
 
 /** The files in force, with which the workbench starts. */
@@ -52,6 +50,8 @@ export const workbenchStart = z.object({
   revision: z.string(),
   table: file,
   promises: file,
+  /** Where somebody can upload the files and propose the change; null: not known. */
+  proposeUrl: z.string().nullable(),
   /** Event types with a template. */
   eventTypes: z.array(z.string()),
 })
@@ -61,11 +61,11 @@ export type WorkbenchStart = Readonly<z.infer<typeof workbenchStart>>
 const BRANCH = 'main'
 
 /**
- * The page of a forge on which somebody can edit a file of a repository and propose the change: by GitLab's paths where
- * the host's name says so, else by GitHub's.
+ * The page of a forge on which somebody can upload files of a folder and propose the change: by GitLab's paths where the
+ * host's name says so, else by GitHub's.
  */
-export function editUrlOf(repositoryUrl: string, file: string): string {
+export function proposeUrlOf(repositoryUrl: string, folder: string): string {
   const isGitLab = new URL(repositoryUrl).hostname.split('.').includes('gitlab')
   const repository = repositoryUrl.replace(/\.git$/, '')
-  return `${repository}/${isGitLab ? '-/edit' : 'edit'}/${BRANCH}/${file}`
+  return `${repository}/${isGitLab ? '-/tree' : 'upload'}/${BRANCH}/${folder}`
 }
