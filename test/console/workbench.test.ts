@@ -233,6 +233,11 @@ async function testWorkbench(): Promise<void> {
     const name = 'Nobody is written to by SMS without a phone number'
     await page.getByLabel(`outcome, ${name}`).selectOption('SEND')
     await verdict(page, '1 promise of 6 broken')
+    await page.getByRole('button', { name: `Revert ${name}` }).click()
+    await verdict(page, 'All 6 promises kept')
+    t.equal(await page.getByLabel(`outcome, ${name}`).inputValue(), 'not by SMS')
+    await page.getByLabel(`outcome, ${name}`).selectOption('SEND')
+    await verdict(page, '1 promise of 6 broken')
     await page.getByText(`"${name}" promises SEND`).first().waitFor()
     await page.getByRole('button', { name: `Delete ${name}` }).click()
     await page.getByRole('button', { name: 'Add a promise at the end' }).click()

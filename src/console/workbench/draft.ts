@@ -173,6 +173,9 @@ export function useRowEdits({ what, columns, rows, onChange }: RowEditNeeds) {
       const row = rowOf(columns.map(() => ''))
       change(rows.toSpliced(index, 0, row), cellId(what, row, 0))
     },
+    revert(index: number, row: DraftRow, cells: readonly string[]): void {
+      change(rows.with(index, { ...row, cells }), cellId(what, row, 0))
+    },
     /** Below the row, with another name. */
     duplicate(index: number): void {
       const [name = '', ...cells] = rows[index]?.cells ?? []

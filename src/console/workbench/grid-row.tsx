@@ -74,7 +74,7 @@ export function Row(props: RowProps) {
   )
 }
 
-function RowActions({ what, row, name, index, isLast, edits }: RowProps & { name: string }) {
+function RowActions({ what, row, before, name, index, isLast, edits }: RowProps & { name: string }) {
   const button = (sign: string, label: string, further: JSX.IntrinsicElements['button']) => (
     <button type="button" class="ghost" aria-label={label} title={label} {...further}>
       {sign}
@@ -97,6 +97,8 @@ function RowActions({ what, row, name, index, isLast, edits }: RowProps & { name
       {button('+↑', `Add a ${what} above ${name}`, { onClick: () => edits.add(index) })}
       {button('+↓', `Add a ${what} below ${name}`, { onClick: () => edits.add(index + 1) })}
       {button('++', `Duplicate ${name}`, { onClick: () => edits.duplicate(index) })}
+      {before?.some((cell, at) => cell !== row.cells[at]) &&
+        button('↺', `Revert ${name}`, { onClick: () => edits.revert(index, row, before) })}
     </td>
   )
 }

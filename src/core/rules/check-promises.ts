@@ -1,6 +1,6 @@
 import { describeResult, type RuleResult } from '../decision/decide.ts'
 import type { RecordedFacts, Situation } from '../decision/facts.ts'
-import { foldEventTypes } from './event-classes.ts'
+import { type EventClass, foldEventTypes } from './event-classes.ts'
 import { cellsOf, isAnyOther } from './event-type-cell.ts'
 import { byWords } from './find-faults.ts'
 import type { RulePromise } from './load-promises.ts'
@@ -34,12 +34,24 @@ export function checkPromises(
       const words = rule === null ? null : violationOf(promise, rule, situation)
       return words === null ? [] : [{ words, eventClass }]
     })
-    const lines = byWords(broken, classes).map((line) => `\n  ${line}`)
+    const lines = [...byWords(broken, classes), ...exclusionFor(promise, broken)].map((line) => `\n  ${line}`)
     return lines.length === 0
       ? []
       : [`${name} promises ${describeExpected(promise)}${whichTypes(promise)}, but it is${lines.join('')}`]
   })
   return faults
+}
+
+/** How to leave out the event types for which a promise of all the others is broken; none if they have no names. */
+function exclusionFor(
+  { when: { eventType } }: RulePromise,
+  broken: readonly { readonly eventClass: EventClass }[],
+): string[] {
+  const types = [...new Set(broken.flatMap(({ eventClass }) => eventClass.words))]
+  const isOfOthers = eventType === null || eventType.text.startsWith('not ')
+  if (!isOfOthers || types.length === 0 || types.some((words) => words.startsWith('any other'))) return []
+  const cell = `${eventType === null ? 'not' : `${eventType.text} or`} ${types.join(' or ')}`
+  return [`If you mean it, write "${cell}" as the event type of the promise`]
 }
 
 /** The breach of a promise by a rule in a situation, in words; null if there is none. */

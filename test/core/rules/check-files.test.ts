@@ -68,7 +68,16 @@ t.test(
     t.strictSame(promises.faults, [
       'row 2: "Opted out is opted out" promises not SEND, but it is\n' +
         '  SEND by SMS by rule "sms" (row 9): party found, opted out, prefers SMS, no email on file, phone on file (claim.rejected)\n' +
-        '  SEND by SMS by rule "sms" (row 9): party found, opted out, prefers SMS, email on file, phone on file (claim.rejected)',
+        '  SEND by SMS by rule "sms" (row 9): party found, opted out, prefers SMS, email on file, phone on file (claim.rejected)\n' +
+        '  If you mean it, write "not claim.rejected" as the event type of the promise',
+    ])
+    const [cell] = (
+      await review(rows, ['a,not claim.* or x,,yes,,,,not SEND,,', 'b,claim.rejected,,yes,,,,not SEND,,'])
+    ).promises.faults
+    t.notMatch(cell, 'If you mean it', 'a promise of that type alone is to be deleted')
+    const two = DEFAULT_ROWS.map((row) => row.replace('opted-out,,', 'opted-out,not claim.* or x,'))
+    t.match((await review(two, ['a,not x,,yes,SMS,,,not SEND,,'])).promises.faults, [
+      /write "not x or claim\.\*" as the event type/,
     ])
   },
 )
@@ -108,7 +117,7 @@ t.test('a promise holds for every class of event types that it covers', async (t
   const rows = above('opted-out', 'muted,claim.paid or claim.void,found,no,,,,SKIP,,muted,Y.')
   const broken = async (eventTypes: string) =>
     (await review(rows, [`a,${eventTypes},found,no,EMAIL,yes,yes,SEND,,`])).promises.faults
-  t.match(await broken(''), [/\n {2}SKIP \(muted\) by rule "muted" .* \(claim\.paid, claim\.void\)$/])
+  t.match(await broken(''), [/\n {2}SKIP \(muted\) by rule "muted" .* \(claim\.paid, claim\.void\)$/m])
   t.match(await broken('claim.*'), [/\(claim\.paid, claim\.void\)$/])
   t.match(await broken('claim.paid'), [/\(claim\.paid\)$/])
   t.strictSame(await broken('not claim.*'), [])
