@@ -46,7 +46,7 @@ export async function readRuleFiles(): Promise<RuleFiles> {
   const promisesText = await readText(PROMISES)
   const promises = loadPromises(promisesText, rules, TEMPLATE_EVENT_TYPES)
   const ruleOfId = new Map(rules.map((rule) => [rule.id, rule]))
-  const { faults } = checkPromises(promises, rules, (facts) => ruleOfId.get(decide(facts).ruleId) ?? null)
+  const faults = checkPromises(promises, rules, (facts) => ruleOfId.get(decide(facts).ruleId) ?? null)
   if (faults.length > 0) throw new PromisesError(faults)
   const envelopeMap = await readText(ENVELOPE_MAP)
   return {

@@ -9,6 +9,8 @@ import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 export interface BacktestPeriod {
   /** A time, as text of the database. */
   readonly since: string
+  /** Null: up to now. */
+  readonly until: string | null
   readonly counting: Counting
   /** The database looks at so many events at a time. */
   readonly pageCountMax: number
@@ -21,7 +23,7 @@ export interface BacktestPeriod {
 export async function runBacktest(
   pool: DatabasePool,
   candidate: Pick<RuleTable, 'decide'>,
-  { since, counting, pageCountMax }: BacktestPeriod,
+  { since, until, counting, pageCountMax }: BacktestPeriod,
   onProgress: (eventCount: number) => Promise<void> | void,
 ): Promise<BacktestResult> {
   const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), TEMPLATE_EVENT_TYPES)
@@ -31,7 +33,7 @@ export async function runBacktest(
     return typeof known === 'object' ? known.find(({ id }) => id === ruleId)?.reason : undefined
   })
   let seen = 0
-  for await (const { events, groups } of decisionGroups(pool, since, pageCountMax, counting)) {
+  for await (const { events, groups } of decisionGroups(pool, since, pageCountMax, counting, until)) {
     rules = await rulesOf(groups)
     for (const group of groups) test.add(group)
     seen += events

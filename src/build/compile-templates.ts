@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { acceptedEventTypes } from '../core/rules/outcomes.ts'
 import { checkTemplates } from '../core/templates/check-templates.ts'
-import { compileTemplates, eventTypesOf, GENERIC, type TemplateFile } from '../core/templates/compile.ts'
+import { compileTemplates, type TemplateFile } from '../core/templates/compile.ts'
 import { TemplateError } from '../core/templates/template.ts'
 import { readTemplateFiles } from './template-files.ts'
 
@@ -18,9 +19,12 @@ const {
   positionals: [folder = join(root, 'templates'), target = join(root, 'src/generated/templates.ts')],
 } = parseArgs({ options: { sound: { type: 'boolean', default: false } }, allowPositionals: true })
 
+const GENERIC_FILE = 'generic.mustache'
+const accepted = acceptedEventTypes(readIfThere(join(root, 'rules/outcomes.txt')) ?? '')
+
 try {
   const files = sound ? withStandIns(readTemplateFiles(folder)) : readTemplateFiles(folder)
-  const { module } = compileTemplates(files, { sha256 })
+  const { module } = compileTemplates(files, { sha256, accepted })
   const written = writeIfChanged(target, module)
   process.stdout.write(`templates: ${files.length} compiled, ${written ? 'module written' : 'no change'}\n`)
 } catch (error) {
@@ -30,16 +34,16 @@ try {
 }
 
 function withStandIns(files: readonly TemplateFile[]): TemplateFile[] {
-  const { faults } = checkTemplates(files, { sha256 })
-  const isFaulty = (name: string) => faults.some(({ file }) => file === name)
-  const standIn = (eventType: string): TemplateFile => ({
-    name: `${eventType}.mustache`,
-    text: `Subject: News\n\n${eventType === GENERIC ? 'A {{eventType}} event has occurred' : '{{locator}}'}\n`,
-  })
-  const eventTypes = eventTypesOf(files.filter(({ name }) => isFaulty(name)))
+  const { faults } = checkTemplates(files, { sha256, accepted })
+  const faulty = new Set(faults.map(({ file }) => file))
+  // Without a line, it is the file name that is wrong, or the generic template that is missing.
+  const replaced = faults.filter(({ file, line }) => line !== null || file === GENERIC_FILE)
   return [
-    ...files.filter(({ name }) => !isFaulty(name)),
-    ...[...eventTypes, ...(isFaulty(`${GENERIC}.mustache`) ? [GENERIC] : [])].map(standIn),
+    ...files.filter(({ name }) => !faulty.has(name)),
+    ...replaced.map(({ file }) => ({
+      name: file,
+      text: `Subject: News\n\n${file === GENERIC_FILE ? 'A {{eventType}} event has occurred' : '{{locator}}'}\n`,
+    })),
   ]
 }
 

@@ -292,7 +292,7 @@ export const variables = z.object({
     }),
   REPOSITORY_URL: baseUrl().optional().meta({
     description:
-      'Web page of the repository, on GitHub or GitLab; the workbench links to the page that edits a file on `main`',
+      'Web page of the repository, on GitHub or GitLab; the workbench links to the page that uploads files to `main`',
     example: 'https://github.com/insurer/notifications-service',
   }),
   TRACE_URL: traceUrl().optional().meta({

@@ -172,24 +172,29 @@ export function useLoad<Data>(
 /** How long somebody pauses before what they have typed is asked about. */
 const PAUSE_MS = 250
 
-/** Asks about something each time it changes and nobody types any more; what was said stays until the next answer. */
-export function useAnswer<Data>(path: string, body: object): Answer<Data> {
+/**
+ * Asks about something each time it, or `again`, changes and nobody types any more, and soon after a failure; what was said
+ * stays until the next answer.
+ */
+export function useAnswer<Data>(path: string, body: object, again = ''): Answer<Data> {
   const [loaded, setLoaded] = useState<Answer<Data>>(UNANSWERED)
   const told = useTold()
   const asked = JSON.stringify(body)
   useEffect(() => {
     const stop = new AbortController()
     setLoaded((held) => ({ ...held, isLoading: true }))
-    const timer = setTimeout(async () => {
+    const load = async () => {
       const answer = await told(ask<Data>(['workbench', path], JSON.parse(asked), stop.signal), stop.signal)
       if (answer === null) return
-      const { data, problem } = answer
+      const { data, problem, mayPass } = answer
       setLoaded((held) => ({ data: data ?? held.data, problem, isLoading: false }))
-    }, PAUSE_MS)
+      if (mayPass) timer = setTimeout(load, RETRY_MS)
+    }
+    let timer = setTimeout(load, PAUSE_MS)
     return () => {
       clearTimeout(timer)
       stop.abort()
     }
-  }, [path, asked, told])
+  }, [path, asked, again, told])
   return loaded
 }

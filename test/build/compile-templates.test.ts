@@ -57,3 +57,17 @@ t.test('the build stops at faults, naming each, and writes nothing', async (t) =
   })
   t.throws(() => statSync(target), { code: 'ENOENT' })
 })
+
+t.test('the build holds file names against the accepted outcomes; stand-ins leave them out', async (t) => {
+  const folder = t.testdir()
+  const source = join(folder, 'templates')
+  cpSync(templates, source, { recursive: true })
+  writeFileSync(join(source, 'claim.rejectd.mustache'), 'Subject: s\n\n{{locator}}')
+  t.match(run(source, join(folder, 'module.ts')), {
+    status: 1,
+    stderr: /claim\.rejectd\.mustache: "claim\.rejectd" is not .*; did you mean "claim\.rejected"\?/,
+  })
+  const sound = spawnSync(process.execPath, [program, '--sound', source, join(folder, 'module.ts')])
+  t.equal(sound.status, 0)
+  t.notMatch(readFileSync(join(folder, 'module.ts'), 'utf8'), 'claim.rejectd')
+})

@@ -408,7 +408,7 @@ async function testViews(): Promise<void> {
     const { start } = workbench
     const { page } = await open(t, '#/workbench', { workbench })
     const cell = page.getByRole('region', { name: 'The rules' }).getByRole('textbox').nth(1)
-    const outdated = page.getByText('The files in force have changed since you began this draft')
+    const outdated = page.getByText('Others have changed the files in force since you began this draft')
     const deploy = async (because: string) => {
       const grid = { columns: ['rule', 'because'], rows: [['muted', because]] }
       Object.assign(start, { table: { ...start.table, grid } })
@@ -432,7 +432,7 @@ async function testViews(): Promise<void> {
     await cell.waitFor()
     t.equal(await outdated.count(), 0)
     await deploy('Theirs again.')
-    await page.getByRole('button', { name: /^Drop it/ }).click()
+    await page.getByRole('button', { name: 'Drop my draft' }).click()
     await outdated.waitFor({ state: 'hidden' })
     t.equal(await cell.inputValue(), 'Theirs again.')
   })
@@ -451,6 +451,8 @@ async function testViews(): Promise<void> {
             faults: [{ row: 2, column: null, text: 'first is broken' }],
             faultsLeftOut: { count: 4, rows: [4] },
           },
+          rows: { summary: '', changes: [] },
+          proposal: '',
           diff: null,
         }),
       }),

@@ -66,13 +66,12 @@ async function testWorkbench(): Promise<void> {
   t.test('a rule is added, breaks a promise, is corrected, back-tested and downloaded', async (t) => {
     const tab = await aBench(t)
     const { page, complaints } = tab
-    await verdict(page, 'All 17 promises kept')
+    await verdict(page, 'All 6 promises kept')
     await verdict(page, '0 situations change')
 
-    const edit = page.getByRole('link', { name: 'Edit dispatch.csv in the repository' })
-    t.equal(await edit.getAttribute('href'), 'https://github.com/insurer/n/edit/main/rules/dispatch.csv')
+    await page.getByText('Nothing is changed yet.').waitFor()
 
-    await page.getByRole('button', { name: 'Add a rule below no-party' }).click()
+    await page.getByRole('button', { name: 'Add a rule above opted-out' }).click()
     const cell = (column: string, rule: string) => page.getByLabel(`${column}, ${rule}`, { exact: true })
     await cell('rule', 'unnamed rule').fill('muted')
     await cell('event type', 'muted').fill('claim.paid')
@@ -83,12 +82,14 @@ async function testWorkbench(): Promise<void> {
     await cell('reason', 'muted').fill('muted')
     await cell('because', 'muted').fill('Nobody wants to hear it, they say.')
 
-    await verdict(page, '1 promise of 17 broken')
-    await page.getByText('"A member is told that a claim is paid" promises SEND').first().waitFor()
+    await cell('opted out', 'opted-out').selectOption('no')
+    await verdict(page, '1 promise of 6 broken')
+    await page.getByText('is never told of it" promises not SEND').first().waitFor()
     await page.getByText('Change the rules; or, if you mean it, change the promise').waitFor()
+    await cell('opted out', 'opted-out').selectOption('yes')
     await page
       .getByRole('region', { name: 'no longer sent' })
-      .getByText(/^4 situations change from SEND by IN_APP/)
+      .getByText(/^4 situations change from SEND by IN_APP .* for claim\.paid/)
       .waitFor()
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
@@ -101,22 +102,42 @@ async function testWorkbench(): Promise<void> {
     await cell('event type', 'muted').fill(longer)
     await cell('rule', 'muted').focus()
     t.ok(await cell('event type', 'muted').evaluate(isWhole), 'a long text is not cut off')
+    await cell('event type', 'muted').fill('invoice')
+    await verdict(page, '1 warning')
+    await page.getByText('there is no template for "invoice"; did you mean "invoice.*"?').waitFor()
     await cell('event type', 'muted').fill('invoice.paid')
-    await verdict(page, 'All 17 promises kept')
+    await verdict(page, 'All 6 promises kept')
     await verdict(page, '24 situations change: 8 no longer sent, 0 newly sent, 16 with another reason only')
 
     await page.getByRole('button', { name: 'Back-test' }).click()
     await page.getByText('Of 3 events').filter({ hasText: '2 would have been decided otherwise' }).waitFor()
-    await page.getByRole('row', { name: /^invoice\.paid 2 2/ }).waitFor()
-    await page.getByText('1 event type decided as before').waitFor()
-    await page.getByRole('row', { name: /^2 no longer sent from SEND by EMAIL by rule "email"/ }).waitFor()
-    t.match(await page.getByRole('link', { name: /^NTF-/ }).getAttribute('href'), /^#\/log\/NTF-/)
+    await page.getByRole('listitem').filter({ hasText: '2 no longer sent: invoice.paid 2' }).waitFor()
+    const listed = page.getByRole('region', { name: 'Events decided otherwise' })
+    const event = listed.getByRole('row').filter({ hasText: 'SKIP (muted), by rule "muted"' }).first()
+    t.match(await event.innerText(), /party-1.*invoice\.paid.*SEND by EMAIL, by rule "email"/s)
+    t.match(await event.getByRole('link').first().getAttribute('href'), /^#\/log\/NTF-/)
+    await tab.screenshot('workbench-backtest')
+    const [events] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download as CSV' }).click(),
+    ])
+    t.match(
+      await readFile(await events.path(), 'utf8'),
+      /^change,createdAt,partyLocator,.*\r\nno longer sent,20.*,party-1,invoice\.paid,SEND by EMAIL,SKIP \(muted\),email,muted,NTF-/,
+    )
 
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download dispatch.csv' }).click(),
     ])
     t.equal(download.suggestedFilename(), 'dispatch.csv')
+    const upload = page.getByRole('link', { name: 'Upload to the repository' })
+    t.equal(await upload.getAttribute('href'), 'https://github.com/insurer/n/upload/main/rules')
+    t.match(
+      await page.getByLabel('Text for the pull request').inputValue(),
+      /^### Rule table: 24 situations change: .*### Rules and promises: 1 rule added\n\n- rule added: "muted"/s,
+    )
+    await tab.screenshot('workbench-propose')
     const csv = await readFile(await download.path(), 'utf8')
     const source = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
     t.equal(
@@ -167,6 +188,9 @@ async function testWorkbench(): Promise<void> {
     t.equal(await focused(), 'rule, party-not-found')
     await page.getByRole('button', { name: 'Undo' }).first().click()
     t.ok((await rules()).includes('mine'))
+    await page.getByRole('button', { name: 'Duplicate mine' }).press('Enter')
+    t.equal(await focused(), 'rule, mine-copy')
+    await page.getByRole('button', { name: 'Undo' }).first().click()
     await page.reload()
     await verdict(page, /fault/)
     t.ok((await rules()).includes('mine'), 'a reload loses nothing')
@@ -193,7 +217,6 @@ async function testWorkbench(): Promise<void> {
       await use.click()
       await page.getByText('"<b>"').first().waitFor()
       await page.getByLabel('outcome, party-not-found').selectOption('SKIP')
-      await verdict(page, '1 promise of 17 broken')
       await page.getByText(`to SKIP (${eventType}) for claim.paid`).first().waitFor()
       await page.getByLabel('Event type', { exact: true }).fill(eventType)
       await page.getByRole('combobox', { name: 'Preferred channel', exact: true }).selectOption('SMS')
@@ -207,13 +230,86 @@ async function testWorkbench(): Promise<void> {
   t.test('a promise is changed in the same way', async (t) => {
     const { page } = await aBench(t)
     await page.getByText('Edit the promises').click()
-    const name = 'A member is told that a claim is paid'
-    await page.getByLabel(`outcome, ${name}`).selectOption('SKIP')
-    await verdict(page, '1 promise of 17 broken')
-    t.equal(await page.getByLabel(`outcome, ${name}`).inputValue(), 'SKIP')
-    await page.getByText(`"${name}" promises SKIP`).first().waitFor()
+    const name = 'Nobody is written to by SMS without a phone number'
+    await page.getByLabel(`outcome, ${name}`).selectOption('SEND')
+    await verdict(page, '1 promise of 6 broken')
+    await page.getByRole('button', { name: `Revert ${name}` }).click()
+    await verdict(page, 'All 6 promises kept')
+    t.equal(await page.getByLabel(`outcome, ${name}`).inputValue(), 'not by SMS')
+    await page.getByLabel(`outcome, ${name}`).selectOption('SEND')
+    await verdict(page, '1 promise of 6 broken')
+    await page.getByText(`"${name}" promises SEND`).first().waitFor()
     await page.getByRole('button', { name: `Delete ${name}` }).click()
-    await verdict(page, 'All 16 promises kept')
+    await page.getByRole('button', { name: 'Add a promise at the end' }).click()
+    await verdict(page, 'All 5 promises kept')
+    await verdict(page, '1 promise deleted')
+    await page.getByText(`promise deleted: "${name}"`).waitFor()
+  })
+
+  const look = (page: Page) => page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+  t.test('the verdict goes grey when it is out of date, and is checked again by itself', async (t) => {
+    const tab = await aBench(t)
+    const { page } = tab
+    const stale = page.locator('.verdict.is-stale')
+    await page.route('**/console/data/**', (route) => route.abort())
+    await look(page)
+    await stale.filter({ hasText: 'the service does not respond' }).waitFor()
+    await tab.screenshot('workbench-stale')
+    t.same(await faultsOf(page), [])
+    await page.unroute('**/console/data/**')
+    const asked = page.waitForRequest('**/workbench/review')
+    await look(page)
+    await asked
+    await stale.waitFor({ state: 'detached' })
+
+    const held = Promise.withResolvers<void>()
+    await page.route('**/workbench/review', async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    await page.getByLabel('reason, no-email').fill('no address')
+    await stale.waitFor()
+    held.resolve()
+    await stale.waitFor({ state: 'detached' })
+    await verdict(page, '2 with another reason only')
+
+    await page.route('**/workbench/review', (route) => route.abort())
+    await page.getByLabel('reason, no-email').fill('no mail')
+    await stale.filter({ hasText: 'the service does not respond' }).waitFor()
+    await page.unroute('**/workbench/review')
+    await stale.waitFor({ state: 'detached' })
+  })
+
+  t.test("a colleague's change is shown row by row, and merged or kept apart", async (t) => {
+    const tab = await aBench(t)
+    const { page } = tab
+    const theirs = structuredClone(workbench.start) as { table: { grid: { rows: string[][] } } }
+    const rows = theirs.table.grid.rows
+    rows.splice(3, 0, ['colleague', 'claim.paid', 'found', '', '', '', '', 'SKIP', '', 'muted', 'So.'])
+    rows.at(-1)?.splice(10, 1, 'They read in the app.')
+    rows.find(([name]) => name === 'no-phone')?.splice(9, 1, 'no number')
+    await page.getByLabel('reason, no-email').fill('no address')
+    await page.getByLabel('reason, no-phone').fill('phone unknown')
+    await page.route('**/console/data/workbench', (route) => route.fulfill({ json: theirs }))
+    await look(page)
+    const banner = page.getByRole('alert').filter({ hasText: 'Others have changed the files' })
+    await banner.getByText('rule added: "colleague"').waitFor()
+    await banner.getByText('rule changed: "no-phone": reason "no number"').waitFor()
+    await banner.getByText('rule changed: "in-app": because "They read in the app."').waitFor()
+    t.same(await faultsOf(page), [])
+    await tab.screenshot('workbench-outdated')
+    await page.getByText('Others have changed the files in force: first merge it').waitFor()
+    await banner.getByRole('button', { name: 'Merge into my draft' }).click()
+    await page.getByText('"no-phone", reason: "phone unknown" is yours, "no number" is in force').waitFor()
+    t.equal(await banner.count(), 0)
+    t.equal(await page.getByLabel('event type, colleague').inputValue(), 'claim.paid')
+    t.equal(await page.getByLabel('reason, no-email').inputValue(), 'no address')
+    t.equal(await page.getByLabel('because, in-app').inputValue(), 'They read in the app.')
+    await page.getByRole('link', { name: 'Rules', exact: true }).click()
+    await page.getByRole('link', { name: 'Try a change in the workbench' }).click()
+    await page.getByRole('button', { name: 'Undo' }).first().click()
+    t.equal(await page.getByLabel('event type, colleague').count(), 0, 'another view loses no undo')
   })
 
   t.test('on a phone it can only be read', async (t) => {
@@ -221,7 +317,7 @@ async function testWorkbench(): Promise<void> {
     const { page, complaints } = tab
     await page.getByText('On a phone the table can only be read.').waitFor()
     t.equal(await page.getByRole('region', { name: 'The rules' }).locator('tbody tr').count(), 9)
-    t.equal(await page.locator('.grid, .file-actions, .backtest').count(), 0)
+    t.equal(await page.locator('.grid, .file-actions, .backtest, .propose').count(), 0)
     await page.getByText('Good news: your claim').waitFor()
     t.equal(await page.evaluate('document.documentElement.scrollWidth'), 375)
     t.same(complaints, [])
@@ -254,7 +350,7 @@ async function testWorkbench(): Promise<void> {
       run.click(),
     ])
     await page.getByRole('link', { name: 'Rules', exact: true }).click()
-    await until(() => workbench.backtest('', 1, new AbortController().signal) !== null, {
+    await until(() => workbench.backtest('', { from: '', to: '' }, new AbortController().signal) !== null, {
       what: 'the back-test to end',
     })
   })

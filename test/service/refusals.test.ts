@@ -82,7 +82,7 @@ const SPOILT: readonly (readonly [
     'a rule table that breaks its promises',
     'dispatch.csv',
     (text) => text.replace(/^opted-out,.*\n/m, ''),
-    /^the promises have 2 faults:\n {2}row 2: "A party that opted out .* promises not SEND, but it is/,
+    /^the promises have 1 fault:\n {2}row 2: "A party that opted out .* promises not SEND, but it is/,
   ],
   ['an envelope map with a fault', 'envelope.json', () => '{ "partyLocator": "no pointer" }', /no pointer/],
 ]

@@ -22,7 +22,8 @@ export interface ReviewMessage {
   readonly faults?: readonly string[]
 }
 
-const inForce = ruleTableOf(workerData as string)
+const files = workerData as { readonly table: string; readonly promises: string }
+const ruleTable = ruleTableOf(files.table)
 
 parentPort?.on('message', async (job: ReviewJob) => parentPort?.postMessage(await answer(job)))
 parentPort?.postMessage(null)
@@ -30,7 +31,8 @@ parentPort?.postMessage(null)
 async function answer({ sheet, candidate, trial }: ReviewJob): Promise<ReviewMessage> {
   if (sheet !== undefined) return { read: readGrid(sheet.csv, sheet.columns, sheet.what) }
   if (candidate !== undefined) {
-    return { review: await reviewCandidate(candidate, await inForce, TEMPLATE_EVENT_TYPES, ruleTableOf) }
+    const inForce = { ruleTable: await ruleTable, promises: files.promises }
+    return { review: await reviewCandidate(candidate, inForce, TEMPLATE_EVENT_TYPES, ruleTableOf) }
   }
   if (trial === undefined) throw new Error('an empty job')
   try {

@@ -5,8 +5,8 @@ import { OUTCOMES } from '../../core/decision/decide.ts'
 import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
 import { EXPECTATIONS, PROMISE_COLUMNS } from '../../core/rules/load-promises.ts'
 import { COLUMNS } from '../../core/rules/rule.ts'
-import type { BacktestMessage } from '../../core/workbench/backtest-report.ts'
-import { editUrlOf, readGrid, type WorkbenchStart } from '../../core/workbench/workbench.ts'
+import type { BacktestMessage, Period } from '../../core/workbench/backtest-report.ts'
+import { proposeUrlOf, readGrid, type WorkbenchStart } from '../../core/workbench/workbench.ts'
 import type { Workbench } from '../../http/console/workbench.ts'
 import { type RuleFiles, TEMPLATE_EVENT_TYPES } from '../rule-files.ts'
 import type { BacktestJob } from './backtest-thread.ts'
@@ -42,7 +42,7 @@ export function createWorkbench(
   backtestMaxMs = BACKTEST_MAX_MS,
 ): Workbench & { close: () => Promise<void> } {
   const reviews = createThread<ReviewJob, ReviewMessage>(new URL('./review-thread.ts', import.meta.url), {
-    workerData: ruleTable.source,
+    workerData: { table: ruleTable.source, promises },
     idleMs: REVIEW_IDLE_MS,
     maxMs: REVIEW_MAX_MS,
     isLast: () => true,
@@ -71,11 +71,11 @@ export function createWorkbench(
   /** Ends with a problem where a limit is exceeded. */
   async function* backtest(
     table: string,
-    days: number,
+    period: Period,
     signal: AbortSignal,
   ): AsyncGenerator<BacktestMessage> {
     try {
-      yield* paced(backtests.run({ table, days }, signal), signal)
+      yield* paced(backtests.run({ table, period }, signal), signal)
     } catch (error) {
       const exceeded = exceededBy(error)
       if (exceeded === null) throw error
@@ -100,7 +100,7 @@ export function createWorkbench(
       const message = await ask({ trial: { table, of } }, signal)
       return message && { tried: message.tried ?? null, faults: [...(message.faults ?? [])] }
     },
-    backtest: (table, days, signal) => (backtests.isBusy() ? null : backtest(table, days, signal)),
+    backtest: (table, period, signal) => (backtests.isBusy() ? null : backtest(table, period, signal)),
     close: async () => {
       await Promise.all([reviews.close(), backtests.close()])
     },
@@ -148,17 +148,13 @@ function startOf(
   ) => {
     const { grid, faults } = readGrid(csvText, columns, what)
     if (grid === null) throw new Error(`${name} cannot be shown as a grid: ${faults.join('; ')}`)
-    return {
-      name,
-      grid,
-      choices: { ...CHOICES, outcome: [...outcomes] },
-      editUrl: repositoryUrl && editUrlOf(repositoryUrl, `rules/${name}`),
-    }
+    return { name, grid, choices: { ...CHOICES, outcome: [...outcomes] } }
   }
   return {
     revision,
     table: fileOf('dispatch.csv', table, COLUMNS, 'rule', OUTCOMES),
     promises: fileOf('promises.csv', promises, PROMISE_COLUMNS, 'promise', EXPECTATIONS),
+    proposeUrl: repositoryUrl && proposeUrlOf(repositoryUrl, 'rules'),
     eventTypes: [...TEMPLATE_EVENT_TYPES],
   }
 }

@@ -42,7 +42,8 @@ async function backtest({ table, since, first, json }: Options): Promise<void> {
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
     const start = await timeOf(pool, since)
-    const period = { since: start, counting: first ? 'first' : 'last', pageCountMax: PAGE_COUNT_MAX } as const
+    const counting = first ? 'first' : 'last'
+    const period = { since: start, until: null, counting, pageCountMax: PAGE_COUNT_MAX } as const
     const backtested = await runBacktest(pool, candidate, period, (count) =>
       progress.show(`${count} events decided again`),
     )

@@ -2,25 +2,21 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Command } from 'commander'
 import { OUTCOMES, PROMISES, RULE_TABLE, readText, sha256 } from '../../app/rule-files.ts'
-import {
-  type ChangeSummary,
-  diffPromises,
-  type Review,
-  summaryToMarkdown,
-} from '../../core/rules/change-summary.ts'
+import { type ChangeSummary, type Review, summaryToMarkdown } from '../../core/rules/change-summary.ts'
 import { checkRuleFiles } from '../../core/rules/check-files.ts'
 import { diffRuleTables } from '../../core/rules/diff.ts'
 import { enumerate } from '../../core/rules/enumerate-situations.ts'
-import { PromisesError, RuleTableError } from '../../core/rules/errors.ts'
-import { loadPromises } from '../../core/rules/load-promises.ts'
-import { loadRuleTable } from '../../core/rules/load-table.ts'
-import { compareOutcomes, listOutcomes } from '../../core/rules/outcomes.ts'
+import { RuleTableError } from '../../core/rules/errors.ts'
+import { PROMISE_COLUMNS } from '../../core/rules/load-promises.ts'
+import { acceptedEventTypes, compareOutcomes, listOutcomes } from '../../core/rules/outcomes.ts'
+import { COLUMNS } from '../../core/rules/rule.ts'
 import { createRuleTable, type RuleTable } from '../../core/rules/table.ts'
 import { checkTemplates } from '../../core/templates/check-templates.ts'
 import { eventTypesOf, type TemplateFile } from '../../core/templates/compile.ts'
 import { diffPreviews, previewTexts } from '../../core/templates/preview.ts'
 import { readTemplates } from '../../core/templates/read-templates.ts'
 import { TemplateError } from '../../core/templates/template.ts'
+import { diffSheets } from '../../core/workbench/workbench.ts'
 import { checkRevision, readFileAt } from '../terminal/git.ts'
 import { TEMPLATES, templateFilesAgainst, templateFilesOf } from '../terminal/template-folder.ts'
 import { reviewEnvelopeMap } from './check.ts'
@@ -56,11 +52,14 @@ async function summarise({ against, json }: Options): Promise<void> {
       { file: 'rules/dispatch.csv', ...checked.table },
       { file: 'rules/promises.csv', ...checked.promises },
       await reviewEnvelopeMap(),
-      ...reviewTemplates(after.templates),
+      ...reviewTemplates(after),
     ],
     diff: tableBefore && tableAfter && diffRuleTables(tableBefore, tableAfter),
     texts: diffTexts(before.templates, after.templates),
-    promises: diffPromiseFiles(before, after, known),
+    rows: [
+      ...diffSheets('promise', PROMISE_COLUMNS, before.promises, after.promises),
+      ...diffSheets('rule', COLUMNS, before.table, after.table),
+    ],
     outcomes: outcomes === null ? null : compareOutcomes(after.outcomes, outcomes),
   }
   process.stdout.write(json ? `${JSON.stringify(summary)}\n` : summaryToMarkdown(summary))
@@ -73,6 +72,8 @@ interface Version {
   readonly templates: readonly TemplateFile[]
 }
 
+type VersionNow = Version & { readonly outcomes: string }
+
 async function versionAt(revision: string): Promise<Version> {
   const [table, promises, templates] = await Promise.all([
     readFileAt(revision, RULE_TABLE),
@@ -82,14 +83,14 @@ async function versionAt(revision: string): Promise<Version> {
   return { table, promises, templates }
 }
 
-async function versionNow(): Promise<Version & { readonly outcomes: string }> {
+async function versionNow(): Promise<VersionNow> {
   const [table, promises] = await Promise.all([readText(RULE_TABLE), readText(PROMISES)])
   const outcomes = await readFile(OUTCOMES, 'utf8').catch(() => '')
   return { table, promises, templates: templateFilesOf(TEMPLATES), outcomes }
 }
 
-function reviewTemplates(files: readonly TemplateFile[]): Review[] {
-  const { faults, warnings } = checkTemplates(files, { sha256 })
+function reviewTemplates({ templates, outcomes }: VersionNow): Review[] {
+  const { faults, warnings } = checkTemplates(templates, { sha256, accepted: acceptedEventTypes(outcomes) })
   return [...faults, ...warnings].map((one) => {
     const file = relative('', join(TEMPLATES, one.file))
     const text = one.line === null ? one.text : `line ${one.line}: ${one.text}`
@@ -113,19 +114,7 @@ function diffTexts(before: readonly TemplateFile[], after: readonly TemplateFile
   }
 }
 
-function diffPromiseFiles(before: Version, after: Version, known: readonly string[]) {
-  try {
-    const [old, now] = [before, after].map(({ table, promises }) =>
-      loadPromises(promises, loadRuleTable(table, known).rules, known),
-    )
-    return diffPromises(old ?? [], now ?? [])
-  } catch (error) {
-    return nullIfFaulty(error)
-  }
-}
-
 function nullIfFaulty(error: unknown): null {
-  if (error instanceof RuleTableError || error instanceof PromisesError || error instanceof TemplateError)
-    return null
+  if (error instanceof RuleTableError || error instanceof TemplateError) return null
   throw error
 }

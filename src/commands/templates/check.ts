@@ -1,6 +1,7 @@
 import { join, relative } from 'node:path'
 import { Command } from 'commander'
-import { sha256 } from '../../app/rule-files.ts'
+import { OUTCOMES, readText, sha256 } from '../../app/rule-files.ts'
+import { acceptedEventTypes } from '../../core/rules/outcomes.ts'
 import { checkTemplates, type TemplateLine } from '../../core/templates/check-templates.ts'
 import { describeTemplateFault, type TemplateFault } from '../../core/templates/template.ts'
 import { listFaults } from '../../core/text/faults.ts'
@@ -30,8 +31,9 @@ interface Options {
   readonly json?: true
 }
 
-function check({ templates, annotations, json }: Options): void {
-  const report = checkTemplates(templateFilesOf(templates), { sha256 })
+async function check({ templates, annotations, json }: Options): Promise<void> {
+  const accepted = acceptedEventTypes(await readText(OUTCOMES))
+  const report = checkTemplates(templateFilesOf(templates), { sha256, accepted })
   const { faults, warnings, lines } = report
   if (json) process.stdout.write(`${JSON.stringify(report)}\n`)
   else {

@@ -2,16 +2,17 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Review } from '../../core/workbench/review.ts'
 import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
 import { Table } from '../list.tsx'
-import { Problem, State, Title } from '../parts.tsx'
+import { Bullets, Problem, State, Title } from '../parts.tsx'
 import { useAnswer, useData } from '../use-data.ts'
 import { Backtest } from '../workbench/backtest.tsx'
-import { csvOf, type FileKey, ROW_OF, useDraft } from '../workbench/draft.ts'
+import { csvOf, type FileKey, ROW_OF, rowsOf, useDraft } from '../workbench/draft.ts'
 import { FileEditor } from '../workbench/file-editor.tsx'
-import { Changes, FileFindings, Promises, Verdict } from '../workbench/findings.tsx'
+import { Changes, FileFindings, Notice, Promises, Verdict } from '../workbench/findings.tsx'
+import { Propose } from '../workbench/propose.tsx'
 import { Trial } from '../workbench/trial.tsx'
 
 /** How soon one learns that other files have come into force. */
-const EVERY_MS = 60_000
+const EVERY_MS = 10_000
 
 /** A change of the rule table, tried before it is proposed. */
 export function WorkbenchView() {
@@ -20,24 +21,36 @@ export function WorkbenchView() {
     <>
       <Title name="Workbench" />
       <p class="faint">
-        Try a change of the rules before you propose it. Nothing here changes the service: when you are
-        satisfied, download each file that you changed and propose it in the repository. Your changes are
+        Try a change of the rules before you propose it. Nothing here changes the service. Your changes are
         marked.
       </p>
       <State of={loaded} />
-      {loaded.data !== null && <Bench start={loaded.data} />}
+      {loaded.data !== null && <Bench start={loaded.data} isCurrent={loaded.problem === null} />}
     </>
   )
 }
 
-function Bench({ start }: { start: WorkbenchStart }) {
+function Bench({ start, isCurrent }: { start: WorkbenchStart; isCurrent: boolean }) {
   const isNarrow = useNarrow()
-  const { draft, change, undo, outdated } = useDraft(start)
+  const { draft, change, undo, outdated, conflicts } = useDraft(start)
   const csv = {
     table: csvOf(start.table.grid.columns, draft.table),
     promises: csvOf(start.promises.grid.columns, draft.promises),
   }
-  const { data: review, problem, isLoading } = useAnswer<Review>('review', csv)
+  const {
+    data: review,
+    problem,
+    isLoading,
+  } = useAnswer<Review>(
+    'review',
+    csv,
+    // Other files in force, or a service that is back, may have another verdict.
+    JSON.stringify([start, isCurrent]),
+  )
+  const isStale = isLoading || problem !== null || !isCurrent
+  const changed = (['table', 'promises'] as const)
+    .filter((of) => csv[of] !== csvOf(start[of].grid.columns, rowsOf(start[of].grid)))
+    .map((of) => ({ name: start[of].name, csv: csv[of] }))
   const part = (of: FileKey) =>
     isNarrow ? (
       <Table
@@ -50,7 +63,6 @@ function Bench({ start }: { start: WorkbenchStart }) {
         of={of}
         start={start}
         rows={draft[of]}
-        csv={csv[of]}
         faults={review?.[of].faults ?? []}
         onRows={(rows, cell) => change({ ...draft, [of]: rows }, cell)}
         onUndo={undo}
@@ -59,6 +71,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
   return (
     <>
       {outdated !== null && <Outdated {...outdated} />}
+      <Notice of={conflicts} />
       {isNarrow && <p class="notice">On a phone the table can only be read. Edit it on a wider screen.</p>}
       <h2>Rules</h2>
       <p class="faint">
@@ -76,7 +89,12 @@ function Bench({ start }: { start: WorkbenchStart }) {
       {part('table')}
       {review !== null && <FileFindings {...review.table} />}
       <Problem of={problem} />
-      <Verdict review={review} promises={draft.promises} isLoading={isLoading} />
+      <Verdict
+        review={review}
+        promises={draft.promises}
+        isLoading={isLoading}
+        isGone={problem !== null || !isCurrent}
+      />
       <div class="columns">
         <section class="card" aria-labelledby="changes">
           <h2 id="changes">What changes</h2>
@@ -84,7 +102,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
             A situation is one combination of what rules look at: the party, its opt-out and channel, and what
             is on file. It counts once, however many event types it concerns.
           </p>
-          {review !== null && <Changes of={review.diff} />}
+          {review !== null && <Changes of={review} />}
         </section>
         <section class="card" aria-labelledby="promises">
           <h2 id="promises">Promises</h2>
@@ -109,24 +127,49 @@ function Bench({ start }: { start: WorkbenchStart }) {
           <Backtest table={csv.table} isUsable={review?.diff !== null} />
         </section>
       )}
+      {!isNarrow && (
+        <section class="card" aria-labelledby="propose">
+          <h2 id="propose">Propose</h2>
+          <p class="faint">
+            Download what you changed, upload it to the folder <code>rules</code> of the repository on a
+            branch of its own, and paste the text into the pull request.
+          </p>
+          <Propose
+            start={start}
+            changed={changed}
+            proposal={review?.proposal ?? ''}
+            obstacle={
+              outdated !== null
+                ? 'Others have changed the files in force: first merge it, or keep your draft without it.'
+                : isStale
+                  ? 'The verdict is out of date.'
+                  : null
+            }
+          />
+        </section>
+      )}
     </>
   )
 }
 
 /** The draft began from other files than those in force now. */
-function Outdated({ keep, drop }: { keep: () => void; drop: () => void }) {
+function Outdated({ changes, merge, keep, drop }: NonNullable<ReturnType<typeof useDraft>['outdated']>) {
   return (
     <div class="notice" role="alert">
       <p>
-        The files in force have changed since you began this draft: some of what is marked may be changes of
-        others, which your file would undo.
+        Others have changed the files in force since you began this draft. Without a merge your file would
+        undo it:
       </p>
+      <Bullets of={changes} />
       <div class="toolbar">
-        <button type="button" onClick={keep}>
-          Keep my draft
+        <button type="button" onClick={merge}>
+          Merge into my draft
+        </button>
+        <button type="button" class="outline" onClick={keep}>
+          Keep my draft without it
         </button>
         <button type="button" class="outline" onClick={drop}>
-          Drop it and begin with the files in force
+          Drop my draft
         </button>
       </div>
     </div>

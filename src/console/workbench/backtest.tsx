@@ -1,22 +1,26 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { BacktestMessage, BacktestReport } from '../../core/workbench/backtest-report.ts'
+import {
+  type BacktestMessage,
+  type BacktestReport,
+  CHANGED_CSV,
+  type Period,
+} from '../../core/workbench/backtest-report.ts'
 import { askLines } from '../api.ts'
-import { Table } from '../list.tsx'
-import { Details, Field, Problem, Time, Value } from '../parts.tsx'
+import { saveFile } from '../download.tsx'
+import { Table, timeCell } from '../list.tsx'
+import { Field, Problem, Time, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { counted, numberOf } from '../text.ts'
 import { useTold } from '../use-data.ts'
 
-const DAYS_MAX = 30
-
 interface Found {
   /** The table that it is of. */
   readonly table: string
-  readonly since: string
+  readonly period: Period
   readonly report: BacktestReport
 }
 
-/** The last result, for as long as the page is open: a look at a sample entry leaves the view. */
+/** The last result, for as long as the page is open: a look at an entry leaves the view. */
 let kept: Found | null = null
 
 /** Runs one back-test at a time, until it is stopped or its page is left. */
@@ -28,25 +32,25 @@ function useBacktest() {
   const running = useRef<AbortController | null>(null)
   useEffect(() => () => running.current?.abort(), [])
 
-  async function read(table: string, days: number, signal: AbortSignal): Promise<void> {
+  async function read(table: string, period: Period, signal: AbortSignal): Promise<void> {
     const path = ['workbench', 'backtest']
-    for await (const message of askLines<BacktestMessage>(path, { table, days }, signal)) {
+    for await (const message of askLines<BacktestMessage>(path, { table, ...period }, signal)) {
       if (message.kind === 'progress')
         setProgress(`${counted(message.events, 'event', 'events')} decided again…`)
       if (message.kind === 'problem') setProblem(message.problem)
       if (message.kind === 'report') {
-        kept = { table, since: message.since, report: message.report }
+        kept = { table, period, report: message.report }
         setFound(kept)
       }
     }
   }
 
-  async function run(table: string, days: number): Promise<void> {
+  async function run(table: string, period: Period): Promise<void> {
     const stop = new AbortController()
     running.current = stop
     setProblem(null)
     setProgress('Starting…')
-    const answer = await told(read(table, days, stop.signal), stop.signal)
+    const answer = await told(read(table, period, stop.signal), stop.signal)
     if (answer?.problem) setProblem(answer.problem)
     running.current = null
     setProgress(null)
@@ -55,26 +59,39 @@ function useBacktest() {
   return { run, stop: () => running.current?.abort(), progress, problem, found }
 }
 
+/** A day of the viewer's time zone, as a date field has it. */
+function dayOf(daysAgo: number): string {
+  return new Date(Date.now() - daysAgo * 86_400_000).toLocaleDateString('sv')
+}
+
 /** Recorded events, decided again by this table. */
 export function Backtest({ table, isUsable }: { table: string; isUsable: boolean }) {
-  const [days, setDays] = useState(7)
+  const [{ from, to }, setDays] = useState({ from: dayOf(6), to: dayOf(0) })
   const { run, stop, progress, problem, found } = useBacktest()
   const isRunning = progress !== null
   const submit = (event: SubmitEvent) => {
     event.preventDefault()
-    if (!isRunning && isUsable) void run(table, days)
+    const [start, end] = [new Date(`${from}T00:00`), new Date(`${to}T24:00`)]
+    if (!isRunning && isUsable) void run(table, { from: start.toISOString(), to: end.toISOString() })
   }
   return (
     <>
       <form class="toolbar backtest" onSubmit={submit}>
         <Field
-          label="Days"
-          type="number"
-          min={1}
-          max={DAYS_MAX}
+          label="From"
+          type="date"
           required
-          value={days}
-          onInput={({ currentTarget }) => setDays(currentTarget.valueAsNumber)}
+          value={from}
+          max={to}
+          onInput={({ currentTarget }) => setDays({ from: currentTarget.value, to })}
+        />
+        <Field
+          label="To"
+          type="date"
+          required
+          value={to}
+          min={from}
+          onInput={({ currentTarget }) => setDays({ from, to: currentTarget.value })}
         />
         <button type="submit" aria-disabled={isRunning || !isUsable}>
           Back-test
@@ -101,81 +118,63 @@ export function Backtest({ table, isUsable }: { table: string; isUsable: boolean
   )
 }
 
-function Report({ of: { since, report } }: { of: Found }) {
-  const { kinds, eventTypes, byAnotherRule } = report
-  const outcome = describeKinds(kinds)
-  const changed = eventTypes.filter((of) => of.changed > 0)
-  const same = eventTypes.filter((of) => of.changed === 0)
+function Report({ of: { period, report } }: { of: Found }) {
+  const { events, changed, byAnotherRule, kinds, list } = report
   return (
     <>
       <p>
-        Of {counted(report.events, 'event', 'events')} since <Time of={since} />,{' '}
-        <strong>
-          {numberOf(report.changed)} would have been decided otherwise{outcome === '' ? '' : `: ${outcome}`}
-        </strong>
-        .{byAnotherRule > 0 && ` ${numberOf(byAnotherRule)} decided the same way by another rule.`}
+        Of {counted(events, 'event', 'events')} from <Time of={period.from} /> to <Time of={period.to} />,{' '}
+        <strong>{numberOf(changed)} would have been decided otherwise</strong>.
+        {byAnotherRule > 0 && ` ${numberOf(byAnotherRule)} decided the same way by another rule.`}
       </p>
-      {changed.length > 0 && (
-        <Table
-          label="By event type"
-          columns={['Event type', ['Events', 'short'], ['Decided otherwise', 'short'], 'How']}
-          rows={changed.map(({ eventType, events, changed, kinds }) => ({
-            key: eventType,
-            cells: [eventType, numberOf(events), numberOf(changed), describeKinds(kinds)],
-          }))}
-        />
-      )}
-      <LeftOut count={report.eventTypesLeftOut} one="more event type" many="more event types" />
-      {report.changes.length > 0 && <Changes of={report.changes} />}
-      <LeftOut count={report.changesLeftOut} one="more change" many="more changes" />
-      {same.length > 0 && (
-        <Details
-          summary={`${counted(same.length, 'event type', 'event types')} decided as before`}
-          of={same.map(({ eventType, events }) => `${eventType}: ${counted(events, 'event', 'events')}`)}
-        />
+      <ul>
+        {kinds.map(({ kind, count, of }) => (
+          <li key={kind}>
+            <strong>
+              {numberOf(count)} {kind}
+            </strong>
+            : <Value of={of} />
+          </li>
+        ))}
+      </ul>
+      {list.length > 0 && (
+        <>
+          <p class="toolbar">
+            <button
+              type="button"
+              class="outline"
+              onClick={() => saveFile('back-test.csv', [CHANGED_CSV.head, ...list.map(CHANGED_CSV.lineOf)])}
+            >
+              Download as CSV
+            </button>
+            {list.length < changed && (
+              <span class="faint">
+                Listed and saved are {numberOf(list.length)} of {numberOf(changed)}: ask for fewer days.
+              </span>
+            )}
+          </p>
+          <Table
+            label="Events decided otherwise"
+            columns={[['When', 'short'], 'Member', 'Event type', 'What happened', 'What would happen']}
+            rows={list.slice(0, SHOWN_COUNT_MAX).map((event) => ({
+              key: event.locator,
+              href: hrefOf(['log', event.locator]),
+              cells: [
+                timeCell(event.createdAt),
+                event.partyLocator,
+                event.eventType,
+                `${event.before}, by rule "${event.ruleBefore}"`,
+                `${event.after}, by rule "${event.ruleAfter}"`,
+              ],
+            }))}
+          />
+          {list.length > SHOWN_COUNT_MAX && (
+            <p class="faint">And {numberOf(list.length - SHOWN_COUNT_MAX)} more in the CSV.</p>
+          )}
+        </>
       )}
     </>
   )
 }
 
-function LeftOut({ count, one, many }: { count: number; one: string; many: string }) {
-  return count === 0 ? null : <p class="faint">and {counted(count, one, many)}</p>
-}
-
-function describeKinds(kinds: BacktestReport['kinds']): string {
-  return kinds.map(({ kind, count }) => `${numberOf(count)} ${kind}`).join(', ')
-}
-
-function Changes({ of }: { of: BacktestReport['changes'] }) {
-  return (
-    <Table
-      label="What changes"
-      columns={[['Events', 'short'], 'Change', 'Event type', 'Situation', 'Sample entries']}
-      rows={of.map((change) => ({
-        key: `${change.eventType} ${change.situation} ${change.before} ${change.ruleBefore}`,
-        cells: [
-          numberOf(change.count),
-          <>
-            <strong>{change.kind}</strong>
-            <div>
-              <Value
-                of={`from ${change.before} by rule "${change.ruleBefore}" to ${change.after} by rule "${change.ruleAfter}"`}
-              />
-            </div>
-          </>,
-          change.eventType,
-          <span>{change.situation}</span>,
-          <div>
-            {change.samples.map((locator) => (
-              <div key={locator}>
-                <a class="mono" href={hrefOf(['log', locator])}>
-                  {locator}
-                </a>
-              </div>
-            ))}
-          </div>,
-        ],
-      }))}
-    />
-  )
-}
+const SHOWN_COUNT_MAX = 200

@@ -2,7 +2,6 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Placed } from '../../core/workbench/review.ts'
 import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
-import { saveFile } from '../download.tsx'
 import { type DraftRow, type FileKey, ROW_OF, rowsOf } from './draft.ts'
 import { Grid } from './grid.tsx'
 import { Paste } from './paste.tsx'
@@ -11,8 +10,6 @@ interface FileEditorProps {
   readonly of: FileKey
   readonly start: WorkbenchStart
   readonly rows: readonly DraftRow[]
-  /** The rows as a CSV file. */
-  readonly csv: string
   readonly faults: readonly Placed[]
   /** `cell` is the id of the one that was typed in. */
   readonly onRows: (rows: readonly DraftRow[], cell?: string) => void
@@ -21,19 +18,13 @@ interface FileEditorProps {
 }
 
 /** One file of the draft, to be edited, and what else can be done with it. */
-export function FileEditor({ of, start, rows, csv, faults, onRows, onUndo }: FileEditorProps) {
-  const { name, editUrl, grid } = start[of]
+export function FileEditor({ of, start, rows, faults, onRows, onUndo }: FileEditorProps) {
+  const { name, grid } = start[of]
   const [isPasting, setPasting] = useState(false)
-  const [said, setSaid] = useState('')
   const paste = (rows: readonly DraftRow[]) => {
     setPasting(false)
     onRows(rows)
   }
-  const copy = () =>
-    navigator.clipboard.writeText(csv).then(
-      () => setSaid('Copied.'),
-      () => setSaid('The browser did not allow copying: download the file.'),
-    )
   const action = (words: string, onClick: () => void, further: JSX.IntrinsicElements['button'] = {}) => (
     <button type="button" class="outline" onClick={onClick} {...further}>
       {words}
@@ -50,16 +41,6 @@ export function FileEditor({ of, start, rows, csv, faults, onRows, onUndo }: Fil
         {action(`Start over with ${name}`, () => onRows(rowsOf(grid)), {
           title: `Back to the ${name} in force`,
         })}
-        {action(`Download ${name}`, () => saveFile(name, [csv]), { class: '' })}
-        {action('Copy as CSV', copy)}
-        {editUrl !== null && (
-          <a class="button outline" href={editUrl} target="_blank" rel="noopener noreferrer">
-            Edit {name} in the repository
-          </a>
-        )}
-        <span role="status" class="faint">
-          {said}
-        </span>
       </div>
       {isPasting && <Paste of={of} name={name} onRows={paste} />}
       <Grid

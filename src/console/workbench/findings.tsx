@@ -2,26 +2,31 @@ import type { ComponentChildren } from 'preact'
 import type { Placed, Review } from '../../core/workbench/review.ts'
 import { Bullets, Details } from '../parts.tsx'
 import { counted, visible } from '../text.ts'
-import { type DraftRow, FIRST_ROW } from './draft.ts'
+import { type DraftRow, FIRST_ROW, isFilled } from './draft.ts'
 
 interface VerdictProps {
   readonly review: Review | null
   readonly promises: readonly DraftRow[]
   readonly isLoading: boolean
+  /** The service does not respond. */
+  readonly isGone: boolean
 }
 
 /** In one line, always in sight: faults, promises, changes. */
-export function Verdict({ review, promises, isLoading }: VerdictProps) {
+export function Verdict({ review, promises, isLoading, isGone }: VerdictProps) {
+  const isStale = isLoading || isGone
   return (
-    <p class="card verdict" role="status">
+    <p class={isStale ? 'card verdict is-stale' : 'card verdict'} role="status">
       {review !== null && (
         <>
           <FaultsVerdict of={review} />
-          <PromisesVerdict of={review} count={promises.length} />
+          <PromisesVerdict of={review} count={promises.filter(isFilled).length} />
+          {review.rows.summary !== '' && <span>{review.rows.summary}</span>}
           <span>{review.diff?.summary ?? 'What changes is shown once the faults are corrected'}</span>
         </>
       )}
-      {(review === null || isLoading) && <span class="faint">Checking…</span>}
+      {isGone && <span>Out of date: the service does not respond. It is asked again by itself.</span>}
+      {!isGone && isLoading && <span class="faint">Checking…</span>}
     </p>
   )
 }
@@ -29,8 +34,15 @@ export function Verdict({ review, promises, isLoading }: VerdictProps) {
 function FaultsVerdict({ of: { table, promises } }: { of: Review }) {
   const countOf = ({ faults, faultsLeftOut }: Review['table']) => faults.length + faultsLeftOut.count
   const count = countOf(table) + (promises.summary === null ? countOf(promises) : 0)
-  if (count === 0) return <Mark tone="success">No faults</Mark>
-  return <Mark tone="danger">{counted(count, 'fault', 'faults')}</Mark>
+  const warnings = table.warnings.length + promises.warnings.length
+  return (
+    <>
+      <Mark tone={count === 0 ? 'success' : 'danger'}>
+        {count === 0 ? 'No faults' : counted(count, 'fault', 'faults')}
+      </Mark>
+      {warnings > 0 && <Mark tone="warning">{counted(warnings, 'warning', 'warnings')}</Mark>}
+    </>
+  )
 }
 
 function PromisesVerdict({ of: { table, promises }, count }: { of: Review; count: number }) {
@@ -79,8 +91,20 @@ function sentenceOf({ row, column, text }: Placed): string {
 }
 
 /** Changes for members, the most harmful first. */
-export function Changes({ of: diff }: { of: Review['diff'] }) {
-  if (diff === null) return <p class="faint">Correct the faults first: the table cannot be used as it is.</p>
+export function Changes({ of: { diff, rows } }: { of: Review }) {
+  return (
+    <>
+      {rows.changes.length > 0 && <Bullets of={rows.changes} />}
+      {diff === null ? (
+        <p class="faint">Correct the faults first: the table cannot be used as it is.</p>
+      ) : (
+        <Decisions of={diff} />
+      )}
+    </>
+  )
+}
+
+function Decisions({ of: diff }: { of: NonNullable<Review['diff']> }) {
   return (
     <>
       <p>
@@ -118,7 +142,7 @@ const KIND_TONES: Readonly<Record<string, string>> = {
 export function Promises({ of, rows }: { of: Review['promises']; rows: readonly DraftRow[] }) {
   const { faults, faultsLeftOut, warnings, summary } = of
   const isBroken = new Set([...faults.map(({ row }) => row), ...faultsLeftOut.rows])
-  const kept = rows.filter((_, index) => !isBroken.has(index + FIRST_ROW))
+  const kept = rows.filter((row, index) => isFilled(row) && !isBroken.has(index + FIRST_ROW))
   const moreBroken = faultsLeftOut.rows.length
   return (
     <>
@@ -150,9 +174,7 @@ export function Promises({ of, rows }: { of: Review['promises']; rows: readonly 
           of={kept.map(({ cells }) => cells[0] ?? '')}
         />
       )}
-      {warnings.length > 0 && (
-        <Details summary="Rules that no promise covers" of={warnings.map(sentenceOf)} />
-      )}
+      <Notice of={warnings.map(sentenceOf)} />
     </>
   )
 }

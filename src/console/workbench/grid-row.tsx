@@ -74,7 +74,7 @@ export function Row(props: RowProps) {
   )
 }
 
-function RowActions({ what, row, name, index, isLast, edits }: RowProps & { name: string }) {
+function RowActions({ what, row, before, name, index, isLast, edits }: RowProps & { name: string }) {
   const button = (sign: string, label: string, further: JSX.IntrinsicElements['button']) => (
     <button type="button" class="ghost" aria-label={label} title={label} {...further}>
       {sign}
@@ -84,15 +84,21 @@ function RowActions({ what, row, name, index, isLast, edits }: RowProps & { name
     const id = `${what}-${row.id}-move-${by}`
     const onClick = () => edits.move(index, by, id)
     const label = `Move ${name} ${by === 1 ? 'down' : 'up'}`
-    return button(by === 1 ? '↓' : '↑', label, { id, 'aria-disabled': isOff, onClick })
+    // By the keyboard a row is moved in its cells.
+    return button(by === 1 ? '↓' : '↑', label, { id, tabIndex: -1, 'aria-disabled': isOff, onClick })
   }
   return (
     <td class="row-actions">
       <span class="line faint">{index + FIRST_ROW}</span>
       {mover(-1, index === 0)}
       {mover(1, isLast)}
-      {button('+', `Add a ${what} below ${name}`, { onClick: () => edits.add(index + 1) })}
       {button('×', `Delete ${name}`, { onClick: () => edits.remove(index) })}
+      <br />
+      {button('+↑', `Add a ${what} above ${name}`, { onClick: () => edits.add(index) })}
+      {button('+↓', `Add a ${what} below ${name}`, { onClick: () => edits.add(index + 1) })}
+      {button('++', `Duplicate ${name}`, { onClick: () => edits.duplicate(index) })}
+      {before?.some((cell, at) => cell !== row.cells[at]) &&
+        button('↺', `Revert ${name}`, { onClick: () => edits.revert(index, row, before) })}
     </td>
   )
 }

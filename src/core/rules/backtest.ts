@@ -15,8 +15,8 @@ export interface BacktestChange {
   readonly before: RuleResult
   readonly after: RuleResult
   readonly count: number
-  /** Some of their locators. */
-  readonly samples: readonly string[]
+  /** Locators of their log entries, as many as anybody looks through. */
+  readonly locators: readonly string[]
 }
 
 /** Messages by one channel: as many as were sent, and as many as would have been. */
@@ -52,6 +52,10 @@ export interface BacktestResult {
 export type ReasonOf = (ruleTableRevision: string, ruleId: string) => string | null | undefined
 
 const SAMPLE_COUNT_MAX = 3
+/** Of one change. */
+export const LOCATOR_COUNT_MAX = 1_000
+/** Of all changes together. */
+const LOCATORS_HELD_MAX = 50_000
 /** Anyone can invent event types: beyond so many, the others are counted as one. */
 const EVENT_TYPE_COUNT_MAX = 1_000
 const OTHER_EVENT_TYPES = '(other event types)'
@@ -61,9 +65,10 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 /** Decides recorded groups again by a candidate table, and counts what would change. */
 export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: ReasonOf) {
   const counts = { events: 0, changed: 0, byAnotherRule: 0, invalidParties: 0 }
-  const changes = new Map<string, Mutable<BacktestChange> & { samples: string[] }>()
+  const changes = new Map<string, Mutable<BacktestChange> & { locators: string[] }>()
   const lines = new Map<string, Mutable<BacktestLine>>()
   const eventTypes = new Set<string>()
+  let locatorsHeld = 0
   const sent = { before: new Map<Channel, number>(), after: new Map<Channel, number>() }
   const countSent = (counter: Map<Channel, number>, { outcome, channel }: RuleResult, count: number) => {
     if (outcome === 'SEND') counter.set(channel, (counter.get(channel) ?? 0) + count)
@@ -76,7 +81,7 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
 
   return {
     add: (group: DecisionGroup): void => {
-      const { ruleId, count, sample } = group
+      const { ruleId, count } = group
       const { facts, result: after } = decideAgain(candidate, group)
       const eventType = nameOf(facts.eventType)
       const before = recordedResult(group, after, reasonOf)
@@ -102,10 +107,13 @@ export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: R
         before,
         after,
         count: 0,
-        samples: [],
+        locators: [],
       }))
       change.count += count
-      if (change.samples.length < SAMPLE_COUNT_MAX) change.samples.push(sample)
+      const room = Math.min(LOCATOR_COUNT_MAX - change.locators.length, LOCATORS_HELD_MAX - locatorsHeld)
+      const some = group.locators.slice(0, room)
+      locatorsHeld += some.length
+      change.locators.push(...some)
     },
     result: (): BacktestResult => ({
       ...counts,
@@ -194,7 +202,7 @@ export function describeBacktest(result: BacktestResult): string[] {
         `${counted(count, 'event')} ${count === 1 ? 'changes' : 'change'} ${words}:`,
         ...group.map(
           (change) =>
-            `    ${change.count}: ${describeSituation(change.facts)}, such as ${change.samples.join(', ')}`,
+            `    ${change.count}: ${describeSituation(change.facts)}, such as ${change.locators.slice(0, SAMPLE_COUNT_MAX).join(', ')}`,
         ),
       ]
     }),

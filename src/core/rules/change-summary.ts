@@ -4,7 +4,7 @@ import { counted } from '../text/count.ts'
 import { literal } from '../text/markdown.ts'
 import type { RuleTableDiff } from './diff.ts'
 import { diffToMarkdown } from './diff-markdown.ts'
-import type { RulePromise } from './load-promises.ts'
+import { type RowChange, summariseRows } from './diff-rows.ts'
 
 /** The summary of one file. */
 export interface Review {
@@ -18,17 +18,17 @@ export interface ChangeSummary {
   readonly reviews: readonly Review[]
   readonly diff: RuleTableDiff | null
   readonly texts: readonly PreviewChange[] | null
-  readonly promises: PromiseDiff | null
+  /** Rules and promises that were taken away or are written otherwise. */
+  readonly rows: readonly RowChange[]
   /** Lines of the accepted outcomes that the rule table makes otherwise. */
   readonly outcomes: { readonly gone: readonly string[]; readonly fresh: readonly string[] } | null
 }
 
 /** One page for a pull request: what is wrong first, then what changes, the most harmful first. */
-export function summaryToMarkdown({ reviews, diff, texts, promises, outcomes }: ChangeSummary): string {
+export function summaryToMarkdown({ reviews, diff, texts, rows, outcomes }: ChangeSummary): string {
   const missing = [
     ...(diff === null ? ['what the rule table changes'] : []),
     ...(texts === null ? ['which texts change'] : []),
-    ...(promises === null ? ['which promises change'] : []),
   ]
   const parts = [
     said(reviews, 'faults', 'fault'),
@@ -37,8 +37,8 @@ export function summaryToMarkdown({ reviews, diff, texts, promises, outcomes }: 
       ? ''
       : `Because of the faults it cannot be told here ${missing.join(', ')}. Correct them first.\n`,
     diff === null ? '' : diffToMarkdown(diff),
+    rows.length === 0 ? '' : rowsToMarkdown(rows),
     texts === null ? '' : previewChangesToMarkdown(texts),
-    promises === null ? '' : promisesToMarkdown(promises),
     outcomes === null ? '' : outcomesToMarkdown(outcomes),
   ]
   return parts.filter((part) => part !== '').join('\n')
@@ -57,15 +57,9 @@ function said(reviews: readonly Review[], what: 'faults' | 'warnings', singular:
   return items.length === 0 ? '' : `### ${counted(items.length, singular)}\n\n${items.join('\n')}\n`
 }
 
-function promisesToMarkdown({ removed, changed, added }: PromiseDiff): string {
-  const items = [
-    ...removed.map((name) => `- no longer promised: ${literal(name)}`),
-    ...changed.map((name) => `- promised otherwise: ${literal(name)}`),
-    ...added.map((name) => `- newly promised: ${literal(name)}`),
-  ]
-  return items.length === 0
-    ? ''
-    : `### Promises: ${removed.length} removed, ${changed.length} changed, ${added.length} added\n\n${items.join('\n')}\n`
+function rowsToMarkdown(rows: readonly RowChange[]): string {
+  const items = rows.map(({ text }) => `- ${literal(text)}`)
+  return `### Rules and promises: ${summariseRows(rows)}\n\n${items.join('\n')}\n`
 }
 
 function outcomesToMarkdown({ gone, fresh }: NonNullable<ChangeSummary['outcomes']>): string {
@@ -74,29 +68,4 @@ function outcomesToMarkdown({ gone, fresh }: NonNullable<ChangeSummary['outcomes
 
 If the changes above are what you want, start the workflow "accept rules" with the number of this pull request, or run \`make rules-accept\` and commit \`rules/outcomes.txt\`.
 `
-}
-
-/** Compares promises by their sentences. A reworded promise is one removed and one added. */
-export interface PromiseDiff {
-  readonly removed: readonly string[]
-  readonly changed: readonly string[]
-  readonly added: readonly string[]
-}
-
-export function diffPromises(before: readonly RulePromise[], after: readonly RulePromise[]): PromiseDiff {
-  const [old, now] = [before, after].map((promises) => new Map(promises.map((one) => [one.name, keyOf(one)])))
-  const only = (some: readonly RulePromise[], others: typeof old) =>
-    some.filter(({ name }) => !others?.has(name)).map(({ name }) => name)
-  return {
-    removed: only(before, now),
-    changed: after
-      .filter((one) => old?.has(one.name) && old.get(one.name) !== keyOf(one))
-      .map(({ name }) => name),
-    added: only(after, old),
-  }
-}
-
-/** A promise without its position in the file. */
-function keyOf({ when, expected, sendBy, reason }: RulePromise): string {
-  return JSON.stringify([{ ...when, eventType: when.eventType?.text }, expected, sendBy, reason])
 }

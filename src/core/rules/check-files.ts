@@ -1,12 +1,11 @@
 import { counted } from '../text/count.ts'
-import { checkPromises, type PromiseReport, percentage } from './check-promises.ts'
+import { checkPromises } from './check-promises.ts'
 import { type Enumeration, enumerate } from './enumerate-situations.ts'
 import { PromisesError, RuleTableError } from './errors.ts'
 import { isAnyOther } from './event-type-cell.ts'
 import { findFaults } from './find-faults.ts'
 import { loadPromises, type RulePromise } from './load-promises.ts'
 import { loadRuleTable, readEventTypes } from './load-table.ts'
-import type { Rule } from './rule.ts'
 import { findUnknownEventTypes } from './unknown-event-types.ts'
 
 /** All that there is to say of one file. `summary` is null where its faults leave nothing to sum up. */
@@ -59,26 +58,14 @@ function reportPromises(
   knownEventTypes: readonly string[],
 ): FileReport {
   const ruleFor = (facts: Parameters<typeof positionOf>[0]) => answers[positionOf(facts)]?.rule ?? null
-  const report = checkPromises(promises, rules, ruleFor)
+  const broken = checkPromises(promises, rules, ruleFor)
   const naming = promises.filter(({ when }) => !isAnyOther(when.eventType?.text ?? ''))
+  const unknown = findUnknownEventTypes(naming, knownEventTypes)
   return {
-    faults: [...report.faults, ...findUnknownEventTypes(naming, knownEventTypes).faults],
-    warnings: report.uncoveredRules.map(
-      ({ id, row }) =>
-        `no promise covers rule "${id}" (row ${row} of the rule table): add one that says what it is for`,
-    ),
-    summary: summarise(promises, rules, report),
+    faults: [...broken, ...unknown.faults],
+    warnings: unknown.warnings,
+    summary: `${counted(promises.length, 'promise')}${broken.length === 0 ? ', all kept' : ''}`,
   }
-}
-
-function summarise(
-  promises: readonly RulePromise[],
-  rules: readonly Rule[],
-  { uncoveredRules, coveredCount, situationCount }: PromiseReport,
-): string {
-  const count = counted(promises.length, 'promise')
-  const situations = `${coveredCount} of ${situationCount} situations (${percentage(coveredCount, situationCount)})`
-  return `covered by ${count}: ${situations}, ${rules.length - uncoveredRules.length} of ${rules.length} rules`
 }
 
 function faulty(faults: readonly string[]): FileReport {

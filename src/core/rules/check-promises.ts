@@ -1,6 +1,6 @@
 import { describeResult, type RuleResult } from '../decision/decide.ts'
 import type { RecordedFacts, Situation } from '../decision/facts.ts'
-import { foldEventTypes } from './event-classes.ts'
+import { type EventClass, foldEventTypes } from './event-classes.ts'
 import { cellsOf, isAnyOther } from './event-type-cell.ts'
 import { byWords } from './find-faults.ts'
 import type { RulePromise } from './load-promises.ts'
@@ -8,25 +8,16 @@ import { firstMismatch } from './mismatch.ts'
 import { type Rule, resultOf } from './rule.ts'
 import { describeSituation, foldSituations } from './situations.ts'
 
-export interface PromiseReport {
-  /** Promises that are broken, with every situation they are broken in, and those that cover no situation at all. */
-  readonly faults: readonly string[]
-  /** Rules that decide nothing that a promise covers. */
-  readonly uncoveredRules: readonly Rule[]
-  /** Situations, counted once for each class of event types that rules and promises together distinguish. */
-  readonly situationCount: number
-  readonly coveredCount: number
-}
-
 /**
- * Holds rules to promises. `ruleFor` names the rule that decides, null where none does: such a situation breaks no
+ * Holds rules to promises. Returns those that are broken, with every situation they are broken in, and those that cover no
+ * situation at all. `ruleFor` names the rule that decides, null where none does: such a situation breaks no
  * promise, for it is a fault of its own.
  */
 export function checkPromises(
   promises: readonly RulePromise[],
   rules: readonly Rule[],
   ruleFor: (facts: RecordedFacts) => Rule | null,
-): PromiseReport {
+): string[] {
   const { classes } = foldEventTypes(cellsOf([...rules, ...promises]), [])
   const { situations } = foldSituations([...rules, ...promises])
   const cases = classes.flatMap((eventClass) =>
@@ -35,28 +26,32 @@ export function checkPromises(
       return { eventClass, situation, facts, rule: ruleFor(facts) }
     }),
   )
-  const covered = new Set<(typeof cases)[number]>()
   const faults = promises.flatMap((promise) => {
     const own = cases.filter(({ facts }) => firstMismatch(promise, facts) === null)
-    for (const one of own) covered.add(one)
     const name = `row ${promise.row}: "${promise.name}"`
     if (own.length === 0) return [`${name} covers no situation: no party can be like that`]
     const broken = own.flatMap(({ eventClass, situation, rule }) => {
       const words = rule === null ? null : violationOf(promise, rule, situation)
       return words === null ? [] : [{ words, eventClass }]
     })
-    const lines = byWords(broken, classes).map((line) => `\n  ${line}`)
+    const lines = [...byWords(broken, classes), ...exclusionFor(promise, broken)].map((line) => `\n  ${line}`)
     return lines.length === 0
       ? []
       : [`${name} promises ${describeExpected(promise)}${whichTypes(promise)}, but it is${lines.join('')}`]
   })
-  const coveredRules = new Set([...covered].map(({ rule }) => rule))
-  return {
-    faults,
-    uncoveredRules: rules.filter((rule) => !coveredRules.has(rule)),
-    situationCount: cases.length,
-    coveredCount: covered.size,
-  }
+  return faults
+}
+
+/** How to leave out the event types for which a promise of all the others is broken; none if they have no names. */
+function exclusionFor(
+  { when: { eventType } }: RulePromise,
+  broken: readonly { readonly eventClass: EventClass }[],
+): string[] {
+  const types = [...new Set(broken.flatMap(({ eventClass }) => eventClass.words))]
+  const isOfOthers = eventType === null || eventType.text.startsWith('not ')
+  if (!isOfOthers || types.length === 0 || types.some((words) => words.startsWith('any other'))) return []
+  const cell = `${eventType === null ? 'not' : `${eventType.text} or`} ${types.join(' or ')}`
+  return [`If you mean it, write "${cell}" as the event type of the promise`]
 }
 
 /** The breach of a promise by a rule in a situation, in words; null if there is none. */
@@ -90,10 +85,4 @@ function whichTypes({ when }: RulePromise): string {
 function describeExpected({ expected, sendBy, reason }: RulePromise): string {
   if (sendBy !== null) return `${expected} by ${sendBy}`
   return reason === null ? expected : `${expected} (${reason})`
-}
-
-/** `part` of `whole` in per cent, rounded down to one decimal: "100 %" only where nothing is missing. */
-export function percentage(part: number, whole: number): string {
-  const perMille = Math.floor((part * 1_000) / whole)
-  return `${perMille % 10 === 0 ? perMille / 10 : (perMille / 10).toFixed(1)} %`
 }

@@ -27,7 +27,7 @@ export const decisionGroup = z.object({
   /** The event's party locator is invalid: its reason in the log does not come from the rule table. */
   invalidParty: z.boolean(),
   count: z.int(),
-  /** The locator of one of them. */
-  sample: z.string(),
+  /** The locators of some of them. */
+  locators: z.array(z.string()),
 })
 export type DecisionGroup = Readonly<z.infer<typeof decisionGroup>>

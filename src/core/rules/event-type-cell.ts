@@ -19,16 +19,19 @@ const ANY_TEMPLATE = 'any template'
 /** In promises alone: all types that no rule names. */
 const ANY_OTHER = 'any other'
 
+/** The words of a cell that are no event types, in any case. */
+const WORDS = /^(not|or|exactly)$|^(no|any) (template|other)$/i
 const NAME = /^[\p{L}\p{N}._:/-]+$/u
 const WILDCARD = /^[\p{L}\p{N}._:/-]+\.\*$/u
 
 /**
  * Parses `claim.paid`, `claim.*`, `claim.paid or invoice.*`, or one of these after `not`, which negates the whole
- * list; or `no template`: all but the known ones, or `any template`: just these. Names are compared exactly; `exactly` before one says that it is no slip.
+ * list; or `no template`: all but the known ones, or `any template`: just these. Names are compared exactly; `exactly` before
+ * one says that it is no slip. The words between them may have capitals.
  * Throws CellFault.
  */
 export function parseEventTypeCell(text: string, knownEventTypes: readonly string[]): EventTypeCell {
-  const words = text.split(/\s+/)
+  const words = wordsOf(text)
   const phrase = words.join(' ')
   if (isAboutTemplates(phrase)) {
     return {
@@ -69,6 +72,12 @@ export function parseEventTypeCell(text: string, knownEventTypes: readonly strin
   }
 }
 
+function wordsOf(text: string): string[] {
+  const words = text.split(/\s+/)
+  if (WORDS.test(words.join(' '))) return words.map((word) => word.toLowerCase())
+  return words.map((word) => (WORDS.test(word) ? word.toLowerCase() : word))
+}
+
 /** True if a rule with this cell applies to events of this type. */
 export function matchesEventType(cell: EventTypeCell, eventType: string): boolean {
   const listed =
@@ -92,10 +101,10 @@ export function parsePromisedEventTypes(
   ruleCells: readonly EventTypeCell[],
   knownEventTypes: readonly string[],
 ): EventTypeCell {
-  if (!isAnyOther(text)) return parseEventTypeCell(text, knownEventTypes)
+  if (!isAnyOther(wordsOf(text).join(' '))) return parseEventTypeCell(text, knownEventTypes)
   const naming = ruleCells.filter((cell) => !isAboutTemplates(cell.text))
   return {
-    text,
+    text: ANY_OTHER,
     negated: true,
     names: naming.flatMap(({ names }) => names),
     prefixes: naming.flatMap(({ prefixes }) => prefixes),

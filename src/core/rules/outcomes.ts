@@ -33,6 +33,11 @@ export function listOutcomes(enumeration: Enumeration, knownEventTypes: readonly
   return `${[ABOUT, [OTHER, ...usual].join('\n'), ...sections].join('\n\n')}\n`
 }
 
+/** The event types that a list names. */
+export function acceptedEventTypes(text: string): string[] {
+  return text.split(/\r\n|\n/).filter((line) => /^[^#\s]/.test(line) && !line.startsWith('any other '))
+}
+
 /** The lines that are in only one of two lists, each with its section; one without lines makes no difference. */
 export function compareOutcomes(accepted: string, actual: string): { gone: string[]; fresh: string[] } {
   const [before, after] = [linesOf(accepted), linesOf(actual)]

@@ -19,10 +19,10 @@ export function orAny<T>(parse: (text: string) => T): (text: string) => T | null
   return (text) => (text === '' ? null : parse(text))
 }
 
-/** One of the given words, spelt exactly. Throws CellFault that lists the words and names the nearest. */
+/** One of the given words, whatever its case. Throws CellFault that lists the words and names the nearest. */
 export function oneOf<T extends string>(words: readonly T[]): (text: string) => T {
   return (text) => {
-    const word = words.find((candidate) => candidate === text)
+    const word = words.find((candidate) => candidate.toLowerCase() === text.toLowerCase())
     if (word === undefined) throw new CellFault(notOneOf(text, words, nearest(text, words)))
     return word
   }
@@ -30,12 +30,10 @@ export function oneOf<T extends string>(words: readonly T[]): (text: string) => 
 
 /** Throws CellFault. */
 export function parseYesNo(text: string): boolean {
-  if (text === 'yes') return true
-  if (text === 'no') return false
   const words = ['yes', 'no']
-  throw new CellFault(
-    notOneOf(text, words, YES_NO_HINTS.get(text.normalize('NFC').toLowerCase()) ?? nearest(text, words)),
-  )
+  const word = text.normalize('NFC').toLowerCase()
+  if (words.includes(word)) return word === 'yes'
+  throw new CellFault(notOneOf(text, words, YES_NO_HINTS.get(word) ?? nearest(text, words)))
 }
 
 /** An id that no row above has; `rowOfId` remembers it. Throws CellFault. */

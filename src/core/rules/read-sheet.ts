@@ -7,6 +7,14 @@ const SEPARATORS = [',', ';', '\t']
 
 /** The BOM of UTF-16, read as UTF-8: what spreadsheets save as "Unicode text". */
 const UTF_16 = /^\uFFFD\uFFFD/
+/** A ZIP archive, which a workbook is inside, whatever its file name says. */
+const WORKBOOK = 'PK\u0003\u0004'
+/** The first line by which Excel names the separator: the headings tell it as well. */
+const SEPARATOR_LINE = /^"?sep=.?"?[\s,;]*$/i
+/** A cell in typographic quotes. */
+const TYPOGRAPHIC = /(?<=^|[,;\t])[^\S\t]*[“„”«»]([^“„”«»]*)[“”«»][^\S\t]*(?=[,;\t]|$)/g
+/** A quote that is still open after so many lines was never meant to close. */
+const CELL_LINES_MAX = 20
 
 /** The readable part of one row. */
 export interface SheetRow<Column extends string> {
@@ -18,8 +26,9 @@ export interface SheetRow<Column extends string> {
   note(column: Column, fault: string): void
 }
 
-/** One line that is not blank; `cells` is null where the quotes do not pair up. */
+/** One row that is not blank; `cells` is null where the quotes do not pair up. */
 interface Line {
+  /** Its first line in the file. */
   readonly row: number
   readonly text: string
   readonly cells: readonly string[] | null
@@ -33,7 +42,8 @@ interface Fault {
 
 /**
  * Reads a sheet as spreadsheets save it: separated by commas, semicolons or tabs, with or without a BOM, with any line
- * ends, its first line headings in any order. Blank lines and cells at the end are passed over. `readRow` is called
+ * ends, its first line headings in any order. Blank lines and cells at the end are passed over, capitals in headings make no
+ * difference, and a line break in a cell is a space. `readRow` is called
  * for every row that can be split into cells. `faults` are all there are, in the order of the file; with any of them, `rows`
  * must not be used. A column that is optional and not there reads as blank cells. `what` is what one row holds, such as "rule".
  */
@@ -44,6 +54,8 @@ export function readSheet<Column extends string, T>(
   what: string,
   readRow: (row: SheetRow<Column>) => T,
 ): { readonly rows: readonly T[]; readonly faults: readonly string[] } {
+  if (csvText.startsWith(WORKBOOK))
+    return { rows: [], faults: ['the file is an Excel workbook, not text: save it as "CSV UTF-8"'] }
   if (UTF_16.test(csvText)) return { rows: [], faults: ['the file is not UTF-8: save it as "CSV UTF-8"'] }
   const { separator, lines } = splitLines(csvText)
   const [headings, ...body] = lines
@@ -67,17 +79,31 @@ export function readSheet<Column extends string, T>(
   return { rows, faults: faults.map(({ row, text }) => `row ${row}${text}`) }
 }
 
-/**
- * Parses line by line, so that an unclosed quote spoils one row and not the rest of the file. Nothing is lost by it:
- * no cell may hold a line break.
- */
+/** Parses row by row, so that an unclosed quote spoils one row and not the rest of the file. */
 function splitLines(csvText: string): { separator: string; lines: Line[] } {
-  const texts = csvText.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
+  const texts = csvText
+    .replace(/^\uFEFF/, '')
+    .split(/\r\n|\n|\r/)
+    .map((text, index) => (index === 0 ? text.replace(SEPARATOR_LINE, '') : text))
+    .map((text) => (text.includes('"') ? text : text.replace(TYPOGRAPHIC, '"$1"')))
   const separator = separatorOf(texts.find((text) => /[^\s,;"]/.test(text)) ?? '')
-  const lines = texts
-    .map((text, index) => ({ row: index + 1, text, cells: splitCells(text, separator) }))
-    .filter(({ cells }) => cells?.some((cell) => cell !== '') ?? true)
-  return { separator, lines }
+  const lines: Line[] = []
+  for (let index = 0; index < texts.length; ) {
+    const first = texts[index] as string
+    let text = first
+    let count = 1
+    while (isOpen(text) && count < CELL_LINES_MAX && index + count < texts.length)
+      text += `\n${texts[index + count++]}`
+    const cells = splitCells(text, separator)
+    lines.push({ row: index + 1, text: cells === null ? first : text, cells })
+    index += cells === null ? 1 : count
+  }
+  return { separator, lines: lines.filter(({ cells }) => cells?.some((cell) => cell !== '') ?? true) }
+}
+
+/** True if a quote is not closed. */
+function isOpen(text: string): boolean {
+  return text.split('"').length % 2 === 0
 }
 
 /** The one that the headings have most of: no heading has one in its name. */
@@ -88,7 +114,9 @@ function separatorOf(headings: string): string {
 
 function splitCells(line: string, separator: string): string[] | null {
   try {
-    return (parse(line, { delimiter: separator, max_record_size: 0 })[0] ?? []).map((cell) => cell.trim())
+    return (parse(line, { delimiter: separator, max_record_size: 0 })[0] ?? []).map((cell) =>
+      cell.trim().replace(/[^\S\n]*\n\s*/g, ' '),
+    )
   } catch {
     return null
   }
@@ -109,8 +137,9 @@ function readHeadings<Column extends string>(
     return columnsKnown.filter((column) => !columnsOptional.includes(column))
   }
   const headings = withoutTrailingBlanks(cells)
+  const names = headings.map((heading) => heading.toLowerCase().replace(/\s+/g, ' '))
   const columns = headings.map((heading, position) => {
-    const column = columnsKnown.find((candidate) => candidate === heading)
+    const column = columnsKnown.find((candidate) => candidate === names[position])
     if (column === undefined) {
       faults.push({
         row,
@@ -118,7 +147,7 @@ function readHeadings<Column extends string>(
       })
       return null
     }
-    if (headings.indexOf(heading) === position) return column
+    if (names.indexOf(column) === position) return column
     faults.push({ row, text: `: column "${heading}" appears twice` })
     return null
   })
@@ -197,4 +226,4 @@ function withoutTrailingBlanks(cells: readonly string[]): readonly string[] {
 }
 
 const brokenQuotes =
-  ': the quotes do not pair up: a cell in quotes opens and closes with " on the same line and has "" for each " in it'
+  ': the quotes do not pair up: a cell in quotes opens and closes with " and has "" for each " in it'

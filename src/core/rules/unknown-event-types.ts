@@ -10,7 +10,7 @@ export interface UnknownEventTypes {
 
 /**
  * Event types that rules name and that no template is for. One that is very near to a known one is a fault, unless
- * `exactly` says that it is meant so.
+ * `exactly` says that it is meant so. For one that is near to a family, such as `claim`, its wildcard is the nearest.
  */
 export function findUnknownEventTypes(
   rules: readonly (Pick<Rule, 'row'> & { readonly when: Pick<Rule['when'], 'eventType'> })[],
@@ -23,9 +23,10 @@ export function findUnknownEventTypes(
     const { names, prefixes, exactly } = when.eventType
     const tell = (value: string, choices: readonly string[]) => {
       const isMeant = exactly.includes(value)
-      const meant = isMeant ? null : nearest(value, choices)
+      const family = families.find((one) => isSlip(value, one.slice(0, -2)))
+      const meant = isMeant ? null : (family ?? nearest(value, choices))
       const text = `row ${row}, column "event type": there is no template for "${value}"${didYouMean(meant)}`
-      if (meant === null || !isSlip(value, meant)) return { isFault: false, text }
+      if (meant === null || family !== undefined || !isSlip(value, meant)) return { isFault: false, text }
       return { isFault: true, text: `${text} If not, write "exactly ${value}".` }
     }
     return [

@@ -13,6 +13,8 @@ export interface TemplateFile {
 export interface CompileOptions {
   /** SHA-256 of a text's UTF-8 bytes, in hexadecimal. */
   readonly sha256: (text: string) => string
+  /** Event types that somebody accepted, which file names are held against; absent: any name will do. */
+  readonly accepted?: readonly string[]
 }
 
 const EXTENSION = '.mustache'
@@ -33,7 +35,7 @@ export function compileTemplates(
   const faults: TemplateFault[] = []
   const compiled: SoundTemplate[] = []
   for (const file of files.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
-    const fault = nameFault(file.name)
+    const fault = nameFault(file.name, options.accepted)
     if (fault !== null) {
       faults.push({ file: file.name, line: null, text: fault })
       continue
@@ -113,14 +115,27 @@ export function eventTypesOf(files: readonly TemplateFile[]): string[] {
     .filter((eventType) => eventType !== GENERIC)
 }
 
-/** Any file name is an event type, except an empty one or a misspelt `generic`. */
-function nameFault(file: string): string | null {
+/** An event type that nobody accepted is a slip if it is near to one that somebody did, or is not written like one. */
+function nameFault(file: string, accepted?: readonly string[]): string | null {
   const name = file.slice(0, -EXTENSION.length)
   if (!file.endsWith(EXTENSION) || name === '')
     return `is not a template: name it <event type>${EXTENSION}, or remove it`
-  return name !== GENERIC && isSlip(name, GENERIC)
-    ? `${quote(name)} is no event type${didYouMean(GENERIC)}`
-    : null
+  if (name === GENERIC || accepted?.includes(name)) return null
+  const tidy = accepted === undefined ? name : tidied(name)
+  const near = nearest(tidy, [GENERIC, ...(accepted ?? [])])
+  const meant = near !== null && isSlip(tidy, near) ? near : tidy
+  return meant === name
+    ? null
+    : `${quote(name)} is not an accepted event type${didYouMean(meant)} If events have exactly this type, add the line ${quote(name)} to rules/outcomes.txt`
+}
+
+/** Without capitals and blanks, and without what a computer adds to the name of a copy. */
+function tidied(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/[\s-]*(\(\d+\)|copy)$/, '')
+    .replace(/\s+/g, '.')
+    .replace(/[^\p{L}\p{N}._:-]/gu, '')
 }
 
 const REASONS = [null, 'r'] as const

@@ -1,11 +1,34 @@
 import { describeResult } from '../decision/decide.ts'
-import type { BacktestChange, BacktestResult } from '../rules/backtest.ts'
+import type { BacktestResult } from '../rules/backtest.ts'
 import { CHANGE_KINDS, type ChangeKind, kindOf } from '../rules/diff.ts'
-import { describeSituation } from '../rules/situations.ts'
+import { counted } from '../text/count.ts'
+import { csvList } from '../text/csv.ts'
 
-interface KindCount {
-  readonly kind: ChangeKind
-  readonly count: number
+/** From one time up to another, as ISO 8601. */
+export interface Period {
+  readonly from: string
+  readonly to: string
+}
+
+/** An entry of the log and its member; null: the event names none, or the member's data was erased. */
+export interface ListedMember {
+  readonly partyLocator: string | null
+  readonly createdAt: string
+}
+
+/** One event that would have been decided otherwise. */
+export interface ChangedEvent {
+  readonly change: ChangeKind
+  /** Null where the entry is gone. */
+  readonly createdAt: string | null
+  readonly partyLocator: string | null
+  readonly eventType: string
+  /** In words, such as "SEND by EMAIL". */
+  readonly before: string
+  readonly after: string
+  readonly ruleBefore: string
+  readonly ruleAfter: string
+  readonly locator: string
 }
 
 /** The result of a back-test, cut to a readable size. */
@@ -13,86 +36,77 @@ export interface BacktestReport {
   readonly events: number
   readonly changed: number
   readonly byAnotherRule: number
-  /** Changed decisions, the most harmful kind first. */
-  readonly kinds: readonly KindCount[]
-  /** Event types, those with the most changes first. */
-  readonly eventTypes: readonly {
-    readonly eventType: string
-    readonly events: number
-    readonly changed: number
-    readonly kinds: readonly KindCount[]
-  }[]
-  readonly eventTypesLeftOut: number
-  /** The most harmful kind first, and of a kind the most frequent. */
-  readonly changes: readonly {
-    readonly kind: ChangeKind
-    readonly eventType: string
-    readonly situation: string
-    /** In words, such as "SEND by EMAIL". */
-    readonly before: string
-    readonly after: string
-    readonly ruleBefore: string
-    readonly ruleAfter: string
-    readonly count: number
-    /** Locators of some log entries. */
-    readonly samples: readonly string[]
-  }[]
-  readonly changesLeftOut: number
+  /** Changed decisions, the most harmful kind first, each with its event types, such as "claim.paid 12". */
+  readonly kinds: readonly { readonly kind: ChangeKind; readonly count: number; readonly of: string }[]
+  /** Some of the changed events: the most harmful first. */
+  readonly list: readonly ChangedEvent[]
 }
 
 /** Messages of a running back-test; the last one is not `progress`. */
 export type BacktestMessage =
   | { readonly kind: 'progress'; readonly events: number }
-  | { readonly kind: 'report'; readonly since: string; readonly report: BacktestReport }
+  | { readonly kind: 'report'; readonly report: BacktestReport }
   | { readonly kind: 'faults'; readonly faults: readonly string[] }
   | { readonly kind: 'problem'; readonly problem: string }
 
-const SHOWN_COUNT_MAX = 100
+export const LISTED_COUNT_MAX = 1_000
+const EVENT_TYPE_COUNT_MAX = 20
 
-export function reportBacktest({
-  events,
-  changed,
-  byAnotherRule,
-  changes,
-  lines,
-}: BacktestResult): BacktestReport {
-  const changesOf = Map.groupBy(changes, ({ eventType }) => eventType)
-  const eventTypes = [...Map.groupBy(lines, ({ eventType }) => eventType)]
-    .map(([eventType, own]) => {
-      const changed = sum(own.map((line) => line.changed))
-      const kinds = countKinds(changesOf.get(eventType) ?? [])
-      return { eventType, events: changed + sum(own.map((line) => line.unchanged)), changed, kinds }
-    })
-    .sort((a, b) => b.changed - a.changed || b.events - a.events)
-  return {
-    events,
-    changed,
-    byAnotherRule,
-    kinds: countKinds(changes),
-    eventTypes: eventTypes.slice(0, SHOWN_COUNT_MAX),
-    eventTypesLeftOut: Math.max(0, eventTypes.length - SHOWN_COUNT_MAX),
-    changes: changes.slice(0, SHOWN_COUNT_MAX).map((change) => ({
-      kind: kindOf(change),
+/** The CSV columns of the list. */
+export const CHANGED_CSV = csvList([
+  'change',
+  'createdAt',
+  'partyLocator',
+  'eventType',
+  'before',
+  'after',
+  'ruleBefore',
+  'ruleAfter',
+  'locator',
+] as const satisfies readonly (keyof ChangedEvent)[])
+
+/** The locators of the events that a report lists. */
+export function listedLocators({ changes }: BacktestResult): string[] {
+  return changes.flatMap(({ locators }) => locators).slice(0, LISTED_COUNT_MAX)
+}
+
+/** `members` holds those of the listed locators. */
+export function reportBacktest(
+  { events, changed, byAnotherRule, changes }: BacktestResult,
+  members: ReadonlyMap<string, ListedMember>,
+): BacktestReport {
+  const list = changes.flatMap((change) =>
+    change.locators.map((locator) => ({
+      change: kindOf(change),
+      createdAt: members.get(locator)?.createdAt ?? null,
+      partyLocator: members.get(locator)?.partyLocator ?? null,
       eventType: change.eventType,
-      situation: describeSituation(change.facts),
       before: describeResult(change.before),
       after: describeResult(change.after),
       ruleBefore: change.before.ruleId,
       ruleAfter: change.after.ruleId,
-      count: change.count,
-      samples: change.samples,
+      locator,
     })),
-    changesLeftOut: Math.max(0, changes.length - SHOWN_COUNT_MAX),
+  )
+  const kinds = CHANGE_KINDS.map((kind) => {
+    const own = changes.filter((change) => kindOf(change) === kind)
+    const byType = [...Map.groupBy(own, ({ eventType }) => eventType)]
+      .map(([eventType, some]) => [eventType, sum(some)] as const)
+      .sort(([, a], [, b]) => b - a)
+    const named = byType.slice(0, EVENT_TYPE_COUNT_MAX).map(([eventType, count]) => `${eventType} ${count}`)
+    const more = byType.length - named.length
+    const of = [...named, ...(more > 0 ? [counted(more, 'more event type')] : [])].join(', ')
+    return { kind, count: sum(own), of }
+  })
+  return {
+    events,
+    changed,
+    byAnotherRule,
+    kinds: kinds.filter(({ count }) => count > 0),
+    list: list.slice(0, LISTED_COUNT_MAX),
   }
 }
 
-function countKinds(changes: readonly BacktestChange[]): KindCount[] {
-  return CHANGE_KINDS.map((kind) => ({
-    kind,
-    count: sum(changes.filter((change) => kindOf(change) === kind).map(({ count }) => count)),
-  })).filter(({ count }) => count > 0)
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0)
+function sum(changes: readonly { readonly count: number }[]): number {
+  return changes.reduce((total, { count }) => total + count, 0)
 }

@@ -1,9 +1,14 @@
 import { z } from 'zod'
+import { summaryToMarkdown } from '../rules/change-summary.ts'
 import { checkRuleFiles, type FileReport } from '../rules/check-files.ts'
 import { CHANGE_KINDS, diffRuleTables, kindOf, type RuleTableDiff } from '../rules/diff.ts'
+import { type RowChange, summariseRows } from '../rules/diff-rows.ts'
 import { describeRest, groupChanges, summariseDiff } from '../rules/diff-text.ts'
 import { RuleTableError } from '../rules/errors.ts'
+import { PROMISE_COLUMNS } from '../rules/load-promises.ts'
+import { COLUMNS } from '../rules/rule.ts'
 import type { RuleTable } from '../rules/table.ts'
+import { diffSheets } from './workbench.ts'
 
 /** A remark about a file, with the line and the column that it begins with, if it names them. */
 export const placed = z.object({
@@ -42,6 +47,10 @@ const reviewedFile = z.object({
 export const review = z.object({
   table: reviewedFile,
   promises: reviewedFile,
+  /** Rows of either file that were taken away or are written otherwise, in one line and one by one. */
+  rows: z.object({ summary: z.string(), changes: z.array(z.string()) }),
+  /** All of it as Markdown, for a pull request. */
+  proposal: z.string(),
   /** The changes against the table in force; null if the candidate is unusable. */
   diff: z
     .object({
@@ -61,18 +70,40 @@ export const review = z.object({
 })
 export type Review = Readonly<z.infer<typeof review>>
 
-/** Checks a candidate and compares it with the table in force. `tableOf` throws RuleTableError. */
+/** Checks a candidate and compares it with the files in force. `tableOf` throws RuleTableError. */
 export async function reviewCandidate(
   { table, promises }: Candidate,
-  inForce: RuleTable,
+  inForce: { readonly ruleTable: RuleTable; readonly promises: string },
   knownEventTypes: readonly string[],
   tableOf: (csvText: string) => Promise<RuleTable>,
 ): Promise<Review> {
   const report = await checkRuleFiles(table, promises, knownEventTypes)
+  const diff = await diffAgainst(inForce.ruleTable, table, tableOf)
+  const rows = [
+    ...diffSheets('promise', PROMISE_COLUMNS, inForce.promises, promises),
+    ...diffSheets('rule', COLUMNS, inForce.ruleTable.source, table),
+  ]
+  const reviews = [
+    { file: 'rules/dispatch.csv', ...report.table },
+    { file: 'rules/promises.csv', ...report.promises },
+  ]
+  const proposal = summaryToMarkdown({ reviews, diff, rows, texts: [], outcomes: null })
   return {
     table: placedIn(report.table),
     promises: placedIn(report.promises),
-    diff: await diffAgainst(inForce, table, tableOf),
+    rows: rowsIn(rows),
+    proposal: proposal.length > PROPOSAL_LENGTH_MAX ? `${proposal.slice(0, PROPOSAL_LENGTH_MAX)}…` : proposal,
+    diff: diff && inKinds(diff),
+  }
+}
+
+/** Less than the text of a pull request may have. */
+const PROPOSAL_LENGTH_MAX = 60_000
+
+function rowsIn(changes: readonly RowChange[]): Review['rows'] {
+  return {
+    summary: summariseRows(changes),
+    changes: changes.slice(0, SHOWN_COUNT_MAX).map(({ text }) => text),
   }
 }
 
@@ -103,9 +134,9 @@ async function diffAgainst(
   inForce: RuleTable,
   table: string,
   tableOf: (csvText: string) => Promise<RuleTable>,
-): Promise<Review['diff']> {
+): Promise<RuleTableDiff | null> {
   try {
-    return inKinds(diffRuleTables(inForce, await tableOf(table)))
+    return diffRuleTables(inForce, await tableOf(table))
   } catch (error) {
     if (error instanceof RuleTableError) return null
     throw error

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { diffRows, type RowChange } from '../rules/diff-rows.ts'
 import { readSheet } from '../rules/read-sheet.ts'
 import { LATER_COLUMNS } from '../rules/when.ts'
 
@@ -24,13 +25,24 @@ export function readGrid(csvText: string, columns: readonly string[], what: stri
     : { grid: null, faults }
 }
 
+/** The changes of rows between two sheets; none where one of them cannot be split into cells. */
+export function diffSheets(
+  what: RowChange['what'],
+  columns: readonly string[],
+  before: string,
+  after: string,
+): RowChange[] {
+  const [old, now] = [before, after].map((text) => readGrid(text, columns, what).grid?.rows)
+  // The last column of the rules: a new sentence is told with the decisions that it explains.
+  const told = columns.filter((column) => column !== 'because')
+  return old && now ? diffRows(what, told, old, now) : []
+}
+
 const file = z.object({
   name: z.string(),
   grid,
   /** The values of a column, besides blank. Columns that take any text are absent. */
   choices: z.record(z.string(), z.array(z.string())),
-  /** Where somebody can edit the file and propose the change; null: not known. */
-  editUrl: z.string().nullable(),
 })
 
 /** The files in force, with which the workbench starts. */
@@ -38,6 +50,8 @@ export const workbenchStart = z.object({
   revision: z.string(),
   table: file,
   promises: file,
+  /** Where somebody can upload the files and propose the change; null: not known. */
+  proposeUrl: z.string().nullable(),
   /** Event types with a template. */
   eventTypes: z.array(z.string()),
 })
@@ -47,11 +61,11 @@ export type WorkbenchStart = Readonly<z.infer<typeof workbenchStart>>
 const BRANCH = 'main'
 
 /**
- * The page of a forge on which somebody can edit a file of a repository and propose the change: by GitLab's paths where
- * the host's name says so, else by GitHub's.
+ * The page of a forge on which somebody can upload files of a folder and propose the change: by GitLab's paths where the
+ * host's name says so, else by GitHub's.
  */
-export function editUrlOf(repositoryUrl: string, file: string): string {
+export function proposeUrlOf(repositoryUrl: string, folder: string): string {
   const isGitLab = new URL(repositoryUrl).hostname.split('.').includes('gitlab')
   const repository = repositoryUrl.replace(/\.git$/, '')
-  return `${repository}/${isGitLab ? '-/edit' : 'edit'}/${BRANCH}/${file}`
+  return `${repository}/${isGitLab ? '-/tree' : 'upload'}/${BRANCH}/${folder}`
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
-import type { BacktestMessage } from '../../core/workbench/backtest-report.ts'
+import type { BacktestMessage, Period } from '../../core/workbench/backtest-report.ts'
 import { type Candidate, candidate, type Review, review } from '../../core/workbench/review.ts'
 import { type Trial, type TrialResult, trial, trialResult } from '../../core/workbench/trial.ts'
 import { type ReadGrid, type WorkbenchStart, workbenchStart } from '../../core/workbench/workbench.ts'
@@ -23,20 +23,22 @@ export interface Workbench {
     trial: Trial,
     signal: AbortSignal,
   ): Promise<{ readonly tried: TrialResult | null; readonly faults: string[] } | null>
-  /** Over the decisions of so many days. Ends with a problem after a time limit. Null: another back-test is under way. */
-  backtest(table: string, days: number, signal: AbortSignal): AsyncIterable<BacktestMessage> | null
+  /** Over the decisions of a period. Ends with a problem after a time limit. Null: another back-test is under way. */
+  backtest(table: string, period: Period, signal: AbortSignal): AsyncIterable<BacktestMessage> | null
 }
 
 /** Some thousand rules. */
 const BODY_BYTES_MAX = 256 * 1024
-const DAYS_MAX = 30
+const DAYS_MAX = 31
+const DAY_MS = 86_400_000
 /** Longer than a back-test may take: it says nothing before its first page. */
 const BACKTEST_SILENCE_MS_MAX = 180_000
 
+const instant = z.iso.datetime({ offset: true })
 const post = { config: { access: 'admin' as const }, bodyLimit: BODY_BYTES_MAX }
 const refusals = { 400: problemBody, 413: problemBody, 503: problemBody }
 
-/** The workbench of the console: no personal data, but for the locators of some log entries. */
+/** The workbench of the console. A back-test lists entries of the log with their members, and needs the same right. */
 export function workbenchRoutes(app: App, workbench: Workbench): void {
   const startSchema = { querystring: z.strictObject({}), response: { 200: workbenchStart } }
   app.get(
@@ -94,17 +96,23 @@ function tooLarge(): ProblemError {
 /** Answers with one JSON value a line: the progress, then the report. */
 function backtestRoute(app: App, workbench: Workbench): void {
   const schema = {
-    body: z.strictObject({ table: z.string(), days: z.int().min(1).max(DAYS_MAX) }),
+    body: z.strictObject({ table: z.string(), from: instant, to: instant }).refine(
+      ({ from, to }) => {
+        const days = (Date.parse(to) - Date.parse(from)) / DAY_MS
+        return days > 0 && days <= DAYS_MAX
+      },
+      { path: ['to'], error: `must be later than "from", by at most ${DAYS_MAX} days` },
+    ),
     response: refusals,
   }
   app.post('/workbench/backtest', { ...post, schema }, async (request, reply) => {
-    const { table, days } = request.body
-    const messages = workbench.backtest(table, days, untilGone(reply))
+    const { table, ...period } = request.body
+    const messages = workbench.backtest(table, period, untilGone(reply))
     if (messages === null) {
       throw unavailable('Another back-test is under way, and one runs at a time. Try again in a few seconds.')
     }
     reply.raw.setTimeout(BACKTEST_SILENCE_MS_MAX, () => reply.raw.destroy())
-    request.log.info({ tokenSubject: subjectOf(request), days }, 'back-test')
+    request.log.info({ tokenSubject: subjectOf(request), ...period }, 'back-test')
     const rest = messages[Symbol.asyncIterator]()
     // However it ends: with faults, with a client that leaves before the stream is read, or at its end.
     reply.raw.once('close', () => void rest.return?.().catch(() => {}))

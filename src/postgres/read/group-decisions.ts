@@ -2,12 +2,13 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { INVALID_PARTY } from '../../core/decision/decide.ts'
 import { PRUNED_RULE_ID } from '../../core/decision/skip-pruned.ts'
+import { LOCATOR_COUNT_MAX } from '../../core/rules/backtest.ts'
 import { type DecisionGroup, decisionGroup, earlierDecision } from '../../core/rules/decision-group.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
 import { factsColumn } from './log-columns.ts'
 
 const page = z.object({
-  end: z.string().nullable(),
+  last: z.string().nullable(),
   events: z.number(),
   groups: z.array(
     decisionGroup.extend({
@@ -24,7 +25,7 @@ export const CLOCKS_APART_MAX_MS = 86_400_000
 export type Counting = 'last' | 'first'
 
 /**
- * The decisions of all events that were first decided by a rule at a time or later, counted by what they were made from and
+ * The decisions of all events that were first decided by a rule in a period (without end: up to now), counted by what they were made from and
  * what they are: in pages, of at most `countMax` events that were looked at, so that one can tell how far it has come. An
  * event counts once. Nothing can be written meanwhile by these transactions.
  */
@@ -33,20 +34,25 @@ export async function* decisionGroups(
   since: string,
   countMax: number,
   counting: Counting = 'last',
+  until: string | null = null,
 ): AsyncGenerator<{ readonly events: number; readonly groups: readonly DecisionGroup[] }> {
   let after: string | null = firstLocatorOf(since)
+  const end = until && firstLocatorOf(new Date(Date.parse(until) + 2 * CLOCKS_APART_MAX_MS).toISOString())
   while (after !== null) {
     const start: string = after
-    const { events, groups, end } = await inSnapshot(pool, (tx) =>
+    const { events, groups, last } = await inSnapshot(pool, (tx) =>
       tx.one(sql.type(page)`
         WITH first AS MATERIALIZED (
           SELECT DISTINCT ON (locator)
             locator, facts, rule_id, outcome, channel, rule_table_revision,
             coalesce(reason = ${INVALID_PARTY}, false) AS invalid_party, decided_at,
             lead(attempt) OVER (PARTITION BY locator ORDER BY attempt) IS NOT NULL AND ${counting} = 'last' AS superseded
-          FROM notifications.decision WHERE locator > ${start} ORDER BY locator, attempt LIMIT ${countMax}
+          FROM notifications.decision
+          WHERE locator > ${start} AND (${end}::text IS NULL OR locator < ${end})
+          ORDER BY locator, attempt LIMIT ${countMax}
         ), of_rules AS (
-          SELECT * FROM first WHERE decided_at >= ${since}::timestamptz AND rule_id <> ${PRUNED_RULE_ID}
+          SELECT * FROM first 
+          WHERE decided_at >= ${since}::timestamptz AND (${until}::timestamptz IS NULL OR decided_at < ${until}) AND rule_id <> ${PRUNED_RULE_ID}
         ), counting AS (
           SELECT locator, facts, '[]'::jsonb AS earlier, false AS on_request, rule_id, outcome, channel, rule_table_revision, invalid_party
           FROM of_rules WHERE NOT superseded
@@ -64,22 +70,22 @@ export async function* decisionGroups(
           WHERE superseded
         ), counted AS (
           SELECT facts, earlier, on_request, rule_id, outcome, channel, rule_table_revision, invalid_party,
-            count(*) AS count, min(locator) AS sample
+            count(*) AS count, (array_agg(locator ORDER BY locator))[1:${LOCATOR_COUNT_MAX}] AS locators
           FROM counting
           GROUP BY facts, earlier, on_request, rule_id, outcome, channel, rule_table_revision, invalid_party
         )
         SELECT
-          (SELECT max(locator) FROM first) AS "end",
+          (SELECT max(locator) FROM first) AS last,
           (SELECT count(*)::integer FROM first) AS events,
           ARRAY(
             SELECT json_build_object(
               'facts', facts, 'earlier', earlier, 'onRequest', on_request, 'ruleId', rule_id, 'outcome', outcome, 'channel', channel,
-              'ruleTableRevision', rule_table_revision, 'invalidParty', invalid_party, 'count', count, 'sample', sample
+              'ruleTableRevision', rule_table_revision, 'invalidParty', invalid_party, 'count', count, 'locators', locators
             ) FROM counted
           ) AS groups`),
     )
     yield { events, groups }
-    after = events < countMax ? null : end
+    after = events < countMax ? null : last
   }
 }
 

@@ -40,15 +40,12 @@ async function all(messages: AsyncIterable<BacktestMessage> | null): Promise<Bac
 }
 
 t.test('it begins with the files in force, and where to edit them', async (t) => {
-  const { table, promises, revision } = workbench.start
-  t.equal(revision, ruleFiles.ruleTable.revision)
-  t.match(
-    [table, promises],
-    [
-      { name: 'dispatch.csv', editUrl: 'https://github.com/insurer/n/edit/main/rules/dispatch.csv' },
-      { name: 'promises.csv', editUrl: 'https://github.com/insurer/n/edit/main/rules/promises.csv' },
-    ],
-  )
+  t.match(workbench.start, {
+    revision: ruleFiles.ruleTable.revision,
+    table: { name: 'dispatch.csv' },
+    promises: { name: 'promises.csv' },
+    proposeUrl: 'https://github.com/insurer/n/upload/main/rules',
+  })
 })
 
 t.test('tables are read, reviewed and tried, several at a time', async (t) => {
@@ -59,7 +56,7 @@ t.test('tables are read, reviewed and tried, several at a time', async (t) => {
     workbench.try('nothing', TRIAL, forever()),
   ])
   t.same(grid?.grid, workbench.start.table.grid)
-  t.match(review, { promises: { faults: [{ row: 8 }] }, diff: { groups: [{ kind: 'no longer sent' }, {}] } })
+  t.match(review, { rows: { summary: '1 rule added' }, diff: { groups: [{ kind: 'no longer sent' }, {}] } })
   t.match(tried, {
     faults: [],
     tried: { ruleId: 'sms', outcome: 'SEND', text: { body: /CLM-1/ }, sms: { segments: 1 } },
@@ -75,14 +72,19 @@ t.test('who gives up waits no longer, and others are answered', async (t) => {
   t.match(await workbench.review({ table, promises }, forever()), { table: { faults: [] } })
 })
 
-t.test('a back-test counts what would have become of recorded events', async (t) => {
+const LATELY = {
+  from: new Date(Date.now() - 86_400_000).toISOString(),
+  to: new Date(Date.now() + 3_600_000).toISOString(),
+}
+
+t.test('a back-test lists what would have become of recorded events, and of whom', async (t) => {
   await record(pool, [
     { eventId: 'paid-1' },
     { eventId: 'paid-2' },
     { eventId: 'issued', eventType: 'policy.issued' },
     { eventId: 'unknown', contact: UNRESOLVED },
   ])
-  const heard = await all(workbench.backtest(MUTED, 1, forever()))
+  const heard = await all(workbench.backtest(MUTED, LATELY, forever()))
   t.match(heard, [
     { kind: 'progress', events: 4 },
     {
@@ -90,25 +92,32 @@ t.test('a back-test counts what would have become of recorded events', async (t)
       report: {
         events: 4,
         changed: 2,
-        kinds: [{ kind: 'no longer sent', count: 2 }],
-        eventTypes: [
-          { eventType: 'claim.paid', events: 3, changed: 2 },
-          { eventType: 'policy.issued', events: 1, changed: 0 },
-        ],
-        changes: [
+        kinds: [{ kind: 'no longer sent', count: 2, of: 'claim.paid 2' }],
+        list: [
           {
-            kind: 'no longer sent',
+            change: 'no longer sent',
+            createdAt: /^20/,
+            partyLocator: 'party-1',
+            eventType: 'claim.paid',
             before: 'SEND by EMAIL',
             after: 'SKIP (muted)',
             ruleBefore: 'email',
             ruleAfter: 'muted',
-            count: 2,
-            samples: [/^NTF-/],
+            locator: /^NTF-/,
           },
+          { locator: /^NTF-/ },
         ],
       },
     },
   ])
+  const [from, to] = ['2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z']
+  for (const period of [
+    { from, to },
+    { from: LATELY.to, to: new Date(Date.parse(LATELY.to) + 1).toISOString() },
+  ])
+    t.match((await all(workbench.backtest(MUTED, period, forever()))).at(-1), {
+      report: { events: 0, list: [] },
+    })
 })
 
 t.test('one back-test runs at a time, and its connection ends with it', async (t) => {
@@ -117,22 +126,22 @@ t.test('one back-test runs at a time, and its connection ends with it', async (t
       SELECT count(*)::integer AS count FROM pg_stat_activity
       WHERE datname = current_database() AND pid <> pg_backend_pid()`)
   const gone = new AbortController()
-  const first = workbench.backtest(MUTED, 1, gone.signal)?.[Symbol.asyncIterator]()
+  const first = workbench.backtest(MUTED, LATELY, gone.signal)?.[Symbol.asyncIterator]()
   t.match(await first?.next(), { value: { kind: 'progress' } })
   t.equal(await connections(), 1)
-  t.equal(workbench.backtest(MUTED, 1, forever()), null)
+  t.equal(workbench.backtest(MUTED, LATELY, forever()), null)
   gone.abort()
   await t.rejects(async () => first?.next())
   await until(async () => (await connections()) === 0, { what: 'the connection to end' })
-  t.match((await all(workbench.backtest(MUTED, 1, forever()))).at(-1), { kind: 'report' })
+  t.match((await all(workbench.backtest(MUTED, LATELY, forever()))).at(-1), { kind: 'report' })
 })
 
 t.test('a table with faults and a database that is down are told', async (t) => {
-  t.match(await all(workbench.backtest('nothing', 1, forever())), [
+  t.match(await all(workbench.backtest('nothing', LATELY, forever())), [
     { kind: 'faults', faults: { 0: /row 1/ } },
   ])
   const down = workbenchOn('postgres://nobody@127.0.0.1:1/nothing')
-  t.match(await all(down.backtest(MUTED, 1, forever())), [{ kind: 'problem' }])
+  t.match(await all(down.backtest(MUTED, LATELY, forever())), [{ kind: 'problem' }])
   await down.close()
 })
 
@@ -142,18 +151,18 @@ t.test('a back-test that takes too long ends, says how to ask for less, and leav
   const rules = Array.from({ length: 3_000 }, (_, i) => `r${i},e.${i},found,,,,,SKIP,,muted,Never.\n`)
   const large = table.replace('opted-out', `${rules.join('')}opted-out`)
   t.ok(large.length < 256 * 1024)
-  t.match(await all(limited.backtest(large, 1, forever())), [
+  t.match(await all(limited.backtest(large, LATELY, forever())), [
     { kind: 'problem', problem: /took longer than 2 s.*fewer days.*fewer event types.*`rules backtest`/ },
   ])
   // Beside other work even a small one can take longer than this limit.
-  await until(async () => (await all(limited.backtest(MUTED, 1, forever()))).at(-1)?.kind === 'report', {
+  await until(async () => (await all(limited.backtest(MUTED, LATELY, forever()))).at(-1)?.kind === 'report', {
     what: 'a small back-test to have the place',
   })
 })
 
 t.test('it closes in the middle of a back-test', async (t) => {
   const closing = workbenchOn(database.url)
-  const messages = closing.backtest(MUTED, 1, forever())?.[Symbol.asyncIterator]()
+  const messages = closing.backtest(MUTED, LATELY, forever())?.[Symbol.asyncIterator]()
   await messages?.next()
   const next = messages?.next()
   await Promise.all([t.rejects(async () => next), closing.close()])
@@ -161,7 +170,7 @@ t.test('it closes in the middle of a back-test', async (t) => {
 
 t.test('it closes while nobody asks for the rest of a back-test', async (t) => {
   const closing = workbenchOn(database.url)
-  const messages = closing.backtest(MUTED, 1, forever())?.[Symbol.asyncIterator]()
+  const messages = closing.backtest(MUTED, LATELY, forever())?.[Symbol.asyncIterator]()
   t.equal((await messages?.next())?.done, false)
   await closing.close()
 })

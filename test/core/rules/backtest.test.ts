@@ -23,7 +23,7 @@ function groups(): DecisionGroup[] {
         ruleTableRevision: 'r',
         invalidParty: false,
       }
-      return { ...recorded, count: i + 1, sample: `NTF-${eventType}-${i}` }
+      return { ...recorded, count: i + 1, locators: [`NTF-${eventType}-${i}`] }
     }),
   )
 }
@@ -100,14 +100,16 @@ t.test('messages are counted by channel, before and after, the greatest loss fir
 
 t.test('groups of the same change are added up, with some of their locators', async (t) => {
   const [group] = groups().filter(({ ruleId }) => ruleId === 'email') as [DecisionGroup]
-  const all = ['a', 'b', 'c', 'd'].map((sample) => ({
+  const all = ['a', 'b', 'c', 'd'].map((locator) => ({
     ...group,
-    sample,
+    locators: [locator, `${locator}2`],
     count: 10,
-    ruleTableRevision: sample,
+    ruleTableRevision: locator,
   }))
   const { changes } = backtest(muted, all)
-  t.match(changes, [{ count: 40, samples: ['a', 'b', 'c'] }])
+  t.match(changes, [{ count: 40, locators: ['a', 'a2', 'b', 'b2', 'c', 'c2', 'd', 'd2'] }])
+  const many = { ...group, locators: Array.from({ length: 3_000 }, (_, i) => String(i)), count: 3_000 }
+  t.match(backtest(muted, [many]).changes, [{ count: 3_000, locators: { length: 1_000 } }])
   t.equal(changes.length, 1)
 })
 

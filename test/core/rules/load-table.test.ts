@@ -7,7 +7,7 @@ const HEADINGS =
   'rule,event type,party,opted out,preferred channel,email on file,phone on file,outcome,send by,reason,because'
 const COLUMNS = ALL_COLUMNS.join(', ')
 const QUOTES =
-  'the quotes do not pair up: a cell in quotes opens and closes with " on the same line and has "" for each " in it'
+  'the quotes do not pair up: a cell in quotes opens and closes with " and has "" for each " in it'
 
 /** The faults of a table with these rows below the headings; the first is row 2. */
 const faultsOf = (...rows: string[]) => faultsOfFile([HEADINGS, ...rows].join('\n'))
@@ -76,6 +76,10 @@ t.test('what spreadsheets do to a file changes nothing but the row numbers', asy
     semicolons: `${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`.replaceAll(',', ';'),
     tabs: `${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`.replaceAll(',', '\t'),
     'semicolons, quotes, blank rows': `;;;\n"${HEADINGS.replaceAll(',', '";"')}"\na;;;;;;;SKIP;;x;Y.;;\n;;;\nb;claim.*;;;;;;SKIP;;"x";Y.`,
+    'capitals in headings and words': `${HEADINGS.toUpperCase()}\na,,,,,,,Skip,,x,Y.\nb,claim.*,,,,,,skip,,x,Y.\n`,
+    'a line that names the separator': `sep=;\r\n${`${HEADINGS}\na,,,,,,,SKIP,,x,Y.\nb,claim.*,,,,,,SKIP,,x,Y.\n`.replaceAll(',', ';')}`,
+    'line breaks in cells': `${HEADINGS.replace('send by', '"send\nby"')}\na,,,,,,,SKIP,,"x\r\n","\nY."\nb,"claim.*\n",,,,,,SKIP,,x,Y.\n`,
+    'typographic quotes': `${HEADINGS}\na,“”,,,,,,SKIP,,x,“Y.”\nb,„claim.*“,,,,,,SKIP,,«x»,Y.\n`,
     'quotes everywhere': `"${HEADINGS.replaceAll(',', '","')}"\n"a","","","","","","","SKIP","","x","Y."\n"b","claim.*",,,,,,"SKIP",,"x","Y."\n`,
   }
   for (const [name, csvText] of Object.entries(files))
@@ -87,6 +91,39 @@ t.test('what spreadsheets do to a file changes nothing but the row numbers', asy
 t.test('a text may hold the separators of other languages', async (t) => {
   const { rules } = loadRuleTable(`${HEADINGS.replaceAll(',', ';')}\na;;;;;;;SKIP;;x, y;"So, and; so."`)
   t.match(rules, [{ reason: 'x, y', because: 'So, and; so.' }])
+})
+
+t.test(
+  'a word is known whatever its case, a line break is a space, a typographic quote quotes',
+  async (t) => {
+    const { rules } = loadRuleTable(
+      `${HEADINGS}\na,Not claim.paid OR Exactly claim.x,Not Found,YES,email,,,Skip,,x,“So, yes.”\nb,No Template,,,,No,,Fail,,x,"He said “so”, and\nwent."\nc,,Found,,In_App,,,Send,Sms,,Z.`,
+    )
+    t.match(rules, [
+      {
+        when: {
+          eventType: { text: 'not claim.paid or exactly claim.x' },
+          party: 'not found',
+          optedOut: true,
+          preferredChannel: 'EMAIL',
+        },
+        because: 'So, yes.',
+      },
+      {
+        row: 3,
+        when: { eventType: { text: 'no template' }, emailOnFile: false },
+        because: 'He said “so”, and went.',
+      },
+      { row: 5, outcome: 'SEND', sendBy: 'SMS', when: { preferredChannel: 'IN_APP' } },
+    ])
+  },
+)
+
+t.test('an open quote spoils its own row, not the rows below', async (t) => {
+  t.strictSame(faultsOf('a,,,,,,,SKIP,,x,"Open', 'b,,,,,,,SKIP,,x,"Closed"', 'c,,fond,,,,,SKIP,,x,Y.'), [
+    `row 2: ${QUOTES}`,
+    'row 4, column "party": "fond" is not valid: use found, not found, unresolved or missing; did you mean "found"?',
+  ])
 })
 
 t.test('columns may stand in any order', async (t) => {
@@ -109,13 +146,20 @@ t.test('a file in UTF-16 is refused as such', async (t) => {
   t.strictSame(faultsOfFile(csvText), ['the file is not UTF-8: save it as "CSV UTF-8"'])
 })
 
+t.test('a workbook that was renamed is refused as such, in one fault', async (t) => {
+  const zip = Buffer.from('504b030414000600080000002100', 'hex').toString('utf8')
+  t.strictSame(faultsOfFile(`${zip}[Content_Types].xml\n\uFFFD"\n,`), [
+    'the file is an Excel workbook, not text: save it as "CSV UTF-8"',
+  ])
+})
+
 t.test('faults of the headings name the columns', async (t) => {
   t.strictSame(
     faultsOfFile(
-      'rule,Event type,party,opted out,preferred channel,email on file,outcome,send by,party,reason,because,notes\na,,,,,,SKIP,,,x,Y.,',
+      'rule,Event kind,party,opted out,preferred channel,email on file,outcome,send by,party,reason,because,notes\na,,,,,,SKIP,,,x,Y.,',
     ),
     [
-      `row 1: "Event type" is not a column: the columns are ${COLUMNS}; did you mean "event type"?`,
+      `row 1: "Event kind" is not a column: the columns are ${COLUMNS}; did you mean "event type"?`,
       'row 1: column "party" appears twice',
       `row 1: "notes" is not a column: the columns are ${COLUMNS}`,
       'row 1: column "event type" is missing',
@@ -138,8 +182,8 @@ const rowFaults: [string, string][] = [
   ],
   ['a,,,WAHR,,,,SKIP,,x,Y.', ', column "opted out": "WAHR" is not valid: use yes or no; did you mean "yes"?'],
   [
-    'a,,,,email,,,SKIP,,x,Y.',
-    ', column "preferred channel": "email" is not valid: use EMAIL, SMS or IN_APP; did you mean "EMAIL"?',
+    'a,,,,e-mail,,,SKIP,,x,Y.',
+    ', column "preferred channel": "e-mail" is not valid: use EMAIL, SMS or IN_APP; did you mean "EMAIL"?',
   ],
   ['a,,,,,0,,SKIP,,x,Y.', ', column "email on file": "0" is not valid: use yes or no; did you mean "no"?'],
   ['a,,,,,,maybe,SKIP,,x,Y.', ', column "phone on file": "maybe" is not valid: use yes or no'],
@@ -181,8 +225,8 @@ const rowFaults: [string, string][] = [
     ', column "event type": "claim.paid|claim.void" is not an event type: use letters, digits, ".", "_", "-", ":" and "/" only, with "or" between event types',
   ],
   [
-    'a,claim.paid OR claim.void,,,,,,SKIP,,x,Y.',
-    ', column "event type": "claim.paid OR claim.void" has "OR" where only "or" can stand; did you mean "or"?',
+    'a,claim.paid ore claim.void,,,,,,SKIP,,x,Y.',
+    ', column "event type": "claim.paid ore claim.void" has "ore" where only "or" can stand; did you mean "or"?',
   ],
   [
     'a,claim.paid and claim.void,,,,,,SKIP,,x,Y.',

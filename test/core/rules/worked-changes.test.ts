@@ -83,7 +83,7 @@ const CHANGES: Readonly<Record<string, readonly [brokenCount: number, ...Decides
     [{ eventType: 'policy.issued', optedOut: true }, SKIP],
   ],
   'Nothing for unknown types': [
-    3,
+    0,
     ...EVENT_TYPES.map((eventType): Decides => [{ eventType }, SEND]),
     ...CHANNELS.map(
       (preferredChannel): Decides => [
@@ -93,7 +93,7 @@ const CHANGES: Readonly<Record<string, readonly [brokenCount: number, ...Decides
     ),
   ],
   'An overdue invoice by SMS': [
-    1,
+    0,
     ...CHANNELS.map((preferredChannel): Decides => [{ ...OVERDUE, preferredChannel }, by('SMS')]),
     [{ ...OVERDUE, phoneOnFile: false }, by('EMAIL')],
     [{ ...OVERDUE, optedOut: true }, SKIP],

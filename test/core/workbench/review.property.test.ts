@@ -28,7 +28,12 @@ t.test(
         const pasted = csvOf(rows)
         const { grid } = readGrid(pasted, COLUMNS, 'rule')
         if (grid === null) throw new Error('it cannot be a grid')
-        const review = await reviewCandidate({ table: gridToCsv(grid), promises }, inForce, [], tableOf)
+        const review = await reviewCandidate(
+          { table: gridToCsv(grid), promises },
+          { ruleTable: inForce, promises },
+          [],
+          tableOf,
+        )
         const checked = await checkRuleFiles(pasted, promises, [])
         t.same(
           review.table.faults.map(({ text }) => text),

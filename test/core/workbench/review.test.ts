@@ -7,7 +7,7 @@ const read = (name: string) => readFile(new URL(`../../../rules/${name}`, import
 const [table, promises] = await Promise.all([read('dispatch.csv'), read('promises.csv')])
 const KNOWN = ['claim.paid', 'invoice.paid']
 const tableOf = (csvText: string) => createRuleTable(csvText, KNOWN, () => 'x')
-const inForce = await tableOf(table)
+const inForce = { ruleTable: await tableOf(table), promises }
 const reviewOf = (change: (table: string) => string): Promise<Review> =>
   reviewCandidate({ table: change(table), promises }, inForce, KNOWN, tableOf)
 const MUTED = 'muted,invoice.paid,found,,,,,SKIP,,muted,Nobody wants it.\n'
@@ -15,7 +15,7 @@ const MUTED = 'muted,invoice.paid,found,,,,,SKIP,,muted,Nobody wants it.\n'
 t.test('the table in force has no fault, keeps all promises and changes nothing', async (t) => {
   const { table, promises, diff } = await reviewOf((text) => text)
   t.same([table.faults, promises.faults], [[], []])
-  t.match(promises.summary, /^covered by 17 promises/)
+  t.match(promises.summary, '6 promises, all kept')
   t.same(diff, { summary: '0 situations change', groups: [], rest: [] })
 })
 
@@ -38,14 +38,36 @@ t.test('changes are in groups, the most harmful kind first', async (t) => {
 })
 
 t.test('a broken promise is told at its row, with what would change', async (t) => {
-  const { promises, diff } = await reviewOf((text) =>
-    text.replace('opted-out', `${MUTED.replace('invoice.paid', 'claim.paid')}opted-out`),
-  )
-  t.match(promises.faults, [
-    { row: 8, column: null, text: /^"A member is told that a claim is paid" promises SEND/ },
-  ])
-  t.match(diff, { groups: [{ kind: 'no longer sent' }, {}] })
+  const { promises, diff } = await reviewOf((text) => text.replace('opted-out,,', 'opted-out,claim.paid,'))
+  t.match(promises.faults, [{ row: 2, column: null, text: /^"A party that opted out .*" promises not SEND/ }])
+  t.match(diff, { groups: [{ kind: 'newly sent' }, {}] })
 })
+
+t.test(
+  'a row of either file that is deleted, narrowed or renamed is told, though no decision changes',
+  async (t) => {
+    const reviewed = await reviewCandidate(
+      {
+        table: table.replace('\nsms,', '\ntext,'),
+        promises: promises
+          .replace(/^Nobody is written to by SMS.*\n/m, ',,,,,,,,,\n')
+          .replace('never told of it,,', 'never told of it,not claim.paid,'),
+      },
+      inForce,
+      KNOWN,
+      tableOf,
+    )
+    t.equal(reviewed.promises.summary, '5 promises, all kept')
+    t.same(reviewed.rows, {
+      summary: '1 promise deleted, 1 promise narrowed, 1 rule renamed',
+      changes: [
+        'promise deleted: "Nobody is written to by SMS without a phone number"',
+        'promise narrowed: "A party that opted out of an event type is never told of it": event type "not claim.paid" instead of any',
+        'rule renamed: "sms" is now "text"',
+      ],
+    })
+  },
+)
 
 t.test('of many thousand faults the first 200 are told, and how many there are', async (t) => {
   const { table } = await reviewOf((text) => `${text}${'x\n'.repeat(5_000)}`)

@@ -57,16 +57,23 @@ const TRIED: TrialResult = {
 
 /** A workbench that knows no table, and gives every candidate the same answers. */
 export function aWorkbench(overrides: Partial<Workbench> = {}): Workbench {
-  const file = (name: string) => ({ name, grid: GRID, choices: {}, editUrl: null })
+  const file = (name: string) => ({ name, grid: GRID, choices: {} })
   return {
     start: {
       revision: 'b'.repeat(64),
       table: file('dispatch.csv'),
       promises: file('promises.csv'),
+      proposeUrl: null,
       eventTypes: ['claim.paid'],
     },
     read: async () => ({ grid: GRID, faults: [] }),
-    review: async () => ({ table: FILE, promises: FILE, diff: { summary: '0', groups: [], rest: [] } }),
+    review: async () => ({
+      table: FILE,
+      promises: FILE,
+      rows: { summary: '', changes: [] },
+      proposal: '',
+      diff: { summary: '0', groups: [], rest: [] },
+    }),
     try: async () => ({ tried: TRIED, faults: [] }),
     backtest: async function* () {
       yield { kind: 'progress', events: 1 }

@@ -16,7 +16,7 @@ const GOOD = {
   grid: { csv: TABLE, of: 'table' },
   review: { table: TABLE, promises: '' },
   try: { table: TABLE, trial: TRIAL },
-  backtest: { table: TABLE, days: 7 },
+  backtest: { table: TABLE, from: '2026-01-01T00:00:00Z', to: '2026-01-08T00:00:00+01:00' },
 } as const
 const ROUTES = Object.keys(GOOD) as (keyof typeof GOOD)[]
 
@@ -39,7 +39,7 @@ t.test('each of its routes needs the administrative scope, as all data of the co
     t.equal((await post(route, GOOD[route], await as(ADMIN_SCOPE))).statusCode, 200, route)
   }
   t.ok(
-    logged.some((line) => /"days":7.*"msg":"back-test"/.test(line)),
+    logged.some((line) => /"from":"2026-01-01.*"msg":"back-test"/.test(line)),
     'who back-tests is in the log',
   )
 })
@@ -55,9 +55,9 @@ t.test('a body of up to 256 kB is taken, a larger or another one is refused', as
     ['review', { ...GOOD.review, more: 1 }],
     ['try', { table: TABLE, trial: { ...TRIAL, party: 'lost' } }],
     ['try', { table: TABLE, trial: { ...TRIAL, eventType: '' } }],
-    ['backtest', { table: TABLE, days: 0 }],
-    ['backtest', { table: TABLE, days: 31 }],
-    ['backtest', { table: TABLE, days: 1.5 }],
+    ['backtest', { ...GOOD.backtest, to: '2025-12-31T00:00:00Z' }],
+    ['backtest', { ...GOOD.backtest, to: '2026-02-02T00:00:00Z' }],
+    ['backtest', { ...GOOD.backtest, from: 'yesterday' }],
   ] as const) {
     t.equal((await post(route, body)).statusCode, 400, `${route} ${JSON.stringify(body)}`)
   }

@@ -133,3 +133,15 @@ t.test('a snapshot refuses to write', async (t) => {
   const error: unknown = await write.catch((error) => error)
   t.equal(sqlState(error), '25006')
 })
+
+t.test('a period ends before its end', async (t) => {
+  const all = []
+  for await (const { groups } of decisionGroups(pool, '2020-01-01T00:00:00Z', 3, 'first', await hourAgo()))
+    all.push(...groups)
+  t.strictSame(all, [])
+  const { all: now } = await groupsSince('2020-01-01T00:00:00Z', 3, 'first')
+  t.equal(
+    now.flatMap(({ locators }) => locators).length,
+    now.reduce((sum, { count }) => sum + count, 0),
+  )
+})

@@ -1,0 +1,100 @@
+import { counted } from '../text/count.ts'
+import { WHEN_COLUMNS } from './when.ts'
+
+/** The kinds of change to the rows of a file, the gravest first. */
+export const ROW_CHANGES = ['deleted', 'narrowed', 'renamed', 'changed', 'added'] as const
+
+export interface RowChange {
+  readonly what: 'rule' | 'promise'
+  readonly kind: (typeof ROW_CHANGES)[number]
+  /** Such as `promise deleted: "…"`. */
+  readonly text: string
+}
+
+export type Cells = readonly string[]
+
+interface Found {
+  readonly kind: RowChange['kind']
+  readonly words: string
+}
+
+/**
+ * Compares two files row by row, whose first cell is its name. A row that has another name is the one with the same cells, or
+ * else the one in the same place. Their order makes no difference, nor does a blank row.
+ */
+export function diffRows(
+  what: RowChange['what'],
+  columns: readonly string[],
+  before: readonly Cells[],
+  after: readonly Cells[],
+): RowChange[] {
+  const pairs = pairRows(before, after)
+  const paired = new Set(pairs.values())
+  const changes = before.filter(isFilled).flatMap((row): Found[] => {
+    const now = pairs.get(row)
+    return now === undefined ? [{ kind: 'deleted', words: quote(row[0]) }] : changeOf(columns, row, now)
+  })
+  const added = after
+    .filter((row) => isFilled(row) && !paired.has(row))
+    .map(([name]): Found => ({ kind: 'added', words: quote(name) }))
+  return [...changes, ...added]
+    .sort((one, other) => ROW_CHANGES.indexOf(one.kind) - ROW_CHANGES.indexOf(other.kind))
+    .map(({ kind, words }) => ({ what, kind, text: `${what} ${kind}: ${words}` }))
+}
+
+/** Such as "1 promise deleted, 2 rules renamed". */
+export function summariseRows(changes: readonly RowChange[]): string {
+  return [...Map.groupBy(changes, ({ what, kind }) => `${what} ${kind}`).values()]
+    .map((group) => `${counted(group.length, group[0]?.what ?? '')} ${group[0]?.kind}`)
+    .join(', ')
+}
+
+/** The row of each row before; none for one that was deleted. */
+export function pairRows(before: readonly Cells[], after: readonly Cells[]): Map<Cells, Cells> {
+  const pairs = new Map<Cells, Cells>()
+  const free = new Set(after.filter(isFilled))
+  const alike: ((row: Cells, now: Cells) => boolean)[] = [
+    ([name], [nameNow]) => name === nameNow,
+    ([, ...cells], [, ...cellsNow]) => cells.join('\n') === cellsNow.join('\n'),
+    (row, now) => before.indexOf(row) === after.indexOf(now),
+  ]
+  for (const isSame of alike) {
+    for (const row of before.filter((one) => isFilled(one) && !pairs.has(one))) {
+      const now = [...free].find((one) => isSame(row, one))
+      if (now === undefined) continue
+      pairs.set(row, now)
+      free.delete(now)
+    }
+  }
+  return pairs
+}
+
+function changeOf(columns: readonly string[], row: Cells, now: Cells): Found[] {
+  const name = row[0] === now[0] ? quote(row[0]) : `${quote(row[0])} is now ${quote(now[0])}`
+  const cells = columns.flatMap((column, at) =>
+    at === 0 || row[at] === now[at] ? [] : [{ column, was: row[at] ?? '', is: now[at] ?? '' }],
+  )
+  if (cells.length === 0) return row[0] === now[0] ? [] : [{ kind: 'renamed', words: name }]
+  const isNarrower = cells.every(({ column, was }) => was === '' && isCondition(column))
+  const words = cells.map(
+    ({ column, was, is }) => `${column} ${inWords(is, column)} instead of ${inWords(was, column)}`,
+  )
+  return [{ kind: isNarrower ? 'narrowed' : 'changed', words: `${name}: ${words.join(', ')}` }]
+}
+
+function isFilled(row: Cells): boolean {
+  return row.some((cell) => cell !== '')
+}
+
+function isCondition(column: string): boolean {
+  return WHEN_COLUMNS.some((one) => one === column)
+}
+
+function inWords(cell: string, column: string): string {
+  if (cell !== '') return quote(cell)
+  return isCondition(column) ? 'any' : 'blank'
+}
+
+function quote(text = ''): string {
+  return `"${text}"`
+}

@@ -1,0 +1,17 @@
+import { type CommonQueryMethods, sql } from 'slonik'
+import { z } from 'zod'
+import type { ListedMember } from '../../core/workbench/backtest-report.ts'
+import { arrayOf } from '../sql/columns.ts'
+
+const member = z.object({ locator: z.string(), partyLocator: z.string().nullable(), createdAt: z.string() })
+
+/** Whom these entries are about, and since when, by locator. */
+export async function findMembers(
+  pool: CommonQueryMethods,
+  locators: readonly string[],
+): Promise<ReadonlyMap<string, ListedMember>> {
+  const rows = await pool.any(sql.type(member)`
+    SELECT locator, party_locator AS "partyLocator", created_at AS "createdAt"
+    FROM notifications.notification_log WHERE locator = ANY(${arrayOf('text', locators)})`)
+  return new Map(rows.map((row) => [row.locator, row]))
+}
