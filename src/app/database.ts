@@ -68,14 +68,12 @@ export async function createDatabase(
     isUnavailable: (error) =>
       error instanceof DatabaseNotReached || isUnreachable(error) || isUnusable(error),
     reach: async (signal, prepare) => {
-      const opened = await retryWithBackOff('the database', log, signal, async () => {
-        try {
-          return await open()
-        } catch (error) {
+      const opened = await retryWithBackOff('the database', log, signal, () =>
+        open().catch((error) => {
           noteOutage(error)
           throw error
-        }
-      })
+        }),
+      )
       reached = opened
       await retryWithBackOff('the schema', log, signal, async () => {
         const fault = await findFault(opened.dispatch, migrations)

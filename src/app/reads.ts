@@ -22,7 +22,7 @@ import type { Worker } from './worker.ts'
 export interface Reads {
   readonly logEntries: LogEntries
   readonly consoleData: ConsoleData
-  /** Those of the event types that no template, rule or logged event has. */
+  /** Returns the event types that no template, rule or logged event has. */
   readonly unknownEventTypes: (eventTypes: readonly string[]) => Promise<readonly string[]>
 }
 

@@ -13,7 +13,7 @@ import {
   TlsFilesError,
 } from './answer.ts'
 
-/** What authenticates look-ups. */
+/** Authenticates look-ups. */
 export interface Credential {
   /** Resolves to a cached secret, or to another one than a refused one. Rejects with a message for the operator. */
   readonly secret: (refused?: string) => Promise<string>
@@ -41,7 +41,7 @@ interface Request {
   readonly timeoutMs: number
   readonly onAnswer: OnAnswer
   readonly tryCount: number
-  /** Of the first try. */
+  /** The start of the first try. */
   readonly sinceMs?: number
   /** The secret that was refused. */
   readonly refused?: string

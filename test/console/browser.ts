@@ -90,7 +90,7 @@ export async function openTab(
 /** The rules that another colour scheme can break. */
 const RULES_OF_COLOURS = ['color-contrast', 'link-in-text-block']
 
-/** What axe finds that keeps people out, in words; `ofColours` looks at nothing else, in a fraction of the time. */
+/** The faults that axe finds, in words; with `ofColours` only those of colours, in a fraction of the time. */
 export async function faultsOf(page: Page, { ofColours = false } = {}): Promise<string[]> {
   await page.evaluate(axe.source)
   const options = { resultTypes: ['violations'], ...(ofColours && { runOnly: RULES_OF_COLOURS }) }

@@ -59,7 +59,7 @@ function clientOf(t: Test, env: Record<string, string>) {
   return { client, lookUp, lines }
 }
 
-/** What `doctor` says of policy administration, and what to do. */
+/** The words of `doctor` about policy administration, with the remedy. */
 async function diagnose(env: Record<string, string>) {
   const check = CHECKS.find(({ name }) => name === 'policy administration')
   const detail = await check?.run(loadConfig(env)).catch(({ message }: Error) => message)

@@ -37,7 +37,7 @@ export interface Known {
   readonly invalid?: boolean
   readonly contact?: Contact
   readonly preferences?: Preferences
-  /** What the sender answers; a receipt, unless told otherwise. It defers if this begins with `EMAIL deferred: `. */
+  /** The sender's error; without it, it answers with a receipt. It defers if this begins with `EMAIL deferred: `. */
   readonly sendError?: string
 }
 

@@ -39,7 +39,7 @@ const impossible = ['x'.repeat(10_000), '', '.', '..', 'a\0b', '\ud800', true, [
 const FAILED = 'contact could not be resolved: policy administration'
 type Outcome = readonly [status: 'SENT' | 'SKIPPED' | 'FAILED', channel: string, failureReason?: string]
 
-/** What becomes of an event for each kind of party; a slow answer is one within the deadline. */
+/** The outcome of an event for each kind of party; a slow answer is one within the deadline. */
 const CASES = {
   email: [of('party-email'), 'SENT', 'EMAIL'],
   sms: [of('party-sms'), 'SENT', 'SMS'],

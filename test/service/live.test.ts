@@ -5,7 +5,7 @@ import { startKafka } from '../stack/kafka.ts'
 import { until } from '../stack/until.ts'
 import { aWorld } from '../stack/world.ts'
 
-// Of this file alone: it is stopped and started again.
+// This file has its own, which it stops and starts again.
 const kafka = await startKafka({ log: () => {} })
 t.teardown(() => kafka.close())
 const skip = kafka.kind === 'mock' && 'the mock broker cannot be stopped and started again with its data'

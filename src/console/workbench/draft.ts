@@ -103,7 +103,7 @@ export function useDraft({ table, promises }: WorkbenchStart) {
   }
   const changes = FILES.flatMap((of) => diffRows(ROW_OF[of], columns[of], base[of], inForce[of]))
   const outdated = {
-    /** What others changed, row by row. */
+    /** Other people's changes, row by row. */
     changes: changes.length === 0 ? ['the order of rows is another'] : changes.map(({ text }) => text),
     merge,
     keep: () => take(draft, inForce),

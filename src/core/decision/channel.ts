@@ -3,7 +3,7 @@
  * that needs none has no sender: the log row is the message.
  */
 export const ADDRESS_OF = { EMAIL: 'email', SMS: 'phone', IN_APP: null } as const
-/** What reaches a member by each channel, in words. */
+/** The word for a message by each channel. */
 export const CHANNEL_NAMES = { EMAIL: 'email', SMS: 'text message', IN_APP: 'app message' } as const
 export type Channel = keyof typeof ADDRESS_OF
 export const CHANNELS = Object.keys(ADDRESS_OF) as readonly Channel[]

@@ -30,7 +30,7 @@ export type LogRow = Readonly<z.infer<typeof logRow>>
 export const listedLogEntry = logEntry.extend({
   /** FAILED, and past the last retry. */
   givenUp: z.boolean(),
-  /** Of the last decision. */
+  /** The receipt of the last decision. */
   receipt: z.string().nullable(),
 })
 export type ListedLogEntry = Readonly<z.infer<typeof listedLogEntry>>
@@ -47,7 +47,7 @@ export type RecordedLogEntry = Readonly<z.infer<typeof recordedLogEntry>>
 
 /** An entry in sentences that can be read out. The times in them are ISO 8601 in UTC. */
 const story = z.object({
-  /** What happened, when, by which channel, to whom. */
+  /** One sentence: the event, its time, channel and member. */
   what: z.string(),
   /** Null where the message was sent. */
   because: z.string().nullable(),

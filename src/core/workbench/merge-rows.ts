@@ -1,6 +1,6 @@
 import { type Cells, pairRows } from '../rules/diff-rows.ts'
 
-/** What two people made of the same rows, and each place where both changed the same: there `mine` holds. */
+/** The rows with the changes of two people, and each cell that both changed: there `mine` holds. */
 export interface Merged {
   readonly rows: readonly Cells[]
   readonly conflicts: readonly string[]

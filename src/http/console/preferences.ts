@@ -13,7 +13,7 @@ import type { App } from '../server/base.ts'
 /** Reads a party's preferences and their history. */
 export interface PreferenceReader {
   readonly get: (partyLocator: string) => Promise<StoredPreferences | null>
-  /** Those of the event types that no template, rule or logged event has. */
+  /** Returns the event types that no template, rule or logged event has. */
   readonly unknownEventTypes: (eventTypes: readonly string[]) => Promise<readonly string[]>
   /** The newest changes, newest first. */
   readonly changes: (partyLocator: string, countMax: number) => Promise<readonly PreferenceChange[]>

@@ -20,7 +20,7 @@ export function getLogEntry(
   return pool.maybeOne(logEntryQuery(limits, { locator }))
 }
 
-/** What the texts of an entry were rendered from, or would be; none where it was erased. */
+/** The variables that an entry's texts were rendered from, or would be; none if they were erased. */
 export async function readVariables(pool: DatabasePool, locator: string): Promise<readonly Variables[]> {
   const row = z.object({ variables: z.custom<Variables>((variables) => typeof variables === 'object') })
   return pool.anyFirst(sql.type(row)`

@@ -154,7 +154,7 @@ const idp = await startIdentityProvider({
 })
 t.teardown(() => idp.stop())
 
-/** What a token may do: read the log, or only the preferences of its party, or nothing. */
+/** The rights of a token: to read the log, only the preferences of its party, or nothing. */
 async function rightsOf({ tokens: _, ...right }: Partial<Provider>, token: string): Promise<string> {
   const app = documentedApp(dependencies({ tokens: { ...tokensOf(idp), ...right } }).all)
   const statusOf = async (url: string) =>
