@@ -33,27 +33,13 @@ CREATE TABLE notifications.notification_log (
     CHECK (attempt_count >= CASE status WHEN 'SENT' THEN 1 ELSE 0 END)
 );
 
--- The log is read newest first by any filter or combination of filters, also by one that matches nothing, and each read
--- must cost a page, not the rows that do not match. But each index is paid for by every event that is logged, and most of
--- all one that grows at random places: with ten million rows nearly every insert touches a page of it that is not at hand.
--- So three indexes serve the list, of which one grows by party. The unfiltered log is a merge of the nine walks of status
--- and channel. What is asked for of one party is a merge of the walks of all kinds (event type, status, channel) that
--- this party has rows of; the same index says which these are.
--- The order is creation time, then locator. Not the locator alone: the time in it is another clock's, and `from` and
--- `to` must hold exactly.
--- Two keys are expressions, and the party's has none: so each can serve only the queries that are written for it. The
--- planner takes columns for independent: given plain ones it chooses an index that has only some of those asked for, and
--- reads, and throws away, a million rows to find that none matches.
-CREATE INDEX notification_log_status_channel
-  ON notifications.notification_log ((status || ' ' || channel), created_at, locator);
-CREATE INDEX notification_log_event_type
-  ON notifications.notification_log ((event_type || ' ' || status || ' ' || channel), created_at, locator);
-CREATE INDEX notification_log_party
-  ON notifications.notification_log (party_locator, event_type, status, channel, created_at, locator);
--- What the background retry reads. FAILED is written as the two conditions that it means by the table's checks, so
--- that a list of failed rows of one channel is not served from here: it would read the other channels' rows too.
-CREATE INDEX notification_log_due
-  ON notifications.notification_log (created_at, locator) WHERE sent_at IS NULL AND body IS NOT NULL;
+-- The log is listed newest first: by creation time, then by locator. (Not by the locator alone: the time in it is another clock's, and
+-- `from` and `to` must hold exactly.) Every event pays for each index, so each specified filter has one, and a combination of filters looks
+-- through a bounded part of one. All columns of a list's order are in each index, so that it finds positions without reading rows.
+-- The background retry reads its due rows by status.
+CREATE INDEX notification_log_status ON notifications.notification_log (status, created_at, locator);
+CREATE INDEX notification_log_event_type ON notifications.notification_log (event_type, created_at, locator);
+CREATE INDEX notification_log_party ON notifications.notification_log (party_locator, created_at, locator);
 
 CREATE TABLE notifications.notification_preferences (
   party_locator text COLLATE "C" CONSTRAINT notification_preferences_pkey PRIMARY KEY,

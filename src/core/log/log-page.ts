@@ -39,7 +39,7 @@ export interface LogPageRequest {
 }
 
 /**
- * Entries newest first. `next` is the `after` of the next page; null on the last one. With `reason`, `rule` or `notTold` a page
+ * Entries newest first. `next` is the `after` of the next page; null on the last one. If no single index serves the filter, a page
  * can hold fewer entries than were asked for, or none, and yet not be the last one.
  */
 export interface LogPage {

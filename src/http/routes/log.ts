@@ -109,8 +109,8 @@ export function logRoutes(app: App, logEntries: LogEntries, paths = Object.keys(
     tags,
     summary: 'The log, newest first by creation time',
     description:
-      'Filters can be combined. Paging shows each entry that was there at the start exactly once. With `reason`, `rule` or `notTold` ' +
-      'a page can be short or empty and yet have a `nextCursor`.',
+      'Filters can be combined. Paging shows each entry that was there at the start exactly once. With several filters, or with ' +
+      '`channel`, `reason`, `rule` or `notTold`, a page can be short or empty and yet have a `nextCursor`.',
     querystring: query,
     response: { 200: list, 400: problemBody, 503: problemBody },
   }

@@ -18,8 +18,7 @@ export async function countFailedEntries(
       SELECT
         ${isPastRetry(limits)} AS given_up
       FROM notifications.notification_log
-      -- Implied by FAILED; repeated so that the partial index is used.
-      WHERE sent_at IS NULL AND body IS NOT NULL
+      WHERE status = 'FAILED'
       ORDER BY created_at DESC, locator DESC
       LIMIT ${ROW_COUNT_MAX}
     ) AS failed`)

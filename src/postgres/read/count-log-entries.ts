@@ -1,6 +1,5 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { CHANNELS } from '../../core/decision/channel.ts'
 import { COUNT_WINDOWS, type CountWindow, OTHER } from '../../core/log/count-windows.ts'
 import { type LogCounts, logCounts } from '../../core/log/log-counts.ts'
 import { STATUSES } from '../../core/log/status.ts'
@@ -33,8 +32,7 @@ export async function countLogEntries(
 }
 
 /**
- * The query: walks an index newest first, once for each status and channel under a key that is the index's to the
- * letter, and stops at so many rows in all.
+ * The query: walks the index by status newest first, once for each status, and stops at so many rows in all.
  */
 export function logCountsQuery(
   limits: GivenUpLimits,
@@ -42,13 +40,11 @@ export function logCountsQuery(
   rowCountMax: number,
 ) {
   const from = sql.fragment`now() - ${lengthS}::integer * interval '1 second'`
-  const walks = STATUSES.flatMap((status) =>
-    CHANNELS.map(
-      (channel) => sql.fragment`
-        (SELECT created_at, status, event_type, failure_reason, attempt_count FROM notifications.notification_log
-        WHERE status || ' ' || channel = ${`${status} ${channel}`} AND created_at >= ${from}
-        ORDER BY created_at DESC LIMIT ${rowCountMax + 1})`,
-    ),
+  const walks = STATUSES.map(
+    (status) => sql.fragment`
+      (SELECT created_at, status, event_type, failure_reason, attempt_count FROM notifications.notification_log
+      WHERE status = ${status} AND created_at >= ${from}
+      ORDER BY created_at DESC LIMIT ${rowCountMax + 1})`,
   )
   return sql.type(countsRow)`
     WITH walked AS (

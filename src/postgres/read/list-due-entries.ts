@@ -42,8 +42,6 @@ export async function listDueEntries(
       ) AS "unknownKey"
     FROM notifications.notification_log
     WHERE status = 'FAILED'
-      -- Implied by FAILED; repeated so that the partial index is used.
-      AND sent_at IS NULL AND body IS NOT NULL
       AND created_at > now() - ${limits.maxAgeMs}::float8 * interval '1 millisecond'
       AND (created_at, locator) > (${after?.createdAt ?? '-infinity'}::timestamptz, ${after?.locator ?? ''})
       AND (created_at, locator) <= (${upTo?.createdAt ?? 'infinity'}::timestamptz, ${upTo?.locator ?? ''})

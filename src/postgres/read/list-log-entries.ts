@@ -1,10 +1,14 @@
 import { type CommonQueryMethods, sql } from 'slonik'
-import { CHANNELS } from '../../core/decision/channel.ts'
-import { listedLogEntry } from '../../core/log/log-entry.ts'
-import type { LogFilter, LogPage, LogPageRequest, LogPosition } from '../../core/log/log-page.ts'
-import { STATUSES, type Status } from '../../core/log/status.ts'
-import { boundedPage, CANDIDATE_COUNT_MAX, hasReason, hasRule, isUpTo, rowsAt } from './bounded-page.ts'
+import { listedLogEntry, logEntry } from '../../core/log/log-entry.ts'
+import type { LogFilter, LogPage, LogPageRequest } from '../../core/log/log-page.ts'
+import { STATUSES } from '../../core/log/status.ts'
+import { inSnapshot } from '../sql/snapshot.ts'
 import { type GivenUpLimits, isNotTold, listedColumns } from './log-columns.ts'
+
+/** Entries that one page looks at if an index finds more than the filter asks for. */
+export const CANDIDATE_COUNT_MAX = 5_000
+
+const position = logEntry.pick({ createdAt: true, locator: true })
 
 /** One page of the log, newest first. */
 export async function listLogEntries(
@@ -13,170 +17,125 @@ export async function listLogEntries(
   filter: LogFilter,
   page: LogPageRequest,
 ): Promise<LogPage> {
-  if (filter.reason !== undefined || filter.rule !== undefined || filter.notTold) {
-    return boundedPage(pool, candidatesOf(filter, page.after), page.limit, (tx, limit, end) =>
-      tx.any(logSearchQuery(limits, filter, { ...page, limit, end })),
-    )
-  }
-  const rows = await pool.any(logPageQuery(limits, filter, page))
-  const items = rows.slice(0, page.limit)
+  const query = logPageQuery(limits, filter, page)
+  if (walksOf(filter).rest.length === 0) return pageOf(await pool.any(query), page.limit, null)
+  // In a snapshot: entries that are logged between the two reads would push others off the page and out of the list.
+  return inSnapshot(pool, async (tx) => {
+    const rows = await tx.any(query)
+    const end = rows.length > page.limit ? null : await tx.maybeOne(lastCandidateQuery(filter, page.after))
+    return pageOf(rows, page.limit, end)
+  })
+}
+
+/** `end`: where a page that comes back short has stopped looking; null at the end of the log. */
+function pageOf(rows: LogPage['items'], limit: number, end: LogPage['next']): LogPage {
+  const items = rows.slice(0, limit)
   const last = items.at(-1)
-  const isMore = rows.length > page.limit && last !== undefined
-  return { items, next: isMore ? { createdAt: last.createdAt, locator: last.locator } : null }
+  const isMore = rows.length > limit && last !== undefined
+  return { items, next: isMore ? { createdAt: last.createdAt, locator: last.locator } : end }
 }
 
 /**
- * The query for one page and the row after it. It finds the positions of the page's rows by walks of an index in its order,
- * one for each kind of row (event type, status, channel; as far as the filter leaves it open), then reads these rows.
- * However common or rare what is asked for, nothing is read but what is walked over.
+ * The query for one page and the row after it. An index finds positions in the order of the list; the rows at these positions
+ * are read by their key, so that the planner cannot choose to read the whole log.
  */
 export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, after }: LogPageRequest) {
-  const walk: Walk = { bounds: boundsOf(filter, after), rowCount: limit + 1 }
+  const { rest } = walksOf(filter)
+  const isExact = rest.length === 0
   return sql.type(listedLogEntry)`
     SELECT ${listedColumns(limits)}
-    FROM (
-      SELECT * FROM (${positionsOf(filter, walk)}) AS walks
-      ORDER BY created_at DESC, locator DESC LIMIT ${walk.rowCount}
-    ) AS position
-    JOIN notifications.notification_log USING (created_at, locator)
-    ORDER BY created_at DESC, locator DESC`
+    FROM (${candidatesOf(filter, after, isExact ? limit + 1 : CANDIDATE_COUNT_MAX)}) AS position (time, key)
+    CROSS JOIN LATERAL (
+      SELECT * FROM notifications.notification_log WHERE locator = position.key LIMIT 1
+    ) AS notification_log
+    WHERE ${all(rest.map((condition) => condition(limits)))}
+    ORDER BY position.time DESC, position.key DESC LIMIT ${limit + 1}`
 }
 
-/**
- * The query for entries that no index finds: by reason, by rule, or of members not told. It looks at a bounded number of rows, after
- * `after` and up to `end`.
- */
-export function logSearchQuery(
-  limits: GivenUpLimits,
-  filter: LogFilter,
-  { limit, after, end }: LogPageRequest & { readonly end: LogPosition | null },
-) {
-  return sql.type(listedLogEntry)`
-    SELECT ${listedColumns(limits)}
-    FROM ${rowsAt(candidatesOf(filter, after))}
-    WHERE ${isUpTo(end)} AND ${hasReason(filter.reason)} AND ${hasRule(filter.rule)}
-      AND ${filter.notTold ? isNotTold(limits) : sql.fragment`true`}
-    ORDER BY created_at DESC, locator DESC
-    LIMIT ${limit}`
-}
-
-function candidatesOf(filter: LogFilter, after: LogPosition | null): Fragment {
-  const statuses = filter.status === undefined ? STATUSES : [filter.status]
-  // A sent entry has no reason.
-  const isUnsent = filter.reason !== undefined || filter.notTold === true
-  const searched = isUnsent ? statuses.filter((status) => status !== 'SENT') : statuses
-  return searched.length === 0
-    ? sql.fragment`SELECT created_at, locator FROM notifications.notification_log WHERE false`
-    : newestPositions(searched, filter, after, CANDIDATE_COUNT_MAX)
-}
-
-/**
- * The newest positions of the rows that have one of these statuses, in order, `rowCount` at most: a query in itself. Nothing
- * is read but index entries that are walked over.
- */
-function newestPositions(
-  statuses: readonly Status[],
-  filter: LogFilter,
-  after: LogPosition | null,
-  rowCount: number,
-): Fragment {
-  const walk: Walk = { bounds: boundsOf(filter, after), rowCount }
-  const walks = statuses.map(
-    (status) => sql.fragment`SELECT * FROM (${positionsOf({ ...filter, status }, walk)}) AS walk`,
-  )
-  return sql.fragment`
-    SELECT * FROM (${sql.join(walks, sql.fragment` UNION ALL `)}) AS walks
-    ORDER BY created_at DESC, locator DESC LIMIT ${rowCount}`
+/** The position at which a page has looked at all entries that it may; none if fewer are left. */
+function lastCandidateQuery(filter: LogFilter, after: LogPageRequest['after']) {
+  return sql.type(position)`
+    SELECT created_at AS "createdAt", locator FROM (${candidatesOf(filter, after, CANDIDATE_COUNT_MAX)}) AS candidate
+    ORDER BY created_at DESC, locator DESC OFFSET ${CANDIDATE_COUNT_MAX - 1} LIMIT 1`
 }
 
 type Fragment = ReturnType<typeof sql.fragment>
 
-/** How far a walk goes: between which times and behind which position, and how many rows at most. */
-interface Walk {
-  readonly bounds: readonly Fragment[]
-  readonly rowCount: number
+/** The keys under which an index finds the entries, and the conditions that are left for their rows. */
+interface Walks {
+  readonly keys: readonly Fragment[]
+  readonly rest: readonly ((limits: GivenUpLimits) => Fragment)[]
 }
 
-function positionsOf(filter: LogFilter, walk: Walk): Fragment {
-  const { eventId, reference, partyLocator, eventType, status, channel } = filter
-  if (eventId !== undefined || reference !== undefined) {
-    // An event has one row at most, and a reference few.
-    const key = { event_id: eventId, party_locator: partyLocator, event_type: eventType, status, channel }
-    return walked([...equal(key), ...isAbout(reference)], walk)
+function walksOf(filter: LogFilter): Walks {
+  const { eventId, reference, partyLocator, eventType, status, channel, reason, rule, notTold } = filter
+  const equals = { event_id: eventId, party_locator: partyLocator, event_type: eventType, status, channel }
+  // A sent entry has no reason.
+  const isUnsent = reason !== undefined || notTold === true
+  const statuses = STATUSES.filter((one) => one === (status ?? one) && !(isUnsent && one === 'SENT'))
+  const walks = (column: keyof typeof equals | null, keys: readonly Fragment[]): Walks => {
+    const others = Object.entries(equals).filter(([name, value]) => name !== column && value !== undefined)
+    return {
+      keys,
+      rest: [
+        ...others.map(
+          ([name, value]) =>
+            () =>
+              sql.fragment`${sql.identifier([name])} = ${value as string}`,
+        ),
+        ...(reason === undefined ? [] : [() => hasReason(reason)]),
+        ...(rule === undefined ? [] : [() => hasRule(rule)]),
+        ...(notTold ? [isNotTold] : []),
+      ],
+    }
   }
-  return partyLocator === undefined
-    ? positionsOfAll(filter, walk)
-    : positionsOfParty(partyLocator, filter, walk)
+  if (eventId !== undefined) return walks('event_id', [sql.fragment`event_id = ${eventId}`])
+  if (reference !== undefined) return walks(null, [isAbout(reference)])
+  if (partyLocator !== undefined)
+    return walks('party_locator', [sql.fragment`party_locator = ${partyLocator}`])
+  // Most entries are sent: the statuses of the others leave fewer than an event type does.
+  if (eventType !== undefined && statuses.includes('SENT'))
+    return walks('event_type', [sql.fragment`event_type = ${eventType}`])
+  const keys = statuses.map((one) => sql.fragment`status = ${one}`)
+  return walks('status', keys.length === 0 ? [sql.fragment`false`] : keys)
 }
 
-/** The newest positions under a key. */
-function walked(key: readonly Fragment[], { bounds, rowCount }: Walk): Fragment {
-  return sql.fragment`
-    SELECT * FROM (
-      SELECT created_at, locator FROM notifications.notification_log WHERE ${all([...key, ...bounds])}
-      ORDER BY created_at DESC, locator DESC LIMIT ${rowCount}
-    ) AS walk`
-}
-
-/** All parties: one walk for each status and channel. The key must match the index's expression exactly. */
-function positionsOfAll({ eventType, status, channel }: LogFilter, walk: Walk): Fragment {
-  const walks = (status === undefined ? STATUSES : [status]).flatMap((status) =>
-    (channel === undefined ? CHANNELS : [channel]).map((channel) =>
-      walked([keyOf(eventType, `${status} ${channel}`)], walk),
-    ),
+/** The newest positions behind `after`, in order, `countMax` at most. Reads index entries only. */
+function candidatesOf(filter: LogFilter, after: LogPageRequest['after'], countMax: number): Fragment {
+  const walks = walksOf(filter).keys.map(
+    (key) => sql.fragment`
+      SELECT * FROM (
+        SELECT created_at, locator FROM notifications.notification_log WHERE ${all([key, ...boundsOf(filter, after)])}
+        ORDER BY created_at DESC, locator DESC LIMIT ${countMax}
+      ) AS walk`,
   )
-  return sql.fragment`${sql.join(walks, sql.fragment` UNION ALL `)}`
-}
-
-function keyOf(eventType: string | undefined, statusAndChannel: string): Fragment {
-  return eventType === undefined
-    ? sql.fragment`status || ' ' || channel = ${statusAndChannel}`
-    : sql.fragment`event_type || ' ' || status || ' ' || channel = ${`${eventType} ${statusAndChannel}`}`
-}
-
-/** One party: one walk for each kind of its rows. A skip scan finds the kinds. */
-function positionsOfParty(
-  partyLocator: string,
-  { eventType, status, channel }: LogFilter,
-  walk: Walk,
-): Fragment {
-  const ofParty = sql.fragment`party_locator = ${partyLocator}`
-  const firstKind = (conditions: readonly Fragment[]) => sql.fragment`
-    SELECT event_type, status, channel FROM notifications.notification_log
-    WHERE ${all(conditions)} ORDER BY event_type, status, channel LIMIT 1`
-  // Together with `event_type = …` the next kind would be looked for among all rows of that type, from the first one on.
-  const isLater = sql.fragment`(event_type, status, channel) > (kind.event_type, kind.status, kind.channel)`
-  const ofKind = sql.fragment`event_type = kind.event_type AND status = kind.status AND channel = kind.channel`
   return sql.fragment`
-    WITH RECURSIVE kind AS (
-      (${firstKind([ofParty])})
-      UNION ALL
-      SELECT next.* FROM kind CROSS JOIN LATERAL (${firstKind([ofParty, isLater])}) AS next
-    )
-    SELECT position.* FROM (SELECT * FROM kind WHERE ${all(equal({ event_type: eventType, status, channel }))}) AS kind
-    CROSS JOIN LATERAL (${walked([ofParty, ofKind], walk)}) AS position`
+    SELECT * FROM (${sql.join(walks, sql.fragment` UNION ALL `)}) AS walks
+    ORDER BY created_at DESC, locator DESC LIMIT ${countMax}`
 }
 
-function isAbout(reference: string | undefined): Fragment[] {
-  if (reference === undefined) return []
-  // As an array, the locators are found first, whatever the planner takes the other filters for.
-  return [
-    sql.fragment`locator = ANY(ARRAY(SELECT locator FROM notifications.decision WHERE variables ->> 'locator' = ${reference}))`,
-  ]
+/** The condition for rows about this claim, policy or invoice. As an array: the locators are found first, whatever the other conditions are. */
+function isAbout(reference: string): Fragment {
+  return sql.fragment`locator = ANY(ARRAY(SELECT locator FROM notifications.decision WHERE variables ->> 'locator' = ${reference}))`
 }
 
-/** The columns for which there is a value have it. */
-function equal(values: Readonly<Record<string, string | undefined>>): Fragment[] {
-  return Object.entries(values).flatMap(([column, value]) =>
-    value === undefined ? [] : [sql.fragment`${sql.identifier([column])} = ${value}`],
-  )
+/** The condition for rows that this rule decided last. */
+function hasRule(rule: string): Fragment {
+  return sql.fragment`(
+    SELECT rule_id FROM notifications.decision
+    WHERE decision.locator = notification_log.locator ORDER BY attempt DESC LIMIT 1
+  ) = ${rule}`
+}
+
+/** The condition for rows with this failure reason, or with one that begins with it and a colon. */
+function hasReason(reason: string): Fragment {
+  return sql.fragment`(failure_reason = ${reason} OR split_part(failure_reason, ':', 1) = ${reason})`
 }
 
 function all(conditions: readonly Fragment[]): Fragment {
   return sql.fragment`${sql.join([sql.fragment`true`, ...conditions], sql.fragment` AND `)}`
 }
 
-/** Between which times, and behind which position, all walks run. */
 function boundsOf({ from, to }: LogFilter, after: LogPageRequest['after']): Fragment[] {
   // With two upper bounds a walk could start at the higher one and read all rows down to the other.
   const isBehindPosition = after !== null && (to === undefined || after.createdAt < to)

@@ -1,7 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { CHANNELS } from '../../core/decision/channel.ts'
-import { STATUSES } from '../../core/log/status.ts'
+import { STATUSES, type Status } from '../../core/log/status.ts'
 import { type GivenUpLimits, isToBeRetried } from '../read/log-columns.ts'
 
 /** Pruning deletes everything older than `before`, except failed rows that are still to be retried. */
@@ -26,19 +25,17 @@ const ROW_COUNT_MAX = 1_000
 
 const row = z.object({ createdAt: z.string(), locator: z.string(), decisions: z.number() })
 
-/** The entries to be pruned, in pages: for each status and channel the oldest first. */
+/** The entries to be pruned, in pages: for each status the oldest first. */
 export async function* entriesToPrune(
   pool: DatabasePool,
   limits: PruneLimits,
 ): AsyncGenerator<EntriesToPrune> {
-  for (const status of STATUSES) {
-    for (const channel of CHANNELS) yield* entriesOfKind(pool, `${status} ${channel}`, limits)
-  }
+  for (const status of STATUSES) yield* entriesOf(pool, status, limits)
 }
 
-async function* entriesOfKind(
+async function* entriesOf(
   pool: DatabasePool,
-  kind: string,
+  status: Status,
   limits: PruneLimits,
 ): AsyncGenerator<EntriesToPrune> {
   let after: Pick<z.infer<typeof row>, 'createdAt' | 'locator'> = { createdAt: '-infinity', locator: '' }
@@ -48,7 +45,7 @@ async function* entriesOfKind(
         SELECT count(*)::integer FROM notifications.decision WHERE decision.locator = entry.locator
       ) AS decisions
       FROM notifications.notification_log AS entry
-      WHERE status || ' ' || channel = ${kind}
+      WHERE status = ${status}
         AND (created_at, locator) > (${after.createdAt}::timestamptz, ${after.locator})
         AND created_at < ${limits.before}::timestamptz AND NOT ${isToBeRetried(limits)}
       ORDER BY created_at, locator LIMIT ${ROW_COUNT_MAX}`)
