@@ -5,7 +5,11 @@ import { CHANNELS } from '../../../src/core/decision/channel.ts'
 import type { LogFilter, LogPosition } from '../../../src/core/log/log-page.ts'
 import { STATUSES } from '../../../src/core/log/status.ts'
 import { logCountsQuery } from '../../../src/postgres/read/count-log-entries.ts'
-import { CANDIDATE_COUNT_MAX, logPageQuery } from '../../../src/postgres/read/list-log-entries.ts'
+import {
+  CANDIDATE_COUNT_MAX,
+  listLogEntries,
+  logPageQuery,
+} from '../../../src/postgres/read/list-log-entries.ts'
 import { fillLog, QUIET } from '../fill-log.ts'
 import { openDatabase } from '../fixtures.ts'
 
@@ -167,6 +171,42 @@ t.test(
     t.same(faults, [])
   },
 )
+
+t.test('pages that come back short lead to every entry of the filter', async (t) => {
+  for (const filter of [
+    { partyLocator: 'party-hot', eventType: 'claim.paid', to: QUIET.from },
+    { channel: 'IN_APP' },
+    { eventType: 'policy.issued', status: 'SENT', to: QUIET.from },
+  ] as const) {
+    const {
+      eventType = null,
+      partyLocator = null,
+      status = null,
+      channel = null,
+      to = null,
+    } = filter as LogFilter
+    const { rows } = await client.query(
+      `SELECT locator FROM notifications.notification_log
+      WHERE coalesce(event_type = $1, true) AND coalesce(party_locator = $2, true) AND coalesce(status = $3, true)
+        AND coalesce(channel = $4, true) AND coalesce(created_at < $5, true)
+      ORDER BY created_at DESC, locator DESC`,
+      [eventType, partyLocator, status, channel, to],
+    )
+    const found: string[] = []
+    let pageCount = 0
+    for (let after: LogPosition | null | undefined; after !== null; pageCount++) {
+      const page = await listLogEntries(pool, LIMITS, filter, { limit: 20_000, after: after ?? null })
+      found.push(...page.items.map(({ locator }) => locator))
+      after = page.next
+    }
+    t.ok(rows.length > 0 && pageCount > 1, `${rows.length} rows, ${pageCount} pages`)
+    t.same(
+      found,
+      rows.map(({ locator }) => locator),
+      JSON.stringify(filter),
+    )
+  }
+})
 
 t.test('counts read as many rows as they count, and stop where they may count no more', async (t) => {
   const rowCountMax = 1_000
