@@ -147,14 +147,14 @@ function countSends(
   messages: readonly OutgoingMessage[],
   deliveries: Deliveries,
 ): void {
-  for (const channel of ADDRESSED_CHANNELS) {
-    const counts = { accepted: 0, refused: 0, unknown: 0, deferred: 0 }
-    for (const message of messages) {
-      const delivery = message.channel === channel ? deliveries.get(message.locator) : undefined
-      if (delivery !== undefined) counts[answerOf(delivery)]++
-    }
-    for (const answer of ANSWERS) sends.inc({ channel, answer }, counts[answer])
+  const counts = { accepted: 0, refused: 0, unknown: 0, deferred: 0 }
+  const byChannel = { EMAIL: counts, SMS: { ...counts } }
+  for (const { channel, locator } of messages) {
+    const delivery = deliveries.get(locator)
+    if (channel !== 'IN_APP' && delivery !== undefined) byChannel[channel][answerOf(delivery)]++
   }
+  for (const channel of ADDRESSED_CHANNELS)
+    for (const answer of ANSWERS) sends.inc({ channel, answer }, byChannel[channel][answer])
 }
 
 function answerOf({ error, isUnknown, isDeferred }: Delivery): (typeof ANSWERS)[number] {

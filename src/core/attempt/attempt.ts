@@ -179,12 +179,12 @@ export function deferredRetries(
   attempts: readonly Attempt[],
   deliveries: Deliveries,
 ): ReadonlyMap<string, string> {
-  return new Map(
-    attempts.flatMap(({ locator, before }) => {
-      const { isDeferred, error } = deliveries.get(locator) ?? {}
-      return isDeferred && before !== null ? [[locator, error ?? '']] : []
-    }),
-  )
+  const deferred = new Map<string, string>()
+  for (const { locator, before } of attempts) {
+    const { isDeferred, error } = (before && deliveries.get(locator)) ?? {}
+    if (isDeferred) deferred.set(locator, error ?? '')
+  }
+  return deferred
 }
 
 /**
