@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts'
 import type { KafkaConnection } from '../kafka/client.ts'
 import { createAccessToken } from '../oauth/access-token.ts'
 
-/** How Kafka clients reach the brokers. Clients that are given the same connection share its access token. */
+/** Addresses and credentials of the brokers. Clients that are given the same connection share its access token. */
 export function brokerConnection({ connection }: Config['broker']): KafkaConnection {
   const { sasl, ...rest } = connection
   if (sasl?.mechanism !== 'oauthbearer') return { ...rest, sasl }

@@ -14,7 +14,7 @@ export const RULE_TABLE = inRules('dispatch.csv')
 export const PROMISES = inRules('promises.csv')
 /** The accepted outcome of every situation. */
 export const OUTCOMES = inRules('outcomes.txt')
-/** Where producers put the fields that we need. */
+/** Maps the fields of an event to places in its message. */
 export const ENVELOPE_MAP = inRules('envelope.json')
 
 export const TEMPLATE_EVENT_TYPES: readonly string[] = [...templates.byEventType.keys()]

@@ -105,7 +105,7 @@ async function auditRemoved(
   first: bigint,
   last: bigint,
 ): Promise<Partial<Counts>> {
-  // Where the service never consumed the partition, nothing was to be processed.
+  // Nothing is due in a partition that the service never consumed.
   const next = checkpoint === null ? last + 1n : checkpoint + 1n
   const firstGone = next > first ? next : first
   const goneCount = offsetCount(firstGone, last)

@@ -62,7 +62,7 @@ const FAILED_ROWS_VALID_MS = 60_000
  */
 export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
   const held = new Map<string, bigint>()
-  /** How long messages have waited at an offset, for partitions whose messages are not fetched. */
+  /** Age of the message at an offset, for partitions whose messages are not fetched. */
   const unmovedSince = new Map<string, { readonly next: bigint; readonly sinceMs: number }>()
   const failedRows = share(() => needs.failedRows(), FAILED_ROWS_VALID_MS, needs.nowMs)
 
@@ -123,7 +123,7 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
   }
 }
 
-/** Where the consumer goes on; messages that retention removed are not waited for. */
+/** The next offset to consume. Messages that retention removed do not count. */
 function nextOffset(held: bigint, { earliest, end }: PartitionEnds): bigint {
   const next = held + 1n
   // Before the first, or beyond the end of a topic that was created anew.

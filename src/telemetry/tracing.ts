@@ -25,7 +25,7 @@ type TraceStage<Name extends StageName> = (input: Stages[Name]['input']) => {
 
 /** The span of the work under way. */
 const current = new AsyncLocalStorage<Span>()
-/** How long a stop waits for the collector. */
+/** Time that a stop waits for the collector. */
 const STOP_WAIT_MS = 2_000
 
 /**

@@ -19,7 +19,7 @@ export interface FilterOptions {
 export interface Selection {
   readonly isNamed: boolean
   readonly list: RequestNeeds['listCandidates']
-  /** How many there are; `onProgress` is told how many were counted so far. */
+  /** Counts the entries. `onProgress` gets the count so far. */
   readonly count: (onProgress: (soFar: number) => void) => Promise<number>
 }
 

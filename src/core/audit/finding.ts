@@ -107,7 +107,7 @@ export function describePartition({ topic, partition, from, end, checkpoint }: A
   return `${topic}/${partition}  ${offsets}, ${checkpoint === null || checkpoint < 0n ? 'nothing processed yet' : `processed up to ${checkpoint}`}`
 }
 
-/** How many messages were read. */
+/** Messages read. */
 export function messageCountOf({ erased, unreadable, removed, gone, ...messages }: Counts): number {
   return Object.values(messages).reduce((sum, count) => sum + count, 0)
 }

@@ -5,7 +5,7 @@ export interface Fingerprint {
   readonly sha256: string
 }
 
-/** How far a partition is processed. */
+/** The last processed offset of a partition. */
 export interface Checkpoint {
   /** The last processed offset; -1 before the first. */
   readonly offset: bigint

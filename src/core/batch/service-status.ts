@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { BLOCK_REASONS, type Blocked } from './blocked.ts'
 
-/** How one process is, as the console shows it. The first three are null while all is well, else the reason. */
+/** State of one process for the console. The first three are null while all is well, else the reason. */
 export const serviceStatus = z.object({
   consuming: z.string().nullable(),
   database: z.string().nullable(),

@@ -2,7 +2,7 @@ import type { EnvelopeMap } from './envelope-map.ts'
 import type { Message } from './message.ts'
 import { fieldAt, readEnvelope } from './parse-event.ts'
 
-/** How a rejected message mentions a party: by its envelope or key, or only somewhere in its bytes. */
+/** The way in which a rejected message mentions a party: in its envelope or key, or only somewhere in its bytes. */
 export type Mention = 'named' | 'bytes'
 
 /** One character for each byte. */

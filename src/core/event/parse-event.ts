@@ -172,7 +172,7 @@ export function variablesOf({ eventType, locator, reason }: Event): Variables {
   return { eventType, locator, reason }
 }
 
-/** Where a message comes from, as its producer traced it: ids in hexadecimal digits, `flags` the trace flags. */
+/** The producer's trace context: ids in hexadecimal digits, `flags` the trace flags. */
 export interface TraceParent {
   readonly traceId: string
   readonly spanId: string

@@ -74,7 +74,7 @@ export const shownRejectedMessage = z.object({
 })
 export type ShownRejectedMessage = Readonly<z.infer<typeof shownRejectedMessage>>
 
-/** How `rejected skip` tells in the record of a skip which offsets it went past, both included. */
+/** Words of `rejected skip` for the first and the last offset that it skipped. */
 export function describeSkip(from: bigint, to: bigint, by: string): string {
   return `skipped offsets ${from} to ${to} by ${by}`
 }

@@ -1,4 +1,4 @@
-/** How far back one can count, and by which steps: at most 60 of them. In seconds. */
+/** Periods to count over, each in at most 60 steps. In seconds. */
 export const COUNT_WINDOWS = {
   '15m': { lengthS: 900, stepS: 15 },
   '1h': { lengthS: 3_600, stepS: 60 },

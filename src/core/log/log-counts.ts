@@ -11,7 +11,7 @@ const logCount = z.object({
   /** `OTHER` for all but the most frequent ones. */
   eventType: z.string(),
   count: z.int(),
-  /** How many of them are FAILED, and past the last retry. */
+  /** FAILED ones past the last retry. */
   givenUp: z.int(),
 })
 export type LogCount = Readonly<z.infer<typeof logCount>>

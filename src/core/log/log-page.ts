@@ -9,7 +9,7 @@ export function pageOf<Item extends z.ZodType>(item: Item) {
 }
 export type Page<Item> = Readonly<z.infer<ReturnType<typeof pageOf<z.ZodType<Item>>>>>
 
-/** Which log entries to list: those that every value given holds for. Times are as in an entry. */
+/** Filters of the log: an entry must match all that are given. Times are as in an entry. */
 export interface LogFilter<Time = string> {
   readonly partyLocator?: string | undefined
   readonly eventType?: string | undefined
@@ -32,7 +32,7 @@ export interface LogFilter<Time = string> {
 /** The position of an entry in the order of the log: newest first by creation time, then by locator. It never changes. */
 export type LogPosition = Pick<LogEntry, 'createdAt' | 'locator'>
 
-/** Which part of a list: at most `limit` entries, those that follow the position `after`, else the first. */
+/** A request for at most `limit` entries behind the position `after`, or from the first one. */
 export interface LogPageRequest {
   readonly limit: number
   readonly after: LogPosition | null

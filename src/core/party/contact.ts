@@ -18,7 +18,7 @@ export type Contacts = ReadonlyMap<string, Contact>
 
 export type LookUpContacts = (partyLocators: readonly string[]) => Promise<Contacts>
 
-/** How many contacts are in each state; of the unresolved ones, those that named another party on their own. */
+/** Counts contacts by state. Unresolved ones whose answer named another party count separately. */
 export function countByState(contacts: Contacts): Record<Contact['state'] | 'wrong party', number> {
   const counts = { found: 0, 'not found': 0, unresolved: 0, 'wrong party': 0 }
   for (const contact of contacts.values()) {

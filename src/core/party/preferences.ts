@@ -25,7 +25,7 @@ export type StoredPreferences = Readonly<z.infer<typeof storedPreferences>>
 export const partyPreferences = storedPreferences.extend({ partyLocator: z.string() })
 export type PartyPreferences = Readonly<z.infer<typeof partyPreferences>>
 
-/** Which part of the list: at most `limit` parties, those whose locator comes after `after`, else the first. */
+/** A request for at most `limit` parties whose locator comes after `after`, or from the first one. */
 export interface PreferencesPageRequest {
   readonly limit: number
   readonly after: string | null

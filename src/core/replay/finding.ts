@@ -72,7 +72,7 @@ function describeValues(stored: Value, rebuilt: Value): string {
 const QUOTED_LENGTH_MAX = 120
 const SAME_LENGTH_MAX = 30
 
-/** Where to begin to quote two long texts, so that what differs is seen. */
+/** The position from which to quote two long texts so that the quotes show the first difference. */
 function startOf(stored: string, rebuilt: string): number {
   let position = 0
   while (position < stored.length && stored[position] === rebuilt[position]) position++

@@ -81,7 +81,7 @@ function columnOf(field: Field): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
-/** How a decision differs from what the table of its time says of its facts. */
+/** Compares a decision with the one that the rule table of its time makes from the same facts. */
 function checkDecision(locator: string, decision: ReplayedDecision, table: Decider): Difference[] {
   // No rule decided, so the table has nothing to say.
   if (decision.ruleId === PRUNED_RULE_ID) return []

@@ -26,7 +26,7 @@ export interface ChannelCounts {
   readonly after: number
 }
 
-/** How the events of one type that were decided by one rule fare. */
+/** Counts of the events of one type that one rule decided. */
 export interface BacktestLine {
   readonly eventType: string
   readonly ruleId: string
@@ -52,9 +52,9 @@ export interface BacktestResult {
 export type ReasonOf = (ruleTableRevision: string, ruleId: string) => string | null | undefined
 
 const SAMPLE_COUNT_MAX = 3
-/** Of one change. */
+/** Limit for one change. */
 export const LOCATOR_COUNT_MAX = 1_000
-/** Of all changes together. */
+/** Limit for all changes together. */
 const LOCATORS_HELD_MAX = 50_000
 /** Anyone can invent event types: beyond so many, the others are counted as one. */
 const EVENT_TYPE_COUNT_MAX = 1_000

@@ -42,7 +42,7 @@ export function checkPromises(
   return faults
 }
 
-/** How to leave out the event types for which a promise of all the others is broken; none if they have no names. */
+/** Names the event types to exclude from a promise that holds for all others; empty if they have no names. */
 function exclusionFor(
   { when: { eventType } }: RulePromise,
   broken: readonly { readonly eventClass: EventClass }[],

@@ -11,7 +11,7 @@ export const activation = z.object({
 })
 export type Activation = Readonly<z.infer<typeof activation>>
 
-/** How often the rules of one table decided, among the newest decisions of all. Times are ISO 8601. */
+/** Counts of decisions by rule of one table, among the newest decisions of all. Times are ISO 8601. */
 export const ruleMatches = z.object({
   /** Decisions that were looked at. */
   lookedAt: z.int(),

@@ -24,7 +24,7 @@ export interface RulePromise {
   readonly row: number
   /** A sentence for people; no two promises share one. */
   readonly name: string
-  /** Which situations it covers. */
+  /** The situations that it covers. */
   readonly when: When
   readonly expected: Expectation
   /** Only with SEND; null means by any channel. */

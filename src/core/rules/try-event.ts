@@ -16,7 +16,7 @@ export interface TriedEvent {
   readonly event: Variables
   readonly facts: Facts
   readonly isPartyInvalid?: boolean
-  /** Where the party was really looked up. */
+  /** Given if the party was looked up. */
   readonly contact?: Contact | undefined
 }
 
@@ -34,7 +34,7 @@ export const triedDecision = z.object({
   rulesAbove: z.array(z.object({ ruleId: z.string(), mismatch: z.string() })),
   /** As it would be sent, or stored for a retry; null on SKIP. */
   text: z.object({ subject: z.string(), body: z.string() }).nullable(),
-  /** How the body goes by SMS; null unless it does. */
+  /** Length of the body as an SMS; null for other channels. */
   sms: smsLength.nullable(),
 })
 export type TriedDecision = Readonly<z.infer<typeof triedDecision>>

@@ -23,7 +23,7 @@ export const LATER_COLUMNS: readonly WhenColumn[] = WHEN_COLUMNS.filter(
   (column) => !FIRST_COLUMNS.includes(column),
 )
 
-/** Which situations a row is about: all of these hold. Null means any; any other value matches only where the fact is known. */
+/** Conditions of a row, all of which must hold. Null means any value; any other value matches only where the fact is known. */
 export type When = { readonly eventType: EventTypeCell | null } & {
   readonly [K in FactKey]: KnownValue<K> | null
 }

@@ -10,7 +10,7 @@ export interface SoundTemplate {
   readonly body: readonly Piece[]
 }
 
-/** How the generated code reads each variable as text. A null reason inserts nothing, as in mustache. */
+/** The expression in the generated code for each variable as text. A null reason inserts nothing, as in mustache. */
 export const EXPRESSIONS = {
   eventType: 'variables.eventType',
   locator: 'variables.locator',

@@ -22,7 +22,7 @@ export function previewChangesToMarkdown(changes: readonly PreviewChange[]): str
   return `### Texts: ${counted(changes.length, 'event type')} with another text\n\n${sections.join('\n\n')}\n`
 }
 
-/** Which of an event type's texts it is, and its length by SMS: a line above it. */
+/** A line above a text: which of the event type's texts it is, and its length as an SMS. */
 export function captionOf({ withReason, sms }: PreviewedText): string {
   const length = `${describeSms(sms)} by SMS`
   return withReason === null ? length : `${withReason ? 'with a reason' : 'without a reason'}, ${length}`

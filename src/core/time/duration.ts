@@ -11,10 +11,10 @@ export function milliseconds(text: string): number | undefined {
 /** A point in time as people and clients write it: a number of milliseconds ago, or a time in UTC with microseconds. */
 export type Since = number | string
 
-/** How it is written, in every help text. */
+/** The format, for help texts. */
 export const SINCE_WORDS = 'a duration such as 7d, a date, or a time (ISO 8601)'
 
-/** How it is written, in every refusal. */
+/** The format, for error messages. */
 export const SINCE_EXAMPLES =
   'a duration such as 7d, 12h or 30m (at most 36500d), a date such as 2026-01-31, or a time with Z or an offset such as ' +
   '2026-01-31T12:00:00Z'

@@ -10,7 +10,7 @@ const PAUSE_MS = 6_000
 const TRUST_MAX_MS = 5 * 60_000
 /** Early enough for the response to arrive within that time. */
 const REFRESH_INTERVAL_MS = TRUST_MAX_MS - 60_000
-/** How long known keys are used while the provider does not answer: a key withdrawn meanwhile would never be noticed. */
+/** Maximum age of known keys while the provider does not answer: beyond it, a withdrawn key would go unnoticed. */
 const KEPT_MAX_MS = 24 * 60 * 60_000
 const SET_BYTES_MAX = 1024 * 1024
 /** Arbitrary: nothing is fetched from it. get-jwks would add a missing slash. */

@@ -9,7 +9,7 @@ export const KEY_COUNT_MAX = 100
 export interface FoundKeys {
   /** The keys fit to verify signatures: 0 to 100. */
   readonly keys: readonly SigningKey[]
-  /** How many keys are in the set. */
+  /** Number of keys in the set. */
   readonly foundCount: number
 }
 

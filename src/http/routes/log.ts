@@ -54,7 +54,7 @@ const wholeEntry = described(entry, {
 
 /** PostgreSQL has no year 0. */
 const YEAR_KNOWN = /^(?!0000)/
-/** Where a page of log entries ended. */
+/** The position at which a page ended. */
 const position = z.object({
   createdAt: time.regex(YEAR_KNOWN),
   locator: identifier.startsWith('NTF-'),

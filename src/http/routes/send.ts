@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { App } from '../server/base.ts'
 
-/** How long the rest of a body is read and thrown away: a client that still writes would lose the answer to a reset. */
+/** Time for which the rest of a body is read and discarded: a client that still writes would lose the answer to a reset. */
 const DRAIN_MS = 2_000
 
 const schema = {

@@ -36,7 +36,7 @@ const RAW_HEADER_BYTES_MAX = 128 * 1024
 const BODY_BYTES_MAX = 64 * 1024
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 15_000
-/** How often Node checks these two time-outs; its default, 30 s, would be the effective time-out. */
+/** Interval at which Node checks these two timeouts; its default, 30 s, would be the effective time-out. */
 const TIMEOUT_CHECK_MS = 2_000
 /** A little longer than the 60 s of common load balancers, so that they close first. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000

@@ -7,7 +7,7 @@ const ROW_COUNT_MAX = 100_000
 
 const counts = z.object({ waiting: z.bigint(), given_up: z.bigint() })
 
-/** How many failed rows are still to be retried, and how many are given up: of the newest 100,000. */
+/** Counts the failed rows that are still retried and those given up, among the newest 100,000. */
 export async function countFailedEntries(
   pool: DatabasePool,
   limits: GivenUpLimits,

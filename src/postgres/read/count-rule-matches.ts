@@ -7,7 +7,7 @@ const DECISION_COUNT_MAX = 100_000
 
 const matchesRow = ruleMatches.omit({ complete: true })
 
-/** How often each rule of a table decided, among the newest 100,000 decisions: those of the newest log entries. */
+/** Counts the decisions of each rule of a table among the newest 100,000. */
 export async function countRuleMatches(
   pool: DatabasePool,
   revision: string,

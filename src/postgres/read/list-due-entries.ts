@@ -3,17 +3,17 @@ import { z } from 'zod'
 import { type DueEntry, dueEntry } from '../../core/attempt/due-entry.ts'
 import type { LogPosition } from '../../core/log/log-page.ts'
 
-/** Which failed rows are retried; the specification's limits. */
+/** The specification's limits of retrying. */
 export interface RetryLimits {
   /** Rows older than this are given up. */
   readonly maxAgeMs: number
   /** Rows with this many attempts are given up. */
   readonly attemptCountMax: number
-  /** How long ago the last attempt must be, so that any number of replicas try a row once per interval. */
+  /** Minimum age of the last attempt, so that any number of replicas try a row once per interval. */
   readonly minPauseMs: number
 }
 
-/** Where a page of due rows ends; the next one starts behind it. */
+/** The last row of a page; the next page starts behind it. */
 export type DueCursor = LogPosition
 
 const dueRow = dueEntry.extend({ createdAt: z.string() })

@@ -51,7 +51,7 @@ export function readRejected(
     LIMIT ${countMax}`)
 }
 
-/** How much of a value a list shows. */
+/** Bytes of a value that a list shows. */
 const BEGIN_BYTES = 256
 
 /** One page of rejected messages before `after` by id (null: from the newest on), newest first. */
@@ -86,7 +86,6 @@ const WITH_LAST_REDRIVE = sql.fragment`
     WHERE rejected_message_id = rejected_message.id ORDER BY id DESC LIMIT 1
   ) AS last ON true`
 
-/** How many there are. */
 export function countRejectedMessages(pool: CommonQueryMethods, filter: RejectedFilter): Promise<number> {
   return pool.oneFirst(sql.type(z.object({ count: z.number() }))`
     SELECT count(*)::integer AS count FROM notifications.rejected_message WHERE ${conditions(filter)}`)

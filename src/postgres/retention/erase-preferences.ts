@@ -12,7 +12,7 @@ const BY_PERSON = sql.fragment`(changed_by <> 'erased' AND (by_party IS TRUE OR 
 const CHANGE_IS_PERSONAL = sql.fragment`(${CHANGE_HAS_CONTACT} OR ${BY_PERSON} IS TRUE)`
 const NO_CONTACT = '{"email": null, "phone": null}'
 
-/** How many preferences (one at most) and changes of them hold contact details of a party, or name it as their author. */
+/** Counts the preferences (one at most) and their changes that hold contact details of a party, or name it as their author. */
 export function countPreferencesToErase(
   pool: DatabasePool,
   partyLocator: string,

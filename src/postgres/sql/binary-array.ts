@@ -11,7 +11,7 @@ const NUMBER_BYTES_MAX = 8
 /** UTF-8 takes so much for one UTF-16 code unit. */
 const CODE_UNIT_BYTES_MAX = 3
 
-/** Where arrays are written until their size is known: cheaper than to measure each string first. */
+/** Scratch buffer for an array of unknown size: cheaper than measuring each string first. */
 let scratch: Buffer = Buffer.allocUnsafe(64 * 1024)
 /** It grows with what is written; what an array takes beyond is given back. */
 const SCRATCH_BYTES_MAX = 4 * 1024 * 1024

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Message } from '../../core/event/message.ts'
 import { VALUE_BYTES_MAX } from '../../core/event/parse-event.ts'
 
-/** How much is kept of a key or value that is too large to be kept whole. */
+/** Bytes kept of a key or value that is too large to be kept whole. */
 const KEPT_BYTES = 64 * 1024
 /** Bytes of a header besides its name and value. */
 const HEADER_BYTES = 16
