@@ -116,7 +116,7 @@ function countDrained(totalCount: number) {
     const { rows } = await client.query(
       `SELECT "offset"::integer AS n, notification_log.created_at::text
        FROM notifications.notification_log JOIN notifications.decision USING (locator)
-       WHERE sent_at IS NULL AND body IS NOT NULL AND notification_log.created_at >= $1
+       WHERE status = 'FAILED' AND notification_log.created_at >= $1
        ORDER BY notification_log.created_at, locator LIMIT 1`,
       [oldest],
     )
