@@ -17,6 +17,7 @@ import { findFault } from '../../postgres/schema/find-fault.ts'
 import { knownMigrations } from '../../postgres/schema/migrate.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { checkPartitions } from './blocked-partitions.ts'
+import { checkEnvelopeMap } from './newest-messages.ts'
 
 export interface Check {
   readonly name: string
@@ -78,6 +79,20 @@ export const CHECKS: readonly Check[] = [
       return broker.topics.join(', ')
     },
     remedies: [[/./, 'create them, grant this user read access, or correct MQ_TOPICS']],
+  },
+  {
+    name: 'envelope map',
+    prefix: 'MQ_',
+    after: ['topics'],
+    run: checkEnvelopeMap,
+    remedies: [
+      [
+        /newest/,
+        'compare rules/envelope.json with what producers publish, before these events are skipped for good or rejected: see src/kafka/README.md',
+      ],
+      [/envelope map has/, 'correct rules/envelope.json'],
+      [/./, 'check that all brokers can be reached from here, and run the command `doctor` again'],
+    ],
   },
   {
     name: 'consumer group',
