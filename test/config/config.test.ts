@@ -140,6 +140,8 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['IDP_ADMIN_SCOPE', 'read write'],
   ['IDP_ADMIN_SCOPE', 'a"b'],
   ['IDP_ADMIN_CLAIM', '/realm~access/roles'],
+  ['IDP_ADMIN_CLAIM', 'realm_access.roles'],
+  ['IDP_ADMIN_CLAIM', '#/realm_access/roles'],
   ['MANAGEMENT_HOST', 'http://localhost'],
   ['MANAGEMENT_PORT', '65536'],
   ['OTEL_ENDPOINT', 'collector'],
