@@ -205,9 +205,17 @@ t.test('TLS and a log-in to the brokers are taken together', async (t) => {
   t.same(broker.connection, {
     brokers: ['kafka-1:9092', 'kafka-2:9092'],
     ssl: {},
-    sasl: { mechanism: 'scram-sha-512', username: 'notifications', password: 'hunter2' },
+    sasl: { mechanism: 'scram-sha-512', username: 'notifications', password: { text: 'hunter2' } },
   })
   t.same(warnings, [])
+  const file = import.meta.filename
+  t.match(loadConfig({ ...env, MQ_SASL_PASSWORD: '', MQ_SASL_PASSWORD_FILE: file }), {
+    broker: { connection: { sasl: { password: { file } } } },
+    warnings: [],
+  })
+  t.same(loadConfig({ ...env, MQ_SASL_PASSWORD_FILE: file }).warnings, [
+    'MQ_SASL_PASSWORD has no effect with MQ_SASL_PASSWORD_FILE',
+  ])
   const half = faultsOf({ ...REQUIRED, MQ_SASL_MECHANISM: 'PLAIN' })
   t.match(half, /MQ_SASL_USERNAME is required with MQ_SASL_MECHANISM; for example/)
   t.match(half, /MQ_SASL_PASSWORD is required with MQ_SASL_MECHANISM; for example/)

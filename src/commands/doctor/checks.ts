@@ -58,7 +58,11 @@ export const CHECKS: readonly Check[] = [
         /OAUTHBEARER authentication failed/,
         'compare issuer, audience and scope of the token with what the brokers expect, and check MQ_SASL_EXTENSIONS',
       ],
-      [/authentication|SASL/i, 'check MQ_SASL_MECHANISM, MQ_SASL_USERNAME and MQ_SASL_PASSWORD'],
+      [/_FILE (cannot be|is empty)/, 'correct the variable, or the file and its permissions'],
+      [
+        /authentication|SASL/i,
+        'check MQ_SASL_MECHANISM, MQ_SASL_USERNAME and MQ_SASL_PASSWORD (or its file)',
+      ],
       [/certificate|self-signed|altnames|issuer/i, 'set MQ_SSL_CA_FILE to the authority of the brokers'],
       [
         /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH/,
