@@ -1,11 +1,16 @@
 import type { Config } from '../config/config.ts'
 import type { KafkaConnection } from '../kafka/client.ts'
 import { createAccessToken } from '../oauth/access-token.ts'
+import { secretOf } from '../oauth/file-secret.ts'
 
 /** Addresses and credentials of the brokers. Clients that are given the same connection share its access token. */
 export function brokerConnection({ connection }: Config['broker']): KafkaConnection {
   const { sasl, ...rest } = connection
-  if (sasl?.mechanism !== 'oauthbearer') return { ...rest, sasl }
+  if (sasl === null) return { ...rest, sasl }
+  if (sasl.mechanism !== 'oauthbearer') {
+    const password = () => secretOf(sasl.password, 'MQ_SASL_PASSWORD_FILE')
+    return { ...rest, sasl: { ...sasl, password } }
+  }
   const { client, ...logIn } = sasl
   const accessToken = createAccessToken(client, 'MQ_SASL_', () => performance.now())
   return { ...rest, sasl: { ...logIn, accessToken } }

@@ -187,9 +187,11 @@ function sslOf({ MQ_SSL, MQ_SSL_CA_FILE: ca, MQ_SSL_CERT_FILE: cert, MQ_SSL_KEY_
 }
 
 function saslOf(value: Values) {
-  const { MQ_SASL_MECHANISM: mechanism, MQ_SASL_USERNAME: username, MQ_SASL_PASSWORD: password } = value
-  if (mechanism !== 'oauthbearer')
+  const { MQ_SASL_MECHANISM: mechanism, MQ_SASL_USERNAME: username } = value
+  if (mechanism !== 'oauthbearer') {
+    const password = secretOf(value.MQ_SASL_PASSWORD, value.MQ_SASL_PASSWORD_FILE)
     return mechanism && username && password ? { mechanism, username, password } : null
+  }
   const client = tokenClientOf(value, 'MQ_SASL_')
   const { MQ_SASL_EXTENSIONS: extensions = {} } = value
   return client && { mechanism, client, extensions }
@@ -204,11 +206,17 @@ function tokenClientOf<Prefix extends TokenPrefix>(
 ) {
   const read = (name: string) => value[`${prefix}${name}` as TokenVariable<Prefix>]
   const [url, clientId, scope] = [read('TOKEN_URL'), read('CLIENT_ID'), read('SCOPE') ?? null]
-  const [text, file] = [read('CLIENT_SECRET'), read('CLIENT_SECRET_FILE')]
-  /** The file is read for each token. */
-  const clientSecret: { file: string } | { text: string } | null =
-    file !== undefined ? { file } : text !== undefined ? { text } : null
+  const clientSecret = secretOf(read('CLIENT_SECRET'), read('CLIENT_SECRET_FILE'))
   return url && clientId && clientSecret ? { url, clientId, clientSecret, scope } : null
+}
+
+/** A file is read for each use. */
+function secretOf(
+  text: string | undefined,
+  file: string | undefined,
+): { file: string } | { text: string } | null {
+  if (file !== undefined) return { file }
+  return text === undefined ? null : { text }
 }
 
 /** Variables that are useless without each other. */
@@ -239,7 +247,10 @@ function excessSettings({ POLICY_ADMIN_HEADER: header, POLICY_ADMIN_TOKEN_URL: u
 }
 
 function loginNeeds(set: Environment): readonly Variable[] {
-  if (set.MQ_SASL_MECHANISM?.toUpperCase() !== 'OAUTHBEARER') return ['MQ_SASL_USERNAME', 'MQ_SASL_PASSWORD']
+  if (set.MQ_SASL_MECHANISM?.toUpperCase() !== 'OAUTHBEARER') {
+    const hasFile = set.MQ_SASL_PASSWORD_FILE !== undefined
+    return ['MQ_SASL_USERNAME', ...(hasFile ? [] : ['MQ_SASL_PASSWORD' as const])]
+  }
   return ['MQ_SASL_TOKEN_URL', ...tokenNeeds(set, 'MQ_SASL_')]
 }
 

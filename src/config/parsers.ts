@@ -109,12 +109,15 @@ export function jsonPointers() {
     })
 }
 
-/** Names may hold slashes, as URLs do; only a JSON Pointer starts with one. */
+/** Names may hold slashes, as URLs do; only a JSON Pointer starts with one. A path by dots would lead nowhere. */
 export function claim() {
-  const { error, text } = must('the name of a claim, or a JSON Pointer such as /realm_access/roles')
+  const { error, text } = must(
+    'the name of a claim, or a JSON Pointer: /realm_access/roles for roles in realm_access, /insurer.roles for a name with a dot',
+  )
+  const isName = (found: string) => !/^[#$]|^[^/:]*\.[^/:]*$/.test(found)
   return text
     .regex(/^[ -~]{1,255}$/, { error })
-    .refine((found) => !found.startsWith('/') || pointerFault(found) === null, { error })
+    .refine((found) => (found.startsWith('/') ? pointerFault(found) === null : isName(found)), { error })
 }
 
 function list(found: string): string[] {

@@ -95,6 +95,10 @@ export const variables = z.object({
   MQ_SASL_PASSWORD: matching(/^.{1,1000}$/s, '1 to 1000 characters', { secret: true })
     .optional()
     .meta({ description: 'Password for the brokers', example: 'secret' }),
+  MQ_SASL_PASSWORD_FILE: readablePath().optional().meta({
+    description: 'File of that password, in place of the variable; read again for each new connection',
+    example: '/run/secrets/mq-sasl-password',
+  }),
   MQ_SASL_TOKEN_URL: urlWithoutFragment().optional().meta({
     description: 'OAUTHBEARER: token endpoint, asked by the client credentials grant',
     example: 'https://identity.example/oauth2/token',

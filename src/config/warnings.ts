@@ -60,9 +60,12 @@ function brokerWarnings(set: Environment, value: Values): readonly string[] {
   const { MQ_SASL_MECHANISM: mechanism } = set
   const isToken = mechanism === 'OAUTHBEARER'
   for (const name of Object.keys(set).filter((name) => /^MQ_SASL_(?!MECHANISM)/.test(name))) {
-    const isOfToken = !['MQ_SASL_USERNAME', 'MQ_SASL_PASSWORD'].includes(name)
+    const isOfToken = !/_(USERNAME|PASSWORD|PASSWORD_FILE)$/.test(name)
     if (mechanism === undefined) all.push(`${name} has no effect: MQ_SASL_MECHANISM is not set`)
     else if (isOfToken !== isToken) all.push(`${name} has no effect with MQ_SASL_MECHANISM=${mechanism}`)
+  }
+  if (value.MQ_SASL_PASSWORD !== undefined && value.MQ_SASL_PASSWORD_FILE !== undefined) {
+    all.push('MQ_SASL_PASSWORD has no effect with MQ_SASL_PASSWORD_FILE')
   }
   if (isToken && !value.MQ_SSL) {
     all.push('MQ_SASL_MECHANISM=OAUTHBEARER without MQ_SSL=true sends tokens in plain text over the network')

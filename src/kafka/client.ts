@@ -1,16 +1,17 @@
-import kafkajs, { type Kafka, type LogEntry, type SASLOptions } from 'kafkajs'
+import kafkajs, { type Kafka, type LogEntry } from 'kafkajs'
 import OffsetManager from 'kafkajs/src/consumer/offsetManager/index.js'
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js'
 import type { Logger } from 'pino'
 import type { BrokerConnection } from '../config/config.ts'
 import { type BearerLogIn, bearerLogIn } from './bearer-log-in.ts'
+import { type PasswordLogIn, passwordLogIn } from './password-log-in.ts'
 import { patchFetchResponses } from './patches/fetch-response.ts'
 import { patchMetadataErrors } from './patches/metadata-errors.ts'
 
 const scheduleCheck = RequestQueue.prototype.scheduleCheckPendingRequests
 
 export interface KafkaConnection extends Omit<BrokerConnection, 'sasl'> {
-  readonly sasl: Exclude<BrokerConnection['sasl'], { readonly mechanism: 'oauthbearer' }> | BearerLogIn
+  readonly sasl: PasswordLogIn | BearerLogIn | null
 }
 
 /** A patched kafkajs client that writes to our log. After five tries its requests reject: the caller decides what to do then. */
@@ -23,10 +24,7 @@ export function createClient({ brokers, ssl, sasl }: KafkaConnection, clientId: 
     clientId,
     brokers: [...brokers],
     ...(ssl && { ssl }),
-    // A copy, since kafkajs writes into it.
-    ...(sasl && {
-      sasl: sasl.mechanism === 'oauthbearer' ? bearerLogIn(sasl) : ({ ...sasl } as SASLOptions),
-    }),
+    ...(sasl && { sasl: sasl.mechanism === 'oauthbearer' ? bearerLogIn(sasl) : passwordLogIn(sasl) }),
     connectionTimeout: 3_000,
     requestTimeout: 30_000,
     retry: { retries: 4, initialRetryTime: 200, maxRetryTime: 2_000 },

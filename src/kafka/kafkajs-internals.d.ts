@@ -37,6 +37,33 @@ declare module 'kafkajs/src/protocol/error.js' {
   export default errors
 }
 
+declare module 'kafkajs/src/broker/saslAuthenticator/plain.js' {
+  import type { AuthenticationProviderArgs, Authenticator } from 'kafkajs'
+
+  export default function provider(login: {
+    readonly username: string
+    readonly password: string
+  }): (args: AuthenticationProviderArgs) => Authenticator
+}
+
+declare module 'kafkajs/src/broker/saslAuthenticator/scram256.js' {
+  import type { AuthenticationProviderArgs, Authenticator } from 'kafkajs'
+
+  export default function provider(login: {
+    readonly username: string
+    readonly password: string
+  }): (args: AuthenticationProviderArgs) => Authenticator
+}
+
+declare module 'kafkajs/src/broker/saslAuthenticator/scram512.js' {
+  import type { AuthenticationProviderArgs, Authenticator } from 'kafkajs'
+
+  export default function provider(login: {
+    readonly username: string
+    readonly password: string
+  }): (args: AuthenticationProviderArgs) => Authenticator
+}
+
 declare module 'kafkajs/src/protocol/sasl/oauthBearer/index.js' {
   import type { SaslAuthenticationRequest } from 'kafkajs'
 

@@ -5,7 +5,7 @@ import {
 } from 'oauth4webapi'
 import type { TokenClient } from '../config/config.ts'
 import { printable } from '../core/text/sanitize.ts'
-import { readSecret } from './file-secret.ts'
+import { secretOf } from './file-secret.ts'
 
 /**
  * Returns a valid access token. Rejects with a message for the operator, which never holds the secret.
@@ -39,11 +39,7 @@ export function createAccessToken(client: TokenClient, prefix: string, nowMs: ()
 
   async function request(): Promise<Granted> {
     const askedAtMs = nowMs()
-    const { clientSecret } = client
-    const secret =
-      'text' in clientSecret
-        ? clientSecret.text
-        : await readSecret(clientSecret.file, `${prefix}CLIENT_SECRET_FILE`)
+    const secret = await secretOf(client.clientSecret, `${prefix}CLIENT_SECRET_FILE`)
     const { token, validMs } = await requestToken(client, secret, prefix)
     granted = { token, usedUntilMs: askedAtMs + Math.max(validMs - RENEWAL_MS, validMs / 2) }
     return granted

@@ -20,8 +20,15 @@ export function createFileSecret(file: string, variable: string, nowMs: () => nu
   }
 }
 
+/** A secret of the configuration: its text, or the file to read it from each time. */
+export type Secret = { readonly text: string } | { readonly file: string }
+
+export async function secretOf(secret: Secret, variable: string): Promise<string> {
+  return 'text' in secret ? secret.text : readSecret(secret.file, variable)
+}
+
 /** The secret in a file, without line breaks at its end. Rejects with a message for the operator. */
-export async function readSecret(file: string, variable: string): Promise<string> {
+async function readSecret(file: string, variable: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch((cause: Error) => {
     throw new Error(`${variable} cannot be read: ${cause.message}`, { cause })
   })

@@ -140,6 +140,8 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['IDP_ADMIN_SCOPE', 'read write'],
   ['IDP_ADMIN_SCOPE', 'a"b'],
   ['IDP_ADMIN_CLAIM', '/realm~access/roles'],
+  ['IDP_ADMIN_CLAIM', 'realm_access.roles'],
+  ['IDP_ADMIN_CLAIM', '#/realm_access/roles'],
   ['MANAGEMENT_HOST', 'http://localhost'],
   ['MANAGEMENT_PORT', '65536'],
   ['OTEL_ENDPOINT', 'collector'],
@@ -203,9 +205,17 @@ t.test('TLS and a log-in to the brokers are taken together', async (t) => {
   t.same(broker.connection, {
     brokers: ['kafka-1:9092', 'kafka-2:9092'],
     ssl: {},
-    sasl: { mechanism: 'scram-sha-512', username: 'notifications', password: 'hunter2' },
+    sasl: { mechanism: 'scram-sha-512', username: 'notifications', password: { text: 'hunter2' } },
   })
   t.same(warnings, [])
+  const file = import.meta.filename
+  t.match(loadConfig({ ...env, MQ_SASL_PASSWORD: '', MQ_SASL_PASSWORD_FILE: file }), {
+    broker: { connection: { sasl: { password: { file } } } },
+    warnings: [],
+  })
+  t.same(loadConfig({ ...env, MQ_SASL_PASSWORD_FILE: file }).warnings, [
+    'MQ_SASL_PASSWORD has no effect with MQ_SASL_PASSWORD_FILE',
+  ])
   const half = faultsOf({ ...REQUIRED, MQ_SASL_MECHANISM: 'PLAIN' })
   t.match(half, /MQ_SASL_USERNAME is required with MQ_SASL_MECHANISM; for example/)
   t.match(half, /MQ_SASL_PASSWORD is required with MQ_SASL_MECHANISM; for example/)

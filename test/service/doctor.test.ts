@@ -27,6 +27,7 @@ const ALL_WELL = {
   configuration: 'ok',
   broker: 'ok',
   topics: 'ok',
+  'envelope map': 'ok',
   database: 'ok',
   schema: 'ok',
   partitions: 'ok',
@@ -110,6 +111,7 @@ t.test('each fault is told with its remedy, and the other checks go on', async (
       {
         configuration: 'warning',
         topics: 'skipped',
+        'envelope map': 'skipped',
         'consumer group': 'skipped',
         schema: 'skipped',
         partitions: 'skipped',
@@ -119,9 +121,13 @@ t.test('each fault is told with its remedy, and the other checks go on', async (
     [
       { MQ_TOPICS: 'no-such-topic', DATABASE_URL: empty.url },
       { topics: [/no-such-topic/, /create them/], schema: [/lacks 0001/, /`migrate`/] },
-      { partitions: 'skipped', log: 'skipped' },
+      { 'envelope map': 'skipped', partitions: 'skipped', log: 'skipped' },
     ],
-    [{ MQ_TOPICS: `${world.topics.claims}s` }, { topics: [/did you mean "claims/, /correct MQ_TOPICS/] }, {}],
+    [
+      { MQ_TOPICS: `${world.topics.claims}s` },
+      { topics: [/did you mean "claims/, /correct MQ_TOPICS/] },
+      { 'envelope map': 'skipped' },
+    ],
   ]
   const all = cases.map(async ([env, told, others]) => {
     const found = await doctor(env)
@@ -167,4 +173,23 @@ t.test('what does not answer is given up', async (t) => {
       'identity provider': 'failed',
     },
   })
+})
+
+t.test('topics whose newest messages name no party, or are no events, are a warning', async (t) => {
+  const ofTwo = [anEvent({ partyLocator: undefined }), anEvent({ partyLocator: '..' })]
+  const inSchema = { value: JSON.stringify({ schema: {}, payload: JSON.parse(anEvent().value) }) }
+  await world.publish([
+    ...ofTwo.map(({ value }) => ({ value, topic: 'billing' as const })),
+    { ...inSchema, topic: 'enrollment' },
+    { value: 'not JSON', topic: 'enrollment' },
+    { value: null, topic: 'enrollment', key: 'a tombstone' },
+  ])
+  const { status, detail = '', remedy } = (await doctor({})).find('envelope map') ?? {}
+  t.match({ status, remedy }, { status: 'warning', remedy: /rules\/envelope\.json/ })
+  const { billing, enrollment } = world.topics
+  const text = 'in 0, /payload/locator in 0, /payload/reason in 0'
+  t.same(detail.split('\n'), [
+    `${billing}, newest 2 messages: /eventId in 2, /eventType in 2, /partyLocator in 0, /payload/locator in 2, /payload/reason in 0`,
+    `${enrollment}, newest 2 messages: /eventId in 0, /eventType in 0, /partyLocator ${text}; the value is not valid JSON`,
+  ])
 })

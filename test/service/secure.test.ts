@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { migrate } from '../../src/postgres/schema/migrate.ts'
@@ -207,13 +209,30 @@ await t.test('a consumer group without rights is waited for, and named', { skip 
 // The others share nothing, and mostly wait for a process to start.
 t.jobs = 3
 
-t.test('a wrong password is waited for, and told without it', { skip }, async (t) => {
-  const wrong = { MQ_SASL_MECHANISM: 'SCRAM-SHA-512', MQ_SASL_PASSWORD: 'wr0ng' }
-  const service = await world.serve({ ...SECURE_BROKER, ...wrong })
-  t.match(JSON.stringify(await service.logged(/^waiting for the broker$/)), /authentication failed/i)
-  t.notMatch(JSON.stringify(service.lines), 'wr0ng')
-  await service.stop()
-})
+t.test(
+  'a wrong password is waited for, and told without it, until its file is corrected',
+  { skip },
+  async (t) => {
+    const file = join(t.testdir({}), 'password')
+    const env = {
+      ...SECURE_BROKER,
+      MQ_SASL_MECHANISM: 'SCRAM-SHA-512',
+      MQ_SASL_PASSWORD: '',
+      MQ_SASL_PASSWORD_FILE: file,
+    }
+    await writeFile(file, '')
+    t.match(await command(['doctor'], { ...world.env, ...env }), {
+      stdout: /^failed +broker +MQ_SASL_PASSWORD_FILE is empty.*\n +→ correct the variable, or the file/m,
+    })
+    await writeFile(file, 'wr0ng\n')
+    const service = await world.serve(env)
+    t.match(JSON.stringify(await service.logged(/^waiting for the broker$/)), /authentication failed/i)
+    t.notMatch(JSON.stringify(service.lines), 'wr0ng')
+    await writeFile(file, `${PASSWORD}\n`)
+    await service.logged(/^joined the consumer group$/)
+    await service.stop()
+  },
+)
 
 t.test('doctor says why no access token logs in, and what to do', { skip }, async (t) => {
   const wrong: readonly (readonly [Record<string, string>, RegExp, RegExp])[] = [

@@ -62,6 +62,26 @@ for (const [values, fires] of [
   )
 }
 
+for (const [title, noParty, others, fires] of [
+  ['every tenth event without a party', 10, 90, false],
+  ['every fifth', 20, 80, true],
+  ['a handful of events, all without a party', 1, 0, false],
+] as const) {
+  t.test(`${title} ${fires ? 'is' : 'is not'} an alert`, { skip }, async (t) => {
+    const series = [
+      { series: 'notifications_outcomes_total{rule="no-party"}', values: `0+${noParty}x1455` },
+      { series: 'notifications_outcomes_total{rule="email"}', values: `0+${others}x1455` },
+    ]
+    t.equal(await faultOf('NotificationsNoParty', series, fires), '')
+  })
+}
+
+t.test('the alert about events without a party names their rule', async (t) => {
+  const { expr } = groups[0].rules.find(({ alert }: { alert: string }) => alert === 'NotificationsNoParty')
+  const table = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
+  t.match(table, new RegExp(`^${/rule="([^"]+)"/.exec(expr)?.[1]},,missing,`, 'm'))
+})
+
 /** What promtool complains of where the alert fires, or not, other than was expected. */
 async function faultOf(alert: string, series: readonly object[], fires: boolean): Promise<string> {
   const [rule] = groups[0].rules.filter((rule: { alert: string }) => rule.alert === alert)

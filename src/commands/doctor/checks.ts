@@ -3,6 +3,7 @@ import { Agent } from 'undici'
 import { createParties } from '../../app/attempts.ts'
 import { brokerConnection } from '../../app/broker-connection.ts'
 import type { Config } from '../../config/config.ts'
+import type { TokenPrefix } from '../../config/variables.ts'
 import { counted } from '../../core/text/count.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
 import { loadKeys } from '../../http/auth/load-keys.ts'
@@ -17,6 +18,7 @@ import { findFault } from '../../postgres/schema/find-fault.ts'
 import { knownMigrations } from '../../postgres/schema/migrate.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { checkPartitions } from './blocked-partitions.ts'
+import { checkEnvelopeMap } from './newest-messages.ts'
 
 export interface Check {
   readonly name: string
@@ -36,6 +38,21 @@ const DATABASE_MAX_MS = 2_000
 /** Nobody has it: 404 is as good an answer as 200. */
 const PARTY_LOCATOR = 'notifications-doctor'
 
+function tokenRemedies(prefix: TokenPrefix): Check['remedies'] {
+  return [
+    [
+      /token endpoint refuses/,
+      `check ${prefix}CLIENT_ID, ${prefix}CLIENT_SECRET (or its file) and ${prefix}SCOPE at the identity provider`,
+    ],
+    [/token endpoint.*altnames/, `name the host in ${prefix}TOKEN_URL as its certificate does`],
+    [
+      /token endpoint.*(certificate|self-signed|issuer)/i,
+      'set NODE_EXTRA_CA_CERTS to the authority of the token endpoint; if it is set, check whether the certificate has expired',
+    ],
+    [/token endpoint/, `check ${prefix}TOKEN_URL, and that this machine can reach it`],
+  ]
+}
+
 /** In the order in which they are made. */
 export const CHECKS: readonly Check[] = [
   {
@@ -48,17 +65,18 @@ export const CHECKS: readonly Check[] = [
       return `${counted(brokerCount, 'broker')}, ${ssl ? 'TLS' : 'plain text'}${login}`
     },
     remedies: [
-      [
-        /token endpoint refuses/,
-        'check MQ_SASL_CLIENT_ID, MQ_SASL_CLIENT_SECRET (or its file) and MQ_SASL_SCOPE at the identity provider',
-      ],
-      [/token endpoint/, 'check MQ_SASL_TOKEN_URL, and that this machine can reach it'],
+      ...tokenRemedies('MQ_SASL_'),
       [
         /OAUTHBEARER authentication failed/,
         'compare issuer, audience and scope of the token with what the brokers expect, and check MQ_SASL_EXTENSIONS',
       ],
-      [/authentication|SASL/i, 'check MQ_SASL_MECHANISM, MQ_SASL_USERNAME and MQ_SASL_PASSWORD'],
-      [/certificate|self-signed|altnames|issuer/i, 'set MQ_SSL_CA_FILE to the authority of the brokers'],
+      [/_FILE (cannot be|is empty)/, 'correct the variable, or the file and its permissions'],
+      [
+        /authentication|SASL/i,
+        'check MQ_SASL_MECHANISM, MQ_SASL_USERNAME and MQ_SASL_PASSWORD (or its file)',
+      ],
+      [/altnames/, 'name the brokers in MQ_BROKERS, and the brokers themselves, as their certificates do'],
+      [/certificate|self-signed|issuer/i, 'set MQ_SSL_CA_FILE to the authority of the brokers'],
       [
         /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH/,
         'check MQ_BROKERS, and that this machine can reach them',
@@ -78,6 +96,20 @@ export const CHECKS: readonly Check[] = [
       return broker.topics.join(', ')
     },
     remedies: [[/./, 'create them, grant this user read access, or correct MQ_TOPICS']],
+  },
+  {
+    name: 'envelope map',
+    prefix: 'MQ_',
+    after: ['topics'],
+    run: checkEnvelopeMap,
+    remedies: [
+      [
+        /newest/,
+        'compare rules/envelope.json with what producers publish, before these events are skipped for good or rejected: see src/kafka/README.md',
+      ],
+      [/envelope map has/, 'correct rules/envelope.json'],
+      [/./, 'check that all brokers can be reached from here, and run the command `doctor` again'],
+    ],
   },
   {
     name: 'consumer group',
@@ -114,10 +146,8 @@ export const CHECKS: readonly Check[] = [
         /no encryption|SSL off|does not support SSL/i,
         'add sslmode to DATABASE_URL, or remove it: see db/README.md',
       ],
-      [
-        /certificate|self-signed|altnames|issuer/i,
-        'set sslrootcert in DATABASE_URL to the authority of the server',
-      ],
+      [/altnames/, 'name the host in DATABASE_URL as its certificate does'],
+      [/certificate|self-signed|issuer/i, 'set sslrootcert in DATABASE_URL to the authority of the server'],
       [/permission denied for database/, 'as the owner of the database, GRANT CONNECT on it to this user'],
       [
         /no pg_hba.conf entry/,
@@ -202,11 +232,7 @@ export const CHECKS: readonly Check[] = [
         /without naming the party/,
         'ask its owners to name the party in each response, or set POLICY_ADMIN_ECHO to the name: see src/party/README.md',
       ],
-      [
-        /token endpoint refuses/,
-        'check POLICY_ADMIN_CLIENT_ID, POLICY_ADMIN_CLIENT_SECRET (or its file) and POLICY_ADMIN_SCOPE at the identity provider',
-      ],
-      [/token endpoint/, 'check POLICY_ADMIN_TOKEN_URL, and that this machine can reach it'],
+      ...tokenRemedies('POLICY_ADMIN_'),
       [
         /_KEY_FILE cannot be used: (?!E[A-Z]+:)/,
         'compare the key with the certificate: it must be its key, without a passphrase',

@@ -3,8 +3,8 @@ import { didYouMean, nearest } from '../text/nearest.ts'
 import { type Pointer, parsePointer, pointerFault, pointerText } from './json-pointer.ts'
 
 const DEFAULTS = { eventId: '/eventId', eventType: '/eventType', value: 'json' }
-const FIELDS = ['eventId', 'eventType', 'partyLocator', 'locator', 'reason'] as const
-type Field = (typeof FIELDS)[number]
+export const FIELDS = ['eventId', 'eventType', 'partyLocator', 'locator', 'reason'] as const
+export type Field = (typeof FIELDS)[number]
 
 /**
  * The forms of a message's value: a JSON object; a JSON string that holds one, as Debezium's outbox writes; one behind the five

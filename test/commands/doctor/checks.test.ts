@@ -19,6 +19,7 @@ const DATABASE: readonly (readonly [string, RegExp])[] = [
   ['no more connections allowed (max_client_conn)', /DATABASE_POOL_MAX/],
   ['query_wait_timeout', /DATABASE_POOL_MAX/],
   ['server login has been failing, cached error: …', /pooler's log/],
+  ["Hostname/IP does not match certificate's altnames: Host: b. is not in the cert's altnames", /the host/],
   ['permission denied for database "x"', /GRANT CONNECT/],
   ['no pg_hba.conf entry for host "10.0.0.1", user "x", database "y", no encryption', /sslmode/],
   ['no pg_hba.conf entry for host "10.0.0.1", user "x", database "y", SSL encryption', /pg_hba/],
@@ -32,7 +33,23 @@ const IDENTITY_PROVIDER: readonly (readonly [string, RegExp])[] = [
   ['the identity provider responded with status 302', /without redirects/],
 ]
 
-for (const [name, cases] of Object.entries({ database: DATABASE, 'identity provider': IDENTITY_PROVIDER })) {
+const TOKEN_ENDPOINT: readonly (readonly [string, RegExp])[] = [
+  ['unable to get local issuer certificate', /NODE_EXTRA_CA_CERTS/],
+  ['self-signed certificate in certificate chain', /NODE_EXTRA_CA_CERTS/],
+  ["Hostname/IP does not match certificate's altnames: Host: a. is not in the cert's altnames", /host in/],
+  ['connect ECONNREFUSED 127.0.0.1:1', /check \w+TOKEN_URL/],
+].map(
+  ([words, remedy]) =>
+    [`the token endpoint of X_TOKEN_URL cannot be used (${words})`, remedy] as [string, RegExp],
+)
+
+const ALL = {
+  broker: TOKEN_ENDPOINT,
+  database: DATABASE,
+  'policy administration': TOKEN_ENDPOINT,
+  'identity provider': IDENTITY_PROVIDER,
+}
+for (const [name, cases] of Object.entries(ALL)) {
   const { remedies = [] } = CHECKS.find((check) => check.name === name) ?? {}
   for (const [detail, remedy] of cases) {
     t.test(`the ${name} check has a remedy of its own for: ${detail}`, async (t) => {
