@@ -55,7 +55,7 @@ async function testConsole(): Promise<void> {
     await why.waitFor()
     t.match(
       await why.innerText(),
-      /Policy administration does not know the party, so there is nobody to write to\./,
+      /Policy administration does not know the member, so there is nobody to write to\./,
     )
     t.match(
       await why.innerText(),
@@ -252,7 +252,7 @@ async function testConsole(): Promise<void> {
       .waitFor()
     await page.getByRole('searchbox').fill('opted-out')
     await page.keyboard.press('Enter')
-    await page.getByText('The party asked not to be told of events of this type.').first().waitFor()
+    await page.getByText('The member asked not to be told of events of this type.').first().waitFor()
     t.same(complaints, [])
   })
 
