@@ -313,15 +313,22 @@ export class PartitionConsumer {
   /** Reports that the partition is blocked, and waits before the next try. */
   async #block(error: unknown): Promise<void> {
     const retryInMs = backOffMs(this.#failureCount)
+    const reason = reasonOf(error, this.#consumption)
+    // In a rebalance the replica that owned the partition may still be committing its last batch.
+    if (reason === 'locked' && this.#failureCount === 0)
+      this.#consumption.log.debug({ ...this.#name, retryInMs }, 'another session locks the checkpoint')
+    else this.#report(error, reason, retryInMs)
+    await this.#consumption.sleep(retryInMs, this.#over.signal)
+  }
+
+  #report(error: unknown, reason: BlockReason, retryInMs: number): void {
     const detail = error instanceof Error ? error.message : String(error)
-    const blocked = this.#blockedFor(reasonOf(error, this.#consumption), detail, this.#blocked?.sinceMs)
+    const blocked = this.#blockedFor(reason, detail, this.#blocked?.sinceMs)
     this.#blocked = blocked
-    const { reason, offset } = blocked
     this.#consumption.log.error(
-      { err: error, ...this.#name, offset: String(offset), reason, retryInMs, ...offsetsIn(error) },
+      { err: error, ...this.#name, offset: String(blocked.offset), reason, retryInMs, ...offsetsIn(error) },
       `a partition is blocked; nothing is lost: ${BLOCK_REASONS[reason]}`,
     )
-    await this.#consumption.sleep(retryInMs, this.#over.signal)
   }
 
   #blockedFor(reason: BlockReason, detail: string, sinceMs = this.#consumption.nowMs()): Blocked {
