@@ -322,8 +322,7 @@ export class PartitionConsumer {
   }
 
   #report(error: unknown, reason: BlockReason, retryInMs: number): void {
-    const detail = error instanceof Error ? error.message : String(error)
-    const blocked = this.#blockedFor(reason, detail, this.#blocked?.sinceMs)
+    const blocked = this.#blockedFor(reason, messageOf(error), this.#blocked?.sinceMs)
     this.#blocked = blocked
     this.#consumption.log.error(
       { err: error, ...this.#name, offset: String(blocked.offset), reason, retryInMs, ...offsetsIn(error) },
@@ -361,6 +360,10 @@ export class PartitionConsumer {
 /** Drops the message itself, which would keep the memory of its whole fetch. */
 function headOf(message: Message | undefined) {
   return message === undefined ? null : { offset: message.offset, timestampMs: message.timestampMs ?? -1n }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** Most often the next try succeeds. */
