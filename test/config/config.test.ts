@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { z } from 'zod'
-import { ConfigError, loadConfig, loadDatabaseUrl } from '../../src/config/config.ts'
+import { ConfigError, loadConfig, loadDatabaseUrl, loadLookUp } from '../../src/config/config.ts'
 import { variables } from '../../src/config/variables.ts'
 
 const REQUIRED = {
@@ -320,6 +320,13 @@ t.test('credentials of look-ups that do not protect, or have no effect, are warn
     /^POLICY_ADMIN_CLIENT_SECRET has no effect with POLICY_ADMIN_CLIENT_SECRET_FILE/,
     /^POLICY_ADMIN_TOKEN_URL is an http:/,
   ])
+})
+
+t.test('a command that looks up one party needs a complete credential, too', async (t) => {
+  const header = { ...REQUIRED, POLICY_ADMIN_HEADER: 'X-Api-Key', MQ_SASL_MECHANISM: 'PLAIN' }
+  t.throws(() => loadLookUp(header), /:\n {2}POLICY_ADMIN_HEADER_FILE is required with \S+ for example \S+$/)
+  const { POLICY_ADMIN_CLIENT_SECRET: _, ...client } = LOOK_UP_CLIENT
+  t.throws(() => loadLookUp(client), /:\n {2}POLICY_ADMIN_CLIENT_SECRET is required with /)
 })
 
 t.test('a login by access tokens that contradicts itself is told', async (t) => {
