@@ -141,6 +141,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['IDP_ADMIN_SCOPE', 'a"b'],
   ['IDP_ADMIN_CLAIM', '/realm~access/roles'],
   ['IDP_ADMIN_CLAIM', 'realm_access.roles'],
+  ['IDP_ADMIN_CLAIM', 'resource_access.notifications.roles'],
   ['IDP_ADMIN_CLAIM', '#/realm_access/roles'],
   ['MANAGEMENT_HOST', 'http://localhost'],
   ['MANAGEMENT_PORT', '65536'],
@@ -391,6 +392,10 @@ t.test('what opens routes to more than were meant is warned of', async (t) => {
   t.match(warningsOf({ ...good, IDP_AUDIENCE: '' }), [/^IDP_AUDIENCE is not set/])
   t.match(warningsOf({ ...good, IDP_ADMIN_SCOPE: '' }), [/^IDP_ADMIN_SCOPE is not set/])
   t.same(warningsOf({ ...good, IDP_ADMIN_CLAIM: 'https://insurer.example/roles' }), [])
+  t.same(warningsOf({ ...good, IDP_ADMIN_CLAIM: '/insurer.roles' }), [])
+  t.match(warningsOf({ ...good, IDP_ADMIN_CLAIM: 'insurer.roles' }), [
+    /^IDP_ADMIN_CLAIM has a dot.* \/insurer\/roles.* \/insurer\.roles$/,
+  ])
   t.match(warningsOf({ ...good, IDP_ADMIN_CLAIM: 'roles', IDP_ADMIN_SCOPE: '' }), [
     /^IDP_ADMIN_CLAIM has no effect/,
     /^IDP_ADMIN_SCOPE is not set/,
