@@ -101,10 +101,10 @@ async function run({ pool, party, envelopeMap, progress }: Search, erasure: bigi
   }
   for await (const page of rejectedToSearch(pool)) {
     const ids = page
-      .filter((message) => findMention(message, party, envelopeMap) !== null)
+      .filter(({ message }) => findMention(message, party, envelopeMap) !== null)
       .map(({ id }) => id)
     sum.rejectedMessages += erasure === null ? ids.length : await eraseRejected(pool, erasure, ids)
-    sum.searchedAsBytes += page.filter(({ value }) => isUnreadable(value, envelopeMap)).length
+    sum.searchedAsBytes += page.filter(({ message }) => isUnreadable(message.value, envelopeMap)).length
     progress.show(`${sum.rejectedMessages} rejected messages`)
   }
   return { ...sum, ...preferences }

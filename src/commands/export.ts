@@ -9,7 +9,6 @@ import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { getLogEntry, readVariables } from '../postgres/read/get-log-entry.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
-import { readRejected } from '../postgres/read/list-rejected-messages.ts'
 import { getPreferences, listPreferenceChanges } from '../postgres/read/preferences.ts'
 import { rejectedToSearch } from '../postgres/retention/erase-rejected-messages.ts'
 import { wholeOf } from './rejected/describe.ts'
@@ -68,11 +67,10 @@ async function printRejected(pool: DatabasePool, party: string): Promise<void> {
   const envelopeMap = loadEnvelopeMap(await readText(ENVELOPE_MAP))
   let searchedAsBytes = 0
   for await (const page of rejectedToSearch(pool)) {
-    for (const message of page) {
+    for (const rejected of page) {
+      const { message } = rejected
       if (isUnreadable(message.value, envelopeMap)) searchedAsBytes++
-      if (findMention(message, party, envelopeMap) === null) continue
-      const filter = { ids: [message.id], topic: null, code: null, since: null, open: false }
-      for (const rejected of await readRejected(pool, filter, 0n, 1))
+      if (findMention(message, party, envelopeMap) !== null)
         await printOne('rejectedMessage', wholeOf(rejected))
     }
   }

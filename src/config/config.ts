@@ -37,7 +37,7 @@ export class ConfigError extends CorrectableError {
 export function loadConfig(env: Environment): Config {
   const set = setOf(env)
   const result = variables.safeParse(set)
-  const faults = [...(result.error?.issues ?? []), ...incompleteSettings(set), ...excessSettings(set)]
+  const faults = [...(result.error?.issues ?? []), ...dependentFaults(set)]
   if (!result.success || faults.length > 0) throw new ConfigError(faults)
   return deepFreeze({ ...configOf(result.data), warnings: warningsOf(set, result.data) })
 }
@@ -45,8 +45,11 @@ export function loadConfig(env: Environment): Config {
 /** Reads the given variables alone. Throws a `ConfigError` like `loadConfig`. */
 function read<Name extends Variable>(env: Environment, ...names: readonly Name[]): Pick<Values, Name> {
   const mask = Object.fromEntries(names.map((name) => [name, true])) as Record<Name, true>
-  const result = variables.pick(mask as { [Key in Variable]?: true }).safeParse(setOf(env))
-  if (!result.success) throw new ConfigError(result.error.issues)
+  const set = setOf(env)
+  const result = variables.pick(mask as { [Key in Variable]?: true }).safeParse(set)
+  const dependent = dependentFaults(set).filter(({ path: [name] }) => names.some((other) => other === name))
+  const faults = [...(result.error?.issues ?? []), ...dependent]
+  if (!result.success || faults.length > 0) throw new ConfigError(faults)
   return result.data as Pick<Values, Name>
 }
 
@@ -217,6 +220,10 @@ function secretOf(
 ): { file: string } | { text: string } | null {
   if (file !== undefined) return { file }
   return text === undefined ? null : { text }
+}
+
+function dependentFaults(set: Environment): Fault[] {
+  return [...incompleteSettings(set), ...excessSettings(set)]
 }
 
 /** Variables that are useless without each other. */

@@ -109,12 +109,10 @@ export function jsonPointers() {
     })
 }
 
-/** Names may hold slashes, as URLs do; only a JSON Pointer starts with one. A path by dots would lead nowhere. */
+/** Names may hold slashes and dots, as URLs do; only a JSON Pointer starts with a slash. Refuses paths in other notations. */
 export function claim() {
-  const { error, text } = must(
-    'the name of a claim, or a JSON Pointer: /realm_access/roles for roles in realm_access, /insurer.roles for a name with a dot',
-  )
-  const isName = (found: string) => !/^[#$]|^[^/:]*\.[^/:]*$/.test(found)
+  const { error, text } = must('the name of a claim, or a JSON Pointer such as /realm_access/roles')
+  const isName = (found: string) => !/^(#|\$\.|(realm|resource)_access\.)/.test(found)
   return text
     .regex(/^[ -~]{1,255}$/, { error })
     .refine((found) => (found.startsWith('/') ? pointerFault(found) === null : isName(found)), { error })

@@ -106,8 +106,9 @@ function tokenClientWarnings(value: Values, prefix: TokenPrefix): readonly strin
   return all
 }
 
-/** Whom the routes are open to, beyond what an operator may believe. */
-function tokenWarnings({ IDP_JWKS_URI, IDP_AUDIENCE, IDP_ADMIN_SCOPE }: Values): readonly string[] {
+/** Whom the routes are open or closed to, unlike what an operator may believe. */
+function tokenWarnings(value: Values): readonly string[] {
+  const { IDP_JWKS_URI, IDP_AUDIENCE, IDP_ADMIN_SCOPE, IDP_ADMIN_CLAIM } = value
   if (IDP_JWKS_URI === undefined) return []
   const all: string[] = []
   if (IDP_JWKS_URI.startsWith('http:')) {
@@ -120,6 +121,12 @@ function tokenWarnings({ IDP_JWKS_URI, IDP_AUDIENCE, IDP_ADMIN_SCOPE }: Values):
   }
   if (IDP_ADMIN_SCOPE === undefined) {
     all.push("IDP_ADMIN_SCOPE is not set: any valid token reads the whole log and everyone's preferences")
+  }
+  if (/^[^/:]*\.[^/:]*$/.test(IDP_ADMIN_CLAIM)) {
+    all.push(
+      'IDP_ADMIN_CLAIM has a dot, and is the name of one claim. For a path write a JSON Pointer such as /insurer/roles; ' +
+        'for a name with a dot, write /insurer.roles',
+    )
   }
   return all
 }

@@ -14,7 +14,7 @@ import {
   lacksGroupRight,
   settled,
 } from './membership.ts'
-import type { Consumption, Processing } from './partition.ts'
+import { type Consumption, messageOf, type Processing } from './partition.ts'
 import { unservedReason } from './patches/metadata-errors.ts'
 
 export interface ConsumerOptions {
@@ -174,10 +174,6 @@ function consumptionOf(
     sleep: pause,
     log,
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 function remedyOf(error: unknown, groupId: string): string {

@@ -313,15 +313,21 @@ export class PartitionConsumer {
   /** Reports that the partition is blocked, and waits before the next try. */
   async #block(error: unknown): Promise<void> {
     const retryInMs = backOffMs(this.#failureCount)
-    const detail = error instanceof Error ? error.message : String(error)
-    const blocked = this.#blockedFor(reasonOf(error, this.#consumption), detail, this.#blocked?.sinceMs)
+    const reason = reasonOf(error, this.#consumption)
+    // In a rebalance the replica that owned the partition may still be committing its last batch.
+    if (reason === 'locked' && this.#failureCount === 0)
+      this.#consumption.log.debug({ ...this.#name, retryInMs }, 'another session locks the checkpoint')
+    else this.#report(error, reason, retryInMs)
+    await this.#consumption.sleep(retryInMs, this.#over.signal)
+  }
+
+  #report(error: unknown, reason: BlockReason, retryInMs: number): void {
+    const blocked = this.#blockedFor(reason, messageOf(error), this.#blocked?.sinceMs)
     this.#blocked = blocked
-    const { reason, offset } = blocked
     this.#consumption.log.error(
-      { err: error, ...this.#name, offset: String(offset), reason, retryInMs, ...offsetsIn(error) },
+      { err: error, ...this.#name, offset: String(blocked.offset), reason, retryInMs, ...offsetsIn(error) },
       `a partition is blocked; nothing is lost: ${BLOCK_REASONS[reason]}`,
     )
-    await this.#consumption.sleep(retryInMs, this.#over.signal)
   }
 
   #blockedFor(reason: BlockReason, detail: string, sinceMs = this.#consumption.nowMs()): Blocked {
@@ -354,6 +360,10 @@ export class PartitionConsumer {
 /** Drops the message itself, which would keep the memory of its whole fetch. */
 function headOf(message: Message | undefined) {
   return message === undefined ? null : { offset: message.offset, timestampMs: message.timestampMs ?? -1n }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** Most often the next try succeeds. */

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { z } from 'zod'
-import { ConfigError, loadConfig, loadDatabaseUrl } from '../../src/config/config.ts'
+import { ConfigError, loadConfig, loadDatabaseUrl, loadLookUp } from '../../src/config/config.ts'
 import { variables } from '../../src/config/variables.ts'
 
 const REQUIRED = {
@@ -141,6 +141,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['IDP_ADMIN_SCOPE', 'a"b'],
   ['IDP_ADMIN_CLAIM', '/realm~access/roles'],
   ['IDP_ADMIN_CLAIM', 'realm_access.roles'],
+  ['IDP_ADMIN_CLAIM', 'resource_access.notifications.roles'],
   ['IDP_ADMIN_CLAIM', '#/realm_access/roles'],
   ['MANAGEMENT_HOST', 'http://localhost'],
   ['MANAGEMENT_PORT', '65536'],
@@ -322,6 +323,13 @@ t.test('credentials of look-ups that do not protect, or have no effect, are warn
   ])
 })
 
+t.test('a command that looks up one party needs a complete credential, too', async (t) => {
+  const header = { ...REQUIRED, POLICY_ADMIN_HEADER: 'X-Api-Key', MQ_SASL_MECHANISM: 'PLAIN' }
+  t.throws(() => loadLookUp(header), /:\n {2}POLICY_ADMIN_HEADER_FILE is required with \S+ for example \S+$/)
+  const { POLICY_ADMIN_CLIENT_SECRET: _, ...client } = LOOK_UP_CLIENT
+  t.throws(() => loadLookUp(client), /:\n {2}POLICY_ADMIN_CLIENT_SECRET is required with /)
+})
+
 t.test('a login by access tokens that contradicts itself is told', async (t) => {
   t.same(loadConfig({ ...TOKEN_CLIENT, MQ_SASL_CLIENT_SECRET_FILE: import.meta.filename }).warnings, [
     'MQ_SASL_CLIENT_SECRET has no effect with MQ_SASL_CLIENT_SECRET_FILE',
@@ -384,6 +392,10 @@ t.test('what opens routes to more than were meant is warned of', async (t) => {
   t.match(warningsOf({ ...good, IDP_AUDIENCE: '' }), [/^IDP_AUDIENCE is not set/])
   t.match(warningsOf({ ...good, IDP_ADMIN_SCOPE: '' }), [/^IDP_ADMIN_SCOPE is not set/])
   t.same(warningsOf({ ...good, IDP_ADMIN_CLAIM: 'https://insurer.example/roles' }), [])
+  t.same(warningsOf({ ...good, IDP_ADMIN_CLAIM: '/insurer.roles' }), [])
+  t.match(warningsOf({ ...good, IDP_ADMIN_CLAIM: 'insurer.roles' }), [
+    /^IDP_ADMIN_CLAIM has a dot.* \/insurer\/roles.* \/insurer\.roles$/,
+  ])
   t.match(warningsOf({ ...good, IDP_ADMIN_CLAIM: 'roles', IDP_ADMIN_SCOPE: '' }), [
     /^IDP_ADMIN_CLAIM has no effect/,
     /^IDP_ADMIN_SCOPE is not set/,

@@ -112,7 +112,7 @@ t.test('the documented commands create what the next ones need', async (t) => {
       : parse(readFileSync(new URL('kustomization.yaml', folder), 'utf8')).resources
   }
   for (const [, command, path = ''] of readme.matchAll(
-    /^ {4}kubectl (create secret|apply|create) \S+ (\S+)/gm,
+    /^ {4}(?:job=\$\()?kubectl (create secret|apply|create) \S+ (\S+)/gm,
   )) {
     if (command === 'create secret') created.add(`Secret ${path}`)
     else {
@@ -128,6 +128,7 @@ t.test('the documented commands create what the next ones need', async (t) => {
     }
   }
   t.ok(created.has('Deployment notifications-service'))
+  t.notMatch(readme, /kubectl wait .* -l /, 'old jobs stay for a day')
 })
 
 /** The ConfigMaps and Secrets without which its pods do not start. */

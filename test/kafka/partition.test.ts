@@ -139,6 +139,23 @@ t.test('a checkpoint that cannot be read is waited for', async (t) => {
   t.equal(blocked(), null)
 })
 
+t.test('a checkpoint is reported as locked only if it still is after a pause', async (t) => {
+  const lockedFor = async (failures: number) => {
+    let left = failures
+    const { sleeps, lines, blocked, fetch, values } = await withTen({
+      loadCheckpoint: async () => {
+        if (left-- > 0) throw new Error('locked by another session')
+      },
+    })
+    await settled()
+    await fetch()
+    t.equal(values().length, 10)
+    return { sleeps, reasons: lines.map(({ reason }) => reason), blocked: blocked() }
+  }
+  t.strictSame(await lockedFor(1), { sleeps: [500], reasons: [], blocked: null })
+  t.strictSame(await lockedFor(2), { sleeps: [500, 1_000], reasons: ['locked'], blocked: null })
+})
+
 t.test('a checkpoint that another consumer moved is gone on from, at once', async (t) => {
   let isMoved = false
   const { fetch, database, values, sleeps, lines } = await withTen({

@@ -144,9 +144,14 @@ t.test('junk is dismissed with a reason, and counts no more', async (t) => {
     code: 2,
     stderr: /give ids, a filter or --all/,
   })
+  t.match(await rejected('dismiss', '--topic', 'junk', '--dry-run'), {
+    code: 0,
+    stdout: 'Dry run: would dismiss 3\n',
+  })
   const because = ['--because', 'a load test', '--by', 'alice', '--yes']
   t.match(await rejected('dismiss', `${first}`, ...because), { code: 0, stdout: '1 dismissed\n' })
   t.match(await rejected('dismiss', '--topic', 'junk', ...because), { code: 0, stdout: '2 dismissed\n' })
+  t.equal((await rejected('dismiss', `${first}`, '--dry-run', '--json')).stdout, '{"found":0}\n')
   t.equal((await rejected('list', '--topic', 'junk')).stdout, '')
   t.match((await rejected('list', '--topic', 'junk', '--all')).stdout, /dismissed/)
   t.match((await rejected('show', `${others[0]}`)).stdout, /by alice: dismissed: a load test/)

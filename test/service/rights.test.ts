@@ -85,6 +85,10 @@ t.test('those of the operator are enough for each command that writes', async (t
     const { stderr } = await command(args, envOf('operator'))
     t.notMatch(stderr, /permission denied/, args.join(' '))
   }
+  t.match(await command(['doctor'], envOf('operator')), {
+    code: 1,
+    stdout: /^failed +schema .*\n +→ name the service's role in DATABASE_URL, or /m,
+  })
 })
 
 t.test('a command under the rights of the service says which rights it needs', async (t) => {

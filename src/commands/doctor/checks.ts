@@ -184,7 +184,7 @@ export const CHECKS: readonly Check[] = [
     remedies: [
       [
         /permission denied|lacks (SELECT|INSERT|UPDATE|DELETE)/,
-        'run db/grants.sql as the owner of the schema, for the role of DATABASE_URL',
+        "name the service's role in DATABASE_URL, or run db/grants.sql as the owner of the schema: see db/README.md",
       ],
       [/./, 'run the command `migrate` with the same DATABASE_URL'],
     ],

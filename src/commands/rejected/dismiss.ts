@@ -2,14 +2,16 @@ import { Command } from 'commander'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { counted } from '../../core/text/count.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
+import { countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
 import { dismissRejected } from '../../postgres/write/record-redrive.ts'
 import { accountName, confirm } from '../terminal/confirm.ts'
-import { notBlank } from '../terminal/options.ts'
+import { notBlank, UsageError } from '../terminal/options.ts'
 import { choose, type FilterOptions, helpOf, withChoice } from './filter.ts'
 
 export const dismissCommand = withChoice(new Command('dismiss'))
   .description('settle rejected messages that nobody needs, such as junk, so that they no longer count')
-  .requiredOption('--because <text>', 'why they are dismissed; recorded', notBlank)
+  .option('--because <text>', 'why they are dismissed; required unless --dry-run; recorded', notBlank)
+  .option('--dry-run', 'write nothing; count what would be dismissed')
   .option('--by <name>', 'name to record; by default that of the account')
   .option('--yes', 'do not ask for confirmation')
   .option('--json', 'print a JSON object')
@@ -21,16 +23,24 @@ export const dismissCommand = withChoice(new Command('dismiss'))
 
 interface Options extends FilterOptions {
   readonly all?: true
-  readonly because: string
+  readonly because?: string
+  readonly dryRun?: true
   readonly by?: string
   readonly yes?: true
   readonly json?: true
 }
 
 async function dismiss(ids: readonly bigint[] = [], options: Options): Promise<void> {
-  const { because, by = accountName(), yes, json } = options
+  const { because = '', dryRun, by = accountName(), yes, json } = options
+  if (!dryRun && because === '')
+    throw new UsageError('give --because: why they are dismissed, to be recorded (or --dry-run)')
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const { filter, count } = await choose(pool, ids, options)
+    if (dryRun) {
+      const found = await countRejectedMessages(pool, { ...filter, open: true })
+      process.stdout.write(json ? `${JSON.stringify({ found })}\n` : `Dry run: would dismiss ${found}\n`)
+      return
+    }
     const isConfirmed = count === 0 || yes || (await confirm(`Dismiss ${counted(count, 'message')}?`))
     const dismissed = isConfirmed ? await dismissRejected(pool, filter, by, because) : 0
     process.stdout.write(

@@ -27,7 +27,8 @@ export function findMention(
   const read = readEnvelope(value, envelopeMap.value)
   if ('code' in read) return holdsWord(BYTES.decode(value), partyLocator) ? 'bytes' : null
   const named = fieldAt({ headers }, read, envelopeMap.partyLocator)
-  if (named === null || named === undefined) return holdsText(read.json, partyLocator) ? 'named' : null
+  if (named === null || named === undefined || named instanceof Uint8Array)
+    return holdsText(read.json, partyLocator) ? 'named' : null
   if (typeof named === 'number') return holdsWord(BYTES.decode(value), partyLocator) ? 'bytes' : null
   return typeof named !== 'object' && String(named) === partyLocator ? 'named' : null
 }

@@ -108,7 +108,7 @@ function framingHint(form: ValueForm): string {
         'rules/envelope.json; Avro and Protobuf are not supported'
 }
 
-/** The value of a field. A number becomes its digits, and stays a number in JSON that is too deep to tell them. */
+/** The value of a field; bytes of a header that is not UTF-8. A number becomes its digits, and stays a number in JSON that is too deep to tell them. */
 export function fieldAt(
   { headers }: Pick<Message, 'headers'>,
   { json, text }: Envelope,
@@ -119,13 +119,13 @@ export function fieldAt(
   return typeof value === 'number' ? (digitsAt(text, source.pointer) ?? value) : value
 }
 
-/** The last value of a header; undefined if there is none, or it is not UTF-8. */
-function headerOf(headers: Message['headers'], name: string): string | undefined {
+/** The last value of a header; undefined if there is none. Its bytes if it is not UTF-8. */
+function headerOf(headers: Message['headers'], name: string): string | Uint8Array | undefined {
   const bytes = Object.hasOwn(headers, name) ? headers[name]?.at(-1) : undefined
   try {
     return bytes ? utf8.decode(bytes) : undefined
   } catch {
-    return undefined
+    return bytes ?? undefined
   }
 }
 
@@ -142,6 +142,7 @@ function rejectedFor(code: RejectionCode, fault: string, source: FieldSource): P
 function identifierFault(value: unknown): string | null {
   if (value === undefined) return 'is missing'
   if (typeof value === 'number') return 'is a number in JSON of too many levels'
+  if (value instanceof Uint8Array) return 'is not valid UTF-8'
   if (typeof value !== 'string')
     return `is not a string or number but ${value === null ? 'null' : `of type ${typeof value}`}`
   if (value === '') return 'is empty'

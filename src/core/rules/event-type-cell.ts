@@ -72,6 +72,14 @@ export function parseEventTypeCell(text: string, knownEventTypes: readonly strin
   }
 }
 
+/** True if a text is a pattern or a list of a cell, which is no name of an event type. */
+export function isPattern(text: string): boolean {
+  const words = wordsOf(text)
+  const hasList = words.slice(1, -1).includes('or')
+  const hasPrefix = words.length > 1 && ['not', 'exactly'].includes(words[0] ?? '')
+  return text.includes('*') || hasList || hasPrefix || isAboutTemplates(words.join(' '))
+}
+
 function wordsOf(text: string): string[] {
   const words = text.split(/\s+/)
   if (WORDS.test(words.join(' '))) return words.map((word) => word.toLowerCase())

@@ -32,15 +32,25 @@ export interface AdminRight {
   readonly adminClaim: string
 }
 
-/** Throws a 403 that names what is missing, unless a token has the right of administrators. */
-export function requireAdmin(token: object, { adminScope, adminClaim }: AdminRight, detail?: string): void {
+/**
+ * Throws a 403 that names what is missing, unless a token has the right of administrators.
+ *
+ * @param partyClaim the claim by which the token would do for its own party, if it would
+ */
+export function requireAdmin(
+  token: object,
+  { adminScope, adminClaim }: AdminRight,
+  partyClaim?: string,
+): void {
   if (adminScope === null || wordsIn(token, adminClaim).includes(adminScope)) return
   const missing = `${adminScope} in its claim ${adminClaim}`
   // A role is not a scope that a client could ask for.
   const scope = ['scope', 'scp'].includes(adminClaim) ? `, scope="${adminScope}"` : ''
+  const allows = `allows only the preferences of the party in its claim ${partyClaim}`
+  const isMember = partyClaim !== undefined
   throw new ProblemError('forbidden', {
-    detail: detail ?? `The token needs ${missing}.`,
-    cause: `the token does not have ${missing}${detail === undefined ? '' : `, and ${detail.charAt(0).toLowerCase()}${detail.slice(1, -1)}`}`,
+    detail: isMember ? `The token ${allows}.` : `The token needs ${missing}.`,
+    cause: `the token does not have ${missing}${isMember ? `, and the token ${allows}` : ''}`,
     headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope"${scope}` },
   })
 }

@@ -91,10 +91,7 @@ export function requireTokens(
     if (access === 'admin') requireAdmin(request.user, right)
     if (access !== 'party' || partyClaim === null) return
     if (namesParty(request, partyClaim)) ofOwnParty.add(request)
-    else {
-      const detail = `The token allows only the preferences of the party in its claim ${partyClaim}.`
-      requireAdmin(request.user, right, detail)
-    }
+    else requireAdmin(request.user, right, partyClaim)
   })
 }
 

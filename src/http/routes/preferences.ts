@@ -8,6 +8,7 @@ import {
   type StoredPreferences,
   storedPreferences,
 } from '../../core/party/preferences.ts'
+import { isPattern } from '../../core/rules/event-type-cell.ts'
 import { isOfOwnParty, subjectOf } from '../auth/tokens.ts'
 import { PARTY_PREFERENCES_EXAMPLE, PREFERENCES_EXAMPLE } from '../examples.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
@@ -56,7 +57,7 @@ const WORDS = {
 }
 /** Opt-outs compare whole names: a pattern, or a cell of the rule table such as `not claim.paid`, would have no effect. */
 const eventType = text(IDENTIFIER_LENGTH_MAX).refine(
-  (name) => !/\*|^not\s|\sor\s/.test(name),
+  (name) => !isPattern(name),
   'must be an event type, not a pattern: list each type, such as claim.paid',
 )
 const strictBody = z.strictObject(

@@ -128,7 +128,9 @@ function parseUrl(databaseUrl: string): ConnectionOptions {
 
 /** Read for each connection, so that a new password needs no restart. */
 async function passwordIn(path: string): Promise<string> {
-  return (await readFile(path, 'utf8')).replace(/\r?\n$/, '')
+  const password = (await readFile(path, 'utf8')).replace(/\r?\n$/, '')
+  if (password === '') throw new Error(`DATABASE_PASSWORD_FILE is empty: write the password into ${path}`)
+  return password
 }
 
 class LackedSettings extends Error {}

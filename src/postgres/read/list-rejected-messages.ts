@@ -19,7 +19,7 @@ export interface RejectedFilter {
 }
 
 /** Bytes as base64, which a JSON or a text column of a result can hold. */
-export const base64 = z
+const base64 = z
   .string()
   .nullable()
   .transform((text) => (text === null ? null : Buffer.from(text, 'base64')))

@@ -1,37 +1,31 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import { base64 } from '../read/list-rejected-messages.ts'
+import type { Rejected } from '../../core/event/rejected-message.ts'
+import { readRejected } from '../read/list-rejected-messages.ts'
 import { lockErasure } from './erasure-record.ts'
 
 /** Messages of one page. Values can be large. */
 const SEARCHED_BYTES_MAX = 32 * 1024 * 1024
 const SEARCHED_COUNT_MAX = 1_000
-const searched = z.object({
-  id: z.bigint(),
-  key: base64,
-  value: base64,
-  headers: z.record(z.string(), z.array(base64)),
-})
+const idRow = z.object({ id: z.bigint() })
 
-/** Key, value and headers of every rejected message that was not erased, oldest first, in pages. */
-export async function* rejectedToSearch(
-  pool: DatabasePool,
-): AsyncGenerator<readonly z.output<typeof searched>[]> {
+/** Every rejected message that was not erased, oldest first, in pages. */
+export async function* rejectedToSearch(pool: DatabasePool): AsyncGenerator<readonly Rejected[]> {
   for (let after = 0n; ; ) {
-    const page: readonly z.output<typeof searched>[] = await pool.any(sql.type(searched)`
-      SELECT id, encode(key, 'base64') AS key, encode(value, 'base64') AS value, headers
+    const ids: readonly bigint[] = await pool.anyFirst(sql.type(idRow)`
+      SELECT id
       FROM (
-        SELECT id, key, value, headers, sum(octet_length(value)) OVER (ORDER BY id) - octet_length(value) AS bytes_before
+        SELECT id, sum(octet_length(value)) OVER (ORDER BY id) - octet_length(value) AS bytes_before
         FROM (
-          SELECT id, key, value, headers FROM notifications.rejected_message
+          SELECT id, value FROM notifications.rejected_message
           WHERE id > ${after} AND erased_at IS NULL ORDER BY id LIMIT ${SEARCHED_COUNT_MAX}
         ) AS message
       ) AS message
       WHERE coalesce(bytes_before, 0) < ${SEARCHED_BYTES_MAX} ORDER BY id`)
-    const last = page.at(-1)
+    const last = ids.at(-1)
     if (last === undefined) return
-    yield page
-    after = last.id
+    yield await readRejected(pool, { ids, topic: null, code: null, since: null, open: false }, 0n, ids.length)
+    after = last
   }
 }
 

@@ -52,5 +52,5 @@ async function faultOfState(pool: DatabasePool): Promise<string | null> {
   if (isReadOnly)
     return 'the database is read-only: point DATABASE_URL at the primary, or set default_transaction_read_only to off'
   if (missing.length === 0) return null
-  return `the user ${user} lacks ${missing.join(', ')}: run db/grants.sql as the owner of the tables`
+  return `the user ${user} lacks ${missing.join(', ')}: connect as the service's role, or run db/grants.sql as the owner of the tables`
 }

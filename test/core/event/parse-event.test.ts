@@ -2,9 +2,8 @@ import t from 'tap'
 import { loadEnvelopeMap } from '../../../src/core/event/envelope-map.ts'
 import { parseEvent } from '../../../src/core/event/parse-event.ts'
 
-const map = loadEnvelopeMap(
-  JSON.stringify({ partyLocator: '/partyLocator', locator: '/payload/locator', reason: '/payload/reason' }),
-)
+const OWN_FORM = { partyLocator: '/partyLocator', locator: '/payload/locator', reason: '/payload/reason' }
+const map = loadEnvelopeMap(JSON.stringify(OWN_FORM))
 const parse = (value: string | Uint8Array | null, headers = {}) =>
   parseEvent(
     { offset: 0n, key: null, value: typeof value === 'string' ? Buffer.from(value) : value, headers },
@@ -117,6 +116,21 @@ t.test('an event without a party, or with one that nobody can be, is still an ev
       JSON.stringify(partyLocator),
     )
   }
+})
+
+t.test('a header that is not UTF-8 is not taken for one that is missing', async (t) => {
+  const place = 'header:x'
+  const of = (field: string) => loadEnvelopeMap(JSON.stringify({ ...OWN_FORM, [field]: place }))
+  const message = {
+    offset: 0n,
+    key: null,
+    value: Buffer.from('{"eventId":"a","eventType":"b"}'),
+    headers: { x: [Buffer.from([0xff])] },
+  }
+  t.match(parseEvent(message, of('eventId')), {
+    rejection: { error: 'eventId (header:x) is not valid UTF-8' },
+  })
+  t.match(parseEvent(message, of('partyLocator')), { event: { partyLocatorInvalid: true } })
 })
 
 t.test('NUL and lone surrogates in text to be inserted become U+FFFD', async (t) => {

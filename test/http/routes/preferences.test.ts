@@ -82,6 +82,10 @@ const REFUSED: readonly (readonly [unknown, readonly string[]])[] = [
     { optedOutEvents: ['claim.paid', 'claim.*', '*', 'not claim.paid', 'claim.paid or invoice.paid'] },
     [1, 2, 3, 4].map((i) => `#/optedOutEvents/${i}`),
   ],
+  [
+    { optedOutEvents: ['or', 'Not claim.paid', 'exactly claim.paid', 'No template'] },
+    [1, 2, 3].map((i) => `#/optedOutEvents/${i}`),
+  ],
   [{ optedOutEvents: ['😀'.repeat(128)] }, ['#/optedOutEvents/0']],
   [{ partyLocator: 'PTY-1' }, ['#/partyLocator']],
   [{ 'a/b~c %"é\ud800': 1 }, ['#/a~1b~0c%20%25%22%C3%A9%EF%BF%BD']],

@@ -77,4 +77,6 @@ t.test('a password that changes in its file is used by the next connection', asy
   })
   await writeFile(file, 'wrong')
   await t.rejects(openPool({ databaseUrl, connectionCountMax: 1 }), /password authentication failed/)
+  await writeFile(file, '\n')
+  await t.rejects(openPool({ databaseUrl, connectionCountMax: 1 }), /^DATABASE_PASSWORD_FILE is empty/)
 })

@@ -26,7 +26,12 @@ t.test('rights that are missing are told one by one, and nothing else is asked f
   const reason = await fault()
   const missing: readonly string[] = reason?.match(/(INSERT|UPDATE|DELETE) ON notifications\.\w+/g) ?? []
   t.ok(missing.includes('INSERT ON notifications.decision'), reason ?? '')
-  t.match(reason, new RegExp(`^the user ${user} lacks .*: run db/grants.sql as the owner of the tables$`))
+  t.match(
+    reason,
+    new RegExp(
+      `^the user ${user} lacks .*: connect as the service's role, or run db/grants.sql as the owner of the tables$`,
+    ),
+  )
   for (const right of missing) await client.query(`GRANT ${right} TO ${user}`)
   t.equal(await fault(), null)
 })
