@@ -180,7 +180,6 @@ function remedyOf(error: unknown, groupId: string): string {
   return lacksGroupRight(error) ? `: grant this user READ and DESCRIBE on the consumer group ${groupId}` : ''
 }
 
-/** The topics that do not exist, according to the brokers. */
 function missingTopics(brokers: Brokers, topics: readonly string[]) {
   let missing: readonly Blocked[] = []
 

@@ -6,7 +6,6 @@ import { afterDamage, findIntact } from './records/batches.ts'
 import { readRecordSet, recordSetOf } from './records/record-set.ts'
 import { UnreadableBatch, withoutEnd } from './records/unreadable.ts'
 
-/** The content of a partition from an offset on. */
 export type Inspected =
   | { readonly kind: 'end' }
   /** The offset of the next message, or the last offset of a fetch without any, and the first offset of the first batch. */

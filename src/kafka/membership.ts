@@ -299,7 +299,6 @@ export function isWithoutCoordinator(error: unknown): boolean {
   return hasCause(error, ({ name }) => name === 'KafkaJSGroupCoordinatorNotFound')
 }
 
-/** This user may not use the consumer group. */
 export function lacksGroupRight(error: unknown): boolean {
   return hasCause(error, ({ type }) => type === GROUP_AUTHORIZATION_FAILED)
 }

@@ -11,7 +11,6 @@ import { isPruned, type Pruned } from '../core/decision/skip-pruned.ts'
 import { type Message, sizeOf } from '../core/event/message.ts'
 import type { Event, Parsed } from '../core/event/parse-event.ts'
 
-/** A log row, and the origin of its message. */
 export interface LoggedRow {
   readonly eventId: string
   readonly locator: string
@@ -312,7 +311,6 @@ function isAt(
   return origin.offset === offset && origin.partition === partition && origin.topic === topic
 }
 
-/** From the first to the last. */
 function offsetCount(first: bigint, last: bigint): number {
   return first <= last ? Number(last - first + 1n) : 0
 }

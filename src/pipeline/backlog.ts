@@ -38,7 +38,6 @@ export interface PartitionLag extends TopicPartition {
   readonly oldestAgeS: number
 }
 
-/** Work that is waiting. */
 export interface Backlog {
   /** Null: this process is no member of the consumer group. */
   readonly assignedCount: number | null

@@ -56,7 +56,6 @@ interface Page<Cursor> {
   readonly next: Cursor | null
 }
 
-/** A page with the contacts of its rows. */
 interface AskedPage<Cursor> extends Page<Cursor> {
   readonly asked: readonly AskedEntry[]
   /** Rows that stay due because policy administration is down or their party hung lately. */
@@ -167,7 +166,6 @@ async function commitPage(
   }
 }
 
-/** Looks up the contacts of rows. */
 async function askAll(
   needs: Pick<RetryNeeds<unknown>, 'contactsOf'>,
   due: readonly DueEntry[],

@@ -20,7 +20,6 @@ export type LogPiece =
   /** Offsets that retention removed, `last` included. */
   | { readonly kind: 'removed'; readonly first: bigint; readonly last: bigint }
 
-/** A fault that an audit reports. */
 export interface Finding {
   /**
    * `missing`: neither a log row nor a rejected message. `differs`: the database says something else than the log.
@@ -85,7 +84,6 @@ export function isSound({ missing, differs, unreadable, gone }: Counts): boolean
   return missing + differs + unreadable + gone === 0
 }
 
-/** One line for people. */
 export function describeFinding({ kind, topic, partition, offset, last, detail }: Finding): string {
   const upTo = last === undefined || last === offset ? '' : ` to ${last}`
   return printable(`${topic}/${partition}@${offset}${upTo}  ${kind}: ${detail}`)
@@ -107,7 +105,6 @@ export function describePartition({ topic, partition, from, end, checkpoint }: A
   return `${topic}/${partition}  ${offsets}, ${checkpoint === null || checkpoint < 0n ? 'nothing processed yet' : `processed up to ${checkpoint}`}`
 }
 
-/** Messages read. */
 export function messageCountOf({ erased, unreadable, removed, gone, ...messages }: Counts): number {
   return Object.values(messages).reduce((sum, count) => sum + count, 0)
 }

@@ -17,7 +17,6 @@ export interface Batch extends TopicPartition {
   readonly fingerprintAt?: (offset: bigint) => Fingerprint
 }
 
-/** A message that is not a valid event, and why. */
 export interface RejectedMessage {
   readonly message: Message
   readonly rejection: Rejection
@@ -35,5 +34,4 @@ export type CommitResult =
   /** Another consumer moved the checkpoint: nothing was written, nothing sent. */
   | { readonly kind: 'moved'; readonly checkpoint: bigint }
 
-/** Takes one batch through the pipeline. */
 export type Dispatch = (batch: Batch) => Promise<CommitResult>

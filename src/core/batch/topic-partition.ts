@@ -1,4 +1,3 @@
-/** A partition, by its topic and its number there. */
 export interface TopicPartition {
   readonly topic: string
   readonly partition: number

@@ -56,7 +56,6 @@ export function decide(
   }
 }
 
-/** The facts about an event's party. Arguments as in `decide`. */
 export function readFacts(
   eventType: string,
   { partyLocator }: Recipient,

@@ -65,7 +65,6 @@ export function parseEvent(message: Message, map: EnvelopeMap): Parsed {
   }
 }
 
-/** The JSON object in a value, and its text. */
 interface Envelope {
   readonly json: object
   readonly text: string
@@ -74,7 +73,6 @@ interface Envelope {
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 const CONFLUENT_BYTES = 5
 
-/** Reads the JSON object in a value. */
 export function readEnvelope(value: Uint8Array, form: ValueForm): Envelope | Rejection {
   if (value.length === 0) return rejection('empty')
   if (value.length > VALUE_BYTES_MAX)
@@ -168,7 +166,6 @@ function scalarOf(value: unknown): string | null {
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null
 }
 
-/** The values that a template may insert. */
 export function variablesOf({ eventType, locator, reason }: Event): Variables {
   return { eventType, locator, reason }
 }

@@ -11,12 +11,10 @@ const UTF_16 = /^\uFFFD\uFFFD/
 const WORKBOOK = 'PK\u0003\u0004'
 /** The first line by which Excel names the separator: the headings tell it as well. */
 const SEPARATOR_LINE = /^"?sep=.?"?[\s,;]*$/i
-/** A cell in typographic quotes. */
 const TYPOGRAPHIC = /(?<=^|[,;\t])[^\S\t]*[“„”«»]([^“„”«»]*)[“”«»][^\S\t]*(?=[,;\t]|$)/g
 /** A quote that is still open after so many lines was never meant to close. */
 const CELL_LINES_MAX = 20
 
-/** The readable part of one row. */
 export interface SheetRow<Column extends string> {
   /** The line in the file, counted from 1, blank lines included. */
   readonly row: number
@@ -101,7 +99,6 @@ function splitLines(csvText: string): { separator: string; lines: Line[] } {
   return { separator, lines: lines.filter(({ cells }) => cells?.some((cell) => cell !== '') ?? true) }
 }
 
-/** True if a quote is not closed. */
 function isOpen(text: string): boolean {
   return text.split('"').length % 2 === 0
 }

@@ -20,7 +20,6 @@ export interface TriedEvent {
   readonly contact?: Contact | undefined
 }
 
-/** A decision with its reasons and its text. */
 export const triedDecision = z.object({
   ruleId: z.string(),
   outcome: z.enum(OUTCOMES),

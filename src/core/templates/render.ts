@@ -1,7 +1,6 @@
 import mustache from 'mustache'
 import type { Template, Templates, Variables } from './template.ts'
 
-/** A message's text and the revision of the template that it was made from. */
 export interface Rendered extends Text {
   readonly revision: Template['revision']
 }
@@ -39,7 +38,6 @@ export function splitSource(source: string): SourceParts {
 
 const PREFIX = 'Subject:'
 
-/** A rendered message. */
 export interface Text {
   readonly subject: string
   readonly body: string

@@ -10,7 +10,6 @@ export const CANDIDATE_COUNT_MAX = 5_000
 
 const position = logEntry.pick({ createdAt: true, locator: true })
 
-/** One page of the log, newest first. */
 export async function listLogEntries(
   pool: CommonQueryMethods,
   limits: GivenUpLimits,
@@ -119,7 +118,6 @@ function isAbout(reference: string): Fragment {
   return sql.fragment`locator = ANY(ARRAY(SELECT locator FROM notifications.decision WHERE variables ->> 'locator' = ${reference}))`
 }
 
-/** The condition for rows that this rule decided last. */
 function hasRule(rule: string): Fragment {
   return sql.fragment`(
     SELECT rule_id FROM notifications.decision

@@ -9,7 +9,6 @@ export const LOG_COLUMNS = sql.fragment`
   subject, body, failure_reason AS "failureReason", attempt_count AS "attemptCount", sent_at AS "sentAt",
   created_at AS "createdAt"`
 
-/** The columns of an entry in a list. */
 export function listedColumns(limits: GivenUpLimits) {
   return sql.fragment`${LOG_COLUMNS}, ${isGivenUp(limits)} AS "givenUp", (
       SELECT receipt FROM notifications.decision
@@ -20,10 +19,8 @@ export function listedColumns(limits: GivenUpLimits) {
 /** Facts as they are stored. They are not looked into: a replay reads millions of them, and old ones may have other keys. */
 export const factsColumn = z.custom<RecordedFacts>((facts) => typeof facts === 'object' && facts !== null)
 
-/** The limits after which a failed row is given up. */
 export type GivenUpLimits = Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>
 
-/** The condition under which a row of the log is given up. */
 export function isGivenUp(limits: GivenUpLimits) {
   return sql.fragment`(status = 'FAILED' AND ${isPastRetry(limits)})`
 }

@@ -7,7 +7,6 @@ export interface Revision {
   readonly source: string
 }
 
-/** Keeps the envelope map that is about to be used. */
 export async function archiveEnvelopeMap(pool: DatabasePool, { revision, source }: Revision): Promise<void> {
   await pool.query(sql.unsafe`
     INSERT INTO notifications.envelope_map (revision, source) VALUES (${revision}, ${source})
