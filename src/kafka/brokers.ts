@@ -8,8 +8,7 @@ import kafkajs, {
   type PartitionMetadata,
 } from 'kafkajs'
 import type { Logger } from 'pino'
-import type { Ends } from '../core/batch/position.ts'
-import type { TopicPartition } from '../core/batch/topic-partition.ts'
+import type { Ends, TopicPartition } from '../core/batch/position.ts'
 import { createClient, type KafkaConnection } from './client.ts'
 import { type FetchedBytes, fetchedBytesOf, isStaleMetadata } from './patches/fetch-response.ts'
 

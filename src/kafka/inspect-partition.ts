@@ -1,5 +1,5 @@
 import type { BlockReason } from '../core/batch/blocked.ts'
-import type { TopicPartition } from '../core/batch/topic-partition.ts'
+import type { TopicPartition } from '../core/batch/position.ts'
 import { type Brokers, READ_COMMITTED } from './brokers.ts'
 import { brokerReason, type FetchedBytes } from './patches/fetch-response.ts'
 import { afterDamage, findIntact } from './records/batches.ts'

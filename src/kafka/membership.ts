@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload, Kafka, KafkaJSProtocolError, TopicPartitionOffset } from 'kafkajs'
-import type { Assignment } from '../core/batch/assignment.ts'
+import type { Assignment } from '../core/batch/position.ts'
 import { ILLEGAL_SASL_STATE } from './bearer-log-in.ts'
 import { keyOf } from './brokers.ts'
 import type { FetchControls } from './inbox.ts'

@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Assignment } from '../core/batch/assignment.ts'
-import type { Ends } from '../core/batch/position.ts'
-import type { TopicPartition } from '../core/batch/topic-partition.ts'
+import type { Assignment, Ends, TopicPartition } from '../core/batch/position.ts'
 import { share } from '../core/time/share.ts'
 
 export interface FailedRows {

@@ -3,7 +3,7 @@ import type { Deliveries } from '../../src/core/attempt/delivery.ts'
 import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
 import type { Store, Transaction } from '../../src/core/attempt/store.ts'
 import type { RejectedMessage } from '../../src/core/batch/batch.ts'
-import type { TopicPartition } from '../../src/core/batch/topic-partition.ts'
+import type { TopicPartition } from '../../src/core/batch/position.ts'
 import type { RedriveResult } from '../../src/core/event/rejected-message.ts'
 import type { Preferences } from '../../src/core/party/preferences.ts'
 

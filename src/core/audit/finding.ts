@@ -1,4 +1,4 @@
-import type { TopicPartition } from '../batch/topic-partition.ts'
+import type { TopicPartition } from '../batch/position.ts'
 import type { Message } from '../event/message.ts'
 import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'

@@ -1,8 +1,7 @@
 import type { Attempt } from '../attempt/attempt.ts'
 import type { Message } from '../event/message.ts'
 import type { Rejection } from '../event/rejection.ts'
-import type { Fingerprint } from './checkpoint.ts'
-import type { TopicPartition } from './topic-partition.ts'
+import type { Fingerprint, TopicPartition } from './position.ts'
 
 /** A run of messages of one partition, in offset order, at most BATCH_MAX of them. */
 export interface Batch extends TopicPartition {

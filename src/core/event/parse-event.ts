@@ -31,10 +31,7 @@ export type Parsed =
   /** A message without a value: compacted topics delete a key by it. It is no event. */
   | { readonly kind: 'tombstone' }
 
-/**
- * Parses a message into an event or a rejection. Never throws. Only a value that is not a JSON object, or a missing or
- * invalid `eventId` or `eventType`, makes it a rejection.
- */
+/** Never throws. Only a value that is not a JSON object, or an invalid `eventId` or `eventType`, makes a rejection. */
 export function parseEvent(message: Message, map: EnvelopeMap): Parsed {
   if (message.value === null) return { kind: 'tombstone' }
   const read = readEnvelope(message.value, map.value)

@@ -32,10 +32,7 @@ export interface Verified {
 type Field = Exclude<keyof LogRow, 'locator'>
 const FIELDS = Object.keys(logRow.omit({ locator: true }).shape) as Field[]
 
-/**
- * Compares what is stored under one locator with what its decisions make of it, and each decision with what the rule
- * table of its time makes of the recorded facts.
- */
+/** Compares a row with what its decisions make of it, and each decision with what the rule table of its time says. */
 export function verify({ locator, row, decisions }: Recorded, archive: Archive): Verified {
   if (!hasDecisions(decisions)) {
     const differences: Difference[] =

@@ -39,11 +39,9 @@ interface Fault {
 }
 
 /**
- * Reads a sheet as spreadsheets save it: separated by commas, semicolons or tabs, with or without a BOM, with any line
- * ends, its first line headings in any order. Blank lines and cells at the end are passed over, capitals in headings make no
- * difference, and a line break in a cell is a space. `readRow` is called
- * for every row that can be split into cells. `faults` are all there are, in the order of the file; with any of them, `rows`
- * must not be used. A column that is optional and not there reads as blank cells. `what` is what one row holds, such as "rule".
+ * Reads a sheet as spreadsheets save it: any separator, BOM, line ends and order of headings; blank lines, blank cells at the end and
+ * capitals in headings make no difference. `faults` are in the order of the file; with any of them, `rows` must not be used. An
+ * optional column that is not there reads as blank cells. `what` is what one row holds, such as "rule".
  */
 export function readSheet<Column extends string, T>(
   csvText: string,

@@ -5,10 +5,7 @@ export interface Rendered extends Text {
   readonly revision: Template['revision']
 }
 
-/**
- * Renders the template of the event's type, or the generic one where the type has none (specification, dispatch
- * rule 4). The subject is one line whatever the variables hold; see `finish`.
- */
+/** Renders the template of the event's type, or else the generic one (specification, dispatch rule 4). */
 export function render(templates: Templates, variables: Variables): Rendered {
   const template = templates.byEventType.get(variables.eventType) ?? templates.generic
   const text = finish({ subject: template.subject(variables), body: template.body(variables) })

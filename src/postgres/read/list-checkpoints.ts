@@ -1,7 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type { Checkpoint } from '../../core/batch/checkpoint.ts'
-import type { TopicPartition } from '../../core/batch/topic-partition.ts'
+import type { Checkpoint, TopicPartition } from '../../core/batch/position.ts'
 
 const lastMessage = z.object({ offset: z.coerce.bigint(), sha256: z.string() }).nullable()
 const row = z.object({ topic: z.string(), partition: z.number(), offset: z.bigint(), lastMessage })

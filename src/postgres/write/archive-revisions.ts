@@ -13,10 +13,7 @@ export async function archiveEnvelopeMap(pool: DatabasePool, { revision, source 
     ON CONFLICT (revision) DO NOTHING`)
 }
 
-/**
- * Keeps the rule table and the templates that are about to be used, so that any decision can be re-made years later.
- * Revisions that are kept already are left as they are.
- */
+/** Keeps the rule table and the templates that are about to be used, so that any decision can be re-made years later. */
 export async function archiveRevisions(
   pool: DatabasePool,
   ruleTable: Revision,

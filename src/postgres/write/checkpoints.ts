@@ -1,8 +1,7 @@
 import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { Move } from '../../core/attempt/store.ts'
-import type { Checkpoint } from '../../core/batch/checkpoint.ts'
-import type { TopicPartition } from '../../core/batch/topic-partition.ts'
+import type { Checkpoint, TopicPartition } from '../../core/batch/position.ts'
 
 /** The offset before the first: nothing of the partition is processed yet. */
 export const NOTHING_PROCESSED = -1n
@@ -70,10 +69,7 @@ export function moveCheckpoint({ topic, partition, offset, lastMessage }: Move) 
     )`
 }
 
-/**
- * Sets a checkpoint back because the topic was recreated and counts from the start again. Does nothing, and returns the checkpoint,
- * unless it is still the expected one.
- */
+/** Sets back the checkpoint of a recreated topic, if it is still the expected one. Returns the one then in force. */
 export function resetCheckpoint(
   pool: DatabasePool,
   topic: string,

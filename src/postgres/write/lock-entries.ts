@@ -17,12 +17,7 @@ const lockedRow = z.object({
   template_revision: z.string().nullable(),
 })
 
-/**
- * Locks the rows that nobody changed since they were read. Leaves out those that another transaction holds, that were erased, or
- * whose decisions do not explain them: none, or one of a later attempt (an import, tampering). Returns the last decisions by locator.
- *
- * @param isRequested leaves out the rows of parties that were ever erased, too
- */
+/** See `Transaction`. Leaves out rows with a decision of a later attempt, too (an import, tampering). */
 export async function lockEntries(
   tx: CommonQueryMethods,
   due: readonly DueEntry[],

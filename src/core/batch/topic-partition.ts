@@ -1,4 +1,0 @@
-export interface TopicPartition {
-  readonly topic: string
-  readonly partition: number
-}
