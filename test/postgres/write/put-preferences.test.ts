@@ -1,6 +1,10 @@
 import t from 'tap'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
-import { getPreferences, listPreferences } from '../../../src/postgres/read/preferences.ts'
+import {
+  getPreferences,
+  listPreferenceChanges,
+  listPreferences,
+} from '../../../src/postgres/read/preferences.ts'
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { readPreferences } from '../../../src/postgres/write/read-preferences.ts'
 import { openDatabase } from '../fixtures.ts'
@@ -53,6 +57,9 @@ t.test('every change is kept: who, when, before and after, also where nothing is
       { before: IN_APP, after: IN_APP },
     ],
   )
+  const listed = await listPreferenceChanges(pool, 'party-1', 2)
+  t.match(listed, [{ before: IN_APP }, { changedBy: null, before: SMS, after: IN_APP }])
+  t.equal(listed.length, 2, 'the newest ones, and of this party alone')
 })
 
 t.test('what cannot be kept is not stored', async (t) => {
