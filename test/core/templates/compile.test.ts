@@ -163,39 +163,36 @@ t.test('the build refuses a file that is no template', async (t) => {
   )
 })
 
-t.test(
-  'a file name that is nearly an accepted event type, or not written like one, is refused',
-  async (t) => {
-    const accepted = files.map(({ name }) => name.replace('.mustache', ''))
-    const faultOf = (name: string, further: readonly string[] = []) => {
-      try {
-        const added = { name: `${name}.mustache`, text: 'Subject: s\n\n{{locator}}' }
-        compileTemplates([...files, added], { sha256, accepted: [...accepted, ...further] })
-        return null
-      } catch (error) {
-        return error instanceof TemplateError ? error.faults.map(({ text }) => text).join() : error
-      }
+t.test('a file name that is nearly an accepted event type, or untidy, is refused', async (t) => {
+  const accepted = files.map(({ name }) => name.replace('.mustache', ''))
+  const faultOf = (name: string, further: readonly string[] = []) => {
+    try {
+      const added = { name: `${name}.mustache`, text: 'Subject: s\n\n{{locator}}' }
+      compileTemplates([...files, added], { sha256, accepted: [...accepted, ...further] })
+      return null
+    } catch (error) {
+      return error instanceof TemplateError ? error.faults.map(({ text }) => text).join() : error
     }
-    const meant = {
-      'claim.rejectd': 'claim.rejected',
-      'Claim.reopened': 'claim.reopened',
-      'claim reopened': 'claim.reopened',
-      'claim.reopened (1)': 'claim.reopened',
-      'claim.reopened - Copy': 'claim.reopened',
-      'CLAIM.Rejected(2)': 'claim.rejected',
-      generics: 'generic',
-    }
-    for (const [name, near] of Object.entries(meant)) {
-      t.equal(
-        faultOf(name),
-        `"${name}" is not an accepted event type; did you mean "${near}"? If events have exactly this type, add the line "${name}" to rules/outcomes.txt`,
-      )
-      t.equal(faultOf(name, [name]), null, 'the way out')
-    }
-    for (const name of ['claim.reopened', 'consent', 'überweisung.erhalten', 'a_b-c:d.2'])
-      t.equal(faultOf(name), null, name)
-  },
-)
+  }
+  const meant = {
+    'claim.rejectd': 'claim.rejected',
+    'Claim.reopened': 'claim.reopened',
+    'claim reopened': 'claim.reopened',
+    'claim.reopened (1)': 'claim.reopened',
+    'claim.reopened - Copy': 'claim.reopened',
+    'CLAIM.Rejected(2)': 'claim.rejected',
+    generics: 'generic',
+  }
+  for (const [name, near] of Object.entries(meant)) {
+    t.equal(
+      faultOf(name),
+      `"${name}" is not an accepted event type; did you mean "${near}"? If events have exactly this type, add the line "${name}" to rules/outcomes.txt`,
+    )
+    t.equal(faultOf(name, [name]), null, 'the way out')
+  }
+  for (const name of ['claim.reopened', 'consent', 'überweisung.erhalten', 'a_b-c:d.2'])
+    t.equal(faultOf(name), null, name)
+})
 
 t.test('the build refuses to do without the generic template', async (t) => {
   t.equal(
