@@ -22,7 +22,7 @@ import { parseEvent } from '../core/event/parse-event.ts'
 import { type Brokers, createBrokers, keyOf, READ_UNCOMMITTED } from '../kafka/brokers.ts'
 import { isStaleMetadata } from '../kafka/patches/fetch-response.ts'
 import { type LogSource, readLog } from '../kafka/read-log.ts'
-import { type AuditNeeds, auditPartition } from '../pipeline/audit.ts'
+import { type AuditNeeds, PartitionAudit } from '../pipeline/audit.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { findLogged } from '../postgres/read/find-logged.ts'
@@ -127,16 +127,13 @@ async function auditWith(
   const needs = {
     ...(await databaseNeeds(pool)),
     report: (finding: Finding) => print(options.json ? JSON.stringify(finding) : describeFinding(finding)),
-    onProgress: (counts: Counts) => {
-      for (const name of Object.keys(sum) as (keyof Counts)[]) sum[name] += counts[name]
-      showProgress()
-    },
+    onProgress: showProgress,
   }
   const waiting = partitions.values()
   const work = async () => {
     for (const partition of waiting) {
       const read: AuditNeeds['read'] = (range) => readLog(logSource(brokers, range), range, partition.logEnd)
-      await auditPartition({ ...needs, read }, partition)
+      await new PartitionAudit({ ...needs, read }, partition, sum).run()
     }
   }
   await Promise.all(Array.from({ length: PARTITIONS_AT_ONCE }, work))

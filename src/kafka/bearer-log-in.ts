@@ -11,7 +11,6 @@ export class LogInError extends Error {
   readonly type = ILLEGAL_SASL_STATE
 }
 
-/** How a client logs in by access tokens. */
 export interface BearerLogIn {
   readonly mechanism: 'oauthbearer'
   /** Resolves to a valid token, other than the one that a broker refused. */

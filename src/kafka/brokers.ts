@@ -8,8 +8,7 @@ import kafkajs, {
   type PartitionMetadata,
 } from 'kafkajs'
 import type { Logger } from 'pino'
-import type { Ends } from '../core/batch/position.ts'
-import type { TopicPartition } from '../core/batch/topic-partition.ts'
+import type { Ends, TopicPartition } from '../core/batch/position.ts'
 import { createClient, type KafkaConnection } from './client.ts'
 import { type FetchedBytes, fetchedBytesOf, isStaleMetadata } from './patches/fetch-response.ts'
 
@@ -134,7 +133,7 @@ export function createBrokers(connection: KafkaConnection, clientId: string, log
         const coordinator = await cluster.findGroupCoordinator({ groupId })
         await coordinator
           .heartbeat({ groupId, groupGenerationId: 0, memberId: 'nobody' })
-          .catch(isUnknownMember)
+          .catch(unless('UNKNOWN_MEMBER_ID', 'ILLEGAL_GENERATION'))
       }),
     /** Fetches at most `bytesMax` bytes from this offset on, or one whole batch. */
     fetch: (range: FetchRange, isolationLevel: IsolationLevel) =>
@@ -164,7 +163,9 @@ async function partitionsOf(cluster: Cluster, topics: readonly string[]): Promis
   await cluster.refreshMetadataIfNecessary()
   const partitions: TopicPartition[] = []
   for (const topic of topics) {
-    const exists = await cluster.addMultipleTargetTopics([topic]).then(() => true, isUnknownTopic)
+    const exists = await cluster
+      .addMultipleTargetTopics([topic])
+      .then(() => true, unless('UNKNOWN_TOPIC_OR_PARTITION'))
     if (!exists) continue
     for (const { partitionId, leader } of cluster.findTopicPartitionMetadata(topic))
       if (leader >= 0) partitions.push({ topic, partition: partitionId })
@@ -172,16 +173,12 @@ async function partitionsOf(cluster: Cluster, topics: readonly string[]): Promis
   return partitions
 }
 
-/** Returns false for that error, and rethrows any other. */
-function isUnknownTopic(error: { readonly type?: unknown }): false {
-  if (error.type === 'UNKNOWN_TOPIC_OR_PARTITION') return false
-  throw error
-}
-
-/** Returns for the answers about a member that does not exist, and rethrows any other error. */
-function isUnknownMember(error: { readonly type?: unknown }): void {
-  const { type } = error
-  if (type !== 'UNKNOWN_MEMBER_ID' && type !== 'ILLEGAL_GENERATION') throw error
+/** Handles errors by Kafka's names for them: returns false for these, and rethrows any other. */
+function unless(...types: readonly string[]) {
+  return (error: { readonly type?: unknown }): false => {
+    if (types.some((type) => type === error.type)) return false
+    throw error
+  }
 }
 
 /** Sends one request to each leader. */

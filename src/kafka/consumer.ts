@@ -49,7 +49,7 @@ const LEAVE_WAIT_MS = 3_000
  * `stop` lets the batches under way finish, however long they take, and then leaves the group if it soon can.
  */
 export function createConsumer(options: ConsumerOptions, processing: Processing, log: Logger) {
-  const { connection, groupId, sessionTimeoutMs, topics } = options
+  const { connection, groupId, topics } = options
   const kafka = createClient(connection, groupId, log)
   const brokers = createBrokers(connection, groupId, log)
   const stopping = new AbortController()
@@ -75,23 +75,15 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
       await pause(TOPIC_POLL_MS, signal)
       return { kind: 'topics' }
     }
-    const onJoin = () => {
-      hasJoined = true
-    }
-    const onBatch = () => {
-      failureCount = 0
-    }
-    const member = { groupId, sessionTimeoutMs }
-    membership = createMembership(
-      kafka,
-      member,
-      existing,
-      signal,
-      consumption,
-      onJoin,
-      onBatch,
-      missing.appeared,
-    )
+    membership = createMembership(kafka, options, existing, signal, consumption, {
+      onJoin: () => {
+        hasJoined = true
+      },
+      onBatch: () => {
+        failureCount = 0
+      },
+      appeared: missing.appeared,
+    })
     return membership.run()
   }
 
@@ -180,7 +172,6 @@ function remedyOf(error: unknown, groupId: string): string {
   return lacksGroupRight(error) ? `: grant this user READ and DESCRIBE on the consumer group ${groupId}` : ''
 }
 
-/** The topics that do not exist, according to the brokers. */
 function missingTopics(brokers: Brokers, topics: readonly string[]) {
   let missing: readonly Blocked[] = []
 

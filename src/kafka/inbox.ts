@@ -6,7 +6,6 @@ import type { FetchedMessage } from './records/record.ts'
 import { holdsNoMessageAt, type RecordSet, readRecordSet, recordSetOf } from './records/record-set.ts'
 import { withoutEnd } from './records/unreadable.ts'
 
-/** Controls what kafkajs fetches of a partition. */
 export interface FetchControls {
   /** Fetches on from this offset, once the partition is not paused. */
   readonly seek: (offset: bigint) => void

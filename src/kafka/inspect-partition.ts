@@ -1,12 +1,11 @@
 import type { BlockReason } from '../core/batch/blocked.ts'
-import type { TopicPartition } from '../core/batch/topic-partition.ts'
+import type { TopicPartition } from '../core/batch/position.ts'
 import { type Brokers, READ_COMMITTED } from './brokers.ts'
 import { brokerReason, type FetchedBytes } from './patches/fetch-response.ts'
 import { afterDamage, findIntact } from './records/batches.ts'
 import { readRecordSet, recordSetOf } from './records/record-set.ts'
 import { UnreadableBatch, withoutEnd } from './records/unreadable.ts'
 
-/** The content of a partition from an offset on. */
 export type Inspected =
   | { readonly kind: 'end' }
   /** The offset of the next message, or the last offset of a fetch without any, and the first offset of the first batch. */

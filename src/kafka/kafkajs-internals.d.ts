@@ -37,25 +37,7 @@ declare module 'kafkajs/src/protocol/error.js' {
   export default errors
 }
 
-declare module 'kafkajs/src/broker/saslAuthenticator/plain.js' {
-  import type { AuthenticationProviderArgs, Authenticator } from 'kafkajs'
-
-  export default function provider(login: {
-    readonly username: string
-    readonly password: string
-  }): (args: AuthenticationProviderArgs) => Authenticator
-}
-
-declare module 'kafkajs/src/broker/saslAuthenticator/scram256.js' {
-  import type { AuthenticationProviderArgs, Authenticator } from 'kafkajs'
-
-  export default function provider(login: {
-    readonly username: string
-    readonly password: string
-  }): (args: AuthenticationProviderArgs) => Authenticator
-}
-
-declare module 'kafkajs/src/broker/saslAuthenticator/scram512.js' {
+declare module 'kafkajs/src/broker/saslAuthenticator/*' {
   import type { AuthenticationProviderArgs, Authenticator } from 'kafkajs'
 
   export default function provider(login: {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload, Kafka, KafkaJSProtocolError, TopicPartitionOffset } from 'kafkajs'
-import type { Assignment } from '../core/batch/assignment.ts'
+import type { Assignment } from '../core/batch/position.ts'
 import { ILLEGAL_SASL_STATE } from './bearer-log-in.ts'
 import { keyOf } from './brokers.ts'
 import type { FetchControls } from './inbox.ts'
@@ -39,12 +39,18 @@ export type Ending =
   | { readonly kind: 'topics' }
   | { readonly kind: 'crash'; readonly error: unknown; readonly retriable: boolean }
 
+interface Callbacks {
+  readonly onJoin: () => void
+  readonly onBatch: () => void
+  /** Resolves when a topic that was missing exists; stops asking once the signal aborts. */
+  readonly appeared: (signal: AbortSignal) => Promise<Ending>
+}
+
 /**
  * One membership in the group. `run` joins it, and resolves when the membership has ended and the group is left.
  *
  * @param topics all of them exist
  * @param stopping aborts when the consumer is to stop
- * @param appeared resolves when a topic that was missing exists; stops asking once the signal aborts
  */
 export function createMembership(
   kafka: Kafka,
@@ -52,9 +58,7 @@ export function createMembership(
   topics: string[],
   stopping: AbortSignal,
   consumption: Consumption,
-  onJoin: () => void,
-  onBatch: () => void,
-  appeared: (signal: AbortSignal) => Promise<Ending>,
+  { onJoin, onBatch, appeared }: Callbacks,
 ) {
   const { log } = consumption
   const over = new AbortController()
@@ -299,7 +303,6 @@ export function isWithoutCoordinator(error: unknown): boolean {
   return hasCause(error, ({ name }) => name === 'KafkaJSGroupCoordinatorNotFound')
 }
 
-/** This user may not use the consumer group. */
 export function lacksGroupRight(error: unknown): boolean {
   return hasCause(error, ({ type }) => type === GROUP_AUTHORIZATION_FAILED)
 }

@@ -1,9 +1,15 @@
 import type { Logger } from 'pino'
 import type { Batch, CommitResult, Dispatch } from '../core/batch/batch.ts'
 import { BLOCK_REASONS, type Blocked, type BlockReason } from '../core/batch/blocked.ts'
-import type { Checkpoint, Fingerprint } from '../core/batch/checkpoint.ts'
-import { compareLast, type Ends, fetchStart, judgeOutOfRange } from '../core/batch/position.ts'
-import type { TopicPartition } from '../core/batch/topic-partition.ts'
+import {
+  type Checkpoint,
+  compareLast,
+  type Ends,
+  type Fingerprint,
+  fetchStart,
+  judgeOutOfRange,
+  type TopicPartition,
+} from '../core/batch/position.ts'
 import type { Message } from '../core/event/message.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import { BrokerError, type Budget, type FetchControls, Inbox } from './inbox.ts'

@@ -14,7 +14,6 @@ const PROVIDERS = { plain, 'scram-sha-256': scram256, 'scram-sha-512': scram512 
   Provider
 >
 
-/** How a client logs in by a password. */
 export interface PasswordLogIn {
   readonly mechanism: keyof typeof PROVIDERS
   readonly username: string

@@ -24,7 +24,6 @@ export interface LogSource {
   readonly earliest: () => Promise<bigint>
 }
 
-/** Consecutive bytes of a log. */
 interface Stretch {
   readonly bytes: Buffer
   readonly from: bigint

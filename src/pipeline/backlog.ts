@@ -1,13 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Assignment } from '../core/batch/assignment.ts'
-import type { TopicPartition } from '../core/batch/topic-partition.ts'
+import type { Assignment, Ends, TopicPartition } from '../core/batch/position.ts'
 import { share } from '../core/time/share.ts'
-
-/** The first offset that the broker still has, and the one after its last. */
-interface PartitionEnds extends TopicPartition {
-  readonly earliest: bigint
-  readonly end: bigint
-}
 
 export interface FailedRows {
   /** Still to be retried. */
@@ -22,7 +15,7 @@ export interface BacklogNeeds {
   /** Null: this process is no member of the consumer group. */
   readonly assignment: () => Assignment | null
   /** The end of every partition, by `topic/partition`. Rejects if the broker does not answer. */
-  readonly ends: () => Promise<ReadonlyMap<string, PartitionEnds>>
+  readonly ends: () => Promise<ReadonlyMap<string, TopicPartition & Ends>>
   /** The partitions that any member of the group owns, as `topic/partition`. */
   readonly ownedByGroup: () => Promise<ReadonlySet<string>>
   /** The last processed offset of each partition that has one. */
@@ -38,7 +31,6 @@ export interface PartitionLag extends TopicPartition {
   readonly oldestAgeS: number
 }
 
-/** Work that is waiting. */
 export interface Backlog {
   /** Null: this process is no member of the consumer group. */
   readonly assignedCount: number | null
@@ -124,7 +116,7 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
 }
 
 /** The next offset to consume. Messages that retention removed do not count. */
-function nextOffset(held: bigint, { earliest, end }: PartitionEnds): bigint {
+function nextOffset(held: bigint, { earliest, end }: Ends): bigint {
   const next = held + 1n
   // Before the first, or beyond the end of a topic that was created anew.
   return next < earliest || next > end ? earliest : next

@@ -44,25 +44,13 @@ export interface Retried {
 
 const NONE_RETRIED: Retried = { made: [], refused: new Map(), deferred: new Map() }
 
-/** The due rows after `after` (null: from the oldest) and up to `upTo` (null: to the newest). */
-interface Range<Cursor> {
+/** Due rows with the contacts of their parties. */
+interface AskedPage<Cursor> {
+  /** The row after which a pass reads them again; null: from the oldest. */
   readonly after: Cursor | null
-  readonly upTo: Cursor | null
-}
-
-interface Page<Cursor> {
-  readonly range: Range<Cursor>
-  readonly due: readonly DueEntry[]
-  readonly next: Cursor | null
-}
-
-/** A page with the contacts of its rows. */
-interface AskedPage<Cursor> extends Page<Cursor> {
   readonly asked: readonly AskedEntry[]
   /** Rows that stay due because policy administration is down or their party hung lately. */
   readonly postponedCount: number
-  /** Rows whose party could not be asked for in time. They are the next page. */
-  readonly unasked: readonly DueEntry[]
 }
 
 /** The background retry: one pass over all due rows every 60 seconds, until stopped. */
@@ -90,22 +78,20 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   async function pass(): Promise<void> {
     const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0, deferred: 0 }
     const pages = pagesFrom(needs, cursor)
-    let page: AskedPage<Cursor> | null = await pages.first()
-    while (page !== null) {
+    let { value: page } = await pages.next()
+    while (page) {
       counts.postponed += page.postponedCount
       const isStopped: boolean = stopping.signal.aborted || needs.isDown()
-      const following: Promise<AskedPage<Cursor> | null> = isStopped
-        ? Promise.resolve(null)
-        : pages.after(page)
+      const following = isStopped ? null : pages.next()
       // An error of the next page is thrown after the commit under way, which a stop waits for.
-      following.catch(() => {})
+      following?.catch(() => {})
       const { made, deferred } = await commitPage(needs, page.asked)
       for (const { status } of made) counts[status]++
       counts.deferred += deferred.size
-      cursor = isStopped ? page.range.after : null
-      page = await following
-      if (page !== null) cursor = page.range.after
-      if (stopping.signal.aborted) page = null
+      cursor = isStopped ? page.after : null
+      page = (await following)?.value
+      if (page) cursor = page.after
+      if (stopping.signal.aborted) break
     }
     if (Object.values(counts).some((count) => count > 0))
       needs.log.info(counts, 'retried failed notifications')
@@ -125,25 +111,27 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   }
 }
 
-/** The pages of one pass: from `start` to the newest row, then from the oldest to `start`. */
-function pagesFrom<Cursor>(needs: RetryNeeds<Cursor>, start: Cursor | null) {
-  async function read(range: Range<Cursor>): Promise<Page<Cursor>> {
-    return { range, ...(await needs.listDueEntries(range.after, PAGE_COUNT_MAX, range.upTo)) }
-  }
-
-  async function ask(page: Page<Cursor>): Promise<AskedPage<Cursor>> {
-    return { ...page, ...(await askAll(needs, page.due)) }
-  }
-
-  return {
-    first: async (): Promise<AskedPage<Cursor>> => ask(await read({ after: start, upTo: null })),
-    /** Null after the last page. */
-    after: async ({ unasked, next, range }: AskedPage<Cursor>): Promise<AskedPage<Cursor> | null> => {
-      if (unasked.length > 0) return ask({ range, next, due: unasked })
-      if (next !== null) return ask(await read({ ...range, after: next }))
-      const isAround = range.upTo !== null || start === null
-      return isAround ? null : ask(await read({ after: null, upTo: start }))
-    },
+/**
+ * The pages of one pass: from `start` to the newest row, then from the oldest to `start`. Rows whose party could not be asked for in
+ * time come next.
+ */
+async function* pagesFrom<Cursor>(
+  needs: RetryNeeds<Cursor>,
+  start: Cursor | null,
+): AsyncGenerator<AskedPage<Cursor>, undefined> {
+  const toNewest = { from: start, upTo: null }
+  for (const { from, upTo } of start === null ? [toNewest] : [toNewest, { from: null, upTo: start }]) {
+    let after: Cursor | null = from
+    do {
+      const { due, next } = await needs.listDueEntries(after, PAGE_COUNT_MAX, upTo)
+      let left = due
+      do {
+        const { unasked, ...asked } = await askAll(needs, left)
+        yield { after, ...asked }
+        left = unasked
+      } while (left.length > 0)
+      after = next
+    } while (after !== null)
   }
 }
 
@@ -167,11 +155,7 @@ async function commitPage(
   }
 }
 
-/** Looks up the contacts of rows. */
-async function askAll(
-  needs: Pick<RetryNeeds<unknown>, 'contactsOf'>,
-  due: readonly DueEntry[],
-): Promise<Pick<AskedPage<unknown>, 'asked' | 'postponedCount' | 'unasked'>> {
+async function askAll(needs: Pick<RetryNeeds<unknown>, 'contactsOf'>, due: readonly DueEntry[]) {
   if (due.length === 0) return { asked: [], postponedCount: 0, unasked: [] }
   const contacts = await needs.contactsOf(partiesOf(due))
   const isAsked = ({ partyLocator }: DueEntry) => partyLocator === null || contacts.has(partyLocator)

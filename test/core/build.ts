@@ -16,6 +16,17 @@ export function faultsIn(load: () => unknown): readonly string[] {
   return []
 }
 
+/** As `faultsIn`, of what loads asynchronously. */
+export async function faultsOf(loaded: Promise<unknown>): Promise<readonly string[]> {
+  const error = await loaded.then(
+    () => null,
+    (refusal) => refusal,
+  )
+  return faultsIn(() => {
+    if (error !== null) throw error
+  })
+}
+
 /** Facts as they usually are of such a party, but for these. */
 export function someFacts(change: Partial<Facts> = {}): Facts {
   const { eventType = 'claim.paid', party = 'found' } = change

@@ -40,23 +40,20 @@ t.test('what is fetched is cut into batches, each told to Kafka as its offset + 
   t.equal(kafkajs.next, 10n)
 })
 
-t.test(
-  'the age of the oldest message is known while the rest of a batch that was cut is under way',
-  async (t) => {
-    const ages: unknown[] = []
-    const partition = onePartition({
-      askedCount: 1,
-      beforeCommit: async () => void ages.push(partition.oldestMs()),
-    })
-    partition.append({
-      baseTimestampMs: 100,
-      records: ['a', 'b', 'c'].map((value, i) => ({ value, timestampDelta: i })),
-    })
-    await partition.start()
-    await partition.fetch()
-    t.strictSame(ages, [100, 101, 102])
-  },
-)
+t.test('the age of the oldest message is known while the rest of a cut batch is under way', async (t) => {
+  const ages: unknown[] = []
+  const partition = onePartition({
+    askedCount: 1,
+    beforeCommit: async () => void ages.push(partition.oldestMs()),
+  })
+  partition.append({
+    baseTimestampMs: 100,
+    records: ['a', 'b', 'c'].map((value, i) => ({ value, timestampDelta: i })),
+  })
+  await partition.start()
+  await partition.fetch()
+  t.strictSame(ages, [100, 101, 102])
+})
 
 t.test('a batch takes what waits of several fetches', async (t) => {
   const turn = Promise.withResolvers<void>()
@@ -124,22 +121,7 @@ t.test('back-off grows until something is committed', async (t) => {
   t.equal(values().join(''), 'abcdefghij')
 })
 
-t.test('a checkpoint that cannot be read is waited for', async (t) => {
-  let failures = 2
-  const { sleeps, fetch, values, blocked } = await withTen({
-    loadCheckpoint: async () => {
-      if (failures-- > 0) throw new Error('locked by another session')
-    },
-  })
-  t.match(blocked(), { reason: 'locked' })
-  await settled()
-  t.strictSame(sleeps, [500, 1_000])
-  await fetch()
-  t.equal(values().length, 10)
-  t.equal(blocked(), null)
-})
-
-t.test('a checkpoint is reported as locked only if it still is after a pause', async (t) => {
+t.test('a locked checkpoint is waited for, and reported if it still is after a pause', async (t) => {
   const lockedFor = async (failures: number) => {
     let left = failures
     const { sleeps, lines, blocked, fetch, values } = await withTen({
@@ -147,13 +129,19 @@ t.test('a checkpoint is reported as locked only if it still is after a pause', a
         if (left-- > 0) throw new Error('locked by another session')
       },
     })
+    const during = blocked()?.reason ?? null
     await settled()
     await fetch()
     t.equal(values().length, 10)
-    return { sleeps, reasons: lines.map(({ reason }) => reason), blocked: blocked() }
+    return { sleeps, reasons: lines.map(({ reason }) => reason), during, after: blocked() }
   }
-  t.strictSame(await lockedFor(1), { sleeps: [500], reasons: [], blocked: null })
-  t.strictSame(await lockedFor(2), { sleeps: [500, 1_000], reasons: ['locked'], blocked: null })
+  t.strictSame(await lockedFor(1), { sleeps: [500], reasons: [], during: null, after: null })
+  t.strictSame(await lockedFor(2), {
+    sleeps: [500, 1_000],
+    reasons: ['locked'],
+    during: 'locked',
+    after: null,
+  })
 })
 
 t.test('a checkpoint that another consumer moved is gone on from, at once', async (t) => {
@@ -170,26 +158,23 @@ t.test('a checkpoint that another consumer moved is gone on from, at once', asyn
   t.match(lines, [{ msg: 'another consumer moved the checkpoint: continuing from there' }])
 })
 
-t.test(
-  'a database that has lost commits is gone on from where it is, and said to have lost them',
-  async (t) => {
-    let isRewound = false
-    const { fetch, database, values, lines } = await withTen({
-      batchCountMax: 5,
-      beforeCommit: async ({ expectedCheckpoint }) => {
-        if (expectedCheckpoint !== 4n || isRewound) return
-        isRewound = true
-        database.checkpoint = { offset: 2n, lastMessage: null }
-      },
-    })
-    await fetch()
-    await fetch()
-    t.strictSame(values(), ['a', 'b', 'c', 'd', 'e', 'd', 'e', 'f', 'g', 'h', 'i', 'j'])
-    t.match(lines, [
-      { msg: /^the checkpoint is behind what this process committed: the database has lost commits/ },
-    ])
-  },
-)
+t.test('a database that has lost commits is gone on from, and said to have lost them', async (t) => {
+  let isRewound = false
+  const { fetch, database, values, lines } = await withTen({
+    batchCountMax: 5,
+    beforeCommit: async ({ expectedCheckpoint }) => {
+      if (expectedCheckpoint !== 4n || isRewound) return
+      isRewound = true
+      database.checkpoint = { offset: 2n, lastMessage: null }
+    },
+  })
+  await fetch()
+  await fetch()
+  t.strictSame(values(), ['a', 'b', 'c', 'd', 'e', 'd', 'e', 'f', 'g', 'h', 'i', 'j'])
+  t.match(lines, [
+    { msg: /^the checkpoint is behind what this process committed: the database has lost commits/ },
+  ])
+})
 
 t.test('a partition is paused at 4 MB, and fetched again once half of that is worked off', async (t) => {
   const turn = Promise.withResolvers<void>()
@@ -211,25 +196,18 @@ t.test('a partition is paused at 4 MB, and fetched again once half of that is wo
   t.equal(committed.at(-1)?.lastOffset, 8n)
 })
 
-t.test(
-  'where the queues of all are full, a partition is fetched only while nothing of it waits',
-  async (t) => {
-    const { fetch, kafkajs, budget, values } = await withTen({ budgetBytes: 1_000 })
-    budget.add(1_000)
-    await fetch(1)
-    t.strictSame(
-      [values().length, kafkajs.isPaused],
-      [4, false],
-      'slow partitions leave the others their turn',
-    )
-    budget.add(3_000)
-    await fetch(1)
-    t.equal(values().length, 10, 'what is fetched is worked on')
-    t.equal(kafkajs.isPaused, true, 'far too many bytes wait')
-    budget.add(-1)
-    t.equal(kafkajs.isPaused, false)
-  },
-)
+t.test('where all queues are full, a partition is fetched only while nothing of it waits', async (t) => {
+  const { fetch, kafkajs, budget, values } = await withTen({ budgetBytes: 1_000 })
+  budget.add(1_000)
+  await fetch(1)
+  t.strictSame([values().length, kafkajs.isPaused], [4, false], 'slow partitions leave the others their turn')
+  budget.add(3_000)
+  await fetch(1)
+  t.equal(values().length, 10, 'what is fetched is worked on')
+  t.equal(kafkajs.isPaused, true, 'far too many bytes wait')
+  budget.add(-1)
+  t.equal(kafkajs.isPaused, false)
+})
 
 t.test('a batch without an end is blocked, and is not fetched again and again', async (t) => {
   const partition = onePartition()
@@ -345,19 +323,6 @@ t.test('messages that retention removed before they were processed are counted',
   ])
 })
 
-t.test('a batch that is looked up commits, although the one behind it is damaged', async (t) => {
-  const looked = Promise.withResolvers<void>()
-  const { broker, fetch, values, blocked } = await withTen({ prepare: () => looked.promise })
-  const damaged = broker.log[1] as Buffer
-  damaged[damaged.length - 2] = 7
-  await fetch()
-  t.strictSame([values(), blocked()], [[], null])
-  looked.resolve()
-  await settled()
-  t.equal(values().join(''), 'abcd')
-  t.match(blocked(), { reason: 'damaged', offset: 4n })
-})
-
 t.test('nothing that is fetched behind a damaged batch is processed before it', async (t) => {
   const looked = Promise.withResolvers<void>()
   const { broker, fetch, values, blocked, publish } = await withTen({ prepare: () => looked.promise })
@@ -366,24 +331,22 @@ t.test('nothing that is fetched behind a damaged batch is processed before it', 
   await fetch()
   publish(['k'])
   await fetch()
+  t.strictSame([values(), blocked()], [[], null], 'a batch that is looked up commits first')
   looked.resolve()
   await settled()
   t.equal(values().join(''), 'abcd')
   t.match(blocked(), { reason: 'damaged', offset: 4n })
 })
 
-t.test(
-  'a checkpoint beyond the end starts a topic that was created anew from its earliest offset',
-  async (t) => {
-    const checkpoint = { offset: 99n, lastMessage: fingerprint(99, 'x') }
-    const { fetch, values, database, lines } = await withTen({ checkpoint })
-    await fetch()
-    await fetch()
-    t.strictSame(database.resets, [-1n])
-    t.equal(values().join(''), 'abcdefghij')
-    t.match(lines, [{ msg: /^the checkpoint lies beyond the end of the partition: the topic was recreated/ }])
-  },
-)
+t.test('a checkpoint beyond the end starts a recreated topic from its earliest offset', async (t) => {
+  const checkpoint = { offset: 99n, lastMessage: fingerprint(99, 'x') }
+  const { fetch, values, database, lines } = await withTen({ checkpoint })
+  await fetch()
+  await fetch()
+  t.strictSame(database.resets, [-1n])
+  t.equal(values().join(''), 'abcdefghij')
+  t.match(lines, [{ msg: /^the checkpoint lies beyond the end of the partition: the topic was recreated/ }])
+})
 
 t.test('a damaged batch holds the partition behind what comes before it, until it can be read', async (t) => {
   const { broker, fetch, values, blocked, lines, publish, sleeps } = await withTen()
@@ -417,17 +380,12 @@ t.test('a partition that the broker does not serve is blocked', async (t) => {
   broker.error = 'KAFKA_STORAGE_ERROR'
   await fetch()
   t.match(blocked(), { reason: 'broker-error', detail: 'KAFKA_STORAGE_ERROR' })
+  broker.unserved = { reason: 'no-rights', sinceMs: 7 }
+  t.match(blocked(), { reason: 'no-rights', offset: 0n, sinceMs: 7 }, 'the broker hides its topic')
+  broker.unserved = null
   broker.error = null
   await fetch()
   t.equal(values().length, 10)
-  t.equal(blocked(), null)
-})
-
-t.test('a partition of a topic that the broker hides is blocked', async (t) => {
-  const { broker, blocked } = await withTen()
-  broker.unserved = { reason: 'no-rights', sinceMs: 7 }
-  t.match(blocked(), { reason: 'no-rights', offset: 0n, sinceMs: 7 })
-  broker.unserved = null
   t.equal(blocked(), null)
 })
 

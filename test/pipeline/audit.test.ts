@@ -1,7 +1,13 @@
 import t from 'tap'
-import { type AuditedPartition, type Finding, isSound, type LogPiece } from '../../src/core/audit/finding.ts'
+import {
+  type AuditedPartition,
+  type Finding,
+  isSound,
+  type LogPiece,
+  noCounts,
+} from '../../src/core/audit/finding.ts'
 import type { Message } from '../../src/core/event/message.ts'
-import { type AuditNeeds, auditPartition, type LoggedRow } from '../../src/pipeline/audit.ts'
+import { type AuditNeeds, type LoggedRow, PartitionAudit } from '../../src/pipeline/audit.ts'
 import { aParsedEvent } from '../core/attempt/build.ts'
 
 const PARTITION: AuditedPartition = {
@@ -43,7 +49,8 @@ async function audit(
   needs: Partial<AuditNeeds> = {},
 ) {
   const findings: Finding[] = []
-  const counts = await auditPartition(
+  const counts = noCounts()
+  const partitionAudit = new PartitionAudit(
     {
       read: async function* () {
         yield* pieces
@@ -60,7 +67,9 @@ async function audit(
       ...needs,
     },
     { ...PARTITION, ...partition },
+    counts,
   )
+  await partitionAudit.run()
   return { counts, findings, sound: isSound(counts) }
 }
 

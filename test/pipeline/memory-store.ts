@@ -1,44 +1,42 @@
-import { type Attempt, keyNumberOf, type LockedRow, type Origin } from '../../src/core/attempt/attempt.ts'
+import { type Attempt, keyNumberOf, type LockedRow } from '../../src/core/attempt/attempt.ts'
 import type { Deliveries } from '../../src/core/attempt/delivery.ts'
 import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
 import type { Store, Transaction } from '../../src/core/attempt/store.ts'
 import type { RejectedMessage } from '../../src/core/batch/batch.ts'
-import type { TopicPartition } from '../../src/core/batch/topic-partition.ts'
+import type { TopicPartition } from '../../src/core/batch/position.ts'
 import type { RedriveResult } from '../../src/core/event/rejected-message.ts'
 import type { Preferences } from '../../src/core/party/preferences.ts'
 
-export interface Row {
-  readonly locator: string
-  readonly eventId: string
-  readonly eventType: string
-  readonly partyLocator: string | null
-  readonly channel: string
-  readonly status: Attempt['status']
-  readonly subject: string | null
-  readonly body: string | null
-  readonly failureReason: string | null
-  readonly attemptCount: number
+/** The log row of an attempt. */
+function rowOf(
+  { locator, eventId, eventType, partyLocator, ...attempt }: Attempt,
+  sendError?: string | null,
+) {
+  const { status, attemptCount, text, decision } = attempt
+  const { subject = null, body = null } = text ?? {}
+  const failureReason = sendError ?? decision.failureReason
+  const { channel } = decision
+  const key = { locator, eventId, eventType, partyLocator }
+  return { ...key, channel, status, subject, body, failureReason, attemptCount }
 }
+type Row = ReturnType<typeof rowOf>
 
-export interface RecordedAttempt {
-  readonly locator: string
-  readonly eventId: string
-  readonly attempt: number
-  readonly partyLocator: string | null
-  readonly outcome: Attempt['decision']['outcome']
-  readonly channel: string
-  readonly receipt: string | null
-  readonly sendError: string | null
-  readonly unknownKey: number | null
-  readonly preferenceChangeId: string | null
-  readonly ruleTableRevision: string
-  readonly templateRevision: string | null
-  readonly variables: Attempt['variables']
-  readonly origin: Origin
-  readonly requestedBy: string | null
-  /** When its transaction began. */
-  readonly decidedAt: number
+/** The decision of an attempt. */
+function recordOf(attempt: Attempt, deliveries: Deliveries, ruleTableRevision: string, decidedAt: number) {
+  const { locator, eventId, partyLocator, decision, text, stored, variables, origin } = attempt
+  const { outcome, channel, preferenceChangeId } = decision
+  const { receipt = null, error: sendError = null, isUnknown = false } = deliveries.get(locator) ?? {}
+  const wasUnknown = (attempt.before?.unknownKey ?? null) !== null
+  return {
+    ...{ locator, eventId, partyLocator, outcome, channel, receipt, sendError, preferenceChangeId },
+    ...{ ruleTableRevision, variables, origin, decidedAt },
+    attempt: attempt.attemptCount,
+    unknownKey: sendError !== null && (isUnknown || wasUnknown) ? keyNumberOf(attempt) : null,
+    templateRevision: (text ?? stored)?.templateRevision ?? null,
+    requestedBy: attempt.request?.by ?? null,
+  }
 }
+type RecordedAttempt = ReturnType<typeof recordOf>
 
 export interface StoredRejection extends RejectedMessage, TopicPartition {
   readonly id: bigint
@@ -268,44 +266,16 @@ export class MemoryStore {
 
   #write(scope: Scope, table: 'log', attempt: Attempt, sendError?: string | null): void {
     this.#check(table, attempt)
-    const { locator, eventId, eventType, partyLocator, status, attemptCount, text } = attempt
-    const { channel } = attempt.decision
-    const failureReason = sendError ?? attempt.decision.failureReason
-    const { subject = null, body = null } = text ?? {}
-    const key = { locator, eventId, eventType, partyLocator }
-    scope.writes.set(`${table} ${locator}`, {
-      ...key,
-      ...{ channel, status, subject, body, failureReason, attemptCount },
-    })
+    scope.writes.set(`${table} ${attempt.locator}`, rowOf(attempt, sendError))
   }
 
   #record(scope: Scope, attempt: Attempt, deliveries: Deliveries, ruleTableRevision: string): void {
-    const { locator, eventId, partyLocator, attemptCount, decision, text, stored } = attempt
+    const { locator, attemptCount } = attempt
     const key = `decision ${locator}/${attemptCount}`
     if (this.#read(scope, key) !== undefined)
       throw new DatabaseFault('23505', `${locator} has a decision ${attemptCount}`)
     this.#check('decision', attempt)
-    const delivery = deliveries.get(locator)
-    const isUnknown = delivery?.isUnknown === true || (attempt.before?.unknownKey ?? null) !== null
-    const recorded: RecordedAttempt = {
-      locator,
-      eventId,
-      attempt: attemptCount,
-      partyLocator,
-      outcome: decision.outcome,
-      channel: decision.channel,
-      receipt: delivery?.receipt ?? null,
-      sendError: delivery?.error ?? null,
-      unknownKey: delivery != null && delivery.error !== null && isUnknown ? keyNumberOf(attempt) : null,
-      preferenceChangeId: decision.preferenceChangeId,
-      ruleTableRevision,
-      templateRevision: (text ?? stored)?.templateRevision ?? null,
-      variables: attempt.variables,
-      origin: attempt.origin,
-      requestedBy: attempt.request?.by ?? null,
-      decidedAt: scope.startedAt,
-    }
-    scope.writes.set(key, recorded)
+    scope.writes.set(key, recordOf(attempt, deliveries, ruleTableRevision, scope.startedAt))
   }
 
   #insertRejected(

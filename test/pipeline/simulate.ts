@@ -29,20 +29,21 @@ const REQUEST = { by: 'alice', because: 'an outage' }
 const partyOf = (eventId: string) => PARTIES[EVENT_IDS.indexOf(eventId as 'a') % PARTIES.length] ?? PARTIES[0]
 
 /** How often things happened, to show that the schedules reach them. */
-export interface Counts {
-  commits: number
-  sends: number
-  moved: number
-  crashes: number
-  lostReplies: number
-  refused: number
-  retried: number
-  redriven: number
-  heeded: number
-  conflicts: number
-  deferred: number
-  unknownOnes: number
-}
+export const noCounts = () => ({
+  commits: 0,
+  sends: 0,
+  moved: 0,
+  crashes: 0,
+  lostReplies: 0,
+  refused: 0,
+  retried: 0,
+  redriven: 0,
+  heeded: 0,
+  conflicts: 0,
+  deferred: 0,
+  unknownOnes: 0,
+})
+export type Counts = ReturnType<typeof noCounts>
 
 /** Replaces a store by one with a defect. `expected` is the checkpoint that the actor's batch expects. */
 export type Sabotage = (store: Store, expected: () => bigint) => Store

@@ -1,26 +1,11 @@
 import t from 'tap'
-import { type Counts, DEFECTS, type Sabotage, simulate } from './simulate.ts'
+import { type Counts, DEFECTS, noCounts, type Sabotage, simulate } from './simulate.ts'
 
 /** `make simulate` runs 100,000 of them. A single one: `SEED=7 SCHEDULES=1 make simulate`. */
 const SCHEDULES = Number(process.env.SCHEDULES ?? 2_000)
 const FIRST_SEED = Number(process.env.SEED ?? 1)
 /** Each defect is found in far fewer. */
 const DEFECT_SCHEDULES = 2_000
-
-const noCounts = (): Counts => ({
-  commits: 0,
-  sends: 0,
-  moved: 0,
-  crashes: 0,
-  lostReplies: 0,
-  refused: 0,
-  retried: 0,
-  redriven: 0,
-  heeded: 0,
-  conflicts: 0,
-  deferred: 0,
-  unknownOnes: 0,
-})
 
 /** Runs schedules until a promise is broken. */
 async function firstViolation(count: number, counts: Counts, sabotage?: Sabotage) {

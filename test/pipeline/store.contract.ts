@@ -119,14 +119,14 @@ function barrier(count: number): () => Promise<void> {
 
 /** The behaviour that an attempt expects of every store. */
 export function testStore(t: Test, open: () => Promise<TestStore>): void {
-  const test = (name: string, run: (t: Test, store: TestStore) => Promise<void>) =>
+  const test = (name: string, run: (t: Test, seen: TestStore) => Promise<void>) =>
     t.test(name, async (t) => run(t, await open()))
 
-  test('a batch writes rows, decisions and the checkpoint together', async (t, { store, ...seen }) => {
+  test('a batch writes rows, decisions and the checkpoint together', async (t, seen) => {
     const recording = recordingSend()
     const attempts = [anOpenAttempt('b'), anOpenAttempt('a'), ...failed('c')]
     const skipped = anOpenAttempt('d', { contact: NOT_FOUND })
-    const result = await dispatch(store, recording.send, [...attempts, skipped])
+    const result = await dispatch(seen.store, recording.send, [...attempts, skipped])
     t.match(result, { kind: 'committed', lastOffset: 3n, inserted: { length: 4 } })
     t.same(recording.keys, ['a/1', 'b/1'], 'ordered by event id')
     t.match(await seen.rows(), [
@@ -151,61 +151,52 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.equal(await seen.checkpoint(), 3n)
   })
 
-  test('a batch with nothing to write moves its checkpoint', async (t, { store, ...seen }) => {
-    await dispatch(store, NOBODY, [], { lastOffset: 5n })
+  test('a batch with nothing to write moves its checkpoint', async (t, seen) => {
+    await dispatch(seen.store, NOBODY, [], { lastOffset: 5n })
     t.equal(await seen.checkpoint(), 5n)
   })
 
-  test('an event that has a row is neither written nor sent again', async (t, { store, ...seen }) => {
-    await dispatch(store, NOBODY, [anOpenAttempt('a')])
+  test('an event that has a row is neither written nor sent again', async (t, seen) => {
+    await dispatch(seen.store, NOBODY, [anOpenAttempt('a')])
     const { keys, send } = recordingSend()
     const again = [anOpenAttempt('a', { locator: 'NTF-again' }), anOpenAttempt('b')]
-    const result = await dispatch(store, send, again, { expectedCheckpoint: 0n })
+    const result = await dispatch(seen.store, send, again, { expectedCheckpoint: 0n })
     t.same(keys, ['b/1'])
     t.match(result, { inserted: { length: 1 } })
     t.match(await seen.rows(), [{ locator: 'NTF-a' }, { eventId: 'b' }])
     t.match(await seen.decisions(), [{ locator: 'NTF-a' }, { eventId: 'b' }])
   })
 
-  test('a checkpoint that another consumer moved: nothing is written or sent', async (t, {
-    store,
-    ...seen
-  }) => {
+  test('a checkpoint that another consumer moved: nothing is written or sent', async (t, seen) => {
     await seen.setCheckpoint(7n)
     const { keys, send } = recordingSend()
-    t.same(await dispatch(store, send, [anOpenAttempt('a')]), { kind: 'moved', checkpoint: 7n })
+    t.same(await dispatch(seen.store, send, [anOpenAttempt('a')]), { kind: 'moved', checkpoint: 7n })
     t.same(keys, [])
     t.same(await seen.rows(), [])
     t.equal(await seen.checkpoint(), 7n)
   })
 
-  test('of two owners that commit at once, the second waits and finds it moved', async (t, {
-    store,
-    ...seen
-  }) => {
+  test('of two owners that commit at once, the second waits and finds it moved', async (t, seen) => {
     const { keys, send } = recordingSend()
     const results = await Promise.all([
-      dispatch(store, send, [anOpenAttempt('a')]),
-      dispatch(store, send, [anOpenAttempt('a', { locator: 'NTF-other' }), anOpenAttempt('b')]),
+      dispatch(seen.store, send, [anOpenAttempt('a')]),
+      dispatch(seen.store, send, [anOpenAttempt('a', { locator: 'NTF-other' }), anOpenAttempt('b')]),
     ])
     t.same(results.map(({ kind }) => kind).sort(), ['committed', 'moved'])
     t.equal(keys.length, (await seen.rows()).length)
   })
 
-  test('the same events in two partitions at once get one row and one message each', async (t, {
-    store,
-    ...seen
-  }) => {
+  test('the same events in two partitions at once get one row and one message each', async (t, seen) => {
     const ids = Array.from({ length: 300 }, (_, i) => `event-${i}`)
     const { keys, send } = recordingSend()
     await Promise.all([
       dispatch(
-        store,
+        seen.store,
         send,
         ids.map((id) => anOpenAttempt(id)),
       ),
       dispatch(
-        store,
+        seen.store,
         send,
         ids.toReversed().map((id) => anOpenAttempt(id, { locator: `NTF-${id}-other` })),
         { partition: 1 },
@@ -236,8 +227,8 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     return { keys, attempt: makeAttempts(slow, send, SIMPLE_RULES, () => insertCount * 1_000) }
   }
 
-  test('preferences that change while rows wait to be written are heeded', async (t, { store, ...seen }) => {
-    const { keys, attempt } = slowAttempts(store, async (insertCount) => {
+  test('preferences that change while rows wait to be written are heeded', async (t, seen) => {
+    const { keys, attempt } = slowAttempts(seen.store, async (insertCount) => {
       if (insertCount === 1) await seen.putPreferences('party-1', OPT_OUT)
     })
     await commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a')]))
@@ -245,11 +236,8 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.match(await seen.rows(), [{ eventId: 'a', status: 'SKIPPED' }])
   })
 
-  test('preferences that change all the time end in an error, and nothing is sent', async (t, {
-    store,
-    ...seen
-  }) => {
-    const { keys, attempt } = slowAttempts(store, (insertCount) =>
+  test('preferences that change all the time end in an error, and nothing is sent', async (t, seen) => {
+    const { keys, attempt } = slowAttempts(seen.store, (insertCount) =>
       seen.putPreferences('party-1', { ...OPT_OUT, phone: String(insertCount) }),
     )
     await t.rejects(commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a')])), /preferences changed/)
@@ -257,20 +245,17 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.same(await seen.rows(), [])
   })
 
-  test('preferences that change while a batch waits for its lock are heeded', async (t, {
-    store,
-    ...seen
-  }) => {
+  test('preferences that change while a batch waits for its lock are heeded', async (t, seen) => {
     const { keys, send } = recordingSend()
     const locked = Promise.withResolvers<void>()
     const answered = Promise.withResolvers<void>()
-    const holding = store.transaction(async (tx) => {
+    const holding = seen.store.transaction(async (tx) => {
       await tx.lockCheckpoint({ topic: 'claims', partition: 0 })
       locked.resolve()
       await answered.promise
     })
     await locked.promise
-    const dispatched = dispatch(store, send, [anOpenAttempt('a')])
+    const dispatched = dispatch(seen.store, send, [anOpenAttempt('a')])
     await seen.putPreferences('party-1', OPT_OUT)
     answered.resolve()
     await Promise.all([holding, dispatched])
@@ -279,11 +264,11 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.match(await seen.decisions(), [{ preferenceChangeId: String }])
   })
 
-  test('a row whose sender fails is FAILED, for the sender’s reason', async (t, { store, ...seen }) => {
+  test('a row whose sender fails is FAILED, for the sender’s reason', async (t, seen) => {
     const { send } = recordingSend((eventId) =>
       eventId === 'a' ? { receipt: null, error: 'mailbox on fire' } : { receipt: 'r', error: null },
     )
-    const result = await dispatch(store, send, [anOpenAttempt('a'), anOpenAttempt('b')])
+    const result = await dispatch(seen.store, send, [anOpenAttempt('a'), anOpenAttempt('b')])
     t.match(result, { inserted: [{ status: 'FAILED' }, { status: 'SENT' }] }, 'as it is stored')
     t.match(await seen.rows(), [
       { status: 'FAILED', failureReason: 'mailbox on fire', attemptCount: 1, body: 'B' },
@@ -295,39 +280,36 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     ])
   })
 
-  test('a transaction that fails leaves nothing behind', async (t, { store, ...seen }) => {
-    await dispatch(store, NOBODY, failed('a'))
+  test('a transaction that fails leaves nothing behind', async (t, seen) => {
+    await dispatch(seen.store, NOBODY, failed('a'))
     const broken = () => Promise.reject(new Error('the connection is lost'))
     const rejected = [{ message: { offset: 9n, key: null, value: null, headers: {} }, rejection: NOT_JSON }]
     await t.rejects(
-      dispatch(store, broken, [anOpenAttempt('b')], { expectedCheckpoint: 0n, rejected }),
+      dispatch(seen.store, broken, [anOpenAttempt('b')], { expectedCheckpoint: 0n, rejected }),
       /the connection is lost/,
     )
-    await t.rejects(commitRetries(makeAttempts(store, broken), askedOf(await seen.due()), null))
+    await t.rejects(commitRetries(makeAttempts(seen.store, broken), askedOf(await seen.due()), null))
     t.match(await seen.rows(), [{ eventId: 'a', status: 'FAILED', attemptCount: 0 }])
     t.equal((await seen.decisions()).length, 1)
     t.same(await seen.rejected(), [])
     t.equal(await seen.checkpoint(), 0n)
   })
 
-  test('a message that is no event is kept, once', async (t, { store, ...seen }) => {
+  test('a message that is no event is kept, once', async (t, seen) => {
     const rejected = [{ message: { offset: 0n, key: null, value: null, headers: {} }, rejection: NOT_JSON }]
     for (let i = 0; i < 2; i++) {
       await seen.setCheckpoint(-1n)
-      await dispatch(store, NOBODY, [], { rejected, lastOffset: 0n })
+      await dispatch(seen.store, NOBODY, [], { rejected, lastOffset: 0n })
     }
     t.match(await seen.rejected(), [{ offset: 0n, error: 'no' }])
     t.equal((await seen.rejected()).length, 1)
   })
 
   for (const table of ['log', 'decision'] as const) {
-    test(`an event that the ${table} refuses is rejected alone, with all its messages`, async (t, {
-      store,
-      ...seen
-    }) => {
+    test(`an event that the ${table} refuses is rejected alone, with all its messages`, async (t, seen) => {
       await seen.refuse(table, 'bad')
       const { keys, send } = recordingSend()
-      const attempt = makeAttempts(store, send)
+      const attempt = makeAttempts(seen.store, send)
       const ids = ['a', 'b', 'c', 'bad', 'd', 'e', 'f', 'g']
       const lookedUp = aLookedUpBatch(ids.map((id) => anOpenAttempt(id)))
       const copy = { offset: 8n, key: null, value: Buffer.from('bad'), headers: {} }
@@ -348,13 +330,10 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       t.ok(keys.includes('h/1'))
     })
 
-    test(`a ${table} that refuses everything rejects no message, and sends at most once`, async (t, {
-      store,
-      ...seen
-    }) => {
+    test(`a ${table} that refuses everything rejects no message, and sends at most once`, async (t, seen) => {
       await seen.refuse(table, null)
       const { keys, send } = recordingSend()
-      const attempt = makeAttempts(store, send)
+      const attempt = makeAttempts(seen.store, send)
       for (let i = 0n; i < 3n; i++) {
         await t.rejects(commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a')])), /trap/)
         const nothingNew = { partition: 1, expectedCheckpoint: i - 1n, lastOffset: i }
@@ -366,16 +345,17 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     })
   }
 
-  test('a retry is sent once, counted, and explained by a decision of its own', async (t, {
-    store,
-    ...seen
-  }) => {
-    await dispatch(store, NOBODY, failed('a'))
+  test('a retry is sent once, counted, and explained by a decision of its own', async (t, seen) => {
+    await dispatch(seen.store, NOBODY, failed('a'))
     const [due] = await seen.due()
     t.match(due, { eventId: 'a', attemptCount: 0, sendCount: 0, unknownKey: null, body: 'B' })
     const { keys, send } = recordingSend()
     const next = { ...SIMPLE_RULES, ruleTable: { ...SIMPLE_RULES.ruleTable, revision: 'table-2' } }
-    const { made } = await commitRetries(makeAttempts(store, send, next), askedOf(await seen.due()), null)
+    const { made } = await commitRetries(
+      makeAttempts(seen.store, send, next),
+      askedOf(await seen.due()),
+      null,
+    )
     t.match(made, [{ status: 'SENT', address: 'member@example.com' }])
     t.same(keys, ['a/1'])
     t.match(await seen.rows(), [{ status: 'SENT', attemptCount: 1, failureReason: null, body: 'B' }])
@@ -393,26 +373,23 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     ])
   })
 
-  test('a retry that is skipped clears the text; one that fails again keeps it', async (t, {
-    store,
-    ...seen
-  }) => {
-    await dispatch(store, NOBODY, failed('a', 'b'))
+  test('a retry that is skipped clears the text; one that fails again keeps it', async (t, seen) => {
+    await dispatch(seen.store, NOBODY, failed('a', 'b'))
     const [a, b] = await seen.due()
     if (a === undefined || b === undefined) throw new Error('too little is due')
     const asked = [...askedOf([a], NOT_FOUND), ...askedOf([b], UNRESOLVED)]
-    await commitRetries(makeAttempts(store, NOBODY), asked, null)
+    await commitRetries(makeAttempts(seen.store, NOBODY), asked, null)
     t.match(await seen.rows(), [
       { status: 'SKIPPED', attemptCount: 1, subject: null, body: null, failureReason: 'not found' },
       { status: 'FAILED', attemptCount: 1, body: 'B' },
     ])
   })
 
-  test('retries of the same rows at once make each attempt once', async (t, { store, ...seen }) => {
-    await dispatch(store, NOBODY, failed('a', 'b', 'c'))
+  test('retries of the same rows at once make each attempt once', async (t, seen) => {
+    await dispatch(seen.store, NOBODY, failed('a', 'b', 'c'))
     const due = await seen.due()
     const { keys, send } = recordingSend()
-    const attempt = makeAttempts(store, send)
+    const attempt = makeAttempts(seen.store, send)
     const made = await Promise.all([
       commitRetries(attempt, askedOf(due), null),
       commitRetries(attempt, askedOf(due), null),
@@ -426,12 +403,12 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     )
   })
 
-  test('a row that another transaction holds is left alone at once', async (t, { store, ...seen }) => {
-    await dispatch(store, NOBODY, failed('a', 'b'))
+  test('a row that another transaction holds is left alone at once', async (t, seen) => {
+    await dispatch(seen.store, NOBODY, failed('a', 'b'))
     const due = await seen.due()
     const meet = barrier(2)
     const lockThen = (entries: readonly DueEntry[]) =>
-      store.transaction(async (tx) => {
+      seen.store.transaction(async (tx) => {
         const locked = await tx.lockEntries(entries, false)
         await meet()
         return [...locked.keys()]
@@ -440,22 +417,19 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.same(locked.flat().sort(), ['NTF-a', 'NTF-b'])
   })
 
-  test('a row that no decision explains is left alone', async (t, { store, ...seen }) => {
-    await dispatch(store, NOBODY, failed('a', 'b', 'c'))
+  test('a row that no decision explains is left alone', async (t, seen) => {
+    await dispatch(seen.store, NOBODY, failed('a', 'b', 'c'))
     await seen.forgetDecisions('b')
     const { keys, send } = recordingSend()
-    await commitRetries(makeAttempts(store, send), askedOf(await seen.due()), null)
+    await commitRetries(makeAttempts(seen.store, send), askedOf(await seen.due()), null)
     t.same(keys, ['a/1', 'c/1'])
   })
 
-  test('a retry that the database refuses stays as it is, is reported, and delays no other', async (t, {
-    store,
-    ...seen
-  }) => {
-    await dispatch(store, NOBODY, failed('a', 'b', 'c'))
+  test('a retry that the database refuses stays as it is, is reported, and delays no other', async (t, seen) => {
+    await dispatch(seen.store, NOBODY, failed('a', 'b', 'c'))
     await seen.refuse('decision', 'b', 1)
     const { keys, send } = recordingSend()
-    const attempt = makeAttempts(store, send)
+    const attempt = makeAttempts(seen.store, send)
     const { made, refused } = await commitRetries(attempt, askedOf(await seen.due()), null)
     t.equal(made.length, 2)
     t.match([...refused], [['NTF-b', /trap/]])
@@ -470,14 +444,11 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.equal(keys.length, count, 'the next pass sends nothing')
   })
 
-  test('a skipped row is retried on request only, and rendered if it is sent', async (t, {
-    store,
-    ...seen
-  }) => {
-    await dispatch(store, NOBODY, [skippedOne('a'), skippedOne('b')])
+  test('a skipped row is retried on request only, and rendered if it is sent', async (t, seen) => {
+    await dispatch(seen.store, NOBODY, [skippedOne('a'), skippedOne('b')])
     const skipped = ['a', 'b'].map(skippedRow)
     const { keys, send } = recordingSend()
-    const attempt = makeAttempts(store, send)
+    const attempt = makeAttempts(seen.store, send)
     const failedOnes = skipped.map(({ variables: _, ...row }) => ({ ...row, subject: 'S', body: 'B' }))
     t.same((await commitRetries(attempt, askedOf(failedOnes), null)).made, [], 'they are not FAILED')
     const asked = [...askedOf(skipped.slice(0, 1)), ...askedOf(skipped.slice(1), NOT_FOUND)]
@@ -496,13 +467,10 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.same((await commitRetries(attempt, asked, REQUEST)).made, [], 'both have changed')
   })
 
-  test('the idempotency key counts committed sends, and stays while one is unknown', async (t, {
-    store,
-    ...seen
-  }) => {
+  test('the idempotency key counts committed sends, and stays while one is unknown', async (t, seen) => {
     const { keys, send } = recordingSend(() => answer)
     let answer: Delivery = UNKNOWN
-    const attempt = makeAttempts(store, send)
+    const attempt = makeAttempts(seen.store, send)
     const retry = async (next: Delivery, contact = FOUND) => {
       answer = next
       await commitRetries(attempt, askedOf(await seen.due(), contact), null)
@@ -517,12 +485,12 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.match(await seen.rows(), [{ status: 'SENT', attemptCount: 6 }])
 
     keys.length = 0
-    await dispatch(store, NOBODY, failed('b'), { expectedCheckpoint: 0n })
+    await dispatch(seen.store, NOBODY, failed('b'), { expectedCheckpoint: 0n })
     const broken: Send = async (...sent) => {
       await send(...sent)
       throw new Error('the connection is lost')
     }
-    await t.rejects(commitRetries(makeAttempts(store, broken), askedOf(await seen.due()), null))
+    await t.rejects(commitRetries(makeAttempts(seen.store, broken), askedOf(await seen.due()), null))
     await retry(REFUSED, UNRESOLVED)
     await retry(REFUSED)
     await retry(REFUSED, UNRESOLVED)
@@ -534,13 +502,10 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     )
   })
 
-  test('a first message that is deferred costs no attempt, and is sent under the same key', async (t, {
-    store,
-    ...seen
-  }) => {
+  test('a first message that is deferred costs no attempt, and is sent under the same key', async (t, seen) => {
     let answer: Delivery = DEFERRED
     const { keys, send } = recordingSend(() => answer)
-    const result = await dispatch(store, send, [anOpenAttempt('a')])
+    const result = await dispatch(seen.store, send, [anOpenAttempt('a')])
     t.match(result, { inserted: [{ status: 'FAILED', attemptCount: 0 }] })
     t.match(await seen.rows(), [
       { status: 'FAILED', attemptCount: 0, failureReason: 'EMAIL deferred: quota', body: 'B' },
@@ -549,7 +514,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       { attempt: 0, outcome: 'SEND', receipt: null, sendError: 'EMAIL deferred: quota', unknownKey: null },
     ])
     t.match(await seen.due(), [{ attemptCount: 0, sendCount: 0, unknownKey: null }])
-    const attempt = makeAttempts(store, send)
+    const attempt = makeAttempts(seen.store, send)
     const deferred = await commitRetries(attempt, askedOf(await seen.due()), null)
     t.same([...deferred.deferred], [['NTF-a', 'EMAIL deferred: quota']])
     answer = UNKNOWN
@@ -565,13 +530,10 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     ])
   })
 
-  test('a retry that is deferred leaves its row and its decisions unchanged', async (t, {
-    store,
-    ...seen
-  }) => {
+  test('a retry that is deferred leaves its row and its decisions unchanged', async (t, seen) => {
     let answer: Delivery = REFUSED
     const { keys, send } = recordingSend(() => answer)
-    const attempt = makeAttempts(store, send)
+    const attempt = makeAttempts(seen.store, send)
     await commitBatch({ attempt }, aLookedUpBatch([anOpenAttempt('a'), ...failed('b')]))
     await commitBatch({ attempt }, aLookedUpBatch([skippedOne('c')], { expectedCheckpoint: 1n }))
     const before = { rows: await seen.rows(), decisions: await seen.decisions() }
@@ -586,12 +548,9 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.same(keys.toSorted(), ['a/1', 'a/2', 'a/2', 'b/1', 'b/1', 'c/1'])
   })
 
-  test('a redrive writes its row and its record, moves no checkpoint, and is made once', async (t, {
-    store,
-    ...seen
-  }) => {
+  test('a redrive writes its row and its record, moves no checkpoint, and is made once', async (t, seen) => {
     const message = { offset: 4n, key: null, value: Buffer.from('a'), headers: {} }
-    await dispatch(store, NOBODY, [], { rejected: [{ message, rejection: NOT_JSON }], lastOffset: 4n })
+    await dispatch(seen.store, NOBODY, [], { rejected: [{ message, rejection: NOT_JSON }], lastOffset: 4n })
     const [{ id } = { id: 0n }] = await seen.rejected()
     const { keys, send } = recordingSend()
     let locatorCount = 0
@@ -602,7 +561,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       contactsOf: async (parties: readonly string[]) => new Map(parties.map((party) => [party, FOUND])),
       stage: unobserved,
       newLocator: () => `NTF-${locatorCount++}`,
-      attempt: makeAttempts(store, send),
+      attempt: makeAttempts(seen.store, send),
     }
     const rejected = { ...REJECTED, id, message }
     const results = await Promise.all([redrive(needs, rejected, 'alice'), redrive(needs, rejected, 'bob')])
@@ -615,11 +574,11 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
     t.equal(await redrive(needs, { ...rejected, id: 999n }, 'alice'), null, 'one that is gone')
   })
 
-  test('a trial is rolled back, and lets go of what it wrote', async (t, { store, ...seen }) => {
-    await store.transaction(async (tx) => {
+  test('a trial is rolled back, and lets go of what it wrote', async (t, seen) => {
+    await seen.store.transaction(async (tx) => {
       const attempts = [anAttempt('a')]
       t.equal(await tx.tryOut((savepoint) => savepoint.insertEntries(attempts)), null)
-      await dispatch(store, NOBODY, [anOpenAttempt('a', { locator: 'NTF-other' })])
+      await dispatch(seen.store, NOBODY, [anOpenAttempt('a', { locator: 'NTF-other' })])
       t.same(await tx.insertEntries(attempts), [], 'another transaction wrote it meanwhile')
     })
     t.equal((await seen.rows()).length, 1)

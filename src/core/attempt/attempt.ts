@@ -19,7 +19,6 @@ export interface Origin {
   readonly envelopeMapRevision: string | null
 }
 
-/** A text, and the template that it was rendered from. */
 export interface RenderedText {
   readonly subject: string
   readonly body: string
@@ -72,7 +71,6 @@ export interface OpenAttempt {
   readonly request: RetryRequest | null
 }
 
-/** An attempt as it is written. */
 export interface Attempt extends OpenAttempt {
   readonly decision: Decision
   readonly status: Status

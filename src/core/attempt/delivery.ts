@@ -52,7 +52,6 @@ export type Query = (
 /** Hands messages to their senders, which may write by `query`. Must not reject. */
 export type Send = (messages: readonly OutgoingMessage[], query: Query) => Promise<Deliveries>
 
-/** A sender's answer as it can be stored. */
 export function deliveryOf(channel: Channel, given: Answer): Delivery {
   switch (given.answer) {
     case 'accepted':

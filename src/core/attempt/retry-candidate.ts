@@ -26,7 +26,6 @@ export const retryCandidate = dueEntry
   })
 export type RetryCandidate = Readonly<z.infer<typeof retryCandidate>>
 
-/** Why a row cannot be retried at all; null where it can. */
 export function refusalOf(candidate: RetryCandidate): string | null {
   const { status, isGivenUp, isErased, decision } = candidate
   if (status === 'SENT') return 'it was sent'

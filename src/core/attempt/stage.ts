@@ -4,7 +4,6 @@ import type { Attempt } from './attempt.ts'
 import type { Deliveries, OutgoingMessage } from './delivery.ts'
 import type { AskedEntry } from './due-entry.ts'
 
-/** The stages of the pipeline, each with its input and its result. */
 export interface Stages {
   /** A batch from its look-ups to its commit. */
   batch: { input: Batch; result: CommitResult }

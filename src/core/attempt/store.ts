@@ -1,6 +1,5 @@
 import type { RejectedMessage } from '../batch/batch.ts'
-import type { Checkpoint } from '../batch/checkpoint.ts'
-import type { TopicPartition } from '../batch/topic-partition.ts'
+import type { Checkpoint, TopicPartition } from '../batch/position.ts'
 import type { RedriveResult } from '../event/rejected-message.ts'
 import type { PreferencesByParty } from '../party/preferences.ts'
 import type { Attempt, LockedRow } from './attempt.ts'

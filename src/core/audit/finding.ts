@@ -1,4 +1,4 @@
-import type { TopicPartition } from '../batch/topic-partition.ts'
+import type { TopicPartition } from '../batch/position.ts'
 import type { Message } from '../event/message.ts'
 import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'
@@ -20,7 +20,6 @@ export type LogPiece =
   /** Offsets that retention removed, `last` included. */
   | { readonly kind: 'removed'; readonly first: bigint; readonly last: bigint }
 
-/** A fault that an audit reports. */
 export interface Finding {
   /**
    * `missing`: neither a log row nor a rejected message. `differs`: the database says something else than the log.
@@ -37,55 +36,39 @@ export interface Finding {
   readonly detail: string
 }
 
-/** Each message counts once, except that `erased` are part of the rows and rejected messages. */
-export interface Counts {
-  rows: number
-  duplicates: number
-  rejected: number
-  /** Messages without a value, which are no events. */
-  tombstones: number
-  erased: number
-  pruned: number
-  skipped: number
-  aborted: number
-  waiting: number
-  /** Published after the time up to which messages are judged. */
-  later: number
-  missing: number
-  differs: number
-  /** Offsets. */
-  unreadable: number
-  /** Offsets that retention removed once they were processed. */
-  removed: number
-  /** Offsets that retention removed before they were processed. */
-  gone: number
-}
+/**
+ * What an audit counts, in words for people. Each message counts once, except that `erased` are part of the rows and rejected
+ * messages; the words tell which counts are of offsets.
+ */
+const COUNTED = {
+  rows: 'rows that agree with their message',
+  duplicates: 'duplicates: the event has a row already',
+  rejected: 'kept as rejected messages',
+  tombstones: 'tombstones: messages without a value, which are no events',
+  erased: 'of the rows and rejected messages were erased',
+  pruned: 'old enough for `prune` to have deleted the row, which cannot be proven',
+  skipped: 'skipped by `rejected skip`',
+  aborted: 'aborted with their transaction',
+  waiting: 'not yet consumed',
+  later: 'published after --until, and not judged',
+  removed: 'offsets removed by the retention of the broker, which cannot be audited',
+  gone: 'FAULT: offsets gone, removed by retention before they were processed',
+  unreadable: 'FAULT: offsets unreadable and not skipped',
+  differs: 'FAULT: the database differs from the message',
+  missing: 'FAULT: missing',
+} as const
+
+type Counted = keyof typeof COUNTED
+export type Counts = Record<Counted, number>
 
 export function noCounts(): Counts {
-  return {
-    rows: 0,
-    duplicates: 0,
-    rejected: 0,
-    tombstones: 0,
-    erased: 0,
-    pruned: 0,
-    skipped: 0,
-    aborted: 0,
-    waiting: 0,
-    later: 0,
-    missing: 0,
-    differs: 0,
-    unreadable: 0,
-    removed: 0,
-    gone: 0,
-  }
+  return Object.fromEntries(Object.keys(COUNTED).map((name) => [name, 0])) as Counts
 }
 
 export function isSound({ missing, differs, unreadable, gone }: Counts): boolean {
   return missing + differs + unreadable + gone === 0
 }
 
-/** One line for people. */
 export function describeFinding({ kind, topic, partition, offset, last, detail }: Finding): string {
   const upTo = last === undefined || last === offset ? '' : ` to ${last}`
   return printable(`${topic}/${partition}@${offset}${upTo}  ${kind}: ${detail}`)
@@ -107,35 +90,18 @@ export function describePartition({ topic, partition, from, end, checkpoint }: A
   return `${topic}/${partition}  ${offsets}, ${checkpoint === null || checkpoint < 0n ? 'nothing processed yet' : `processed up to ${checkpoint}`}`
 }
 
-/** Messages read. */
 export function messageCountOf({ erased, unreadable, removed, gone, ...messages }: Counts): number {
   return Object.values(messages).reduce((sum, count) => sum + count, 0)
 }
 
 /** The counts for people, one line each; zeros are left out, except for the rows. */
 export function describeCounts(counts: Counts): readonly string[] {
-  const lines: readonly (readonly [number, string])[] = [
-    [counts.rows, 'rows that agree with their message'],
-    [counts.duplicates, 'duplicates: the event has a row already'],
-    [counts.rejected, 'kept as rejected messages'],
-    [counts.tombstones, 'tombstones: messages without a value, which are no events'],
-    [counts.erased, 'of the rows and rejected messages were erased'],
-    [counts.pruned, 'old enough for `prune` to have deleted the row, which cannot be proven'],
-    [counts.skipped, 'skipped by `rejected skip`'],
-    [counts.aborted, 'aborted with their transaction'],
-    [counts.waiting, 'not yet consumed'],
-    [counts.later, 'published after --until, and not judged'],
-    [counts.removed, 'offsets removed by the retention of the broker, which cannot be audited'],
-    [counts.gone, 'FAULT: offsets gone, removed by retention before they were processed'],
-    [counts.unreadable, 'FAULT: offsets unreadable and not skipped'],
-    [counts.differs, 'FAULT: the database differs from the message'],
-    [counts.missing, 'FAULT: missing'],
-  ]
+  const lines = Object.entries(COUNTED) as [Counted, string][]
   return [
     `${counted(messageCountOf(counts), 'message')} read`,
     ...lines
-      .filter(([count], i) => count > 0 || i === 0)
-      .map(([count, words]) => `${String(count).padStart(10)}  ${words}`),
+      .filter(([name]) => counts[name] > 0 || name === 'rows')
+      .map(([name, words]) => `${String(counts[name]).padStart(10)}  ${words}`),
     isSound(counts) ? 'Every message is accounted for.' : 'Not every message is accounted for.',
   ]
 }

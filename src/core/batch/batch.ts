@@ -1,8 +1,7 @@
 import type { Attempt } from '../attempt/attempt.ts'
 import type { Message } from '../event/message.ts'
 import type { Rejection } from '../event/rejection.ts'
-import type { Fingerprint } from './checkpoint.ts'
-import type { TopicPartition } from './topic-partition.ts'
+import type { Fingerprint, TopicPartition } from './position.ts'
 
 /** A run of messages of one partition, in offset order, at most BATCH_MAX of them. */
 export interface Batch extends TopicPartition {
@@ -17,7 +16,6 @@ export interface Batch extends TopicPartition {
   readonly fingerprintAt?: (offset: bigint) => Fingerprint
 }
 
-/** A message that is not a valid event, and why. */
 export interface RejectedMessage {
   readonly message: Message
   readonly rejection: Rejection
@@ -35,5 +33,4 @@ export type CommitResult =
   /** Another consumer moved the checkpoint: nothing was written, nothing sent. */
   | { readonly kind: 'moved'; readonly checkpoint: bigint }
 
-/** Takes one batch through the pipeline. */
 export type Dispatch = (batch: Batch) => Promise<CommitResult>

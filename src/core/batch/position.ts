@@ -1,4 +1,30 @@
-import type { Checkpoint, Fingerprint } from './checkpoint.ts'
+export interface TopicPartition {
+  readonly topic: string
+  readonly partition: number
+}
+
+/** The partitions of this member of the consumer group. */
+export interface Assignment {
+  /** Partition numbers by topic. */
+  readonly partitions: Readonly<Record<string, readonly number[]>>
+  /** True if this member is the leader, which assigns the partitions. */
+  readonly isLeader: boolean
+}
+
+/** A processed message, so that another one in its place is noticed. */
+export interface Fingerprint {
+  readonly offset: bigint
+  /** SHA-256 of its timestamp, key and value, in hex. */
+  readonly sha256: string
+}
+
+/** The last processed offset of a partition. */
+export interface Checkpoint {
+  /** The last processed offset; -1 before the first. */
+  readonly offset: bigint
+  /** The last message at or before it; null if unknown. */
+  readonly lastMessage: Fingerprint | null
+}
 
 /** The first offset that the broker still has, and the one after its last. */
 export interface Ends {

@@ -35,10 +35,7 @@ export interface Decision extends RuleResult {
   readonly preferenceChangeId: string | null
 }
 
-/**
- * Decides one event. `contact` is undefined where the event names no party;
- * `preferences` is undefined where the party has none.
- */
+/** `contact` is undefined where the event names no party, `preferences` where the party has none. */
 export function decide(
   decideByRules: (facts: Facts) => RuleResult,
   eventType: string,
@@ -56,7 +53,6 @@ export function decide(
   }
 }
 
-/** The facts about an event's party. Arguments as in `decide`. */
 export function readFacts(
   eventType: string,
   { partyLocator }: Recipient,

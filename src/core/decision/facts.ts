@@ -102,7 +102,6 @@ export const FACT_LIST = Object.entries(FACTS) as readonly (readonly [
   Fact<Value, Value | null, FactColumn>,
 ])[]
 
-/** All that a rule may look at. */
 export type Facts = Values & { readonly eventType: string }
 
 /** One combination of fact values, for events of whatever type. A fact that makes no difference is left out. */
@@ -123,7 +122,6 @@ export function factsOf(
   return values as unknown as Facts
 }
 
-/** A value as a cell of the rule table has it. */
 export function cellText(value: Value | null | undefined): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   return value ?? 'unknown'

@@ -30,7 +30,6 @@ export const decisionRecord = z.object({
 })
 export type DecisionRecord = Readonly<z.infer<typeof decisionRecord>>
 
-/** A change of preferences that a decision followed. */
 export const followedChange = z.object({
   changedAt: z.string(),
   /** Subject of the token; null where there was none. */

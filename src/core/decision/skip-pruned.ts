@@ -4,7 +4,6 @@ import type { Decision } from './decide.ts'
 export const PRUNED_RULE_ID = '(pruned)'
 const REASON = 'older than the last pruning'
 
-/** The log's knowledge of some events of a partition. */
 export interface Logged {
   /** Events that have a log row. */
   readonly eventIds: ReadonlySet<string>

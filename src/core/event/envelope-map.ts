@@ -13,14 +13,12 @@ export type Field = (typeof FIELDS)[number]
 export const VALUE_FORMS = ['json', 'json-in-string', 'confluent-json'] as const
 export type ValueForm = (typeof VALUE_FORMS)[number]
 
-/** The place of a field: in the value's JSON object, or in a header. */
 export type FieldSource = { readonly pointer: Pointer } | { readonly header: string }
 
 export interface EnvelopeMap extends Readonly<Record<Field, FieldSource>> {
   readonly value: ValueForm
 }
 
-/** An envelope map that cannot be used. */
 export class EnvelopeMapError extends FaultsError {
   constructor(faults: readonly string[]) {
     super('the envelope map has', faults)
@@ -61,7 +59,6 @@ function sharedPlaces(json: Record<string, unknown>): string[] {
   })
 }
 
-/** The source as it is written in the map. */
 export function sourceText(source: FieldSource): string {
   return 'header' in source ? `header:${source.header}` : pointerText(source.pointer)
 }

@@ -6,7 +6,6 @@ export type Pointer = readonly string[]
 /** `length` is an own property of an array, but no element. */
 const ARRAY_INDEX = /^(?:0|[1-9][0-9]*)$/
 
-/** The fault of a JSON Pointer to a field, or null. */
 export function pointerFault(pointer: unknown): string | null {
   if (typeof pointer !== 'string') return `${JSON.stringify(pointer)} is not a string`
   if (!pointer.startsWith('/'))
@@ -32,7 +31,6 @@ export function parsePointer(pointer: string): Pointer {
     .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
-/** The pointer as it is written. */
 export function pointerText(pointer: Pointer): string {
   return pointer.map((token) => `/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }

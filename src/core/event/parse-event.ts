@@ -31,10 +31,7 @@ export type Parsed =
   /** A message without a value: compacted topics delete a key by it. It is no event. */
   | { readonly kind: 'tombstone' }
 
-/**
- * Parses a message into an event or a rejection. Never throws. Only a value that is not a JSON object, or a missing or
- * invalid `eventId` or `eventType`, makes it a rejection.
- */
+/** Never throws. Only a value that is not a JSON object, or an invalid `eventId` or `eventType`, makes a rejection. */
 export function parseEvent(message: Message, map: EnvelopeMap): Parsed {
   if (message.value === null) return { kind: 'tombstone' }
   const read = readEnvelope(message.value, map.value)
@@ -65,7 +62,6 @@ export function parseEvent(message: Message, map: EnvelopeMap): Parsed {
   }
 }
 
-/** The JSON object in a value, and its text. */
 interface Envelope {
   readonly json: object
   readonly text: string
@@ -74,7 +70,6 @@ interface Envelope {
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 const CONFLUENT_BYTES = 5
 
-/** Reads the JSON object in a value. */
 export function readEnvelope(value: Uint8Array, form: ValueForm): Envelope | Rejection {
   if (value.length === 0) return rejection('empty')
   if (value.length > VALUE_BYTES_MAX)
@@ -168,7 +163,6 @@ function scalarOf(value: unknown): string | null {
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null
 }
 
-/** The values that a template may insert. */
 export function variablesOf({ eventType, locator, reason }: Event): Variables {
   return { eventType, locator, reason }
 }

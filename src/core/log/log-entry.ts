@@ -23,7 +23,6 @@ export const logEntry = z.object({
 })
 export type LogEntry = Readonly<z.infer<typeof logEntry>>
 
-/** One row of the notification log, whole. */
 export const logRow = logEntry.extend({ lastAttemptAt: z.string().nullable() })
 export type LogRow = Readonly<z.infer<typeof logRow>>
 
@@ -57,7 +56,6 @@ const story = z.object({
 })
 export type Story = Readonly<z.infer<typeof story>>
 
-/** One log entry with its story, and its decisions in words. */
 export const explainedLogEntry = recordedLogEntry
   .omit({ nextRetry: true })
   .extend({ story, decisions: z.array(explainedDecision) })

@@ -5,13 +5,11 @@ import { counted } from '../text/count.ts'
 export const STATUSES = ['SENT', 'FAILED', 'SKIPPED'] as const
 export type Status = (typeof STATUSES)[number]
 
-/** The status of a row whose decision was carried out. */
 export const STATUS_OF = { SEND: 'SENT', FAIL: 'FAILED', SKIP: 'SKIPPED' } as const satisfies Record<
   Outcome,
   Status
 >
 
-/** Words for a row that was given up. */
 export function describeGivenUp({ attemptCount }: { readonly attemptCount: number }): string {
   return attemptCount === 0
     ? 'given up without a retry'

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { CHANNELS, type Channel } from '../decision/channel.ts'
 
-/** The preferences that a decision needs. */
 export interface Preferences {
   readonly preferredChannel: Channel
   readonly optedOutEvents: ReadonlySet<string>

@@ -38,7 +38,6 @@ export type Finding =
     }
   | ({ readonly kind: 'summary' } & Summary)
 
-/** A finding in words. */
 export function describeFinding(finding: Finding): string {
   switch (finding.kind) {
     case 'missing':

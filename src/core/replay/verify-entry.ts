@@ -32,10 +32,7 @@ export interface Verified {
 type Field = Exclude<keyof LogRow, 'locator'>
 const FIELDS = Object.keys(logRow.omit({ locator: true }).shape) as Field[]
 
-/**
- * Compares what is stored under one locator with what its decisions make of it, and each decision with what the rule
- * table of its time makes of the recorded facts.
- */
+/** Compares a row with what its decisions make of it, and each decision with what the rule table of its time says. */
 export function verify({ locator, row, decisions }: Recorded, archive: Archive): Verified {
   if (!hasDecisions(decisions)) {
     const differences: Difference[] =
@@ -81,7 +78,6 @@ function columnOf(field: Field): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
-/** Compares a decision with the one that the rule table of its time makes from the same facts. */
 function checkDecision(locator: string, decision: ReplayedDecision, table: Decider): Difference[] {
   // No rule decided, so the table has nothing to say.
   if (decision.ruleId === PRUNED_RULE_ID) return []
@@ -105,7 +101,6 @@ function words(result: RuleResult): string {
   return `${describeResult(result)} by rule "${result.ruleId}"`
 }
 
-/** See `failureReason` in failure-reason.ts. */
 function isReasonOf({ outcome, reason, partyLocator }: ReplayedDecision, result: RuleResult): boolean {
   if (outcome === 'SEND') return reason === null
   const given = result.reason ?? result.ruleId

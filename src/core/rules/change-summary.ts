@@ -6,7 +6,6 @@ import type { RuleTableDiff } from './diff.ts'
 import { diffToMarkdown } from './diff-markdown.ts'
 import { type RowChange, summariseRows } from './diff-rows.ts'
 
-/** The summary of one file. */
 export interface Review {
   readonly file: string
   readonly faults: readonly string[]

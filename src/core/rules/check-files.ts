@@ -15,10 +15,7 @@ export interface FileReport {
   readonly summary: string | null
 }
 
-/**
- * Reviews a rule table and its promises in one go: the faults of either file do not hide those of the other. Promises
- * are held against the rules as soon as both can be read, even where the rules leave gaps.
- */
+/** Reviews a rule table and its promises in one go: the faults of either file do not hide those of the other. */
 export async function checkRuleFiles(
   tableText: string,
   promisesText: string,

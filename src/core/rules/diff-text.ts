@@ -25,10 +25,7 @@ export function describeDiff(diff: RuleTableDiff): string[] {
   ]
 }
 
-/**
- * "0 situations change", "24 situations change: 8 no longer sent, 0 newly sent, 16 with another reason only". The first two
- * kinds always have their number: that nothing is newly sent is what a reader wants to know.
- */
+/** Such as "24 situations change: 8 no longer sent, 0 newly sent". These two kinds always have their number. */
 export function summariseDiff({ changes }: RuleTableDiff): string {
   const summary = `${counted(changes.length, 'situation')} ${changes.length === 1 ? 'changes' : 'change'}`
   if (changes.length === 0) return summary

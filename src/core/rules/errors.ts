@@ -3,7 +3,6 @@ import { FaultsError } from '../text/faults.ts'
 /** Thrown by a cell's parser; the message says what is wrong with the cell and what would be right. */
 export class CellFault extends Error {}
 
-/** A rule table that must not be used. Each fault names its row. */
 export class RuleTableError extends FaultsError {
   /** `name` is what people call this table, such as its file. */
   constructor(faults: readonly string[], name = 'the rule table') {
@@ -11,7 +10,6 @@ export class RuleTableError extends FaultsError {
   }
 }
 
-/** Promises that cannot be read, or that the rule table breaks. */
 export class PromisesError extends FaultsError {
   constructor(faults: readonly string[]) {
     super('the promises have', faults)

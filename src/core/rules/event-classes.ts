@@ -67,10 +67,7 @@ export function foldEventTypes(
   return { classes, classOf: (eventType) => classOfType.get(eventType) ?? classOfUnknown(eventType) }
 }
 
-/**
- * Which event types these classes of `all` are, in words: "every event type", "claim.paid, policy.issued", or "every
- * event type but claim.rejected" where that is shorter.
- */
+/** Such as "every event type", "claim.paid, policy.issued", or "every event type but claim.rejected" where that is shorter. */
 export function describeClasses(some: readonly EventClass[], all: readonly EventClass[]): string {
   if (some.length === all.length) return 'every event type'
   const own = wordsOf(some)

@@ -86,7 +86,6 @@ function wordsOf(text: string): string[] {
   return words.map((word) => (WORDS.test(word) ? word.toLowerCase() : word))
 }
 
-/** True if a rule with this cell applies to events of this type. */
 export function matchesEventType(cell: EventTypeCell, eventType: string): boolean {
   const listed =
     cell.names.includes(eventType) || cell.prefixes.some((prefix) => eventType.startsWith(prefix))
@@ -120,12 +119,10 @@ export function parsePromisedEventTypes(
   }
 }
 
-/** True if a promise's cell means the types that no rule names. */
 export function isAnyOther(text: string): boolean {
   return text === ANY_OTHER
 }
 
-/** True if a cell's meaning depends on which templates exist. */
 export function isAboutTemplates(text: string): boolean {
   return text === NO_TEMPLATE || text === ANY_TEMPLATE
 }

@@ -6,10 +6,7 @@ import { firstMismatch } from './mismatch.ts'
 import type { Rule } from './rule.ts'
 import { describeSituation } from './situations.ts'
 
-/**
- * Why these rules must not be served: situations that no rule covers, those in which a rule sends to nobody, and rules
- * that can never apply. One fault each, with the event types that it is wrong for.
- */
+/** Why these rules must not be served: a situation without a rule, a SEND to nobody, a rule that can never apply. */
 export function findFaults(enumeration: Enumeration): string[] {
   const { classes, answers } = enumeration
   const wrong = answers.flatMap(({ eventClass, situation, rule }) => {

@@ -33,10 +33,7 @@ export interface RulePromise {
   readonly reason: string | null
 }
 
-/**
- * Reads promises. The event type cell may also be `any other`: types that none of `rules` names. Throws PromisesError
- * with every fault of the file.
- */
+/** An event type cell may also be `any other`: types that none of `rules` names. Throws PromisesError with every fault. */
 export function loadPromises(
   csvText: string,
   rules: readonly Rule[],

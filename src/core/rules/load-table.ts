@@ -36,7 +36,6 @@ function readRules(csvText: string, knownEventTypes: readonly string[], columnsO
   )
 }
 
-/** A rule as far as its cells can be read. */
 type Unread = { readonly [K in Exclude<keyof Rule, 'row' | 'when'>]: unknown } & {
   readonly row: number
   readonly when: ReturnType<typeof readWhen>

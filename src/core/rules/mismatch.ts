@@ -2,10 +2,7 @@ import { cellText, FACT_LIST, type RecordedFacts } from '../decision/facts.ts'
 import { matchesEventType } from './event-type-cell.ts'
 import type { When } from './when.ts'
 
-/**
- * Why a rule (or a promise) does not apply: the first cell from the left that does not match, such as `"opted out" must be yes,
- * but is no`. Null where all match.
- */
+/** The first cell that does not match, such as `"opted out" must be yes, but is no`; null where all match. */
 export function firstMismatch({ when }: { readonly when: When }, facts: RecordedFacts): string | null {
   const { eventType } = when
   if (eventType !== null && !matchesEventType(eventType, facts.eventType)) {

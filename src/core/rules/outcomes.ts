@@ -33,7 +33,6 @@ export function listOutcomes(enumeration: Enumeration, knownEventTypes: readonly
   return `${[ABOUT, [OTHER, ...usual].join('\n'), ...sections].join('\n\n')}\n`
 }
 
-/** The event types that a list names. */
 export function acceptedEventTypes(text: string): string[] {
   return text.split(/\r\n|\n/).filter((line) => /^[^#\s]/.test(line) && !line.startsWith('any other '))
 }

@@ -11,12 +11,10 @@ const UTF_16 = /^\uFFFD\uFFFD/
 const WORKBOOK = 'PK\u0003\u0004'
 /** The first line by which Excel names the separator: the headings tell it as well. */
 const SEPARATOR_LINE = /^"?sep=.?"?[\s,;]*$/i
-/** A cell in typographic quotes. */
 const TYPOGRAPHIC = /(?<=^|[,;\t])[^\S\t]*[“„”«»]([^“„”«»]*)[“”«»][^\S\t]*(?=[,;\t]|$)/g
 /** A quote that is still open after so many lines was never meant to close. */
 const CELL_LINES_MAX = 20
 
-/** The readable part of one row. */
 export interface SheetRow<Column extends string> {
   /** The line in the file, counted from 1, blank lines included. */
   readonly row: number
@@ -41,11 +39,9 @@ interface Fault {
 }
 
 /**
- * Reads a sheet as spreadsheets save it: separated by commas, semicolons or tabs, with or without a BOM, with any line
- * ends, its first line headings in any order. Blank lines and cells at the end are passed over, capitals in headings make no
- * difference, and a line break in a cell is a space. `readRow` is called
- * for every row that can be split into cells. `faults` are all there are, in the order of the file; with any of them, `rows`
- * must not be used. A column that is optional and not there reads as blank cells. `what` is what one row holds, such as "rule".
+ * Reads a sheet as spreadsheets save it: any separator, BOM, line ends and order of headings; blank lines, blank cells at the end and
+ * capitals in headings make no difference. `faults` are in the order of the file; with any of them, `rows` must not be used. An
+ * optional column that is not there reads as blank cells. `what` is what one row holds, such as "rule".
  */
 export function readSheet<Column extends string, T>(
   csvText: string,
@@ -101,7 +97,6 @@ function splitLines(csvText: string): { separator: string; lines: Line[] } {
   return { separator, lines: lines.filter(({ cells }) => cells?.some((cell) => cell !== '') ?? true) }
 }
 
-/** True if a quote is not closed. */
 function isOpen(text: string): boolean {
   return text.split('"').length % 2 === 0
 }

@@ -7,7 +7,6 @@ import { WHEN_COLUMNS, type When } from './when.ts'
 export const COLUMNS = ['rule', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason', 'because'] as const
 export type Column = (typeof COLUMNS)[number]
 
-/** One row of the rule table. */
 export interface Rule {
   readonly id: string
   /** The line in the file, 1 being the headings. */

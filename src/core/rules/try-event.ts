@@ -20,7 +20,6 @@ export interface TriedEvent {
   readonly contact?: Contact | undefined
 }
 
-/** A decision with its reasons and its text. */
 export const triedDecision = z.object({
   ruleId: z.string(),
   outcome: z.enum(OUTCOMES),
@@ -63,14 +62,8 @@ export function tryEvent(
 }
 
 /** In lines, for a terminal: the decision with its reasons, then the text. */
-export function describeTried({
-  facts,
-  because,
-  rulesAbove,
-  text,
-  sms,
-  ...decision
-}: TriedDecision): string[] {
+export function describeTried(tried: TriedDecision): string[] {
+  const { facts, because, rulesAbove, text, sms, ...decision } = tried
   const to = `${describeResult(decision)} by rule "${decision.ruleId}"`
   return [
     `${to}, for ${facts.eventType}, ${describeSituation(facts)}: ${because}`,

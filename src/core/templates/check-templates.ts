@@ -7,7 +7,6 @@ import { readTemplates } from './read-templates.ts'
 import { splitSource } from './render.ts'
 import { TemplateError, type TemplateFault } from './template.ts'
 
-/** A valid template rendered with sample values. */
 export interface TemplateLine {
   readonly file: string
   /** SMS segments of its longest text. */
@@ -25,7 +24,6 @@ export interface TemplateReport {
   readonly lines: readonly TemplateLine[]
 }
 
-/** Reviews all templates in one go. */
 export function checkTemplates(files: readonly TemplateFile[], options: CompileOptions): TemplateReport {
   try {
     compileTemplates(files, options)

@@ -102,7 +102,6 @@ function unknownVariable(name: string): string {
   return `${quote(name)} is not a variable: the variables are ${VARIABLES.join(', ')}${didYouMean(nearest(name, VARIABLES))}`
 }
 
-/** The event type that a file is named after. */
 export function eventTypeOf({ name }: TemplateFile): string {
   return name.slice(0, -EXTENSION.length)
 }

@@ -13,7 +13,6 @@ export type Piece =
       readonly pieces: readonly Piece[]
     }
 
-/** The first fault of a template. */
 export class LineFault extends Error {
   readonly line: number
 

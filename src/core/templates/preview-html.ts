@@ -14,7 +14,6 @@ export function previewsToHtml(previews: readonly Preview[]): string {
   )
 }
 
-/** Before and after, side by side. */
 export function previewChangesToHtml(changes: readonly PreviewChange[]): string {
   const side = (title: string, preview: Preview | null) =>
     `<div><h3>${title}</h3>\n${preview?.texts.map(figure).join('\n') ?? '<p>The generic text.</p>'}</div>`

@@ -3,7 +3,6 @@ import { fenced, literal } from '../text/markdown.ts'
 import { describeSms } from '../text/sms-length.ts'
 import type { Preview, PreviewChange, PreviewedText } from './preview.ts'
 
-/** One page of all texts, for a terminal, a wiki or a file. */
 export function previewsToMarkdown(previews: readonly Preview[]): string {
   const sections = previews.map((preview) => `## ${literal(preview.eventType)}\n\n${textsOf(preview)}`)
   return `# What messages say\n\nWith sample values.\n\n${sections.join('\n\n')}\n`

@@ -11,14 +11,12 @@ export interface PreviewedText {
   readonly sms: SmsLength
 }
 
-/** The texts of one event type, with sample values. */
 export interface Preview {
   /** `any other event type` for the generic template. */
   readonly eventType: string
   readonly texts: readonly PreviewedText[]
 }
 
-/** A text that is not what it was. */
 export interface PreviewChange {
   readonly eventType: string
   /** Null where there was no template; the event type got the generic text. */
@@ -27,7 +25,6 @@ export interface PreviewChange {
   readonly after: Preview | null
 }
 
-/** Event types of the generic template. */
 export const OTHER = 'any other event type'
 const SAMPLE_OTHER = 'beneficiary.changed'
 const SAMPLE_REASON = 'The damage happened before the policy began.'

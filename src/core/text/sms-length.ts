@@ -1,7 +1,6 @@
 import { SegmentedMessage } from 'sms-segments-calculator'
 import { z } from 'zod'
 
-/** Length of a text as an SMS. */
 export const smsLength = z.object({ encoding: z.string(), segments: z.int() })
 export type SmsLength = Readonly<z.infer<typeof smsLength>>
 

@@ -11,10 +11,7 @@ import { printable } from '../text/sanitize.ts'
 import type { RulesByRevision } from './archived-rules.ts'
 import { tell } from './story.ts'
 
-/**
- * Says why a log entry is as it is, by the rules that were in force when each of its decisions was made. `traceUrl` is the
- * web page of a trace, with `{traceId}` in it.
- */
+/** Explains each decision by the rules of its time. `traceUrl` is the web page of a trace, with `{traceId}` in it. */
 export function explain(
   { nextRetry, ...entry }: RecordedLogEntry,
   rulesOf: RulesByRevision,

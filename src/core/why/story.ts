@@ -16,17 +16,8 @@ export function tell(entry: Entry): Story {
   }
 }
 
-function whatOf({
-  status,
-  channel,
-  partyLocator,
-  eventType,
-  subject,
-  reference,
-  createdAt,
-  sentAt,
-  ...entry
-}: Entry) {
+function whatOf(entry: Entry) {
+  const { status, channel, partyLocator, eventType, subject, reference, createdAt, sentAt } = entry
   const name = CHANNEL_NAMES[channel]
   const about = reference === null || reference === partyLocator ? '' : ` about ${reference}`
   const message = `${subject === null ? name : `${name} “${subject}”`}${about}`

@@ -6,7 +6,6 @@ import requests from 'kafkajs/src/protocol/requests/index.js'
 import type { BlockReason } from '../../core/batch/blocked.ts'
 import type { AbortedTransaction } from '../records/aborted-transactions.ts'
 
-/** A broker's answer for one partition. */
 export interface FetchedBytes {
   /** Kafka's name of the partition's error. */
   readonly error: string | null
@@ -76,7 +75,6 @@ export function isStaleMetadata(error: string | null): boolean {
   return error !== null && STALE_METADATA.includes(error)
 }
 
-/** The reason why a partition is blocked, by Kafka's name of the error. */
 export function brokerReason(error: string): BlockReason {
   return error === 'TOPIC_AUTHORIZATION_FAILED' ? 'no-rights' : 'broker-error'
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Fingerprint } from '../../core/batch/checkpoint.ts'
+import type { Fingerprint } from '../../core/batch/position.ts'
 import type { Message } from '../../core/event/message.ts'
 import type { BatchHeader } from './batches.ts'
 import { Cursor } from './cursor.ts'
@@ -10,10 +10,7 @@ export interface FetchedMessage extends Message {
   readonly timestampMs: bigint
 }
 
-/**
- * Reads one record (https://kafka.apache.org/documentation/#record) without its length, in linear time. Throws
- * `Malformed`.
- */
+/** Reads one record (https://kafka.apache.org/documentation/#record) without its length, in linear time. Throws `Malformed`. */
 export function readRecord(bytes: Buffer, header: BatchHeader): FetchedMessage {
   const cursor = new Cursor(bytes, 1)
   const timestampDelta = cursor.varlong()

@@ -11,12 +11,10 @@ export function sqlState(error: unknown): string | undefined {
   return undefined
 }
 
-/** A table, a column or the schema itself is not there. */
 export function lacksSchema(error: unknown): boolean {
   return /^(42P01|42703|3F000)$/.test(sqlState(error) ?? '')
 }
 
-/** The role lacks a right on a table, or on the schema. */
 export function lacksRight(error: unknown): boolean {
   return sqlState(error) === '42501'
 }

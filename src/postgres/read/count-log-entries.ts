@@ -31,9 +31,7 @@ export async function countLogEntries(
   }
 }
 
-/**
- * The query: walks the index by status newest first, once for each status, and stops at so many rows in all.
- */
+/** The query: walks the index by status newest first, once for each status, and stops at so many rows in all. */
 export function logCountsQuery(
   limits: GivenUpLimits,
   { lengthS, stepS }: { readonly lengthS: number; readonly stepS: number },

@@ -11,7 +11,6 @@ const recordedRow = recordedLogEntry.extend({
   decisions: z.array(recordedDecision.extend({ facts: factsColumn })),
 })
 
-/** One log entry with the decisions behind it, or null. */
 export function getLogEntry(
   pool: DatabasePool,
   limits: GivenUpLimits,
@@ -27,7 +26,6 @@ export async function readVariables(pool: DatabasePool, locator: string): Promis
     SELECT DISTINCT variables FROM notifications.decision WHERE locator = ${locator} AND variables IS NOT NULL`)
 }
 
-/** The log entry of an event, or null; there is one at most. */
 export function getLogEntryOfEvent(
   pool: DatabasePool,
   limits: GivenUpLimits,

@@ -1,10 +1,9 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
-import type { Checkpoint } from '../../core/batch/checkpoint.ts'
-import type { TopicPartition } from '../../core/batch/topic-partition.ts'
+import type { Checkpoint, TopicPartition } from '../../core/batch/position.ts'
+import { CHECKPOINT_COLUMNS, checkpointRow, WITH_LAST_MESSAGE } from '../write/checkpoints.ts'
 
-const lastMessage = z.object({ offset: z.coerce.bigint(), sha256: z.string() }).nullable()
-const row = z.object({ topic: z.string(), partition: z.number(), offset: z.bigint(), lastMessage })
+const row = checkpointRow.extend({ topic: z.string(), partition: z.number() })
 
 /** The checkpoints of all partitions of these topics that have one. Locks nothing. */
 export function listCheckpoints(
@@ -12,13 +11,8 @@ export function listCheckpoints(
   topics: readonly string[],
 ): Promise<readonly (TopicPartition & Checkpoint)[]> {
   return pool.any(sql.type(row)`
-    SELECT checkpoint.topic, checkpoint.partition_id AS partition, checkpoint."offset",
-      CASE WHEN sha256 IS NOT NULL
-        THEN json_build_object('offset', message."offset"::text, 'sha256', sha256) END AS "lastMessage"
-    FROM notifications.projection_checkpoints AS checkpoint
-    LEFT JOIN notifications.checkpoint_message AS message
-      ON (message.topic, message.partition_id, message.checkpoint) =
-        (checkpoint.topic, checkpoint.partition_id, checkpoint."offset")
+    SELECT checkpoint.topic, checkpoint.partition_id AS partition, ${CHECKPOINT_COLUMNS}
+    FROM ${WITH_LAST_MESSAGE}
     WHERE checkpoint.topic = ANY(${sql.array([...topics], 'text')})`)
 }
 

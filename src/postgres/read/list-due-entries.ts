@@ -2,13 +2,9 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { type DueEntry, dueEntry } from '../../core/attempt/due-entry.ts'
 import type { LogPosition } from '../../core/log/log-page.ts'
+import { DUE_COLUMNS, type GivenUpLimits } from './log-columns.ts'
 
-/** The specification's limits of retrying. */
-export interface RetryLimits {
-  /** Rows older than this are given up. */
-  readonly maxAgeMs: number
-  /** Rows with this many attempts are given up. */
-  readonly attemptCountMax: number
+export interface RetryLimits extends GivenUpLimits {
   /** Minimum age of the last attempt, so that any number of replicas try a row once per interval. */
   readonly minPauseMs: number
 }
@@ -18,10 +14,7 @@ export type DueCursor = LogPosition
 
 const dueRow = dueEntry.extend({ createdAt: z.string() })
 
-/**
- * The next page of rows that are due for a retry, oldest first, by the database's clock: behind `after` and up to `upTo`. Locks
- * nothing.
- */
+/** The next page of due rows, oldest first, by the database's clock: behind `after` and up to `upTo`. Locks nothing. */
 export async function listDueEntries(
   pool: DatabasePool,
   limits: RetryLimits,
@@ -30,16 +23,7 @@ export async function listDueEntries(
   upTo: DueCursor | null = null,
 ): Promise<{ due: readonly DueEntry[]; next: DueCursor | null }> {
   const rows = await pool.any(sql.type(dueRow)`
-    SELECT
-      locator, event_id AS "eventId", event_type AS "eventType", party_locator AS "partyLocator", subject, body,
-      attempt_count AS "attemptCount", created_at AS "createdAt", (
-        SELECT count(*)::integer FROM notifications.decision
-        -- Attempt 0 of these was deferred.
-        WHERE decision.locator = notification_log.locator AND outcome = 'SEND' AND attempt > 0
-      ) AS "sendCount", (
-        SELECT unknown_attempt FROM notifications.decision
-        WHERE decision.locator = notification_log.locator AND outcome = 'SEND' ORDER BY attempt DESC LIMIT 1
-      ) AS "unknownKey"
+    SELECT ${DUE_COLUMNS}
     FROM notifications.notification_log
     WHERE status = 'FAILED'
       AND created_at > now() - ${limits.maxAgeMs}::float8 * interval '1 millisecond'

@@ -10,7 +10,6 @@ export const CANDIDATE_COUNT_MAX = 5_000
 
 const position = logEntry.pick({ createdAt: true, locator: true })
 
-/** One page of the log, newest first. */
 export async function listLogEntries(
   pool: CommonQueryMethods,
   limits: GivenUpLimits,
@@ -18,11 +17,12 @@ export async function listLogEntries(
   page: LogPageRequest,
 ): Promise<LogPage> {
   const query = logPageQuery(limits, filter, page)
-  if (walksOf(filter).rest.length === 0) return pageOf(await pool.any(query), page.limit, null)
+  if (walksOf(limits, filter).rest.length === 0) return pageOf(await pool.any(query), page.limit, null)
   // In a snapshot: entries that are logged between the two reads would push others off the page and out of the list.
   return inSnapshot(pool, async (tx) => {
     const rows = await tx.any(query)
-    const end = rows.length > page.limit ? null : await tx.maybeOne(lastCandidateQuery(filter, page.after))
+    const end =
+      rows.length > page.limit ? null : await tx.maybeOne(lastCandidateQuery(limits, filter, page.after))
     return pageOf(rows, page.limit, end)
   })
 }
@@ -40,22 +40,23 @@ function pageOf(rows: LogPage['items'], limit: number, end: LogPage['next']): Lo
  * are read by their key, so that the planner cannot choose to read the whole log.
  */
 export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, after }: LogPageRequest) {
-  const { rest } = walksOf(filter)
-  const isExact = rest.length === 0
+  const walks = walksOf(limits, filter)
+  const countMax = walks.rest.length === 0 ? limit + 1 : CANDIDATE_COUNT_MAX
   return sql.type(listedLogEntry)`
     SELECT ${listedColumns(limits)}
-    FROM (${candidatesOf(filter, after, isExact ? limit + 1 : CANDIDATE_COUNT_MAX)}) AS position (time, key)
+    FROM (${candidatesOf(walks, filter, after, countMax)}) AS position (time, key)
     CROSS JOIN LATERAL (
       SELECT * FROM notifications.notification_log WHERE locator = position.key LIMIT 1
     ) AS notification_log
-    WHERE ${all(rest.map((condition) => condition(limits)))}
+    WHERE ${all(walks.rest)}
     ORDER BY position.time DESC, position.key DESC LIMIT ${limit + 1}`
 }
 
 /** The position at which a page has looked at all entries that it may; none if fewer are left. */
-function lastCandidateQuery(filter: LogFilter, after: LogPageRequest['after']) {
+function lastCandidateQuery(limits: GivenUpLimits, filter: LogFilter, after: LogPageRequest['after']) {
+  const walks = walksOf(limits, filter)
   return sql.type(position)`
-    SELECT created_at AS "createdAt", locator FROM (${candidatesOf(filter, after, CANDIDATE_COUNT_MAX)}) AS candidate
+    SELECT created_at AS "createdAt", locator FROM (${candidatesOf(walks, filter, after, CANDIDATE_COUNT_MAX)}) AS candidate
     ORDER BY created_at DESC, locator DESC OFFSET ${CANDIDATE_COUNT_MAX - 1} LIMIT 1`
 }
 
@@ -64,30 +65,23 @@ type Fragment = ReturnType<typeof sql.fragment>
 /** The keys under which an index finds the entries, and the conditions that are left for their rows. */
 interface Walks {
   readonly keys: readonly Fragment[]
-  readonly rest: readonly ((limits: GivenUpLimits) => Fragment)[]
+  readonly rest: readonly Fragment[]
 }
 
-function walksOf(filter: LogFilter): Walks {
+function walksOf(limits: GivenUpLimits, filter: LogFilter): Walks {
   const { eventId, reference, partyLocator, eventType, status, channel, reason, rule, notTold } = filter
   const equals = { event_id: eventId, party_locator: partyLocator, event_type: eventType, status, channel }
   // A sent entry has no reason.
   const isUnsent = reason !== undefined || notTold === true
   const statuses = STATUSES.filter((one) => one === (status ?? one) && !(isUnsent && one === 'SENT'))
   const walks = (column: keyof typeof equals | null, keys: readonly Fragment[]): Walks => {
-    const others = Object.entries(equals).filter(([name, value]) => name !== column && value !== undefined)
-    return {
-      keys,
-      rest: [
-        ...others.map(
-          ([name, value]) =>
-            () =>
-              sql.fragment`${sql.identifier([name])} = ${value as string}`,
-        ),
-        ...(reason === undefined ? [] : [() => hasReason(reason)]),
-        ...(rule === undefined ? [] : [() => hasRule(rule)]),
-        ...(notTold ? [isNotTold] : []),
-      ],
-    }
+    const rest = Object.entries(equals).flatMap(([name, value]) =>
+      name === column || value === undefined ? [] : sql.fragment`${sql.identifier([name])} = ${value}`,
+    )
+    if (reason !== undefined) rest.push(hasReason(reason))
+    if (rule !== undefined) rest.push(hasRule(rule))
+    if (notTold) rest.push(isNotTold(limits))
+    return { keys, rest }
   }
   if (eventId !== undefined) return walks('event_id', [sql.fragment`event_id = ${eventId}`])
   if (reference !== undefined) return walks(null, [isAbout(reference)])
@@ -101,8 +95,13 @@ function walksOf(filter: LogFilter): Walks {
 }
 
 /** The newest positions behind `after`, in order, `countMax` at most. Reads index entries only. */
-function candidatesOf(filter: LogFilter, after: LogPageRequest['after'], countMax: number): Fragment {
-  const walks = walksOf(filter).keys.map(
+function candidatesOf(
+  { keys }: Walks,
+  filter: LogFilter,
+  after: LogPageRequest['after'],
+  countMax: number,
+): Fragment {
+  const walks = keys.map(
     (key) => sql.fragment`
       SELECT * FROM (
         SELECT created_at, locator FROM notifications.notification_log WHERE ${all([key, ...boundsOf(filter, after)])}
@@ -119,7 +118,6 @@ function isAbout(reference: string): Fragment {
   return sql.fragment`locator = ANY(ARRAY(SELECT locator FROM notifications.decision WHERE variables ->> 'locator' = ${reference}))`
 }
 
-/** The condition for rows that this rule decided last. */
 function hasRule(rule: string): Fragment {
   return sql.fragment`(
     SELECT rule_id FROM notifications.decision

@@ -51,7 +51,6 @@ export function readRejected(
     LIMIT ${countMax}`)
 }
 
-/** Bytes of a value that a list shows. */
 const BEGIN_BYTES = 256
 
 /** One page of rejected messages before `after` by id (null: from the newest on), newest first. */

@@ -1,7 +1,6 @@
 import { sql } from 'slonik'
 import { z } from 'zod'
 import type { RecordedFacts } from '../../core/decision/facts.ts'
-import type { RetryLimits } from './list-due-entries.ts'
 
 /** The columns of a log entry, under the names of the core. */
 export const LOG_COLUMNS = sql.fragment`
@@ -9,7 +8,17 @@ export const LOG_COLUMNS = sql.fragment`
   subject, body, failure_reason AS "failureReason", attempt_count AS "attemptCount", sent_at AS "sentAt",
   created_at AS "createdAt"`
 
-/** The columns of an entry in a list. */
+/** The columns of a row to be retried. A decision to send with attempt 0 was deferred. */
+export const DUE_COLUMNS = sql.fragment`
+  locator, event_id AS "eventId", event_type AS "eventType", party_locator AS "partyLocator", subject, body,
+  attempt_count AS "attemptCount", created_at AS "createdAt", (
+    SELECT count(*)::integer FROM notifications.decision
+    WHERE decision.locator = notification_log.locator AND outcome = 'SEND' AND attempt > 0
+  ) AS "sendCount", (
+    SELECT unknown_attempt FROM notifications.decision
+    WHERE decision.locator = notification_log.locator AND outcome = 'SEND' ORDER BY attempt DESC LIMIT 1
+  ) AS "unknownKey"`
+
 export function listedColumns(limits: GivenUpLimits) {
   return sql.fragment`${LOG_COLUMNS}, ${isGivenUp(limits)} AS "givenUp", (
       SELECT receipt FROM notifications.decision
@@ -20,10 +29,12 @@ export function listedColumns(limits: GivenUpLimits) {
 /** Facts as they are stored. They are not looked into: a replay reads millions of them, and old ones may have other keys. */
 export const factsColumn = z.custom<RecordedFacts>((facts) => typeof facts === 'object' && facts !== null)
 
-/** The limits after which a failed row is given up. */
-export type GivenUpLimits = Pick<RetryLimits, 'maxAgeMs' | 'attemptCountMax'>
+/** The specification's limits of retrying: rows that are older, or have so many attempts, are given up. */
+export interface GivenUpLimits {
+  readonly maxAgeMs: number
+  readonly attemptCountMax: number
+}
 
-/** The condition under which a row of the log is given up. */
 export function isGivenUp(limits: GivenUpLimits) {
   return sql.fragment`(status = 'FAILED' AND ${isPastRetry(limits)})`
 }

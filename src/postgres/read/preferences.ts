@@ -39,7 +39,6 @@ export function getPreferences(pool: DatabasePool, partyLocator: string): Promis
 
 const changeRow = preferenceChange.extend({ before: preferencesRow.nullable(), after: preferencesRow })
 
-/** The newest changes of a party's preferences, newest first. */
 export function listPreferenceChanges(
   pool: DatabasePool,
   partyLocator: string,

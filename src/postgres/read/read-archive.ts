@@ -11,7 +11,6 @@ export async function readArchivedTemplates(pool: DatabasePool): Promise<Readonl
   return new Map(rows.map(({ revision, source }) => [revision, source]))
 }
 
-/** The source of the rule table of a revision, or null. */
 export function readArchivedRuleTable(pool: DatabasePool, revision: string): Promise<string | null> {
   return pool.maybeOneFirst(sql.type(z.object({ source: z.string() }))`
     SELECT source FROM notifications.ruleset WHERE revision = ${revision}`)
@@ -31,7 +30,6 @@ export function listArchivedEnvelopeMaps(pool: DatabasePool): Promise<readonly s
   )
 }
 
-/** The source of the envelope map of a revision, or null. */
 export function readArchivedEnvelopeMap(pool: DatabasePool, revision: string): Promise<string | null> {
   return pool.maybeOneFirst(sql.type(z.object({ source: z.string() }))`
     SELECT source FROM notifications.envelope_map WHERE revision = ${revision}`)

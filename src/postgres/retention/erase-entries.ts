@@ -10,12 +10,10 @@ const SEARCHED_COUNT_MAX = 5_000
 /** Rows of one statement, which compares keys only. */
 const DECISION_COUNT_MAX = 50_000
 
-/** A row has a text where it has any part of one. */
 const HOLDS_TEXT = sql.fragment`(subject IS NOT NULL OR body IS NOT NULL)`
 
 const locators = z.object({ locator: z.string() })
 
-/** Locators of a party, and how many of them are of failed rows. */
 export interface EntriesToErase {
   readonly locators: readonly string[]
   readonly retries: number
@@ -118,7 +116,6 @@ export function orphansQuery(after: string, end: string | null) {
     )`
 }
 
-/** The query for those of the locators whose decisions are of a party and were not erased. */
 function ofPartyQuery(partyLocator: string, orphans: readonly string[]) {
   return sql.type(locators)`
     SELECT DISTINCT locator FROM notifications.decision

@@ -44,7 +44,6 @@ export async function finishErasures(pool: DatabasePool, partyLocator: string): 
     WHERE party_locator = ${partyLocator} AND finished_at IS NULL`)
 }
 
-/** Counts erasures that are under way, or were interrupted. */
 export function countUnfinishedErasures(pool: DatabasePool): Promise<number> {
   return pool.oneFirst(sql.type(z.object({ count: z.number() }))`
     SELECT count(*)::integer AS count FROM notifications.erasure WHERE finished_at IS NULL`)

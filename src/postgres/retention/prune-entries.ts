@@ -8,7 +8,6 @@ export interface PruneLimits extends GivenUpLimits {
   readonly before: string
 }
 
-/** Locators, and how many decisions stand behind them. */
 export interface EntriesToPrune {
   readonly locators: readonly string[]
   readonly decisions: number

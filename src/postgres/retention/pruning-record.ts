@@ -23,7 +23,6 @@ export function beginPruning(pool: DatabasePool, before: string, by: string): Pr
     INSERT INTO notifications.pruning (before, pruned_by) VALUES (${before}::timestamptz, ${storable(by)}) RETURNING id`)
 }
 
-/** Records that all was done. */
 export async function finishPruning(pool: DatabasePool, pruning: bigint): Promise<void> {
   await pool.query(
     sql.unsafe`UPDATE notifications.pruning SET finished_at = clock_timestamp() WHERE id = ${pruning}`,

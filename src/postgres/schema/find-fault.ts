@@ -1,7 +1,6 @@
 import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { databaseMessage, lacksRight, lacksSchema } from '../connection/errors.ts'
-import { missingMigrations } from './missing-migrations.ts'
 
 /** The rights that `serve` needs on each table; db/grants.sql grants them. */
 const NEEDED = {
@@ -26,10 +25,7 @@ const PAIRS = Object.entries(NEEDED).flatMap(([table, rights]) =>
 
 const state = z.object({ user: z.string(), isReadOnly: z.boolean(), missing: z.array(z.string()) })
 
-/**
- * Returns the reason why the service cannot work (the schema, a read-only server, missing rights) with its remedy, or null.
- * Rejects if the database does not answer.
- */
+/** The reason why the service cannot work, with its remedy, or null. Rejects if the database does not answer. */
 export async function findFault(pool: DatabasePool, migrations: readonly string[]): Promise<string | null> {
   try {
     return (await missingMigrations(pool, migrations)) ?? (await faultOfState(pool))
@@ -53,4 +49,18 @@ async function faultOfState(pool: DatabasePool): Promise<string | null> {
     return 'the database is read-only: point DATABASE_URL at the primary, or set default_transaction_read_only to off'
   if (missing.length === 0) return null
   return `the user ${user} lacks ${missing.join(', ')}: connect as the service's role, or run db/grants.sql as the owner of the tables`
+}
+
+async function missingMigrations(pool: DatabasePool, names: readonly string[]): Promise<string | null> {
+  const name = z.object({ name: z.string() })
+  const applied = await pool
+    .anyFirst(sql.type(name)`SELECT name FROM notifications.migration`)
+    .catch((error): readonly string[] => {
+      if (!lacksSchema(error)) throw error
+      return []
+    })
+  const missing = names.filter((migration) => !applied.includes(migration))
+  return missing.length === 0
+    ? null
+    : `the schema lacks ${missing.join(', ')}: run the command \`migrate\` of this version, since another may not have it`
 }

@@ -13,7 +13,6 @@ const CASTS = {
 
 type ColumnType = keyof typeof CASTS
 
-/** Values as one array parameter, see `binaryArray`. */
 export function arrayOf(columnType: ColumnType, values: readonly ArrayElement[]) {
   return columnOf(values)(columnType, (value) => value)
 }

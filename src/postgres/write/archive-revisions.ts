@@ -7,17 +7,13 @@ export interface Revision {
   readonly source: string
 }
 
-/** Keeps the envelope map that is about to be used. */
 export async function archiveEnvelopeMap(pool: DatabasePool, { revision, source }: Revision): Promise<void> {
   await pool.query(sql.unsafe`
     INSERT INTO notifications.envelope_map (revision, source) VALUES (${revision}, ${source})
     ON CONFLICT (revision) DO NOTHING`)
 }
 
-/**
- * Keeps the rule table and the templates that are about to be used, so that any decision can be re-made years later.
- * Revisions that are kept already are left as they are.
- */
+/** Keeps the rule table and the templates that are about to be used, so that any decision can be re-made years later. */
 export async function archiveRevisions(
   pool: DatabasePool,
   ruleTable: Revision,

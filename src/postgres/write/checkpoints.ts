@@ -1,21 +1,25 @@
 import { type CommonQueryMethods, type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { Move } from '../../core/attempt/store.ts'
-import type { Checkpoint } from '../../core/batch/checkpoint.ts'
-import type { TopicPartition } from '../../core/batch/topic-partition.ts'
+import type { Checkpoint, TopicPartition } from '../../core/batch/position.ts'
 
 /** The offset before the first: nothing of the partition is processed yet. */
 export const NOTHING_PROCESSED = -1n
 
 const offsetRow = z.object({ offset: z.bigint() })
-const checkpointRow = z
-  .object({ offset: z.bigint(), message_offset: z.bigint().nullable(), sha256: z.string().nullable() })
-  .transform(
-    ({ offset, message_offset, sha256 }): Checkpoint => ({
-      offset,
-      lastMessage: message_offset === null || sha256 === null ? null : { offset: message_offset, sha256 },
-    }),
-  )
+export const checkpointRow = z.object({
+  offset: z.bigint(),
+  lastMessage: z.object({ offset: z.coerce.bigint(), sha256: z.string() }).nullable(),
+})
+/** The columns of a checkpoint and its last message, and their tables. */
+export const CHECKPOINT_COLUMNS = sql.fragment`
+  checkpoint."offset", CASE WHEN sha256 IS NOT NULL
+    THEN json_build_object('offset', message."offset"::text, 'sha256', sha256) END AS "lastMessage"`
+export const WITH_LAST_MESSAGE = sql.fragment`
+  notifications.projection_checkpoints AS checkpoint
+  LEFT JOIN notifications.checkpoint_message AS message
+    ON (message.topic, message.partition_id, message.checkpoint) =
+      (checkpoint.topic, checkpoint.partition_id, checkpoint."offset")`
 
 /**
  * The checkpoint of a partition. A partition without a row gets one first, because a lock on an absent row
@@ -32,11 +36,7 @@ export async function loadCheckpoint(
     VALUES (${topic}, ${partition}, ${NOTHING_PROCESSED})
     ON CONFLICT (topic, partition_id) DO NOTHING`)
   return pool.one(sql.type(checkpointRow)`
-    SELECT checkpoint."offset", message."offset" AS message_offset, sha256
-    FROM notifications.projection_checkpoints AS checkpoint
-    LEFT JOIN notifications.checkpoint_message AS message
-      ON (message.topic, message.partition_id, message.checkpoint) =
-        (checkpoint.topic, checkpoint.partition_id, checkpoint."offset")
+    SELECT ${CHECKPOINT_COLUMNS} FROM ${WITH_LAST_MESSAGE}
     WHERE checkpoint.topic = ${topic} AND checkpoint.partition_id = ${partition}
     FOR UPDATE OF checkpoint NOWAIT`)
 }
@@ -70,10 +70,7 @@ export function moveCheckpoint({ topic, partition, offset, lastMessage }: Move) 
     )`
 }
 
-/**
- * Sets a checkpoint back because the topic was recreated and counts from the start again. Does nothing, and returns the checkpoint,
- * unless it is still the expected one.
- */
+/** Sets back the checkpoint of a recreated topic, if it is still the expected one. Returns the one then in force. */
 export function resetCheckpoint(
   pool: DatabasePool,
   topic: string,

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import type { Message } from '../../core/event/message.ts'
 import { VALUE_BYTES_MAX } from '../../core/event/parse-event.ts'
 
-/** Bytes kept of a key or value that is too large to be kept whole. */
 const KEPT_BYTES = 64 * 1024
 /** Bytes of a header besides its name and value. */
 const HEADER_BYTES = 16
@@ -11,7 +10,6 @@ function isTooLarge(bytes: Uint8Array | null): bytes is Uint8Array {
   return bytes !== null && bytes.length > VALUE_BYTES_MAX
 }
 
-/** The bytes stored of a rejected message's key or value. */
 export function keptOf(bytes: Uint8Array | null): Uint8Array | null {
   return isTooLarge(bytes) ? bytes.subarray(0, KEPT_BYTES) : bytes
 }

@@ -3,10 +3,7 @@ import { z } from 'zod'
 import type { Attempt } from '../../core/attempt/attempt.ts'
 import { arrayOf, columnOf, noRow } from '../sql/columns.ts'
 
-/**
- * Inserts log rows in one statement and returns those really inserted: an event id that has a row already is left out.
- * `attempts` must be ordered by event id: two transactions that insert the same ids in different orders deadlock.
- */
+/** `attempts` must be ordered by event id: two transactions that insert the same ids in different orders deadlock. */
 export async function insertEntries(
   tx: CommonQueryMethods,
   attempts: readonly Attempt[],

@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 import type { RejectedMessage } from '../../core/batch/batch.ts'
-import type { TopicPartition } from '../../core/batch/topic-partition.ts'
+import type { TopicPartition } from '../../core/batch/position.ts'
 import type { Message } from '../../core/event/message.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { columnOf } from '../sql/columns.ts'

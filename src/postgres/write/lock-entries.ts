@@ -9,20 +9,15 @@ import { columnOf } from '../sql/columns.ts'
 const lockedRow = z.object({
   locator: z.string(),
   topic: z.string(),
-  partition_id: z.int(),
+  partition: z.int(),
   offset: z.bigint(),
-  trace_id: z.string().nullable(),
-  envelope_map_revision: z.string().nullable(),
+  traceId: z.string().nullable(),
+  envelopeMapRevision: z.string().nullable(),
   variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
-  template_revision: z.string().nullable(),
+  templateRevision: z.string().nullable(),
 })
 
-/**
- * Locks the rows that nobody changed since they were read. Leaves out those that another transaction holds, that were erased, or
- * whose decisions do not explain them: none, or one of a later attempt (an import, tampering). Returns the last decisions by locator.
- *
- * @param isRequested leaves out the rows of parties that were ever erased, too
- */
+/** See `Transaction`. Leaves out rows with a decision of a later attempt, too (an import, tampering). */
 export async function lockEntries(
   tx: CommonQueryMethods,
   due: readonly DueEntry[],
@@ -43,7 +38,9 @@ export async function lockEntries(
       ${column('text', ({ variables }) => (variables === undefined ? 'FAILED' : 'SKIPPED'))}
     ) AS due (locator, attempt_count, status) USING (locator, attempt_count, status)
     JOIN LATERAL (
-      SELECT attempt, topic, partition_id, "offset", trace_id, envelope_map_revision, variables, template_revision
+      SELECT
+        attempt, topic, partition_id AS partition, "offset", trace_id AS "traceId",
+        envelope_map_revision AS "envelopeMapRevision", variables, template_revision AS "templateRevision"
       FROM notifications.decision
       WHERE decision.locator = notification_log.locator ORDER BY attempt DESC LIMIT 1
     ) AS last ON last.attempt <= notification_log.attempt_count
@@ -52,11 +49,9 @@ export async function lockEntries(
     ) ${isRequested ? notErased : sql.fragment``}
     FOR UPDATE OF notification_log SKIP LOCKED`)
   return new Map(
-    rows.map((row) => {
-      const { topic, partition_id: partition, offset, variables, template_revision: templateRevision } = row
-      const { trace_id: traceId, envelope_map_revision: envelopeMapRevision } = row
-      const origin = { topic, partition, offset, traceId, envelopeMapRevision }
-      return [row.locator, { origin, variables, templateRevision }]
-    }),
+    rows.map(({ locator, variables, templateRevision, ...origin }) => [
+      locator,
+      { origin, variables, templateRevision },
+    ]),
   )
 }

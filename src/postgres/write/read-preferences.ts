@@ -7,10 +7,10 @@ import { arrayOf } from '../sql/columns.ts'
 const found = z.object({
   preferences: z.array(
     z.object({
-      party_locator: z.string(),
-      preferred_channel: z.enum(CHANNELS),
-      opted_out_events: z.array(z.unknown()),
-      change_id: z.string().nullable(),
+      partyLocator: z.string(),
+      preferredChannel: z.enum(CHANNELS),
+      optedOutEvents: z.array(z.unknown()),
+      changeId: z.string().nullable(),
     }),
   ),
 })
@@ -27,10 +27,8 @@ export async function readPreferences(
   if (partyLocators.length === 0) return new Map()
   const { preferences } = await tx.one(sql.prepared('read-preferences', found)`
     SELECT coalesce(json_agg(json_build_object(
-      'party_locator', party_locator,
-      'preferred_channel', preferred_channel,
-      'opted_out_events', opted_out_events,
-      'change_id', (
+      'partyLocator', party_locator, 'preferredChannel', preferred_channel, 'optedOutEvents', opted_out_events,
+      'changeId', (
         SELECT max(id)::text FROM notifications.preference_change
         WHERE preference_change.party_locator = notification_preferences.party_locator
       )
@@ -38,13 +36,9 @@ export async function readPreferences(
     FROM notifications.notification_preferences
     WHERE party_locator = ANY(${arrayOf('text', partyLocators)})`)
   return new Map(
-    preferences.map((party) => [
-      party.party_locator,
-      {
-        preferredChannel: party.preferred_channel,
-        optedOutEvents: new Set(party.opted_out_events.filter((type) => typeof type === 'string')),
-        changeId: party.change_id,
-      },
+    preferences.map(({ partyLocator, optedOutEvents, ...rest }) => [
+      partyLocator,
+      { ...rest, optedOutEvents: new Set(optedOutEvents.filter((type) => typeof type === 'string')) },
     ]),
   )
 }

@@ -5,7 +5,6 @@ import { storable } from '../../core/text/sanitize.ts'
 import { conditions, type RejectedFilter } from '../read/list-rejected-messages.ts'
 import { shareErasure } from '../retention/erasure-record.ts'
 
-/** Records that an operator redrove a rejected message, and the result. */
 export async function recordRedrive(
   tx: CommonQueryMethods,
   rejectedId: bigint,

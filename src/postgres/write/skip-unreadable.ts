@@ -3,7 +3,6 @@ import type { Rejection } from '../../core/event/rejection.ts'
 import { lockCheckpoint, moveCheckpoint } from './checkpoints.ts'
 import { insertRejectedMessages } from './insert-rejected-messages.ts'
 
-/** Offsets of a partition that cannot be read. */
 export interface Unreadable {
   readonly topic: string
   readonly partition: number

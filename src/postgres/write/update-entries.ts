@@ -3,7 +3,6 @@ import type { Attempt } from '../../core/attempt/attempt.ts'
 import type { Deliveries } from '../../core/attempt/delivery.ts'
 import { columnOf } from '../sql/columns.ts'
 
-/** Sets log rows to the result of their attempt. */
 export async function updateEntries(
   tx: CommonQueryMethods,
   attempts: readonly Attempt[],

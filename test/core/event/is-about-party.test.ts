@@ -34,17 +34,14 @@ t.test('a message is of the party that a header names as a word', async (t) => {
   t.equal(inHeader(null), null)
 })
 
-t.test(
-  'a message whose header of the party is not UTF-8 is of the party that its envelope names',
-  async (t) => {
-    const map = loadEnvelopeMap(
-      JSON.stringify({ partyLocator: 'header:party', locator: '/locator', reason: '/reason' }),
-    )
-    const value = Buffer.from('{"party": "party-1"}')
-    const headers = { party: [Buffer.from([0xff])] }
-    t.equal(findMention({ key: null, value, headers }, 'party-1', map), 'named')
-  },
-)
+t.test('a header of the party that is not UTF-8 leaves its envelope to name it', async (t) => {
+  const map = loadEnvelopeMap(
+    JSON.stringify({ partyLocator: 'header:party', locator: '/locator', reason: '/reason' }),
+  )
+  const value = Buffer.from('{"party": "party-1"}')
+  const headers = { party: [Buffer.from([0xff])] }
+  t.equal(findMention({ key: null, value, headers }, 'party-1', map), 'named')
+})
 
 t.test('a message is of the party that its key names', async (t) => {
   t.equal(mention(null, 'party-1'), 'named')

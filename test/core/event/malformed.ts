@@ -2,7 +2,7 @@ import type { RejectionCode } from '../../../src/core/event/rejection.ts'
 
 export interface Malformed {
   readonly title: string
-  readonly value: Buffer | null
+  readonly value: Buffer
   readonly code: RejectionCode
 }
 
@@ -99,7 +99,7 @@ const NO_IDENTIFIERS: [title: string, json: string][] = [
   ['surrogates in the wrong order', '"\\udc00\\ud800"'],
 ]
 
-const OTHERS: [title: string, value: Buffer | string | null, code: RejectionCode][] = [
+const OTHERS: [title: string, value: Buffer | string, code: RejectionCode][] = [
   ['empty', '', 'empty'],
   ...[
     'null',
@@ -137,37 +137,31 @@ const OTHERS: [title: string, value: Buffer | string | null, code: RejectionCode
   ['no type', event({ eventId: 'a' }), 'event-type'],
 ]
 
+const rejectedAs = (
+  code: RejectionCode,
+  all: readonly (readonly [title: string, value: Buffer | string])[],
+) => all.map(([title, value]): Malformed => ({ title, value: Buffer.from(value), code }))
+
 /** At least 200 messages that are no event, each another. */
 export const MALFORMED: readonly Malformed[] = [
-  ...NO_JSON.map((text) => ({
-    title: `bare ${JSON.stringify(text)}`,
-    value: Buffer.from(text),
-    code: 'not-json' as const,
-  })),
-  ...NO_JSON.map((text) => ({
-    title: `an event with ${JSON.stringify(text)} in it`,
-    value: around(text),
-    code: 'not-json' as const,
-  })),
-  ...NO_UTF8.map(([title, value]) => ({ title, value, code: 'not-utf8' as const })),
-  ...NO_UTF8.map(([title, value]) => ({
-    title: `an event with ${title} in a text`,
-    value: around(Buffer.concat([Buffer.from('"'), value, Buffer.from('"')])),
-    code: 'not-utf8' as const,
-  })),
-  ...NO_IDENTIFIERS.map(([title, json]) => ({
-    title: `an event id: ${title}`,
-    value: Buffer.from(`{"eventId":${json},"eventType":"claim.paid"}`),
-    code: 'event-id' as const,
-  })),
-  ...NO_IDENTIFIERS.map(([title, json]) => ({
-    title: `an event type: ${title}`,
-    value: Buffer.from(`{"eventId":"malformed","eventType":${json}}`),
-    code: 'event-type' as const,
-  })),
-  ...OTHERS.map(([title, value, code]) => ({
-    title,
-    value: value === null ? null : Buffer.from(value),
-    code,
-  })),
+  ...NO_JSON.flatMap((text) =>
+    rejectedAs('not-json', [
+      [`bare ${JSON.stringify(text)}`, text],
+      [`an event with ${JSON.stringify(text)} in it`, around(text)],
+    ]),
+  ),
+  ...NO_UTF8.flatMap(([title, value]) =>
+    rejectedAs('not-utf8', [
+      [title, value],
+      [
+        `an event with ${title} in a text`,
+        around(Buffer.concat([Buffer.from('"'), value, Buffer.from('"')])),
+      ],
+    ]),
+  ),
+  ...NO_IDENTIFIERS.flatMap(([title, json]) => [
+    ...rejectedAs('event-id', [[`an event id: ${title}`, `{"eventId":${json},"eventType":"claim.paid"}`]]),
+    ...rejectedAs('event-type', [[`an event type: ${title}`, `{"eventId":"malformed","eventType":${json}}`]]),
+  ]),
+  ...OTHERS.flatMap(([title, value, code]) => rejectedAs(code, [[title, value]])),
 ]

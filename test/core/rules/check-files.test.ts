@@ -39,48 +39,42 @@ function outcomes(rows: readonly string[]): (string | null)[] {
   })
 }
 
-t.test(
-  'without any one of its rows the table is faulty: each situation that nothing covers, or that is sent, is named',
-  async (t) => {
-    const before = outcomes(DEFAULT_ROWS)
-    for (const [index, row] of DEFAULT_ROWS.entries()) {
-      const rows = DEFAULT_ROWS.toSpliced(index, 1)
-      const after = outcomes(rows)
-      const changed = SITUATIONS.filter(
-        (_, position) => before[position] !== after[position] && !after[position]?.startsWith('SKIP'),
-      )
-      t.ok(changed.length > 0, `${row.split(',')[0]}: ${changed.length} situations change`)
-      const { table, promises } = await review(rows)
-      const faults = [...table.faults, ...promises.faults].join('\n')
-      for (const situation of changed) t.match(faults, `: ${describeSituation(situation)} (`)
-    }
-  },
-)
+t.test('without any one of its rows the table is faulty, and each situation is named', async (t) => {
+  const before = outcomes(DEFAULT_ROWS)
+  for (const [index, row] of DEFAULT_ROWS.entries()) {
+    const rows = DEFAULT_ROWS.toSpliced(index, 1)
+    const after = outcomes(rows)
+    const changed = SITUATIONS.filter(
+      (_, position) => before[position] !== after[position] && !after[position]?.startsWith('SKIP'),
+    )
+    t.ok(changed.length > 0, `${row.split(',')[0]}: ${changed.length} situations change`)
+    const { table, promises } = await review(rows)
+    const faults = [...table.faults, ...promises.faults].join('\n')
+    for (const situation of changed) t.match(faults, `: ${describeSituation(situation)} (`)
+  }
+})
 
-t.test(
-  'a broken promise names what it promises, and each situation with the rule that breaks it',
-  async (t) => {
-    const rows = DEFAULT_ROWS.map((row) => row.replace('opted-out,,', 'opted-out,not claim.rejected,'))
-    const { promises } = await review(rows, [
-      'Opted out is opted out,,,yes,SMS,,,not SEND,,',
-      'Fine,,missing,,,,,SKIP,,',
-    ])
-    t.strictSame(promises.faults, [
-      'row 2: "Opted out is opted out" promises not SEND, but it is\n' +
-        '  SEND by SMS by rule "sms" (row 9): party found, opted out, prefers SMS, no email on file, phone on file (claim.rejected)\n' +
-        '  SEND by SMS by rule "sms" (row 9): party found, opted out, prefers SMS, email on file, phone on file (claim.rejected)\n' +
-        '  If you mean it, write "not claim.rejected" as the event type of the promise',
-    ])
-    const [cell] = (
-      await review(rows, ['a,not claim.* or x,,yes,,,,not SEND,,', 'b,claim.rejected,,yes,,,,not SEND,,'])
-    ).promises.faults
-    t.notMatch(cell, 'If you mean it', 'a promise of that type alone is to be deleted')
-    const two = DEFAULT_ROWS.map((row) => row.replace('opted-out,,', 'opted-out,not claim.* or x,'))
-    t.match((await review(two, ['a,not x,,yes,SMS,,,not SEND,,'])).promises.faults, [
-      /write "not x or claim\.\*" as the event type/,
-    ])
-  },
-)
+t.test('a broken promise names each situation, with the rule that breaks it', async (t) => {
+  const rows = DEFAULT_ROWS.map((row) => row.replace('opted-out,,', 'opted-out,not claim.rejected,'))
+  const { promises } = await review(rows, [
+    'Opted out is opted out,,,yes,SMS,,,not SEND,,',
+    'Fine,,missing,,,,,SKIP,,',
+  ])
+  t.strictSame(promises.faults, [
+    'row 2: "Opted out is opted out" promises not SEND, but it is\n' +
+      '  SEND by SMS by rule "sms" (row 9): party found, opted out, prefers SMS, no email on file, phone on file (claim.rejected)\n' +
+      '  SEND by SMS by rule "sms" (row 9): party found, opted out, prefers SMS, email on file, phone on file (claim.rejected)\n' +
+      '  If you mean it, write "not claim.rejected" as the event type of the promise',
+  ])
+  const [cell] = (
+    await review(rows, ['a,not claim.* or x,,yes,,,,not SEND,,', 'b,claim.rejected,,yes,,,,not SEND,,'])
+  ).promises.faults
+  t.notMatch(cell, 'If you mean it', 'a promise of that type alone is to be deleted')
+  const two = DEFAULT_ROWS.map((row) => row.replace('opted-out,,', 'opted-out,not claim.* or x,'))
+  t.match((await review(two, ['a,not x,,yes,SMS,,,not SEND,,'])).promises.faults, [
+    /write "not x or claim\.\*" as the event type/,
+  ])
+})
 
 /** What is promised, with the situation it is promised of, and whether the shipped table keeps it. */
 const expectations: [string, boolean][] = [
@@ -145,31 +139,28 @@ t.test('a broken promise of "any other" says which event types that is', async (
   ])
 })
 
-t.test(
-  '"no template" is every event type without one, "any template" all others, in rules and promises',
-  async (t) => {
-    const rows = above('opted-out', 'silent,no template,found,no,,,,SKIP,,no text for this type,Y.')
-    const kept = await review(rows, [
-      'a,no template,found,no,EMAIL,yes,,SKIP,,no text for this type',
-      'b,claim.paid or policy.issued,found,no,EMAIL,yes,,SEND,,',
-      'c,consent.given,found,no,EMAIL,yes,,SKIP,,',
-      'd,any template,found,no,EMAIL,yes,,SEND,,',
-    ])
-    t.strictSame([kept.table.faults, kept.table.warnings, kept.promises.faults], [[], [], []])
-    const { decide } = await createRuleTable([HEADINGS, ...rows].join('\n'), EVENT_TYPES, () => '')
-    const [found] = SITUATIONS.filter(({ emailOnFile, optedOut }) => emailOnFile && !optedOut)
-    for (const eventType of EVENT_TYPES)
-      t.equal(decide({ eventType, ...(found as (typeof SITUATIONS)[number]) }).outcome, 'SEND', eventType)
-    for (const eventType of ['consent.given', '', '__proto__', 'no template'])
-      t.equal(decide({ eventType, ...(found as (typeof SITUATIONS)[number]) }).ruleId, 'silent', eventType)
-    const anyOther = ['d,any other,found,no,EMAIL,yes,,SEND,,', 'e,any other,found,no,EMAIL,yes,,SKIP,,']
-    t.match(
-      (await review(rows, anyOther)).promises.faults,
-      [/by rule "silent" \(row 5\)/, /by rule "email" \(row 9\)/],
-      'these name none',
-    )
-  },
-)
+t.test('"no template" is every event type without one, "any template" all others', async (t) => {
+  const rows = above('opted-out', 'silent,no template,found,no,,,,SKIP,,no text for this type,Y.')
+  const kept = await review(rows, [
+    'a,no template,found,no,EMAIL,yes,,SKIP,,no text for this type',
+    'b,claim.paid or policy.issued,found,no,EMAIL,yes,,SEND,,',
+    'c,consent.given,found,no,EMAIL,yes,,SKIP,,',
+    'd,any template,found,no,EMAIL,yes,,SEND,,',
+  ])
+  t.strictSame([kept.table.faults, kept.table.warnings, kept.promises.faults], [[], [], []])
+  const { decide } = await createRuleTable([HEADINGS, ...rows].join('\n'), EVENT_TYPES, () => '')
+  const [found] = SITUATIONS.filter(({ emailOnFile, optedOut }) => emailOnFile && !optedOut)
+  for (const eventType of EVENT_TYPES)
+    t.equal(decide({ eventType, ...(found as (typeof SITUATIONS)[number]) }).outcome, 'SEND', eventType)
+  for (const eventType of ['consent.given', '', '__proto__', 'no template'])
+    t.equal(decide({ eventType, ...(found as (typeof SITUATIONS)[number]) }).ruleId, 'silent', eventType)
+  const anyOther = ['d,any other,found,no,EMAIL,yes,,SEND,,', 'e,any other,found,no,EMAIL,yes,,SKIP,,']
+  t.match(
+    (await review(rows, anyOther)).promises.faults,
+    [/by rule "silent" \(row 5\)/, /by rule "email" \(row 9\)/],
+    'these name none',
+  )
+})
 
 t.test('a promise of an event type that is nearly a known one is a fault, as in a rule', async (t) => {
   const { promises } = await review(DEFAULT_ROWS, [

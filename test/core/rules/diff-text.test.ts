@@ -1,7 +1,7 @@
 import t from 'tap'
 import { diffRuleTables } from '../../../src/core/rules/diff.ts'
 import { describeDiff } from '../../../src/core/rules/diff-text.ts'
-import { DEFAULT_ROWS, tableOf } from './default-table.ts'
+import { above, DEFAULT_ROWS, tableOf } from './default-table.ts'
 
 const before = await tableOf(DEFAULT_ROWS)
 
@@ -54,4 +54,13 @@ t.test('another id or explanation is told in a line of its own', async (t) => {
     '0 situations change',
     'rule "opted-out" has a new explanation: "It asked.", previously "The party asked not to be told of events of this type."',
   ])
+})
+
+t.test('event types that change alike share a change', async (t) => {
+  const rows = DEFAULT_ROWS.map((row) => row.replace(/^(email,.*)SEND,EMAIL,/, '$1SEND,IN_APP,'))
+  const named = above('opted-out', 'a,claim.paid,found,yes,,,,SKIP,,x,Y.')
+  const after = await tableOf(rows.toSpliced(3, 0, 'a,claim.paid,found,yes,,,,SKIP,,x,Y.'))
+  const { changes } = diffRuleTables(await tableOf(named), after)
+  t.equal(changes.length, 2)
+  for (const { eventClasses } of changes) t.equal(eventClasses.length, 2)
 })

@@ -93,31 +93,28 @@ t.test('a text may hold the separators of other languages', async (t) => {
   t.match(rules, [{ reason: 'x, y', because: 'So, and; so.' }])
 })
 
-t.test(
-  'a word is known whatever its case, a line break is a space, a typographic quote quotes',
-  async (t) => {
-    const { rules } = loadRuleTable(
-      `${HEADINGS}\na,Not claim.paid OR Exactly claim.x,Not Found,YES,email,,,Skip,,x,“So, yes.”\nb,No Template,,,,No,,Fail,,x,"He said “so”, and\nwent."\nc,,Found,,In_App,,,Send,Sms,,Z.`,
-    )
-    t.match(rules, [
-      {
-        when: {
-          eventType: { text: 'not claim.paid or exactly claim.x' },
-          party: 'not found',
-          optedOut: true,
-          preferredChannel: 'EMAIL',
-        },
-        because: 'So, yes.',
+t.test('words have any case, a line break is a space, a typographic quote quotes', async (t) => {
+  const { rules } = loadRuleTable(
+    `${HEADINGS}\na,Not claim.paid OR Exactly claim.x,Not Found,YES,email,,,Skip,,x,“So, yes.”\nb,No Template,,,,No,,Fail,,x,"He said “so”, and\nwent."\nc,,Found,,In_App,,,Send,Sms,,Z.`,
+  )
+  t.match(rules, [
+    {
+      when: {
+        eventType: { text: 'not claim.paid or exactly claim.x' },
+        party: 'not found',
+        optedOut: true,
+        preferredChannel: 'EMAIL',
       },
-      {
-        row: 3,
-        when: { eventType: { text: 'no template' }, emailOnFile: false },
-        because: 'He said “so”, and went.',
-      },
-      { row: 5, outcome: 'SEND', sendBy: 'SMS', when: { preferredChannel: 'IN_APP' } },
-    ])
-  },
-)
+      because: 'So, yes.',
+    },
+    {
+      row: 3,
+      when: { eventType: { text: 'no template' }, emailOnFile: false },
+      because: 'He said “so”, and went.',
+    },
+    { row: 5, outcome: 'SEND', sendBy: 'SMS', when: { preferredChannel: 'IN_APP' } },
+  ])
+})
 
 t.test('an open quote spoils its own row, not the rows below', async (t) => {
   t.strictSame(faultsOf('a,,,,,,,SKIP,,x,"Open', 'b,,,,,,,SKIP,,x,"Closed"', 'c,,fond,,,,,SKIP,,x,Y.'), [

@@ -14,24 +14,21 @@ function mismatchOf(conditions: string, facts: Facts) {
   return firstMismatch(rule as Rule, facts)
 }
 
-t.test(
-  'the first cell from the left that does not match is named, with what it asks for and what is',
-  async (t) => {
-    const said = [
-      ['claim.rejected,found,yes,EMAIL,no,yes', '"event type" must be claim.rejected, but is claim.paid'],
-      ['not claim.*,found,yes,EMAIL,no,yes', '"event type" must be not claim.*, but is claim.paid'],
-      ['claim.*,not found,yes,EMAIL,,', '"party" must be not found, but is found'],
-      ['claim.*,found,yes,EMAIL,no,yes', '"opted out" must be yes, but is no'],
-      [',found,no,EMAIL,no,yes', '"preferred channel" must be EMAIL, but is SMS'],
-      [',found,no,SMS,no,yes', '"email on file" must be no, but is yes'],
-      [',found,no,SMS,,yes', '"phone on file" must be yes, but is no'],
-    ] as const
-    for (const [conditions, text] of said) {
-      t.equal(mismatchOf(conditions, found), text)
-    }
-    t.equal(mismatchOf('claim.paid,found,no,SMS,yes,no', found), null, 'all match')
-  },
-)
+t.test('the first cell that does not match is named, with what it asks for and what is', async (t) => {
+  const said = [
+    ['claim.rejected,found,yes,EMAIL,no,yes', '"event type" must be claim.rejected, but is claim.paid'],
+    ['not claim.*,found,yes,EMAIL,no,yes', '"event type" must be not claim.*, but is claim.paid'],
+    ['claim.*,not found,yes,EMAIL,,', '"party" must be not found, but is found'],
+    ['claim.*,found,yes,EMAIL,no,yes', '"opted out" must be yes, but is no'],
+    [',found,no,EMAIL,no,yes', '"preferred channel" must be EMAIL, but is SMS'],
+    [',found,no,SMS,no,yes', '"email on file" must be no, but is yes'],
+    [',found,no,SMS,,yes', '"phone on file" must be yes, but is no'],
+  ] as const
+  for (const [conditions, text] of said) {
+    t.equal(mismatchOf(conditions, found), text)
+  }
+  t.equal(mismatchOf('claim.paid,found,no,SMS,yes,no', found), null, 'all match')
+})
 
 t.test('what is on file of a party that was not found is unknown, and matches blank only', async (t) => {
   const facts = someFacts({ party: 'not found' })

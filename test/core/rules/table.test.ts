@@ -1,18 +1,9 @@
 import t from 'tap'
 import type { Facts } from '../../../src/core/decision/facts.ts'
-import { RuleTableError } from '../../../src/core/rules/errors.ts'
-import { someFacts } from '../build.ts'
+import { faultsOf as faultsOfTable, someFacts } from '../build.ts'
 import { DEFAULT_ROWS, tableOf } from './default-table.ts'
 
-async function faultsOf(...rows: string[]): Promise<readonly string[]> {
-  try {
-    await tableOf(rows)
-  } catch (error) {
-    if (error instanceof RuleTableError) return error.faults
-    throw error
-  }
-  return []
-}
+const faultsOf = (...rows: string[]) => faultsOfTable(tableOf(rows))
 
 function reachable(eventType: string, change: Partial<Facts> = {}): Facts {
   return someFacts({ eventType, preferredChannel: 'SMS', ...change })

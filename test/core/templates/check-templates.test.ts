@@ -27,24 +27,21 @@ t.test('faults are told by file and line, all at once', async (t) => {
   t.strictSame(lines, [])
 })
 
-t.test(
-  'characters that lengthen an SMS are warned of by line, and variables that nothing uses',
-  async (t) => {
-    const text = 'Subject: “Paid”\n\nHello,\nyour claim {{locator}} is “paid” ✓\n'
-    t.match(checkTemplates(filesWith({ 'claim.paid.mustache': text }), { sha256 }), {
-      warnings: [
-        {
-          file: 'claim.paid.mustache',
-          line: 4,
-          text: '“ ” ✓ are not in the alphabet of SMS: the message takes more segments',
-        },
-      ],
-    })
-    const withoutReason = filesWith({
-      'claim.rejected.mustache': 'Subject: No\n\n{{locator}}\n',
-      'claim.info_requested.mustache': 'Subject: More\n\n{{locator}}\n',
-    })
-    const { warnings } = checkTemplates(withoutReason, { sha256 })
-    t.strictSame(warnings, [{ file: 'templates', line: null, text: 'no template uses {{reason}}' }])
-  },
-)
+t.test('characters that lengthen an SMS and variables that nothing uses are warned of', async (t) => {
+  const text = 'Subject: “Paid”\n\nHello,\nyour claim {{locator}} is “paid” ✓\n'
+  t.match(checkTemplates(filesWith({ 'claim.paid.mustache': text }), { sha256 }), {
+    warnings: [
+      {
+        file: 'claim.paid.mustache',
+        line: 4,
+        text: '“ ” ✓ are not in the alphabet of SMS: the message takes more segments',
+      },
+    ],
+  })
+  const withoutReason = filesWith({
+    'claim.rejected.mustache': 'Subject: No\n\n{{locator}}\n',
+    'claim.info_requested.mustache': 'Subject: More\n\n{{locator}}\n',
+  })
+  const { warnings } = checkTemplates(withoutReason, { sha256 })
+  t.strictSame(warnings, [{ file: 'templates', line: null, text: 'no template uses {{reason}}' }])
+})

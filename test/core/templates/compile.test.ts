@@ -23,111 +23,89 @@ function faultsIn(text: string, file = 'claim.paid.mustache'): string[] {
 
 const VARIABLES = 'the variables are eventType, locator, reason'
 
-const FAULTY: readonly { what: string; text: string; fault: string; file?: string }[] = [
-  {
-    what: 'an unknown variable',
-    text: 'Subject: {{eventTyp}}\n\n{{locator}}\n{{{Reason}}}{{&locater}}\n{{zzzzzzzzz}}{{.}}{{locator.length}}{{}}\n',
-    fault: `claim.paid.mustache:1: "eventTyp" is not a variable: ${VARIABLES}; did you mean "eventType"?`,
-  },
-  {
-    what: 'an unknown variable that is a built-in property',
-    text: 'Subject: s\n\n{{locator}}{{constructor}}{{__proto__}}',
-    fault: `claim.paid.mustache:3: "constructor" is not a variable: ${VARIABLES}`,
-  },
-  {
-    what: 'an unknown variable that opens a section, and one within it',
-    text: 'Subject: s\n\n{{locator}}\n{{#reasons}}\n{{x}}\n{{/reasons}}\n{{^raeson}}{{/raeson}}',
-    fault: `claim.paid.mustache:4: "reasons" is not a variable: ${VARIABLES}; did you mean "reason"?`,
-  },
-  {
-    what: 'a section that is never closed',
-    text: 'Subject: s\n\n{{locator}}\n{{^reason}}{{/reason}}\n{{#reason}}\nwhy {\n',
-    fault: 'claim.paid.mustache:7: section "reason" is never closed: put {{/reason}} where it ends',
-  },
-  {
-    what: 'a section within a section, neither of them closed',
-    text: 'Subject: s\n\n{{#locator}}\n{{^reason}}\nwhy',
-    fault: 'claim.paid.mustache:5: section "reason" is never closed: put {{/reason}} where it ends',
-  },
-  {
-    what: 'a section that begins in the subject and ends in the body',
-    text: 'Subject: {{#reason}}s\n\n{{/reason}}{{locator}}',
-    fault: 'claim.paid.mustache:1: section "reason" is never closed: put {{/reason}} where it ends',
-  },
-  {
-    what: 'a section closed under another name',
-    text: 'Subject: s\n\n{{locator}}\n{{#reason}}\nwhy\n{{/raeson}}\n{{x}}',
-    fault: 'claim.paid.mustache:6: section "reason" is still open here: close it first, with {{/reason}}',
-  },
-  {
-    what: 'sections that cross',
-    text: 'Subject: s\n\n{{#locator}}{{locator}}\n{{#reason}}\n{{/locator}}\n{{/reason}}',
-    fault: 'claim.paid.mustache:5: section "reason" is still open here: close it first, with {{/reason}}',
-  },
-  {
-    what: 'a closing tag without a section',
-    text: 'Subject: s\n\n{{locator}}\n{{/reason}}',
-    fault: 'claim.paid.mustache:4: no section "reason" is open here: remove the closing tag',
-  },
-  {
-    what: 'a tag that is never closed',
-    text: 'Subject: s\n\n{{locator}}\n{{reason\n{{locator}\n',
-    fault: 'claim.paid.mustache:4: a tag is never closed: end it with as many } as it has {',
-  },
-  {
-    what: 'a tag of three braces closed by two, within a section',
-    text: 'Subject: s\n\n{{locator}}\n{{#reason}}\n{{{reason}}\n{{/reason}}\n',
-    fault: 'claim.paid.mustache:5: a tag is never closed: end it with as many } as it has {',
-  },
-  {
-    what: 'no subject',
-    text: 'Hello\n\n{{locator}} {{x}}',
-    fault: 'claim.paid.mustache:1: the subject is missing: begin the file with "Subject: …"',
-  },
-  {
-    what: 'an empty file',
-    text: '',
-    fault: 'claim.paid.mustache:1: the subject is missing: begin the file with "Subject: …"',
-  },
+const NO_LOCATOR = '3: the body must insert {{locator}}, whether there is a reason or not'
+/** Each: a file, and its only fault, by line. */
+const FAULTY: readonly (readonly [text: string, fault: string])[] = [
+  [
+    'Subject: {{eventTyp}}\n\n{{locator}}\n{{{Reason}}}{{&locater}}\n{{zzzzzzzzz}}{{.}}{{locator.length}}{{}}\n',
+    `1: "eventTyp" is not a variable: ${VARIABLES}; did you mean "eventType"?`,
+  ],
+  [
+    'Subject: s\n\n{{locator}}{{constructor}}{{__proto__}}',
+    `3: "constructor" is not a variable: ${VARIABLES}`,
+  ],
+  [
+    'Subject: s\n\n{{locator}}\n{{#reasons}}\n{{x}}\n{{/reasons}}\n{{^raeson}}{{/raeson}}',
+    `4: "reasons" is not a variable: ${VARIABLES}; did you mean "reason"?`,
+  ],
+  [
+    'Subject: s\n\n{{locator}}\n{{^reason}}{{/reason}}\n{{#reason}}\nwhy {\n',
+    '7: section "reason" is never closed: put {{/reason}} where it ends',
+  ],
+  [
+    'Subject: s\n\n{{#locator}}\n{{^reason}}\nwhy',
+    '5: section "reason" is never closed: put {{/reason}} where it ends',
+  ],
+  [
+    'Subject: {{#reason}}s\n\n{{/reason}}{{locator}}',
+    '1: section "reason" is never closed: put {{/reason}} where it ends',
+  ],
+  [
+    'Subject: s\n\n{{locator}}\n{{#reason}}\nwhy\n{{/raeson}}\n{{x}}',
+    '6: section "reason" is still open here: close it first, with {{/reason}}',
+  ],
+  [
+    'Subject: s\n\n{{#locator}}{{locator}}\n{{#reason}}\n{{/locator}}\n{{/reason}}',
+    '5: section "reason" is still open here: close it first, with {{/reason}}',
+  ],
+  ['Subject: s\n\n{{locator}}\n{{/reason}}', '4: no section "reason" is open here: remove the closing tag'],
+  [
+    'Subject: s\n\n{{locator}}\n{{reason\n{{locator}\n',
+    '4: a tag is never closed: end it with as many } as it has {',
+  ],
+  [
+    'Subject: s\n\n{{locator}}\n{{#reason}}\n{{{reason}}\n{{/reason}}\n',
+    '5: a tag is never closed: end it with as many } as it has {',
+  ],
+  ['Hello\n\n{{locator}} {{x}}', '1: the subject is missing: begin the file with "Subject: …"'],
+  ['', '1: the subject is missing: begin the file with "Subject: …"'],
   ...['', ' \t', ' {{! none }}', ' {{#reason}}r{{/reason}}', ' {{^reason}}r{{/reason}}', ' {{locator}}'].map(
-    (subject) => ({
-      what: `the subject "${subject}", which is or can be empty`,
-      text: `Subject:${subject}\n\n{{locator}}`,
-      fault: 'claim.paid.mustache:1: the subject is or can be empty: give it fixed words',
-    }),
+    (subject) =>
+      [
+        `Subject:${subject}\n\n{{locator}}`,
+        '1: the subject is or can be empty: give it fixed words',
+      ] as const,
   ),
-  {
-    what: 'a subject of two lines',
-    text: 'Subject: one\n two {{x}}\n\n{{locator}}',
-    fault: 'claim.paid.mustache:2: the subject is one line: leave the line after it blank',
-  },
-  {
-    what: 'a subject with a tag of two lines',
-    text: 'Subject: {{locator\n}}\n\n{{locator}}',
-    fault: 'claim.paid.mustache:1: a tag is never closed: end it with as many } as it has {',
-  },
-  {
-    what: 'a partial',
-    text: 'Subject: {{> head}}\n\n{{locator}}\n{{#reason}}\n{{>foot}}\n{{/reason}}',
-    fault: 'claim.paid.mustache:1: partial "head" cannot be used: write its text here',
-  },
-  {
-    what: 'changed delimiters',
-    text: 'Subject: s\n\n{{locator}}\n{{=<% %>=}}\n<% reason %>{{ = }}\n{{x}}',
-    fault:
-      'claim.paid.mustache:4: the delimiters cannot be changed: remove this tag and write {{…}} throughout',
-  },
-  {
-    what: 'no body',
-    text: 'Subject: s\n\n \n',
-    fault: 'claim.paid.mustache:3: the body is empty: write it below the subject',
-  },
-  {
-    what: 'no body of the generic template',
-    text: 'Subject: s',
-    fault: 'generic.mustache:3: the body is empty: write it below the subject',
-    file: 'generic.mustache',
-  },
+  ['Subject: one\n two {{x}}\n\n{{locator}}', '2: the subject is one line: leave the line after it blank'],
+  ['Subject: {{locator\n}}\n\n{{locator}}', '1: a tag is never closed: end it with as many } as it has {'],
+  [
+    'Subject: {{> head}}\n\n{{locator}}\n{{#reason}}\n{{>foot}}\n{{/reason}}',
+    '1: partial "head" cannot be used: write its text here',
+  ],
+  [
+    'Subject: s\n\n{{locator}}\n{{=<% %>=}}\n<% reason %>{{ = }}\n{{x}}',
+    '4: the delimiters cannot be changed: remove this tag and write {{…}} throughout',
+  ],
+  ['Subject: s\n\n \n', '3: the body is empty: write it below the subject'],
+  ...[
+    'no locator',
+    '{{eventType}} {{reason}}',
+    '{{#locator}}some{{/locator}}{{! {{locator}}',
+    '{{#reason}}{{locator}}{{/reason}}',
+    '{{^reason}}{{locator}}{{/reason}}',
+    '{{^locator}}{{locator}}{{/locator}}',
+  ].map((body) => [`Subject: s {{locator}}\n\n${body}\n`, NO_LOCATOR] as const),
+  ...['\0', '\uFFFD'].map(
+    (garbled) =>
+      [
+        `Subject: s\n\n{{locator}}\nGr${garbled}${garbled}e`,
+        '4: this is not UTF-8 text: save the file as UTF-8',
+      ] as const,
+  ),
+]
+
+const FAULTY_GENERIC: typeof FAULTY = [
+  ['Subject: s', '3: the body is empty: write it below the subject'],
   ...[
     'Something happened',
     'A {{eventType}} event has occurred.',
@@ -136,36 +114,26 @@ const FAULTY: readonly { what: string; text: string; fault: string; file?: strin
     'A {{eventType}} event has occurred\n{{locator}}',
     'A {{{eventType}}} event has occurred',
     'A {{&eventType}} event has occurred',
-  ].map((body) => ({
-    what: `another body of the generic template than the specified one: ${body}`,
-    text: `Subject: s\n\n${body}\n`,
-    fault: 'generic.mustache:3: the body must be exactly "A {{eventType}} event has occurred"',
-    file: 'generic.mustache',
-  })),
-  ...[
-    'no locator',
-    '{{eventType}} {{reason}}',
-    '{{#locator}}some{{/locator}}{{! {{locator}}',
-    '{{#reason}}{{locator}}{{/reason}}',
-    '{{^reason}}{{locator}}{{/reason}}',
-    '{{^locator}}{{locator}}{{/locator}}',
-  ].map((body) => ({
-    what: `a body that never or not always inserts the locator: ${body}`,
-    text: `Subject: s {{locator}}\n\n${body}\n`,
-    fault: 'claim.paid.mustache:3: the body must insert {{locator}}, whether there is a reason or not',
-  })),
-  ...['\0', '\uFFFD'].map((garbled) => ({
-    what: `what is no UTF-8 text: ${JSON.stringify(garbled)}`,
-    text: `Subject: s\n\n{{locator}}\nGr${garbled}${garbled}e`,
-    fault: 'claim.paid.mustache:4: this is not UTF-8 text: save the file as UTF-8',
-  })),
+  ].map(
+    (body) =>
+      [
+        `Subject: s\n\n${body}\n`,
+        '3: the body must be exactly "A {{eventType}} event has occurred"',
+      ] as const,
+  ),
 ]
 
-for (const { what, text, fault, file } of FAULTY) {
-  t.test(`the build refuses ${JSON.stringify(what)}`, async (t) => {
-    t.strictSame(faultsIn(text, file), [fault])
-    t.strictSame(faultsIn(`\uFEFF${text.replaceAll('\n', '\r\n')}`, file), [fault], 'with BOM and CRLF too')
-  })
+for (const [file, faulty] of [
+  ['claim.paid.mustache', FAULTY],
+  ['generic.mustache', FAULTY_GENERIC],
+] as const) {
+  for (const [text, fault] of faulty) {
+    t.test(`the build refuses ${file} of ${JSON.stringify(text)}`, async (t) => {
+      t.strictSame(faultsIn(text, file), [`${file}:${fault}`])
+      const marked = `\uFEFF${text.replaceAll('\n', '\r\n')}`
+      t.strictSame(faultsIn(marked, file), [`${file}:${fault}`], 'with BOM and CRLF too')
+    })
+  }
 }
 
 t.test('an event type is known by its file alone', async (t) => {
@@ -195,39 +163,36 @@ t.test('the build refuses a file that is no template', async (t) => {
   )
 })
 
-t.test(
-  'a file name that is nearly an accepted event type, or not written like one, is refused',
-  async (t) => {
-    const accepted = files.map(({ name }) => name.replace('.mustache', ''))
-    const faultOf = (name: string, further: readonly string[] = []) => {
-      try {
-        const added = { name: `${name}.mustache`, text: 'Subject: s\n\n{{locator}}' }
-        compileTemplates([...files, added], { sha256, accepted: [...accepted, ...further] })
-        return null
-      } catch (error) {
-        return error instanceof TemplateError ? error.faults.map(({ text }) => text).join() : error
-      }
+t.test('a file name that is nearly an accepted event type, or untidy, is refused', async (t) => {
+  const accepted = files.map(({ name }) => name.replace('.mustache', ''))
+  const faultOf = (name: string, further: readonly string[] = []) => {
+    try {
+      const added = { name: `${name}.mustache`, text: 'Subject: s\n\n{{locator}}' }
+      compileTemplates([...files, added], { sha256, accepted: [...accepted, ...further] })
+      return null
+    } catch (error) {
+      return error instanceof TemplateError ? error.faults.map(({ text }) => text).join() : error
     }
-    const meant = {
-      'claim.rejectd': 'claim.rejected',
-      'Claim.reopened': 'claim.reopened',
-      'claim reopened': 'claim.reopened',
-      'claim.reopened (1)': 'claim.reopened',
-      'claim.reopened - Copy': 'claim.reopened',
-      'CLAIM.Rejected(2)': 'claim.rejected',
-      generics: 'generic',
-    }
-    for (const [name, near] of Object.entries(meant)) {
-      t.equal(
-        faultOf(name),
-        `"${name}" is not an accepted event type; did you mean "${near}"? If events have exactly this type, add the line "${name}" to rules/outcomes.txt`,
-      )
-      t.equal(faultOf(name, [name]), null, 'the way out')
-    }
-    for (const name of ['claim.reopened', 'consent', 'überweisung.erhalten', 'a_b-c:d.2'])
-      t.equal(faultOf(name), null, name)
-  },
-)
+  }
+  const meant = {
+    'claim.rejectd': 'claim.rejected',
+    'Claim.reopened': 'claim.reopened',
+    'claim reopened': 'claim.reopened',
+    'claim.reopened (1)': 'claim.reopened',
+    'claim.reopened - Copy': 'claim.reopened',
+    'CLAIM.Rejected(2)': 'claim.rejected',
+    generics: 'generic',
+  }
+  for (const [name, near] of Object.entries(meant)) {
+    t.equal(
+      faultOf(name),
+      `"${name}" is not an accepted event type; did you mean "${near}"? If events have exactly this type, add the line "${name}" to rules/outcomes.txt`,
+    )
+    t.equal(faultOf(name, [name]), null, 'the way out')
+  }
+  for (const name of ['claim.reopened', 'consent', 'überweisung.erhalten', 'a_b-c:d.2'])
+    t.equal(faultOf(name), null, name)
+})
 
 t.test('the build refuses to do without the generic template', async (t) => {
   t.equal(

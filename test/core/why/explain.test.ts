@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { RecordedDecision } from '../../../src/core/decision/recorded-decision.ts'
-import type { RecordedLogEntry } from '../../../src/core/log/log-entry.ts'
+import { type RecordedLogEntry, recordedLogEntry } from '../../../src/core/log/log-entry.ts'
 import { createRuleCache } from '../../../src/core/why/archived-rules.ts'
 import { describeEntry, explain } from '../../../src/core/why/explain.ts'
 import { ENTRY } from '../../http/fixture.ts'
@@ -21,30 +21,19 @@ const rulesOf = createRuleCache(async (revision) => SOURCES.get(revision) ?? nul
 
 const FACTS = someFacts({ preferredChannel: 'SMS' })
 
+const {
+  decisions: [DECISION],
+  ...REST
+} = recordedLogEntry.parse({
+  ...ENTRY,
+  nextRetry: null,
+  decisions: ENTRY.decisions.map((decision) => ({ ...decision, envelopeMap: null, preferenceChange: null })),
+})
+const SMS = { ruleId: 'sms', channel: 'SMS', ruleTableRevision: 'old', facts: FACTS } as const
+
 function anEntryWith(...decisions: Partial<RecordedDecision>[]): RecordedLogEntry {
-  const {
-    why: _,
-    because: __,
-    rulesAbove: ___,
-    readFrom: ____,
-    traceUrl: _____,
-    ...decision
-  } = ENTRY.decisions[0] as (typeof ENTRY.decisions)[0]
-  const { story: ______, ...entry } = ENTRY
-  return {
-    ...entry,
-    nextRetry: null,
-    decisions: decisions.map((given) => ({
-      ...decision,
-      ruleId: 'sms',
-      channel: 'SMS',
-      ruleTableRevision: 'old',
-      preferenceChange: null,
-      envelopeMap: null,
-      facts: FACTS,
-      ...given,
-    })),
-  }
+  const all = decisions.map((given) => ({ ...(DECISION as RecordedDecision), ...SMS, ...given }))
+  return { ...REST, decisions: all }
 }
 async function explained(...decisions: Partial<RecordedDecision>[]) {
   const entry = anEntryWith(...decisions)

@@ -1,7 +1,7 @@
 import { syncBuiltinESMExports } from 'node:module'
 import zlib from 'node:zlib'
 import type { Batch, CommitResult } from '../../../src/core/batch/batch.ts'
-import type { Checkpoint } from '../../../src/core/batch/checkpoint.ts'
+import type { Checkpoint } from '../../../src/core/batch/position.ts'
 import { createBudget } from '../../../src/kafka/inbox.ts'
 import { createRandom, type Random } from '../../bench/random.ts'
 import { committedAt } from '../../core/attempt/build.ts'

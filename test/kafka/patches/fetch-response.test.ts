@@ -59,42 +59,36 @@ for (const version of [4, 5, 6, 7, 8, 9, 10, 11]) {
   )
 }
 
-t.test(
-  'where a leader has moved, the other partitions are handed on, and the leaders looked up',
-  async (t) => {
-    for (const error of [3, 5, 6, 74, 75]) {
-      const response = writeFetchResponse(10, [{ bytes: Buffer.from('records') }, { error }])
-      let refreshCount = 0
-      const cluster = {
-        refreshMetadataIfNecessary: async () => {},
-        refreshMetadata: async () => {
-          refreshCount++
-          throw new Error('no broker answers')
-        },
-        findTopicPartitionMetadata: () => [0, 1].map((partitionId) => ({ partitionId, leader: 1 })),
-        findBroker: async () => ({ fetch: () => read(10, response) }),
-      }
-      const assigned = [{ topic: 'claims', partitions: [0, 1] }]
-      const group = Object.assign(Object.create(ConsumerGroup.prototype) as ConsumerGroup, {
-        cluster,
-        subscriptionState: { assigned: () => assigned, active: () => assigned, isPaused: () => false },
-        offsetManager: {
-          committedOffsets: () => ({ claims: { 0: '0', 1: '0' } }),
-          nextOffset: () => '0',
-          resolveOffsets: async () => {},
-        },
-        seekOffset: { pop: () => null, has: () => false },
-        preferredReadReplicasPerTopicPartition: {},
-      })
-      const batches = await group.fetch('1')
-      t.match(batches.map(fetchedBytesOf), [
-        { error: null, bytes: Buffer.from('records') },
-        { error: String },
-      ])
-      t.equal(refreshCount, 1)
+t.test('where a leader has moved, the others are handed on, and the leaders looked up', async (t) => {
+  for (const error of [3, 5, 6, 74, 75]) {
+    const response = writeFetchResponse(10, [{ bytes: Buffer.from('records') }, { error }])
+    let refreshCount = 0
+    const cluster = {
+      refreshMetadataIfNecessary: async () => {},
+      refreshMetadata: async () => {
+        refreshCount++
+        throw new Error('no broker answers')
+      },
+      findTopicPartitionMetadata: () => [0, 1].map((partitionId) => ({ partitionId, leader: 1 })),
+      findBroker: async () => ({ fetch: () => read(10, response) }),
     }
-  },
-)
+    const assigned = [{ topic: 'claims', partitions: [0, 1] }]
+    const group = Object.assign(Object.create(ConsumerGroup.prototype) as ConsumerGroup, {
+      cluster,
+      subscriptionState: { assigned: () => assigned, active: () => assigned, isPaused: () => false },
+      offsetManager: {
+        committedOffsets: () => ({ claims: { 0: '0', 1: '0' } }),
+        nextOffset: () => '0',
+        resolveOffsets: async () => {},
+      },
+      seekOffset: { pop: () => null, has: () => false },
+      preferredReadReplicasPerTopicPartition: {},
+    })
+    const batches = await group.fetch('1')
+    t.match(batches.map(fetchedBytesOf), [{ error: null, bytes: Buffer.from('records') }, { error: String }])
+    t.equal(refreshCount, 1)
+  }
+})
 
 t.test('a response that cannot be read is none of the errors that kafkajs takes for final', async (t) => {
   await t.rejects(read(11, writeFetchResponse(11, [{}]).subarray(0, -9)), {

@@ -57,19 +57,15 @@ for (const [mode, settingsOfPooler] of [['no pooler', null], ...POOLERS] as cons
   })
 }
 
-t.test(
-  'prepared statements work on server connections that others have used',
-  { skip: NO_PGBOUNCER },
-  async (t) => {
-    const pool = await aPool(t, { pool_mode: 'transaction', default_pool_size: '2' }, 6)
-    const prepared = (n: number) =>
-      pool.transaction((tx) =>
-        tx.oneFirst(sql.prepared('same-name', z.object({ n: z.number() }))`SELECT ${n}::int AS n`),
-      )
-    const numbers = Array.from({ length: 60 }, (_, n) => n)
-    t.same(await Promise.all(numbers.map(prepared)), numbers)
-  },
-)
+t.test('prepared statements work on used server connections', { skip: NO_PGBOUNCER }, async (t) => {
+  const pool = await aPool(t, { pool_mode: 'transaction', default_pool_size: '2' }, 6)
+  const prepared = (n: number) =>
+    pool.transaction((tx) =>
+      tx.oneFirst(sql.prepared('same-name', z.object({ n: z.number() }))`SELECT ${n}::int AS n`),
+    )
+  const numbers = Array.from({ length: 60 }, (_, n) => n)
+  t.same(await Promise.all(numbers.map(prepared)), numbers)
+})
 
 t.test('what fails outside a transaction leaves the pool usable', { skip: NO_PGBOUNCER }, async (t) => {
   const pool = await aPool(t, { pool_mode: 'transaction', default_pool_size: '1' })
@@ -77,43 +73,35 @@ t.test('what fails outside a transaction leaves the pool usable', { skip: NO_PGB
   t.same(await pool.one(settings), WANTED)
 })
 
-t.test(
-  'a consumer paused in a transaction does not hold its successor',
-  { skip: NO_PGBOUNCER },
-  async (t) => {
-    const pool = await aPool(t, { pool_mode: 'transaction' })
-    await client.query('CREATE TABLE held (id int); INSERT INTO held VALUES (1)')
-    const locked = Promise.withResolvers<void>()
-    const released = Promise.withResolvers<void>()
-    const paused = pool.transaction(async (tx) => {
-      await tx.query(sql.unsafe`SELECT FROM held FOR UPDATE`)
-      locked.resolve()
-      await released.promise
-      await tx.query(sql.unsafe`SELECT 1`)
-    })
-    paused.catch(() => {})
-    await locked.promise
-    // The guard against the holder and that of the waiter take as long: either way somebody else goes on within 10 s.
-    const successor = () => pool.transaction((tx) => tx.query(sql.unsafe`SELECT FROM held FOR UPDATE`))
-    const first = await successor().catch((error) => error)
-    if (first instanceof Error) {
-      t.equal(sqlState(first), '55P03')
-      await successor()
-    }
-    released.resolve()
-    await t.rejects(paused)
-  },
-)
+t.test('a consumer paused in a transaction holds up nobody', { skip: NO_PGBOUNCER }, async (t) => {
+  const pool = await aPool(t, { pool_mode: 'transaction' })
+  await client.query('CREATE TABLE held (id int); INSERT INTO held VALUES (1)')
+  const locked = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  const paused = pool.transaction(async (tx) => {
+    await tx.query(sql.unsafe`SELECT FROM held FOR UPDATE`)
+    locked.resolve()
+    await released.promise
+    await tx.query(sql.unsafe`SELECT 1`)
+  })
+  paused.catch(() => {})
+  await locked.promise
+  // The guard against the holder and that of the waiter take as long: either way somebody else goes on within 10 s.
+  const successor = () => pool.transaction((tx) => tx.query(sql.unsafe`SELECT FROM held FOR UPDATE`))
+  const first = await successor().catch((error) => error)
+  if (first instanceof Error) {
+    t.equal(sqlState(first), '55P03')
+    await successor()
+  }
+  released.resolve()
+  await t.rejects(paused)
+})
 
-t.test(
-  'a pooler that cannot carry a transaction is refused with the remedy',
-  { skip: NO_PGBOUNCER },
-  async (t) => {
-    const pooler = await startPgBouncer(url, { pool_mode: 'statement' })
-    t.teardown(() => pooler.close())
-    await t.rejects(
-      openPool({ databaseUrl: pooler.through(url), connectionCountMax: 1 }),
-      /settings do not hold in transactions: .*set pool_mode of the pooler to transaction or session/,
-    )
-  },
-)
+t.test('a pooler that carries no transaction is refused', { skip: NO_PGBOUNCER }, async (t) => {
+  const pooler = await startPgBouncer(url, { pool_mode: 'statement' })
+  t.teardown(() => pooler.close())
+  await t.rejects(
+    openPool({ databaseUrl: pooler.through(url), connectionCountMax: 1 }),
+    /settings do not hold in transactions: .*set pool_mode of the pooler to transaction or session/,
+  )
+})

@@ -57,33 +57,29 @@ t.test('while a migration waits for its table others go on, and it is made once 
   await client.query('SELECT more FROM notifications.sample')
 })
 
-t.test(
-  'an index is built beside open transactions, and one that was left INVALID is built anew',
-  async (t) => {
-    await leaveInvalid('sample_id')
-    t.equal(await valid('notifications.sample_id'), false)
-    const files = {
-      '1002_index':
-        '-- Why: a sample.\n\nCREATE INDEX CONCURRENTLY sample_id ON notifications.sample (id);\n',
-      '1003_other_index':
-        'create index -- A line break.\n  concurrently if not exists sample_kind\n  ON notifications.sample (kind);\n',
-    }
-    await leaveInvalid('sample_kind')
-    const run = migrating(t, files)
-    t.same(await run(), ['1002_index', '1003_other_index'])
-    t.equal(await valid('notifications.sample_id'), true)
-    t.equal(await valid('notifications.sample_kind'), true)
+t.test('an index is built beside open transactions, and an INVALID one is built anew', async (t) => {
+  await leaveInvalid('sample_id')
+  t.equal(await valid('notifications.sample_id'), false)
+  const files = {
+    '1002_index': '-- Why: a sample.\n\nCREATE INDEX CONCURRENTLY sample_id ON notifications.sample (id);\n',
+    '1003_other_index':
+      'create index -- A line break.\n  concurrently if not exists sample_kind\n  ON notifications.sample (kind);\n',
+  }
+  await leaveInvalid('sample_kind')
+  const run = migrating(t, files)
+  t.same(await run(), ['1002_index', '1003_other_index'])
+  t.equal(await valid('notifications.sample_id'), true)
+  t.equal(await valid('notifications.sample_kind'), true)
 
-    await client.query(`DELETE FROM notifications.migration WHERE name = '1002_index'`)
-    t.same(await run(), ['1002_index'], 'built but not recorded, as when it ended in between')
-    const source = 'DROP INDEX CONCURRENTLY IF EXISTS notifications.sample_kind;'
-    const drop = migrating(t, { '1004_drop': source })
-    t.same(await drop(), ['1004_drop'])
-    t.equal(await valid('notifications.sample_kind'), undefined)
-    await client.query(`DELETE FROM notifications.migration WHERE name = '1004_drop'`)
-    t.same(await drop(), ['1004_drop'], 'dropped but not recorded')
-  },
-)
+  await client.query(`DELETE FROM notifications.migration WHERE name = '1002_index'`)
+  t.same(await run(), ['1002_index'], 'built but not recorded, as when it ended in between')
+  const source = 'DROP INDEX CONCURRENTLY IF EXISTS notifications.sample_kind;'
+  const drop = migrating(t, { '1004_drop': source })
+  t.same(await drop(), ['1004_drop'])
+  t.equal(await valid('notifications.sample_kind'), undefined)
+  await client.query(`DELETE FROM notifications.migration WHERE name = '1004_drop'`)
+  t.same(await drop(), ['1004_drop'], 'dropped but not recorded')
+})
 
 t.test('a constraint comes first unvalidated; what fails leaves the ones before it applied', async (t) => {
   const files = {

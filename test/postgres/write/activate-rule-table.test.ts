@@ -32,23 +32,20 @@ t.test('a start is an activation only where another table was in force before', 
   t.equal(activations.length, 3)
 })
 
-t.test(
-  'of replicas that start at once one activates the table, and the others wait to learn of it',
-  async (t) => {
-    await activateRuleTable(pool, 'a', null)
-    await client.query('SELECT pg_advisory_lock($1)', [ACTIVATION_LOCK])
-    const all = Promise.all(Array.from({ length: 5 }, () => activateRuleTable(pool, 'b', null)))
-    await until(async () => (await client.query(ADVISORY_LOCK_WAITS)).rowCount === 5, {
-      what: 'all to wait for the lock',
-    })
-    await client.query('SELECT pg_advisory_unlock($1)', [ACTIVATION_LOCK])
-    t.same(
-      (await all).filter((activation) => activation !== null),
-      [{ before: FIRST }],
-    )
-    t.equal((await listActivations(pool)).length, 2)
-  },
-)
+t.test('of replicas that start at once one activates the table, and the others wait', async (t) => {
+  await activateRuleTable(pool, 'a', null)
+  await client.query('SELECT pg_advisory_lock($1)', [ACTIVATION_LOCK])
+  const all = Promise.all(Array.from({ length: 5 }, () => activateRuleTable(pool, 'b', null)))
+  await until(async () => (await client.query(ADVISORY_LOCK_WAITS)).rowCount === 5, {
+    what: 'all to wait for the lock',
+  })
+  await client.query('SELECT pg_advisory_unlock($1)', [ACTIVATION_LOCK])
+  t.same(
+    (await all).filter((activation) => activation !== null),
+    [{ before: FIRST }],
+  )
+  t.equal((await listActivations(pool)).length, 2)
+})
 
 t.test('a table that is not in the archive is not activated', async (t) => {
   await t.rejects(activateRuleTable(pool, 'never archived', null))

@@ -1,6 +1,10 @@
 import t from 'tap'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
-import { getPreferences, listPreferences } from '../../../src/postgres/read/preferences.ts'
+import {
+  getPreferences,
+  listPreferenceChanges,
+  listPreferences,
+} from '../../../src/postgres/read/preferences.ts'
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { readPreferences } from '../../../src/postgres/write/read-preferences.ts'
 import { openDatabase } from '../fixtures.ts'
@@ -53,6 +57,9 @@ t.test('every change is kept: who, when, before and after, also where nothing is
       { before: IN_APP, after: IN_APP },
     ],
   )
+  const listed = await listPreferenceChanges(pool, 'party-1', 2)
+  t.match(listed, [{ before: IN_APP }, { changedBy: null, before: SMS, after: IN_APP }])
+  t.equal(listed.length, 2, 'the newest ones, and of this party alone')
 })
 
 t.test('what cannot be kept is not stored', async (t) => {
@@ -66,26 +73,23 @@ t.test('what cannot be kept is not stored', async (t) => {
   t.equal((await changes()).length, 1)
 })
 
-t.test(
-  'of changes at the same time each follows on the one before, and the last one is in force',
-  async (t) => {
-    const all = Array.from({ length: 60 }, (_, i): StoredPreferences => ({ ...SMS, phone: String(i) }))
-    const stored = await Promise.all(
-      all.map((preferences) => putPreferences(pool, 'party-1', preferences, null)),
-    )
-    t.same(stored, all)
-    const kept = await changes()
-    t.equal(kept.length, all.length)
-    for (const [i, { before, changed_at: changedAt }] of kept.entries()) {
-      t.same(before, kept[i - 1]?.after ?? null)
-      t.ok(changedAt >= (kept[i - 1]?.changed_at ?? 0))
-    }
-    t.same(await getPreferences(pool, 'party-1'), kept.at(-1)?.after)
-    const [row] = (await client.query('SELECT count(*)::integer FROM notifications.notification_preferences'))
-      .rows
-    t.equal(row.count, 1)
-  },
-)
+t.test('of changes at once each follows on the one before, and the last one is in force', async (t) => {
+  const all = Array.from({ length: 60 }, (_, i): StoredPreferences => ({ ...SMS, phone: String(i) }))
+  const stored = await Promise.all(
+    all.map((preferences) => putPreferences(pool, 'party-1', preferences, null)),
+  )
+  t.same(stored, all)
+  const kept = await changes()
+  t.equal(kept.length, all.length)
+  for (const [i, { before, changed_at: changedAt }] of kept.entries()) {
+    t.same(before, kept[i - 1]?.after ?? null)
+    t.ok(changedAt >= (kept[i - 1]?.changed_at ?? 0))
+  }
+  t.same(await getPreferences(pool, 'party-1'), kept.at(-1)?.after)
+  const [row] = (await client.query('SELECT count(*)::integer FROM notifications.notification_preferences'))
+    .rows
+  t.equal(row.count, 1)
+})
 
 t.test('dispatch sees what is in force, with the change that made it so', async (t) => {
   const seen = async () => (await readPreferences(pool, ['party-1'])).get('party-1')

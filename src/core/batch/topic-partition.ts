@@ -1,5 +1,0 @@
-/** A partition, by its topic and its number there. */
-export interface TopicPartition {
-  readonly topic: string
-  readonly partition: number
-}
