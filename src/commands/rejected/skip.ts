@@ -1,15 +1,13 @@
 import { Command } from 'commander'
-import { brokerConnection } from '../../app/broker-connection.ts'
+import { withBrokers } from '../../app/broker-connection.ts'
 import { type Config, loadConfig } from '../../config/config.ts'
 import { describeSkip } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
-import { createBrokers } from '../../kafka/brokers.ts'
 import { type Inspected, inspectPartition } from '../../kafka/inspect-partition.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { loadCheckpoint } from '../../postgres/write/checkpoints.ts'
 import { skipUnreadable } from '../../postgres/write/skip-unreadable.ts'
-import { createLog } from '../../telemetry/log.ts'
 import { accountName, confirm } from '../terminal/confirm.ts'
 import { parseWhole, UsageError } from '../terminal/options.ts'
 
@@ -50,13 +48,10 @@ interface Found {
 
 async function skip(options: Options): Promise<void> {
   const config = loadConfig(process.env)
-  const brokers = createBrokers(brokerConnection(config.broker), config.broker.groupId, createLog('silent'))
   const partition = { topic: options.topic, partition: Number(options.partition) }
-  try {
-    await skipWith(config, (from) => inspectPartition(brokers, partition, from), options)
-  } finally {
-    await brokers.close()
-  }
+  await withBrokers(config.broker, config.broker.groupId, (brokers) =>
+    skipWith(config, (from) => inspectPartition(brokers, partition, from), options),
+  )
 }
 
 async function skipWith(config: Config, inspect: Inspect, options: Options): Promise<void> {
