@@ -123,6 +123,7 @@ function configOf(value: Values) {
       value.OTEL_ENDPOINT === undefined
         ? null
         : {
+            /** The collector's base address; traces go to `/v1/traces` below it. */
             endpoint: value.OTEL_ENDPOINT,
             sampler: value.OTEL_TRACES_SAMPLER,
             samplerRatio: value.OTEL_TRACES_SAMPLER_ARG,
@@ -152,12 +153,13 @@ function policyAdministrationOf(value: Pick<Values, PolicyAdministration>) {
   const { POLICY_ADMIN_HEADER: header, POLICY_ADMIN_HEADER_FILE: file } = value
   return {
     /** May end in a path, and has no trailing slash. */
-    url: value.POLICY_ADMIN_URL,
-    connections: value.POLICY_ADMIN_CONNECTIONS,
-    /** JSON Pointers to the party's name in an answer. */
+    baseUrl: value.POLICY_ADMIN_URL,
+    connectionCountMax: value.POLICY_ADMIN_CONNECTIONS,
+    /** Where an answer names its party: JSON Pointers, of which the first that leads to a string counts. */
     echo: value.POLICY_ADMIN_ECHO,
+    /** For one party, from when it is asked for. */
     deadlineMs: value.POLICY_ADMIN_DEADLINE,
-    /** Paths of PEM files. Without `ca` Node's own authorities are trusted. */
+    /** Paths of PEM files, read for each new connection. Without `ca` Node's own authorities are trusted. */
     tlsFiles: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
     /** Null: look-ups carry no such header. */
     header: header && file ? { name: header, file } : null,

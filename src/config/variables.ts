@@ -26,7 +26,7 @@ import {
 } from './parsers.ts'
 
 /** The values of `OTEL_TRACES_SAMPLER` that the OpenTelemetry specification names and this service knows. */
-export const SAMPLERS = [
+const SAMPLERS = [
   'always_on',
   'always_off',
   'traceidratio',
@@ -34,7 +34,6 @@ export const SAMPLERS = [
   'parentbased_always_off',
   'parentbased_traceidratio',
 ] as const
-export type SamplerName = (typeof SAMPLERS)[number]
 
 const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'] as const
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const

@@ -18,14 +18,7 @@ const ANSWERS = ['accepted', 'refused', 'unknown', 'deferred'] as const
 /** `moved`: another consumer had taken over; `failed`: nothing was written, and the batch is retried. */
 const BATCH_RESULTS = ['committed', 'moved', 'failed'] as const
 
-/** The service's own metrics. Counting costs per batch, not per event. */
-export interface Metrics {
-  readonly stage: RunStage
-  /** Counts a conflict with another transaction, after which a batch restarts from its look-ups. */
-  countConflict(): void
-  observeResponse(route: string, method: string, status: number, seconds: number): void
-  expose(): Promise<{ contentType: string; text: string }>
-}
+export type Metrics = ReturnType<typeof createMetrics>
 
 /** Called at the end of a stage; the result is null if it failed. */
 type Observe<Name extends StageName> = (
@@ -40,7 +33,8 @@ const EVENT_LOOP_PRECISION_MS = 50
 /** Gauges of the library that are named like counters; it has the same ones without `_total`. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`)
 
-export function createMetrics(sources: Sources): Metrics {
+/** The service's own metrics. Counting costs per batch, not per event. */
+export function createMetrics(sources: Sources) {
   const register = new Registry()
   const registers = [register]
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS })
@@ -99,19 +93,22 @@ export function createMetrics(sources: Sources): Metrics {
     countRows(instruments, sources.eventTypes, committed)
   }
 
+  const stage: RunStage = async (name, input, run) => {
+    const startedMs = performance.now()
+    let result: Awaited<ReturnType<typeof run>> | null = null
+    try {
+      result = await run()
+      return result
+    } finally {
+      observers[name](input, result, (performance.now() - startedMs) / 1_000)
+    }
+  }
+
   return {
-    stage: async (name, input, run) => {
-      const startedMs = performance.now()
-      let result: Awaited<ReturnType<typeof run>> | null = null
-      try {
-        result = await run()
-        return result
-      } finally {
-        observers[name](input, result, (performance.now() - startedMs) / 1_000)
-      }
-    },
+    stage,
+    /** Counts a conflict with another transaction, after which a batch restarts from its look-ups. */
     countConflict: () => conflicts.inc(),
-    observeResponse: (route, method, status, seconds) =>
+    observeResponse: (route: string, method: string, status: number, seconds: number) =>
       responseSeconds.observe({ route, method, status }, seconds),
     expose: async () => {
       await readGauges()

@@ -32,8 +32,8 @@ t.test('the required variables alone give every default of the specification', a
       partitionsAtOnce: 8,
     },
     policyAdministration: {
-      url: 'http://policy-admin:4001',
-      connections: 32,
+      baseUrl: 'http://policy-admin:4001',
+      connectionCountMax: 32,
       echo: ['/partyLocator', '/locator'],
       deadlineMs: 5_000,
       tlsFiles: {},
@@ -450,7 +450,7 @@ for (const [value, ms] of DURATIONS) {
 t.test('a base path of policy administration is kept, without its last slash', async (t) => {
   const url = 'HTTPS://Policy-Admin:443/api/v2//'
   t.equal(
-    loadConfig({ ...REQUIRED, POLICY_ADMIN_URL: url }).policyAdministration.url,
+    loadConfig({ ...REQUIRED, POLICY_ADMIN_URL: url }).policyAdministration.baseUrl,
     'https://policy-admin/api/v2',
   )
 })
