@@ -117,7 +117,7 @@ async function auditWith(
   const progress = createProgress(process.stderr)
   const printLine = (line: string) => {
     progress.clear()
-    return print(`${line}\n`)
+    return print(line)
   }
   if (!options.json) for (const partition of partitions) await printLine(describePartition(partition))
   const sum = noCounts()

@@ -41,33 +41,21 @@ export function createMetrics(sources: Sources) {
   for (const name of MISNAMED) register.removeSingleMetric(name)
   const readGauges = createGauges(sources, registers)
   const instruments = createInstruments(registers)
-  const {
-    stageSeconds,
-    batchSeconds,
-    batchMessages,
-    batches,
-    duplicates,
-    tombstones,
-    conflicts,
-    rejected,
-    responseSeconds,
-    sends,
-    lookUps,
-  } = instruments
   // Starting at 0, so that the first increase counts as one.
-  for (const result of BATCH_RESULTS) batches.inc({ result }, 0)
-  for (const code of Object.keys(REJECTIONS)) rejected.inc({ code }, 0)
-  for (const channel of ADDRESSED_CHANNELS) for (const answer of ANSWERS) sends.inc({ channel, answer }, 0)
-  for (const stage of TIMED_STAGES) stageSeconds.zero({ stage })
-  for (const state of Object.keys(countByState(new Map()))) lookUps.inc({ state }, 0)
+  for (const result of BATCH_RESULTS) instruments.batches.inc({ result }, 0)
+  for (const code of Object.keys(REJECTIONS)) instruments.rejected.inc({ code }, 0)
+  for (const channel of ADDRESSED_CHANNELS)
+    for (const answer of ANSWERS) instruments.sends.inc({ channel, answer }, 0)
+  for (const stage of TIMED_STAGES) instruments.stageSeconds.zero({ stage })
+  for (const state of Object.keys(countByState(new Map()))) instruments.lookUps.inc({ state }, 0)
 
   const timed =
     (stage: (typeof TIMED_STAGES)[number]) => (_input: unknown, _result: unknown, seconds: number) =>
-      stageSeconds.observe({ stage }, seconds)
+      instruments.stageSeconds.observe({ stage }, seconds)
   const observers: { readonly [Name in StageName]: Observe<Name> } = {
     batch: (batch, result, seconds) => {
-      batches.inc({ result: result?.kind ?? 'failed' })
-      batchSeconds.observe(seconds)
+      instruments.batches.inc({ result: result?.kind ?? 'failed' })
+      instruments.batchSeconds.observe(seconds)
       if (result?.kind === 'committed') countCommitted(batch, result)
     },
     look_up: timed('look_up'),
@@ -87,9 +75,9 @@ export function createMetrics(sources: Sources) {
   function countCommitted(batch: Batch, committed: Committed): void {
     const { lastOffset, inserted, rejected, tombstoneCount } = committed
     const count = batch.messages.filter(({ offset }) => offset <= lastOffset).length
-    batchMessages.observe(count)
-    tombstones.inc(tombstoneCount)
-    duplicates.inc(count - inserted.length - rejected.length - tombstoneCount)
+    instruments.batchMessages.observe(count)
+    instruments.tombstones.inc(tombstoneCount)
+    instruments.duplicates.inc(count - inserted.length - rejected.length - tombstoneCount)
     countRows(instruments, sources.eventTypes, committed)
   }
 
@@ -107,9 +95,9 @@ export function createMetrics(sources: Sources) {
   return {
     stage,
     /** Counts a conflict with another transaction, after which a batch restarts from its look-ups. */
-    countConflict: () => conflicts.inc(),
+    countConflict: () => instruments.conflicts.inc(),
     observeResponse: (route: string, method: string, status: number, seconds: number) =>
-      responseSeconds.observe({ route, method, status }, seconds),
+      instruments.responseSeconds.observe({ route, method, status }, seconds),
     expose: async () => {
       await readGauges()
       return { contentType: register.contentType, text: await register.metrics() }

@@ -9,7 +9,8 @@ import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { loadCheckpoint } from '../../postgres/write/checkpoints.ts'
 import { skipUnreadable } from '../../postgres/write/skip-unreadable.ts'
 import { accountName, confirm } from '../terminal/confirm.ts'
-import { parseWhole, UsageError } from '../terminal/options.ts'
+import { parseWhole, UsageError, type WriteOptions } from '../terminal/options.ts'
+import { print } from '../terminal/print.ts'
 
 export const skipCommand = new Command('skip')
   .description('skip record batches that cannot be read and so block a partition')
@@ -27,14 +28,11 @@ export const skipCommand = new Command('skip')
   )
   .action(skip)
 
-interface Options {
+interface Options extends WriteOptions {
   readonly topic: string
   readonly partition: bigint
   readonly to: bigint
   readonly reason?: string
-  readonly by?: string
-  readonly yes?: true
-  readonly json?: true
 }
 
 /** The next thing in the partition from an offset on. */
@@ -82,10 +80,10 @@ async function skipWith(config: Config, inspect: Inspect, options: Options): Pro
       throw new CorrectableError(
         `the checkpoint of ${topicPartition} has moved to ${was}: nothing was skipped`,
       )
-    process.stdout.write(
+    await print(
       json
-        ? `${JSON.stringify({ topic, partition, from: String(from), to: String(to), by, error })}\n`
-        : `skipped offsets ${from} to ${to} of ${topicPartition}: the events that they held must be published again\n`,
+        ? JSON.stringify({ topic, partition, from: String(from), to: String(to), by, error })
+        : `skipped offsets ${from} to ${to} of ${topicPartition}: the events that they held must be published again`,
     )
   })
 }
