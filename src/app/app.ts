@@ -56,20 +56,12 @@ export async function createApp(
   const brokers = createBrokers(connection, config.broker.groupId, log.child({}, { level: 'error' }))
   opened.defer(brokers.close)
 
-  const metrics = createMetrics(
-    metricSources(config, ruleFiles, { database, parties, brokers, worker: () => worker }),
-  )
+  const metrics = createMetrics(metricSources(config, ruleFiles, database, parties, brokers, () => worker))
   const workbench = createWorkbench(config, ruleFiles)
   const listeners = createListeners({
     config,
     database,
-    reads: createReads(
-      config,
-      ruleFiles.ruleTable,
-      database,
-      { worker: () => worker, isPolicyAdministrationDown: parties.isDown },
-      workbench,
-    ),
+    reads: createReads(config, ruleFiles.ruleTable, database, () => worker, parties.isDown, workbench),
     metrics,
     readiness: async () => (stopping.signal.aborted ? 'the service is stopping' : database.fault()),
     startup,
@@ -114,19 +106,14 @@ export async function createApp(
   }
 }
 
-interface MetricParts {
-  readonly database: Database
-  readonly parties: PartyClient
-  readonly brokers: Brokers
-  /** Null until the database is ready. */
-  readonly worker: () => Worker | null
-}
-
 /** The sources of the metrics that are read at each scrape. */
 function metricSources(
   config: Config,
   ruleFiles: RuleFiles,
-  { database, parties, brokers, worker }: MetricParts,
+  database: Database,
+  parties: PartyClient,
+  brokers: Brokers,
+  worker: () => Worker | null,
 ): Sources {
   const { topics, groupId } = config.broker
   return {

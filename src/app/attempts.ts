@@ -55,15 +55,8 @@ export function createParties(
   { policyAdministration }: Pick<Config, 'policyAdministration'>,
   log: Logger,
 ): PartyClient {
-  return createPartyClient({
-    baseUrl: policyAdministration.url,
-    connectionCountMax: policyAdministration.connections,
-    echo: policyAdministration.echo,
-    deadlineMs: policyAdministration.deadlineMs,
-    tlsFiles: policyAdministration.tlsFiles,
-    credential: credentialOf(policyAdministration),
-    log,
-  })
+  const credential = credentialOf(policyAdministration)
+  return createPartyClient({ ...policyAdministration, credential, log })
 }
 
 function credentialOf({ header, tokenClient }: Config['policyAdministration']): Credential | null {

@@ -1,7 +1,23 @@
 import type { Config } from '../config/config.ts'
+import { type Brokers, createBrokers } from '../kafka/brokers.ts'
 import type { KafkaConnection } from '../kafka/client.ts'
 import { createAccessToken } from '../oauth/access-token.ts'
 import { secretOf } from '../oauth/file-secret.ts'
+import { createLog } from '../telemetry/log.ts'
+
+/** Lets a command ask the brokers, which log nothing meanwhile, and ends the connections. */
+export async function withBrokers<T>(
+  broker: Config['broker'],
+  clientId: string,
+  use: (brokers: Brokers) => Promise<T>,
+): Promise<T> {
+  const brokers = createBrokers(brokerConnection(broker), clientId, createLog('silent'))
+  try {
+    return await use(brokers)
+  } finally {
+    await brokers.close()
+  }
+}
 
 /** Addresses and credentials of the brokers. Clients that are given the same connection share its access token. */
 export function brokerConnection({ connection }: Config['broker']): KafkaConnection {

@@ -10,29 +10,13 @@ import { knownMigrations } from '../postgres/schema/migrate.ts'
 
 const FAULT_VALID_MS = 1_000
 
-/** A database that may not have been reached yet. */
-export interface Database {
-  /** For dispatch and retries. Throws if the database has not been reached yet. */
-  pool(): DatabasePool
-  /** For HTTP, so that readers never wait for dispatch, nor dispatch for them. Throws like `pool`. */
-  httpPool(): DatabasePool
-  /** For lists and counts over HTTP, so that opt-outs and probes never wait for one. Throws like `pool`. */
-  listPool(): DatabasePool
-  /** Connections of each pool by state; none if the database has not been reached yet. */
-  connections(): readonly PoolConnections[]
-  /** Why it cannot be used now, with the remedy, or null. Asks it once a second at most. Names no address, since anyone may read it. */
-  fault(): Promise<string | null>
-  /** True if an error is an outage or a misconfigured database, and not a bug. */
-  isUnavailable(error: unknown): boolean
-  /** Waits, with back-off, for the server, for the schema, and for `prepare` to succeed. Rejects only on `signal`. */
-  reach(signal: AbortSignal, prepare: (pool: DatabasePool) => Promise<void>): Promise<DatabasePool>
-  close(): Promise<void>
-}
+export type Database = Awaited<ReturnType<typeof createDatabase>>
 
+/** A database that may not have been reached yet: its pools throw until then. */
 export async function createDatabase(
   { url: databaseUrl, poolMax, httpPoolMax }: Config['database'],
   log: Logger,
-): Promise<Database> {
+) {
   const migrations = await knownMigrations()
   let reached: Readonly<Record<'dispatch' | 'http' | 'lists', DatabasePool>> | null = null
   const pools = () => {
@@ -52,22 +36,29 @@ export async function createDatabase(
     lists: await openPool({ databaseUrl, connectionCountMax: listPoolMax, endWithClient: true }),
   })
   return {
+    /** For dispatch and retries. */
     pool: () => pools().dispatch,
+    /** For HTTP, so that readers never wait for dispatch, nor dispatch for them. */
     httpPool: () => pools().http,
+    /** For lists and counts over HTTP, so that opt-outs and probes never wait for one. */
     listPool: () => pools().lists,
+    /** Connections of each pool by state; none if the database has not been reached yet. */
     connections: () =>
       Object.entries(reached ?? {}).map(([pool, of]) => {
         const { acquiredConnections, idleConnections, waitingClients } = of.state()
         return { pool, acquired: acquiredConnections, idle: idleConnections, waiters: waitingClients }
       }),
+    /** Why it cannot be used now, with the remedy, or null. Asks it once a second at most. Names no address, since anyone may read it. */
     fault: share(
       async () => (reached === null ? outage : findFault(reached.http, migrations).catch(noteOutage)),
       FAULT_VALID_MS,
       () => performance.now(),
     ),
-    isUnavailable: (error) =>
+    /** True if an error is an outage or a misconfigured database, and not a bug. */
+    isUnavailable: (error: unknown): boolean =>
       error instanceof DatabaseNotReached || isUnreachable(error) || isUnusable(error),
-    reach: async (signal, prepare) => {
+    /** Waits, with back-off, for the server, for the schema, and for `prepare` to succeed. Rejects only on `signal`. */
+    reach: async (signal: AbortSignal, prepare: (pool: DatabasePool) => Promise<void>) => {
       const opened = await retryWithBackOff('the database', log, signal, () =>
         open().catch((error) => {
           noteOutage(error)
@@ -86,13 +77,6 @@ export async function createDatabase(
       await Promise.all(Object.values(reached ?? {}).map((pool) => pool.end()))
     },
   }
-}
-
-export interface PoolConnections {
-  readonly pool: string
-  readonly acquired: number
-  readonly idle: number
-  readonly waiters: number
 }
 
 const NOT_REACHED = 'the database has not been reached yet'

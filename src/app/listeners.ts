@@ -20,14 +20,8 @@ interface ListenerParts {
   readonly log: Logger
 }
 
-export interface Listeners {
-  /** Resolves to the URL of the public one. */
-  listen(): Promise<string>
-  close(): Promise<void>
-}
-
 /** The public listener and, where it is configured, the management listener. */
-export function createListeners(parts: ListenerParts): Listeners {
+export function createListeners(parts: ListenerParts) {
   const { config, database, reads, metrics, readiness, startup, log } = parts
   const { tokens } = config
   const { httpPool, listPool, isUnavailable } = database
@@ -40,9 +34,8 @@ export function createListeners(parts: ListenerParts): Listeners {
       list: async (page, signal) =>
         readUntil(signal, listPool(), (connection) => listPreferences(connection, page)),
       get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
-      put: async (...change) => {
-        const stored = await putPreferences(httpPool(), ...change)
-        const [partyLocator] = change
+      put: async (partyLocator, ...change) => {
+        const stored = await putPreferences(httpPool(), partyLocator, ...change)
         void warnOfUnknown(partyLocator, stored.optedOutEvents)
         return stored
       },
@@ -61,7 +54,8 @@ export function createListeners(parts: ListenerParts): Listeners {
   }
   let management: Http | null = null
   return {
-    listen: async () => {
+    /** Resolves to the URL of the public one. */
+    listen: async (): Promise<string> => {
       const { url } = await http.listen()
       if (config.management === null) return url
       const { host, port, allowedHosts } = config.management

@@ -19,42 +19,33 @@ import type { Database } from './database.ts'
 import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 import type { Worker } from './worker.ts'
 
-export interface Reads {
-  readonly logEntries: LogEntries
-  readonly consoleData: ConsoleData
-  /** Returns the event types that no template, rule or logged event has. */
-  readonly unknownEventTypes: (eventTypes: readonly string[]) => Promise<readonly string[]>
-}
+export type Reads = ReturnType<typeof createReads>
 
-interface StatusParts {
-  /** Null until the database is ready. */
-  readonly worker: () => Worker | null
-  readonly isPolicyAdministrationDown: () => boolean
-}
-
-/** The reads behind HTTP: log entries with their reasons, and the console's data. */
+/**
+ * The reads behind HTTP: log entries with their reasons, and the console's data.
+ *
+ * @param workerNow null until the database is ready
+ */
 export function createReads(
-  { retry: retryLimits, traceUrl }: Pick<Config, 'retry' | 'traceUrl'>,
+  { retry: retryLimits, traceUrl }: Config,
   { revision, rules }: RuleTable,
   { httpPool, listPool, fault }: Database,
-  parts: StatusParts,
+  workerNow: () => Worker | null,
+  isPolicyAdministrationDown: () => boolean,
   workbench: Workbench,
-): Reads {
+) {
   const rulesOf = createRuleCache(
     (revision) => readArchivedRuleTable(httpPool(), revision),
     TEMPLATE_EVENT_TYPES,
   )
+  /** Returns the event types that no template, rule or logged event has. */
   async function unknownEventTypes(eventTypes: readonly string[]): Promise<readonly string[]> {
     const named = rules.flatMap(({ when }) => when.eventType?.names ?? [])
     const unknown: string[] = []
     for (const eventType of eventTypes) {
       if (TEMPLATE_EVENT_TYPES.includes(eventType) || named.includes(eventType)) continue
-      const { items } = await listLogEntries(
-        listPool(),
-        retryLimits,
-        { eventType },
-        { limit: 1, after: null },
-      )
+      const newest = { limit: 1, after: null }
+      const { items } = await listLogEntries(listPool(), retryLimits, { eventType }, newest)
       if (items.length === 0) unknown.push(eventType)
     }
     return unknown
@@ -83,11 +74,11 @@ export function createReads(
     },
     workbench,
     status: async () => {
-      const worker = parts.worker()
+      const worker = workerNow()
       return {
         consuming: worker === null ? 'the service is starting' : worker.waitsFor(),
         database: await fault(),
-        lookUps: parts.isPolicyAdministrationDown() ? 'policy administration is down' : null,
+        lookUps: isPolicyAdministrationDown() ? 'policy administration is down' : null,
         blocked: showBlocked(worker?.blocked() ?? [], (ms) => new Date(ms).toISOString()),
       }
     },

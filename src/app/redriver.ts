@@ -1,9 +1,8 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import { type Attempt, decideAttempts, partiesOf } from '../core/attempt/attempt.ts'
+import { decideAttempts, partiesOf } from '../core/attempt/attempt.ts'
 import { unobserved } from '../core/attempt/stage.ts'
-import type { RejectedMessage } from '../core/batch/batch.ts'
-import type { RedriveResult, Rejected } from '../core/event/rejected-message.ts'
+import type { Rejected } from '../core/event/rejected-message.ts'
 import { createAttempt } from '../pipeline/attempt.ts'
 import { lookUpRejected, redrive } from '../pipeline/redrive.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
@@ -15,19 +14,13 @@ import { readRuleFiles } from './rule-files.ts'
 /** One message is worked on at a time. */
 export const REDRIVE_CONNECTIONS = 2
 
-/** Takes rejected messages through the pipeline again, one by one. */
-export interface Redriver {
-  /** Writes the result, and records that `by` redrove the message. Null if it is gone or erased by now. */
-  redrive(rejected: Rejected, by: string): Promise<RedriveResult | null>
-  /** A dry run: makes the same look-ups and decisions, and writes nothing. */
-  tryOut(
-    rejected: Rejected,
-  ): Promise<{ readonly attempts: readonly Attempt[]; readonly rejected: readonly RejectedMessage[] }>
-  close(): Promise<void>
-}
+export type Redriver = Awaited<ReturnType<typeof createRedriver>>
 
-/** Rejects if the rule table or the envelope map cannot be used, or the table is not the one in force. */
-export async function createRedriver(config: Config, pool: DatabasePool, log: Logger): Promise<Redriver> {
+/**
+ * Takes rejected messages through the pipeline again, one by one. Rejects if the rule table or the envelope map cannot be used,
+ * or the table is not the one in force.
+ */
+export async function createRedriver(config: Config, pool: DatabasePool, log: Logger) {
   const ruleFiles = await readRuleFiles()
   await requireInForce(pool, ruleFiles)
   await archiveRuleFiles(pool, ruleFiles)
@@ -36,12 +29,14 @@ export async function createRedriver(config: Config, pool: DatabasePool, log: Lo
   const attempts = attemptNeeds(ruleFiles, pool, createSenders(config, log), unobserved)
   const needs = { ...lookUps, attempt: createAttempt(attempts) }
   return {
-    redrive: (rejected, by) => redrive(needs, rejected, by),
-    tryOut: async (message) => {
+    /** Writes the result, and records that `by` redrove the message. Null if it is gone or erased by now. */
+    redrive: (rejected: Rejected, by: string) => redrive(needs, rejected, by),
+    /** A dry run: makes the same look-ups and decisions, and writes nothing. */
+    tryOut: async (message: Rejected) => {
       const { open, rejected } = await lookUpRejected(lookUps, message)
       const preferences = await readPreferences(pool, partiesOf(open))
       return { attempts: decideAttempts(attempts, open, preferences), rejected }
     },
-    close: () => parties.close(),
+    close: parties.close,
   }
 }

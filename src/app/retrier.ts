@@ -24,17 +24,13 @@ export const RETRIER_CONNECTIONS = 3
 
 type Run = Pick<RequestNeeds, 'listCandidates' | 'report'>
 
-/** Retries rows on request. */
-export interface Retrier {
-  /** Returns why it ended before its time, or null; see `retryOnRequest`. */
-  retry(request: RetryRequest, run: Run): Promise<string | null>
-  /** A dry run: makes the same look-ups and decisions, sends and writes nothing, and reports what would become of the rows. */
-  tryOut(run: Run): Promise<string | null>
-  close(): Promise<void>
-}
+export type Retrier = Awaited<ReturnType<typeof createRetrier>>
 
-/** Rejects if the rule table or the envelope map cannot be used, or the table is not the one in force. */
-export async function createRetrier(config: Config, pool: DatabasePool, log: Logger): Promise<Retrier> {
+/**
+ * Retries rows on request. Rejects if the rule table or the envelope map cannot be used, or the table is not the one in force.
+ * A retry returns why it ended before its time, or null; see `retryOnRequest`.
+ */
+export async function createRetrier(config: Config, pool: DatabasePool, log: Logger) {
   const ruleFiles = await readRuleFiles()
   await requireInForce(pool, ruleFiles)
   const parties = createParties(config, log)
@@ -54,11 +50,12 @@ export async function createRetrier(config: Config, pool: DatabasePool, log: Log
       log: log.child({}, { level: 'silent' }),
     })
   return {
-    retry: async (request, run) => {
+    retry: async (request: RetryRequest, run: Run) => {
       await archiveRuleFiles(pool, ruleFiles)
       return runWith(run, (asked) => commitRetries(attempt, asked, request))
     },
-    tryOut: (run) =>
+    /** A dry run: makes the same look-ups and decisions, sends and writes nothing, and reports what would become of the rows. */
+    tryOut: (run: Run) =>
       runWith(run, async (asked) => ({
         made: await decideAll(pool, asked, attempts),
         refused: new Map(),

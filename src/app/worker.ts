@@ -3,8 +3,6 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import { createBatchLimit, createContactLookUp } from '../core/batch/batch-limit.ts'
-import type { Blocked } from '../core/batch/blocked.ts'
-import type { Assignment } from '../core/batch/position.ts'
 import type { KafkaConnection } from '../kafka/client.ts'
 import { type ConsumerOptions, createConsumer } from '../kafka/consumer.ts'
 import type { Processing } from '../kafka/partition.ts'
@@ -24,33 +22,22 @@ import type { Tracing } from '../telemetry/tracing.ts'
 import { attemptNeeds, createLookUps } from './attempts.ts'
 import type { RuleFiles } from './rule-files.ts'
 
-export interface Worker {
-  /** The partitions consumed here; null while this process is not in the consumer group. */
-  assignment(): Assignment | null
-  blocked(): readonly Blocked[]
-  oldestMs(topic: string, partition: number): number | null
-  /** Null while this process is in the consumer group and the broker answers; otherwise what it waits for. */
-  waitsFor(): string | null
-  /** True once this process was in the consumer group. */
-  hasJoined(): boolean
-  run(): Promise<void>
-  stop(): Promise<void>
-}
+export type Worker = ReturnType<typeof createWorker>
 
-export interface WorkerParts {
+interface WorkerParts {
   readonly config: Config
   readonly connection: KafkaConnection
   readonly ruleFiles: RuleFiles
   readonly senders: Senders
   readonly parties: PartyClient
   readonly pool: DatabasePool
-  readonly metrics: Metrics
+  readonly metrics: Pick<Metrics, 'stage' | 'countConflict'>
   readonly tracing: Tracing | null
   readonly log: Logger
 }
 
 /** The consumer and the retry over a database that is ready. */
-export function createWorker(parts: WorkerParts): Worker {
+export function createWorker(parts: WorkerParts) {
   const { ruleFiles, metrics, tracing, log } = parts
   const pool = tracing === null ? parts.pool : observedPool(parts.pool, tracing.statement)
   const stage: RunStage =
@@ -61,14 +48,10 @@ export function createWorker(parts: WorkerParts): Worker {
   const consumer = createConsumer(...consumerNeeds(parts, pool, attempts), log)
   const retry = createRetry<DueCursor>(retryNeeds(parts, pool, attempts))
   return {
-    assignment: consumer.assignment,
-    blocked: consumer.blocked,
-    oldestMs: consumer.oldestMs,
-    waitsFor: consumer.waitsFor,
-    hasJoined: consumer.hasJoined,
-    run: async () => {
+    ...consumer,
+    run: () => {
       retry.start()
-      await consumer.run()
+      return consumer.run()
     },
     stop: async () => {
       await Promise.all([consumer.stop(), retry.stop()])

@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, Option } from 'commander'
-import { brokerConnection } from '../app/broker-connection.ts'
+import { withBrokers } from '../app/broker-connection.ts'
 import { ENVELOPE_MAP, readText, sha256 } from '../app/rule-files.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { isTopicName } from '../config/parsers.ts'
@@ -19,7 +18,7 @@ import {
 } from '../core/audit/finding.ts'
 import { type EnvelopeMap, loadEnvelopeMap } from '../core/event/envelope-map.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
-import { type Brokers, createBrokers, keyOf, READ_UNCOMMITTED } from '../kafka/brokers.ts'
+import { type Brokers, keyOf, READ_UNCOMMITTED } from '../kafka/brokers.ts'
 import { isStaleMetadata } from '../kafka/patches/fetch-response.ts'
 import { type LogSource, readLog } from '../kafka/read-log.ts'
 import { type AuditNeeds, PartitionAudit } from '../pipeline/audit.ts'
@@ -30,9 +29,9 @@ import { findRejected } from '../postgres/read/find-rejected.ts'
 import { findRows } from '../postgres/read/find-rows.ts'
 import { listSkips } from '../postgres/read/list-skips.ts'
 import { listArchivedEnvelopeMaps, readArchivedEnvelopeMap } from '../postgres/read/read-archive.ts'
-import { createLog } from '../telemetry/log.ts'
 import { choosePartitions, type Range } from './audit/choose-partitions.ts'
 import { parseAt, parseSince, parseWhole, UsageError } from './terminal/options.ts'
+import { print } from './terminal/print.ts'
 import { createProgress, type Progress } from './terminal/progress.ts'
 
 /** One works while another waits for the database. */
@@ -99,17 +98,13 @@ async function audit(options: Options): Promise<void> {
   if (from !== undefined && to !== undefined && from > to)
     throw new UsageError(`--from ${from} is greater than --to ${to}`)
   const config = loadConfig(process.env)
-  const connection = brokerConnection(config.broker)
-  const brokers = createBrokers(connection, `${config.broker.groupId}-audit`, createLog('silent'))
-  try {
-    await withDatabase(
+  await withBrokers(config.broker, `${config.broker.groupId}-audit`, (brokers) =>
+    withDatabase(
       config.database.url,
       (pool) => auditWith(config, pool, brokers, options),
       PARTITIONS_AT_ONCE,
-    )
-  } finally {
-    await brokers.close()
-  }
+    ),
+  )
 }
 
 async function auditWith(
@@ -120,13 +115,17 @@ async function auditWith(
 ): Promise<void> {
   const partitions = await choosePartitions(pool, brokers, config.broker.topics, options)
   const progress = createProgress(process.stderr)
-  const print = createPrinter(progress)
-  if (!options.json) for (const partition of partitions) await print(describePartition(partition))
+  const printLine = (line: string) => {
+    progress.clear()
+    return print(line)
+  }
+  if (!options.json) for (const partition of partitions) await printLine(describePartition(partition))
   const sum = noCounts()
   const showProgress = createShowProgress(progress, sum, partitions)
   const needs = {
     ...(await databaseNeeds(pool)),
-    report: (finding: Finding) => print(options.json ? JSON.stringify(finding) : describeFinding(finding)),
+    report: (finding: Finding) =>
+      printLine(options.json ? JSON.stringify(finding) : describeFinding(finding)),
     onProgress: showProgress,
   }
   const waiting = partitions.values()
@@ -139,8 +138,8 @@ async function auditWith(
   await Promise.all(Array.from({ length: PARTITIONS_AT_ONCE }, work))
   const sound = isSound(sum)
   if (options.json)
-    await print(JSON.stringify({ kind: 'summary', sound, ...sum, partitions: partitions.map(shown) }))
-  else for (const line of describeCounts(sum)) await print(line)
+    await printLine(JSON.stringify({ kind: 'summary', sound, ...sum, partitions: partitions.map(shown) }))
+  else for (const line of describeCounts(sum)) await printLine(line)
   process.exitCode = sound ? 0 : 1
 }
 
@@ -179,14 +178,6 @@ async function databaseNeeds(
     findRejected: (topic, partition, messages) => findRejected(pool, topic, partition, messages),
     prunings: async (topic, partition) => (await findLogged(pool, topic, partition, [])).pruned,
     skips: (topic, partition) => listSkips(pool, topic, partition),
-  }
-}
-
-/** Prints a line at a time, and waits for a slow reader. */
-function createPrinter(progress: Progress): (line: string) => Promise<void> {
-  return async (line) => {
-    progress.clear()
-    if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')
   }
 }
 

@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { type Config, ConfigError, loadConfig } from '../config/config.ts'
 import { variables } from '../config/variables.ts'
 import { counted } from '../core/text/count.ts'
-import { CHECKS, type Check } from './doctor/checks.ts'
+import { CHECKS, type Check, remedyOf } from './doctor/checks.ts'
 
 export const doctorCommand = new Command('doctor')
   .description('check everything that the service needs, and name a remedy for each problem')
@@ -27,6 +27,7 @@ interface Result {
 
 /** Longer than a whole look-up of contacts may take, and than the Kafka client takes to give up. */
 const CHECK_MAX_MS = 15_000
+
 async function doctor({ json = false }: { json?: boolean }): Promise<void> {
   const results: Result[] = []
   for await (const result of diagnose(process.env)) {
@@ -51,22 +52,16 @@ async function* diagnose(env: Env): AsyncGenerator<Result> {
   for (const check of CHECKS) {
     const { name, prefix, after = [] } = check
     const missing = after.find((other) => failed.has(other))
-    if (faulty.some((variable) => variable.startsWith(prefix))) {
-      failed.add(name)
-      yield {
-        name,
-        status: 'skipped',
-        detail: `not checked until the ${prefix}… variables are correct`,
-        remedy: null,
-      }
-    } else if (missing !== undefined) {
-      failed.add(name)
-      yield { name, status: 'skipped', detail: `not checked until the ${missing} check passes`, remedy: null }
-    } else {
-      const checked = await resultOf(check, config)
-      if (checked.status === 'failed') failed.add(name)
-      yield checked
-    }
+    const isFaulty = faulty.some((variable) => variable.startsWith(prefix))
+    const awaited = isFaulty
+      ? `the ${prefix}… variables are correct`
+      : missing && `the ${missing} check passes`
+    const checked: Result =
+      awaited === undefined
+        ? await resultOf(check, config)
+        : { name, status: 'skipped', detail: `not checked until ${awaited}`, remedy: null }
+    if (awaited !== undefined || checked.status === 'failed') failed.add(name)
+    yield checked
   }
 }
 
@@ -83,18 +78,13 @@ function configurationOf(env: Env): { config: Config; result: Result; faulty: re
     return { config, faulty: [], result }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    const groups = error.variables.map((variable) => `${variable.split('_')[0]}_`)
-    const kept = Object.entries(env).filter(
-      ([variable]) => !groups.some((group) => variable.startsWith(group)),
+    const { variables: faulty, message: detail } = error
+    const groups = faulty.map((variable) => `${variable.split('_')[0]}_`)
+    const others = Object.entries(env).filter(
+      ([variable]) => !faulty.includes(variable) && !groups.some((group) => variable.startsWith(group)),
     )
-    const others = Object.fromEntries(kept.filter(([variable]) => !error.variables.includes(variable)))
-    const result: Result = {
-      name,
-      status: 'failed',
-      detail: error.message,
-      remedy: 'correct these variables',
-    }
-    return { config: loadConfig({ ...required(), ...others }), result, faulty: error.variables }
+    const config = loadConfig({ ...required(), ...Object.fromEntries(others) })
+    return { config, faulty, result: { name, status: 'failed', detail, remedy: 'correct these variables' } }
   }
 }
 
@@ -103,20 +93,20 @@ function required(): Env {
   return Object.fromEntries(names.map((name) => [name, String(variables.shape[name].meta()?.example)]))
 }
 
-async function resultOf({ name, run, remedies }: Check, config: Config): Promise<Result> {
-  const remedyOf = (detail: string) => remedies.find(([words]) => words.test(detail))?.[1] ?? null
+async function resultOf(check: Check, config: Config): Promise<Result> {
+  const { name } = check
   const finished = new AbortController()
   try {
     const late = sleep(CHECK_MAX_MS, undefined, { signal: finished.signal }).then(() => {
       throw new Error(`no response within ${CHECK_MAX_MS / 1_000} s`)
     })
-    const found = await Promise.race([run(config), late])
+    const found = await Promise.race([check.run(config), late])
     if (found === null) return { name, status: 'skipped', detail: 'not configured', remedy: null }
     if (typeof found === 'string') return { name, status: 'ok', detail: found, remedy: null }
-    return { name, status: 'warning', detail: found.warning, remedy: remedyOf(found.warning) }
+    return { name, status: 'warning', detail: found.warning, remedy: remedyOf(check, found.warning) }
   } catch (error) {
     const detail = wordsOf(error)
-    return { name, status: 'failed', detail, remedy: remedyOf(detail) }
+    return { name, status: 'failed', detail, remedy: remedyOf(check, detail) }
   } finally {
     finished.abort()
   }

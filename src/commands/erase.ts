@@ -11,8 +11,9 @@ import { entriesToErase, eraseEntries } from '../postgres/retention/erase-entrie
 import { countPreferencesToErase, erasePreferences } from '../postgres/retention/erase-preferences.ts'
 import { eraseRejected, rejectedToSearch } from '../postgres/retention/erase-rejected-messages.ts'
 import { beginErasure, finishErasures } from '../postgres/retention/erasure-record.ts'
-import { accountName, confirm } from './terminal/confirm.ts'
-import { parseParty } from './terminal/options.ts'
+import { accountName, confirm, wouldDo } from './terminal/confirm.ts'
+import { parseParty, type WriteOptions } from './terminal/options.ts'
+import { print } from './terminal/print.ts'
 import { createProgress, type Progress } from './terminal/progress.ts'
 
 export const eraseCommand = new Command('erase')
@@ -35,12 +36,8 @@ Example:
   )
   .action(erase)
 
-interface Options {
+interface Options extends WriteOptions {
   readonly party: string
-  readonly dryRun?: true
-  readonly yes?: true
-  readonly by?: string
-  readonly json?: true
 }
 
 interface Found extends ErasureCounts {
@@ -57,13 +54,12 @@ async function erase({ party, dryRun, yes, by, json }: Options): Promise<void> {
     progress.clear()
     const isNothing =
       found.logEntries + found.preferences + found.preferenceChanges + found.rejectedMessages === 0
-    const isDone = !dryRun && !isNothing && (yes || (await confirm(questionOf(party, found))))
+    const isDone =
+      !dryRun && !isNothing && (yes || (await confirm(`Permanently erase ${wordsOf(found)} of ${party}?`)))
     const counts = isDone ? await eraseAll(search, by ?? accountName()) : found
     if (isNothing && !dryRun) await finishErasures(pool, party)
-    if (json) process.stdout.write(`${JSON.stringify({ party, erased: isDone, ...counts })}\n`)
-    else
-      for (const line of linesOf(party, counts, { isDone, isNothing, isDryRun: dryRun === true }))
-        process.stdout.write(`${line}\n`)
+    if (json) await print(JSON.stringify({ party, erased: isDone, ...counts }))
+    else await print(...linesOf(party, counts, isNothing, isDone ? 'Erased' : wouldDo(dryRun, 'erase')))
   })
 }
 
@@ -110,10 +106,6 @@ async function run({ pool, party, envelopeMap, progress }: Search, erasure: bigi
   return { ...sum, ...preferences }
 }
 
-function questionOf(party: string, found: Found): string {
-  return `Permanently erase ${wordsOf(found)} of ${party}?`
-}
-
 function wordsOf({ logEntries, retries, preferences, preferenceChanges, rejectedMessages }: Found): string {
   return [
     `${counted(logEntries, 'log entry', 'log entries')} (${retries} of them failed and will not be retried)`,
@@ -122,19 +114,11 @@ function wordsOf({ logEntries, retries, preferences, preferenceChanges, rejected
   ].join(', ')
 }
 
-function linesOf(
-  party: string,
-  counts: Found,
-  { isDone, isNothing, isDryRun }: { isDone: boolean; isNothing: boolean; isDryRun: boolean },
-): string[] {
+function linesOf(party: string, counts: Found, isNothing: boolean, did: string): string[] {
+  const first = isNothing ? `Nothing left to erase of ${party}` : `${did} ${wordsOf(counts)} of ${party}`
+  if (counts.searchedAsBytes === 0) return [first]
   const unread =
-    counts.searchedAsBytes === 0
-      ? []
-      : [
-          `${counted(counts.searchedAsBytes, 'rejected message')} without a readable envelope: the bytes were searched for the locator ` +
-            'as UTF-8 and UTF-16, which does not find compressed or encrypted text (see `rejected list`, `rejected show`)',
-        ]
-  if (isNothing) return [`Nothing left to erase of ${party}`, ...unread]
-  const did = isDone ? 'Erased' : isDryRun ? 'Dry run: would erase' : 'Not confirmed: would erase'
-  return [`${did} ${wordsOf(counts)} of ${party}`, ...unread]
+    `${counted(counts.searchedAsBytes, 'rejected message')} without a readable envelope: the bytes were searched for the locator ` +
+    'as UTF-8 and UTF-16, which does not find compressed or encrypted text (see `rejected list`, `rejected show`)'
+  return [first, unread]
 }

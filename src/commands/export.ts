@@ -46,7 +46,7 @@ async function exportParty({ party }: { readonly party: string }): Promise<void>
 }
 
 function printOne(kind: string, data: object): Promise<void> {
-  return print(`${JSON.stringify({ kind, ...data })}\n`)
+  return print(JSON.stringify({ kind, ...data }))
 }
 
 async function printEntries(pool: DatabasePool, partyLocator: string): Promise<void> {

@@ -69,8 +69,8 @@ async function listLog(options: Options): Promise<void> {
     if (rule !== undefined) await checkRule(pool, rule)
     const from = await timeOf(pool, since)
     const to = until === undefined ? undefined : await timeOf(pool, until)
-    const shown = csv ? LOG_CSV.lineOf : json ? JSON.stringify : lineOf
-    if (csv) process.stdout.write(LOG_CSV.head)
+    const shown = csv ? csvLineOf : json ? JSON.stringify : lineOf
+    if (csv) await print(LOG_CSV.head.slice(0, -1))
     let count = 0
     for (let after: LogPosition | null | undefined; after !== null; ) {
       const page = { limit: PAGE_COUNT_MAX, after: after ?? null }
@@ -81,7 +81,7 @@ async function listLog(options: Options): Promise<void> {
         page,
       )
       progress.clear()
-      for (const item of items) await print(`${shown(item)}${csv ? '' : '\n'}`)
+      for (const item of items) await print(shown(item))
       count += items.length
       progress.show(`${count} entries`)
       after = next
@@ -91,6 +91,9 @@ async function listLog(options: Options): Promise<void> {
     if (!csv && !json) process.stderr.write(`${counted(count, 'entry', 'entries')} since ${from}\n`)
   })
 }
+
+/** Without the line feed, which `print` adds. */
+const csvLineOf = (entry: ListedLogEntry) => LOG_CSV.lineOf(entry).slice(0, -1)
 
 function lineOf(entry: ListedLogEntry): string {
   const { createdAt, locator, eventType, partyLocator, status, givenUp, failureReason } = entry

@@ -14,8 +14,9 @@ import {
 import { orphansToPrune, pruneOrphans } from '../postgres/retention/prune-orphaned-decisions.ts'
 import { pruneRejected, rejectedToPrune } from '../postgres/retention/prune-rejected-messages.ts'
 import { beginPruning, finishPruning } from '../postgres/retention/pruning-record.ts'
-import { accountName, confirm } from './terminal/confirm.ts'
-import { parseSince, type Since, timeOf, UsageError } from './terminal/options.ts'
+import { accountName, confirm, wouldDo } from './terminal/confirm.ts'
+import { parseSince, type Since, timeOf, UsageError, type WriteOptions } from './terminal/options.ts'
+import { print } from './terminal/print.ts'
 import { createProgress, type Progress } from './terminal/progress.ts'
 
 const DAY_MS = 86_400_000
@@ -51,12 +52,8 @@ function parseOlderThan(text: string): Since {
   return since
 }
 
-interface Options {
+interface Options extends WriteOptions {
   readonly olderThan: Since
-  readonly dryRun?: true
-  readonly yes?: true
-  readonly by?: string
-  readonly json?: true
 }
 
 async function prune({ olderThan, dryRun, yes, by, json }: Options): Promise<void> {
@@ -71,10 +68,9 @@ async function prune({ olderThan, dryRun, yes, by, json }: Options): Promise<voi
     const isNothing = Object.values(found).every((count) => count === 0)
     const isDone = !dryRun && !isNothing && (yes || (await confirm(questionOf(before, found))))
     const counts = isDone ? await pruneAll(pool, limits, by ?? accountName(), progress) : found
-    process.stdout.write(
-      json
-        ? `${JSON.stringify({ before, pruned: isDone, ...counts })}\n`
-        : `${isDone ? 'Deleted' : isNothing ? 'Nothing to delete:' : dryRun ? 'Dry run: would delete' : 'Not confirmed: would delete'} ${wordsOf(before, counts)}\n`,
+    const did = isDone ? 'Deleted' : isNothing ? 'Nothing to delete:' : wouldDo(dryRun, 'delete')
+    await print(
+      json ? JSON.stringify({ before, pruned: isDone, ...counts }) : `${did} ${wordsOf(before, counts)}`,
     )
   })
 }

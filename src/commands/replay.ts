@@ -55,8 +55,7 @@ async function runReplay(options: Options, command: Command): Promise<void> {
         : null,
       report: async (finding) => {
         progress.clear()
-        const line = options.json ? JSON.stringify(finding) : describeFinding(finding)
-        await print(`${line}\n`)
+        await print(options.json ? JSON.stringify(finding) : describeFinding(finding))
       },
       onProgress: ({ entries, differences }) =>
         progress.show(`${entries} entries compared, ${differences} differences`),

@@ -10,7 +10,14 @@ import { createLog } from '../telemetry/log.ts'
 import { type FilterOptions, matching, named, type Selection } from './retry/selection.ts'
 import { accountName, confirm } from './terminal/confirm.ts'
 import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
-import { notBlank, parseAt, parseCount, sinceOption, UsageError } from './terminal/options.ts'
+import {
+  notBlank,
+  parseAt,
+  parseCount,
+  sinceOption,
+  UsageError,
+  type WriteOptions,
+} from './terminal/options.ts'
 import { createProgress } from './terminal/progress.ts'
 
 export const retryCommand = new Command('retry')
@@ -39,12 +46,8 @@ Example:
   )
   .action(retry)
 
-interface Options extends FilterOptions {
+interface Options extends FilterOptions, WriteOptions {
   readonly because?: string
-  readonly by?: string
-  readonly dryRun?: true
-  readonly yes?: true
-  readonly json?: true
 }
 
 async function retry(locators: readonly string[] = [], options: Options): Promise<void> {

@@ -8,6 +8,7 @@ import { describeEntry, explain } from '../core/why/explain.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { getLogEntry, getLogEntryOfEvent } from '../postgres/read/get-log-entry.ts'
 import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
+import { print } from './terminal/print.ts'
 
 export const whyCommand = new Command('why')
   .description('explain a log entry by the rules that were in force at its time')
@@ -37,6 +38,6 @@ async function why(id: string, { json }: { readonly json?: true }): Promise<void
     }
     const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), TEMPLATE_EVENT_TYPES)
     const explained = explain(entry, await rulesOf(entry.decisions), loadTraceUrl(process.env))
-    process.stdout.write(`${json ? JSON.stringify(explained) : describeEntry(explained).join('\n')}\n`)
+    await print(...(json ? [JSON.stringify(explained)] : describeEntry(explained)))
   })
 }

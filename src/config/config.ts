@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import { CorrectableError } from '../core/text/faults.ts'
 import { type TokenPrefix, type Values, type Variable, variables } from './variables.ts'
 import { type Environment, warningsOf } from './warnings.ts'
@@ -35,41 +35,46 @@ export class ConfigError extends CorrectableError {
  * faults at once.
  */
 export function loadConfig(env: Environment): Config {
-  const set = setOf(env)
-  const result = variables.safeParse(set)
-  const faults = [...(result.error?.issues ?? []), ...dependentFaults(set)]
-  if (!result.success || faults.length > 0) throw new ConfigError(faults)
-  return deepFreeze({ ...configOf(result.data), warnings: warningsOf(set, result.data) })
+  const values = read(env, VARIABLES)
+  return deepFreeze({ ...configOf(values), warnings: warningsOf(setOf(env), values) })
 }
 
-/** Reads the given variables alone. Throws a `ConfigError` like `loadConfig`. */
-function read<Name extends Variable>(env: Environment, ...names: readonly Name[]): Pick<Values, Name> {
-  const mask = Object.fromEntries(names.map((name) => [name, true])) as Record<Name, true>
+/** Reads these variables alone. Throws a `ConfigError` like `loadConfig`. */
+function read<Name extends Variable>(env: Environment, names: readonly Name[]): Pick<Values, Name> {
+  const mask = Object.fromEntries(names.map((name) => [name, true])) as { [Key in Variable]?: true }
   const set = setOf(env)
-  const result = variables.pick(mask as { [Key in Variable]?: true }).safeParse(set)
+  const result = variables.pick(mask).safeParse(set)
   const dependent = dependentFaults(set).filter(({ path: [name] }) => names.some((other) => other === name))
   const faults = [...(result.error?.issues ?? []), ...dependent]
   if (!result.success || faults.length > 0) throw new ConfigError(faults)
   return result.data as Pick<Values, Name>
 }
 
+const VARIABLES = Object.keys(variables.shape) as Variable[]
+
+const DATABASE = ['DATABASE_URL', 'DATABASE_PASSWORD_FILE'] as const
+const POLICY_ADMINISTRATION = VARIABLES.filter((name): name is PolicyAdministration =>
+  name.startsWith('POLICY_ADMIN_'),
+)
+type PolicyAdministration = Extract<Variable, `POLICY_ADMIN_${string}`>
+
 export function loadDatabaseUrl(env: Environment): string {
-  return databaseUrlOf(read(env, ...DATABASE))
+  return databaseUrlOf(read(env, DATABASE))
 }
 
 /** The database and policy administration: enough to look up one party. */
 export function loadLookUp(env: Environment): Pick<Config, 'policyAdministration'> & { databaseUrl: string } {
-  const value = read(env, ...DATABASE, ...POLICY_ADMINISTRATION)
+  const value = read(env, [...DATABASE, ...POLICY_ADMINISTRATION])
   return { databaseUrl: databaseUrlOf(value), policyAdministration: policyAdministrationOf(value) }
 }
 
 export function loadRetryLimits(env: Environment): Config['retry'] {
-  return retryOf(read(env, 'RETRY_MAX_AGE', 'RETRY_MAX_ATTEMPTS'))
+  return retryOf(read(env, ['RETRY_MAX_AGE', 'RETRY_MAX_ATTEMPTS']))
 }
 
 /** The page of a trace, with `{traceId}` in it; null if there is none. */
 export function loadTraceUrl(env: Environment): string | null {
-  return read(env, 'TRACE_URL').TRACE_URL ?? null
+  return read(env, ['TRACE_URL']).TRACE_URL ?? null
 }
 
 function configOf(value: Values) {
@@ -118,6 +123,7 @@ function configOf(value: Values) {
       value.OTEL_ENDPOINT === undefined
         ? null
         : {
+            /** The collector's base address; traces go to `/v1/traces` below it. */
             endpoint: value.OTEL_ENDPOINT,
             sampler: value.OTEL_TRACES_SAMPLER,
             samplerRatio: value.OTEL_TRACES_SAMPLER_ARG,
@@ -135,8 +141,6 @@ function configOf(value: Values) {
   }
 }
 
-const DATABASE = ['DATABASE_URL', 'DATABASE_PASSWORD_FILE'] as const
-
 /** The URL names the password's file, as it names those of certificates. */
 function databaseUrlOf(value: Pick<Values, (typeof DATABASE)[number]>): string {
   const { DATABASE_URL: url, DATABASE_PASSWORD_FILE: file } = value
@@ -144,34 +148,18 @@ function databaseUrlOf(value: Pick<Values, (typeof DATABASE)[number]>): string {
   return `${url}${url.includes('?') ? '&' : '?'}passwordfile=${encodeURIComponent(file)}`
 }
 
-const POLICY_ADMINISTRATION = [
-  'POLICY_ADMIN_URL',
-  'POLICY_ADMIN_CONNECTIONS',
-  'POLICY_ADMIN_ECHO',
-  'POLICY_ADMIN_DEADLINE',
-  'POLICY_ADMIN_CA_FILE',
-  'POLICY_ADMIN_CERT_FILE',
-  'POLICY_ADMIN_KEY_FILE',
-  'POLICY_ADMIN_HEADER',
-  'POLICY_ADMIN_HEADER_FILE',
-  'POLICY_ADMIN_TOKEN_URL',
-  'POLICY_ADMIN_CLIENT_ID',
-  'POLICY_ADMIN_CLIENT_SECRET',
-  'POLICY_ADMIN_CLIENT_SECRET_FILE',
-  'POLICY_ADMIN_SCOPE',
-] as const
-
-function policyAdministrationOf(value: Pick<Values, (typeof POLICY_ADMINISTRATION)[number]>) {
+function policyAdministrationOf(value: Pick<Values, PolicyAdministration>) {
   const { POLICY_ADMIN_CA_FILE: ca, POLICY_ADMIN_CERT_FILE: cert, POLICY_ADMIN_KEY_FILE: key } = value
   const { POLICY_ADMIN_HEADER: header, POLICY_ADMIN_HEADER_FILE: file } = value
   return {
     /** May end in a path, and has no trailing slash. */
-    url: value.POLICY_ADMIN_URL,
-    connections: value.POLICY_ADMIN_CONNECTIONS,
-    /** JSON Pointers to the party's name in an answer. */
+    baseUrl: value.POLICY_ADMIN_URL,
+    connectionCountMax: value.POLICY_ADMIN_CONNECTIONS,
+    /** Where an answer names its party: JSON Pointers, of which the first that leads to a string counts. */
     echo: value.POLICY_ADMIN_ECHO,
+    /** For one party, from when it is asked for. */
     deadlineMs: value.POLICY_ADMIN_DEADLINE,
-    /** Paths of PEM files. Without `ca` Node's own authorities are trusted. */
+    /** Paths of PEM files, read for each new connection. Without `ca` Node's own authorities are trusted. */
     tlsFiles: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
     /** Null: look-ups carry no such header. */
     header: header && file ? { name: header, file } : null,
@@ -270,11 +258,13 @@ function setOf(env: Environment): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''))
 }
 
+const INPUT = { io: 'input', unrepresentable: 'any' } as const
+
 function faultList(issues: readonly Fault[]): string {
   const faults = issues.map((issue) => {
     const name = issue.path[0] as Variable
-    const example = issue.isExcess ? undefined : variables.shape[name].meta()?.example
-    return `  ${name} ${issue.message}${example === undefined ? '' : `; for example ${name}=${example}`}`
+    const { default: byDefault, example = byDefault } = z.toJSONSchema(variables.shape[name], INPUT)
+    return `  ${name} ${issue.message}${issue.isExcess ? '' : `; for example ${name}=${example}`}`
   })
   return ['The configuration is not valid. Correct these environment variables:', ...faults].join('\n')
 }

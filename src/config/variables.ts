@@ -26,7 +26,7 @@ import {
 } from './parsers.ts'
 
 /** The values of `OTEL_TRACES_SAMPLER` that the OpenTelemetry specification names and this service knows. */
-export const SAMPLERS = [
+const SAMPLERS = [
   'always_on',
   'always_off',
   'traceidratio',
@@ -34,14 +34,18 @@ export const SAMPLERS = [
   'parentbased_always_off',
   'parentbased_traceidratio',
 ] as const
-export type SamplerName = (typeof SAMPLERS)[number]
 
 const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'] as const
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
+const NAME = matching(/^.{1,255}$/, '1 to 255 characters').optional()
+const SECRET = matching(/^.{1,1000}$/s, '1 to 1000 characters', { secret: true }).optional()
+const SCOPES = matching(/^[!-~]+( [!-~]+)*$/, 'scopes separated by single spaces').optional()
+const PRINTABLE = matching(/^[ -~]{1,255}$/, '1 to 255 printable characters').optional()
+
 /**
- * Every variable: its shape, and in `meta()` its description and an example of a good value. The default, where there
- * is one, is written as one would write it in the environment (`z.toJSONSchema(variables, { io: 'input' })` tells all).
+ * Every variable: its shape, and in `meta()` its description and, unless its default is one, an example of a good value.
+ * Defaults are written as in the environment. `z.toJSONSchema(variables, { io: 'input' })` tells all.
  */
 export const variables = z.object({
   DATABASE_URL: postgresUrl().meta({
@@ -53,15 +57,12 @@ export const variables = z.object({
     description: 'File of the password, instead of one in `DATABASE_URL`; read again for each new connection',
     example: '/run/secrets/database-password',
   }),
-  DATABASE_POOL_MAX: integer(1, 1_000).prefault('10').meta({
-    description: 'Maximum number of database connections for dispatch and retries',
-    example: '10',
-  }),
-  DATABASE_HTTP_POOL_MAX: integer(2, 1_000).prefault('4').meta({
-    description:
-      'Maximum number of database connections for HTTP requests, half of them for lists and counts',
-    example: '4',
-  }),
+  DATABASE_POOL_MAX: integer(1, 1_000)
+    .prefault('10')
+    .describe('Maximum number of database connections for dispatch and retries'),
+  DATABASE_HTTP_POOL_MAX: integer(2, 1_000)
+    .prefault('4')
+    .describe('Maximum number of database connections for HTTP requests, half of them for lists and counts'),
   MQ_BROKERS: brokers().meta({
     description: 'Kafka bootstrap brokers',
     example: 'kafka-1:9092,kafka-2:9092',
@@ -89,12 +90,8 @@ export const variables = z.object({
       description: 'How to authenticate to the brokers; unset: no authentication',
       example: 'SCRAM-SHA-512',
     }),
-  MQ_SASL_USERNAME: matching(/^.{1,255}$/, '1 to 255 characters')
-    .optional()
-    .meta({ description: 'User name for the brokers', example: 'notifications' }),
-  MQ_SASL_PASSWORD: matching(/^.{1,1000}$/s, '1 to 1000 characters', { secret: true })
-    .optional()
-    .meta({ description: 'Password for the brokers', example: 'secret' }),
+  MQ_SASL_USERNAME: NAME.meta({ description: 'User name for the brokers', example: 'notifications' }),
+  MQ_SASL_PASSWORD: SECRET.meta({ description: 'Password for the brokers', example: 'secret' }),
   MQ_SASL_PASSWORD_FILE: readablePath().optional().meta({
     description: 'File of that password, in place of the variable; read again for each new connection',
     example: '/run/secrets/mq-sasl-password',
@@ -103,60 +100,53 @@ export const variables = z.object({
     description: 'OAUTHBEARER: token endpoint, asked by the client credentials grant',
     example: 'https://identity.example/oauth2/token',
   }),
-  MQ_SASL_CLIENT_ID: matching(/^.{1,255}$/, '1 to 255 characters')
-    .optional()
-    .meta({ description: 'OAUTHBEARER: client id at the token endpoint', example: 'notifications' }),
-  MQ_SASL_CLIENT_SECRET: matching(/^.{1,1000}$/s, '1 to 1000 characters', { secret: true })
-    .optional()
-    .meta({ description: 'OAUTHBEARER: secret of the client', example: 'secret' }),
+  MQ_SASL_CLIENT_ID: NAME.meta({
+    description: 'OAUTHBEARER: client id at the token endpoint',
+    example: 'notifications',
+  }),
+  MQ_SASL_CLIENT_SECRET: SECRET.meta({ description: 'OAUTHBEARER: secret of the client', example: 'secret' }),
   MQ_SASL_CLIENT_SECRET_FILE: readablePath().optional().meta({
     description: 'OAUTHBEARER: file of the secret, in place of the variable; read again for each token',
     example: '/run/secrets/kafka-client-secret',
   }),
-  MQ_SASL_SCOPE: matching(/^[!-~]+( [!-~]+)*$/, 'scopes separated by single spaces')
-    .optional()
-    .meta({ description: 'OAUTHBEARER: scope to ask for', example: 'https://events.example/.default' }),
+  MQ_SASL_SCOPE: SCOPES.meta({
+    description: 'OAUTHBEARER: scope to ask for',
+    example: 'https://events.example/.default',
+  }),
   MQ_SASL_EXTENSIONS: saslExtensions().optional().meta({
     description: 'OAUTHBEARER: extensions sent with each token, as Confluent Cloud wants them',
     example: 'logicalCluster=lkc-abc123,identityPoolId=pool-1',
   }),
-  MQ_TOPICS: topics()
-    .prefault('claims,billing,enrollment')
-    .meta({ description: 'Kafka topics to consume', example: 'claims,billing,enrollment' }),
+  MQ_TOPICS: topics().prefault('claims,billing,enrollment').describe('Kafka topics to consume'),
   MQ_GROUP_ID: matching(/^[!-~]{1,255}$/, '1 to 255 printable characters without spaces')
     .prefault('notifications-service')
-    .meta({ description: 'Kafka consumer group', example: 'notifications-service' }),
-  MQ_SESSION_TIMEOUT: duration('6s', '5m').prefault('30s').meta({
-    description: 'Time without a heartbeat after which Kafka reassigns the partitions',
-    example: '30s',
-  }),
-  MQ_PARTITIONS_AT_ONCE: integer(1, 100).prefault('8').meta({
-    description: 'Partitions processed at the same time',
-    example: '8',
-  }),
-  BATCH_MAX: integer(1, 5_000).prefault('1000').meta({
-    description:
+    .describe('Kafka consumer group'),
+  MQ_SESSION_TIMEOUT: duration('6s', '5m')
+    .prefault('30s')
+    .describe('Time without a heartbeat after which Kafka reassigns the partitions'),
+  MQ_PARTITIONS_AT_ONCE: integer(1, 100).prefault('8').describe('Partitions processed at the same time'),
+  BATCH_MAX: integer(1, 5_000)
+    .prefault('1000')
+    .describe(
       'Maximum number of messages in a batch (one transaction); fewer while contact look-ups are slow',
-    example: '1000',
-  }),
+    ),
   POLICY_ADMIN_URL: baseUrl().meta({
     description: 'Base URL of the policy administration service; may have a path',
     example: 'http://policy-admin:4001',
   }),
-  POLICY_ADMIN_CONNECTIONS: integer(1, 1_000).prefault('32').meta({
-    description: 'Maximum number of connections to policy administration',
-    example: '32',
-  }),
+  POLICY_ADMIN_CONNECTIONS: integer(1, 1_000)
+    .prefault('32')
+    .describe('Maximum number of connections to policy administration'),
   POLICY_ADMIN_ECHO: jsonPointers().prefault('/partyLocator,/locator').meta({
     description:
       'Where a response names its party: JSON Pointers, the first that leads to a string; `none`: responses are not checked',
     example: '/party/locator',
   }),
-  POLICY_ADMIN_DEADLINE: duration('10ms', '1m').prefault('5s').meta({
-    description:
+  POLICY_ADMIN_DEADLINE: duration('10ms', '1m')
+    .prefault('5s')
+    .describe(
       'Time limit for one contact look-up; a batch starts look-ups for half of it and leaves the rest to the next',
-    example: '5s',
-  }),
+    ),
   POLICY_ADMIN_CA_FILE: pemPath().optional().meta({
     description:
       'Certificate authorities of policy administration; read again for each new connection; default: those that Node.js trusts',
@@ -183,42 +173,35 @@ export const variables = z.object({
       'Token endpoint: look-ups carry a bearer token, requested with the client credentials grant; unset: no token',
     example: 'https://identity.example/oauth2/token',
   }),
-  POLICY_ADMIN_CLIENT_ID: matching(/^.{1,255}$/, '1 to 255 characters')
-    .optional()
-    .meta({ description: 'Client id at that token endpoint', example: 'notifications' }),
-  POLICY_ADMIN_CLIENT_SECRET: matching(/^.{1,1000}$/s, '1 to 1000 characters', { secret: true })
-    .optional()
-    .meta({ description: 'Secret of the client', example: 'secret' }),
+  POLICY_ADMIN_CLIENT_ID: NAME.meta({
+    description: 'Client id at that token endpoint',
+    example: 'notifications',
+  }),
+  POLICY_ADMIN_CLIENT_SECRET: SECRET.meta({ description: 'Secret of the client', example: 'secret' }),
   POLICY_ADMIN_CLIENT_SECRET_FILE: readablePath().optional().meta({
     description: 'File of the secret, in place of the variable; read again for each token',
     example: '/run/secrets/policy-admin-client-secret',
   }),
-  POLICY_ADMIN_SCOPE: matching(/^[!-~]+( [!-~]+)*$/, 'scopes separated by single spaces')
-    .optional()
-    .meta({ description: 'Scope to ask for', example: 'api://policy-admin/.default' }),
+  POLICY_ADMIN_SCOPE: SCOPES.meta({
+    description: 'Scope to ask for',
+    example: 'api://policy-admin/.default',
+  }),
   SMTP_HOST: host()
     .prefault('localhost')
-    .meta({ description: 'Mail server; read by the email sender but never contacted', example: 'localhost' }),
-  SMTP_PORT: port(1).prefault('25').meta({
-    description: 'Port of the mail server; never contacted',
-    example: '25',
-  }),
+    .describe('Mail server; read by the email sender but never contacted'),
+  SMTP_PORT: port(1).prefault('25').describe('Port of the mail server; never contacted'),
   IDP_JWKS_URI: urlWithoutFragment().optional().meta({
     description: 'JSON Web Key Set of the identity provider; unset: all routes are open',
     example: 'https://identity.example/jwks',
   }),
-  IDP_ISSUER: matching(/^[ -~]{1,255}$/, '1 to 255 printable characters')
-    .optional()
-    .meta({
-      description: 'The exact `iss` that a token must have; unset: any',
-      example: 'https://identity.example/',
-    }),
-  IDP_AUDIENCE: matching(/^[ -~]{1,255}$/, '1 to 255 printable characters')
-    .optional()
-    .meta({
-      description: 'The `aud` that a token must have, alone or among others; unset: any',
-      example: 'notifications-service',
-    }),
+  IDP_ISSUER: PRINTABLE.meta({
+    description: 'The exact `iss` that a token must have; unset: any',
+    example: 'https://identity.example/',
+  }),
+  IDP_AUDIENCE: PRINTABLE.meta({
+    description: 'The `aud` that a token must have, alone or among others; unset: any',
+    example: 'notifications-service',
+  }),
   IDP_ADMIN_SCOPE: matching(
     /^[!#-[\]-~]{1,255}$/,
     'one OAuth scope (printable characters without spaces, quotes and backslashes)',
@@ -233,13 +216,11 @@ export const variables = z.object({
       'The claim that holds it, by name (`scp`, `roles`) or JSON Pointer: words separated by spaces, or a list of strings',
     example: '/realm_access/roles',
   }),
-  IDP_PARTY_CLAIM: matching(/^[ -~]{1,255}$/, '1 to 255 printable characters')
-    .optional()
-    .meta({
-      description:
-        'The claim with the party of a token, which without the admin scope may use only its preferences; unset: any party',
-      example: 'party_locator',
-    }),
+  IDP_PARTY_CLAIM: PRINTABLE.meta({
+    description:
+      'The claim with the party of a token, which without the admin scope may use only its preferences; unset: any party',
+    example: 'party_locator',
+  }),
   OTEL_ENDPOINT: httpUrl().optional().meta({
     description: 'Tracing collector (OTLP over HTTP); traces are sent to its `/v1/traces`; unset: no tracing',
     example: 'http://localhost:4318',
@@ -254,27 +235,20 @@ export const variables = z.object({
     description: 'No effect: failed rows are retried every 60 seconds',
     example: '60s',
   }),
-  RETRY_MAX_AGE: duration('1ms', '3650d').prefault('24h').meta({
-    description: 'Only failed rows younger than this are retried',
-    example: '24h',
-  }),
-  RETRY_MAX_ATTEMPTS: integer(0, 1_000).prefault('3').meta({
-    description: 'Only failed rows with fewer send attempts than this are retried',
-    example: '3',
-  }),
-  HOST: host().prefault('0.0.0.0').meta({ description: 'Address to listen on', example: '0.0.0.0' }),
-  PORT: port(0).prefault('4006').meta({
-    description: 'Port to listen on; 0 picks a free port',
-    example: '4006',
-  }),
-  MANAGEMENT_HOST: host()
-    .prefault('127.0.0.1')
-    .meta({ description: 'Address of the management listener', example: '127.0.0.1' }),
-  HTTP_REQUESTS_MAX: integer(1, 10_000).prefault('32').meta({
-    description:
+  RETRY_MAX_AGE: duration('1ms', '3650d')
+    .prefault('24h')
+    .describe('Only failed rows younger than this are retried'),
+  RETRY_MAX_ATTEMPTS: integer(0, 1_000)
+    .prefault('3')
+    .describe('Only failed rows with fewer send attempts than this are retried'),
+  HOST: host().prefault('0.0.0.0').describe('Address to listen on'),
+  PORT: port(0).prefault('4006').describe('Port to listen on; 0 picks a free port'),
+  MANAGEMENT_HOST: host().prefault('127.0.0.1').describe('Address of the management listener'),
+  HTTP_REQUESTS_MAX: integer(1, 10_000)
+    .prefault('32')
+    .describe(
       'Requests that may be under way on each listener, of parties and of administrators each; more are answered with 503',
-    example: '32',
-  }),
+    ),
   MANAGEMENT_PORT: port(0).optional().meta({
     description:
       'Port of the management listener (`/console`, `/metrics`, `/openapi.json`, `/docs`); 0 picks a free port; unset: no listener',
@@ -285,9 +259,7 @@ export const variables = z.object({
       'Host names under which the management listener may be reached, besides `MANAGEMENT_HOST` and `localhost`',
     example: 'notifications.internal',
   }),
-  LOG_LEVEL: oneOf(LOG_LEVELS)
-    .prefault('info')
-    .meta({ description: 'Minimum level of log lines', example: 'info' }),
+  LOG_LEVEL: oneOf(LOG_LEVELS).prefault('info').describe('Minimum level of log lines'),
   GIT_COMMIT: matching(/^[0-9a-f]{7,64}$/i, '7 to 64 hexadecimal digits')
     .optional()
     .meta({
@@ -303,10 +275,7 @@ export const variables = z.object({
     description: 'Web page of a trace, with `{traceId}` in it; unset: trace ids without a link',
     example: 'https://jaeger.example/trace/{traceId}',
   }),
-  SHUTDOWN_GRACE: duration('100ms', '10m').prefault('20s').meta({
-    description: 'Time allowed for an orderly stop',
-    example: '20s',
-  }),
+  SHUTDOWN_GRACE: duration('100ms', '10m').prefault('20s').describe('Time allowed for an orderly stop'),
 })
 export type Variable = keyof typeof variables.shape
 /** Prefixes of the variables of an OAuth 2 client. */

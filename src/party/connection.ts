@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { buildConnector, Client } from 'undici'
+import type { Config } from '../config/config.ts'
 import {
   type Answer,
   BODY_BYTES_MAX,
@@ -20,16 +21,7 @@ export interface Credential {
   readonly headers: (secret: string) => Readonly<Record<string, string>>
 }
 
-export interface PartyClientOptions {
-  /** POLICY_ADMIN_URL; a path in it is kept. */
-  readonly baseUrl: string
-  readonly connectionCountMax: number
-  /** Where an answer names its party: JSON Pointers, of which the first that leads to a string counts. */
-  readonly echo: readonly string[]
-  /** For one party, from when it is asked for. */
-  readonly deadlineMs: number
-  /** Paths of PEM files, read for each new connection. */
-  readonly tlsFiles: { readonly ca?: string; readonly cert?: string; readonly key?: string }
+export interface PartyClientOptions extends Omit<Config['policyAdministration'], 'header' | 'tokenClient'> {
   readonly credential: Credential | null
   readonly log: Logger
 }

@@ -1,4 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
+import type { Blocked } from '../core/batch/blocked.ts'
 
 /** The values read at each scrape. */
 export interface Sources {
@@ -8,16 +9,10 @@ export interface Sources {
   readonly eventTypes: ReadonlySet<string>
   readonly backlog: () => Promise<Backlog>
   /** None if the database has not been reached yet. */
-  readonly connections: () => readonly PoolConnections[]
+  readonly connections: () => readonly { pool: string; acquired: number; idle: number; waiters: number }[]
   /** The partitions of this process that do not go on. */
-  readonly blocked: () => readonly Blocked[]
+  readonly blocked: () => readonly Pick<Blocked, 'topic' | 'partition' | 'reason'>[]
   readonly isPolicyAdministrationDown: () => boolean
-}
-
-interface Blocked {
-  readonly topic: string
-  readonly partition: number
-  readonly reason: string
 }
 
 interface Backlog {
@@ -32,13 +27,6 @@ interface Backlog {
     readonly oldestAgeS: number
   }[]
   readonly failedRows: { readonly waiting: number; readonly givenUp: number } | null
-}
-
-interface PoolConnections {
-  readonly pool: string
-  readonly acquired: number
-  readonly idle: number
-  readonly waiters: number
 }
 
 /** Registers the gauges; the returned function reads them, and costs nothing until it is called. */

@@ -18,14 +18,7 @@ const ANSWERS = ['accepted', 'refused', 'unknown', 'deferred'] as const
 /** `moved`: another consumer had taken over; `failed`: nothing was written, and the batch is retried. */
 const BATCH_RESULTS = ['committed', 'moved', 'failed'] as const
 
-/** The service's own metrics. Counting costs per batch, not per event. */
-export interface Metrics {
-  readonly stage: RunStage
-  /** Counts a conflict with another transaction, after which a batch restarts from its look-ups. */
-  countConflict(): void
-  observeResponse(route: string, method: string, status: number, seconds: number): void
-  expose(): Promise<{ contentType: string; text: string }>
-}
+export type Metrics = ReturnType<typeof createMetrics>
 
 /** Called at the end of a stage; the result is null if it failed. */
 type Observe<Name extends StageName> = (
@@ -40,40 +33,29 @@ const EVENT_LOOP_PRECISION_MS = 50
 /** Gauges of the library that are named like counters; it has the same ones without `_total`. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`)
 
-export function createMetrics(sources: Sources): Metrics {
+/** The service's own metrics. Counting costs per batch, not per event. */
+export function createMetrics(sources: Sources) {
   const register = new Registry()
   const registers = [register]
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS })
   for (const name of MISNAMED) register.removeSingleMetric(name)
   const readGauges = createGauges(sources, registers)
   const instruments = createInstruments(registers)
-  const {
-    stageSeconds,
-    batchSeconds,
-    batchMessages,
-    batches,
-    duplicates,
-    tombstones,
-    conflicts,
-    rejected,
-    responseSeconds,
-    sends,
-    lookUps,
-  } = instruments
   // Starting at 0, so that the first increase counts as one.
-  for (const result of BATCH_RESULTS) batches.inc({ result }, 0)
-  for (const code of Object.keys(REJECTIONS)) rejected.inc({ code }, 0)
-  for (const channel of ADDRESSED_CHANNELS) for (const answer of ANSWERS) sends.inc({ channel, answer }, 0)
-  for (const stage of TIMED_STAGES) stageSeconds.zero({ stage })
-  for (const state of Object.keys(countByState(new Map()))) lookUps.inc({ state }, 0)
+  for (const result of BATCH_RESULTS) instruments.batches.inc({ result }, 0)
+  for (const code of Object.keys(REJECTIONS)) instruments.rejected.inc({ code }, 0)
+  for (const channel of ADDRESSED_CHANNELS)
+    for (const answer of ANSWERS) instruments.sends.inc({ channel, answer }, 0)
+  for (const stage of TIMED_STAGES) instruments.stageSeconds.zero({ stage })
+  for (const state of Object.keys(countByState(new Map()))) instruments.lookUps.inc({ state }, 0)
 
   const timed =
     (stage: (typeof TIMED_STAGES)[number]) => (_input: unknown, _result: unknown, seconds: number) =>
-      stageSeconds.observe({ stage }, seconds)
+      instruments.stageSeconds.observe({ stage }, seconds)
   const observers: { readonly [Name in StageName]: Observe<Name> } = {
     batch: (batch, result, seconds) => {
-      batches.inc({ result: result?.kind ?? 'failed' })
-      batchSeconds.observe(seconds)
+      instruments.batches.inc({ result: result?.kind ?? 'failed' })
+      instruments.batchSeconds.observe(seconds)
       if (result?.kind === 'committed') countCommitted(batch, result)
     },
     look_up: timed('look_up'),
@@ -93,26 +75,29 @@ export function createMetrics(sources: Sources): Metrics {
   function countCommitted(batch: Batch, committed: Committed): void {
     const { lastOffset, inserted, rejected, tombstoneCount } = committed
     const count = batch.messages.filter(({ offset }) => offset <= lastOffset).length
-    batchMessages.observe(count)
-    tombstones.inc(tombstoneCount)
-    duplicates.inc(count - inserted.length - rejected.length - tombstoneCount)
+    instruments.batchMessages.observe(count)
+    instruments.tombstones.inc(tombstoneCount)
+    instruments.duplicates.inc(count - inserted.length - rejected.length - tombstoneCount)
     countRows(instruments, sources.eventTypes, committed)
   }
 
+  const stage: RunStage = async (name, input, run) => {
+    const startedMs = performance.now()
+    let result: Awaited<ReturnType<typeof run>> | null = null
+    try {
+      result = await run()
+      return result
+    } finally {
+      observers[name](input, result, (performance.now() - startedMs) / 1_000)
+    }
+  }
+
   return {
-    stage: async (name, input, run) => {
-      const startedMs = performance.now()
-      let result: Awaited<ReturnType<typeof run>> | null = null
-      try {
-        result = await run()
-        return result
-      } finally {
-        observers[name](input, result, (performance.now() - startedMs) / 1_000)
-      }
-    },
-    countConflict: () => conflicts.inc(),
-    observeResponse: (route, method, status, seconds) =>
-      responseSeconds.observe({ route, method, status }, seconds),
+    stage,
+    /** Counts a conflict with another transaction, after which a batch restarts from its look-ups. */
+    countConflict: () => instruments.conflicts.inc(),
+    observeResponse: (route: string, method: string, status: number, seconds: number) =>
+      instruments.responseSeconds.observe({ route, method, status }, seconds),
     expose: async () => {
       await readGauges()
       return { contentType: register.contentType, text: await register.metrics() }

@@ -18,14 +18,9 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { Logger } from 'pino'
-import type { SamplerName } from '../config/variables.ts'
+import type { Config } from '../config/config.ts'
 
-export interface TracingOptions {
-  /** The collector's base address; traces go to `/v1/traces` below it. */
-  readonly endpoint: string
-  readonly sampler: SamplerName
-  /** From 0 to 1. */
-  readonly samplerRatio: number
+export interface TracingOptions extends NonNullable<Config['tracing']> {
   /** Messages of one batch at most: each may come from a producer of its own. */
   readonly batchMax: number
   readonly version: string
@@ -39,35 +34,26 @@ const EXPORTS_AT_ONCE_MAX = QUEUE_COUNT_MAX / EXPORT_COUNT_MAX + 1
 const EXPORT_DELAY_MS = 1_000
 const EXPORT_TIMEOUT_MS = 5_000
 const PATH = '/v1/traces'
+const SERVICE = 'notifications-service'
+const DETECTORS = [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector]
 
 /** Queues spans and sends them to the collector; whoever starts a span never waits for it. */
 export function createTracerProvider(options: TracingOptions, log: Logger): TracerProvider {
+  const exporter = new OTLPTraceExporter({
+    url: urlOf(options.endpoint),
+    timeoutMillis: EXPORT_TIMEOUT_MS,
+    concurrencyLimit: EXPORTS_AT_ONCE_MAX,
+  })
   return new TracerProvider({
     resource: defaultResource()
-      .merge(
-        resourceFromAttributes({
-          'service.name': 'notifications-service',
-          'service.version': options.version,
-        }),
-      )
-      .merge(
-        detectResources({
-          detectors: [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector],
-        }),
-      ),
+      .merge(resourceFromAttributes({ 'service.name': SERVICE, 'service.version': options.version }))
+      .merge(detectResources({ detectors: DETECTORS })),
     sampler: samplerOf(options),
     // The library's limit is 128.
     spanLimits: { linkCountLimit: options.batchMax },
     spanProcessors: [
       new BatchSpanProcessor({
-        exporter: reporting(
-          new OTLPTraceExporter({
-            url: urlOf(options.endpoint),
-            timeoutMillis: EXPORT_TIMEOUT_MS,
-            concurrencyLimit: EXPORTS_AT_ONCE_MAX,
-          }),
-          log,
-        ),
+        exporter: reporting(exporter, log),
         maxQueueSize: QUEUE_COUNT_MAX,
         maxExportBatchSize: EXPORT_COUNT_MAX,
         scheduledDelayMillis: EXPORT_DELAY_MS,

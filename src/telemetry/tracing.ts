@@ -8,14 +8,7 @@ import { type Contacts, countByState } from '../core/party/contact.ts'
 import { markTrace } from './log.ts'
 import { createTracerProvider, type TracingOptions } from './tracer-provider.ts'
 
-export interface Tracing {
-  /** A batch, its contact look-up and a transaction of retries have a span each; other stages have none. */
-  readonly stage: RunStage
-  /** Runs a statement in a span under that of its batch or retry; `statement` holds no values. */
-  statement<Result>(statement: string, run: () => Promise<Result>): Promise<Result>
-  /** Sends queued spans, as far as the collector accepts them in time. Never rejects. */
-  stop(): Promise<void>
-}
+export type Tracing = ReturnType<typeof createTracing>
 
 /** Starts the span of a stage; `end` notes its result. */
 type TraceStage<Name extends StageName> = (input: Stages[Name]['input']) => {
@@ -34,7 +27,7 @@ const STOP_WAIT_MS = 2_000
  * other attributes of the process come from `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, headers for the collector
  * from `OTEL_EXPORTER_OTLP_HEADERS`.
  */
-export function createTracing(options: TracingOptions, log: Logger): Tracing {
+export function createTracing(options: TracingOptions, log: Logger) {
   const provider = createTracerProvider(options, log)
   const tracer = provider.getTracer('notifications-service', options.version)
 
@@ -65,24 +58,29 @@ export function createTracing(options: TracingOptions, log: Logger): Tracing {
     },
   }
 
+  /** A batch, its contact look-up and a transaction of retries have a span each; other stages have none. */
+  const stage: RunStage = async (name, input, run) => {
+    const traced = spans[name]?.(input)
+    if (traced === undefined) return run()
+    return within(traced.span, async () => {
+      const result = await run()
+      traced.end(result)
+      return result
+    })
+  }
+
   return {
-    stage: async (name, input, run) => {
-      const traced = spans[name]?.(input)
-      if (traced === undefined) return run()
-      return within(traced.span, async () => {
-        const result = await run()
-        traced.end(result)
-        return result
-      })
-    },
-    statement: (statement, run) => {
+    stage,
+    /** Runs a statement in a span under that of its batch or retry; `statement` holds no values. */
+    statement: <Result>(statement: string, run: () => Promise<Result>): Promise<Result> => {
       const parent = current.getStore()
       if (parent === undefined) return run()
       const span = start(nameOf(statement), SpanKind.CLIENT, parent)
       span.setAttributes({ 'db.system.name': 'postgresql', 'db.query.text': statement })
       return within(span, run)
     },
-    stop: async () => {
+    /** Sends queued spans, as far as the collector accepts them in time. Never rejects. */
+    stop: async (): Promise<void> => {
       const late = Promise.withResolvers<void>()
       const timer = setTimeout(late.resolve, STOP_WAIT_MS)
       await Promise.race([provider.shutdown().catch(() => {}), late.promise])

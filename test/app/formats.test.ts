@@ -24,12 +24,6 @@ for (const { name, map, message } of FORMATS) {
     const log = createLog('silent')
     const pool = await openPool({ databaseUrl: world.databaseUrl, connectionCountMax: 4 })
     const parties = createParties(config, log)
-    const metrics = {
-      stage: unobserved,
-      countConflict: () => {},
-      observeResponse: () => {},
-      expose: async () => ({ contentType: '', text: '' }),
-    }
     const worker = createWorker({
       config,
       connection: brokerConnection(config.broker),
@@ -37,7 +31,7 @@ for (const { name, map, message } of FORMATS) {
       ruleFiles,
       parties,
       pool,
-      metrics,
+      metrics: { stage: unobserved, countConflict: () => {} },
       tracing: null,
       log,
     })

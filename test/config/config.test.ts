@@ -32,8 +32,8 @@ t.test('the required variables alone give every default of the specification', a
       partitionsAtOnce: 8,
     },
     policyAdministration: {
-      url: 'http://policy-admin:4001',
-      connections: 32,
+      baseUrl: 'http://policy-admin:4001',
+      connectionCountMax: 32,
       echo: ['/partyLocator', '/locator'],
       deadlineMs: 5_000,
       tlsFiles: {},
@@ -194,243 +194,262 @@ t.test(
   },
 )
 
-t.test('TLS and a log-in to the brokers are taken together', async (t) => {
-  const env = {
-    ...REQUIRED,
-    MQ_SSL: 'true',
-    MQ_SASL_MECHANISM: 'SCRAM-SHA-512',
-    MQ_SASL_USERNAME: 'notifications',
-    MQ_SASL_PASSWORD: 'hunter2',
-  }
-  const { broker, warnings } = loadConfig(env)
-  t.same(broker.connection, {
-    brokers: ['kafka-1:9092', 'kafka-2:9092'],
-    ssl: {},
-    sasl: { mechanism: 'scram-sha-512', username: 'notifications', password: { text: 'hunter2' } },
-  })
-  t.same(warnings, [])
-  const file = import.meta.filename
-  t.match(loadConfig({ ...env, MQ_SASL_PASSWORD: '', MQ_SASL_PASSWORD_FILE: file }), {
-    broker: { connection: { sasl: { password: { file } } } },
-    warnings: [],
-  })
-  t.same(loadConfig({ ...env, MQ_SASL_PASSWORD_FILE: file }).warnings, [
-    'MQ_SASL_PASSWORD has no effect with MQ_SASL_PASSWORD_FILE',
-  ])
-  const half = faultsOf({ ...REQUIRED, MQ_SASL_MECHANISM: 'PLAIN' })
-  t.match(half, /MQ_SASL_USERNAME is required with MQ_SASL_MECHANISM; for example/)
-  t.match(half, /MQ_SASL_PASSWORD is required with MQ_SASL_MECHANISM; for example/)
-  t.notMatch(faultsOf({ ...env, MQ_SASL_MECHANISM: 'GSSAPI' }), 'hunter2')
-  t.match(
-    faultsOf({ ...env, MQ_SASL_MECHANISM: 'GSSAPI' }),
-    /must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER/,
-  )
-})
-
+const FILE = import.meta.filename
 const TOKEN_CLIENT = {
-  ...REQUIRED,
   MQ_SSL: 'true',
   MQ_SASL_MECHANISM: 'OAUTHBEARER',
   MQ_SASL_TOKEN_URL: 'https://identity.example/token',
   MQ_SASL_CLIENT_ID: 'notifications',
   MQ_SASL_CLIENT_SECRET: 'hunter2',
 }
-
-t.test('a client that gets access tokens for the brokers is taken whole', async (t) => {
-  const env = {
-    ...TOKEN_CLIENT,
-    MQ_SASL_EXTENSIONS: 'logicalCluster=lkc-1, identityPoolId=a=b',
-  }
-  const { broker, warnings } = loadConfig(env)
-  t.same(broker.connection.sasl, {
-    mechanism: 'oauthbearer',
-    client: {
-      url: 'https://identity.example/token',
-      clientId: 'notifications',
-      clientSecret: { text: 'hunter2' },
-      scope: null,
-    },
-    extensions: { logicalCluster: 'lkc-1', identityPoolId: 'a=b' },
-  })
-  t.same(warnings, [])
-  const file = import.meta.filename
-  const { MQ_SASL_CLIENT_SECRET: _, ...withoutSecret } = env
-  t.match(loadConfig({ ...withoutSecret, MQ_SASL_CLIENT_SECRET_FILE: file }).broker.connection.sasl, {
-    client: { clientSecret: { file } },
-  })
-  const half = faultsOf({ ...REQUIRED, MQ_SASL_MECHANISM: 'OAUTHBEARER' })
-  for (const name of ['MQ_SASL_TOKEN_URL', 'MQ_SASL_CLIENT_ID', 'MQ_SASL_CLIENT_SECRET'])
-    t.match(half, `${name} is required with MQ_SASL_MECHANISM; for example`)
-  t.notMatch(half, 'MQ_SASL_PASSWORD')
-  for (const extensions of ['auth=x', 'Auth=x', 'a', 'a=1,a=2', '1=x', 'a=\u0001'])
-    t.match(faultsOf({ ...env, MQ_SASL_EXTENSIONS: extensions }), /MQ_SASL_EXTENSIONS must be/, extensions)
-})
-
+const LOGIN = { MQ_SASL_USERNAME: 'u', MQ_SASL_PASSWORD: 'hunter2' }
+const SCRAM = { ...LOGIN, MQ_SSL: 'true', MQ_SASL_MECHANISM: 'SCRAM-SHA-512' }
 const LOOK_UP_CLIENT = {
-  ...REQUIRED,
   POLICY_ADMIN_URL: 'https://policy-admin',
   POLICY_ADMIN_TOKEN_URL: 'https://identity.example/token',
   POLICY_ADMIN_CLIENT_ID: 'notifications',
   POLICY_ADMIN_CLIENT_SECRET: 'hunter2',
 }
+const HEADER = { POLICY_ADMIN_HEADER: 'X-Api-Key', POLICY_ADMIN_HEADER_FILE: FILE }
+const IDP = { IDP_JWKS_URI: 'https://idp/keys', IDP_AUDIENCE: 'us', IDP_ADMIN_SCOPE: 'admin' }
+const NO_CHECKS = { issuer: null, audience: null, adminScope: null, adminClaim: 'scope', partyClaim: null }
+const lookUps = (expected: object) => ({ policyAdministration: expected })
+const broker = (expected: object) => ({ broker: { connection: expected } })
 
-t.test('look-ups carry one credential, which is complete', async (t) => {
-  const file = import.meta.filename
-  const { policyAdministration, warnings } = loadConfig(LOOK_UP_CLIENT)
-  t.match(policyAdministration, {
-    header: null,
-    tokenClient: { clientId: 'notifications', clientSecret: { text: 'hunter2' }, scope: null },
+/** What variables come to. */
+const TAKEN: readonly (readonly [what: string, env: Record<string, string>, config: object])[] = [
+  [
+    'TLS and a log-in to the brokers',
+    SCRAM,
+    broker({ ssl: {}, sasl: { mechanism: 'scram-sha-512', username: 'u', password: { text: 'hunter2' } } }),
+  ],
+  [
+    'a password in a file',
+    { ...SCRAM, MQ_SASL_PASSWORD: '', MQ_SASL_PASSWORD_FILE: FILE },
+    broker({ sasl: { password: { file: FILE } } }),
+  ],
+  [
+    'a client that gets access tokens for the brokers',
+    { ...TOKEN_CLIENT, MQ_SASL_EXTENSIONS: 'logicalCluster=lkc-1, identityPoolId=a=b' },
+    broker({
+      sasl: {
+        mechanism: 'oauthbearer',
+        client: {
+          url: 'https://identity.example/token',
+          clientId: 'notifications',
+          clientSecret: { text: 'hunter2' },
+          scope: null,
+        },
+        extensions: { logicalCluster: 'lkc-1', identityPoolId: 'a=b' },
+      },
+    }),
+  ],
+  [
+    'its secret in a file',
+    { ...TOKEN_CLIENT, MQ_SASL_CLIENT_SECRET: '', MQ_SASL_CLIENT_SECRET_FILE: FILE },
+    broker({ sasl: { client: { clientSecret: { file: FILE } } } }),
+  ],
+  [
+    'a client that gets access tokens for look-ups',
+    LOOK_UP_CLIENT,
+    lookUps({
+      header: null,
+      tokenClient: { clientId: 'notifications', clientSecret: { text: 'hunter2' }, scope: null },
+    }),
+  ],
+  ['a header of look-ups', HEADER, lookUps({ header: { name: 'X-Api-Key', file: FILE } })],
+  [
+    'a base path of policy administration, without its last slash',
+    { POLICY_ADMIN_URL: 'HTTPS://Policy-Admin:443/api/v2//' },
+    lookUps({ baseUrl: 'https://policy-admin/api/v2' }),
+  ],
+  ['the place of names', { POLICY_ADMIN_ECHO: '/party/locator' }, lookUps({ echo: ['/party/locator'] })],
+  ['no place of names', { POLICY_ADMIN_ECHO: 'none' }, { policyAdministration: { echo: { length: 0 } } }],
+  [
+    'a key set, by which what is not set is not checked',
+    { IDP_JWKS_URI: 'https://idp/keys?tenant=1' },
+    { tokens: { keySetUrl: 'https://idp/keys?tenant=1', ...NO_CHECKS } },
+  ],
+  [
+    'all checks of tokens',
+    { ...IDP, IDP_ISSUER: 'https://idp', IDP_PARTY_CLAIM: 'party' },
+    {
+      tokens: {
+        keySetUrl: 'https://idp/keys',
+        issuer: 'https://idp',
+        audience: 'us',
+        adminScope: 'admin',
+        adminClaim: 'scope',
+        partyClaim: 'party',
+      },
+      warnings: { length: 0 },
+    },
+  ],
+  [
+    'a second listener, on loopback',
+    { MANAGEMENT_PORT: '0' },
+    { management: { host: '127.0.0.1', port: 0, allowedHosts: { length: 0 } } },
+  ],
+  [
+    'a second listener, elsewhere',
+    { MANAGEMENT_PORT: '4007', MANAGEMENT_HOST: '::', MANAGEMENT_ALLOWED_HOSTS: 'Ops.internal, ops-2' },
+    { management: { host: '::', port: 4007, allowedHosts: ['ops.internal', 'ops-2'] } },
+  ],
+  [
+    'lists with spaces around their commas',
+    { MQ_BROKERS: 'a:1 , b:2', MQ_TOPICS: ' claims, billing ' },
+    { broker: { connection: { brokers: ['a:1', 'b:2'] }, topics: ['claims', 'billing'] } },
+  ],
+]
+for (const [what, env, config] of TAKEN) {
+  t.test(`${what} is taken`, async (t) => {
+    t.match(loadConfig({ ...REQUIRED, ...env }), config)
   })
-  t.same(warnings, [])
-  const header = { POLICY_ADMIN_HEADER: 'X-Api-Key', POLICY_ADMIN_HEADER_FILE: file }
-  t.same(loadConfig({ ...REQUIRED, ...header }).policyAdministration.header, { name: 'X-Api-Key', file })
-  t.match(
-    faultsOf({ ...LOOK_UP_CLIENT, ...header }),
-    /POLICY_ADMIN_TOKEN_URL cannot be combined with POLICY_ADMIN_HEADER: .* Remove one of the two$/,
-  )
-  for (const name of ['X Api Key', 'Content-Length', 'X-Key: hunter2']) {
-    const fault = faultsOf({ ...REQUIRED, ...header, POLICY_ADMIN_HEADER: name })
-    t.match(fault, /POLICY_ADMIN_HEADER must be the name of a header/)
-    t.notMatch(fault, 'hunter2')
-  }
-  t.match(faultsOf({ ...REQUIRED, ...header, POLICY_ADMIN_HEADER_FILE: '/no' }), /must be a readable file/)
-  for (const [given, other] of [
-    ['HEADER', 'HEADER_FILE'],
-    ['HEADER_FILE', 'HEADER'],
-    ['TOKEN_URL', 'CLIENT_SECRET'],
-    ['TOKEN_URL', 'CLIENT_ID'],
-  ] as const) {
-    const env = { ...LOOK_UP_CLIENT, ...header, [`POLICY_ADMIN_${other}`]: '' }
-    t.match(faultsOf(env), `POLICY_ADMIN_${other} is required with POLICY_ADMIN_${given}`)
-  }
-})
+}
 
-t.test('credentials of look-ups that do not protect, or have no effect, are warned of', async (t) => {
-  const { POLICY_ADMIN_TOKEN_URL: _, ...without } = LOOK_UP_CLIENT
-  t.match(loadConfig(without).warnings, [
-    /CLIENT_ID has no effect: POLICY_ADMIN_TOKEN_URL/,
-    /CLIENT_SECRET has no/,
-  ])
-  const plain = {
-    POLICY_ADMIN_URL: 'http://policy-admin',
-    POLICY_ADMIN_TOKEN_URL: 'http://identity.example/token',
-    POLICY_ADMIN_CLIENT_SECRET_FILE: import.meta.filename,
-  }
-  t.match(loadConfig({ ...LOOK_UP_CLIENT, ...plain }).warnings, [
-    /^POLICY_ADMIN_URL is an http:.* credentials are sent in plain text/,
-    /^POLICY_ADMIN_CLIENT_SECRET has no effect with POLICY_ADMIN_CLIENT_SECRET_FILE/,
-    /^POLICY_ADMIN_TOKEN_URL is an http:/,
-  ])
-})
+const requires = (given: string, ...others: string[]) =>
+  others.map((other) => new RegExp(`${other} is required with ${given}; for example`))
+
+/** Variables that do not go together, or not without others. */
+const CONTRADICTORY: readonly (readonly [env: Record<string, string>, faults: readonly RegExp[]])[] = [
+  [{ MQ_SASL_MECHANISM: 'PLAIN' }, requires('MQ_SASL_MECHANISM', 'MQ_SASL_USERNAME', 'MQ_SASL_PASSWORD')],
+  [
+    { MQ_SASL_MECHANISM: 'OAUTHBEARER' },
+    requires('MQ_SASL_MECHANISM', 'MQ_SASL_TOKEN_URL', 'MQ_SASL_CLIENT_ID', 'MQ_SASL_CLIENT_SECRET'),
+  ],
+  [{ ...LOGIN, MQ_SASL_MECHANISM: 'GSSAPI' }, [/must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHB/]],
+  [{ ...TOKEN_CLIENT, MQ_SASL_MECHANISM: 'oauthbearer' }, [/MQ_SASL_MECHANISM must be one of/]],
+  [{ ...TOKEN_CLIENT, MQ_SASL_TOKEN_URL: 'https://a:b@idp/' }, [/MQ_SASL_TOKEN_URL must .* without cred/]],
+  ...['auth=x', 'Auth=x', 'a', 'a=1,a=2', '1=x', 'a=\u0001'].map(
+    (MQ_SASL_EXTENSIONS) =>
+      [{ ...TOKEN_CLIENT, MQ_SASL_EXTENSIONS }, [/MQ_SASL_EXTENSIONS must be/]] as const,
+  ),
+  [
+    { ...LOOK_UP_CLIENT, ...HEADER },
+    [/POLICY_ADMIN_TOKEN_URL cannot be combined with POLICY_ADMIN_HEADER: .* Remove one of the two$/],
+  ],
+  ...['X Api Key', 'Content-Length', 'X-Key: hunter2'].map(
+    (POLICY_ADMIN_HEADER) =>
+      [{ ...HEADER, POLICY_ADMIN_HEADER }, [/POLICY_ADMIN_HEADER must be the name of a header/]] as const,
+  ),
+  [{ ...HEADER, POLICY_ADMIN_HEADER_FILE: '/no' }, [/must be a readable file/]],
+  [{ ...HEADER, POLICY_ADMIN_HEADER_FILE: '' }, requires('POLICY_ADMIN_HEADER', 'POLICY_ADMIN_HEADER_FILE')],
+  [{ ...HEADER, POLICY_ADMIN_HEADER: '' }, requires('POLICY_ADMIN_HEADER_FILE', 'POLICY_ADMIN_HEADER')],
+  ...['POLICY_ADMIN_CLIENT_SECRET', 'POLICY_ADMIN_CLIENT_ID'].map(
+    (name) => [{ ...LOOK_UP_CLIENT, [name]: '' }, requires('POLICY_ADMIN_TOKEN_URL', name)] as const,
+  ),
+  [{ IDP_JWKS_URI: 'https://idp', IDP_PARTY_CLAIM: 'party' }, requires('IDP_PARTY_CLAIM', 'IDP_ADMIN_SCOPE')],
+  [{ MANAGEMENT_ALLOWED_HOSTS: 'ops:4007' }, [/must be a comma-separated list of host names/]],
+]
+for (const [env, faults] of CONTRADICTORY) {
+  t.test(`${new URLSearchParams(env).toString().slice(0, 80)} is refused`, async (t) => {
+    const [, ...lines] = faultsOf({ ...REQUIRED, ...env }).split('\n')
+    t.match(lines, faults)
+    t.equal(lines.length, faults.length)
+    t.notMatch(lines.join(), 'hunter2')
+  })
+}
 
 t.test('a command that looks up one party needs a complete credential, too', async (t) => {
   const header = { ...REQUIRED, POLICY_ADMIN_HEADER: 'X-Api-Key', MQ_SASL_MECHANISM: 'PLAIN' }
   t.throws(() => loadLookUp(header), /:\n {2}POLICY_ADMIN_HEADER_FILE is required with \S+ for example \S+$/)
-  const { POLICY_ADMIN_CLIENT_SECRET: _, ...client } = LOOK_UP_CLIENT
+  const client = { ...REQUIRED, ...LOOK_UP_CLIENT, POLICY_ADMIN_CLIENT_SECRET: '' }
   t.throws(() => loadLookUp(client), /:\n {2}POLICY_ADMIN_CLIENT_SECRET is required with /)
 })
 
-t.test('a login by access tokens that contradicts itself is told', async (t) => {
-  t.same(loadConfig({ ...TOKEN_CLIENT, MQ_SASL_CLIENT_SECRET_FILE: import.meta.filename }).warnings, [
-    'MQ_SASL_CLIENT_SECRET has no effect with MQ_SASL_CLIENT_SECRET_FILE',
-  ])
-  t.match(
-    faultsOf({ ...TOKEN_CLIENT, MQ_SASL_TOKEN_URL: 'https://a:b@identity.example/' }),
-    /MQ_SASL_TOKEN_URL must be an .* without credentials/,
-  )
-  const lower = faultsOf({ ...TOKEN_CLIENT, MQ_SASL_MECHANISM: 'oauthbearer' })
-  t.match(lower, /MQ_SASL_MECHANISM must be one of/)
-  t.notMatch(lower, /MQ_SASL_USERNAME/)
-})
+const IDP_PLAIN = { ...IDP, IDP_JWKS_URI: 'http://idp/keys' }
+const TOO_SMALL = /^DATABASE_POOL_MAX .* Set it to at least MQ_PARTITIONS_AT_ONCE \+ 2/
 
-t.test('what does not protect the brokers is warned of', async (t) => {
-  const warningsOf = (env: object) => loadConfig({ ...REQUIRED, ...env }).warnings
-  const login = { MQ_SASL_USERNAME: 'u', MQ_SASL_PASSWORD: 'hunter2' }
-  t.match(warningsOf(login), [/^MQ_SASL_USERNAME has no effect/, /^MQ_SASL_PASSWORD has no effect/])
-  t.match(warningsOf({ ...login, MQ_SASL_MECHANISM: 'PLAIN' }), [/sends the password in plain text/])
-  t.same(warningsOf({ ...login, MQ_SASL_MECHANISM: 'SCRAM-SHA-256' }), [])
-  const client = {
-    MQ_SASL_TOKEN_URL: 'http://identity.example/token',
-    MQ_SASL_CLIENT_ID: 'c',
-    MQ_SASL_CLIENT_SECRET: 'hunter2',
-  }
-  t.match(warningsOf({ ...client, MQ_SASL_USERNAME: 'u', MQ_SASL_MECHANISM: 'OAUTHBEARER' }), [
-    /^MQ_SASL_USERNAME has no effect with MQ_SASL_MECHANISM=OAUTHBEARER$/,
-    /sends tokens in plain text/,
-    /^MQ_SASL_TOKEN_URL is an http:/,
-  ])
-})
-
-t.test('a key set turns token validation on, and what is not set is not checked', async (t) => {
-  const IDP_JWKS_URI = 'https://idp/keys?tenant=1'
-  t.same(loadConfig({ ...REQUIRED, IDP_JWKS_URI }).tokens, {
-    keySetUrl: IDP_JWKS_URI,
-    issuer: null,
-    audience: null,
-    adminScope: null,
-    adminClaim: 'scope',
-    partyClaim: null,
+/** What has no effect, protects less than was meant, or is a slip, and all warnings of it. */
+const WARNED: readonly (readonly [env: Record<string, string>, warnings: readonly RegExp[]])[] = [
+  [{ RETRY_INTERVAL: 'often' }, [/^RETRY_INTERVAL has no effect.*every 60 seconds/]],
+  [SCRAM, []],
+  [{ ...SCRAM, MQ_SSL: '' }, []],
+  [
+    { ...SCRAM, MQ_SASL_PASSWORD_FILE: FILE },
+    [/^MQ_SASL_PASSWORD has no effect with MQ_SASL_PASSWORD_FILE$/],
+  ],
+  [LOGIN, [/^MQ_SASL_USERNAME has no effect/, /^MQ_SASL_PASSWORD has no effect/]],
+  [{ ...LOGIN, MQ_SASL_MECHANISM: 'PLAIN' }, [/sends the password in plain text/]],
+  [TOKEN_CLIENT, []],
+  [
+    { ...TOKEN_CLIENT, MQ_SASL_CLIENT_SECRET_FILE: FILE },
+    [/^MQ_SASL_CLIENT_SECRET has no effect with MQ_SASL_CLIENT_SECRET_FILE$/],
+  ],
+  [
+    { ...TOKEN_CLIENT, MQ_SASL_TOKEN_URL: 'http://idp/token', MQ_SASL_USERNAME: 'u', MQ_SSL: '' },
+    [
+      /^MQ_SASL_USERNAME has no effect with MQ_SASL_MECHANISM=OAUTHBEARER$/,
+      /sends tokens in plain text/,
+      /^MQ_SASL_TOKEN_URL is an http:/,
+    ],
+  ],
+  [LOOK_UP_CLIENT, []],
+  [
+    { ...LOOK_UP_CLIENT, POLICY_ADMIN_TOKEN_URL: '' },
+    [/CLIENT_ID has no effect: POLICY_ADMIN_TOKEN_URL/, /CLIENT_SECRET has no/],
+  ],
+  [
+    {
+      ...LOOK_UP_CLIENT,
+      POLICY_ADMIN_URL: 'http://policy-admin',
+      POLICY_ADMIN_TOKEN_URL: 'http://identity.example/token',
+      POLICY_ADMIN_CLIENT_SECRET_FILE: FILE,
+    },
+    [
+      /^POLICY_ADMIN_URL is an http:.* credentials are sent in plain text/,
+      /^POLICY_ADMIN_CLIENT_SECRET has no effect with POLICY_ADMIN_CLIENT_SECRET_FILE/,
+      /^POLICY_ADMIN_TOKEN_URL is an http:/,
+    ],
+  ],
+  [IDP, []],
+  [IDP_PLAIN, [/^IDP_JWKS_URI is an http:\/\/ URL/]],
+  [{ ...IDP, IDP_AUDIENCE: '' }, [/^IDP_AUDIENCE is not set/]],
+  [{ ...IDP, IDP_ADMIN_SCOPE: '' }, [/^IDP_ADMIN_SCOPE is not set/]],
+  [{ ...IDP, IDP_ADMIN_CLAIM: 'https://insurer.example/roles' }, []],
+  [{ ...IDP, IDP_ADMIN_CLAIM: '/insurer.roles' }, []],
+  [
+    { ...IDP, IDP_ADMIN_CLAIM: 'insurer.roles' },
+    [/^IDP_ADMIN_CLAIM has a dot.* \/insurer\/roles.* \/insurer\.roles$/],
+  ],
+  [
+    { ...IDP, IDP_ADMIN_CLAIM: 'roles', IDP_ADMIN_SCOPE: '' },
+    [/^IDP_ADMIN_CLAIM has no effect/, /^IDP_ADMIN_SCOPE is not set/],
+  ],
+  [
+    { ...IDP, IDP_JWKS_URI: '', IDP_ISSUER: 'x' },
+    [/^IDP_ISSUER has no effect:/, /^IDP_AUDIENCE has no effect:/, /^IDP_ADMIN_SCOPE has no effect:/],
+  ],
+  ...['1', '3', '4', '5'].map(
+    (DATABASE_POOL_MAX) => [{ DATABASE_POOL_MAX, MQ_PARTITIONS_AT_ONCE: '4' }, [TOO_SMALL]] as const,
+  ),
+  [{ DATABASE_POOL_MAX: '6', MQ_PARTITIONS_AT_ONCE: '4' }, []],
+  [
+    {
+      MQ_TOPIC: 'x',
+      RETRY_MAX_ATEMPTS: '1',
+      SMTP_OF_SOME_OTHER_SORT_ALTOGETHER: 'hunter2',
+      OTEL_ENDPOINTS: 'x',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+      OTEL_SERVICE_NAME: 'x',
+      PATH: '/bin',
+      HOSTNAME: 'box',
+    },
+    [
+      /^MQ_TOPIC is not a variable of this service: did you mean MQ_TOPICS\?$/,
+      /^RETRY_MAX_ATEMPTS is not a variable of this service: did you mean RETRY_MAX_ATTEMPTS\?$/,
+      /^SMTP_OF_SOME_OTHER_SORT_ALTOGETHER is not a variable of this service$/,
+      /^OTEL_ENDPOINTS is not a variable of this service: did you mean OTEL_ENDPOINT\?$/,
+    ],
+  ],
+]
+for (const [env, expected] of WARNED) {
+  t.test(`${new URLSearchParams(env).toString().slice(0, 80)}: ${expected.length} warnings`, async (t) => {
+    const { warnings } = loadConfig({ ...REQUIRED, ...env })
+    t.match(warnings, expected)
+    t.equal(warnings.length, expected.length, warnings.join('\n'))
   })
-  const more = { IDP_ISSUER: 'https://idp', IDP_AUDIENCE: 'us', IDP_ADMIN_SCOPE: 'admin' }
-  const { tokens, warnings } = loadConfig({ ...REQUIRED, IDP_JWKS_URI, ...more })
-  t.same(tokens, {
-    keySetUrl: IDP_JWKS_URI,
-    issuer: 'https://idp',
-    audience: 'us',
-    adminScope: 'admin',
-    adminClaim: 'scope',
-    partyClaim: null,
-  })
-  t.same(warnings, [])
-})
-
-t.test('what opens routes to more than were meant is warned of', async (t) => {
-  const warningsOf = (env: object) => loadConfig({ ...REQUIRED, ...env }).warnings
-  const good = { IDP_JWKS_URI: 'https://idp/keys', IDP_AUDIENCE: 'us', IDP_ADMIN_SCOPE: 'admin' }
-  t.same(warningsOf(good), [])
-  t.match(warningsOf({ ...good, IDP_JWKS_URI: 'http://idp/keys' }), [/^IDP_JWKS_URI is an http:\/\/ URL/])
-  t.match(warningsOf({ ...good, IDP_AUDIENCE: '' }), [/^IDP_AUDIENCE is not set/])
-  t.match(warningsOf({ ...good, IDP_ADMIN_SCOPE: '' }), [/^IDP_ADMIN_SCOPE is not set/])
-  t.same(warningsOf({ ...good, IDP_ADMIN_CLAIM: 'https://insurer.example/roles' }), [])
-  t.same(warningsOf({ ...good, IDP_ADMIN_CLAIM: '/insurer.roles' }), [])
-  t.match(warningsOf({ ...good, IDP_ADMIN_CLAIM: 'insurer.roles' }), [
-    /^IDP_ADMIN_CLAIM has a dot.* \/insurer\/roles.* \/insurer\.roles$/,
-  ])
-  t.match(warningsOf({ ...good, IDP_ADMIN_CLAIM: 'roles', IDP_ADMIN_SCOPE: '' }), [
-    /^IDP_ADMIN_CLAIM has no effect/,
-    /^IDP_ADMIN_SCOPE is not set/,
-  ])
-  t.match(warningsOf({ ...good, IDP_JWKS_URI: '' }), [
-    /^IDP_AUDIENCE has no effect/,
-    /^IDP_ADMIN_SCOPE has no effect/,
-  ])
-})
-
-t.test('the claim with a party asks for the scope that stands above it', async (t) => {
-  const IDP_JWKS_URI = 'https://idp/keys'
-  const scoped = { IDP_JWKS_URI, IDP_PARTY_CLAIM: 'party', IDP_ADMIN_SCOPE: 'admin' }
-  t.match(loadConfig({ ...REQUIRED, ...scoped }).tokens, { partyClaim: 'party', adminScope: 'admin' })
-  t.match(
-    faultsOf({ IDP_JWKS_URI, IDP_PARTY_CLAIM: 'party' }),
-    /IDP_ADMIN_SCOPE is required with IDP_PARTY_CLAIM/,
-  )
-})
-
-t.test('the second listener is on loopback unless told otherwise', async (t) => {
-  t.same(loadConfig({ ...REQUIRED, MANAGEMENT_PORT: '0' }).management, {
-    host: '127.0.0.1',
-    port: 0,
-    allowedHosts: [],
-  })
-  t.same(loadConfig({ ...REQUIRED, MANAGEMENT_PORT: '4007', MANAGEMENT_HOST: '::' }).management, {
-    host: '::',
-    port: 4007,
-    allowedHosts: [],
-  })
-  const named = { MANAGEMENT_PORT: '4007', MANAGEMENT_ALLOWED_HOSTS: 'Ops.internal, ops-2' }
-  t.same(loadConfig({ ...REQUIRED, ...named }).management?.allowedHosts, ['ops.internal', 'ops-2'])
-  t.match(faultsOf({ MANAGEMENT_ALLOWED_HOSTS: 'ops:4007' }), /must be a comma-separated list of host names/)
-})
+}
 
 const DURATIONS: readonly (readonly [string, number])[] = [
   ['24h', 86_400_000],
@@ -446,69 +465,6 @@ for (const [value, ms] of DURATIONS) {
     t.equal(loadConfig({ ...REQUIRED, RETRY_MAX_AGE: value }).retry.maxAgeMs, ms)
   })
 }
-
-t.test('a base path of policy administration is kept, without its last slash', async (t) => {
-  const url = 'HTTPS://Policy-Admin:443/api/v2//'
-  t.equal(
-    loadConfig({ ...REQUIRED, POLICY_ADMIN_URL: url }).policyAdministration.url,
-    'https://policy-admin/api/v2',
-  )
-})
-
-t.test('lists may have spaces around their commas', async (t) => {
-  const { broker } = loadConfig({ ...REQUIRED, MQ_BROKERS: 'a:1 , b:2', MQ_TOPICS: ' claims, billing ' })
-  t.same(
-    [broker.connection.brokers, broker.topics],
-    [
-      ['a:1', 'b:2'],
-      ['claims', 'billing'],
-    ],
-  )
-})
-
-t.test('what has no effect is warned of', async (t) => {
-  const { warnings } = loadConfig({ ...REQUIRED, RETRY_INTERVAL: 'often' })
-  t.equal(warnings.length, 1)
-  t.match(warnings[0], /RETRY_INTERVAL has no effect.*every 60 seconds/)
-
-  const half = { IDP_ISSUER: 'x', IDP_AUDIENCE: 'x', IDP_ADMIN_SCOPE: 'x' }
-  const more = loadConfig({ ...REQUIRED, ...half }).warnings
-  t.same(
-    more.map((warning) => warning.split(':')[0]),
-    Object.keys(half).map((name) => `${name} has no effect`),
-  )
-})
-
-t.test('a pool too small for partitions, retry and HTTP together is warned of', async (t) => {
-  const warningsOf = (poolMax: string, partitions: string) =>
-    loadConfig({ ...REQUIRED, DATABASE_POOL_MAX: poolMax, MQ_PARTITIONS_AT_ONCE: partitions }).warnings
-  for (const poolMax of ['1', '3', '4', '5']) {
-    const [warning, ...others] = warningsOf(poolMax, '4')
-    t.match(warning, /^DATABASE_POOL_MAX .* Set it to at least MQ_PARTITIONS_AT_ONCE \+ 2/)
-    t.equal(others.length, 0)
-  }
-  t.same(warningsOf('6', '4'), [])
-})
-
-t.test('an unknown variable that looks like ours is warned of, with the one that was meant', async (t) => {
-  const { warnings } = loadConfig({
-    ...REQUIRED,
-    MQ_TOPIC: 'x',
-    RETRY_MAX_ATEMPTS: '1',
-    SMTP_OF_SOME_OTHER_SORT_ALTOGETHER: 'hunter2',
-    OTEL_ENDPOINTS: 'x',
-    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
-    OTEL_SERVICE_NAME: 'x',
-    PATH: '/bin',
-    HOSTNAME: 'box',
-  })
-  t.same(warnings, [
-    'MQ_TOPIC is not a variable of this service: did you mean MQ_TOPICS?',
-    'RETRY_MAX_ATEMPTS is not a variable of this service: did you mean RETRY_MAX_ATTEMPTS?',
-    'SMTP_OF_SOME_OTHER_SORT_ALTOGETHER is not a variable of this service',
-    'OTEL_ENDPOINTS is not a variable of this service: did you mean OTEL_ENDPOINT?',
-  ])
-})
 
 t.test('the configuration is frozen all the way down', async (t) => {
   const config = loadConfig(REQUIRED)
@@ -561,12 +517,4 @@ t.test('a file is read once: a pipe, or one that is replaced meanwhile, is taken
     { env: { ...process.env, ...REQUIRED, MQ_SSL: 'true' } },
   )
   t.equal(stdout, '-----BEGIN ONE-----\n\n')
-})
-
-t.test('where a response names its party is a list of JSON Pointers, or none', async (t) => {
-  const echoOf = (echo?: string) =>
-    loadConfig({ ...REQUIRED, ...(echo && { POLICY_ADMIN_ECHO: echo }) }).policyAdministration.echo
-  t.strictSame(echoOf(), ['/partyLocator', '/locator'])
-  t.strictSame(echoOf('/party/locator'), ['/party/locator'])
-  t.strictSame(echoOf('none'), [])
 })

@@ -9,24 +9,7 @@ export interface Blocked {
   forward(): void
 }
 
-export interface DatabaseProxy {
-  /** The server's connection string, by way of this proxy. */
-  readonly url: string
-  /** From now on goes to another server; breaks all connections. */
-  pointTo(serverUrl: string): void
-  /** Breaks all connections; returns how many there were. */
-  cut(): number
-  /** From now on, until `thaw`, not a byte goes through, and nobody is told. */
-  freeze(): void
-  thaw(): void
-  /** The connections that are open now go dead: not a byte goes through, and nobody is told. New ones work. */
-  goDead(): void
-  /** Holds the next such statement; resolves when it has come. Once the signal is aborted, none is held any more. */
-  hold(statement: Statement, signal: AbortSignal): Promise<Blocked>
-  /** Passes the next COMMIT on, keeps the answer that it was made, and breaks the connection; resolves then. */
-  loseReply(signal: AbortSignal): Promise<void>
-  close(): Promise<void>
-}
+export type DatabaseProxy = Awaited<ReturnType<typeof startDatabaseProxy>>
 
 interface Catch {
   readonly statement: Statement
@@ -37,7 +20,7 @@ interface Catch {
  * Stands between one client and a PostgreSQL server on loopback, and knows enough of the protocol (version 3, without
  * TLS) to tell messages apart and to know a few statements.
  */
-export async function startDatabaseProxy(serverUrl: string): Promise<DatabaseProxy> {
+export async function startDatabaseProxy(serverUrl: string) {
   let target = new URL(serverUrl)
   const links = new Set<Link>()
   let frozen = false
@@ -78,41 +61,48 @@ export async function startDatabaseProxy(serverUrl: string): Promise<DatabasePro
 
   const url = new URL(serverUrl)
   url.port = String((server.address() as AddressInfo).port)
+  /** Breaks all connections; returns how many there were. */
   const cut = () => {
     const count = links.size
     for (const link of links) link.break()
     return count
   }
+  /** The connections that are open now go dead: not a byte goes through, and nobody is told. New ones work. */
   const goDead = () => {
     for (const link of links) link.pause()
   }
   return {
+    /** The server's connection string, by way of this proxy. */
     url: url.href,
-    pointTo: (serverUrl) => {
+    /** From now on goes to another server; breaks all connections. */
+    pointTo: (serverUrl: string): void => {
       target = new URL(serverUrl)
       cut()
     },
     cut,
-    freeze: () => {
+    /** From now on, until `thaw`, not a byte goes through, and nobody is told. */
+    freeze: (): void => {
       frozen = true
       goDead()
     },
     goDead,
-    thaw: () => {
+    thaw: (): void => {
       frozen = false
       for (const link of links) link.resume()
     },
-    hold: (statement, signal) =>
+    /** Holds the next such statement; resolves when it has come. Once the signal is aborted, none is held any more. */
+    hold: (statement: Statement, signal: AbortSignal) =>
       catchNext<Blocked>(statement, signal, (resolve) => (link, frame) => {
         link.hold()
         resolve({ forward: () => link.release(frame) })
       }),
-    loseReply: (signal) =>
+    /** Passes the next COMMIT on, keeps the answer that it was made, and breaks the connection; resolves then. */
+    loseReply: (signal: AbortSignal) =>
       catchNext<void>('COMMIT', signal, (resolve) => (link, commit) => {
         link.loseReply(resolve)
         link.toServer(commit)
       }),
-    close: async () => {
+    close: async (): Promise<void> => {
       const closed = once(server, 'close')
       server.close()
       for (const link of links) link.break()

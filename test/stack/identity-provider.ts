@@ -26,31 +26,10 @@ export interface SigningKey {
   readonly privateJwk: JWK
 }
 
-/** A real OpenID provider on loopback. */
-export interface IdentityProvider {
-  readonly issuer: string
-  readonly keySetUrl: string
-  /** How often its key set was asked for. */
-  readonly keySetRequestCount: () => number
-  /** The key that it signs with now. */
-  readonly key: () => SigningKey
-  /** A token as clients get them, by the client credentials grant. */
-  token(scope?: string): Promise<string>
-  /** A token signed with its key, whose claims and header are those of a good one but for what is given. */
-  forge(
-    claims?: JWTPayload,
-    header?: Partial<JWTHeaderParameters>,
-    key?: SigningKey['privateKey'],
-  ): Promise<string>
-  /** From now on it signs with a new key, and only that one is in its key set. */
-  rotate(): Promise<void>
-  /** `up`, or what every request gets instead: a 500, no answer at all, or this handler's. */
-  be(state: 'up' | 'broken' | 'hanging' | RequestListener): void
-  stop(): Promise<void>
-}
+export type IdentityProvider = Awaited<ReturnType<typeof startIdentityProvider>>
 
-/** Starts one, with a fresh RSA key. Its tokens have these claims, too. */
-export async function startIdentityProvider(extraClaims: JWTPayload = {}): Promise<IdentityProvider> {
+/** Starts a real OpenID provider on loopback, with a fresh RSA key. Its tokens have these claims, too. */
+export async function startIdentityProvider(extraClaims: JWTPayload = {}) {
   const port = await freePort()
   const issuer = `http://127.0.0.1:${port}`
   const keySetUrl = `${issuer}/jwks`
@@ -69,9 +48,12 @@ export async function startIdentityProvider(extraClaims: JWTPayload = {}): Promi
   return {
     issuer,
     keySetUrl,
+    /** How often its key set was asked for. */
     keySetRequestCount: () => keySetRequestCount,
+    /** The key that it signs with now. */
     key: () => key,
-    token: async (scope) => {
+    /** A token as clients get them, by the client credentials grant. */
+    token: async (scope?: string): Promise<string> => {
       const response = await fetch(`${issuer}/token`, {
         method: 'POST',
         headers: { authorization: `Basic ${btoa(`${CLIENT.id}:${CLIENT.secret}`)}` },
@@ -85,7 +67,12 @@ export async function startIdentityProvider(extraClaims: JWTPayload = {}): Promi
       if (access_token === undefined) throw new Error(`no token: status ${response.status}`)
       return access_token
     },
-    forge: (claims = {}, header = {}, privateKey = key.privateKey) => {
+    /** A token signed with its key, whose claims and header are those of a good one but for what is given. */
+    forge: (
+      claims: JWTPayload = {},
+      header: Partial<JWTHeaderParameters> = {},
+      privateKey = key.privateKey,
+    ): Promise<string> => {
       const now = Math.floor(Date.now() / 1000)
       const good = {
         iss: issuer,
@@ -99,11 +86,13 @@ export async function startIdentityProvider(extraClaims: JWTPayload = {}): Promi
         .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: key.kid, ...header })
         .sign(privateKey)
     },
-    rotate: async () => {
+    /** From now on it signs with a new key, and only that one is in its key set. */
+    rotate: async (): Promise<void> => {
       key = await newSigningKey()
       up = providerOf(issuer, key, extraClaims)
     },
-    be: (state) => {
+    /** `up`, or what every request gets instead: a 500, no answer at all, or this handler's. */
+    be: (state: 'up' | 'broken' | 'hanging' | RequestListener): void => {
       if (typeof state === 'function') handle = state
       else
         handle =
@@ -111,7 +100,7 @@ export async function startIdentityProvider(extraClaims: JWTPayload = {}): Promi
             ? null
             : (_request, response) => void (state === 'broken' && response.writeHead(500).end())
     },
-    stop: async () => {
+    stop: async (): Promise<void> => {
       server.close()
       server.closeAllConnections()
       await once(server, 'close')

@@ -12,19 +12,7 @@ export type Behaviour = Party | 'unknown' | 'error' | 'malformed' | 'slow' | 'ha
 /** `down`: 503 to all; `hang`: answers nobody; `garbled`: 200 with broken JSON to all. */
 export type Mode = 'ok' | 'down' | 'hang' | 'garbled'
 
-export interface PolicyAdministration {
-  /** As POLICY_ADMIN_URL takes it. */
-  url: string
-  /** `count` of all requests so far; `paths` of the last 10,000, oldest first, as they came (still encoded). */
-  requests: { count: number; paths: string[] }
-  /** Overrides what the prefix of this locator says; null: not any more. */
-  set(partyLocator: string, behaviour: Behaviour | null): void
-  mode(mode: Mode): void
-  /** From now on each contact names its party, in `partyLocator`. */
-  nameParties(): void
-  /** Breaks off what is still open. */
-  stop(): Promise<void>
-}
+export type PolicyAdministration = Awaited<ReturnType<typeof startPolicyAdministration>>
 
 const PATH_PREFIX = '/internal/parties/'
 const PATH_COUNT_MAX = 10_000
@@ -59,7 +47,7 @@ export async function startPolicyAdministration({
   onRequest?: (partyLocator: string) => void
   /** Told of each answer just before it is given. */
   onAnswer?: (partyLocator: string, status: number, body: string) => void
-} = {}): Promise<PolicyAdministration> {
+} = {}) {
   const overrides = new Map<string, Behaviour>()
   const requests = { count: 0, paths: [] as string[] }
   let currentMode: Mode = 'ok'
@@ -84,18 +72,22 @@ export async function startPolicyAdministration({
 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** `count` of all requests so far; `paths` of the last 10,000, oldest first, as they came (still encoded). */
     requests,
-    set: (partyLocator, behaviour) => {
+    /** Overrides what the prefix of this locator says; null: not any more. */
+    set: (partyLocator: string, behaviour: Behaviour | null): void => {
       if (behaviour === null) overrides.delete(partyLocator)
       else overrides.set(partyLocator, behaviour)
     },
-    mode: (mode) => {
+    mode: (mode: Mode): void => {
       currentMode = mode
     },
-    nameParties: () => {
+    /** From now on each contact names its party, in `partyLocator`. */
+    nameParties: (): void => {
       namesParties = true
     },
-    stop: async () => {
+    /** Breaks off what is still open. */
+    stop: async (): Promise<void> => {
       const closed = once(server, 'close')
       server.close()
       server.closeAllConnections()

@@ -10,23 +10,7 @@ export interface LogLine {
   readonly [field: string]: unknown
 }
 
-/** One `serve` process. */
-export interface Service {
-  /** Base address of its HTTP server. */
-  readonly url: string
-  readonly pid: number
-  /** What it has logged so far, the last 10,000 lines. */
-  readonly lines: readonly LogLine[]
-  /** What it has said outside its log. */
-  readonly stderr: readonly string[]
-  /** Resolves when the process has ended. */
-  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
-  /** Waits until it has logged a line with this message. */
-  logged(message: RegExp): Promise<LogLine>
-  kill(signal: NodeJS.Signals): void
-  /** SIGTERM, then SIGKILL after 30 s; resolves to the exit code. */
-  stop(): Promise<number | null>
-}
+export type Service = Awaited<ReturnType<typeof startService>>
 
 const LINE_COUNT_MAX = 10_000
 
@@ -37,7 +21,7 @@ const LINE_COUNT_MAX = 10_000
 export async function startService(
   env: Record<string, string>,
   { onLine = () => {}, main = MAIN }: { onLine?: (line: LogLine) => void; main?: string } = {},
-): Promise<Service> {
+) {
   const child = spawn(main, ['serve'], {
     env: { ...EXECUTABLE_ENV, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'debug', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -69,14 +53,20 @@ export async function startService(
     throw error
   })
   return {
+    /** Base address of its HTTP server. */
     url: String(listening.url),
     pid: child.pid ?? 0,
-    lines,
-    stderr,
+    /** What it has logged so far, the last 10,000 lines. */
+    lines: lines as readonly LogLine[],
+    /** What it has said outside its log. */
+    stderr: stderr as readonly string[],
+    /** Resolves when the process has ended. */
     exited,
+    /** Waits until it has logged a line with this message. */
     logged,
-    kill: (signal) => child.kill(signal),
-    stop: async () => {
+    kill: (signal: NodeJS.Signals) => void child.kill(signal),
+    /** SIGTERM, then SIGKILL after 30 s; resolves to the exit code. */
+    stop: async (): Promise<number | null> => {
       child.kill('SIGTERM')
       const late = setTimeout(() => child.kill('SIGKILL'), 30_000)
       const { code } = await exited

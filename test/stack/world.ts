@@ -2,36 +2,19 @@ import pg from 'pg'
 import type { Test } from 'tap'
 import { backlog } from './backlog.ts'
 import { createMigratedDatabase } from './databases.ts'
-import { type PolicyAdministration, startPolicyAdministration } from './policy-administration.ts'
+import { startPolicyAdministration } from './policy-administration.ts'
 import { type Service, startService } from './service.ts'
 import { createTopics, endOffsets, produce, type TestMessage } from './topics.ts'
 import { until } from './until.ts'
 
 export type TopicName = 'claims' | 'billing' | 'enrollment'
 
-/** What one test file needs around the service: a database, three topics and policy administration of its own. */
-export interface World {
-  readonly databaseUrl: string
-  readonly brokers: string
-  readonly groupId: string
-  /** The real names of the topics. */
-  readonly topics: Record<TopicName, string>
-  readonly policyAdministration: PolicyAdministration
-  /** The service's environment. */
-  readonly env: Record<string, string>
-  /** Starts one more `serve` process; it is stopped with the world. */
-  serve(env?: Record<string, string>): Promise<Service>
-  sql(query: string, values?: unknown[]): Promise<pg.QueryResultRow[]>
-  publish(
-    messages: (Omit<TestMessage, 'topic'> & { topic?: TopicName })[],
-    options?: Parameters<typeof produce>[2],
-  ): Promise<void>
-  /** Waits until every message that was published is behind its checkpoint. */
-  caughtUp(): Promise<void>
-  close(): Promise<void>
-}
+export type World = Awaited<ReturnType<typeof createWorld>>
 
-/** A world on the stack that runs (`DATABASE_URL`, `MQ_BROKERS`), or on another broker or server. */
+/**
+ * What one test file needs around the service: a database, three topics and policy administration of its own, on the stack that
+ * runs (`DATABASE_URL`, `MQ_BROKERS`), or on another broker or server.
+ */
 export async function createWorld({
   partitionCount = 2,
   brokers = process.env.MQ_BROKERS,
@@ -40,7 +23,7 @@ export async function createWorld({
   partitionCount?: number
   brokers?: string | undefined
   serverUrl?: string
-} = {}): Promise<World> {
+} = {}) {
   if (!brokers)
     throw new Error('MQ_BROKERS is not set: run the tests by `make test`, or under test/stack/with-stack.ts')
   const [database, topics, policyAdministration] = await Promise.all([
@@ -52,7 +35,7 @@ export async function createWorld({
   pool.on('error', () => {})
   const services: Service[] = []
   const groupId = topics.claims.replace('claims', 'group')
-  const env = {
+  const env: Record<string, string> = {
     DATABASE_URL: database.url,
     MQ_BROKERS: brokers,
     MQ_TOPICS: Object.values(topics).join(','),
@@ -60,28 +43,36 @@ export async function createWorld({
     POLICY_ADMIN_URL: policyAdministration.url,
     MQ_SESSION_TIMEOUT: '6s',
   }
-  const sql = async (query: string, values?: unknown[]) => (await pool.query(query, values)).rows
+  const sql = async (query: string, values?: unknown[]): Promise<pg.QueryResultRow[]> =>
+    (await pool.query(query, values)).rows
 
   return {
     databaseUrl: database.url,
     brokers,
     groupId,
+    /** The real names of the topics. */
     topics,
     policyAdministration,
+    /** The service's environment. */
     env,
     sql,
-    serve: async (more = {}) => {
+    /** Starts one more `serve` process; it is stopped with the world. */
+    serve: async (more: Record<string, string> = {}): Promise<Service> => {
       const service = await startService({ ...env, ...more })
       services.push(service)
       return service
     },
-    publish: (messages, options) =>
+    publish: (
+      messages: (Omit<TestMessage, 'topic'> & { topic?: TopicName })[],
+      options?: Parameters<typeof produce>[2],
+    ): Promise<void> =>
       produce(
         brokers,
         messages.map((message) => ({ ...message, topic: topics[message.topic ?? 'claims'] })),
         options,
       ),
-    caughtUp: async () => {
+    /** Waits until every message that was published is behind its checkpoint. */
+    caughtUp: async (): Promise<void> => {
       for (const topic of Object.values(topics)) {
         const ends = await endOffsets(brokers, topic)
         await until(async () => (await backlog(sql, topic, ends)) === 0, {
@@ -89,7 +80,7 @@ export async function createWorld({
         })
       }
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       await Promise.all(services.map((service) => service.stop()))
       await pool.end()
       await policyAdministration.stop()

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { brokerConnection } from '../../app/broker-connection.ts'
+import { withBrokers } from '../../app/broker-connection.ts'
 import type { Config } from '../../config/config.ts'
 import { BLOCK_REASONS, type BlockReason } from '../../core/batch/blocked.ts'
 import type { TopicPartition } from '../../core/batch/position.ts'
 import { counted } from '../../core/text/count.ts'
-import { type Brokers, createBrokers, READ_COMMITTED } from '../../kafka/brokers.ts'
+import { type Brokers, keyOf, type PartitionEnds, READ_COMMITTED } from '../../kafka/brokers.ts'
 import { inspectPartition } from '../../kafka/inspect-partition.ts'
 import { listUnserved } from '../../kafka/patches/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
@@ -13,7 +13,6 @@ import {
   listCheckpoints,
   listLockedCheckpoints,
 } from '../../postgres/read/list-checkpoints.ts'
-import { createLog } from '../../telemetry/log.ts'
 
 /** A transaction of the service may hold the lock while senders take their time, but none waits for a lock so long. */
 const LOCK_WAIT_MS = 6_000
@@ -25,19 +24,13 @@ interface Next extends TopicPartition {
 }
 
 /** Rejects with the partitions that cannot go on; resolves to how many there are. */
-export async function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string> {
+export function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string> {
   const { groupId, topics } = broker
-  const brokers = createBrokers(brokerConnection(broker), groupId, createLog('silent'))
-  try {
+  return withBrokers(broker, groupId, async (brokers) => {
     const partitions = [...(await brokers.endsOf(topics, READ_COMMITTED)).values()]
-    const checkpoints = new Map(
-      (await listCheckpoints(pool, topics)).map(({ topic, partition, offset }) => [
-        `${topic}/${partition}`,
-        offset,
-      ]),
-    )
+    const checkpoints = new Map((await listCheckpoints(pool, topics)).map((one) => [keyOf(one), one.offset]))
     const lagging = partitions.flatMap(({ topic, partition, earliest, end }) => {
-      const next = (checkpoints.get(`${topic}/${partition}`) ?? -1n) + 1n
+      const next = (checkpoints.get(keyOf({ topic, partition })) ?? -1n) + 1n
       return next >= end ? [] : [{ topic, partition, next: next < earliest ? earliest : next }]
     })
     const faults = [
@@ -47,21 +40,17 @@ export async function checkPartitions({ broker }: Config, pool: DatabasePool): P
     ]
     if (faults.length > 0) throw new Error(`blocked: ${faults.join('\n')}`)
     return `${counted(partitions.length, 'partition')}, none blocked`
-  } finally {
-    await brokers.close()
-  }
+  })
 }
 
 /** Only a read shows a missing READ right: a topic without a backlog is read at its end. */
-function endsOfQuiet(
-  partitions: readonly (Omit<Next, 'next'> & { end: bigint })[],
-  lagging: readonly Next[],
-): Next[] {
-  const topics = new Set(lagging.map(({ topic }) => topic))
-  const quiet = partitions.filter(({ topic }) => !topics.has(topic))
-  return [...Map.groupBy(quiet, ({ topic }) => topic).values()].flatMap((ofTopic) =>
-    ofTopic.slice(0, 1).map(({ topic, partition, end }) => ({ topic, partition, next: end })),
-  )
+function endsOfQuiet(partitions: readonly PartitionEnds[], lagging: readonly Next[]): Next[] {
+  const read = new Set(lagging.map(({ topic }) => topic))
+  return partitions.flatMap(({ topic, partition, end }) => {
+    if (read.has(topic)) return []
+    read.add(topic)
+    return [{ topic, partition, next: end }]
+  })
 }
 
 async function unreadableOf(brokers: Brokers, all: readonly Next[]): Promise<string[]> {
@@ -90,21 +79,17 @@ async function lockedFor(pool: DatabasePool, topics: readonly string[]): Promise
   const before = await listLockedCheckpoints(pool, topics)
   if (before.length === 0) return []
   await sleep(LOCK_WAIT_MS)
-  const after = new Set((await listLockedCheckpoints(pool, topics)).map(keyOf))
+  const after = new Map((await listLockedCheckpoints(pool, topics)).map((one) => [keyOf(one), one.offset]))
   const sessions = (await listCheckpointLockers(pool)).map(
     ({ pid, userName, application, since }) =>
       `session ${pid} of user ${userName}, application "${application}", in a transaction since ${since}`,
   )
   const lockers = sessions.length === 0 ? undefined : `held by one of: ${sessions.join('; ')}`
   return before
-    .filter((checkpoint) => after.has(keyOf(checkpoint)))
+    .filter((checkpoint) => after.get(keyOf(checkpoint)) === checkpoint.offset)
     .map(({ topic, partition, offset }) =>
       faultOf(`${topic}/${partition} at offset ${offset + 1n}`, 'locked', lockers),
     )
-}
-
-function keyOf({ topic, partition, offset }: Awaited<ReturnType<typeof listLockedCheckpoints>>[number]) {
-  return `${topic}/${partition}@${offset}`
 }
 
 function faultOf(where: string, reason: BlockReason, detail?: string): string {

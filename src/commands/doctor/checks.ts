@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent } from 'undici'
 import { createParties } from '../../app/attempts.ts'
-import { brokerConnection } from '../../app/broker-connection.ts'
+import { withBrokers } from '../../app/broker-connection.ts'
 import type { Config } from '../../config/config.ts'
 import type { TokenPrefix } from '../../config/variables.ts'
 import { counted } from '../../core/text/count.ts'
 import { didYouMean, nearest } from '../../core/text/nearest.ts'
 import { loadKeys } from '../../http/auth/load-keys.ts'
-import { type Brokers, createBrokers } from '../../kafka/brokers.ts'
 import { describeServer } from '../../postgres/connection/describe-server.ts'
 import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
 import { countFailedEntries } from '../../postgres/read/count-failed-entries.ts'
@@ -28,8 +27,12 @@ export interface Check {
   readonly after?: readonly string[]
   /** Resolves to what was found, null where it is not configured; rejects with what is wrong. */
   readonly run: (config: Config) => Promise<string | { warning: string } | null>
-  /** Remedies by the text of the error. The first match counts, and the last one always matches. */
-  readonly remedies: readonly (readonly [RegExp, string])[]
+  /** By a regular expression over the text of the error. The first match counts, and the last one always matches. */
+  readonly remedies: Readonly<Record<string, string>>
+}
+
+export function remedyOf({ remedies }: Pick<Check, 'remedies'>, detail: string): string | null {
+  return Object.entries(remedies).find(([words]) => new RegExp(words).test(detail))?.[1] ?? null
 }
 
 const log = createLog('silent')
@@ -39,18 +42,13 @@ const DATABASE_MAX_MS = 2_000
 const PARTY_LOCATOR = 'notifications-doctor'
 
 function tokenRemedies(prefix: TokenPrefix): Check['remedies'] {
-  return [
-    [
-      /token endpoint refuses/,
-      `check ${prefix}CLIENT_ID, ${prefix}CLIENT_SECRET (or its file) and ${prefix}SCOPE at the identity provider`,
-    ],
-    [/token endpoint.*altnames/, `name the host in ${prefix}TOKEN_URL as its certificate does`],
-    [
-      /token endpoint.*(certificate|self-signed|issuer)/i,
+  return {
+    'token endpoint refuses': `check ${prefix}CLIENT_ID, ${prefix}CLIENT_SECRET (or its file) and ${prefix}SCOPE at the identity provider`,
+    'token endpoint.*altnames': `name the host in ${prefix}TOKEN_URL as its certificate does`,
+    'token endpoint.*(certificate|self-signed|issuer)':
       'set NODE_EXTRA_CA_CERTS to the authority of the token endpoint; if it is set, check whether the certificate has expired',
-    ],
-    [/token endpoint/, `check ${prefix}TOKEN_URL, and that this machine can reach it`],
-  ]
+    'token endpoint': `check ${prefix}TOKEN_URL, and that this machine can reach it`,
+  }
 }
 
 /** In the order in which they are made. */
@@ -64,25 +62,19 @@ export const CHECKS: readonly Check[] = [
       const login = sasl === null ? '' : `, logged in by ${sasl.mechanism.toUpperCase()}`
       return `${counted(brokerCount, 'broker')}, ${ssl ? 'TLS' : 'plain text'}${login}`
     },
-    remedies: [
+    remedies: {
       ...tokenRemedies('MQ_SASL_'),
-      [
-        /OAUTHBEARER authentication failed/,
+      'OAUTHBEARER authentication failed':
         'compare issuer, audience and scope of the token with what the brokers expect, and check MQ_SASL_EXTENSIONS',
-      ],
-      [/_FILE (cannot be|is empty)/, 'correct the variable, or the file and its permissions'],
-      [
-        /authentication|SASL/i,
+      '_FILE (cannot be|is empty)': 'correct the variable, or the file and its permissions',
+      '(?i:authentication|SASL)':
         'check MQ_SASL_MECHANISM, MQ_SASL_USERNAME and MQ_SASL_PASSWORD (or its file)',
-      ],
-      [/altnames/, 'name the brokers in MQ_BROKERS, and the brokers themselves, as their certificates do'],
-      [/certificate|self-signed|issuer/i, 'set MQ_SSL_CA_FILE to the authority of the brokers'],
-      [
-        /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH/,
+      altnames: 'name the brokers in MQ_BROKERS, and the brokers themselves, as their certificates do',
+      '(?i:certificate|self-signed|issuer)': 'set MQ_SSL_CA_FILE to the authority of the brokers',
+      'ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH':
         'check MQ_BROKERS, and that this machine can reach them',
-      ],
-      [/./, 'check MQ_SSL: a TLS listener drops plain-text connections, and a plain-text listener drops TLS'],
-    ],
+      '.': 'check MQ_SSL: a TLS listener drops plain-text connections, and a plain-text listener drops TLS',
+    },
   },
   {
     name: 'topics',
@@ -95,37 +87,33 @@ export const CHECKS: readonly Check[] = [
       if (missing.length > 0) throw new Error(`missing or not readable: ${named.join(', ')}`)
       return broker.topics.join(', ')
     },
-    remedies: [[/./, 'create them, grant this user read access, or correct MQ_TOPICS']],
+    remedies: { '.': 'create them, grant this user read access, or correct MQ_TOPICS' },
   },
   {
     name: 'envelope map',
     prefix: 'MQ_',
     after: ['topics'],
     run: checkEnvelopeMap,
-    remedies: [
-      [
-        /newest/,
+    remedies: {
+      newest:
         'compare rules/envelope.json with what producers publish, before these events are skipped for good or rejected: see src/kafka/README.md',
-      ],
-      [/envelope map has/, 'correct rules/envelope.json'],
-      [/./, 'check that all brokers can be reached from here, and run the command `doctor` again'],
-    ],
+      'envelope map has': 'correct rules/envelope.json',
+      '.': 'check that all brokers can be reached from here, and run the command `doctor` again',
+    },
   },
   {
     name: 'consumer group',
     prefix: 'MQ_',
     after: ['broker'],
     run: async ({ broker }) => {
-      await withBrokers(broker, (brokers) => brokers.requireGroupRight(broker.groupId))
+      await withBrokers(broker, CLIENT_ID, (brokers) => brokers.requireGroupRight(broker.groupId))
       return broker.groupId
     },
-    remedies: [
-      [
-        /authorized/i,
+    remedies: {
+      '(?i:authorized)':
         'grant this user READ and DESCRIBE on the group, or correct MQ_GROUP_ID: see src/kafka/README.md',
-      ],
-      [/./, 'look into the log of the brokers: no coordinator of the group answers'],
-    ],
+      '.': 'look into the log of the brokers: no coordinator of the group answers',
+    },
   },
   {
     name: 'database',
@@ -136,39 +124,27 @@ export const CHECKS: readonly Check[] = [
       if (isReadOnly) throw new Error(`PostgreSQL ${version} is read-only: ${because}`)
       return `PostgreSQL ${version}, ${tls ? 'TLS' : 'plain text'}${isPooled ? ', through a pooler' : ''}`
     },
-    remedies: [
-      [
-        /by the setting/,
+    remedies: {
+      'by the setting':
         'set default_transaction_read_only of the server, the database or the user to off, or point DATABASE_URL at another server',
-      ],
-      [/settings do not hold/, 'set pool_mode of the pooler to transaction or session: see db/README.md'],
-      [
-        /no encryption|SSL off|does not support SSL/i,
+      'settings do not hold': 'set pool_mode of the pooler to transaction or session: see db/README.md',
+      '(?i:no encryption|SSL off|does not support SSL)':
         'add sslmode to DATABASE_URL, or remove it: see db/README.md',
-      ],
-      [/altnames/, 'name the host in DATABASE_URL as its certificate does'],
-      [/certificate|self-signed|issuer/i, 'set sslrootcert in DATABASE_URL to the authority of the server'],
-      [/permission denied for database/, 'as the owner of the database, GRANT CONNECT on it to this user'],
-      [
-        /no pg_hba.conf entry/,
+      altnames: 'name the host in DATABASE_URL as its certificate does',
+      '(?i:certificate|self-signed|issuer)': 'set sslrootcert in DATABASE_URL to the authority of the server',
+      'permission denied for database': 'as the owner of the database, GRANT CONNECT on it to this user',
+      'no pg_hba.conf entry':
         "allow this user and this machine in the server's pg_hba.conf, or correct DATABASE_URL",
-      ],
-      [/server login has been failing/, "check the pooler's log: it cannot log in to the server"],
-      [
-        /password|authentication|role .* does not exist|no such user/i,
+      'server login has been failing': "check the pooler's log: it cannot log in to the server",
+      '(?i:password|authentication|role .* does not exist|no such user)':
         'check the user in DATABASE_URL, and the password there or in the file of DATABASE_PASSWORD_FILE',
-      ],
-      [
-        /database .* does not exist|no such database/i,
+      '(?i:database .* does not exist|no such database)':
         'create the database, or correct its name in DATABASE_URL',
-      ],
-      [/is read-only/, 'point DATABASE_URL at the primary, or list all hosts'],
-      [
-        /too many|remaining connection slots|no more connections|query_wait_timeout/i,
+      'is read-only': 'point DATABASE_URL at the primary, or list all hosts',
+      '(?i:too many|remaining connection slots|no more connections|query_wait_timeout)':
         'lower DATABASE_POOL_MAX, or raise max_connections of the server',
-      ],
-      [/./, 'check host and port in DATABASE_URL, and that this machine can reach them'],
-    ],
+      '.': 'check host and port in DATABASE_URL, and that this machine can reach them',
+    },
   },
   {
     name: 'schema',
@@ -181,33 +157,31 @@ export const CHECKS: readonly Check[] = [
         if (fault !== null) throw new Error(fault)
         return `${counted(migrations.length, 'migration')} applied, all that this version has`
       }),
-    remedies: [
-      [
-        /permission denied|lacks (SELECT|INSERT|UPDATE|DELETE)/,
+    remedies: {
+      'permission denied|lacks (SELECT|INSERT|UPDATE|DELETE)':
         "name the service's role in DATABASE_URL, or run db/grants.sql as the owner of the schema: see db/README.md",
-      ],
-      [/./, 'run the command `migrate` with the same DATABASE_URL'],
-    ],
+      '.': 'run the command `migrate` with the same DATABASE_URL',
+    },
   },
   {
     name: 'partitions',
     prefix: 'MQ_',
     after: ['broker', 'schema'],
     run: (config) => withPool(config, (pool) => checkPartitions(config, pool)),
-    remedies: [
-      [/^blocked: /, 'see NotificationsPartitionBlocked in src/telemetry/README.md'],
-      [/./, 'check that all brokers can be reached from here, and run the command `doctor` again'],
-    ],
+    remedies: {
+      '^blocked: ': 'see NotificationsPartitionBlocked in src/telemetry/README.md',
+      '.': 'check that all brokers can be reached from here, and run the command `doctor` again',
+    },
   },
   {
     name: 'log',
     prefix: 'RETRY_',
     after: ['schema'],
     run: (config) => withPool(config, (pool) => describeLog(config, pool)),
-    remedies: [
-      [/erasure/, 'run `erase` again for the parties in the table erasure whose finished_at is null'],
-      [/./, 'run the command `doctor` again'],
-    ],
+    remedies: {
+      erasure: 'run `erase` again for the parties in the table erasure whose finished_at is null',
+      '.': 'run the command `doctor` again',
+    },
   },
   {
     name: 'policy administration',
@@ -223,46 +197,32 @@ export const CHECKS: readonly Check[] = [
         await parties.close()
       }
     },
-    remedies: [
-      [
-        /answered for another party/,
+    remedies: {
+      'answered for another party':
         'set POLICY_ADMIN_ECHO to where responses name their party, or ask its owners: see src/party/README.md',
-      ],
-      [
-        /without naming the party/,
+      'without naming the party':
         'ask its owners to name the party in each response, or set POLICY_ADMIN_ECHO to the name: see src/party/README.md',
-      ],
       ...tokenRemedies('POLICY_ADMIN_'),
-      [
-        /_KEY_FILE cannot be used: (?!E[A-Z]+:)/,
+      '_KEY_FILE cannot be used: (?!E[A-Z]+:)':
         'compare the key with the certificate: it must be its key, without a passphrase',
-      ],
-      [/_FILE (cannot be|is empty|holds)/, 'correct the variable, or the file and its permissions'],
-      [
-        /answered 401/,
+      '_FILE (cannot be|is empty|holds)': 'correct the variable, or the file and its permissions',
+      'answered 401':
         'set POLICY_ADMIN_HEADER and its file, or POLICY_ADMIN_TOKEN_URL, as its owners say; if set, check the secret, the scope and the expiry',
-      ],
-      [/answered 403/, 'ask its owners to let this credential read parties, or correct POLICY_ADMIN_SCOPE'],
-      [
-        /certificate that is not trusted/,
+      'answered 403': 'ask its owners to let this credential read parties, or correct POLICY_ADMIN_SCOPE',
+      'certificate that is not trusted':
         'set POLICY_ADMIN_CA_FILE to the authority that signed it; if it is set, compare host name and expiry',
-      ],
-      [
-        /refused the TLS connection|answered 400/,
+      'refused the TLS connection|answered 400':
         'set POLICY_ADMIN_CERT_FILE and POLICY_ADMIN_KEY_FILE to a client certificate that it accepts, and check POLICY_ADMIN_URL',
-      ],
-      [
-        /UND_ERR_SOCKET|ECONNRESET/,
+      'UND_ERR_SOCKET|ECONNRESET':
         'look into the log of that service: it closed the connection, as some do after a client certificate (POLICY_ADMIN_CERT_FILE) that they do not trust',
-      ],
-      [/./, 'check POLICY_ADMIN_URL, with its path, and whether that service is up'],
-    ],
+      '.': 'check POLICY_ADMIN_URL, with its path, and whether that service is up',
+    },
   },
   {
     name: 'transports',
     prefix: 'SMTP_',
     run: async () => 'none: placeholders record email and SMS, and nothing is delivered',
-    remedies: [[/./, 'see src/senders/README.md']],
+    remedies: { '.': 'see src/senders/README.md' },
   },
   {
     name: 'identity provider',
@@ -273,21 +233,14 @@ export const CHECKS: readonly Check[] = [
       if (keys.length === 0) throw new Error(`none of ${counted(foundCount, 'key')} is fit for signatures`)
       return `${keys.length} of ${counted(foundCount, 'key')} fit for signatures`
     },
-    remedies: [
-      [
-        /fit for signatures/,
-        'publish a key for signatures there: see the requirements in src/http/README.md',
-      ],
-      [
-        /certificate|self-signed|altnames|issuer/i,
+    remedies: {
+      'fit for signatures': 'publish a key for signatures there: see the requirements in src/http/README.md',
+      '(?i:certificate|self-signed|altnames|issuer)':
         'set NODE_EXTRA_CA_CERTS to the authority of the identity provider, or correct the host name in IDP_JWKS_URI',
-      ],
-      [
-        /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|timeout/i,
+      '(?i:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|timeout)':
         'check the host and port of IDP_JWKS_URI, and that this machine can reach them',
-      ],
-      [/./, 'check IDP_JWKS_URI: it must answer 200 with a JSON Web Key Set, without redirects'],
-    ],
+      '.': 'check IDP_JWKS_URI: it must answer 200 with a JSON Web Key Set, without redirects',
+    },
   },
 ]
 
@@ -327,16 +280,7 @@ async function partyToAsk(config: Config): Promise<string> {
 }
 
 function describeBrokers(broker: Config['broker']) {
-  return withBrokers(broker, (brokers) => brokers.describe())
-}
-
-async function withBrokers<T>(broker: Config['broker'], use: (brokers: Brokers) => Promise<T>): Promise<T> {
-  const brokers = createBrokers(brokerConnection(broker), CLIENT_ID, log)
-  try {
-    return await use(brokers)
-  } finally {
-    await brokers.close()
-  }
+  return withBrokers(broker, CLIENT_ID, (brokers) => brokers.describe())
 }
 
 async function withPool<T>({ database }: Config, use: (pool: DatabasePool) => Promise<T>): Promise<T> {

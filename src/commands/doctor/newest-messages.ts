@@ -1,4 +1,4 @@
-import { brokerConnection } from '../../app/broker-connection.ts'
+import { withBrokers } from '../../app/broker-connection.ts'
 import { ENVELOPE_MAP, readText } from '../../app/rule-files.ts'
 import type { Config } from '../../config/config.ts'
 import {
@@ -11,10 +11,9 @@ import {
 import type { Message } from '../../core/event/message.ts'
 import { fieldAt, isPartyLocator, readEnvelope } from '../../core/event/parse-event.ts'
 import { counted } from '../../core/text/count.ts'
-import { type Brokers, createBrokers, type PartitionEnds, READ_COMMITTED } from '../../kafka/brokers.ts'
+import { type Brokers, type PartitionEnds, READ_COMMITTED } from '../../kafka/brokers.ts'
 import { readRecordSet, recordSetOf } from '../../kafka/records/record-set.ts'
 import { UnreadableBatch } from '../../kafka/records/unreadable.ts'
-import { createLog } from '../../telemetry/log.ts'
 
 /** Of each topic. */
 const PARTITION_COUNT_MAX = 5
@@ -29,8 +28,7 @@ const ONE_IN = 10
 /** Resolves to where the envelope map finds its fields in the newest messages of each topic. */
 export async function checkEnvelopeMap({ broker }: Config): Promise<string | { warning: string }> {
   const map = loadEnvelopeMap(await readText(ENVELOPE_MAP))
-  const brokers = createBrokers(brokerConnection(broker), broker.groupId, createLog('silent'))
-  try {
+  return withBrokers(broker, broker.groupId, async (brokers) => {
     const partitions = [...(await brokers.endsOf(broker.topics, READ_COMMITTED)).values()]
     const topics: Found[] = []
     for (const topic of broker.topics) {
@@ -41,11 +39,9 @@ export async function checkEnvelopeMap({ broker }: Config): Promise<string | { w
       topics.push(findIn(topic, messages, map))
     }
     const lacking = topics.filter(({ isLacking }) => isLacking)
-    if (lacking.length > 0) return { warning: lacking.map(({ words }) => words).join('\n') }
-    return topics.map(({ words }) => words).join('\n')
-  } finally {
-    await brokers.close()
-  }
+    const words = (some: readonly Found[]) => some.map(({ words }) => words).join('\n')
+    return lacking.length > 0 ? { warning: words(lacking) } : words(topics)
+  })
 }
 
 async function newestOf(

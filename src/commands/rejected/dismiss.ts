@@ -5,7 +5,8 @@ import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { countRejectedMessages } from '../../postgres/read/list-rejected-messages.ts'
 import { dismissRejected } from '../../postgres/write/record-redrive.ts'
 import { accountName, confirm } from '../terminal/confirm.ts'
-import { notBlank, UsageError } from '../terminal/options.ts'
+import { notBlank, UsageError, type WriteOptions } from '../terminal/options.ts'
+import { print } from '../terminal/print.ts'
 import { choose, type FilterOptions, helpOf, withChoice } from './filter.ts'
 
 export const dismissCommand = withChoice(new Command('dismiss'))
@@ -21,13 +22,8 @@ export const dismissCommand = withChoice(new Command('dismiss'))
   )
   .action(dismiss)
 
-interface Options extends FilterOptions {
-  readonly all?: true
+interface Options extends FilterOptions, WriteOptions {
   readonly because?: string
-  readonly dryRun?: true
-  readonly by?: string
-  readonly yes?: true
-  readonly json?: true
 }
 
 async function dismiss(ids: readonly bigint[] = [], options: Options): Promise<void> {
@@ -38,13 +34,10 @@ async function dismiss(ids: readonly bigint[] = [], options: Options): Promise<v
     const { filter, count } = await choose(pool, ids, options)
     if (dryRun) {
       const found = await countRejectedMessages(pool, { ...filter, open: true })
-      process.stdout.write(json ? `${JSON.stringify({ found })}\n` : `Dry run: would dismiss ${found}\n`)
-      return
+      return print(json ? JSON.stringify({ found }) : `Dry run: would dismiss ${found}`)
     }
     const isConfirmed = count === 0 || yes || (await confirm(`Dismiss ${counted(count, 'message')}?`))
     const dismissed = isConfirmed ? await dismissRejected(pool, filter, by, because) : 0
-    process.stdout.write(
-      json ? `${JSON.stringify({ dismissed, by, because })}\n` : `${dismissed} dismissed\n`,
-    )
+    await print(json ? JSON.stringify({ dismissed, by, because }) : `${dismissed} dismissed`)
   })
 }

@@ -13,6 +13,8 @@ import { notBlank, type Since, sinceOption, timeOf, UsageError } from '../termin
 const PAGE_COUNT_MAX = 20
 
 export interface FilterOptions {
+  /** Of a list: settled ones, too; of what is written: all that are not settled. */
+  readonly all?: true
   readonly topic?: string
   readonly code?: string
   readonly since?: Since
@@ -39,7 +41,7 @@ export function withChoice(command: Command): Command {
 export async function choose(
   pool: DatabasePool,
   ids: readonly bigint[],
-  options: FilterOptions & { readonly all?: true },
+  options: FilterOptions,
 ): Promise<{ filter: RejectedFilter; count: number }> {
   const { topic, code, since, all } = options
   const byFilter = [topic, code, since].some((value) => value !== undefined)

@@ -17,7 +17,6 @@ export const listCommand = withFilter(new Command('list'))
   .action(list)
 
 interface Options extends FilterOptions {
-  readonly all?: true
   readonly limit: number
   readonly json?: true
 }
@@ -28,7 +27,7 @@ async function list(options: Options): Promise<void> {
     let leftCount = options.limit
     for await (const rejected of rejectedMessages(pool, filter)) {
       if (leftCount-- === 0) break
-      await print(`${options.json ? JSON.stringify(summaryOf(rejected)) : lineOf(rejected)}\n`)
+      await print(options.json ? JSON.stringify(summaryOf(rejected)) : lineOf(rejected))
     }
     if (options.json) return
     const count = await countRejectedMessages(pool, filter)

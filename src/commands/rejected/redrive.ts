@@ -8,6 +8,7 @@ import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { accountName, confirm } from '../terminal/confirm.ts'
+import type { WriteOptions } from '../terminal/options.ts'
 import { print } from '../terminal/print.ts'
 import { type RedriveOutcome, sentenceOf } from './describe.ts'
 import { choose, type FilterOptions, helpOf, rejectedMessages, withChoice } from './filter.ts'
@@ -29,15 +30,7 @@ export const redriveCommand = withChoice(new Command('redrive'))
   )
   .action(redrive)
 
-interface Options extends FilterOptions {
-  readonly all?: true
-  readonly dryRun?: true
-  readonly yes?: true
-  readonly by?: string
-  readonly json?: true
-}
-
-async function redrive(ids: readonly bigint[] = [], options: Options): Promise<void> {
+async function redrive(ids: readonly bigint[] = [], options: FilterOptions & WriteOptions): Promise<void> {
   const config = loadConfig(process.env)
   await withDatabase(
     config.database.url,
@@ -57,7 +50,7 @@ async function redriveAll(
   redriver: Redriver,
   pool: DatabasePool,
   ids: readonly bigint[],
-  options: Options,
+  options: FilterOptions & WriteOptions,
 ): Promise<void> {
   const { dryRun, yes, by = accountName(), json } = options
   // A message that is named is redriven again, whatever the last result; its event is logged at most once all the same.
@@ -74,10 +67,8 @@ async function redriveAll(
         ? expectedOutcome(await redriver.tryOut(rejected))
         : { ...((await redriver.redrive(rejected, by)) ?? GONE), note: '' })
     counts[outcome.result]++
-    const line = json
-      ? JSON.stringify({ id: String(rejected.id), ...outcome })
-      : `${rejected.id}  ${sentenceOf(outcome)}`
-    await print(`${line}\n`)
+    const { id } = rejected
+    await print(json ? JSON.stringify({ id: String(id), ...outcome }) : `${id}  ${sentenceOf(outcome)}`)
   }
   const sum = `${counts.logged} logged, ${counts.duplicate} already logged, ${counts.rejected} still rejected, ${counts.refused} cannot be redriven`
   if (ids.length > 0 && counts.refused > 0) process.exitCode = 1

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { loadDatabaseUrl } from '../../config/config.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { readRejected } from '../../postgres/read/list-rejected-messages.ts'
+import { print } from '../terminal/print.ts'
 import { textOf, wholeOf } from './describe.ts'
 import { filterOf, helpOf, parseId } from './filter.ts'
 
@@ -22,6 +23,6 @@ async function show(id: bigint, { json }: { readonly json?: true }): Promise<voi
     if (rejected === undefined) {
       process.exitCode = 1
       process.stderr.write(`no rejected message has the id ${id}\n`)
-    } else process.stdout.write(`${json ? JSON.stringify(wholeOf(rejected)) : textOf(rejected)}\n`)
+    } else await print(json ? JSON.stringify(wholeOf(rejected)) : textOf(rejected))
   })
 }

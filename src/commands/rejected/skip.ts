@@ -1,17 +1,16 @@
 import { Command } from 'commander'
-import { brokerConnection } from '../../app/broker-connection.ts'
+import { withBrokers } from '../../app/broker-connection.ts'
 import { type Config, loadConfig } from '../../config/config.ts'
 import { describeSkip } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
-import { createBrokers } from '../../kafka/brokers.ts'
 import { type Inspected, inspectPartition } from '../../kafka/inspect-partition.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { loadCheckpoint } from '../../postgres/write/checkpoints.ts'
 import { skipUnreadable } from '../../postgres/write/skip-unreadable.ts'
-import { createLog } from '../../telemetry/log.ts'
 import { accountName, confirm } from '../terminal/confirm.ts'
-import { parseWhole, UsageError } from '../terminal/options.ts'
+import { parseWhole, UsageError, type WriteOptions } from '../terminal/options.ts'
+import { print } from '../terminal/print.ts'
 
 export const skipCommand = new Command('skip')
   .description('skip record batches that cannot be read and so block a partition')
@@ -29,14 +28,11 @@ export const skipCommand = new Command('skip')
   )
   .action(skip)
 
-interface Options {
+interface Options extends WriteOptions {
   readonly topic: string
   readonly partition: bigint
   readonly to: bigint
   readonly reason?: string
-  readonly by?: string
-  readonly yes?: true
-  readonly json?: true
 }
 
 /** The next thing in the partition from an offset on. */
@@ -50,13 +46,10 @@ interface Found {
 
 async function skip(options: Options): Promise<void> {
   const config = loadConfig(process.env)
-  const brokers = createBrokers(brokerConnection(config.broker), config.broker.groupId, createLog('silent'))
   const partition = { topic: options.topic, partition: Number(options.partition) }
-  try {
-    await skipWith(config, (from) => inspectPartition(brokers, partition, from), options)
-  } finally {
-    await brokers.close()
-  }
+  await withBrokers(config.broker, config.broker.groupId, (brokers) =>
+    skipWith(config, (from) => inspectPartition(brokers, partition, from), options),
+  )
 }
 
 async function skipWith(config: Config, inspect: Inspect, options: Options): Promise<void> {
@@ -87,10 +80,10 @@ async function skipWith(config: Config, inspect: Inspect, options: Options): Pro
       throw new CorrectableError(
         `the checkpoint of ${topicPartition} has moved to ${was}: nothing was skipped`,
       )
-    process.stdout.write(
+    await print(
       json
-        ? `${JSON.stringify({ topic, partition, from: String(from), to: String(to), by, error })}\n`
-        : `skipped offsets ${from} to ${to} of ${topicPartition}: the events that they held must be published again\n`,
+        ? JSON.stringify({ topic, partition, from: String(from), to: String(to), by, error })
+        : `skipped offsets ${from} to ${to} of ${topicPartition}: the events that they held must be published again`,
     )
   })
 }

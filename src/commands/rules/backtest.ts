@@ -6,6 +6,7 @@ import { describeBacktest } from '../../core/rules/backtest.ts'
 import { counted } from '../../core/text/count.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { fileOption, type Since, sinceOption, timeOf } from '../terminal/options.ts'
+import { print } from '../terminal/print.ts'
 import { createProgress } from '../terminal/progress.ts'
 
 const PAGE_COUNT_MAX = 50_000
@@ -49,11 +50,8 @@ async function backtest({ table, since, first, json }: Options): Promise<void> {
     )
     progress.clear()
     const result = { since: start, ...backtested }
-    process.stdout.write(
-      json
-        ? `${JSON.stringify(result)}\n`
-        : `${periodOf(since, start)}\n${describeBacktest(result).join('\n')}\n`,
-    )
+    if (json) await print(JSON.stringify(result))
+    else await print(periodOf(since, start), ...describeBacktest(result))
   })
 }
 

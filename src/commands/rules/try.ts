@@ -1,19 +1,26 @@
 import { buffer } from 'node:stream/consumers'
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { createParties } from '../../app/attempts.ts'
 import { ENVELOPE_MAP, RULE_TABLE, readBytes, readText, ruleTableOf, sha256 } from '../../app/rule-files.ts'
+import { loadLookUp } from '../../config/config.ts'
+import { readFacts } from '../../core/decision/decide.ts'
 import { FACT_LIST } from '../../core/decision/facts.ts'
 import { loadEnvelopeMap } from '../../core/event/envelope-map.ts'
 import type { Message } from '../../core/event/message.ts'
 import { parseEvent } from '../../core/event/parse-event.ts'
+import type { Preferences } from '../../core/party/preferences.ts'
 import { describeTried, type TriedEvent, tryEvent } from '../../core/rules/try-event.ts'
 import { readTemplates } from '../../core/templates/read-templates.ts'
 import type { Templates } from '../../core/templates/template.ts'
 import { eventOfTrial, type Trial } from '../../core/workbench/trial.ts'
 import { templates as shipped } from '../../generated/templates.ts'
+import { withDatabase } from '../../postgres/connection/with-database.ts'
+import { readPreferences } from '../../postgres/write/read-preferences.ts'
+import { createLog } from '../../telemetry/log.ts'
 import { noteUnknownEventType } from '../terminal/known-names.ts'
 import { fileOption, parseParty, UsageError } from '../terminal/options.ts'
+import { print } from '../terminal/print.ts'
 import { templateFilesOf } from '../terminal/template-folder.ts'
-import { lookUpParty } from './known-party.ts'
 
 /** The option for each fact: a flag for what is not usual, else one of the values. */
 const FACT_OPTIONS = FACT_LIST.map(([key, { option, usual, values }]) => {
@@ -76,7 +83,7 @@ async function tryIt(options: Options): Promise<void> {
   const table = await ruleTableOf(await readText(options.table), options.table)
   const templates = templatesOf(options.templates)
   const tried = tryEvent(table, templates, await triedEventOf(options))
-  process.stdout.write(options.json ? `${JSON.stringify(tried)}\n` : `${describeTried(tried).join('\n')}\n`)
+  await print(...(options.json ? [JSON.stringify(tried)] : describeTried(tried)))
 }
 
 function templatesOf(folder: string | undefined): Templates {
@@ -109,6 +116,28 @@ async function eventOf({ event: file, header: headers = {}, eventType, locator, 
   if (parsed.kind === 'tombstone') throw new UsageError('this message has no value')
   const { event } = parsed
   return { ...event, variables: { eventType: event.eventType, locator: event.locator, reason: event.reason } }
+}
+
+/**
+ * Reads the stored preferences of a real party, and looks up its contact. Throws ConfigError or UnusableDatabaseError; the
+ * contact says if policy administration did not answer.
+ */
+async function lookUpParty(
+  eventType: string,
+  partyLocator: string,
+): Promise<Pick<TriedEvent, 'facts' | 'contact'>> {
+  const { databaseUrl, policyAdministration } = loadLookUp(process.env)
+  let preferences: Preferences | undefined
+  await withDatabase(databaseUrl, async (pool) => {
+    preferences = (await readPreferences(pool, [partyLocator])).get(partyLocator)
+  })
+  const parties = createParties({ policyAdministration }, createLog('error', process.stderr))
+  try {
+    const contact = (await parties.lookUp([partyLocator])).get(partyLocator)
+    return { facts: readFacts(eventType, { partyLocator, invalid: false }, contact, preferences), contact }
+  } finally {
+    await parties.close()
+  }
 }
 
 function addHeader(text: string, previous: Headers = {}): Headers {

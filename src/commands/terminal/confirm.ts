@@ -11,6 +11,11 @@ export async function confirm(question: string): Promise<boolean> {
   return /^y(es)?$/i.test(answer.trim())
 }
 
+/** What a command would have done, had it been told to. */
+export function wouldDo(dryRun: true | undefined, what: string): string {
+  return `${dryRun ? 'Dry run' : 'Not confirmed'}: would ${what}`
+}
+
 /** The default name of an operator: in a container the account often has no name. */
 export function accountName(): string {
   try {

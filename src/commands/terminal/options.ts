@@ -53,6 +53,14 @@ export function fileOption(flags: string, meaning: string, path: string): Option
   return new Option(flags, meaning).default(path, relative(ROOT, path))
 }
 
+/** Options of the commands that write: they ask first, and record who runs them. */
+export interface WriteOptions {
+  readonly dryRun?: true
+  readonly yes?: true
+  readonly by?: string
+  readonly json?: true
+}
+
 /** Wrong usage of a command. Only the message is printed, without a stack; exit code 2. */
 export class UsageError extends CorrectableError {}
 

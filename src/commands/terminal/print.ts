@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 
-/** Writes to standard output, and waits for a reader that is slower than the database. */
-export async function print(text: string): Promise<void> {
-  if (!process.stdout.write(text)) await once(process.stdout, 'drain')
+/** Writes lines to standard output, and waits for a reader that is slower than the database. */
+export async function print(...lines: readonly string[]): Promise<void> {
+  for (const line of lines) if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')
 }

@@ -1,4 +1,5 @@
 import type { RouteOptions } from 'fastify'
+import type { Config } from '../../config/config.ts'
 import { parsePointer, valueAt } from '../../core/event/json-pointer.ts'
 import { ProblemError } from '../problems/problem.ts'
 
@@ -25,21 +26,14 @@ export function requireAccess({ method, url, config }: RouteOptions): void {
   }
 }
 
-/** The scope or role of administrators, and the claim that holds it. A scope that is null asks for none. */
-export interface AdminRight {
-  readonly adminScope: string | null
-  /** The name of a claim, or a JSON Pointer, which starts with a slash. */
-  readonly adminClaim: string
-}
-
 /**
- * Throws a 403 that names what is missing, unless a token has the right of administrators.
+ * Throws a 403 that names what is missing, unless a token has the right of administrators. A scope that is null asks for none.
  *
  * @param partyClaim the claim by which the token would do for its own party, if it would
  */
 export function requireAdmin(
   token: object,
-  { adminScope, adminClaim }: AdminRight,
+  { adminScope, adminClaim }: Pick<NonNullable<Config['tokens']>, 'adminScope' | 'adminClaim'>,
   partyClaim?: string,
 ): void {
   if (adminScope === null || wordsIn(token, adminClaim).includes(adminScope)) return

@@ -18,15 +18,9 @@ const DOMAIN = 'https://localhost/'
 /** Entries never expire: a set is replaced as a whole. */
 const FOREVER_MS = Number.MAX_SAFE_INTEGER
 
-export interface KeySet {
-  /** Loads the keys in the background, now and every 4 minutes. */
-  start: () => void
-  /**
-   * The key for a token's header as SPKI in PEM, or null. An unknown key id causes one request to the provider, shared by
-   * all who wait and followed by a pause. Rejects with a `NoKeysError` if no key set could be loaded in the last 24 hours.
-   */
-  keyOf: (header: { readonly kid?: unknown; readonly alg?: unknown }) => Promise<string | null>
-  stop: () => void
+interface TokenHeader {
+  readonly kid?: unknown
+  readonly alg?: unknown
 }
 
 /** There is no key set, or only one that is too old: no token can be validated. */
@@ -38,7 +32,7 @@ export class NoKeysError extends Error {
  * The public keys at `url`, and nowhere else. A key set replaces the one before it, even one without a usable key; while
  * the identity provider does not respond with any, the known keys stay valid for up to 24 hours.
  */
-export function createKeySet(url: string, log: Logger, nowMs = () => performance.now()): KeySet {
+export function createKeySet(url: string, log: Logger, nowMs = () => performance.now()) {
   // No keep-alive: the provider would have closed the connection by the next load.
   const agent = new Agent({ maxResponseSize: SET_BYTES_MAX, pipelining: 0 })
   let newest: (LoadedSet & { readonly keyCount: number; readonly loadedAtMs: number }) | null = null
@@ -71,11 +65,16 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
   }
 
   return {
-    start: () => {
+    /** Loads the keys in the background, now and every 4 minutes. */
+    start: (): void => {
       void refresh()
       timer = setInterval(refresh, REFRESH_INTERVAL_MS).unref()
     },
-    keyOf: async ({ kid, alg }) => {
+    /**
+     * The key for a token's header as SPKI in PEM, or null. An unknown key id causes one request to the provider, shared by
+     * all who wait and followed by a pause. Rejects with a `NoKeysError` if no key set could be loaded in the last 24 hours.
+     */
+    keyOf: async ({ kid, alg }: TokenHeader): Promise<string | null> => {
       // The timer comes first, unless the process was suspended: so a known key waits for nobody.
       const isOverdue = nowMs() - askedAtMs >= TRUST_MAX_MS
       if (isOverdue || !usable()?.ids.has(kid)) await refresh()
@@ -83,7 +82,7 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
       if (keys === null) throw new NoKeysError('no key set has been loaded in the last 24 hours')
       return await pemOf(keys, { kid, alg })
     },
-    stop: () => {
+    stop: (): void => {
       isStopped = true
       clearInterval(timer)
       void agent.destroy()
@@ -126,10 +125,7 @@ function loadedSet(keys: readonly SigningKey[]): LoadedSet {
 }
 
 /** Null if there is no key with this id for this algorithm. */
-async function pemOf(
-  { ids, getJwks }: LoadedSet,
-  { kid, alg }: { readonly kid?: unknown; readonly alg?: unknown },
-): Promise<string | null> {
+async function pemOf({ ids, getJwks }: LoadedSet, { kid, alg }: TokenHeader): Promise<string | null> {
   if (!ids.has(kid)) return null
   const wanted = { domain: DOMAIN, kid: kid as string, alg: alg as string }
   if (!getJwks.cache.get(getJwks.generateCacheKey(wanted.alg, wanted.kid, DOMAIN))) return null

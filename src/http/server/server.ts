@@ -1,13 +1,11 @@
 import type { Socket } from 'node:net'
+import type { Config } from '../../config/config.ts'
 import { type ApiDocument, buildManagement, type ManagementDependencies } from '../management.ts'
 import { type AppDependencies, buildApp } from '../public.ts'
 import type { App } from './base.ts'
 
-interface Address {
-  readonly host: string
-  /** 0 picks a free port. */
-  readonly port: number
-}
+/** Port 0 picks a free one. */
+type Address = Pick<Config['http'], 'host' | 'port'>
 
 export interface Http {
   /** Rejects with an error that names the address and the remedy. */

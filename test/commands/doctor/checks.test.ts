@@ -1,5 +1,5 @@
 import t from 'tap'
-import { CHECKS } from '../../../src/commands/doctor/checks.ts'
+import { CHECKS, remedyOf } from '../../../src/commands/doctor/checks.ts'
 
 /** Words of servers, poolers and libraries, and the remedy. */
 const DATABASE: readonly (readonly [string, RegExp])[] = [
@@ -50,10 +50,10 @@ const ALL = {
   'identity provider': IDENTITY_PROVIDER,
 }
 for (const [name, cases] of Object.entries(ALL)) {
-  const { remedies = [] } = CHECKS.find((check) => check.name === name) ?? {}
+  const { remedies = {} } = CHECKS.find((check) => check.name === name) ?? {}
   for (const [detail, remedy] of cases) {
     t.test(`the ${name} check has a remedy of its own for: ${detail}`, async (t) => {
-      t.match(remedies.find(([words]) => words.test(detail))?.[1], remedy)
+      t.match(remedyOf({ remedies }, detail), remedy)
     })
   }
 }
