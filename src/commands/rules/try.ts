@@ -5,10 +5,15 @@ import { FACT_LIST } from '../../core/decision/facts.ts'
 import { loadEnvelopeMap } from '../../core/event/envelope-map.ts'
 import type { Message } from '../../core/event/message.ts'
 import { parseEvent } from '../../core/event/parse-event.ts'
-import { describeTried, type TriedEvent, tryEvent } from '../../core/rules/try-event.ts'
+import {
+  describeTried,
+  eventOfTrial,
+  type Trial,
+  type TriedEvent,
+  tryEvent,
+} from '../../core/rules/try-event.ts'
 import { readTemplates } from '../../core/templates/read-templates.ts'
 import type { Templates } from '../../core/templates/template.ts'
-import { eventOfTrial, type Trial } from '../../core/workbench/trial.ts'
 import { templates as shipped } from '../../generated/templates.ts'
 import { noteUnknownEventType } from '../terminal/known-names.ts'
 import { fileOption, parseParty, UsageError } from '../terminal/options.ts'
