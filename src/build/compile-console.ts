@@ -4,8 +4,8 @@ import { build } from 'esbuild'
 
 /*
  * A step of `make build`: node src/build/compile-console.ts [folder to write]
- * Bundles the console into files whose names change with what they hold, and the page that loads them. Files are left as
- * they are where they would not change.
+ * Bundles the console into files whose names change with what they hold, and the page that loads them. The workbench is
+ * loaded when somebody opens it. Files are left as they are where they would not change.
  */
 const root = join(import.meta.dirname, '..')
 const [target = join(root, 'generated/console')] = process.argv.slice(2)
@@ -14,11 +14,14 @@ const { outputFiles } = await build({
   entryPoints: [join(root, 'console/main.tsx'), join(root, 'console/icon.svg')],
   loader: { '.svg': 'copy' },
   entryNames: '[name]-[hash]',
+  chunkNames: '[name]-[hash]',
+  splitting: true,
   outdir: target,
   write: false,
   bundle: true,
   minify: true,
   format: 'esm',
+  alias: { 'csv-parse/sync': 'csv-parse/browser/esm/sync' },
   target: 'es2022',
   jsx: 'automatic',
   jsxImportSource: 'preact',
@@ -26,7 +29,8 @@ const { outputFiles } = await build({
   logLevel: 'warning',
 })
 const files = new Map(outputFiles.map(({ path, text }) => [basename(path), text]))
-files.set('index.html', page([...files.keys()]))
+const isLater = (name: string) => name.startsWith('workbench-')
+files.set('index.html', page([...files.keys()].filter((name) => !isLater(name))))
 
 await mkdir(target, { recursive: true })
 const found = await readdir(target)
@@ -38,14 +42,18 @@ for (const [name, text] of files) {
   await writeFile(file, text)
   isWritten = true
 }
-const sizeKb = Math.ceil([...files.values()].reduce((sum, { length }) => sum + length, 0) / 1_000)
-process.stdout.write(`console: ${sizeKb} kB, ${isWritten ? 'written' : 'no change'}\n`)
+const kbOf = (some: readonly [string, string][]) =>
+  `${Math.ceil(some.reduce((sum, [, { length }]) => sum + length, 0) / 1_000)} kB`
+const later = kbOf([...files].filter(([name]) => isLater(name)))
+const first = kbOf([...files].filter(([name]) => !isLater(name)))
+process.stdout.write(`console: ${first}, the workbench ${later}, ${isWritten ? 'written' : 'no change'}\n`)
 
 /** Its paths are relative to `/console`, so that a proxy may put it anywhere. */
 function page(names: readonly string[]): string {
   const links = names.map((name) => {
     if (name.endsWith('.css')) return `<link rel="stylesheet" href="console/${name}">`
     if (name.endsWith('.svg')) return `<link rel="icon" href="console/${name}">`
+    if (!name.startsWith('main-')) return `<link rel="modulepreload" href="console/${name}">`
     return `<script type="module" src="console/${name}"></script>`
   })
   return `<!doctype html>

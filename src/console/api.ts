@@ -25,25 +25,24 @@ export const token = {
 export async function read<Data>(path: readonly string[], query: Query, signal: AbortSignal): Promise<Data> {
   const search = searchOf(query)
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(READ_MS_MAX)])
-  return dataOf(await request(`${urlOf(path)}${search === '' ? '' : `?${search}`}`, {}, signal, inTime))
+  const response = await request(`${urlOf(path)}${search === '' ? '' : `?${search}`}`, {}, signal, inTime)
+  return response.json().catch(() => {
+    throw new RequestError(response.status, 'The response is not valid JSON.')
+  })
 }
 
 /** Longer than the service waits for its database. */
 const READ_MS_MAX = 30_000
 
-/** Asks what becomes of something that the service does not keep. Rejects like `read`. */
-export async function ask<Data>(path: readonly string[], body: object, signal: AbortSignal): Promise<Data> {
-  return dataOf(await send(path, body, signal))
-}
-
-/** Like `ask`, where the answer is one JSON value a line, as they come. */
+/** Asks for something whose answer is one JSON value a line, as they come. Rejects like `read`. */
 export async function* askLines<Data>(
   path: readonly string[],
   body: object,
   signal: AbortSignal,
 ): AsyncGenerator<Data> {
-  const { body: stream } = await send(path, body, signal)
-  const reader = (stream as ReadableStream<Uint8Array>)
+  const headers = { 'content-type': 'application/json' }
+  const response = await request(urlOf(path), { method: 'POST', headers, body: JSON.stringify(body) }, signal)
+  const reader = (response.body as ReadableStream<Uint8Array>)
     .pipeThrough(new TextDecoderStream() as never)
     .getReader()
   let rest = ''
@@ -56,11 +55,6 @@ export async function* askLines<Data>(
     for (const line of lines) yield JSON.parse(line)
     if (done) return
   }
-}
-
-function send(path: readonly string[], body: object, signal: AbortSignal): Promise<Response> {
-  const headers = { 'content-type': 'application/json' }
-  return request(urlOf(path), { method: 'POST', headers, body: JSON.stringify(body) }, signal)
 }
 
 function urlOf(path: readonly string[]): string {
@@ -88,12 +82,6 @@ async function request(
   if (response.ok) return response
   const isTokenMissing = response.status === 401 && held === null
   throw new RequestError(response.status, isTokenMissing ? TOKEN_REQUIRED : await problemOf(response))
-}
-
-function dataOf<Data>(response: Response): Promise<Data> {
-  return response.json().catch(() => {
-    throw new RequestError(response.status, 'The response is not valid JSON.')
-  })
 }
 
 const TOKEN_REQUIRED = 'Only administrators may see member data: a token is required.'

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState } from 'preact/hooks'
 import { type RequestError, token } from './api.ts'
-import { Links, Title } from './parts.tsx'
+import { Links, NOT_LOADED, Problem, Title } from './parts.tsx'
 import { hrefOf, routeOf } from './route.ts'
 import { Status } from './status.tsx'
 import { EntryView } from './views/entry.tsx'
@@ -11,7 +11,6 @@ import { RejectedView } from './views/rejected.tsx'
 import { RulesView } from './views/rules.tsx'
 import { Search, SearchView } from './views/search.tsx'
 import { TokenForm } from './views/token.tsx'
-import { WorkbenchView } from './views/workbench.tsx'
 import { Refused, type Visit } from './visit.ts'
 
 const NOT_TOLD = { notTold: 'true' }
@@ -103,10 +102,26 @@ function View(route: Visit) {
     case 'rules':
       return <RulesView />
     case 'workbench':
-      return <WorkbenchView />
+      return <Later />
     default:
       return <Title name="Page not found" />
   }
+}
+
+/** The workbench, which brings the checks of rules and texts along, is loaded when it is first opened. */
+function Later() {
+  const [part, setPart] = useState<typeof import('./views/workbench.tsx')>()
+  const [problem, setProblem] = useState<string | null>(null)
+  useEffect(() => {
+    import('./views/workbench.tsx').then(setPart, () => setProblem('Reload the page.'))
+  }, [])
+  if (part !== undefined) return <part.WorkbenchView />
+  return (
+    <>
+      <Title name="Workbench" />
+      <Problem of={problem} title={NOT_LOADED} />
+    </>
+  )
 }
 
 function useVisit(): Visit {

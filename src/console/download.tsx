@@ -1,8 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Page } from '../core/log/log-page.ts'
-import type { Query } from './api.ts'
+import { type Query, read } from './api.ts'
 import { counted } from './text.ts'
-import { useLoad } from './use-data.ts'
 
 const PAGE_ITEMS = '200'
 /** Spreadsheet programs still open a file of this size with ease. */
@@ -19,21 +18,18 @@ interface DownloadProps<Item> {
 
 /** Saves a whole list as a CSV file. */
 export function Download<Item>({ path, query, name, head, lineOf }: DownloadProps<Item>) {
-  const load = useLoad<Page<Item>>(path, { ...query, limit: PAGE_ITEMS })
   const [words, setWords] = useState('')
   const stop = useRef(new AbortController())
   useEffect(() => () => stop.current.abort(), [])
 
-  async function download(): Promise<void> {
+  async function readAll(): Promise<void> {
     const lines = [head]
     const found = () => counted(lines.length - 1, 'entry', 'entries')
     for (let cursor: string | null | undefined; cursor !== null; ) {
       setWords(`Loaded ${found()}…`)
-      const told = await load({ cursor }, stop.current.signal)
-      if (told === null) return
-      if (told.data === undefined) return setWords(`Could not save the file. ${told.problem}`)
-      lines.push(...told.data.items.map(lineOf))
-      cursor = told.data.nextCursor
+      const page = await read<Page<Item>>(path, { ...query, cursor, limit: PAGE_ITEMS }, stop.current.signal)
+      lines.push(...page.items.map(lineOf))
+      cursor = page.nextCursor
       if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
         saveFile(name, lines)
         return setWords(`The file holds only the newest ${found()}. Narrow the filters.`)
@@ -43,6 +39,10 @@ export function Download<Item>({ path, query, name, head, lineOf }: DownloadProp
     setWords(`Saved ${found()}.`)
   }
 
+  const download = () =>
+    readAll().catch((error: Error) => {
+      if (!stop.current.signal.aborted) setWords(`Could not save the file. ${error.message}`)
+    })
   return (
     <p class="toolbar">
       <button type="button" class="outline" onClick={download} disabled={words.endsWith('…')}>
@@ -53,9 +53,9 @@ export function Download<Item>({ path, query, name, head, lineOf }: DownloadProp
   )
 }
 
-/** Makes the browser save a CSV file. */
-export function saveFile(name: string, parts: readonly string[]): void {
-  const url = URL.createObjectURL(new Blob([...parts], { type: 'text/csv' }))
+/** Makes the browser save a file. */
+export function saveFile(name: string, parts: readonly BlobPart[], type = 'text/csv'): void {
+  const url = URL.createObjectURL(new Blob([...parts], { type }))
   const link = document.createElement('a')
   link.href = url
   link.download = name

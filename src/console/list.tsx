@@ -4,7 +4,7 @@ import { COUNT_WINDOW_NAMES, COUNT_WINDOWS } from '../core/log/count-windows.ts'
 import { Choice, Field, filledIn, NOT_LOADED, Nothing, type Option, Problem } from './parts.tsx'
 import { hrefOf } from './route.ts'
 import { ago, counted, exactTime, formTimeOf, instantOf, localTime, visible } from './text.ts'
-import type { Pages } from './use-data.ts'
+import type { Items, Loaded } from './use-data.ts'
 import { go } from './visit.ts'
 
 /** The name of a column, and the class of its cells. */
@@ -102,7 +102,7 @@ interface ListProps<Item> {
   readonly label: string
   readonly filters: readonly Filter[]
   readonly query: Values
-  readonly pages: Pages<Item>
+  readonly pages: Loaded<Items<Item>>
   readonly columns: readonly Column[]
   readonly rowOf: (item: Item) => Row
   readonly one: string
@@ -124,8 +124,8 @@ export function List<Item>({
   many,
   following,
 }: ListProps<Item>) {
-  const { data, problem, isLoading, retry, next } = pages
-  const items = data ?? []
+  const { data, problem, isLoading, retry } = pages
+  const { items, next } = data ?? { items: [], next: null }
   const values = valuesOf(filters, query)
   const active = activeOf(filters, values)
   const isFirst = query.cursor === undefined

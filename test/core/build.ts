@@ -3,7 +3,6 @@ import type { FoundContact } from '../../src/core/party/contact.ts'
 import type { Preferences } from '../../src/core/party/preferences.ts'
 import type { TriedEvent } from '../../src/core/rules/try-event.ts'
 import { FaultsError } from '../../src/core/text/faults.ts'
-import type { Trial } from '../../src/core/workbench/trial.ts'
 
 /** The faults for which a file is refused; none if it is accepted. */
 export function faultsIn(load: () => unknown): readonly string[] {
@@ -51,9 +50,4 @@ export function aTried(facts: RecordedFacts): TriedEvent {
     event: { eventType: facts.eventType, locator: 'CLM-1', reason: null },
     facts: someFacts(facts),
   }
-}
-
-/** An event that somebody tries, with the usual facts but for these. */
-export function aTrial(change: Partial<Trial> = {}): Trial {
-  return { locator: 'CLM-1', reason: null, ...someFacts(), ...change } as Trial
 }

@@ -1,22 +1,23 @@
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
-import { parentPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { RuleTableError } from '../../core/rules/errors.ts'
+import { createRuleTable } from '../../core/rules/table.ts'
 import {
+  type BacktestJob,
   type BacktestMessage,
   listedLocators,
-  type Period,
   reportBacktest,
 } from '../../core/workbench/backtest-report.ts'
 import { isUnreachable } from '../../postgres/connection/errors.ts'
 import { type DatabasePool, openPool } from '../../postgres/connection/pool.ts'
 import { findMembers } from '../../postgres/read/find-members.ts'
-import { ruleTableOf } from '../rule-files.ts'
+import { sha256 } from '../rule-files.ts'
 import { runBacktest } from '../run-backtest.ts'
 
-export interface BacktestJob {
-  readonly table: string
-  readonly period: Period
+export interface BacktestData {
+  readonly databaseUrl: string
+  readonly job: BacktestJob
 }
 
 /** So few that the pause after a page, while dispatch is busy, is short. */
@@ -27,18 +28,21 @@ const PRIORITY = 10
 // On Linux this is the priority of the calling thread alone; elsewhere it would be that of the process.
 if (process.platform === 'linux') setPriority(PRIORITY)
 
-parentPort?.once('message', async (job: BacktestJob) => {
-  parentPort?.postMessage(await runToEnd(job))
-})
-parentPort?.postMessage(null)
+const port = parentPort as MessagePort
+const { databaseUrl, job } = workerData as BacktestData
+port.postMessage(await runToEnd(job))
 
-async function runToEnd({ table, period: { from, to } }: BacktestJob): Promise<BacktestMessage> {
+async function runToEnd({ table, eventTypes, from, to }: BacktestJob): Promise<BacktestMessage> {
   let pool: DatabasePool | null = null
   try {
-    const candidate = await ruleTableOf(table)
-    pool = await openPool({ databaseUrl: workerData as string, connectionCountMax: 1, endWithClient: true })
+    const candidate = await createRuleTable(table, eventTypes, sha256)
+    pool = await openPool({ databaseUrl, connectionCountMax: 1, endWithClient: true })
     const period = { since: from, until: to, counting: 'last', pageCountMax: PAGE_COUNT_MAX } as const
-    const result = await runBacktest(pool, candidate, period, (events) => say({ kind: 'progress', events }))
+    const result = await runBacktest(pool, candidate, period, async (events) => {
+      const goOn = once(port, 'message')
+      port.postMessage({ kind: 'progress', events } satisfies BacktestMessage)
+      await goOn
+    })
     const members = await findMembers(pool, listedLocators(result))
     return { kind: 'report', report: reportBacktest(result, members) }
   } catch (error) {
@@ -48,11 +52,4 @@ async function runToEnd({ table, period: { from, to } }: BacktestJob): Promise<B
   } finally {
     await pool?.end()
   }
-}
-
-/** Resolves when it is to go on. */
-async function say(message: BacktestMessage): Promise<void> {
-  const goOn = once(parentPort as NonNullable<typeof parentPort>, 'message')
-  parentPort?.postMessage(message)
-  await goOn
 }

@@ -1,24 +1,17 @@
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import type { Config } from '../../config/config.ts'
-import { CHANNELS } from '../../core/decision/channel.ts'
-import { OUTCOMES } from '../../core/decision/decide.ts'
-import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
-import { EXPECTATIONS, PROMISE_COLUMNS } from '../../core/rules/load-promises.ts'
-import { COLUMNS } from '../../core/rules/rule.ts'
-import type { BacktestMessage, Period } from '../../core/workbench/backtest-report.ts'
-import { proposeUrlOf, readGrid, type WorkbenchStart } from '../../core/workbench/workbench.ts'
+import type { BacktestJob, BacktestMessage } from '../../core/workbench/backtest-report.ts'
+import { templates } from '../../generated/templates.ts'
 import type { Workbench } from '../../http/console/workbench.ts'
-import { type RuleFiles, TEMPLATE_EVENT_TYPES } from '../rule-files.ts'
-import type { BacktestJob } from './backtest-thread.ts'
-import type { ReviewJob, ReviewMessage } from './review-thread.ts'
-import { createThread } from './thread.ts'
+import { OUTCOMES, type RuleFiles, readText } from '../rule-files.ts'
+import type { BacktestData } from './backtest-thread.ts'
 
-/** While somebody types, the next candidate finds the thread running. */
-const REVIEW_IDLE_MS = 60_000
-/** Less than a request may take. A table that takes longer is not one that somebody wrote. */
-const REVIEW_MAX_MS = 8_000
 /** A place for others: one back-test runs at a time. Pauses count. */
 const BACKTEST_MAX_MS = 120_000
+/** Heap limit of the thread, unless Node was started with a limit. */
+const HEAP_MB = 64
 /** From this part of its time on, the main thread is busy with dispatch. */
 const BUSY_UTILIZATION = 0.2
 /** While dispatch is busy a back-test pauses so many times as long as it works: it must leave dispatch nine tenths. */
@@ -26,56 +19,30 @@ const PAUSE_FACTOR = 9
 /** Well before the connection to the client counts as idle. */
 const PAUSE_MAX_MS = 8_000
 
-/** The values that a column of either file can have. */
-const CHOICES = {
-  ...Object.fromEntries(FACT_LIST.map(([, { column, values }]) => [column, values.map(cellText)])),
-  'send by': [...CHANNELS],
-}
-
-/** The checks and back-tests of the console's workbench. They run in their own threads, so that none holds up dispatch. */
+/** The files in force, and back-tests: each runs in a thread of its own, so that it does not hold up dispatch. */
 export function createWorkbench(
   {
     database,
     repositoryUrl,
   }: Pick<Config, 'repositoryUrl'> & { readonly database: Pick<Config['database'], 'url'> },
-  { ruleTable, promises }: RuleFiles,
+  { ruleTable, promises }: Pick<RuleFiles, 'ruleTable' | 'promises'>,
   backtestMaxMs = BACKTEST_MAX_MS,
 ): Workbench & { close: () => Promise<void> } {
-  const reviews = createThread<ReviewJob, ReviewMessage>(new URL('./review-thread.ts', import.meta.url), {
-    workerData: { table: ruleTable.source, promises },
-    idleMs: REVIEW_IDLE_MS,
-    maxMs: REVIEW_MAX_MS,
-    isLast: () => true,
-  })
-  const backtests = createThread<BacktestJob, BacktestMessage>(
-    new URL('./backtest-thread.ts', import.meta.url),
-    {
-      workerData: database.url,
-      idleMs: 0,
-      maxMs: backtestMaxMs,
-      isLast: ({ kind }) => kind !== 'progress',
-    },
-  )
+  let worker: Worker | null = null
+  const closing = new AbortController()
 
-  /** Null where it takes too long. */
-  async function ask(job: ReviewJob, signal: AbortSignal): Promise<ReviewMessage | null> {
+  async function* backtest(job: BacktestJob, signal: AbortSignal): AsyncGenerator<BacktestMessage> {
+    const workerData: BacktestData = { databaseUrl: database.url, job }
+    const started = new Worker(new URL('./backtest-thread.ts', import.meta.url), {
+      workerData,
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+    })
+    worker = started
+    // An error that nobody listens for would end the process.
+    started.on('error', () => {})
     try {
-      for await (const message of reviews.run(job, signal)) return message
-      return null
-    } catch (error) {
-      if (exceededBy(error) !== null) return null
-      throw error
-    }
-  }
-
-  /** Ends with a problem where a limit is exceeded. */
-  async function* backtest(
-    table: string,
-    period: Period,
-    signal: AbortSignal,
-  ): AsyncGenerator<BacktestMessage> {
-    try {
-      yield* paced(backtests.run({ table, period }, signal), signal)
+      const left = AbortSignal.any([signal, closing.signal])
+      yield* paced(converse(started, AbortSignal.any([left, AbortSignal.timeout(backtestMaxMs)])), left)
     } catch (error) {
       const exceeded = exceededBy(error)
       if (exceeded === null) throw error
@@ -85,29 +52,44 @@ export function createWorkbench(
         `The back-test was stopped: it ${why}. Ask for fewer days, or for a table with fewer event types; or use the ` +
         'command `rules backtest`, which has no limit.'
       yield { kind: 'problem', problem }
+    } finally {
+      await started.terminate()
+      worker = null
     }
   }
 
-  const start = startOf(ruleTable.source, promises, ruleTable.revision, repositoryUrl)
   return {
-    start,
-    read: async (csv, of, signal) => {
-      const sheet = { csv, columns: start[of].grid.columns, what: of === 'table' ? 'rule' : 'promise' }
-      return (await ask({ sheet }, signal))?.read ?? null
-    },
-    review: async (candidate, signal) => (await ask({ candidate }, signal))?.review ?? null,
-    try: async (table, of, signal) => {
-      const message = await ask({ trial: { table, of } }, signal)
-      return message && { tried: message.tried ?? null, faults: [...(message.faults ?? [])] }
-    },
-    backtest: (table, period, signal) => (backtests.isBusy() ? null : backtest(table, period, signal)),
+    start: async () => ({
+      table: ruleTable.source,
+      promises,
+      templates: [...templates.byEventType.values(), templates.generic].map(({ name, source }) => ({
+        name: `${name}.mustache`,
+        text: source,
+      })),
+      // It may be absent, as for the summary of a pull request.
+      outcomes: await readText(OUTCOMES).catch(() => ''),
+      repositoryUrl,
+    }),
+    backtest: (job, signal) => (worker === null ? backtest(job, signal) : null),
+    // A caller that abandoned its generator never ends the job.
     close: async () => {
-      await Promise.all([reviews.close(), backtests.close()])
+      closing.abort()
+      await worker?.terminate()
     },
   }
 }
 
-/** The limit that a job of a thread exceeded; null for any other error. */
+/** The messages of the thread, which goes on when the next one is requested. */
+async function* converse(worker: Worker, signal: AbortSignal): AsyncGenerator<BacktestMessage> {
+  for (;;) {
+    const [message] = (await once(worker, 'message', { signal })) as [BacktestMessage]
+    yield message
+    if (message.kind !== 'progress') return
+    worker.postMessage(null)
+  }
+}
+
+/** The limit that a back-test exceeded; null for any other error. */
 function exceededBy(error: unknown): 'time' | 'memory' | null {
   const { cause, code } = error as NodeJS.ErrnoException & { cause?: Error }
   if (cause?.name === 'TimeoutError') return 'time'
@@ -130,31 +112,5 @@ async function* paced(
       await sleep(Math.min(PAUSE_FACTOR * tookMs, PAUSE_MAX_MS), undefined, { signal })
     sinceMs = performance.now()
     since = performance.eventLoopUtilization()
-  }
-}
-
-function startOf(
-  table: string,
-  promises: string,
-  revision: string,
-  repositoryUrl: string | null,
-): WorkbenchStart {
-  const fileOf = (
-    name: string,
-    csvText: string,
-    columns: readonly string[],
-    what: string,
-    outcomes: readonly string[],
-  ) => {
-    const { grid, faults } = readGrid(csvText, columns, what)
-    if (grid === null) throw new Error(`${name} cannot be shown as a grid: ${faults.join('; ')}`)
-    return { name, grid, choices: { ...CHOICES, outcome: [...outcomes] } }
-  }
-  return {
-    revision,
-    table: fileOf('dispatch.csv', table, COLUMNS, 'rule', OUTCOMES),
-    promises: fileOf('promises.csv', promises, PROMISE_COLUMNS, 'promise', EXPECTATIONS),
-    proposeUrl: repositoryUrl && proposeUrlOf(repositoryUrl, 'rules'),
-    eventTypes: [...TEMPLATE_EVENT_TYPES],
   }
 }

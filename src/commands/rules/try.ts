@@ -9,10 +9,15 @@ import { loadEnvelopeMap } from '../../core/event/envelope-map.ts'
 import type { Message } from '../../core/event/message.ts'
 import { parseEvent } from '../../core/event/parse-event.ts'
 import type { Preferences } from '../../core/party/preferences.ts'
-import { describeTried, type TriedEvent, tryEvent } from '../../core/rules/try-event.ts'
+import {
+  describeTried,
+  eventOfTrial,
+  type Trial,
+  type TriedEvent,
+  tryEvent,
+} from '../../core/rules/try-event.ts'
 import { readTemplates } from '../../core/templates/read-templates.ts'
 import type { Templates } from '../../core/templates/template.ts'
-import { eventOfTrial, type Trial } from '../../core/workbench/trial.ts'
 import { templates as shipped } from '../../generated/templates.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { readPreferences } from '../../postgres/write/read-preferences.ts'

@@ -7,7 +7,7 @@ import { TIMELINE_COLUMNS, timelineRow } from '../entries.tsx'
 import { List, type Row, startOf, timeCell, valuesOf } from '../list.tsx'
 import { Facts, State, Title, Value } from '../parts.tsx'
 import { inWords, localTime } from '../text.ts'
-import { useData, usePages } from '../use-data.ts'
+import { type Items, useData, usePages } from '../use-data.ts'
 import type { Visit } from '../visit.ts'
 import { ENTRY_FILTERS } from './log.tsx'
 
@@ -20,7 +20,8 @@ export function PartyView({ path: [, partyLocator = ''], query, visit }: Visit) 
   const { from, to, ...others } = values
   const isFiltered = Object.values(values).some(Boolean)
   const changes = Object.values(others).some(Boolean) ? [] : (loaded.data?.changes ?? [])
-  const isKnown = loaded.data?.preferences || loaded.data?.changes.length || pages.data?.length || pages.next
+  const isKnown =
+    loaded.data?.preferences || loaded.data?.changes.length || pages.data?.items.length || pages.data?.next
   const isUnknown =
     !isKnown && !isFiltered && loaded.data !== null && !pages.isLoading && pages.problem === null
   return (
@@ -43,8 +44,8 @@ export function PartyView({ path: [, partyLocator = ''], query, visit }: Visit) 
             label="Timeline"
             filters={ENTRY_FILTERS}
             query={query}
-            pages={{ ...pages, data: withChanges(pages, changes, query) }}
-            following={{ before: pages.data?.at(-1)?.createdAt }}
+            pages={{ ...pages, data: pages.data && withChanges(pages.data, changes, query) }}
+            following={{ before: pages.data?.items.at(-1)?.createdAt }}
             columns={TIMELINE_COLUMNS}
             rowOf={(item) => ('locator' in item ? timelineRow(item) : changeRow(item))}
             one="entry"
@@ -66,20 +67,15 @@ export function PartyView({ path: [, partyLocator = ''], query, visit }: Visit) 
 
 /** A page of entries and the changes of its time, newest first. */
 function withChanges(
-  {
-    data,
-    next,
-    isLoading,
-  }: { data: readonly ListedLogEntry[] | null; next: string | null; isLoading: boolean },
+  { items, next }: Items<ListedLogEntry>,
   changes: readonly PreferenceChange[],
-  { from = '', to = '~', before = '~' }: Readonly<Record<string, string>>,
-): readonly (ListedLogEntry | PreferenceChange)[] | null {
-  if (data === null || isLoading) return data
-  const oldest = next === null ? '' : (data.at(-1)?.createdAt ?? '~')
+  { from = '', to = '~', before = '~' }: Visit['query'],
+): Items<ListedLogEntry | PreferenceChange> {
+  const oldest = next === null ? '' : (items.at(-1)?.createdAt ?? '~')
   const shown = changes.filter(
     ({ changedAt: at }) => at >= startOf(from) && at >= oldest && at < startOf(to) && at < before,
   )
-  return [...data, ...shown].sort((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1))
+  return { items: [...items, ...shown].sort((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1)), next }
 }
 
 function timeOf(item: ListedLogEntry | PreferenceChange): string {

@@ -1,20 +1,20 @@
-import { useEffect, useState } from 'preact/hooks'
-import type { Review } from '../../core/workbench/review.ts'
-import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { WorkbenchStart } from '../../core/workbench/review.ts'
 import { Table } from '../list.tsx'
-import { Bullets, Problem, State, Title } from '../parts.tsx'
-import { useAnswer, useData } from '../use-data.ts'
+import { Bullets, State, Title } from '../parts.tsx'
+import { useData } from '../use-data.ts'
 import { Backtest } from '../workbench/backtest.tsx'
-import { csvOf, type FileKey, ROW_OF, rowsOf, useDraft } from '../workbench/draft.ts'
-import { FileEditor } from '../workbench/file-editor.tsx'
-import { Changes, FileFindings, Notice, Promises, Verdict } from '../workbench/findings.tsx'
+import { changedFiles, SHEETS, type SheetKey, useDraft } from '../workbench/draft.ts'
+import { Changes, FileFindings, type Lead, Notice, Promises, VerdictBar } from '../workbench/findings.tsx'
+import { Grid } from '../workbench/grid.tsx'
+import { useVerdict } from '../workbench/judge.ts'
 import { Propose } from '../workbench/propose.tsx'
 import { Trial } from '../workbench/trial.tsx'
 
 /** How soon one learns that other files have come into force. */
 const EVERY_MS = 10_000
 
-/** A change of the rule table, tried before it is proposed. */
+/** A change of rules and promises, tried before it is proposed. */
 export function WorkbenchView() {
   const loaded = useData<WorkbenchStart>(['workbench'], {}, EVERY_MS)
   return (
@@ -25,46 +25,45 @@ export function WorkbenchView() {
         marked.
       </p>
       <State of={loaded} />
-      {loaded.data !== null && <Bench start={loaded.data} isCurrent={loaded.problem === null} />}
+      {loaded.data !== null && <Bench start={loaded.data} />}
     </>
   )
 }
 
-function Bench({ start, isCurrent }: { start: WorkbenchStart; isCurrent: boolean }) {
+const TABS = { table: 'Rules', promises: 'Promises' } as const
+
+function Bench({ start }: { start: WorkbenchStart }) {
   const isNarrow = useNarrow()
-  const { draft, change, undo, outdated, conflicts } = useDraft(start)
-  const csv = {
-    table: csvOf(start.table.grid.columns, draft.table),
-    promises: csvOf(start.promises.grid.columns, draft.promises),
+  const focus = useFocus()
+  const { inForce, draft, change, undo, outdated, conflicts } = useDraft(start)
+  const verdict = useVerdict(draft, inForce, start.outcomes)
+  const [tab, setTab] = useState<keyof typeof TABS>('table')
+  const eventTypes = verdict?.texts.eventTypes ?? []
+  const lead = (to: Lead) => {
+    if (to === 'table' || to === 'promises') setTab(to)
+    focus(to === 'table' || to === 'promises' ? '[aria-invalid="true"]' : `#${to}`)
   }
-  const {
-    data: review,
-    problem,
-    isLoading,
-  } = useAnswer<Review>(
-    'review',
-    csv,
-    // Other files in force, or a service that is back, may have another verdict.
-    JSON.stringify([start, isCurrent]),
-  )
-  const isStale = isLoading || problem !== null || !isCurrent
-  const changed = (['table', 'promises'] as const)
-    .filter((of) => csv[of] !== csvOf(start[of].grid.columns, rowsOf(start[of].grid)))
-    .map((of) => ({ name: start[of].name, csv: csv[of] }))
-  const part = (of: FileKey) =>
+  const exclude = (index: number, types: string) => {
+    const row = draft.promises[index]
+    if (row !== undefined) change({ promises: draft.promises.with(index, row.with(1, types)) })
+  }
+  const editor = (key: SheetKey) =>
     isNarrow ? (
       <Table
-        label={`The ${ROW_OF[of]}s`}
-        columns={start[of].grid.columns}
-        rows={draft[of].map(({ id, cells }) => ({ key: id, cells }))}
+        label={`The ${SHEETS[key].what}s`}
+        columns={SHEETS[key].columns}
+        rows={draft[key].map((cells, index) => ({ key: index, cells }))}
       />
     ) : (
-      <FileEditor
-        of={of}
-        start={start}
-        rows={draft[of]}
-        faults={review?.[of].faults ?? []}
-        onRows={(rows, cell) => change({ ...draft, [of]: rows }, cell)}
+      <Grid
+        key={key}
+        sheet={SHEETS[key]}
+        rows={draft[key]}
+        before={inForce[key]}
+        faults={verdict?.[key].faults ?? []}
+        eventTypes={eventTypes}
+        onRows={(rows, place) => change({ [key]: rows }, place)}
+        focus={(id) => focus(`#${id}`)}
         onUndo={undo}
       />
     )
@@ -73,82 +72,92 @@ function Bench({ start, isCurrent }: { start: WorkbenchStart; isCurrent: boolean
       {outdated !== null && <Outdated {...outdated} />}
       <Notice of={conflicts} />
       {isNarrow && <p class="notice">On a phone the table can only be read. Edit it on a wider screen.</p>}
-      <h2>Rules</h2>
-      <p class="faint">
-        They apply from top to bottom: the first one whose cells all match decides. A blank cell matches
-        anything.
-      </p>
-      {!isNarrow && (
-        <p class="faint">
-          As event type write one (<code>claim.paid</code>), several (<code>claim.paid or invoice.paid</code>
-          ), a family (<code>claim.*</code>), all others (<code>not claim.paid</code>), or{' '}
-          <code>no template</code>: all without a text of their own. Enter leads to the cell below,
-          Shift+Enter to the one above; Alt with ↑ or ↓ moves the row.
-        </p>
-      )}
-      {part('table')}
-      {review !== null && <FileFindings {...review.table} />}
-      <Problem of={problem} />
-      <Verdict
-        review={review}
-        promises={draft.promises}
-        isLoading={isLoading}
-        isGone={problem !== null || !isCurrent}
-      />
-      <div class="columns">
-        <section class="card" aria-labelledby="changes">
-          <h2 id="changes">What changes</h2>
-          <p class="faint">
-            A situation is one combination of what rules look at: the party, its opt-out and channel, and what
-            is on file. It counts once, however many event types it concerns.
-          </p>
-          {review !== null && <Changes of={review} />}
-        </section>
-        <section class="card" aria-labelledby="promises">
-          <h2 id="promises">Promises</h2>
-          <p class="faint">What must stay true, whatever the rules become.</p>
-          {review !== null && <Promises of={review.promises} rows={draft.promises} />}
-        </section>
-      </div>
-      <details class="card">
-        <summary>{isNarrow ? 'All promises' : 'Edit the promises'}</summary>
-        {part('promises')}
-      </details>
-      <section class="card" aria-labelledby="try">
-        <h2 id="try">Try a situation</h2>
-        <Trial table={csv.table} />
-      </section>
-      {!isNarrow && (
-        <section class="card" aria-labelledby="backtest">
-          <h2 id="backtest">Back-test</h2>
-          <p class="faint">
-            Decide the events of the last days again by this table. Nothing is sent or written.
-          </p>
-          <Backtest table={csv.table} isUsable={review?.diff !== null} />
-        </section>
-      )}
-      {!isNarrow && (
-        <section class="card" aria-labelledby="propose">
-          <h2 id="propose">Propose</h2>
-          <p class="faint">
-            Download what you changed, upload it to the folder <code>rules</code> of the repository on a
-            branch of its own, and paste the text into the pull request.
-          </p>
-          <Propose
-            start={start}
-            changed={changed}
-            proposal={review?.proposal ?? ''}
-            obstacle={
-              outdated !== null
-                ? 'Others have changed the files in force: first merge it, or keep your draft without it.'
-                : isStale
-                  ? 'The verdict is out of date.'
-                  : null
-            }
-          />
-        </section>
+      <nav aria-label="Files">
+        {Object.entries(TABS).map(([key, name]) => (
+          <button
+            key={key}
+            type="button"
+            aria-current={key === tab ? 'true' : undefined}
+            onClick={() => setTab(key as keyof typeof TABS)}
+          >
+            {name}
+          </button>
+        ))}
+      </nav>
+      <About tab={tab} />
+      {editor(tab)}
+      {verdict !== null && (
+        <>
+          <FileFindings {...verdict[tab]} />
+          <VerdictBar of={verdict} onLead={lead} />
+          <div class="columns">
+            <section class="card" aria-labelledby="changes">
+              <h2 id="changes" tabIndex={-1}>
+                What changes
+              </h2>
+              <p class="faint">
+                A situation is one combination of what rules look at: the party, its opt-out and channel, and
+                what is on file. It counts once, however many event types it concerns.
+              </p>
+              <Changes of={verdict} />
+            </section>
+            <section class="card" aria-labelledby="broken">
+              <h2 id="broken" tabIndex={-1}>
+                Promises
+              </h2>
+              <p class="faint">What must stay true, whatever the rules become.</p>
+              <Promises of={verdict.promises} rows={verdict.of.promises} onExclude={exclude} />
+            </section>
+          </div>
+          <section class="card" aria-labelledby="try">
+            <h2 id="try">Try a situation</h2>
+            <Trial of={verdict} />
+          </section>
+          {!isNarrow && (
+            <section class="card" aria-labelledby="backtest">
+              <h2 id="backtest">Back-test</h2>
+              <p class="faint">
+                Decide the events of the last days again by this table. Nothing is sent or written.
+              </p>
+              <Backtest of={verdict} />
+            </section>
+          )}
+          {!isNarrow && (
+            <section class="card" aria-labelledby="propose">
+              <h2 id="propose">Propose</h2>
+              <p class="faint">
+                Download what you changed, upload it to the folder <code>rules</code> of the repository on a
+                branch of its own, and paste the text into the pull request.
+              </p>
+              <Propose
+                repositoryUrl={start.repositoryUrl}
+                changed={changedFiles(verdict.of, inForce)}
+                of={verdict}
+                obstacle={
+                  outdated === null
+                    ? null
+                    : 'Others have changed the files in force: first merge it, or keep your draft without it.'
+                }
+              />
+            </section>
+          )}
+        </>
       )}
     </>
+  )
+}
+
+function About({ tab }: { tab: keyof typeof TABS }) {
+  return (
+    <p class="faint">
+      {tab === 'table'
+        ? 'Rules apply from top to bottom: the first one whose cells all match decides. '
+        : 'A promise is what must never happen, whoever edits the rules. '}
+      A blank cell matches anything. As event type write one (<code>claim.paid</code>), several (
+      <code>claim.paid or invoice.paid</code>), a family (<code>claim.*</code>), all others (
+      <code>not claim.paid</code>), or <code>no template</code>: all without a text of their own. Enter leads
+      to the cell below, Shift+Enter to the one above; Alt with ↑ or ↓ moves the row.
+    </p>
   )
 }
 
@@ -174,6 +183,20 @@ function Outdated({ changes, merge, keep, drop }: NonNullable<ReturnType<typeof 
       </div>
     </div>
   )
+}
+
+/** A function that focuses the first element of a selector once the next rendering is done. */
+function useFocus(): (selector: string) => void {
+  const wanted = useRef<string | null>(null)
+  const [, render] = useState(0)
+  useLayoutEffect(() => {
+    if (wanted.current !== null) document.querySelector<HTMLElement>(wanted.current)?.focus()
+    wanted.current = null
+  })
+  return (selector) => {
+    wanted.current = selector
+    render((count) => count + 1)
+  }
 }
 
 /** The width of a phone, on which nobody edits a table. */

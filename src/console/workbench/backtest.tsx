@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import {
+  type BacktestJob,
   type BacktestMessage,
   type BacktestReport,
   CHANGED_CSV,
-  type Period,
 } from '../../core/workbench/backtest-report.ts'
 import { askLines } from '../api.ts'
 import { saveFile } from '../download.tsx'
@@ -11,12 +11,10 @@ import { Table, timeCell } from '../list.tsx'
 import { Field, Problem, Time, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { counted, numberOf } from '../text.ts'
-import { useTold } from '../use-data.ts'
+import type { Verdict } from './judge.ts'
 
 interface Found {
-  /** The table that it is of. */
-  readonly table: string
-  readonly period: Period
+  readonly job: BacktestJob
   readonly report: BacktestReport
 }
 
@@ -27,36 +25,28 @@ let kept: Found | null = null
 function useBacktest() {
   const [progress, setProgress] = useState<string | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
-  const [found, setFound] = useState(kept)
-  const told = useTold()
   const running = useRef<AbortController | null>(null)
   useEffect(() => () => running.current?.abort(), [])
 
-  async function read(table: string, period: Period, signal: AbortSignal): Promise<void> {
-    const path = ['workbench', 'backtest']
-    for await (const message of askLines<BacktestMessage>(path, { table, ...period }, signal)) {
-      if (message.kind === 'progress')
-        setProgress(`${counted(message.events, 'event', 'events')} decided again…`)
-      if (message.kind === 'problem') setProblem(message.problem)
-      if (message.kind === 'report') {
-        kept = { table, period, report: message.report }
-        setFound(kept)
-      }
-    }
-  }
-
-  async function run(table: string, period: Period): Promise<void> {
+  async function run(job: BacktestJob): Promise<void> {
     const stop = new AbortController()
     running.current = stop
     setProblem(null)
     setProgress('Starting…')
-    const answer = await told(read(table, period, stop.signal), stop.signal)
-    if (answer?.problem) setProblem(answer.problem)
-    running.current = null
+    try {
+      const messages = askLines<BacktestMessage>(['workbench', 'backtest'], job, stop.signal)
+      for await (const message of messages) {
+        if (message.kind === 'progress')
+          setProgress(`${counted(message.events, 'event', 'events')} decided again…`)
+        if (message.kind === 'problem') setProblem(message.problem)
+        if (message.kind === 'report') kept = { job, report: message.report }
+      }
+    } catch (error) {
+      if (!stop.signal.aborted) setProblem((error as Error).message)
+    }
     setProgress(null)
   }
-
-  return { run, stop: () => running.current?.abort(), progress, problem, found }
+  return { run, stop: () => running.current?.abort(), progress, problem }
 }
 
 /** A day of the viewer's time zone, as a date field has it. */
@@ -65,14 +55,19 @@ function dayOf(daysAgo: number): string {
 }
 
 /** Recorded events, decided again by this table. */
-export function Backtest({ table, isUsable }: { table: string; isUsable: boolean }) {
+export function Backtest({ of: { files, texts, ruleTable } }: { of: Verdict }) {
   const [{ from, to }, setDays] = useState({ from: dayOf(6), to: dayOf(0) })
-  const { run, stop, progress, problem, found } = useBacktest()
+  const { run, stop, progress, problem } = useBacktest()
   const isRunning = progress !== null
+  const isUsable = ruleTable !== null
   const submit = (event: SubmitEvent) => {
     event.preventDefault()
-    const [start, end] = [new Date(`${from}T00:00`), new Date(`${to}T24:00`)]
-    if (!isRunning && isUsable) void run(table, { from: start.toISOString(), to: end.toISOString() })
+    if (isRunning || !isUsable) return
+    const period = {
+      from: new Date(`${from}T00:00`).toISOString(),
+      to: new Date(`${to}T24:00`).toISOString(),
+    }
+    void run({ table: files.table, eventTypes: texts.eventTypes, ...period })
   }
   return (
     <>
@@ -106,24 +101,24 @@ export function Backtest({ table, isUsable }: { table: string; isUsable: boolean
         </span>
       </form>
       <Problem of={problem} />
-      {found !== null && (
+      {kept !== null && (
         <>
-          {found.table !== table && (
+          {kept.job.table !== files.table && (
             <p class="notice">This result is for the table before your last edits. Run it again.</p>
           )}
-          <Report of={found} />
+          <Report of={kept} />
         </>
       )}
     </>
   )
 }
 
-function Report({ of: { period, report } }: { of: Found }) {
+function Report({ of: { job, report } }: { of: Found }) {
   const { events, changed, byAnotherRule, kinds, list } = report
   return (
     <>
       <p>
-        Of {counted(events, 'event', 'events')} from <Time of={period.from} /> to <Time of={period.to} />,{' '}
+        Of {counted(events, 'event', 'events')} from <Time of={job.from} /> to <Time of={job.to} />,{' '}
         <strong>{numberOf(changed)} would have been decided otherwise</strong>.
         {byAnotherRule > 0 && ` ${numberOf(byAnotherRule)} decided the same way by another rule.`}
       </p>

@@ -1,202 +1,181 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { diffRows } from '../../core/rules/diff-rows.ts'
-import { gridToCsv } from '../../core/workbench/grid-to-csv.ts'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { CHANNELS } from '../../core/decision/channel.ts'
+import { OUTCOMES } from '../../core/decision/decide.ts'
+import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
+import { type Cells, diffRows } from '../../core/rules/diff-rows.ts'
+import { EXPECTATIONS, PROMISE_COLUMNS } from '../../core/rules/load-promises.ts'
+import { COLUMNS } from '../../core/rules/rule.ts'
 import { mergeRows } from '../../core/workbench/merge-rows.ts'
-import type { Grid, WorkbenchStart } from '../../core/workbench/workbench.ts'
+import type { Files, WorkbenchStart } from '../../core/workbench/review.ts'
+import { gridToCsv, readGrid } from '../../core/workbench/workbench.ts'
 
-/** One row as it is edited; its id stays its own wherever it is moved. */
-export interface DraftRow {
-  readonly id: number
-  readonly cells: readonly string[]
+export type SheetKey = 'table' | 'promises'
+
+/** Edited files: the cells of the sheets, and each text by the name of its file. */
+export type Draft = Readonly<Record<SheetKey, readonly Cells[]>> & {
+  readonly templates: Readonly<Record<string, string>>
 }
 
-/** The edited files of this tab. */
-export interface Draft {
-  readonly table: readonly DraftRow[]
-  readonly promises: readonly DraftRow[]
+export interface Sheet {
+  readonly file: string
+  /** The noun for a row; also the prefix of ids. */
+  readonly what: 'rule' | 'promise'
+  readonly columns: readonly string[]
+  /** The values of a column, besides blank. Columns that take any text are absent. */
+  readonly choices: Readonly<Record<string, readonly string[]>>
 }
-export type FileKey = keyof Draft
 
-/** The noun for a row. */
-export const ROW_OF = { table: 'rule', promises: 'promise' } as const
+const CHOICES = {
+  ...Object.fromEntries(FACT_LIST.map(([, { column, values }]) => [column, values.map(cellText)])),
+  'send by': CHANNELS,
+}
+export const SHEETS: Readonly<Record<SheetKey, Sheet>> = {
+  table: {
+    file: 'dispatch.csv',
+    what: 'rule',
+    columns: COLUMNS,
+    choices: { ...CHOICES, outcome: OUTCOMES },
+  },
+  promises: {
+    file: 'promises.csv',
+    what: 'promise',
+    columns: PROMISE_COLUMNS,
+    choices: { ...CHOICES, outcome: EXPECTATIONS },
+  },
+}
+const KEYS = ['table', 'promises'] as const
+
 /** The headings are the first line of a file. */
 export const FIRST_ROW = 2
 
-export function cellId(what: string, row: DraftRow, column: number): string {
-  return `${what}-${row.id}-${column}`
-}
-
-/** A blank row is none: the service passes over it. */
-export function isFilled({ cells }: DraftRow): boolean {
+/** A blank row is none: the checks pass over it. */
+export function isFilled(cells: Cells): boolean {
   return cells.some((cell) => cell.trim() !== '')
 }
 
-let idCount = 0
-
-export function rowOf(cells: readonly string[]): DraftRow {
-  idCount++
-  return { id: idCount, cells }
+function draftOf({ table, promises, templates }: Files): Draft {
+  const rowsOf = (key: SheetKey, text: string) => readGrid(text, SHEETS[key].columns, SHEETS[key].what).rows
+  return {
+    table: rowsOf('table', table) ?? [],
+    promises: rowsOf('promises', promises) ?? [],
+    templates: Object.fromEntries(templates.map(({ name, text }) => [name, text])),
+  }
 }
 
-export function rowsOf({ rows }: Grid): DraftRow[] {
-  return rows.map(rowOf)
+export function csvOf(draft: Draft, key: SheetKey): string {
+  return gridToCsv(SHEETS[key].columns, draft[key])
 }
 
-export function csvOf(columns: readonly string[], rows: readonly DraftRow[]): string {
-  return gridToCsv({ columns: [...columns], rows: rows.map(({ cells }) => [...cells]) })
+/** The files of a draft that differ from those in force, by their paths in the repository. */
+export function changedFiles(
+  draft: Draft,
+  inForce: Draft,
+): { readonly path: string; readonly text: string }[] {
+  return [
+    ...KEYS.filter((key) => csvOf(draft, key) !== csvOf(inForce, key)).map((key) => ({
+      path: `rules/${SHEETS[key].file}`,
+      text: csvOf(draft, key),
+    })),
+    ...Object.entries(draft.templates)
+      .filter(([name, text]) => text !== inForce.templates[name])
+      .map(([name, text]) => ({ path: `templates/${name}`, text })),
+  ]
 }
-
-/** The cells of both files. */
-type Files = Readonly<Record<FileKey, readonly (readonly string[])[]>>
 
 /** A draft as this tab keeps it, with the files that were in force when it was begun, or that it was merged with. */
 interface Kept {
   readonly draft: Draft
-  readonly base: Files
+  readonly base: Draft
 }
 
-const KEY = 'notifications-workbench'
+const KEY = 'notifications-draft'
 const UNDO_COUNT_MAX = 100
 /** For as long as the page is open, so that a look at another view loses nothing. */
 let past: Draft[] = []
 
 /**
  * The draft, which begins as the files in force. It is kept in this tab, so that a look at a log entry, or a reload, loses
- * nothing. What is typed into one cell is undone in one step.
+ * nothing. What is typed into one cell or text is undone in one step.
  */
-export function useDraft({ table, promises }: WorkbenchStart) {
-  const inForce: Files = { table: table.grid.rows, promises: promises.grid.rows }
-  const anew = (): Kept => ({
-    draft: { table: rowsOf(table.grid), promises: rowsOf(promises.grid) },
-    base: inForce,
-  })
-  const [{ draft, base }, setKept] = useState(() => kept() ?? anew())
+export function useDraft(start: WorkbenchStart) {
+  const said = JSON.stringify(start)
+  const inForce = useMemo(() => draftOf(JSON.parse(said)), [said])
+  const [{ draft, base }, setKept] = useState<Kept>(
+    () => JSON.parse(sessionStorage.getItem(KEY) ?? 'null') ?? { draft: inForce, base: inForce },
+  )
   const [conflicts, setConflicts] = useState<readonly string[]>([])
   const typedIn = useRef<string | undefined>(undefined)
-  const take = (next: Draft, from = base) => {
-    const now = { draft: next, base: from }
-    keep(now)
+  const take = (now: Kept) => {
+    sessionStorage.setItem(KEY, JSON.stringify(now))
     setKept(now)
   }
-  const change = (next: Draft, cell?: string, from = base) => {
-    if (cell === undefined || cell !== typedIn.current) past = [...past.slice(-UNDO_COUNT_MAX), draft]
-    typedIn.current = cell
-    take(next, from)
+  /** `place` names the cell or text that was typed in. */
+  const change = (to: Partial<Draft>, place?: string, from = base) => {
+    if (place === undefined || place !== typedIn.current) past = [...past.slice(-UNDO_COUNT_MAX), draft]
+    typedIn.current = place
+    take({ draft: { ...draft, ...to }, base: from })
   }
   const undo = () => {
     typedIn.current = undefined
-    take(past.pop() ?? draft)
+    take({ draft: past.pop() ?? draft, base })
   }
-  const drafted = cellsOf(draft)
   // Without changes there is nothing to ask.
-  const isUntouched = isSame(drafted, base) || isSame(drafted, inForce)
+  const isUntouched = isSame(draft, base) || isSame(draft, inForce)
   const isOutdated = !isSame(base, inForce)
   useEffect(() => {
-    if (isOutdated && isUntouched) take(anew().draft, inForce)
+    if (isOutdated && isUntouched) take({ draft: inForce, base: inForce })
   }, [isOutdated, isUntouched])
-  const columns = { table: table.grid.columns, promises: promises.grid.columns }
   const merge = () => {
-    const [rules, promised] = FILES.map((of) => mergeRows(columns[of], base[of], drafted[of], inForce[of]))
-    if (rules === undefined || promised === undefined) return
-    setConflicts([...rules.conflicts, ...promised.conflicts])
-    change({ table: rules.rows.map(rowOf), promises: promised.rows.map(rowOf) }, undefined, inForce)
-  }
-  const changes = FILES.flatMap((of) => diffRows(ROW_OF[of], columns[of], base[of], inForce[of]))
-  const outdated = {
-    /** Other people's changes, row by row. */
-    changes: changes.length === 0 ? ['the order of rows is another'] : changes.map(({ text }) => text),
-    merge,
-    keep: () => take(draft, inForce),
-    drop: () => change(anew().draft, undefined, inForce),
+    const [table, promises] = KEYS.map((key) =>
+      mergeRows(SHEETS[key].columns, base[key], draft[key], inForce[key]),
+    )
+    const texts = mergeTexts(base.templates, draft.templates, inForce.templates)
+    setConflicts([table, promises, texts].flatMap((merged) => merged?.conflicts ?? []))
+    const merged = { table: table?.rows ?? [], promises: promises?.rows ?? [], templates: texts.templates }
+    change(merged, undefined, inForce)
   }
   return {
+    inForce,
     draft,
     change,
     undo: past.length === 0 ? null : undo,
     /** Actions on a draft whose files are no longer in force; null if they are. */
-    outdated: isOutdated && !isUntouched ? outdated : null,
+    outdated:
+      isOutdated && !isUntouched
+        ? {
+            changes: changesBetween(base, inForce),
+            merge,
+            keep: () => take({ draft, base: inForce }),
+            drop: () => change(inForce, undefined, inForce),
+          }
+        : null,
     /** Places where the last merge found two changes. */
     conflicts,
   }
 }
 
-const FILES = ['table', 'promises'] as const
-
-function cellsOf({ table, promises }: Draft): Files {
-  const cells = (rows: readonly DraftRow[]) => rows.map((row) => row.cells)
-  return { table: cells(table), promises: cells(promises) }
+function isSame(one: Draft, other: Draft): boolean {
+  return JSON.stringify(one) === JSON.stringify(other)
 }
 
-function isSame(one: Files, other: Files): boolean {
-  return FILES.every((of) => JSON.stringify(one[of]) === JSON.stringify(other[of]))
+/** Other people's changes, row by row. */
+function changesBetween(base: Draft, inForce: Draft): string[] {
+  const rows = KEYS.flatMap((key) =>
+    diffRows(SHEETS[key].what, SHEETS[key].columns, base[key], inForce[key]).map(({ text }) => text),
+  )
+  const names = Object.keys({ ...base.templates, ...inForce.templates })
+  const texts = names.filter((name) => base.templates[name] !== inForce.templates[name])
+  const all = [...rows, ...texts.map((name) => `text changed: ${name}`)]
+  return all.length === 0 ? ['the order of rows is another'] : all
 }
 
-function kept(): Kept | null {
-  try {
-    const { draft, base } = JSON.parse(sessionStorage.getItem(KEY) ?? 'null')
-    return { draft: { table: draft.table.map(rowOf), promises: draft.promises.map(rowOf) }, base }
-  } catch {
-    return null
-  }
-}
-
-function keep({ draft, base }: Kept): void {
-  sessionStorage.setItem(KEY, JSON.stringify({ draft: cellsOf(draft), base }))
-}
-
-interface RowEditNeeds {
-  readonly what: string
-  readonly columns: readonly string[]
-  readonly rows: readonly DraftRow[]
-  /** `cell` is the id of the one that was typed in. */
-  readonly onChange: (rows: readonly DraftRow[], cell?: string) => void
-}
-export type RowEdits = ReturnType<typeof useRowEdits>
-
-/** Edits of rows, by their index. Those of whole rows say where the focus goes next. */
-export function useRowEdits({ what, columns, rows, onChange }: RowEditNeeds) {
-  const focusNext = useRef<string | null>(null)
-  useLayoutEffect(() => {
-    if (focusNext.current !== null) document.getElementById(focusNext.current)?.focus()
-    focusNext.current = null
-  })
-  const change = (next: readonly DraftRow[], focus: string | null) => {
-    focusNext.current = focus
-    onChange(next)
-  }
+/** Where both changed a text, mine holds. */
+function mergeTexts(base: Draft['templates'], mine: Draft['templates'], theirs: Draft['templates']) {
+  const isMine = ([name, text]: [string, string]) => text !== base[name] && text !== theirs[name]
+  const own = Object.entries(mine).filter(isMine)
+  const both = own.filter(([name]) => theirs[name] !== base[name])
   return {
-    type(index: number, row: DraftRow, column: number, text: string): void {
-      const typed = { ...row, cells: row.cells.with(column, text) }
-      onChange(rows.with(index, typed), cellId(what, row, column))
-    },
-    add(index: number): void {
-      const row = rowOf(columns.map(() => ''))
-      change(rows.toSpliced(index, 0, row), cellId(what, row, 0))
-    },
-    revert(index: number, row: DraftRow, cells: readonly string[]): void {
-      change(rows.with(index, { ...row, cells }), cellId(what, row, 0))
-    },
-    /** Below the row, with another name. */
-    duplicate(index: number): void {
-      const [name = '', ...cells] = rows[index]?.cells ?? []
-      const row = rowOf([`${name}-copy`, ...cells])
-      change(rows.toSpliced(index + 1, 0, row), cellId(what, row, 0))
-    },
-    move(index: number, by: 1 | -1, focus: string): void {
-      const [row, other] = [rows[index], rows[index + by]]
-      if (row === undefined || other === undefined) return
-      change(rows.with(index, other).with(index + by, row), focus)
-    },
-    /** To the cell of this row, or behind the last row. */
-    step(index: number, column: number): void {
-      const row = rows[index]
-      const id = row === undefined ? `${what}-add` : cellId(what, row, column)
-      if (index >= 0) document.getElementById(id)?.focus()
-    },
-    remove(index: number): void {
-      const left = rows.toSpliced(index, 1)
-      const next = left[index] ?? left.at(-1)
-      change(left, next === undefined ? `${what}-add` : cellId(what, next, 0))
-    },
+    templates: { ...theirs, ...Object.fromEntries(own) },
+    conflicts: both.map(([name]) => `${name}: both changed this text; yours is kept`),
   }
 }

@@ -1,59 +1,69 @@
 import type { ComponentChildren } from 'preact'
-import type { Placed, Review } from '../../core/workbench/review.ts'
+import type { FileReport } from '../../core/rules/check-files.ts'
+import { CHANGE_KINDS, kindOf, type RuleTableDiff } from '../../core/rules/diff.ts'
+import { summariseRows } from '../../core/rules/diff-rows.ts'
+import { describeRest, groupChanges, summariseDiff } from '../../core/rules/diff-text.ts'
+import { type Placed, placeOf } from '../../core/workbench/review.ts'
 import { Bullets, Details } from '../parts.tsx'
 import { counted, visible } from '../text.ts'
-import { type DraftRow, FIRST_ROW, isFilled } from './draft.ts'
+import { type Draft, FIRST_ROW, isFilled } from './draft.ts'
+import type { Verdict } from './judge.ts'
 
-interface VerdictProps {
-  readonly review: Review | null
-  readonly promises: readonly DraftRow[]
-  readonly isLoading: boolean
-  /** The service does not respond. */
-  readonly isGone: boolean
-}
+/** More than anybody reads; a file can have many thousands. */
+const SHOWN_COUNT_MAX = 200
 
-/** In one line, always in sight: faults, promises, changes. */
-export function Verdict({ review, promises, isLoading, isGone }: VerdictProps) {
-  const isStale = isLoading || isGone
-  return (
-    <p class={isStale ? 'card verdict is-stale' : 'card verdict'} role="status">
-      {review !== null && (
-        <>
-          <FaultsVerdict of={review} />
-          <PromisesVerdict of={review} count={promises.filter(isFilled).length} />
-          {review.rows.summary !== '' && <span>{review.rows.summary}</span>}
-          <span>{review.diff?.summary ?? 'What changes is shown once the faults are corrected'}</span>
-        </>
-      )}
-      {isGone && <span>Out of date: the service does not respond. It is asked again by itself.</span>}
-      {!isGone && isLoading && <span class="faint">Checking…</span>}
-    </p>
-  )
-}
+/** Places that the verdict leads to. */
+export type Lead = 'table' | 'promises' | 'templates' | 'broken' | 'changes'
 
-function FaultsVerdict({ of: { table, promises } }: { of: Review }) {
-  const countOf = ({ faults, faultsLeftOut }: Review['table']) => faults.length + faultsLeftOut.count
-  const count = countOf(table) + (promises.summary === null ? countOf(promises) : 0)
+/** In one line, always in sight: faults, promises, changes. Each part leads to what it is about. */
+export function VerdictBar({ of, onLead }: { of: Verdict; onLead: (to: Lead) => void }) {
+  const { table, promises, texts, summary } = of
+  const inPromises = promises.summary === null ? promises.faults.length : 0
+  const count = table.faults.length + inPromises + texts.report.faults.length
+  const faulty = table.faults.length > 0 ? 'table' : inPromises > 0 ? 'promises' : 'templates'
+  // A variable that no text uses is no news of a draft.
+  const inTexts = texts.report.warnings.filter(({ line }) => line !== null).length
   const warnings = table.warnings.length + promises.warnings.length
+  const all = of.of.promises.filter(isFilled).length
+  const broken = new Set(promises.faults.map((fault) => placeOf(fault).row)).size
+  const soFar = table.faults.length > 0 ? ' so far' : ''
+  const mark = (tone: string | undefined, to: Lead, words: string) => (
+    <button type="button" class="badge" data-variant={tone} onClick={() => onLead(to)}>
+      {words}
+    </button>
+  )
+  const changed = [summariseRows(summary.rows), summary.texts?.length ? textsIn(summary.texts.length) : '']
   return (
-    <>
-      <Mark tone={count === 0 ? 'success' : 'danger'}>
-        {count === 0 ? 'No faults' : counted(count, 'fault', 'faults')}
-      </Mark>
-      {warnings > 0 && <Mark tone="warning">{counted(warnings, 'warning', 'warnings')}</Mark>}
-    </>
+    <div class="card verdict" role="status">
+      {count === 0
+        ? mark('success', 'table', 'No faults')
+        : mark('danger', faulty, counted(count, 'fault', 'faults'))}
+      {warnings > 0 && mark('warning', 'table', counted(warnings, 'warning', 'warnings'))}
+      {inTexts > 0 && mark('warning', 'templates', counted(inTexts, 'warning of texts', 'warnings of texts'))}
+      {promises.summary === null && <span class="faint">Promises not checked</span>}
+      {promises.summary !== null &&
+        (broken === 0
+          ? mark('success', 'promises', `All ${all} promises kept${soFar}`)
+          : mark('danger', 'broken', `${counted(broken, 'promise', 'promises')} of ${all} broken${soFar}`))}
+      {mark(
+        undefined,
+        'changes',
+        [
+          ...changed,
+          summary.diff ? summariseDiff(summary.diff) : 'What changes is shown once the faults are corrected',
+        ]
+          .filter(Boolean)
+          .join('. '),
+      )}
+    </div>
   )
 }
 
-function PromisesVerdict({ of: { table, promises }, count }: { of: Review; count: number }) {
-  if (promises.summary === null) return <span class="faint">Promises not checked</span>
-  const broken = new Set(promises.faults.map(({ row }) => row)).size + promises.faultsLeftOut.rows.length
-  const soFar = table.faults.length > 0 ? ' so far' : ''
-  if (broken === 0) return <Mark tone="success">{`All ${count} promises kept${soFar}`}</Mark>
-  return <Mark tone="danger">{`${counted(broken, 'promise', 'promises')} of ${count} broken${soFar}`}</Mark>
+function textsIn(count: number): string {
+  return counted(count, 'text differs', 'texts differ')
 }
 
-function Mark({ tone, children }: { tone: string; children: ComponentChildren }) {
+function Mark({ tone, children }: { tone: string | undefined; children: ComponentChildren }) {
   return (
     <span class="badge" data-variant={tone}>
       {children}
@@ -61,72 +71,81 @@ function Mark({ tone, children }: { tone: string; children: ComponentChildren })
   )
 }
 
-/** Faults and warnings that belong to no row. */
-export function FileFindings({ faults, faultsLeftOut, warnings }: Omit<Review['table'], 'summary'>) {
-  const wide = faults.filter(({ row }) => row === null).map(({ text }) => text)
+/** Faults and warnings of a sheet that stand at no row. */
+export function FileFindings({ faults, warnings }: FileReport) {
+  const wide = faults.filter((fault) => placeOf(fault).row === null)
   return (
     <div aria-live="polite">
       <Notice of={wide} isBad />
-      {faultsLeftOut.count > 0 && (
-        <p class="notice notice-bad">And {counted(faultsLeftOut.count, 'more fault', 'more faults')}.</p>
-      )}
-      <Notice of={warnings.map(sentenceOf)} />
+      <Notice of={warnings} />
     </div>
   )
 }
 
-/** The service's remarks about a file, if any. */
+/** The remarks about a file, if any. */
 export function Notice({ of, isBad = false }: { of: readonly string[]; isBad?: boolean }) {
   if (of.length === 0) return null
+  const more = of.length - SHOWN_COUNT_MAX
   return (
     <div class={isBad ? 'notice notice-bad' : 'notice'}>
-      <Bullets of={of} />
+      <Bullets of={more > 0 ? [...of.slice(0, SHOWN_COUNT_MAX), `and ${more} more`] : of} />
     </div>
   )
-}
-
-function sentenceOf({ row, column, text }: Placed): string {
-  const place = [row === null ? null : `row ${row}`, column].filter((part) => part !== null).join(', ')
-  return place === '' ? text : `${place}: ${text}`
 }
 
 /** Changes for members, the most harmful first. */
-export function Changes({ of: { diff, rows } }: { of: Review }) {
+export function Changes({ of: { summary } }: { of: Verdict }) {
+  const rows = summary.rows.map(({ text }) => text)
   return (
     <>
-      {rows.changes.length > 0 && <Bullets of={rows.changes} />}
-      {diff === null ? (
+      {rows.length > 0 && <Bullets of={rows.slice(0, SHOWN_COUNT_MAX)} />}
+      {summary.texts !== null && summary.texts.length > 0 && (
+        <Details
+          summary={textsIn(summary.texts.length)}
+          of={summary.texts.map(
+            ({ eventType, before }) => `${eventType}${before === null ? ': new, was the generic text' : ''}`,
+          )}
+        />
+      )}
+      {summary.diff === null ? (
         <p class="faint">Correct the faults first: the table cannot be used as it is.</p>
       ) : (
-        <Decisions of={diff} />
+        <Decisions of={summary.diff} />
       )}
     </>
   )
 }
 
-function Decisions({ of: diff }: { of: NonNullable<Review['diff']> }) {
+function Decisions({ of: diff }: { of: RuleTableDiff }) {
+  const rest = describeRest(diff)
   return (
     <>
       <p>
-        {diff.groups.length === 0
+        {diff.changes.length === 0
           ? 'Nothing: every situation is decided as by the rules in force.'
-          : `${diff.summary}.`}
+          : `${summariseDiff(diff)}.`}
       </p>
-      {diff.groups.map(({ kind, count, sentences, leftOut }) => (
-        <section key={kind} aria-label={kind}>
-          <h3>
-            <Mark tone={KIND_TONES[kind] ?? 'warning'}>{count}</Mark> {kind}
-          </h3>
-          {sentences.map(({ sentence, situations }) => (
-            <Details key={sentence} summary={sentence} of={situations} />
-          ))}
-          {leftOut > 0 && <p class="faint">and {counted(leftOut, 'more sentence', 'more sentences')}</p>}
-        </section>
-      ))}
-      {diff.rest.length > 0 && (
+      {[...Map.groupBy(diff.changes, kindOf)]
+        .sort(([one], [other]) => CHANGE_KINDS.indexOf(one) - CHANGE_KINDS.indexOf(other))
+        .map(([kind, changes]) => {
+          const sentences = groupChanges({ ...diff, changes })
+          const leftOut = sentences.length - SHOWN_COUNT_MAX
+          return (
+            <section key={kind} aria-label={kind}>
+              <h3>
+                <Mark tone={KIND_TONES[kind] ?? 'warning'}>{changes.length}</Mark> {kind}
+              </h3>
+              {sentences.slice(0, SHOWN_COUNT_MAX).map(({ sentence, situations }) => (
+                <Details key={sentence} summary={sentence} of={situations} />
+              ))}
+              {leftOut > 0 && <p class="faint">and {counted(leftOut, 'more sentence', 'more sentences')}</p>}
+            </section>
+          )
+        })}
+      {rest.length > 0 && (
         <section aria-label="Same for members">
           <h3>Same for members</h3>
-          <Bullets of={diff.rest} />
+          <Bullets of={rest} />
         </section>
       )}
     </>
@@ -138,43 +157,52 @@ const KIND_TONES: Readonly<Record<string, string>> = {
   'with another reason only': 'secondary',
 }
 
+/** How the check names the cell that leaves the case out of the promise. */
+const EXCLUSION = /write "([^"]+)" as the event type of the promise$/
+
+interface PromisesProps {
+  readonly of: FileReport
+  readonly rows: Draft['promises']
+  /** Narrows the promise in a row of the draft to these event types. */
+  readonly onExclude: (index: number, eventTypes: string) => void
+}
+
 /** Each promise: the broken ones first, with what breaks them. */
-export function Promises({ of, rows }: { of: Review['promises']; rows: readonly DraftRow[] }) {
-  const { faults, faultsLeftOut, warnings, summary } = of
-  const isBroken = new Set([...faults.map(({ row }) => row), ...faultsLeftOut.rows])
-  const kept = rows.filter((row, index) => isFilled(row) && !isBroken.has(index + FIRST_ROW))
-  const moreBroken = faultsLeftOut.rows.length
+export function Promises({ of: { faults, warnings, summary }, rows, onExclude }: PromisesProps) {
+  const placed = faults.map(placeOf).filter((fault): fault is Placed & { row: number } => fault.row !== null)
+  const broken = new Set(placed.map(({ row }) => row))
+  const kept = rows.filter((row, index) => isFilled(row) && !broken.has(index + FIRST_ROW))
   return (
     <>
       {summary === null && <p class="faint">Promises are checked once both files can be read.</p>}
-      {faults
-        .filter(({ row }) => row !== null)
-        .toSorted((a, b) => Number(a.row) - Number(b.row))
-        .map(({ text, column }) => (
-          <div key={text} class="notice notice-bad">
-            <strong>Broken: </strong>
-            {column !== null && `${column}: `}
-            <Finding text={text} />
-          </div>
-        ))}
-      {moreBroken > 0 && (
-        <p>
-          And {counted(moreBroken, 'more promise is broken', 'more promises are broken')}: correct these
-          first.
-        </p>
-      )}
+      {placed
+        .toSorted((a, b) => a.row - b.row)
+        .slice(0, SHOWN_COUNT_MAX)
+        .map(({ row, text, column }) => {
+          const [, eventTypes] = EXCLUSION.exec(text) ?? []
+          return (
+            <div key={text} class="notice notice-bad">
+              <strong>Broken: </strong>
+              {column !== null && `${column}: `}
+              <Finding text={text} />
+              {eventTypes !== undefined && (
+                <button type="button" class="outline" onClick={() => onExclude(row - FIRST_ROW, eventTypes)}>
+                  Exclude this case
+                </button>
+              )}
+            </div>
+          )
+        })}
       {summary !== null && faults.length > 0 && (
-        <p>
-          Change the rules; or, if you mean it, change the promise below, and propose both files together.
-        </p>
+        <p>Change the rules; or, if you mean it, change the promise, and propose both files together.</p>
       )}
       {summary !== null && (
         <Details
           summary={`${counted(kept.length, 'promise', 'promises')} kept`}
-          of={kept.map(({ cells }) => cells[0] ?? '')}
+          of={kept.map(([name = '']) => name)}
         />
       )}
-      <Notice of={warnings.map(sentenceOf)} />
+      <Notice of={warnings} />
     </>
   )
 }

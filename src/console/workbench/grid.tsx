@@ -1,29 +1,56 @@
-import type { Placed } from '../../core/workbench/review.ts'
-import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
-import { type DraftRow, FIRST_ROW, useRowEdits } from './draft.ts'
-import { Row } from './grid-row.tsx'
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { type Cells, pairRows } from '../../core/rules/diff-rows.ts'
+import { WHEN_COLUMNS } from '../../core/rules/when.ts'
+import { type Placed, placeOf } from '../../core/workbench/review.ts'
+import { readGrid } from '../../core/workbench/workbench.ts'
+import { FIRST_ROW, type Sheet } from './draft.ts'
+import { Finding, Notice } from './findings.tsx'
 
 interface GridProps {
-  /** The noun for a row, such as "rule"; also the prefix of ids. */
-  readonly what: 'rule' | 'promise'
-  readonly file: WorkbenchStart['table']
-  readonly rows: readonly DraftRow[]
-  readonly faults: readonly Placed[]
+  readonly sheet: Sheet
+  readonly rows: readonly Cells[]
+  readonly before: readonly Cells[]
+  readonly faults: readonly string[]
   readonly eventTypes: readonly string[]
-  /** `cell` is the id of the one that was typed in. */
-  readonly onChange: (rows: readonly DraftRow[], cell?: string) => void
+  /** `place` is the id of the cell that was typed in. */
+  readonly onRows: (rows: readonly Cells[], place?: string) => void
+  /** Focuses an element by its id after the next rendering. */
+  readonly focus: (id: string) => void
+  /** Null: there is nothing to undo. */
+  readonly onUndo: (() => void) | null
+}
+
+function cellId({ what }: Sheet, index: number, column: number): string {
+  return `${what}-${index}-${column}`
 }
 
 /** A file as a table whose cells, rows and their order can be changed, with each fault below the row that has it. */
-export function Grid({ what, file, rows, faults, eventTypes, onChange }: GridProps) {
-  const { columns } = file.grid
-  const edits = useRowEdits({ what, columns, rows, onChange })
-  const position = ({ column }: Placed) => columns.indexOf(column ?? '')
-  const faultsOf = (line: number) =>
-    faults.filter(({ row }) => row === line).sort((a, b) => position(a) - position(b))
-  const before = new Map(file.grid.rows.map((cells) => [cells[0], cells]))
+export function Grid(props: GridProps) {
+  const { sheet, rows, before, faults, eventTypes, onRows, onUndo } = props
+  const { what, columns, file } = sheet
+  const beforeOf = new Map([...pairRows(before, rows)].map(([was, now]) => [now, was]))
+  const placed = Map.groupBy(faults.map(placeOf), ({ row }) => row)
   return (
     <>
+      <div class="toolbar">
+        <button
+          type="button"
+          class="outline"
+          title="Takes back your last change, of rules, promises or texts"
+          aria-disabled={onUndo === null}
+          onClick={() => onUndo?.()}
+        >
+          Undo
+        </button>
+        <button type="button" class="outline" onClick={() => onRows(before)}>
+          Start over with {file}
+        </button>
+        <details>
+          <summary>Paste a CSV…</summary>
+          <Paste sheet={sheet} onRows={onRows} />
+        </details>
+      </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard */}
       <section class="card grid" aria-label={`The ${what}s`} tabIndex={0}>
         <table>
@@ -42,30 +69,247 @@ export function Grid({ what, file, rows, faults, eventTypes, onChange }: GridPro
           <tbody>
             {rows.map((row, index) => (
               <Row
-                key={row.id}
-                what={what}
-                file={file}
+                {...props}
                 row={row}
-                before={before.get(row.cells[0] ?? '')}
-                faults={faultsOf(index + FIRST_ROW)}
                 index={index}
-                isLast={index === rows.length - 1}
-                edits={edits}
+                was={beforeOf.get(row)}
+                own={placed.get(index + FIRST_ROW) ?? []}
               />
             ))}
           </tbody>
         </table>
       </section>
-      <datalist id={`${what}-event-types`}>
+      <datalist id="event-types">
         {eventTypes.map((eventType) => (
           <option key={eventType} value={eventType} />
         ))}
       </datalist>
       <p>
-        <button type="button" class="outline" id={`${what}-add`} onClick={() => edits.add(rows.length)}>
+        <button
+          type="button"
+          class="outline"
+          id={`${what}-add`}
+          onClick={() => editsOf(props).add(rows.length)}
+        >
           Add a {what} at the end
         </button>
       </p>
     </>
+  )
+}
+
+/** Edits of rows, by their index. The focus goes with them. */
+function editsOf({ sheet, rows, onRows, focus }: GridProps) {
+  const put = (next: readonly Cells[], index: number, column = 0) => {
+    onRows(next)
+    focus(next.length === 0 ? `${sheet.what}-add` : cellId(sheet, index, column))
+  }
+  return {
+    put,
+    add: (index: number) =>
+      put(
+        rows.toSpliced(
+          index,
+          0,
+          sheet.columns.map(() => ''),
+        ),
+        index,
+      ),
+    /** False where there is no room. */
+    move(index: number, by: 1 | -1): boolean {
+      const [row, other] = [rows[index], rows[index + by]]
+      if (row === undefined || other === undefined) return false
+      onRows(rows.with(index, other).with(index + by, row))
+      return true
+    },
+  }
+}
+
+interface RowProps extends GridProps {
+  readonly row: Cells
+  readonly index: number
+  /** As it is in force; undefined: it is new. */
+  readonly was: Cells | undefined
+  readonly own: readonly Placed[]
+}
+
+function Row(props: RowProps) {
+  const { sheet, rows, row, index, was, own, onRows, focus } = props
+  const name = row[0] || `unnamed ${sheet.what}`
+  const faultsId = `${sheet.what}-${index}-faults`
+  const byKey = (event: KeyboardEvent, column: number) => {
+    const isMove = event.altKey && /^Arrow(Up|Down)$/.test(event.key)
+    const isStep = event.key === 'Enter' && !event.isComposing
+    if (!isMove && !isStep) return
+    event.preventDefault()
+    const by = event.key === 'ArrowUp' || event.shiftKey ? -1 : 1
+    if (isMove && !editsOf(props).move(index, by)) return
+    focus(index + by < rows.length ? cellId(sheet, Math.max(0, index + by), column) : `${sheet.what}-add`)
+  }
+  return (
+    <>
+      <tr class={was === undefined ? 'is-new' : undefined}>
+        <RowActions {...props} name={name} />
+        {sheet.columns.map((column, at) => (
+          <td key={column} class={was !== undefined && was[at] !== row[at] ? 'is-changed' : undefined}>
+            <Cell
+              column={column}
+              text={row[at] ?? ''}
+              choices={sheet.choices[column]}
+              onText={(text) => onRows(rows.with(index, row.with(at, text)), cellId(sheet, index, at))}
+              common={{
+                id: cellId(sheet, index, at),
+                'aria-label': `${column}, ${name}`,
+                'aria-invalid': own.some((fault) => fault.column === column),
+                'aria-describedby': own.length > 0 ? faultsId : undefined,
+                onKeyDown: (event: KeyboardEvent) => byKey(event, at),
+              }}
+            />
+          </td>
+        ))}
+      </tr>
+      {own.length > 0 && (
+        <tr class="faults">
+          <td colSpan={sheet.columns.length + 1}>
+            <ul id={faultsId}>
+              {own.map(({ column, text }) => (
+                <li>
+                  {column !== null && <strong>{column}: </strong>}
+                  <Finding text={text} />
+                </li>
+              ))}
+            </ul>
+          </td>
+        </tr>
+      )}
+    </>
+  )
+}
+
+function RowActions(props: RowProps & { readonly name: string }) {
+  const { sheet, rows, row, index, was, name, focus } = props
+  const { put, add, move } = editsOf(props)
+  const button = (
+    sign: string,
+    label: string,
+    onClick: () => void,
+    more?: JSX.IntrinsicElements['button'],
+  ) => (
+    <button type="button" class="ghost" aria-label={label} title={label} onClick={onClick} {...more}>
+      {sign}
+    </button>
+  )
+  const mover = (by: 1 | -1, words: string) => {
+    const id = (at: number) => `${sheet.what}-${at}-move-${by}`
+    // By the keyboard a row is moved in its cells.
+    const more = { id: id(index), tabIndex: -1, 'aria-disabled': rows[index + by] === undefined }
+    const onClick = () => move(index, by) && focus(id(index + by))
+    return button(by === 1 ? '↓' : '↑', `Move ${name} ${words}`, onClick, more)
+  }
+  const copy = [`${row[0]}-copy`, ...row.slice(1)]
+  return (
+    <td class="row-actions">
+      <span class="line faint">{index + FIRST_ROW}</span>
+      {mover(-1, 'up')}
+      {mover(1, 'down')}
+      {button('×', `Delete ${name}`, () => put(rows.toSpliced(index, 1), Math.min(index, rows.length - 2)))}
+      <br />
+      {button('+↑', `Add a ${sheet.what} above ${name}`, () => add(index))}
+      {button('+↓', `Add a ${sheet.what} below ${name}`, () => add(index + 1))}
+      {button('++', `Duplicate ${name}`, () => put(rows.toSpliced(index + 1, 0, copy), index + 1))}
+      {was?.some((cell, at) => cell !== row[at]) &&
+        button('↺', `Revert ${name}`, () => put(rows.with(index, was), index))}
+    </td>
+  )
+}
+
+interface CellProps {
+  readonly column: string
+  readonly text: string
+  readonly choices: readonly string[] | undefined
+  readonly onText: (text: string) => void
+  readonly common: object
+}
+
+function Cell({ column, text, choices, onText, common }: CellProps) {
+  /** The meaning of a blank cell. */
+  const blank = WHEN_COLUMNS.some((known) => known === column) ? 'any' : ''
+  if (choices !== undefined) {
+    // A pasted word that is none of them is shown all the same, with its fault.
+    const known = text === '' || choices.includes(text) ? choices : [...choices, text]
+    return (
+      <select
+        {...common}
+        class={text === '' ? 'is-blank' : undefined}
+        value={text}
+        onChange={({ currentTarget }) => onText(currentTarget.value)}
+      >
+        <option value="">{blank}</option>
+        {known.map((choice) => (
+          <option key={choice} value={choice}>
+            {choice}
+          </option>
+        ))}
+      </select>
+    )
+  }
+  const Tag = LONG.includes(column) ? 'textarea' : 'input'
+  return (
+    <Tag
+      {...common}
+      value={text}
+      rows={2}
+      placeholder={blank}
+      spellcheck={false}
+      autocomplete="off"
+      class={`cell-${column.replaceAll(' ', '-')}`}
+      list={column === 'event type' ? 'event-types' : undefined}
+      onInput={({ currentTarget }: { currentTarget: HTMLInputElement | HTMLTextAreaElement }) =>
+        onText(currentTarget.value.replace(/\s*\n\s*/g, ' '))
+      }
+    />
+  )
+}
+
+/** Columns whose text may need several lines. */
+const LONG = ['because', 'promise', 'reason']
+
+/** Takes a whole file, from the clipboard or from the disk. */
+function Paste({ sheet, onRows }: Pick<GridProps, 'sheet' | 'onRows'>) {
+  const [csv, setCsv] = useState('')
+  const [faults, setFaults] = useState<readonly string[]>([])
+  const use = ({ currentTarget }: { currentTarget: HTMLButtonElement }) => {
+    const read = readGrid(csv, sheet.columns, sheet.what)
+    setFaults(read.faults)
+    if (read.rows === null) return
+    onRows(read.rows)
+    currentTarget.closest('details')?.removeAttribute('open')
+  }
+  return (
+    <div class="card">
+      <label>
+        Paste the whole of a {sheet.file}, its headings included
+        <textarea
+          rows={8}
+          spellcheck={false}
+          value={csv}
+          onInput={({ currentTarget }) => setCsv(currentTarget.value)}
+        />
+      </label>
+      <label>
+        or open a file{' '}
+        <input
+          type="file"
+          accept=".csv,text/csv"
+          onChange={async ({ currentTarget: { files } }) => setCsv((await files?.[0]?.text()) ?? '')}
+        />
+      </label>
+      <div role="alert">
+        <Notice of={faults} isBad />
+      </div>
+      <button type="button" onClick={use}>
+        Use this file
+      </button>
+    </div>
   )
 }

@@ -1,24 +1,27 @@
 import { useState } from 'preact/hooks'
-import type { WorkbenchStart } from '../../core/workbench/workbench.ts'
+import { proposalOf } from '../../core/workbench/review.ts'
+import { proposeUrlOf } from '../../core/workbench/workbench.ts'
 import { saveFile } from '../download.tsx'
+import type { changedFiles } from './draft.ts'
+import type { Verdict } from './judge.ts'
 
 interface ProposeProps {
-  readonly start: WorkbenchStart
-  /** The files that differ from those in force. */
-  readonly changed: readonly { readonly name: string; readonly csv: string }[]
-  /** The changes as Markdown. */
-  readonly proposal: string
+  readonly repositoryUrl: string | null
+  readonly changed: ReturnType<typeof changedFiles>
+  readonly of: Verdict
   /** Why it is too early; null if it is not. */
   readonly obstacle: string | null
 }
 
 /** The way from a draft to a pull request: the changed files, a text for it, one link. */
-export function Propose({ start: { proposeUrl }, changed, proposal, obstacle }: ProposeProps) {
+export function Propose({ repositoryUrl, changed, of, obstacle }: ProposeProps) {
   const [said, setSaid] = useState('')
   if (changed.length === 0) return <p class="faint">Nothing is changed yet.</p>
-  const names = changed.map(({ name }) => name).join(' and ')
+  const proposal = proposalOf(of.summary)
+  const nameOf = (path: string) => path.split('/').at(-1) ?? ''
+  const names = changed.map(({ path }) => nameOf(path)).join(' and ')
   const download = () => {
-    if (obstacle === null) for (const { name, csv } of changed) saveFile(name, [csv])
+    if (obstacle === null) for (const { path, text } of changed) saveFile(nameOf(path), [text])
   }
   const copy = () =>
     navigator.clipboard.writeText(proposal).then(
@@ -35,8 +38,13 @@ export function Propose({ start: { proposeUrl }, changed, proposal, obstacle }: 
         <button type="button" class="outline" onClick={copy}>
           Copy the text
         </button>
-        {proposeUrl !== null && (
-          <a class="button outline" href={proposeUrl} target="_blank" rel="noopener noreferrer">
+        {repositoryUrl !== null && (
+          <a
+            class="button outline"
+            href={proposeUrlOf(repositoryUrl, 'rules')}
+            target="_blank"
+            rel="noopener noreferrer"
+          >
             Upload to the repository
           </a>
         )}

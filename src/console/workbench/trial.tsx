@@ -1,10 +1,15 @@
 import { useState } from 'preact/hooks'
 import { FACT_LIST } from '../../core/decision/facts.ts'
-import type { TrialResult, Trial as Tried } from '../../core/workbench/trial.ts'
-import { Badge, Choice, Field, Problem, Value } from '../parts.tsx'
+import {
+  eventOfTrial,
+  type Trial as Tried,
+  type TriedDecision,
+  tryEvent,
+} from '../../core/rules/try-event.ts'
+import { Badge, Choice, Field, Value } from '../parts.tsx'
 import { counted } from '../text.ts'
-import { useAnswer } from '../use-data.ts'
 import { Message, RulesAbove } from '../views/entry.tsx'
+import type { Verdict } from './judge.ts'
 
 const FIRST = {
   eventType: 'claim.paid',
@@ -15,87 +20,80 @@ const FIRST = {
 
 const rank = (usual: unknown) => (typeof usual === 'string' ? 0 : 1)
 /** The facts, those of two values last. */
-const FIELDS = FACT_LIST.toSorted(([, a], [, b]) => rank(a.usual) - rank(b.usual))
+const FACTS = FACT_LIST.toSorted(([, one], [, other]) => rank(one.usual) - rank(other.usual))
 
-/** A form for a situation, and the message that this table would send. */
-export function Trial({ table }: { table: string }) {
-  const [trial, setTrial] = useState(FIRST)
-  // A blank type is none; what was said of the last one stays.
-  const { data, problem } = useAnswer<{ tried: TrialResult | null; faults: readonly string[] }>('try', {
-    table,
-    trial: { ...trial, eventType: trial.eventType.trim() || FIRST.eventType },
-  })
-  const set = (change: Partial<Tried>) => setTrial({ ...trial, ...change })
-  const text = (label: string, key: 'eventType' | 'locator' | 'reason', list?: string) => (
-    <Field
-      label={label}
-      list={list}
-      maxLength={255}
-      value={trial[key] ?? ''}
-      onInput={({ currentTarget: { value } }) =>
-        set({ [key]: key === 'reason' && value === '' ? null : value })
-      }
-    />
-  )
+/** What the draft does in one situation. */
+export function Trial({ of: { ruleTable, texts } }: { of: Verdict }) {
+  const [tried, setTried] = useState(FIRST)
+  const set = (change: Partial<Tried>) => setTried((held) => ({ ...held, ...change }))
+  const result =
+    ruleTable &&
+    texts.templates &&
+    tried.eventType &&
+    tryEvent(ruleTable, texts.templates, eventOfTrial(tried))
   return (
     <div class="columns">
-      <form class="fields" onSubmit={(event) => event.preventDefault()}>
-        {text('Event type', 'eventType', 'rule-event-types')}
-        {text('Locator in the event', 'locator')}
-        {text('Reason in the event', 'reason')}
-        {FIELDS.map(([key, { column, values, knownOf }]) => {
-          const label = column.charAt(0).toUpperCase() + column.slice(1)
-          const value = trial[key]
-          if (typeof value === 'string') {
-            const choices = values as string[]
-            return (
-              <Choice
-                key={key}
-                label={label}
-                value={value}
-                options={choices}
-                onValue={(next) => set({ [key]: next })}
-              />
-            )
-          }
-          const isKnown = knownOf.includes(trial.party)
-          return (
+      <div class="fields">
+        <Field
+          label="Event type"
+          list="event-types"
+          value={tried.eventType}
+          maxLength={255}
+          onInput={({ currentTarget }) => set({ eventType: currentTarget.value })}
+        />
+        <Field
+          label="Claim, policy or bill"
+          value={tried.locator}
+          onInput={({ currentTarget }) => set({ locator: currentTarget.value })}
+        />
+        <Field
+          label="Reason, if the event gives one"
+          value={tried.reason ?? ''}
+          onInput={({ currentTarget }) => set({ reason: currentTarget.value || null })}
+        />
+        {FACTS.map(([key, { column, values, usual }]) => {
+          const label = `${column.charAt(0).toUpperCase()}${column.slice(1)}`
+          return typeof usual === 'boolean' ? (
             <label key={key}>
               <input
                 type="checkbox"
-                checked={isKnown && value === true}
-                disabled={!isKnown}
+                checked={tried[key] === true}
                 onChange={({ currentTarget }) => set({ [key]: currentTarget.checked })}
               />
               {label}
             </label>
+          ) : (
+            <Choice
+              key={key}
+              label={label}
+              value={String(tried[key])}
+              options={values as string[]}
+              onValue={(value) => set({ [key]: value })}
+            />
           )
         })}
-      </form>
+      </div>
       <div aria-live="polite">
-        <Problem of={problem} />
-        {data !== null && data.tried === null && (
-          <p class="faint">Correct the faults first: the table cannot be used as it is.</p>
-        )}
-        {data?.tried && <Result of={data.tried} />}
+        {result ? <Result of={result} /> : <p class="faint">Correct the faults first.</p>}
       </div>
     </div>
   )
 }
 
-function Result({ of }: { of: TrialResult }) {
-  const { outcome, text, sms } = of
+function Result({ of }: { of: TriedDecision }) {
   return (
     <>
-      <p>
-        <Badge of={outcome} /> {outcome === 'SEND' ? `by ${of.channel}` : <Value of={of.failureReason} />}, by
-        the rule <Value of={of.ruleId} mono />: <Value of={of.because} />
+      <p class="lead">
+        <Badge of={of.outcome} />{' '}
+        <Value of={of.outcome === 'SEND' ? `by ${of.channel}` : (of.failureReason ?? of.ruleId)} /> – by rule{' '}
+        <Value of={of.ruleId} mono />
       </p>
-      {outcome === 'FAIL' && <p class="faint">Nothing is sent now. A retry would send:</p>}
-      {text === null ? <p class="faint">No message is sent.</p> : <Message {...text} />}
-      {sms !== null && (
+      <Value of={of.because} />
+      {of.outcome === 'FAIL' && <p class="faint">Nothing is sent now; a retry would send:</p>}
+      {of.text !== null && <Message {...of.text} />}
+      {of.sms !== null && (
         <p class="faint">
-          By SMS: {counted(sms.segments, 'segment', 'segments')} ({sms.encoding}).
+          {counted(of.sms.segments, 'SMS segment', 'SMS segments')} ({of.sms.encoding})
         </p>
       )}
       <RulesAbove of={of.rulesAbove} />

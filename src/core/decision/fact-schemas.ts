@@ -1,10 +1,6 @@
 import { z } from 'zod'
 import { FACT_LIST, type FactKey, type KnownValue, type RecordedFacts } from './facts.ts'
 
-export const factSchemas = schemasOf(({ values }) => valueSchema(values)) as {
-  readonly [K in FactKey]: z.ZodType<KnownValue<K>>
-}
-
 /** Schemas of the facts' cells in a rule; null means any. */
 export const cellSchemas = schemasOf(({ values }) => valueSchema(values).nullable()) as {
   readonly [K in FactKey]: z.ZodType<KnownValue<K> | null>

@@ -20,20 +20,26 @@ export async function checkRuleFiles(
   tableText: string,
   promisesText: string,
   knownEventTypes: readonly string[],
-): Promise<{ readonly table: FileReport; readonly promises: FileReport }> {
+): Promise<{
+  readonly table: FileReport
+  readonly promises: FileReport
+  /** Null where the rules cannot be read. */
+  readonly enumeration: Enumeration | null
+}> {
   const { value: rules, faults: ruleFaults } = attempt(() => loadRuleTable(tableText, knownEventTypes).rules)
   const { value: promises, faults: promiseFaults } = attempt(() =>
     loadPromises(promisesText, rules ?? [], knownEventTypes),
   )
   if (rules === null) {
     const slips = findUnknownEventTypes(readEventTypes(tableText, knownEventTypes), knownEventTypes).faults
-    return { table: faulty([...ruleFaults, ...slips]), promises: faulty(promiseFaults) }
+    return { table: faulty([...ruleFaults, ...slips]), promises: faulty(promiseFaults), enumeration: null }
   }
   const enumeration = await enumerate(rules, knownEventTypes)
   return {
     table: reportTable(enumeration, knownEventTypes),
     promises:
       promises === null ? faulty(promiseFaults) : reportPromises(promises, enumeration, knownEventTypes),
+    enumeration,
   }
 }
 

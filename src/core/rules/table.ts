@@ -1,6 +1,6 @@
 import type { RuleResult } from '../decision/decide.ts'
 import type { RecordedFacts } from '../decision/facts.ts'
-import { enumerate } from './enumerate-situations.ts'
+import { type Enumeration, enumerate } from './enumerate-situations.ts'
 import { RuleTableError } from './errors.ts'
 import { findFaults } from './find-faults.ts'
 import { loadRuleTable } from './load-table.ts'
@@ -26,17 +26,16 @@ export async function createRuleTable(
   sha256: (text: string) => string,
 ): Promise<RuleTable> {
   const { rules } = loadRuleTable(csvText, knownEventTypes)
-  const enumeration = await enumerate(rules, knownEventTypes)
+  return enumeratedTable(await enumerate(rules, knownEventTypes), csvText, sha256(csvText))
+}
+
+/** The table of rules that were enumerated. Throws RuleTableError. */
+export function enumeratedTable(enumeration: Enumeration, source: string, revision: string): RuleTable {
   const faults = findFaults(enumeration)
   if (faults.length > 0) throw new RuleTableError(faults)
 
   // Every answer has a rule: a gap is a fault.
-  const { answers, positionOf } = enumeration
+  const { rules, answers, positionOf } = enumeration
   const results = answers.map(({ rule, situation }) => Object.freeze(resultOf(rule as Rule, situation)))
-  return {
-    revision: sha256(csvText),
-    source: csvText,
-    rules,
-    decide: (facts) => results[positionOf(facts)] as RuleResult,
-  }
+  return { revision, source, rules, decide: (facts) => results[positionOf(facts)] as RuleResult }
 }

@@ -1,13 +1,10 @@
-import { z } from 'zod'
-import { CHANNELS } from '../decision/channel.ts'
-import { describeResult, failureReason, OUTCOMES } from '../decision/decide.ts'
-import { recordedFacts } from '../decision/fact-schemas.ts'
-import type { Facts } from '../decision/facts.ts'
+import { describeResult, failureReason } from '../decision/decide.ts'
+import { type FactKey, type Facts, factsOf, type KnownValue } from '../decision/facts.ts'
 import type { Contact } from '../party/contact.ts'
 import { render } from '../templates/render.ts'
 import type { Templates, Variables } from '../templates/template.ts'
 import { printable } from '../text/sanitize.ts'
-import { describeSms, measureSms, smsLength } from '../text/sms-length.ts'
+import { describeSms, measureSms } from '../text/sms-length.ts'
 import { mismatchesAbove } from './mismatch.ts'
 import { describeSituation } from './situations.ts'
 import type { RuleTable } from './table.ts'
@@ -20,30 +17,28 @@ export interface TriedEvent {
   readonly contact?: Contact | undefined
 }
 
-export const triedDecision = z.object({
-  ruleId: z.string(),
-  outcome: z.enum(OUTCOMES),
-  channel: z.enum(CHANNELS),
-  reason: z.string().nullable(),
-  failureReason: z.string().nullable(),
-  /** The rule's sentence for people. */
-  because: z.string(),
-  facts: recordedFacts,
-  /** The rules above it, from top to bottom, each with the first of its cells that did not match. */
-  rulesAbove: z.array(z.object({ ruleId: z.string(), mismatch: z.string() })),
-  /** As it would be sent, or stored for a retry; null on SKIP. */
-  text: z.object({ subject: z.string(), body: z.string() }).nullable(),
-  /** Length of the body as an SMS; null for other channels. */
-  sms: smsLength.nullable(),
-})
-export type TriedDecision = Readonly<z.infer<typeof triedDecision>>
+/** An event of a party as somebody imagines it. */
+export type Trial = Variables & { readonly [K in FactKey]: KnownValue<K> }
+
+export function eventOfTrial({ eventType, locator, reason, ...values }: Trial): TriedEvent {
+  return {
+    event: { eventType, locator, reason },
+    facts: factsOf(eventType, values.party, (key) => values[key]),
+    contact:
+      values.party === 'unresolved'
+        ? { state: values.party, error: 'policy administration could not be asked', unasked: true }
+        : undefined,
+  }
+}
+
+export type TriedDecision = ReturnType<typeof tryEvent>
 
 /** Decides an event and renders its text by the code that serves, and writes nothing. */
 export function tryEvent(
   { rules, decide }: RuleTable,
   templates: Templates,
   { event, facts, isPartyInvalid = false, contact }: TriedEvent,
-): TriedDecision {
+) {
   const result = decide(facts)
   const decision = { ...result, facts, failureReason: failureReason(result, isPartyInvalid, contact) }
   const index = rules.findIndex(({ id }) => id === decision.ruleId)
@@ -51,9 +46,12 @@ export function tryEvent(
   const text = rendered && { subject: rendered.subject, body: rendered.body }
   return {
     ...decision,
+    /** The rule's sentence for people. */
     because: rules[index]?.because ?? '',
     rulesAbove: mismatchesAbove(rules, index, facts),
+    /** As it would be sent, or stored for a retry; null on SKIP. */
     text,
+    /** Length of the body as an SMS; null for other channels. */
     sms:
       text !== null && decision.outcome === 'SEND' && decision.channel === 'SMS'
         ? measureSms(text.body)

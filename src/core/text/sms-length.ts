@@ -1,8 +1,9 @@
 import { SegmentedMessage } from 'sms-segments-calculator'
-import { z } from 'zod'
 
-export const smsLength = z.object({ encoding: z.string(), segments: z.int() })
-export type SmsLength = Readonly<z.infer<typeof smsLength>>
+export interface SmsLength {
+  readonly encoding: string
+  readonly segments: number
+}
 
 /** In segments of GSM 03.38's 7-bit alphabet (160 characters, 153 of several), or of UCS-2 (70, 67). */
 export function measureSms(text: string): SmsLength {

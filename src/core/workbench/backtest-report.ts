@@ -4,8 +4,12 @@ import { CHANGE_KINDS, type ChangeKind, kindOf } from '../rules/diff.ts'
 import { counted } from '../text/count.ts'
 import { csvList } from '../text/csv.ts'
 
-/** From one time up to another, as ISO 8601. */
-export interface Period {
+/** A rule table to be tried on the events from one time up to another. */
+export interface BacktestJob {
+  readonly table: string
+  /** Those that have a text. */
+  readonly eventTypes: readonly string[]
+  /** As ISO 8601, both. */
   readonly from: string
   readonly to: string
 }

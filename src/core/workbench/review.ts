@@ -1,22 +1,124 @@
-import { z } from 'zod'
-import { summaryToMarkdown } from '../rules/change-summary.ts'
+import { type ChangeSummary, summaryToMarkdown } from '../rules/change-summary.ts'
 import { checkRuleFiles, type FileReport } from '../rules/check-files.ts'
-import { CHANGE_KINDS, diffRuleTables, kindOf, type RuleTableDiff } from '../rules/diff.ts'
-import { type RowChange, summariseRows } from '../rules/diff-rows.ts'
-import { describeRest, groupChanges, summariseDiff } from '../rules/diff-text.ts'
+import { diffRuleTables } from '../rules/diff.ts'
 import { RuleTableError } from '../rules/errors.ts'
 import { PROMISE_COLUMNS } from '../rules/load-promises.ts'
+import { acceptedEventTypes, compareOutcomes, listOutcomes } from '../rules/outcomes.ts'
 import { COLUMNS } from '../rules/rule.ts'
-import type { RuleTable } from '../rules/table.ts'
+import { enumeratedTable, type RuleTable } from '../rules/table.ts'
+import { checkTemplates, type TemplateReport } from '../templates/check-templates.ts'
+import { eventTypesOf, type TemplateFile } from '../templates/compile.ts'
+import { diffPreviews, type Preview, previewTexts } from '../templates/preview.ts'
+import { readTemplates } from '../templates/read-templates.ts'
+import { TemplateError, type Templates } from '../templates/template.ts'
 import { diffSheets } from './workbench.ts'
 
+/** The files that people change. */
+export interface Files {
+  readonly table: string
+  readonly promises: string
+  readonly templates: readonly TemplateFile[]
+}
+
+/** The files in force, with which the workbench starts. */
+export interface WorkbenchStart extends Files {
+  /** The accepted outcomes, `rules/outcomes.txt`. */
+  readonly outcomes: string
+  /** Null: not known. */
+  readonly repositoryUrl: string | null
+}
+
+/** Templates, and what they amount to; null where they have faults. */
+export interface Texts {
+  readonly eventTypes: readonly string[]
+  readonly templates: Templates | null
+  readonly previews: readonly Preview[] | null
+  readonly report: TemplateReport
+}
+
+/** `outcomes`: the accepted ones, which file names are held against. */
+export function readTexts(files: readonly TemplateFile[], outcomes: string): Texts {
+  const accepted = acceptedEventTypes(outcomes)
+  const read = {
+    eventTypes: eventTypesOf(files),
+    report: checkTemplates(files, { sha256: noRevision, accepted }),
+  }
+  try {
+    const templates = readTemplates(files, { sha256: noRevision })
+    return { ...read, templates, previews: previewTexts(templates) }
+  } catch (error) {
+    if (error instanceof TemplateError) return { ...read, templates: null, previews: null }
+    throw error
+  }
+}
+
+/** Nothing is recorded of a draft. */
+const noRevision = () => ''
+
+/** Files, and what they amount to. */
+export interface Version {
+  readonly files: Pick<Files, 'table' | 'promises'>
+  readonly texts: Texts
+  readonly table: FileReport
+  readonly promises: FileReport
+  /** Null where it has faults. */
+  readonly ruleTable: RuleTable | null
+  /** The outcome of every situation, as it would be accepted; null as `ruleTable`. */
+  readonly outcomes: string | null
+}
+
+export async function loadVersion(files: Version['files'], texts: Texts): Promise<Version> {
+  const { enumeration, ...reports } = await checkRuleFiles(files.table, files.promises, texts.eventTypes)
+  const version = { files, texts, ...reports }
+  try {
+    if (enumeration === null) return { ...version, ruleTable: null, outcomes: null }
+    const ruleTable = enumeratedTable(enumeration, files.table, noRevision())
+    return { ...version, ruleTable, outcomes: listOutcomes(enumeration, texts.eventTypes) }
+  } catch (error) {
+    if (error instanceof RuleTableError) return { ...version, ruleTable: null, outcomes: null }
+    throw error
+  }
+}
+
+/** All that a change means. `outcomes`: the accepted ones. */
+export function summariseChange(before: Version, after: Version, outcomes: string): ChangeSummary {
+  const { table, promises, texts, ruleTable } = after
+  const { faults, warnings } = texts.report
+  return {
+    reviews: [
+      { file: 'rules/dispatch.csv', ...table },
+      { file: 'rules/promises.csv', ...promises },
+      ...[...faults, ...warnings].map((one) => {
+        const said = [one.line === null ? one.text : `line ${one.line}: ${one.text}`]
+        const isFault = faults.includes(one)
+        return { file: `templates/${one.file}`, faults: isFault ? said : [], warnings: isFault ? [] : said }
+      }),
+    ],
+    diff: before.ruleTable && ruleTable && diffRuleTables(before.ruleTable, ruleTable),
+    texts: before.texts.previews && texts.previews && diffPreviews(before.texts.previews, texts.previews),
+    rows: [
+      ...diffSheets('promise', PROMISE_COLUMNS, before.files.promises, after.files.promises),
+      ...diffSheets('rule', COLUMNS, before.files.table, after.files.table),
+    ],
+    outcomes: after.outcomes === null ? null : compareOutcomes(outcomes, after.outcomes),
+  }
+}
+
+/** The text of a pull request that makes this change. */
+export function proposalOf(summary: ChangeSummary): string {
+  const text = summaryToMarkdown(summary)
+  return text.length > PROPOSAL_LENGTH_MAX ? `${text.slice(0, PROPOSAL_LENGTH_MAX)}…` : text
+}
+
+/** Less than the text of a pull request may have. */
+const PROPOSAL_LENGTH_MAX = 60_000
+
 /** A remark about a file, with the line and the column that it begins with, if it names them. */
-export const placed = z.object({
-  row: z.int().nullable(),
-  column: z.string().nullable(),
-  text: z.string(),
-})
-export type Placed = Readonly<z.infer<typeof placed>>
+export interface Placed {
+  readonly row: number | null
+  readonly column: string | null
+  readonly text: string
+}
 
 const PLACE = /^row (\d+)(?:, column "([^"]+)")?(?:: )?/
 
@@ -27,139 +129,5 @@ export function placeOf(said: string): Placed {
     row: row === undefined ? null : Number(row),
     column: column ?? null,
     text: said.slice(front.length).trim(),
-  }
-}
-
-/** Two files as somebody is about to propose them. */
-export const candidate = z.object({ table: z.string(), promises: z.string() })
-export type Candidate = Readonly<z.infer<typeof candidate>>
-
-const reviewedFile = z.object({
-  faults: z.array(placed),
-  /** Further faults: how many, and the rows that have no others. */
-  faultsLeftOut: z.object({ count: z.int(), rows: z.array(z.int()) }),
-  warnings: z.array(placed),
-  /** Null where its faults leave nothing to sum up. */
-  summary: z.string().nullable(),
-})
-
-/** The results of `rules check` and `rules diff` for a candidate. */
-export const review = z.object({
-  table: reviewedFile,
-  promises: reviewedFile,
-  /** Rows of either file that were taken away or are written otherwise, in one line and one by one. */
-  rows: z.object({ summary: z.string(), changes: z.array(z.string()) }),
-  /** All of it as Markdown, for a pull request. */
-  proposal: z.string(),
-  /** The changes against the table in force; null if the candidate is unusable. */
-  diff: z
-    .object({
-      summary: z.string(),
-      groups: z.array(
-        z.object({
-          kind: z.enum(CHANGE_KINDS),
-          count: z.int(),
-          sentences: z.array(z.object({ sentence: z.string(), situations: z.array(z.string()) })),
-          /** Further sentences. */
-          leftOut: z.int(),
-        }),
-      ),
-      rest: z.array(z.string()),
-    })
-    .nullable(),
-})
-export type Review = Readonly<z.infer<typeof review>>
-
-/** Checks a candidate and compares it with the files in force. `tableOf` throws RuleTableError. */
-export async function reviewCandidate(
-  { table, promises }: Candidate,
-  inForce: { readonly ruleTable: RuleTable; readonly promises: string },
-  knownEventTypes: readonly string[],
-  tableOf: (csvText: string) => Promise<RuleTable>,
-): Promise<Review> {
-  const report = await checkRuleFiles(table, promises, knownEventTypes)
-  const diff = await diffAgainst(inForce.ruleTable, table, tableOf)
-  const rows = [
-    ...diffSheets('promise', PROMISE_COLUMNS, inForce.promises, promises),
-    ...diffSheets('rule', COLUMNS, inForce.ruleTable.source, table),
-  ]
-  const reviews = [
-    { file: 'rules/dispatch.csv', ...report.table },
-    { file: 'rules/promises.csv', ...report.promises },
-  ]
-  const proposal = summaryToMarkdown({ reviews, diff, rows, texts: [], outcomes: null })
-  return {
-    table: placedIn(report.table),
-    promises: placedIn(report.promises),
-    rows: rowsIn(rows),
-    proposal: proposal.length > PROPOSAL_LENGTH_MAX ? `${proposal.slice(0, PROPOSAL_LENGTH_MAX)}…` : proposal,
-    diff: diff && inKinds(diff),
-  }
-}
-
-/** Less than the text of a pull request may have. */
-const PROPOSAL_LENGTH_MAX = 60_000
-
-function rowsIn(changes: readonly RowChange[]): Review['rows'] {
-  return {
-    summary: summariseRows(changes),
-    changes: changes.slice(0, SHOWN_COUNT_MAX).map(({ text }) => text),
-  }
-}
-
-/** More than anybody reads; a file can have many thousands. */
-const SHOWN_COUNT_MAX = 200
-
-function placedIn({ faults, warnings, summary }: FileReport): Review['table'] {
-  const all = faults.map(placeOf)
-  const shown = all.slice(0, SHOWN_COUNT_MAX)
-  const leftOut = all.slice(SHOWN_COUNT_MAX)
-  const shownRows = new Set(shown.map(({ row }) => row))
-  const rows = leftOut.flatMap(({ row }) => (row === null || shownRows.has(row) ? [] : [row]))
-  return {
-    faults: shown,
-    faultsLeftOut: { count: leftOut.length, rows: [...new Set(rows)] },
-    warnings: placedFew(warnings),
-    summary,
-  }
-}
-
-function placedFew(said: readonly string[]): Placed[] {
-  const shown = said.slice(0, SHOWN_COUNT_MAX).map(placeOf)
-  const leftOut = said.length - shown.length
-  return leftOut === 0 ? shown : [...shown, { row: null, column: null, text: `and ${leftOut} more` }]
-}
-
-async function diffAgainst(
-  inForce: RuleTable,
-  table: string,
-  tableOf: (csvText: string) => Promise<RuleTable>,
-): Promise<RuleTableDiff | null> {
-  try {
-    return diffRuleTables(inForce, await tableOf(table))
-  } catch (error) {
-    if (error instanceof RuleTableError) return null
-    throw error
-  }
-}
-
-function inKinds(diff: RuleTableDiff): NonNullable<Review['diff']> {
-  const groups = CHANGE_KINDS.map((kind) => {
-    const changes = diff.changes.filter((change) => kindOf(change) === kind)
-    const sentences = groupChanges({ ...diff, changes }).map(({ sentence, situations }) => ({
-      sentence,
-      situations: [...situations],
-    }))
-    return {
-      kind,
-      count: changes.length,
-      sentences: sentences.slice(0, SHOWN_COUNT_MAX),
-      leftOut: Math.max(0, sentences.length - SHOWN_COUNT_MAX),
-    }
-  })
-  return {
-    summary: summariseDiff(diff),
-    groups: groups.filter(({ count }) => count > 0),
-    rest: describeRest(diff),
   }
 }

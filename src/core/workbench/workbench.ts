@@ -1,28 +1,31 @@
-import { z } from 'zod'
-import { diffRows, type RowChange } from '../rules/diff-rows.ts'
+import { type Cells, diffRows, type RowChange } from '../rules/diff-rows.ts'
 import { readSheet } from '../rules/read-sheet.ts'
 import { LATER_COLUMNS } from '../rules/when.ts'
 
-/** A sheet as a grid: the text of each cell, under the columns in their usual order. */
-export const grid = z.object({
-  columns: z.array(z.string()),
-  rows: z.array(z.array(z.string())),
-})
-export type Grid = Readonly<z.infer<typeof grid>>
-
-/** A sheet that can be shown as a grid, or why it cannot. */
-export type ReadGrid =
-  | { readonly grid: Grid; readonly faults: readonly [] }
-  | { readonly grid: null; readonly faults: readonly string[] }
-
-/** Splits a sheet into its cells, whatever is in them. `what` is what one row holds, such as "rule". */
-export function readGrid(csvText: string, columns: readonly string[], what: string): ReadGrid {
-  const { rows, faults } = readSheet<string, string[]>(csvText, columns, LATER_COLUMNS, what, ({ read }) =>
+/** Splits a sheet into its cells, in the order of `columns`. `rows` is null where that fails. `what` is what one row holds, such as "rule". */
+export function readGrid(csvText: string, columns: readonly string[], what: string) {
+  const { rows, faults } = readSheet<string, Cells>(csvText, columns, LATER_COLUMNS, what, ({ read }) =>
     columns.map((column) => read(column, (text) => text) ?? ''),
   )
-  return faults.length === 0
-    ? { grid: { columns: [...columns], rows: [...rows] }, faults: [] }
-    : { grid: null, faults }
+  return { rows: faults.length === 0 ? rows : null, faults }
+}
+
+/**
+ * The file of a grid, cell for cell: unlike in a report, nothing is put before what a spreadsheet program takes for a
+ * formula, since a rule table must come back as it went. A column that may be left out and is blank is left out. Quotes stand only where they must, so that few lines change.
+ */
+export function gridToCsv(columns: readonly string[], rows: readonly Cells[]): string {
+  const isWritten = columns.map(
+    (column, position) =>
+      !LATER_COLUMNS.some((later) => later === column) || rows.some((cells) => cells[position] !== ''),
+  )
+  const lineOf = (cells: Cells) => cells.filter((_, position) => isWritten[position]).map(csvCell)
+  return [columns, ...rows].map((cells) => `${lineOf(cells).join(',')}\n`).join('')
+}
+
+function csvCell(value: string): string {
+  const line = value.replace(/[\r\n]+/g, ' ').trim()
+  return /[",;\t]/.test(line) ? `"${line.replaceAll('"', '""')}"` : line
 }
 
 /** The changes of rows between two sheets; none where one of them cannot be split into cells. */
@@ -32,40 +35,21 @@ export function diffSheets(
   before: string,
   after: string,
 ): RowChange[] {
-  const [old, now] = [before, after].map((text) => readGrid(text, columns, what).grid?.rows)
+  const [old, now] = [before, after].map((text) => readGrid(text, columns, what).rows)
   // The last column of the rules: a new sentence is told with the decisions that it explains.
   const told = columns.filter((column) => column !== 'because')
   return old && now ? diffRows(what, told, old, now) : []
 }
 
-const file = z.object({
-  name: z.string(),
-  grid,
-  /** The values of a column, besides blank. Columns that take any text are absent. */
-  choices: z.record(z.string(), z.array(z.string())),
-})
-
-/** The files in force, with which the workbench starts. */
-export const workbenchStart = z.object({
-  revision: z.string(),
-  table: file,
-  promises: file,
-  /** Where somebody can upload the files and propose the change; null: not known. */
-  proposeUrl: z.string().nullable(),
-  /** Event types with a template. */
-  eventTypes: z.array(z.string()),
-})
-export type WorkbenchStart = Readonly<z.infer<typeof workbenchStart>>
-
 /** Where reviewed files live: what a change is proposed against. */
 const BRANCH = 'main'
 
 /**
- * The page of a forge on which somebody can upload files of a folder and propose the change: by GitLab's paths where the
- * host's name says so, else by GitHub's.
+ * The page of a forge on which somebody can upload files into a folder, blank for the whole repository, and propose the change:
+ * by GitLab's paths where the host's name says so, else by GitHub's.
  */
 export function proposeUrlOf(repositoryUrl: string, folder: string): string {
   const isGitLab = new URL(repositoryUrl).hostname.split('.').includes('gitlab')
   const repository = repositoryUrl.replace(/\.git$/, '')
-  return `${repository}/${isGitLab ? '-/tree' : 'upload'}/${BRANCH}/${folder}`
+  return [repository, isGitLab ? '-/tree' : 'upload', BRANCH, folder].filter(Boolean).join('/')
 }

@@ -2,11 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { sql } from 'slonik'
 import t from 'tap'
 import { z } from 'zod'
-import { readRuleFiles } from '../../../src/app/rule-files.ts'
+import { readRuleFiles, TEMPLATE_EVENT_TYPES } from '../../../src/app/rule-files.ts'
 import { createWorkbench } from '../../../src/app/workbench/workbench.ts'
 import type { BacktestMessage } from '../../../src/core/workbench/backtest-report.ts'
 import { openPool } from '../../../src/postgres/connection/pool.ts'
-import { aTrial } from '../../core/build.ts'
 import { record, UNRESOLVED } from '../../postgres/record.ts'
 import { createMigratedDatabase } from '../../stack/databases.ts'
 import { until } from '../../stack/until.ts'
@@ -14,7 +13,6 @@ import { until } from '../../stack/until.ts'
 const read = (name: string) => readFile(new URL(`../../../rules/${name}`, import.meta.url), 'utf8')
 const [table, promises] = await Promise.all([read('dispatch.csv'), read('promises.csv')])
 const MUTED = table.replace('opted-out', 'muted,claim.paid,found,,,,,SKIP,,muted,Nobody wants it.\nopted-out')
-const TRIAL = aTrial({ preferredChannel: 'SMS', emailOnFile: false })
 const forever = () => new AbortController().signal
 
 const database = await createMigratedDatabase()
@@ -39,43 +37,30 @@ async function all(messages: AsyncIterable<BacktestMessage> | null): Promise<Bac
   return heard
 }
 
-t.test('it begins with the files in force, and where to edit them', async (t) => {
-  t.match(workbench.start, {
-    revision: ruleFiles.ruleTable.revision,
-    table: { name: 'dispatch.csv' },
-    promises: { name: 'promises.csv' },
-    proposeUrl: 'https://github.com/insurer/n/upload/main/rules',
+t.test('it begins with the files in force, and where to propose others', async (t) => {
+  t.match(await workbench.start(), {
+    table,
+    promises,
+    templates: TEMPLATE_EVENT_TYPES.map((eventType) => ({
+      name: `${eventType}.mustache`,
+      text: /^Subject: .*\{\{locator}}/s,
+    })),
+    outcomes: await read('outcomes.txt'),
+    repositoryUrl: 'https://github.com/insurer/n',
   })
-})
-
-t.test('tables are read, reviewed and tried, several at a time', async (t) => {
-  const [grid, review, tried, faulty] = await Promise.all([
-    workbench.read(table, 'table', forever()),
-    workbench.review({ table: MUTED, promises }, forever()),
-    workbench.try(table, TRIAL, forever()),
-    workbench.try('nothing', TRIAL, forever()),
-  ])
-  t.same(grid?.grid, workbench.start.table.grid)
-  t.match(review, { rows: { summary: '1 rule added' }, diff: { groups: [{ kind: 'no longer sent' }, {}] } })
-  t.match(tried, {
-    faults: [],
-    tried: { ruleId: 'sms', outcome: 'SEND', text: { body: /CLM-1/ }, sms: { segments: 1 } },
-  })
-  t.match(faulty, { tried: null, faults: { 0: /row 1/ } })
-})
-
-t.test('who gives up waits no longer, and others are answered', async (t) => {
-  const gone = new AbortController()
-  const given = workbench.review({ table: MUTED, promises }, gone.signal)
-  gone.abort()
-  await t.rejects(given)
-  t.match(await workbench.review({ table, promises }, forever()), { table: { faults: [] } })
+  t.match((await workbench.start()).templates.at(-1), { name: 'generic.mustache' })
 })
 
 const LATELY = {
   from: new Date(Date.now() - 86_400_000).toISOString(),
   to: new Date(Date.now() + 3_600_000).toISOString(),
 }
+
+const jobOf = (table: string, period: { from: string; to: string }) => ({
+  table,
+  eventTypes: TEMPLATE_EVENT_TYPES,
+  ...period,
+})
 
 t.test('a back-test lists what would have become of recorded events, and of whom', async (t) => {
   await record(pool, [
@@ -84,7 +69,7 @@ t.test('a back-test lists what would have become of recorded events, and of whom
     { eventId: 'issued', eventType: 'policy.issued' },
     { eventId: 'unknown', contact: UNRESOLVED },
   ])
-  const heard = await all(workbench.backtest(MUTED, LATELY, forever()))
+  const heard = await all(workbench.backtest(jobOf(MUTED, LATELY), forever()))
   t.match(heard, [
     { kind: 'progress', events: 4 },
     {
@@ -115,7 +100,7 @@ t.test('a back-test lists what would have become of recorded events, and of whom
     { from, to },
     { from: LATELY.to, to: new Date(Date.parse(LATELY.to) + 1).toISOString() },
   ])
-    t.match((await all(workbench.backtest(MUTED, period, forever()))).at(-1), {
+    t.match((await all(workbench.backtest(jobOf(MUTED, period), forever()))).at(-1), {
       report: { events: 0, list: [] },
     })
 })
@@ -126,22 +111,22 @@ t.test('one back-test runs at a time, and its connection ends with it', async (t
       SELECT count(*)::integer AS count FROM pg_stat_activity
       WHERE datname = current_database() AND pid <> pg_backend_pid()`)
   const gone = new AbortController()
-  const first = workbench.backtest(MUTED, LATELY, gone.signal)?.[Symbol.asyncIterator]()
+  const first = workbench.backtest(jobOf(MUTED, LATELY), gone.signal)?.[Symbol.asyncIterator]()
   t.match(await first?.next(), { value: { kind: 'progress' } })
   t.equal(await connections(), 1)
-  t.equal(workbench.backtest(MUTED, LATELY, forever()), null)
+  t.equal(workbench.backtest(jobOf(MUTED, LATELY), forever()), null)
   gone.abort()
   await t.rejects(async () => first?.next())
   await until(async () => (await connections()) === 0, { what: 'the connection to end' })
-  t.match((await all(workbench.backtest(MUTED, LATELY, forever()))).at(-1), { kind: 'report' })
+  t.match((await all(workbench.backtest(jobOf(MUTED, LATELY), forever()))).at(-1), { kind: 'report' })
 })
 
 t.test('a table with faults and a database that is down are told', async (t) => {
-  t.match(await all(workbench.backtest('nothing', LATELY, forever())), [
+  t.match(await all(workbench.backtest(jobOf('nothing', LATELY), forever())), [
     { kind: 'faults', faults: { 0: /row 1/ } },
   ])
   const down = workbenchOn('postgres://nobody@127.0.0.1:1/nothing')
-  t.match(await all(down.backtest(MUTED, LATELY, forever())), [{ kind: 'problem' }])
+  t.match(await all(down.backtest(jobOf(MUTED, LATELY), forever())), [{ kind: 'problem' }])
   await down.close()
 })
 
@@ -151,18 +136,21 @@ t.test('a back-test that takes too long ends, says how to ask for less, and leav
   const rules = Array.from({ length: 3_000 }, (_, i) => `r${i},e.${i},found,,,,,SKIP,,muted,Never.\n`)
   const large = table.replace('opted-out', `${rules.join('')}opted-out`)
   t.ok(large.length < 256 * 1024)
-  t.match(await all(limited.backtest(large, LATELY, forever())), [
+  t.match(await all(limited.backtest(jobOf(large, LATELY), forever())), [
     { kind: 'problem', problem: /took longer than 2 s.*fewer days.*fewer event types.*`rules backtest`/ },
   ])
   // Beside other work even a small one can take longer than this limit.
-  await until(async () => (await all(limited.backtest(MUTED, LATELY, forever()))).at(-1)?.kind === 'report', {
-    what: 'a small back-test to have the place',
-  })
+  await until(
+    async () => (await all(limited.backtest(jobOf(MUTED, LATELY), forever()))).at(-1)?.kind === 'report',
+    {
+      what: 'a small back-test to have the place',
+    },
+  )
 })
 
 t.test('it closes in the middle of a back-test', async (t) => {
   const closing = workbenchOn(database.url)
-  const messages = closing.backtest(MUTED, LATELY, forever())?.[Symbol.asyncIterator]()
+  const messages = closing.backtest(jobOf(MUTED, LATELY), forever())?.[Symbol.asyncIterator]()
   await messages?.next()
   const next = messages?.next()
   await Promise.all([t.rejects(async () => next), closing.close()])
@@ -170,7 +158,7 @@ t.test('it closes in the middle of a back-test', async (t) => {
 
 t.test('it closes while nobody asks for the rest of a back-test', async (t) => {
   const closing = workbenchOn(database.url)
-  const messages = closing.backtest(MUTED, LATELY, forever())?.[Symbol.asyncIterator]()
+  const messages = closing.backtest(jobOf(MUTED, LATELY), forever())?.[Symbol.asyncIterator]()
   t.equal((await messages?.next())?.done, false)
   await closing.close()
 })

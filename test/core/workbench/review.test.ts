@@ -1,96 +1,88 @@
 import { readFile } from 'node:fs/promises'
 import t from 'tap'
-import { createRuleTable } from '../../../src/core/rules/table.ts'
-import { type Review, reviewCandidate } from '../../../src/core/workbench/review.ts'
+import {
+  type Files,
+  loadVersion,
+  proposalOf,
+  readTexts,
+  summariseChange,
+  type Version,
+} from '../../../src/core/workbench/review.ts'
+import { someFacts } from '../build.ts'
 
 const read = (name: string) => readFile(new URL(`../../../rules/${name}`, import.meta.url), 'utf8')
 const [table, promises] = await Promise.all([read('dispatch.csv'), read('promises.csv')])
-const KNOWN = ['claim.paid', 'invoice.paid']
-const tableOf = (csvText: string) => createRuleTable(csvText, KNOWN, () => 'x')
-const inForce = { ruleTable: await tableOf(table), promises }
-const reviewOf = (change: (table: string) => string): Promise<Review> =>
-  reviewCandidate({ table: change(table), promises }, inForce, KNOWN, tableOf)
-const MUTED = 'muted,invoice.paid,found,,,,,SKIP,,muted,Nobody wants it.\n'
+const outcomes = await read('outcomes.txt')
+const GENERIC = 'Subject: News\n\nA {{eventType}} event has occurred\n'
+const TEXT = 'Subject: News\n\nOf {{locator}}\n'
+const templates = ['claim.paid', 'invoice.paid', 'generic'].map((name) => ({
+  name: `${name}.mustache`,
+  text: name === 'generic' ? GENERIC : TEXT,
+}))
+const FILES = { table, promises, templates }
 
-t.test('the table in force has no fault, keeps all promises and changes nothing', async (t) => {
-  const { table, promises, diff } = await reviewOf((text) => text)
-  t.same([table.faults, promises.faults], [[], []])
+/** The review of files that differ from those in force. */
+async function reviewOf(change: Partial<Files>) {
+  const [before, after] = await Promise.all(
+    [FILES, { ...FILES, ...change }].map((files) => loadVersion(files, readTexts(files.templates, outcomes))),
+  )
+  const summary = summariseChange(before as Version, after as Version, outcomes)
+  return { ...(after as Version), summary }
+}
+
+t.test('the files in force have no fault, keep all promises and change nothing', async (t) => {
+  const { table, promises, texts, summary } = await reviewOf({})
+  t.same([table.faults, promises.faults, texts.report.faults], [[], [], []])
   t.match(promises.summary, '6 promises, all kept')
-  t.same(diff, { summary: '0 situations change', groups: [], rest: [] })
+  t.match(summary, { diff: { changes: [] }, rows: [], texts: [] })
 })
 
-t.test('faults are told at their cell, and leave nothing to compare', async (t) => {
-  const { table, promises, diff } = await reviewOf((text) => text.replace('SKIP', 'SKIPP'))
-  t.match(table.faults, [{ row: 3, column: 'outcome', text: /SKIPP/ }])
-  t.equal(diff, null)
+t.test('faults are told at their row, and leave nothing to compare', async (t) => {
+  const { table: report, promises, summary } = await reviewOf({ table: table.replace('SKIP', 'SKIPP') })
+  t.match(report.faults, [/^row 3, column "outcome": "SKIPP"/])
+  t.equal(summary.diff, null)
   t.equal(promises.summary, null, 'nor are promises held against it')
 })
 
-t.test('changes are in groups, the most harmful kind first', async (t) => {
-  const { diff } = await reviewOf((text) => text.replace('opted-out', `${MUTED}opted-out`))
-  t.match(diff, {
-    summary: '24 situations change: 8 no longer sent, 0 newly sent, 16 with another reason only',
-    groups: [
-      { kind: 'no longer sent', count: 8, sentences: { 0: { situations: { length: Number } } }, leftOut: 0 },
-      { kind: 'with another reason only', count: 16 },
-    ],
+t.test('a broken promise is told at its row, with the cell that leaves the case out', async (t) => {
+  const { promises, summary } = await reviewOf({
+    table: table.replace('opted-out,,', 'opted-out,not claim.paid,'),
   })
+  t.match(promises.faults, [
+    /^row 2: "A party that opted out .*" promises not SEND.*write "not claim\.paid" as/s,
+  ])
+  t.match(proposalOf(summary), /newly sent/)
 })
 
-t.test('a broken promise is told at its row, with what would change', async (t) => {
-  const { promises, diff } = await reviewOf((text) => text.replace('opted-out,,', 'opted-out,claim.paid,'))
-  t.match(promises.faults, [{ row: 2, column: null, text: /^"A party that opted out .*" promises not SEND/ }])
-  t.match(diff, { groups: [{ kind: 'newly sent' }, {}] })
-})
-
-t.test(
-  'a row of either file that is deleted, narrowed or renamed is told, though no decision changes',
-  async (t) => {
-    const reviewed = await reviewCandidate(
-      {
-        table: table.replace('\nsms,', '\ntext,'),
-        promises: promises
-          .replace(/^Nobody is written to by SMS.*\n/m, ',,,,,,,,,\n')
-          .replace('never told of it,,', 'never told of it,not claim.paid,'),
-      },
-      inForce,
-      KNOWN,
-      tableOf,
-    )
-    t.equal(reviewed.promises.summary, '5 promises, all kept')
-    t.same(reviewed.rows, {
-      summary: '1 promise deleted, 1 promise narrowed, 1 rule renamed',
-      changes: [
-        'promise deleted: "Nobody is written to by SMS without a phone number"',
-        'promise narrowed: "A party that opted out of an event type is never told of it": event type "not claim.paid" instead of any',
-        'rule renamed: "sms" is now "text"',
-      ],
-    })
-  },
-)
-
-t.test('of many thousand faults the first 200 are told, and how many there are', async (t) => {
-  const { table } = await reviewOf((text) => `${text}${'x\n'.repeat(5_000)}`)
-  t.equal(table.faults.length, 200)
-  t.ok(table.faultsLeftOut.count >= 4_800)
-  const told = new Set(table.faults.map(({ row }) => row))
-  t.ok(table.faultsLeftOut.rows.length > 0)
-  t.ok(table.faultsLeftOut.rows.every((row) => !told.has(row)))
-})
-
-t.test('rows of broken promises that are not told are named as such', async (t) => {
-  const [head = ''] = promises.split('\n')
-  const broken = Array.from({ length: 300 }, (_, i) => `promise ${i},claim.paid,found,no,EMAIL,yes,,SEND,,`)
-  const reviewed = await reviewCandidate(
-    {
-      table: table.replace('opted-out', `all,,,,,,,SKIP,,muted,Nobody wants it.\nopted-out`),
-      promises: [head, ...broken, ''].join('\n'),
-    },
-    inForce,
-    KNOWN,
-    tableOf,
+t.test('rows that are deleted, narrowed or renamed are told, though no decision changes', async (t) => {
+  const { promises: report, summary } = await reviewOf({
+    table: table.replace('\nsms,', '\ntext,'),
+    promises: promises
+      .replace(/^Nobody is written to by SMS.*\n/m, ',,,,,,,,,\n')
+      .replace('never told of it,,', 'never told of it,not claim.paid,'),
+  })
+  t.equal(report.summary, '5 promises, all kept')
+  t.same(
+    summary.rows.map(({ text }) => text),
+    [
+      'promise deleted: "Nobody is written to by SMS without a phone number"',
+      'promise narrowed: "A party that opted out of an event type is never told of it": event type "not claim.paid" instead of any',
+      'rule renamed: "sms" is now "text"',
+    ],
   )
-  const { faults, faultsLeftOut } = reviewed.promises
-  const rows = new Set([...faults.map(({ row }) => row), ...faultsLeftOut.rows])
-  t.equal(rows.size, 300)
 })
+
+t.test('a new text counts for the rules, and its file name is checked like that of any other', async (t) => {
+  const withText = (name: string) => ({
+    table: table.replace('\nemail,', `\n${UNTOLD}email,`),
+    templates: [...templates, { name, text: TEXT }],
+  })
+  const { summary, ruleTable } = await reviewOf(withText('policy.transferred.mustache'))
+  t.match(summary.texts, [{ eventType: 'policy.transferred', before: null }])
+  const decide = (eventType: string) => ruleTable?.decide({ ...someFacts(), eventType }).ruleId
+  t.same([decide('policy.transferred'), decide('policy.moved')], ['email', 'no-text'])
+  const { texts } = await reviewOf(withText('Claim.paid (1).mustache'))
+  t.match(texts.report.faults, [{ line: null, text: /did you mean "claim\.paid"/ }])
+})
+
+const UNTOLD = 'no-text,no template,found,,,,,SKIP,,no text,Nothing to tell.\n'

@@ -63,9 +63,6 @@ t.test('these are all of its data, and nothing that it takes is kept', async (t)
     'GET /console/data/status',
     'GET /console/data/workbench',
     'POST /console/data/workbench/backtest',
-    'POST /console/data/workbench/grid',
-    'POST /console/data/workbench/review',
-    'POST /console/data/workbench/try',
   ])
 })
 

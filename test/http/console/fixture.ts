@@ -3,13 +3,11 @@ import { showBlocked } from '../../../src/core/batch/service-status.ts'
 import { COUNT_WINDOWS } from '../../../src/core/log/count-windows.ts'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
-import type { Review } from '../../../src/core/workbench/review.ts'
-import type { TrialResult } from '../../../src/core/workbench/trial.ts'
+import type { WorkbenchStart } from '../../../src/core/workbench/review.ts'
 import type { ConsoleData } from '../../../src/http/console/data.ts'
 import type { Workbench } from '../../../src/http/console/workbench.ts'
 import { buildManagement, type ManagementDependencies } from '../../../src/http/management.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
-import { someFacts } from '../../core/build.ts'
 import { dependencies, OUTAGE } from '../fixture.ts'
 
 export const PREFERENCES: StoredPreferences = {
@@ -29,52 +27,29 @@ const HELD: Blocked = {
   detail: 'not shown',
 }
 
-const TABLE = `rule,event type,party,opted out,preferred channel,email on file,phone on file,outcome,send by,reason,because
+export const TABLE = `rule,event type,party,opted out,preferred channel,email on file,phone on file,outcome,send by,reason,because
 muted,claim.* or invoice.paid,,,,,,SKIP,,muted,Nobody wants it.
 sms,,found,no,SMS,,yes,SEND,SMS,,It is wanted.
 `
+const PROMISES = `promise,event type,party,opted out,preferred channel,email on file,phone on file,outcome,send by,reason
+Nobody is told,,,,,,,not SEND,,
+`
+const GENERIC = 'Subject: News\n\nA {{eventType}} event has occurred\n'
 
-const GRID = { columns: ['rule', 'because'], rows: [['muted', 'Nobody wants it.']] }
-
-const FILE: Review['table'] = {
-  faults: [],
-  faultsLeftOut: { count: 0, rows: [] },
-  warnings: [],
-  summary: '1 rule',
-}
-
-const TRIED: TrialResult = {
-  ruleId: 'sms',
-  outcome: 'SEND',
-  channel: 'SMS',
-  failureReason: null,
-  because: 'It is wanted.',
-  facts: someFacts({ preferredChannel: 'SMS', emailOnFile: false }),
-  rulesAbove: [],
-  text: { subject: 'Your claim', body: 'It is paid.' },
-  sms: { encoding: 'GSM-7', segments: 1 },
-}
-
-/** A workbench that knows no table, and gives every candidate the same answers. */
-export function aWorkbench(overrides: Partial<Workbench> = {}): Workbench {
-  const file = (name: string) => ({ name, grid: GRID, choices: {} })
+/** A workbench with these files in force. */
+export function aWorkbench(
+  overrides: Partial<Workbench> = {},
+  files: Partial<WorkbenchStart> = {},
+): Workbench {
   return {
-    start: {
-      revision: 'b'.repeat(64),
-      table: file('dispatch.csv'),
-      promises: file('promises.csv'),
-      proposeUrl: null,
-      eventTypes: ['claim.paid'],
-    },
-    read: async () => ({ grid: GRID, faults: [] }),
-    review: async () => ({
-      table: FILE,
-      promises: FILE,
-      rows: { summary: '', changes: [] },
-      proposal: '',
-      diff: { summary: '0', groups: [], rest: [] },
+    start: async () => ({
+      table: TABLE,
+      promises: PROMISES,
+      templates: [{ name: 'generic.mustache', text: GENERIC }],
+      outcomes: '',
+      repositoryUrl: null,
+      ...files,
     }),
-    try: async () => ({ tried: TRIED, faults: [] }),
     backtest: async function* () {
       yield { kind: 'progress', events: 1 }
       yield { kind: 'progress', events: 2 }
