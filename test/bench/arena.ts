@@ -20,19 +20,15 @@ export interface Arena {
 /** Of each topic. */
 export const PARTITION_COUNT = 3
 
-export interface ArenaOptions {
-  /** Of each topic. */
-  readonly partitionCount?: number
-  /** Gives the database; by default a new one. */
-  readonly open?: () => Promise<Database>
-}
-
-/** Makes a database, with the parties' preferences, and topics, and removes the database again. */
+/**
+ * Makes a database, with the parties' preferences, and topics, and removes the database again. `open` gives another database
+ * than a new one.
+ */
 export async function inArena<T>(
   brokers: string,
   contacts: Contacts,
   use: (arena: Arena) => Promise<T>,
-  { partitionCount = PARTITION_COUNT, open = createMigratedDatabase }: ArenaOptions = {},
+  { partitionCount = PARTITION_COUNT, open = createMigratedDatabase as () => Promise<Database> } = {},
 ): Promise<T> {
   const [database, topics] = await Promise.all([
     open(),

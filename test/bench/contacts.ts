@@ -7,22 +7,17 @@ import { fileURLToPath } from 'node:url'
 import { namesParties } from './environment.ts'
 import { contactOf } from './parties.ts'
 
-export interface Contacts {
-  readonly url: string
-  readonly pid: number
-  /** Requests so far. */
-  requestCount(): Promise<number>
-  stop(): void
-}
+export type Contacts = Awaited<ReturnType<typeof startContacts>>
 
 /** Starts the process; it ends with this one. */
-export async function startContacts(): Promise<Contacts> {
+export async function startContacts() {
   const child = fork(fileURLToPath(import.meta.url))
-  const [url] = await once(child, 'message')
+  const [url] = (await once(child, 'message')) as [string]
   return {
     url,
     pid: child.pid ?? 0,
-    requestCount: async () => {
+    /** Requests so far. */
+    requestCount: async (): Promise<number> => {
       const answer = once(child, 'message')
       child.send('count')
       return (await answer)[0]

@@ -1,10 +1,13 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import autocannon from 'autocannon'
 import { startService } from '../stack/service.ts'
 import type { Contacts } from './contacts.ts'
-import { cellOf, format, spreadOf, tableOf } from './report.ts'
+import { numberFrom } from './environment.ts'
+import { cellOf, format, rateOfEach, ratioOf, tableOf } from './report.ts'
 import { type Measured, runRound } from './round.ts'
 import type { Side } from './sides.ts'
 
@@ -15,25 +18,15 @@ const FLOOD_S = 3_600
 const WARM_UP_PART = 0.3
 const NAMES = ['flooded', 'beside'] as const
 
-export interface FloodOptions {
-  readonly roundCount: number
-  /** Events of a round. */
-  readonly eventCount: number
-  /** Requests per second. */
-  readonly rate: number
-  readonly contacts: Contacts
-  readonly brokers: string
-}
-
 /**
  * Dispatch while one client asks for pages of the log, beside the same client asking a bare server, round by round in turn.
- * Also a fault: the member left its group.
+ * FLOOD_ROUNDS, FLOOD_EVENTS (of a round) and RATE (requests/s) set the sizes. Also a fault: the member left its group.
  */
-export async function measureFlood(
-  options: FloodOptions,
-): Promise<{ lines: readonly string[]; faults: readonly string[] }> {
-  const { roundCount, eventCount, rate, contacts, brokers } = options
-  const bare = fork(fileURLToPath(new URL('./bare-server.ts', import.meta.url)))
+export async function measureFlood(contacts: Contacts, brokers: string) {
+  const roundCount = numberFrom('FLOOD_ROUNDS', 5)
+  const eventCount = numberFrom('FLOOD_EVENTS', 100_000)
+  const rate = numberFrom('RATE', 2_000)
+  const bare = fork(fileURLToPath(import.meta.url))
   const [bareUrl] = (await once(bare, 'message')) as [string]
   const faults: string[] = []
   const answers = { ok: 0, refused: 0 }
@@ -89,12 +82,7 @@ export async function measureFlood(
     bare.kill()
   }
 
-  const ratio = spreadOf(
-    results.flooded.map(
-      ({ eventsPerSecond }, round) =>
-        eventsPerSecond / (results.beside[round]?.eventsPerSecond ?? Number.NaN),
-    ),
-  )
+  const ratio = ratioOf(rateOfEach(results.flooded), rateOfEach(results.beside))
   const row = (title: string, of: (measured: Measured) => number | null) => [
     title,
     cellOf(results.flooded.map(of), 0),
@@ -115,4 +103,15 @@ export async function measureFlood(
       `flooded : beside = ${format(ratio, 2)}; pages answered: ${answers.ok}, refused: ${answers.refused}`,
     ],
   }
+}
+
+/** The bare server: answers every request with an empty list, and tells its parent where it listens. */
+if (import.meta.main) {
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[],"nextCursor":null}')
+  })
+  server.listen(0, '127.0.0.1', () => {
+    process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  })
+  process.on('disconnect', () => process.exit())
 }

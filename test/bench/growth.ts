@@ -13,7 +13,7 @@ import { brokersFromEnvironment, endWithSignals, numberFrom } from './environmen
 import { type BenchEvent, generateEvents } from './events.ts'
 import { EVENT_IDS, type EventIds, grownLog, warmUp } from './grown-log.ts'
 import { describeLists, measureLists } from './queries.ts'
-import { cellOf, format, type Spread, spreadOf, tableOf } from './report.ts'
+import { cellOf, format, ratioOf, type Spread, tableOf } from './report.ts'
 import { type Measured, measure, publish } from './round.ts'
 import { ours } from './sides.ts'
 
@@ -83,12 +83,7 @@ async function measureGrowth(eventIds: EventIds, contacts: Contacts): Promise<Gr
   }
   const [smallest] = logs
   const spread = (log: { rounds: Round[] }, speedOf: (round: Round) => number) =>
-    spreadOf(
-      log.rounds.map((round, i) => {
-        const first = smallest?.rounds[i]
-        return speedOf(round) / (first === undefined ? Number.NaN : speedOf(first))
-      }),
-    )
+    ratioOf(log.rounds.map(speedOf), smallest?.rounds.map(speedOf) ?? [])
   return {
     eventIds,
     sizes: logs.map((log) => ({

@@ -15,7 +15,7 @@ import { peakMemoryMbOf } from './cpu.ts'
 import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
 import { generateEvents } from './events.ts'
 import { measureFlood } from './flood.ts'
-import { cellOf, format, spreadOf, tableOf } from './report.ts'
+import { cellOf, format, ratioOf, tableOf } from './report.ts'
 import { findFaults, processed } from './round.ts'
 import { ours, type Running } from './sides.ts'
 
@@ -51,13 +51,7 @@ try {
       `round ${round}: eleven ${before} events/s, beside a held one ${beside}; one alone ${alone}, the last one ${last}\n`,
     )
   }
-  flood = await measureFlood({
-    roundCount: numberFrom('FLOOD_ROUNDS', 5),
-    eventCount: numberFrom('FLOOD_EVENTS', 100_000),
-    rate: numberFrom('RATE', 2_000),
-    contacts,
-    brokers,
-  })
+  flood = await measureFlood(contacts, brokers)
 } finally {
   contacts.stop()
 }
@@ -200,8 +194,7 @@ async function settled(
   peaksMb.push((await peakMemoryMbOf(running.pid)) ?? Number.NaN)
 }
 
-const ratioOf = (over: readonly number[], under: readonly number[]) =>
-  format(spreadOf(over.map((value, round) => value / (under[round] ?? Number.NaN))), 2)
+const ratio = (over: readonly number[], under: readonly number[]) => format(ratioOf(over, under), 2)
 process.stdout.write(
   [
     `rounds: ${roundCount}; one held for ${holdSeconds} s; medians (least–most)`,
@@ -215,7 +208,7 @@ process.stdout.write(
       ['peak memory, MB', cellOf(peaksMb, 0)],
     ]),
     '',
-    `one held: the others at ${ratioOf(rates.beside, rates.before)}; eleven held: the last at ${ratioOf(rates.last, rates.alone)}`,
+    `one held: the others at ${ratio(rates.beside, rates.before)}; eleven held: the last at ${ratio(rates.last, rates.alone)}`,
     '',
     ...flood.lines,
     ...faults.map((fault) => `WRONG: ${fault}`),

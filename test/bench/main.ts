@@ -4,7 +4,7 @@
 import { parseArgs } from 'node:util'
 import { startContacts } from './contacts.ts'
 import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
-import { describe, type Report, spreadOf } from './report.ts'
+import { describe, type Report, rateOfEach, ratioOf } from './report.ts'
 import { type Measured, runRound } from './round.ts'
 import { floor, ours, type Side } from './sides.ts'
 
@@ -32,12 +32,12 @@ try {
 } finally {
   contacts.stop()
 }
-const rates = (side: Side) => (results[side.name] ?? []).map(({ eventsPerSecond }) => eventsPerSecond)
+const rates = (side: Side) => rateOfEach(results[side.name] ?? [])
 const report: Report = {
   settings: { roundCount, eventCount },
   sides: results,
   idle,
-  ratio: spreadOf(rates(ours).map((rate, round) => rate / (rates(floor)[round] ?? Number.NaN))),
+  ratio: ratioOf(rates(ours), rates(floor)),
   faults,
 }
 process.stdout.write(flags.json ? `${JSON.stringify(report)}\n` : describe(report))

@@ -1,15 +1,9 @@
 import { v4 } from 'uuid'
 
-export interface Random {
-  /** A whole number from 0 up to, and not including, `bound`. */
-  below(bound: number): number
-  chance(probability: number): boolean
-  pick<Item>(items: readonly [Item, ...Item[]]): Item
-  uuid(): string
-}
+export type Random = ReturnType<typeof createRandom>
 
 /** The same numbers for the same seed, on every machine (mulberry32). Good enough to shuffle, not to keep secrets. */
-export function createRandom(seed: number): Random {
+export function createRandom(seed: number) {
   let state = seed >>> 0
   const next = (): number => {
     state = (state + 0x6d2b79f5) >>> 0
@@ -17,11 +11,13 @@ export function createRandom(seed: number): Random {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
     return (mixed ^ (mixed >>> 14)) >>> 0
   }
+  /** A whole number from 0 up to, and not including, `bound`. */
   const below = (bound: number) => Math.floor((next() / 2 ** 32) * bound)
   return {
     below,
-    chance: (probability) => next() / 2 ** 32 < probability,
-    pick: ([first, ...rest]) => rest[below(rest.length + 1) - 1] ?? first,
-    uuid: () => v4({ random: Uint8Array.from({ length: 16 }, () => below(256)) }),
+    chance: (probability: number): boolean => next() / 2 ** 32 < probability,
+    pick: <Item>([first, ...rest]: readonly [Item, ...Item[]]): Item =>
+      rest[below(rest.length + 1) - 1] ?? first,
+    uuid: (): string => v4({ random: Uint8Array.from({ length: 16 }, () => below(256)) }),
   }
 }

@@ -26,6 +26,14 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median, min: at(0), max: at(sorted.length - 1) }
 }
 
+/** How many times the others the first ones are, round by round. */
+export function ratioOf(some: readonly number[], others: readonly number[]): Spread {
+  return spreadOf(some.map((value, round) => value / (others[round] ?? Number.NaN)))
+}
+
+export const rateOfEach = (rounds: readonly Pick<Measured, 'eventsPerSecond'>[]) =>
+  rounds.map(({ eventsPerSecond }) => eventsPerSecond)
+
 const CPU_WORDS = {
   process: 'the process',
   postgres: 'PostgreSQL',

@@ -7,7 +7,7 @@ import { inArena } from './arena.ts'
 import { startContacts } from './contacts.ts'
 import { brokersFromEnvironment, endWithSignals, numberFrom } from './environment.ts'
 import { type BenchEvent, generateEvents } from './events.ts'
-import { cellOf, format, spreadOf, tableOf } from './report.ts'
+import { cellOf, format, rateOfEach, ratioOf, tableOf } from './report.ts'
 import { type Measured, measure, runRound } from './round.ts'
 import { ours } from './sides.ts'
 
@@ -17,6 +17,7 @@ const brokers = brokersFromEnvironment()
 const rowCount = numberFrom('ROWS', 100_000)
 const roundCount = numberFrom('ROUNDS', 5)
 const warmUpCount = Math.ceil(rowCount * 0.1)
+const WORKS = ['dispatch', 'drain'] as const
 
 endWithSignals()
 
@@ -25,9 +26,7 @@ const rounds = { drain: [] as Round[], dispatch: [] as Round[] }
 const contacts = await startContacts()
 try {
   for (let round = 1; round <= roundCount; round++) {
-    for (const work of round % 2 === 0
-      ? (['dispatch', 'drain'] as const)
-      : (['drain', 'dispatch'] as const)) {
+    for (const work of round % 2 === 0 ? WORKS : WORKS.toReversed()) {
       const measured = work === 'drain' ? await drain(round) : await dispatch(round)
       rounds[work].push(measured)
       process.stderr.write(
@@ -38,11 +37,7 @@ try {
 } finally {
   contacts.stop()
 }
-const ratio = spreadOf(
-  rounds.drain.map(({ eventsPerSecond }, round) => {
-    return eventsPerSecond / (rounds.dispatch[round]?.eventsPerSecond ?? Number.NaN)
-  }),
-)
+const ratio = ratioOf(rateOfEach(rounds.drain), rateOfEach(rounds.dispatch))
 process.stdout.write(describe())
 process.exitCode = faults.length === 0 ? 0 : 1
 

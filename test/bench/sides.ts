@@ -4,13 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { startService } from '../stack/service.ts'
 
 /** Where a side finds its events, its database and its contacts; as the service's own environment names them. */
-export interface SideEnv extends Record<string, string> {
-  DATABASE_URL: string
-  MQ_BROKERS: string
-  MQ_TOPICS: string
-  MQ_GROUP_ID: string
-  POLICY_ADMIN_URL: string
-}
+type SideEnv = Record<string, string>
 
 /** One of the programs that are compared: a process that does the whole job. */
 export interface Side {
@@ -29,16 +23,9 @@ export interface Running {
 export const ours: Side = {
   name: 'ours',
   start: async (env) => {
-    const given = Object.entries(process.env).filter(
-      (entry): entry is [string, string] => entry[1] !== undefined,
-    )
-    const service = await startService({
-      ...Object.fromEntries(given),
-      ...env,
-      HOST: '127.0.0.1',
-      PORT: '0',
-      LOG_LEVEL: 'info',
-    })
+    const given = process.env as Record<string, string>
+    const own = { HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'info' }
+    const service = await startService({ ...given, ...env, ...own })
     const exited = service.exited.then(
       ({ code, signal }) => `ended with ${signal ?? code}: ${service.stderr.join('\n')}`,
     )
