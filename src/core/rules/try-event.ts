@@ -26,7 +26,6 @@ export const triedDecision = z.object({
   channel: z.enum(CHANNELS),
   reason: z.string().nullable(),
   failureReason: z.string().nullable(),
-  /** The rule's sentence for people. */
   because: z.string(),
   facts: recordedFacts,
   /** The rules above it, from top to bottom, each with the first of its cells that did not match. */
@@ -61,7 +60,6 @@ export function tryEvent(
   }
 }
 
-/** In lines, for a terminal: the decision with its reasons, then the text. */
 export function describeTried(tried: TriedDecision): string[] {
   const { facts, because, rulesAbove, text, sms, ...decision } = tried
   const to = `${describeResult(decision)} by rule "${decision.ruleId}"`
