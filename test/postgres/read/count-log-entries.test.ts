@@ -2,12 +2,11 @@ import t from 'tap'
 import { OTHER } from '../../../src/core/log/count-windows.ts'
 import { countLogEntries } from '../../../src/postgres/read/count-log-entries.ts'
 import { OPTED_OUT } from '../../core/build.ts'
-import { openDatabase } from '../fixtures.ts'
+import { LIMITS, openDatabase } from '../fixtures.ts'
 import { record, UNRESOLVED } from '../record.ts'
 
 const sumOf = (counts: readonly { readonly count: number }[]) =>
   counts.reduce((sum, { count }) => sum + count, 0)
-const LIMITS = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
 
 t.test('entries are counted by step, status, reason and event type', async (t) => {
   const { pool, client } = await openDatabase(t)
