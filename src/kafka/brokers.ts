@@ -87,7 +87,6 @@ export function createBrokers(connection: KafkaConnection, clientId: string, log
   }
 
   return {
-    /** The number of brokers, and the topics that this user may see. */
     describe: () =>
       ask(async (cluster) => {
         const { brokers, topicMetadata } = await cluster.metadata()
@@ -115,7 +114,6 @@ export function createBrokers(connection: KafkaConnection, clientId: string, log
       timestampMs: number,
       isolationLevel: IsolationLevel,
     ) => ask((cluster) => listOffsets(cluster, partitions, String(timestampMs), isolationLevel)),
-    /** The partitions that the members of the group own, as `topic/partition`. */
     ownedByGroup: (groupId: string) =>
       ask(async (cluster): Promise<ReadonlySet<string>> => {
         const coordinator = await cluster.findGroupCoordinator({ groupId })

@@ -22,9 +22,7 @@ export interface ConsumerOptions {
   readonly groupId: string
   readonly topics: readonly string[]
   readonly sessionTimeoutMs: number
-  /** The number of partitions whose batches run at the same time. */
   readonly partitionCountMax: number
-  /** The number of messages that the next batch may have. */
   readonly batchCountMax: () => number
 }
 
@@ -115,14 +113,12 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
   return {
     /** The partitions that this member owns; null while it is in no group. */
     assignment: () => membership?.assignment() ?? null,
-    /** True once a member of this consumer was in the group. */
     hasJoined: () => hasJoined,
     /** Null while this member is in the group and its broker answers; otherwise what it waits for. */
     waitsFor: () => {
       if (!membership?.assignment()) return waitsFor
       return membership.isSilent() ? 'the broker does not respond' : null
     },
-    /** The partitions that cannot go on, and one for each missing topic. */
     blocked: (): readonly Blocked[] => [
       ...missing.list(),
       ...[...consumption.latest.values()].flatMap((consumer) => consumer.blocked() ?? []),

@@ -16,7 +16,6 @@ export interface FetchControls {
 /** The broker does not serve the partition. The message is Kafka's name of the error. */
 export class BrokerError extends Error {
   readonly reason: BlockReason
-  /** The requested offset. */
   readonly from: bigint
 
   constructor(name: string, from: bigint) {
@@ -67,9 +66,7 @@ export class Inbox {
   #isPaused = true
   #sets: RecordSet[] = []
   #bytes = 0
-  /** Reads the first set. */
   #reader: ReturnType<typeof readRecordSet> | null = null
-  /** Decoded messages of the first set. */
   #ready: readonly FetchedMessage[] = []
   #readyIndex = 0
   /** Thrown once everything before it is taken. */
@@ -86,7 +83,6 @@ export class Inbox {
     return this.#readyIndex >= this.#ready.length && this.#sets.length === 0 && this.#error === null
   }
 
-  /** The time of the first message in ms since 1970, or null. */
   get oldestMs(): number | null {
     const timestampMs = this.#ready[this.#readyIndex]?.timestampMs ?? this.#sets[0]?.firstTimestampMs
     return timestampMs === undefined ? null : Number(timestampMs)
@@ -107,7 +103,6 @@ export class Inbox {
     this.#wake()
   }
 
-  /** Drops the content and stops fetching. */
   close(): void {
     this.#clear()
     this.#expected = null
@@ -223,7 +218,6 @@ export class Inbox {
     this.#error = null
   }
 
-  /** Drops the first sets and their decoded messages. */
   #drop(setCount: number): void {
     this.#reader = null
     this.#ready = []

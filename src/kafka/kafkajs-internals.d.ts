@@ -1,11 +1,8 @@
 // The untyped modules of kafkajs 2.2.4 that we use or patch, and the untyped codec.
 
 declare module 'kafkajs/src/network/requestQueue/index.js' {
-  /** The requests of one connection. */
   export default class RequestQueue {
-    /** Requests that wait to be sent. */
     readonly pending: readonly unknown[]
-    /** Starts the timer that looks for them. */
     scheduleCheckPendingRequests(): void
   }
 }
@@ -16,7 +13,6 @@ declare module 'kafkajs/src/protocol/recordBatch/crc32C/index.js' {
 }
 
 declare module 'kafkajs/src/protocol/decoder.js' {
-  /** Reads numbers and strings from the bytes of a response. */
   export default class Decoder {
     constructor(bytes: Buffer)
     readInt16(): number

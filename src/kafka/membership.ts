@@ -167,7 +167,6 @@ export function assignedPartitions(
     void consumer.run()
   }
 
-  /** Leaves all of them. */
   function end(): void {
     for (const consumer of consumers.values()) consumer.end()
     consumers.clear()
@@ -247,7 +246,6 @@ export function createOffsetCommits(commit: (offsets: TopicPartitionOffset[]) =>
 
   return {
     flush,
-    /** Drops offsets that are not committed yet. */
     clear: () => waiting.clear(),
     /** @param offset at which the group goes on */
     add(offset: TopicPartitionOffset): void {
@@ -313,7 +311,6 @@ function hasCause(error: unknown, isWanted: (cause: KafkaJSProtocolError) => boo
   return false
 }
 
-/** Resolves when the member consumes. */
 async function join(
   consumer: Consumer,
   topics: string[],

@@ -46,9 +46,7 @@ export interface Consumption extends Processing {
   /** Limits the batches that run at a time. Resolves to the function that gives the slot back. */
   readonly takeSlot: () => Promise<() => void>
   readonly budget: Budget
-  /** The last consumer of each partition, by `topic/partition`. */
   readonly latest: Map<string, PartitionConsumer>
-  /** The number of messages that the next batch may have. */
   readonly batchCountMax: () => number
   readonly nowMs: () => number
   /** Ends early when the signal aborts; never rejects. */
@@ -97,7 +95,6 @@ export class PartitionConsumer {
   /** Stops the work once the batch under way is done. */
   #rewound: Moved | null = null
   #blocked: Blocked | null = null
-  /** Failures since the last commit. */
   #failureCount = 0
   /** The first message of the batch under way, or of the one that failed. */
   #head: { readonly offset: bigint; readonly timestampMs: bigint } | null = null
@@ -161,7 +158,6 @@ export class PartitionConsumer {
     if (!this.#isOver) this.#inbox.offer(...fetched)
   }
 
-  /** Fetches from the checkpoint in force. */
   async #begin(): Promise<void> {
     const { topic, partition } = this.#name
     const checkpoint = await this.#consumption.loadCheckpoint(topic, partition)
@@ -251,7 +247,6 @@ export class PartitionConsumer {
     return new Moved('the checkpoint was moved')
   }
 
-  /** The last committed offset; -1 before there is one. */
   get committed(): bigint {
     return this.#committed.offset
   }
@@ -316,7 +311,6 @@ export class PartitionConsumer {
     )
   }
 
-  /** Reports that the partition is blocked, and waits before the next try. */
   async #block(error: unknown): Promise<void> {
     const retryInMs = backOffMs(this.#failureCount)
     const reason = reasonOf(error, this.#consumption)

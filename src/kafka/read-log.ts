@@ -20,14 +20,12 @@ import { Malformed } from './records/unreadable.ts'
 export interface LogSource {
   /** Fetches the log from an offset on, including aborted and open transactions. */
   readonly fetch: (from: bigint, bytesMax: number) => Promise<FetchedBytes>
-  /** The first offset that the broker still has. */
   readonly earliest: () => Promise<bigint>
 }
 
 interface Stretch {
   readonly bytes: Buffer
   readonly from: bigint
-  /** The offset at which to read on. */
   readonly next: bigint
 }
 
@@ -154,7 +152,6 @@ function createTransactionEnds(source: LogSource, logEnd: bigint) {
 
   return {
     note,
-    /** Drops the ends before this offset. */
     forget: (before: bigint): void => {
       for (const [producerId, ends] of endsOf) {
         const left = ends.filter(({ offset }) => offset >= before)

@@ -140,7 +140,7 @@ async function findRefused(tx: Transaction, attempts: readonly Attempt[]): Promi
   if (attempts.length === 0) return NONE_REFUSED
   const refused = new Map<Attempt, Error>()
   const bisect = async (part: readonly Attempt[]): Promise<void> => {
-    const error = await tryOut(tx, part)
+    const error = await tx.tryOut((savepoint) => writeAll(savepoint, part))
     if (error === null) return
     const [only, ...others] = part
     if (only !== undefined && others.length === 0) {
@@ -155,12 +155,6 @@ async function findRefused(tx: Transaction, attempts: readonly Attempt[]): Promi
   if (schemaFault !== null) throw schemaFault
   await bisect(attempts)
   return refused
-}
-
-function tryOut(tx: Transaction, attempts: readonly Attempt[]): Promise<Error | null> {
-  return tx.tryOut(async (savepoint) => {
-    await writeAll(savepoint, attempts)
-  })
 }
 
 async function writeAll(tx: Transaction, attempts: readonly Attempt[]): Promise<void> {

@@ -81,7 +81,11 @@ export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<Loo
       .map((located) => firstAttempt(needs, cut, located, contacts, pruned)),
     rejected: rejected.filter(({ message }) => message.offset <= cut.lastOffset),
     tombstoneCount: tombstones.filter(({ offset }) => offset <= cut.lastOffset).length,
-    messagesOf: (eventId) => cut.messages.filter((message) => isEvent(needs.parse(message), eventId)),
+    messagesOf: (eventId) =>
+      cut.messages.filter((message) => {
+        const parsed = needs.parse(message)
+        return parsed.kind === 'event' && parsed.event.eventId === eventId
+      }),
   }
 }
 
@@ -150,8 +154,4 @@ function firstAttempt(
     before: null,
     request: null,
   }
-}
-
-function isEvent(parsed: Parsed, eventId: string): boolean {
-  return parsed.kind === 'event' && parsed.event.eventId === eventId
 }

@@ -8,17 +8,11 @@ import { publishAll } from './publisher.ts'
 import { Records } from './records.ts'
 import { createSchedule, type Fault, type FaultKind } from './schedule.ts'
 import { readSnapshot } from './snapshot.ts'
-import { type PoolMode, type Stack, startStack } from './stack.ts'
+import { type Stack, type StackOptions, startStack } from './stack.ts'
 
-export interface ChaosOptions {
+export interface ChaosOptions extends StackOptions {
   readonly seed: number
   readonly cycleCount: number
-  readonly replicaCount: number
-  /** Replicas reach the database through PgBouncer. */
-  readonly poolMode: PoolMode | null
-  readonly logDir: string
-  /** One line a cycle. */
-  readonly log: (line: string) => void
 }
 
 export interface ChaosReport {

@@ -48,6 +48,7 @@ export type PoolMode = 'session' | 'transaction'
 
 export interface StackOptions {
   readonly replicaCount: number
+  /** Replicas reach the database through PgBouncer. */
   readonly poolMode: PoolMode | null
   /** Where the replicas' logs go. */
   readonly logDir: string

@@ -6,8 +6,8 @@ import { assign } from './assign.ts'
 import { settled } from './one-partition.ts'
 import { writeBatch } from './records/write-batch.ts'
 
-/** The partitions of a membership; batches commit when they are told to. */
-function membership() {
+/** The partitions of a membership that has joined; batches commit when they are told to. */
+async function joined(numbers = [0]) {
   const calls: string[] = []
   const batches: { batch: Batch; commit: () => void }[] = []
   const clock = { nowMs: 0 }
@@ -41,22 +41,21 @@ function membership() {
     await partitions.eachBatch({ batch, resolveOffset } as unknown as EachBatchPayload)
     await settled()
   }
-  return { partitions, calls, batches, clock, blocked, finished, deliver }
+  partitions.onJoin({ claims: numbers })
+  const joinCalls = [...calls]
+  await settled()
+  return { partitions, calls, joinCalls, batches, clock, blocked, finished, deliver }
 }
 
 t.test('a partition is paused until its checkpoint says from where', async (t) => {
-  const { partitions, calls } = membership()
-  partitions.onJoin({ claims: [0] })
-  t.strictSame(calls, ['pause claims/0'])
-  await settled()
+  const { partitions, calls, joinCalls } = await joined()
+  t.strictSame(joinCalls, ['pause claims/0'])
   t.strictSame(calls, ['pause claims/0', 'load claims/0', 'seek claims/0 0', 'resume claims/0'])
   partitions.end()
 })
 
 t.test('what is handed over is queued at once, and worked on by each partition for itself', async (t) => {
-  const { partitions, batches, deliver } = membership()
-  partitions.onJoin({ claims: [0, 1] })
-  await settled()
+  const { partitions, batches, deliver } = await joined([0, 1])
   const resolved: string[] = []
   await deliver(0, (offset) => resolved.push(offset))
   await deliver(1, (offset) => resolved.push(offset))
@@ -66,9 +65,7 @@ t.test('what is handed over is queued at once, and worked on by each partition f
 })
 
 t.test('a fetch of a partition that is not ours any more is left alone', async (t) => {
-  const { partitions, batches, deliver } = membership()
-  partitions.onJoin({ claims: [0] })
-  await settled()
+  const { partitions, batches, deliver } = await joined()
   partitions.onJoin({ claims: [1] })
   await settled()
   await deliver(0, () => t.fail('kafkajs knows of no such partition now'))
@@ -77,9 +74,7 @@ t.test('a fetch of a partition that is not ours any more is left alone', async (
 })
 
 t.test('an error of kafkajs over a fetch ends nothing, and the fetch is not queued', async (t) => {
-  const { partitions, batches, deliver } = membership()
-  partitions.onJoin({ claims: [0] })
-  await settled()
+  const { partitions, batches, deliver } = await joined()
   await deliver(0, () => {
     throw new TypeError('no such partition')
   })
@@ -90,9 +85,7 @@ t.test('an error of kafkajs over a fetch ends nothing, and the fetch is not queu
 })
 
 t.test('no checkpoint is read while a batch of the partition is under way, others are', async (t) => {
-  const { partitions, calls, batches, deliver, finished } = membership()
-  partitions.onJoin({ claims: [0] })
-  await settled()
+  const { partitions, calls, batches, deliver, finished } = await joined()
   await deliver(0)
   calls.length = 0
   partitions.onJoin({ claims: [0, 1] })
@@ -111,9 +104,7 @@ t.test('no checkpoint is read while a batch of the partition is under way, other
 })
 
 t.test('a batch that is stuck shows as such, whoever owns its partition by then', async (t) => {
-  const { partitions, batches, clock, blocked, deliver } = membership()
-  partitions.onJoin({ claims: [0] })
-  await settled()
+  const { partitions, batches, clock, blocked, deliver } = await joined()
   await deliver(0)
   clock.nowMs = 59_000
   partitions.onJoin({ claims: [0, 1] })
@@ -130,9 +121,7 @@ t.test('a batch that is stuck shows as such, whoever owns its partition by then'
 })
 
 t.test('what is committed while the checkpoints are read is not taken for lost', async (t) => {
-  const { partitions, calls, batches, deliver } = membership()
-  partitions.onJoin({ claims: [0] })
-  await settled()
+  const { partitions, calls, batches, deliver } = await joined()
   await deliver(0)
   const before = calls.length
   const compared = partitions.compareCheckpoints(['claims'])

@@ -71,13 +71,12 @@ function world(given: {
   }
 }
 
+const offsetsOf = (messages: readonly Message[]) => messages.map(({ offset }) => offset)
+
 t.test('the first message of an event id counts, and all of them are known', async (t) => {
   const { run, lookUp, memory } = world({})
   const { messagesOf } = await lookUp('a', 'b', 'a', 'a')
-  t.same(
-    messagesOf('a').map(({ offset }) => offset),
-    [0n, 2n, 3n],
-  )
+  t.same(offsetsOf(messagesOf('a')), [0n, 2n, 3n])
   await run('a', 'b', 'a', 'a')
   t.match(memory.decisions(), [
     { eventId: 'a', origin: { offset: 0n } },
@@ -115,11 +114,7 @@ t.test('a batch is cut before the first event whose party could not be asked for
   const values = ['b@p', '!', 'a@p', 'c@', 'd@q', '!', 'e@p', 'a@p', 'f@r']
   const { batch, messagesOf } = await lookUp(...values)
   t.match(batch, { lastOffset: 3n, lastMessage: { offset: 3n, sha256: 'of 3' }, expectedCheckpoint: -1n })
-  t.same(
-    messagesOf('a').map(({ offset }) => offset),
-    [2n],
-    'messages behind the cut belong to the next batch',
-  )
+  t.same(offsetsOf(messagesOf('a')), [2n], 'messages behind the cut belong to the next batch')
   t.match(await run(...values), { kind: 'committed', lastOffset: 3n })
   t.same(
     memory.rows().map(({ eventId }) => eventId),

@@ -58,15 +58,13 @@ function world(given: {
   return { retry, retried, asked, sleeps, pagesRead: () => pagesRead }
 }
 
+const idsOf = (attempts: readonly Attempt[]) => attempts.map(({ eventId }) => eventId)
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 t.test('a pass takes every page that is due, with one look-up per distinct party of a page', async (t) => {
   const { retry, retried, asked } = world({ pages: [[due('a'), due('b')], [due('c', 'party-2')]] })
   await retry.pass()
-  t.same(
-    retried.map((entry) => entry.eventId),
-    ['a', 'b', 'c'],
-  )
+  t.same(idsOf(retried), ['a', 'b', 'c'])
   t.same(asked, [['party-1'], ['party-2']])
   t.match(retried[0], { status: 'SENT', attemptCount: 2, address: 'a@example.com' })
 })
@@ -118,10 +116,7 @@ t.test('stopping lets the page under way finish and commits no other', async (t)
   const stopped = retry.stop()
   committed.resolve()
   await stopped
-  t.same(
-    retried.map((entry) => entry.eventId),
-    ['a'],
-  )
+  t.same(idsOf(retried), ['a'])
 })
 
 t.test('while policy administration is known to be down no attempt is burned', async (t) => {
@@ -131,11 +126,7 @@ t.test('while policy administration is known to be down no attempt is burned', a
     isDown: () => true,
   })
   await retry.pass()
-  t.same(
-    retried.map((entry) => entry.eventId),
-    ['b'],
-    'who needs no contact is retried all the same',
-  )
+  t.same(idsOf(retried), ['b'], 'who needs no contact is retried all the same')
   t.equal(pagesRead(), 1)
 })
 
@@ -161,10 +152,7 @@ t.test('rows whose party could not be asked for in time come next, before anothe
   })
   await retry.pass()
   t.same(asked, [['first', 'second'], ['second'], ['third']])
-  t.same(
-    retried.map((entry) => entry.eventId),
-    ['a', 'c', 'd', 'b', 'e'],
-  )
+  t.same(idsOf(retried), ['a', 'c', 'd', 'b', 'e'])
 })
 
 t.test('a pass goes on where the one before stopped, and then from the oldest row to there', async (t) => {

@@ -1,4 +1,6 @@
 import pg from 'pg'
+import { type CommonQueryMethods, type QuerySqlToken, sql } from 'slonik'
+import { z } from 'zod'
 import type { Message } from '../../src/core/event/message.ts'
 import type { LogPosition } from '../../src/core/log/log-page.ts'
 import { openPool } from '../../src/postgres/connection/pool.ts'
@@ -16,6 +18,16 @@ export async function openDatabase(t: { teardown: (cleanUp: () => Promise<void>)
     await database.drop()
   })
   return { url: database.url, pool, client }
+}
+
+/** Gives rows up after a day or three attempts, as the service does by default. */
+export const LIMITS = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
+
+/** The plan by which PostgreSQL runs a query, each line cut off before the ids of its condition. */
+export async function planOf(pool: CommonQueryMethods, query: QuerySqlToken): Promise<string> {
+  const explained = sql.type(z.object({ 'QUERY PLAN': z.string() }))
+  const lines = await pool.anyFirst(explained`EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) ${query}`)
+  return lines.map((line) => line.slice(0, 100)).join('\n')
 }
 
 export function aMessage(offset = 0n, value: string | null = 'not an event'): Message {

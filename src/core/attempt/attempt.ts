@@ -49,7 +49,6 @@ export interface LockedRow {
 
 /** One try to notify a party about an event, not decided yet. */
 export interface OpenAttempt {
-  /** The log row's. */
   readonly locator: string
   readonly eventId: string
   readonly eventType: string

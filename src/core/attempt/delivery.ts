@@ -11,7 +11,6 @@ export function isRecordedOnly(receipt: string | null): boolean {
 
 /** The message of a log row on its way to the sender of its channel; `to` is null for IN_APP. */
 export interface OutgoingMessage {
-  /** The log row's. */
   readonly locator: string
   readonly channel: Channel
   /** `eventId/number`, by which a transport recognises a message that it has had before. */

@@ -19,9 +19,7 @@ export const dueEntry = logEntry
     body: true,
   })
   .extend({
-    /** Its decisions to send, whatever became of the messages, except a deferred one. */
     sendCount: z.int(),
-    /** The number in the last idempotency key if nobody knows whether that message was sent. */
     unknownKey: z.int().nullable(),
   })
 export interface DueEntry extends Readonly<z.infer<typeof dueEntry>> {

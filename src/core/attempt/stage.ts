@@ -5,9 +5,7 @@ import type { Deliveries, OutgoingMessage } from './delivery.ts'
 import type { AskedEntry } from './due-entry.ts'
 
 export interface Stages {
-  /** A batch from its look-ups to its commit. */
   batch: { input: Batch; result: CommitResult }
-  /** Finds the events that have a row already. */
   look_up: { input: readonly string[]; result: unknown }
   contacts: { input: readonly string[]; result: Contacts }
   commit: { input: Batch; result: unknown }

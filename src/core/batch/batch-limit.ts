@@ -4,7 +4,6 @@ const START_COUNT = 100
 const COUNT_MIN = 25
 
 export interface BatchLimit {
-  /** The number of messages that a batch may have now. */
   count(): number
   /** Records a look-up, made while policy administration was not known to be down. `unaskedCount`: parties it had no time for. */
   note(partyCount: number, unaskedCount: number, tookMs: number): void

@@ -24,6 +24,5 @@ export interface Blocked {
   /** The first offset that is not processed; null where the topic is missing. */
   readonly offset: bigint | null
   readonly sinceMs: number
-  /** The error, for an operator. */
   readonly detail: string
 }

@@ -6,7 +6,6 @@ import type { RejectedMessage } from './batch.ts'
 export interface LocatedEvent {
   readonly event: Event
   readonly offset: bigint
-  /** As in its message. */
   readonly timestampMs: bigint | undefined
 }
 

@@ -5,7 +5,6 @@ export interface TopicPartition {
 
 /** The partitions of this member of the consumer group. */
 export interface Assignment {
-  /** Partition numbers by topic. */
   readonly partitions: Readonly<Record<string, readonly number[]>>
   /** True if this member is the leader, which assigns the partitions. */
   readonly isLeader: boolean
@@ -18,7 +17,6 @@ export interface Fingerprint {
   readonly sha256: string
 }
 
-/** The last processed offset of a partition. */
 export interface Checkpoint {
   /** The last processed offset; -1 before the first. */
   readonly offset: bigint

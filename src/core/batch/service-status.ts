@@ -6,7 +6,6 @@ export const serviceStatus = z.object({
   consuming: z.string().nullable(),
   database: z.string().nullable(),
   lookUps: z.string().nullable(),
-  /** The partitions that do not go on. */
   blocked: z.array(
     z.object({
       topic: z.string(),

@@ -5,7 +5,6 @@ export const PRUNED_RULE_ID = '(pruned)'
 const REASON = 'older than the last pruning'
 
 export interface Logged {
-  /** Events that have a log row. */
   readonly eventIds: ReadonlySet<string>
   readonly pruned: readonly Pruned[]
 }

@@ -40,7 +40,6 @@ export interface RejectedMessageSummary extends RejectionRecord {
   readonly offset: bigint
   /** Bytes of the value; null if the message has none. */
   readonly byteCount: number | null
-  /** The first bytes of the value. */
   readonly begin: Uint8Array | null
 }
 

@@ -21,9 +21,7 @@ export interface Summary {
   /** Entries among them that were erased: they have no text to compare. */
   readonly erased: number
   readonly differences: number
-  /** Missing rows that were inserted. */
   readonly restored: number
-  /** Differences that are still there in the end. */
   readonly left: number
 }
 

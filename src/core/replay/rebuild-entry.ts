@@ -1,21 +1,28 @@
-import type { DecisionRecord } from '../decision/recorded-decision.ts'
+import { z } from 'zod'
+import { decisionRecord } from '../decision/recorded-decision.ts'
 import { ERASED_UNSENT, type LogRow } from '../log/log-entry.ts'
 import { STATUS_OF } from '../log/status.ts'
 import { finish, renderByMustache, splitSource, type Text } from '../templates/render.ts'
 import type { Variables } from '../templates/template.ts'
 
 /** A decision as it is recorded, with all of it that a log row is made from. */
-export interface ReplayedDecision
-  extends Omit<
-    DecisionRecord,
-    'receipt' | 'envelopeMapRevision' | 'topic' | 'partition' | 'offset' | 'traceId'
-  > {
-  readonly eventId: string
-  readonly partyLocator: string | null
-  readonly eventType: string
-  /** Null where they were erased, and of skipped rows from before these kept theirs. */
-  readonly variables: Variables | null
-}
+export const replayedDecision = decisionRecord
+  .omit({
+    receipt: true,
+    envelopeMapRevision: true,
+    topic: true,
+    partition: true,
+    offset: true,
+    traceId: true,
+  })
+  .extend({
+    eventId: z.string(),
+    partyLocator: z.string().nullable(),
+    eventType: z.string(),
+    /** Null where they were erased, and of skipped rows from before these kept theirs. */
+    variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
+  })
+export type ReplayedDecision = Readonly<z.infer<typeof replayedDecision>>
 
 /** The decisions of one row, by attempt: at least one. */
 export type Decisions = readonly [ReplayedDecision, ...ReplayedDecision[]]

@@ -14,9 +14,7 @@ export interface Recorded {
 
 /** The rules and templates in force when the decisions were made. */
 export interface Archive {
-  /** The source of a template's revision. */
   readonly templateOf: (revision: string) => string | undefined
-  /** The rule table of a revision, or why it is not available. */
   readonly tableOf: (revision: string) => Decider | string
 }
 export interface Decider {

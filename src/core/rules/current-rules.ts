@@ -13,13 +13,11 @@ export type Activation = Readonly<z.infer<typeof activation>>
 
 /** Counts of decisions by rule of one table, among the newest decisions of all. Times are ISO 8601. */
 export const ruleMatches = z.object({
-  /** Decisions that were looked at. */
   lookedAt: z.int(),
   /** The oldest of them; null where there is none. */
   since: z.string().nullable(),
   /** False: there are older ones that were not looked at. */
   complete: z.boolean(),
-  /** Counts for each rule that decided at least once. */
   matches: z.array(z.object({ ruleId: z.string(), count: z.int(), lastAt: z.string() })),
 })
 export type RuleMatches = Readonly<z.infer<typeof ruleMatches>>

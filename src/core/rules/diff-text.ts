@@ -9,7 +9,6 @@ export interface ChangeGroup {
   readonly kind: ChangeKind
   /** Such as `2 situations change from SEND by EMAIL to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now)`. */
   readonly sentence: string
-  /** Each situation in words. */
   readonly situations: readonly string[]
 }
 

@@ -19,7 +19,6 @@ export interface Enumeration {
   readonly situations: readonly Situation[]
   /** By class, and within it in the order of `situations`. */
   readonly answers: readonly Answer[]
-  /** The position of the answer to these facts. */
   readonly positionOf: (facts: RecordedFacts) => number
 }
 

@@ -5,7 +5,6 @@ const UNNAMED = 'any other event type'
 
 /** Event types that no rule tells apart. */
 export interface EventClass {
-  /** Stands for all of them. */
   readonly representative: string
   /** In words, such as `claim.paid`, `any other claim.*`, `any other event type`. */
   readonly members: readonly string[]

@@ -20,11 +20,9 @@ export type Expectation = (typeof EXPECTATIONS)[number]
 
 /** Something that the rule table must hold to in every situation it covers: one row of `rules/promises.csv`. */
 export interface RulePromise {
-  /** The line in the file. */
   readonly row: number
   /** A sentence for people; no two promises share one. */
   readonly name: string
-  /** The situations that it covers. */
   readonly when: When
   readonly expected: Expectation
   /** Only with SEND; null means by any channel. */

@@ -20,13 +20,11 @@ export interface SheetRow<Column extends string> {
   readonly row: number
   /** Undefined where the cell, or its column, is missing or the parser finds a fault, which is noted. */
   read<T>(column: Column, parseCell: (text: string) => T): T | undefined
-  /** Notes a fault of one cell. */
   note(column: Column, fault: string): void
 }
 
 /** One row that is not blank; `cells` is null where the quotes do not pair up. */
 interface Line {
-  /** Its first line in the file. */
   readonly row: number
   readonly text: string
   readonly cells: readonly string[] | null

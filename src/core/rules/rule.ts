@@ -17,7 +17,6 @@ export interface Rule {
   readonly sendBy: Channel | null
   /** Null on SEND, text on SKIP and FAIL. */
   readonly reason: string | null
-  /** A sentence for people. */
   readonly because: string
 }
 

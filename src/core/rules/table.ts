@@ -11,7 +11,6 @@ export interface RuleTable {
   readonly revision: string
   readonly source: string
   readonly rules: readonly Rule[]
-  /** Looks up what the rules engine decided for the situation. */
   readonly decide: (facts: RecordedFacts) => RuleResult
 }
 

@@ -59,7 +59,6 @@ export function tryEvent(
   }
 }
 
-/** In lines, for a terminal: the decision with its reasons, then the text. */
 export function describeTried(tried: TriedDecision): string[] {
   const { facts, because, rulesAbove, text, sms, ...decision } = tried
   const to = `${describeResult(decision)} by rule "${decision.ruleId}"`

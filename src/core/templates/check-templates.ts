@@ -16,7 +16,6 @@ export interface TemplateLine {
 }
 
 export interface TemplateReport {
-  /** By file and line. */
   readonly faults: readonly TemplateFault[]
   /** By file and line, then the variables that no template uses. */
   readonly warnings: readonly TemplateFault[]

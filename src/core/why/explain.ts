@@ -39,19 +39,16 @@ function explainDecision(
     readFrom: pointersOf(envelopeMap),
     traceUrl: recorded.traceId && (traceUrl?.replaceAll('{traceId}', recorded.traceId) ?? null),
   }
-  if (typeof rules === 'string') {
-    return { ...decision, why: `${whatAndFor(decision)} (${rules}).`, because: null, rulesAbove: [] }
-  }
-  if (decision.ruleId === PRUNED_RULE_ID) {
-    const why = `${describeResult(decision)}, whatever the rules say: its row may have been pruned, and it is told once only.`
-    return { ...decision, why, because: null, rulesAbove: [] }
-  }
+  const unexplained = (why: string) => ({ ...decision, why, because: null, rulesAbove: [] })
+  if (typeof rules === 'string') return unexplained(`${whatAndFor(decision)} (${rules}).`)
+  if (decision.ruleId === PRUNED_RULE_ID)
+    return unexplained(
+      `${describeResult(decision)}, whatever the rules say: its row may have been pruned, and it is told once only.`,
+    )
   const index = rules.findIndex(({ id }) => id === decision.ruleId)
   const rule = rules[index]
-  if (rule === undefined) {
-    const why = `${whatAndFor(decision)} (the rule table of its time has no such rule).`
-    return { ...decision, why, because: null, rulesAbove: [] }
-  }
+  if (rule === undefined)
+    return unexplained(`${whatAndFor(decision)} (the rule table of its time has no such rule).`)
   return {
     ...decision,
     why: `${whatAndFor(decision)}: ${rule.because}`,

@@ -11,7 +11,6 @@ export interface FetchedBytes {
   readonly error: string | null
   /** Record batches, the last perhaps cut off, in memory of their own. */
   readonly bytes: Buffer
-  /** The aborted transactions among them. */
   readonly aborted: readonly AbortedTransaction[]
 }
 

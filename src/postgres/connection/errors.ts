@@ -4,11 +4,7 @@ import { BackendTerminatedError, ConnectionError, InvalidInputError, StatementTi
 export function sqlState(error: unknown): string | undefined {
   // Slonik wraps SQLSTATE 22P02 and drops the code.
   if (error instanceof InvalidInputError) return '22P02'
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const code = (cause as { code?: unknown }).code
-    if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) return code
-  }
-  return undefined
+  return codeIn(error, /^[0-9A-Z]{5}$/)
 }
 
 export function lacksSchema(error: unknown): boolean {
@@ -59,9 +55,14 @@ export function codeOf(error: unknown): string {
 }
 
 function systemCode(error: unknown): string | undefined {
+  return codeIn(error, /^E[A-Z]+$/)
+}
+
+/** The first code of this form, of the error or what caused it. */
+function codeIn(error: unknown, form: RegExp): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const code = String((cause as { code?: unknown }).code)
-    if (/^E[A-Z]+$/.test(code)) return code
+    const { code } = cause as { readonly code?: unknown }
+    if (typeof code === 'string' && form.test(code)) return code
   }
   return undefined
 }

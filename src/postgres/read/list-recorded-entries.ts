@@ -1,30 +1,12 @@
 import { type CommonQueryMethods, type DatabasePool, type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
-import { decisionRecord } from '../../core/decision/recorded-decision.ts'
 import { logRow } from '../../core/log/log-entry.ts'
-import type { ReplayedDecision } from '../../core/replay/rebuild-entry.ts'
+import { replayedDecision } from '../../core/replay/rebuild-entry.ts'
 import type { Recorded } from '../../core/replay/verify-entry.ts'
-import type { Variables } from '../../core/templates/template.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
 import { factsColumn, LOG_COLUMNS } from './log-columns.ts'
 
-const decisionRow = decisionRecord
-  .omit({
-    receipt: true,
-    envelopeMapRevision: true,
-    topic: true,
-    partition: true,
-    offset: true,
-    traceId: true,
-  })
-  .extend({
-    locator: z.string(),
-    eventId: z.string(),
-    partyLocator: z.string().nullable(),
-    eventType: z.string(),
-    facts: factsColumn,
-    variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
-  })
+const decisionRow = replayedDecision.extend({ locator: z.string(), facts: factsColumn })
 
 /**
  * All that is recorded, in the order of the locators: pages of at most `countMax` log rows and the decisions of at most
@@ -85,6 +67,6 @@ export async function listRecordedEntries(
   return locators.map((locator) => ({
     locator,
     row: rowOf.get(locator) ?? null,
-    decisions: (decisionsOf.get(locator) ?? []) satisfies ReplayedDecision[],
+    decisions: decisionsOf.get(locator) ?? [],
   }))
 }

@@ -33,26 +33,25 @@ t.test('a field may be in a header', async (t) => {
 
 t.test('each fault names what is wrong and what would be right', async (t) => {
   const map = (reason: string) => `{"partyLocator": "/p", "locator": "/l", "reason": ${reason}}`
-  t.strictSame(faultsOf(map('"reason"')), [
-    '"reason": "reason" is not a JSON Pointer to a field: it must start with "/"; did you mean "/reason"?',
-  ])
-  for (const path of ['payload.reason', '$.payload.reason', '#/payload/reason', 'payload/reason']) {
-    t.strictSame(faultsOf(map(JSON.stringify(path))), [
-      `"reason": "${path}" is not a JSON Pointer to a field: it must start with "/"; did you mean "/payload/reason"?`,
-    ])
-  }
-  t.strictSame(faultsOf(map('""')), ['"reason": "" is not a JSON Pointer to a field: it must start with "/"'])
-  t.strictSame(faultsOf(map('"/a~2b"')), [
-    '"reason": "/a~2b" is not a JSON Pointer: write "~0" for "~" and "~1" for "/" within a name',
-  ])
-  t.strictSame(faultsOf(map('"/a~"')), [
-    '"reason": "/a~" is not a JSON Pointer: write "~0" for "~" and "~1" for "/" within a name',
-  ])
-  t.strictSame(faultsOf(map('7')), ['"reason": 7 is not a string'])
-  t.strictSame(faultsOf(map('null')), ['"reason": null is not a string'])
-  t.strictSame(faultsOf(map('"/l"')), ['"reason": "/l" is already the place of "locator"'])
-  t.strictSame(faultsOf('[]'), ['it is not a JSON object'])
-  t.strictSame(faultsOf('null'), ['it is not a JSON object'])
+  const notAField = 'is not a JSON Pointer to a field: it must start with "/"'
+  const notEscaped = 'is not a JSON Pointer: write "~0" for "~" and "~1" for "/" within a name'
+  const cases: [source: string, fault: string][] = [
+    ['"reason"', `"reason" ${notAField}; did you mean "/reason"?`],
+    ...['payload.reason', '$.payload.reason', '#/payload/reason', 'payload/reason'].map(
+      (path): [string, string] => [
+        JSON.stringify(path),
+        `"${path}" ${notAField}; did you mean "/payload/reason"?`,
+      ],
+    ),
+    ['""', `"" ${notAField}`],
+    ['"/a~2b"', `"/a~2b" ${notEscaped}`],
+    ['"/a~"', `"/a~" ${notEscaped}`],
+    ['7', '7 is not a string'],
+    ['null', 'null is not a string'],
+    ['"/l"', '"/l" is already the place of "locator"'],
+  ]
+  for (const [source, fault] of cases) t.strictSame(faultsOf(map(source)), [`"reason": ${fault}`])
+  for (const json of ['[]', 'null']) t.strictSame(faultsOf(json), ['it is not a JSON object'])
   t.match(faultsOf(''), [/^it is not JSON: /])
   t.strictSame(faultsOf(`\uFEFF${defaults}`), [], 'a BOM is let pass')
 })

@@ -274,14 +274,9 @@ t.test('a duplicate rule id names the row that had it first', async (t) => {
 t.test('all of 30 and more faults are named in one go, in the order of the file', async (t) => {
   t.ok(rowFaults.length >= 30)
   const faults = faultsOf(...rowFaults.map(([row], index) => row.replace(/^a,/, `r${index},`)))
-  t.equal(faults.length, rowFaults.length)
-  for (const [index, [, fault]] of rowFaults.entries()) {
-    t.ok(faults.includes(`row ${index + 2}${fault}`), `row ${index + 2}${fault}`)
-  }
-  const rowNumbers = faults.map((fault) => Number(/^row (\d+)/.exec(fault)?.[1]))
   t.strictSame(
-    rowNumbers,
-    rowNumbers.toSorted((a, b) => a - b),
+    faults,
+    rowFaults.map(([, fault], index) => `row ${index + 2}${fault}`),
   )
 })
 

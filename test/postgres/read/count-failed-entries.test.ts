@@ -1,10 +1,9 @@
 import t from 'tap'
 import { countFailedEntries } from '../../../src/postgres/read/count-failed-entries.ts'
-import { openDatabase } from '../fixtures.ts'
+import { LIMITS, openDatabase } from '../fixtures.ts'
 import { record, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)
-const LIMITS = { maxAgeMs: 24 * 3_600_000, attemptCountMax: 3 }
 const change = (assignments: string, eventId: string) =>
   client.query(`UPDATE notifications.notification_log SET ${assignments} WHERE event_id = $1`, [eventId])
 

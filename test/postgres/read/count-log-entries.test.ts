@@ -2,10 +2,11 @@ import t from 'tap'
 import { OTHER } from '../../../src/core/log/count-windows.ts'
 import { countLogEntries } from '../../../src/postgres/read/count-log-entries.ts'
 import { OPTED_OUT } from '../../core/build.ts'
-import { openDatabase } from '../fixtures.ts'
+import { LIMITS, openDatabase } from '../fixtures.ts'
 import { record, UNRESOLVED } from '../record.ts'
 
-const LIMITS = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
+const sumOf = (counts: readonly { readonly count: number }[]) =>
+  counts.reduce((sum, { count }) => sum + count, 0)
 
 t.test('entries are counted by step, status, reason and event type', async (t) => {
   const { pool, client } = await openDatabase(t)
@@ -55,10 +56,7 @@ t.test('entries are counted by step, status, reason and event type', async (t) =
     [['FAILED', 1]],
   )
   const day = await countLogEntries(pool, LIMITS, '24h')
-  t.equal(
-    day.counts.reduce((sum, { count }) => sum + count, 0),
-    5,
-  )
+  t.equal(sumOf(day.counts), 5)
 })
 
 t.test('of more entries than are counted at once the newest are, and it says since when', async (t) => {
@@ -77,10 +75,7 @@ t.test('of more entries than are counted at once the newest are, and it says sin
   t.equal(complete, false)
   const minutes = Math.floor((toS - fromS) / 60)
   t.equal(minutes, 10)
-  t.equal(
-    counts.reduce((sum, { count }) => sum + count, 0),
-    11,
-  )
+  t.equal(sumOf(counts), 11)
   t.match(await countLogEntries(pool, LIMITS, '1h', 20), { complete: true })
 })
 
@@ -94,8 +89,7 @@ t.test('of very many event types the most frequent are named, the others are one
     })),
   )
   const { counts } = await countLogEntries(pool, LIMITS, '15m')
-  const countOf = (wanted: string) =>
-    counts.filter(({ eventType }) => eventType === wanted).reduce((sum, { count }) => sum + count, 0)
+  const countOf = (wanted: string) => sumOf(counts.filter(({ eventType }) => eventType === wanted))
   t.equal(countOf('claim.paid'), 10)
   t.equal(new Set(counts.map(({ eventType }) => eventType)).size, 13)
   t.equal(countOf(OTHER), 40 - 10 - 11)

@@ -10,9 +10,8 @@ import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
 import { createStore } from '../../../src/postgres/write/store.ts'
 import { anOpenAttempt, FOUND, recordingSend, SIMPLE_RULES, UNRESOLVED } from '../../core/attempt/build.ts'
 import { aLookedUpBatch, makeAttempts } from '../../pipeline/store.contract.ts'
-import { openDatabase } from '../fixtures.ts'
+import { LIMITS, openDatabase } from '../fixtures.ts'
 
-const LIMITS = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
 const { pool, client } = await openDatabase(t)
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/

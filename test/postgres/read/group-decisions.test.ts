@@ -29,6 +29,8 @@ async function groupsSince(since: string, pageSize: number, counting?: Counting)
   }
   return { all, events }
 }
+const countOf = (groups: readonly { readonly count: number }[]) =>
+  groups.reduce((sum, { count }) => sum + count, 0)
 const hourAgo = () => timeAgo(pool, 3_600_000)
 
 t.test('an event counts once, by its first decision where asked, whatever the pages', async (t) => {
@@ -51,11 +53,7 @@ t.test('an event counts once, by its first decision where asked, whatever the pa
   for (const pageSize of [1, 2, 7]) {
     const { all, events } = await groupsSince(await hourAgo(), pageSize, 'first')
     t.equal(events, 7)
-    t.equal(
-      all.reduce((sum, { count }) => sum + count, 0),
-      7,
-      `pages of ${pageSize}`,
-    )
+    t.equal(countOf(all), 7, `pages of ${pageSize}`)
   }
 })
 
@@ -63,11 +61,7 @@ t.test('an event counts once, by its last decision, with those before it, whatev
   for (const pageSize of [1, 2, 7, 100]) {
     const { all, events } = await groupsSince(await hourAgo(), pageSize)
     t.equal(events, 7)
-    t.equal(
-      all.reduce((sum, { count }) => sum + count, 0),
-      7,
-      `pages of ${pageSize}`,
-    )
+    t.equal(countOf(all), 7, `pages of ${pageSize}`)
     const retried = all.filter(({ earlier }) => earlier.length > 0)
     t.match(retried, [
       {
@@ -104,8 +98,7 @@ t.test('what was decided before the time given does not count, to the microsecon
     SELECT to_char(decided_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at,
       to_char((decided_at + interval '1 microsecond') AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS later
     FROM notifications.decision WHERE event_id = 'a'`)
-  const countSince = async (since: string) =>
-    (await groupsSince(since, 100)).all.reduce((sum, { count }) => sum + count, 0)
+  const countSince = async (since: string) => countOf((await groupsSince(since, 100)).all)
   t.equal(await countSince(rows[0].at), 6)
   t.equal(await countSince(rows[0].later), 0)
 })
@@ -140,8 +133,5 @@ t.test('a period ends before its end', async (t) => {
     all.push(...groups)
   t.strictSame(all, [])
   const { all: now } = await groupsSince('2020-01-01T00:00:00Z', 3, 'first')
-  t.equal(
-    now.flatMap(({ locators }) => locators).length,
-    now.reduce((sum, { count }) => sum + count, 0),
-  )
+  t.equal(now.flatMap(({ locators }) => locators).length, countOf(now))
 })

@@ -5,10 +5,9 @@ import type { LogFilter, LogPosition } from '../../../src/core/log/log-page.ts'
 import { STATUSES } from '../../../src/core/log/status.ts'
 import { listLogEntries } from '../../../src/postgres/read/list-log-entries.ts'
 import { fillLog } from '../fill-log.ts'
-import { openDatabase } from '../fixtures.ts'
+import { LIMITS, openDatabase } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)
-const LIMITS = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
 
 /** Reads all pages, from the first to the last. */
 async function allPages(filter: LogFilter, limit: number, onPage = async () => {}): Promise<LogEntry[]> {

@@ -2,6 +2,7 @@ import t from 'tap'
 import { listRejected } from '../../../src/postgres/read/list-rejected-messages.ts'
 import { openDatabase } from '../fixtures.ts'
 
+const offsetsOf = (items: readonly { readonly offset: bigint }[]) => items.map(({ offset }) => offset)
 const ALL = { ids: null, topic: null, code: null, since: null, open: false }
 
 t.test('rejected messages are listed newest first, in pages, with the begin of their value', async (t) => {
@@ -13,26 +14,17 @@ t.test('rejected messages are listed newest first, in pages, with the begin of t
       CASE n WHEN 1 THEN NULL WHEN 2 THEN repeat('x', 1000)::bytea ELSE 'short' END, '{}', 'not-json', 'no JSON'
     FROM generate_series(1, 7) n`)
   const first = await listRejected(pool, ALL, { limit: 3, after: null })
-  t.same(
-    first.items.map(({ offset }) => offset),
-    [7n, 6n, 5n],
-  )
+  t.same(offsetsOf(first.items), [7n, 6n, 5n])
   const second = await listRejected(pool, ALL, { limit: 3, after: first.next })
   const third = await listRejected(pool, ALL, { limit: 3, after: second.next })
-  t.same(
-    [...second.items, ...third.items].map(({ offset }) => offset),
-    [4n, 3n, 2n, 1n],
-  )
+  t.same(offsetsOf([...second.items, ...third.items]), [4n, 3n, 2n, 1n])
   t.equal(third.next, null)
   const [long, none] = [...second.items, ...third.items].slice(-2)
   t.match(long, { byteCount: 1_000 })
   t.equal(Buffer.from(long?.begin ?? []).toString(), 'x'.repeat(256))
   t.match(none, { byteCount: null, begin: null, redriven: null })
   const claims = await listRejected(pool, { ...ALL, topic: 'claims' }, { limit: 50, after: null })
-  t.same(
-    claims.items.map(({ offset }) => offset),
-    [6n, 4n, 2n],
-  )
+  t.same(offsetsOf(claims.items), [6n, 4n, 2n])
 })
 
 t.test('each says what its last redrive came to, and those that are settled can be left out', async (t) => {
@@ -52,8 +44,5 @@ t.test('each says what its last redrive came to, and those that are settled can 
     ['rejected', 'duplicate'],
   )
   const open = await listRejected(pool, { ...ALL, open: true }, { limit: 50, after: null })
-  t.same(
-    open.items.map(({ offset }) => offset),
-    [2n],
-  )
+  t.same(offsetsOf(open.items), [2n])
 })

@@ -11,10 +11,9 @@ import {
   logPageQuery,
 } from '../../../src/postgres/read/list-log-entries.ts'
 import { fillLog, QUIET } from '../fill-log.ts'
-import { openDatabase } from '../fixtures.ts'
+import { LIMITS, openDatabase } from '../fixtures.ts'
 
 const ROW_COUNT = 200_000
-const LIMITS = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
 const { pool, client } = await openDatabase(t)
 await fillLog(client, ROW_COUNT, ROW_COUNT / 2_000)
 

@@ -3,11 +3,10 @@ import t from 'tap'
 import type { LogFilter } from '../../../src/core/log/log-page.ts'
 import { listLogEntries } from '../../../src/postgres/read/list-log-entries.ts'
 import { aFound } from '../../core/build.ts'
-import { eventIdsOfPages, openDatabase } from '../fixtures.ts'
+import { eventIdsOfPages, LIMITS, openDatabase } from '../fixtures.ts'
 import { record, retryAll, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)
-const LIMITS = { maxAgeMs: 24 * 3_600_000, attemptCountMax: 3 }
 const NOT_TOLD = { notTold: true } as const
 const NO_EMAIL = aFound({ email: null })
 

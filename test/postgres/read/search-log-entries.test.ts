@@ -2,11 +2,10 @@ import t from 'tap'
 import type { LogFilter } from '../../../src/core/log/log-page.ts'
 import { listLogEntries } from '../../../src/postgres/read/list-log-entries.ts'
 import { aFound } from '../../core/build.ts'
-import { eventIdsOfPages, openDatabase } from '../fixtures.ts'
+import { eventIdsOfPages, LIMITS, openDatabase } from '../fixtures.ts'
 import { record, retryAll, UNRESOLVED } from '../record.ts'
 
 const { pool, client } = await openDatabase(t)
-const LIMITS = { maxAgeMs: 86_400_000, attemptCountMax: 3 }
 const NO_EMAIL = aFound({ email: null })
 
 /** Event ids, from all pages of this size. */

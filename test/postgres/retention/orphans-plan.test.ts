@@ -1,13 +1,11 @@
-import { sql } from 'slonik'
 import t from 'tap'
-import { z } from 'zod'
 import {
   entriesToErase,
   orphansQuery,
   pageOfPartyQuery,
 } from '../../../src/postgres/retention/erase-entries.ts'
 import { until } from '../../stack/until.ts'
-import { openDatabase } from '../fixtures.ts'
+import { openDatabase, planOf } from '../fixtures.ts'
 
 /** More than one page. */
 const ROW_COUNT = 120_000
@@ -44,27 +42,16 @@ async function isVisibleToAll(): Promise<boolean> {
   return rows[0].all
 }
 
-const explained = z.object({ 'QUERY PLAN': z.string() })
-
 t.test('the entries of a party are found by its keys: of no other party is a row read', async (t) => {
   for (const party of ['PTY-7', 'nobody']) {
-    const lines = await pool.anyFirst(
-      sql.type(
-        explained,
-      )`EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) ${pageOfPartyQuery(party, 'NTF-0000000100')}`,
-    )
-    const plan = lines.join('\n')
+    const plan = await planOf(pool, pageOfPartyQuery(party, 'NTF-0000000100'))
     t.match(plan, /Index Only Scan using notification_log_party/)
     t.notMatch(plan, /Seq Scan|Rows Removed by Filter/)
   }
 })
 
 t.test('decisions without a row are found by comparing keys: no decision is read', async (t) => {
-  const lines = await pool.anyFirst(
-    sql.type(explained)`
-      EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) ${orphansQuery('NTF-0000050000', 'NTF-0000100000')}`,
-  )
-  const plan = lines.join('\n')
+  const plan = await planOf(pool, orphansQuery('NTF-0000050000', 'NTF-0000100000'))
   t.match(plan, /Index Only Scan using decision_pkey/)
   t.match(plan, /Index Only Scan using notification_log_pkey/)
   t.notMatch(plan, /Seq Scan|Heap Fetches: [1-9]/)
