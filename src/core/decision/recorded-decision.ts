@@ -28,7 +28,6 @@ export const decisionRecord = z.object({
   offset: z.string(),
   traceId: z.string().nullable(),
 })
-export type DecisionRecord = Readonly<z.infer<typeof decisionRecord>>
 
 export const followedChange = z.object({
   changedAt: z.string(),
