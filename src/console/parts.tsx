@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { exactTime, inWords, localTime, visible } from './text.ts'
 import type { Loaded } from './use-data.ts'
 
@@ -39,12 +39,17 @@ export function Told({ of }: { of: string }) {
   )
 }
 
-const TONES: Readonly<Record<string, string>> = { SEN: 'success', SKI: 'warning', FAI: 'danger' }
+const TONES: Readonly<Record<string, readonly [tone: string, sign: string]>> = {
+  SEN: ['success', '✓'],
+  SKI: ['warning', '–'],
+  FAI: ['danger', '✕'],
+}
 
 /** A status or an outcome, with its colour and sign. */
 export function Badge({ of }: { of: string }) {
+  const [tone, sign] = TONES[of.slice(0, 3)] ?? []
   return (
-    <span class="badge signed" data-variant={TONES[of.slice(0, 3)]}>
+    <span class="badge signed" data-variant={tone} data-sign={sign}>
       {inWords(of)}
     </span>
   )
@@ -189,6 +194,26 @@ export function Facts({ of }: { of: readonly (readonly [name: string, value: Com
           </div>
         ))}
     </dl>
+  )
+}
+
+/** Copies a text. */
+export function Copy({ text, label }: { text: string; label: string }) {
+  const [said, setSaid] = useState('')
+  const copy = () =>
+    navigator.clipboard.writeText(text).then(
+      () => setSaid('copied'),
+      () => setSaid('the browser did not allow copying: select the text'),
+    )
+  return (
+    <>
+      <button type="button" class="outline small" title={text} onClick={copy}>
+        {label}
+      </button>{' '}
+      <span role="status" class="faint">
+        {said}
+      </span>
+    </>
   )
 }
 
