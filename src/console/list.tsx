@@ -11,23 +11,26 @@ import { go } from './visit.ts'
 type Column = string | readonly [name: string, className: string]
 
 /** Long text is cut, and shown whole on hover. Other content brings its own title. */
-type Cell = string | number | null | VNode | { readonly title: string; readonly show: ComponentChildren }
+export type Cell =
+  | string
+  | number
+  | null
+  | VNode
+  | { readonly title: string; readonly show: ComponentChildren }
 
-/** A row of a table: a cell for each column. All of it leads to `href`. */
+/** A row of a table: its cells by the names of their columns. All of it leads to `href`. */
 export interface Row {
   readonly key: string | number
   readonly href?: string
-  readonly cells: readonly Cell[]
-}
-
-interface TableProps {
-  readonly label: string
-  readonly columns: readonly Column[]
-  readonly rows: readonly Row[]
+  readonly cells: Readonly<Record<string, Cell>>
 }
 
 /** A table; on a narrow screen, a card for each row. */
-export function Table({ label, columns, rows }: TableProps) {
+export function Table({
+  label,
+  columns,
+  rows,
+}: Pick<ListProps<never>, 'label' | 'columns'> & { rows: readonly Row[] }) {
   const named = columns.map((column) =>
     typeof column === 'string' ? ([column, undefined] as const) : column,
   )
@@ -47,7 +50,7 @@ export function Table({ label, columns, rows }: TableProps) {
           {rows.map(({ key, href, cells }) => (
             <tr key={key}>
               {named.map(([name, className], index) => {
-                const { title, show } = shownOf(cells[index] ?? null)
+                const { title, show } = shownOf(cells[name] ?? null)
                 return (
                   <td key={name} class={className} data-column={name} title={title}>
                     <div>{index === 0 && href ? <a href={href}>{show}</a> : show}</div>

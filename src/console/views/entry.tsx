@@ -92,11 +92,13 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
 export function Message({ subject, body }: { subject: string | null; body: string }) {
   return (
     <div class="message">
-      <p>
-        <strong>
-          <Value of={subject} />
-        </strong>
-      </p>
+      {subject !== null && (
+        <p>
+          <strong>
+            <Value of={subject} />
+          </strong>
+        </p>
+      )}
       <p>
         <Value of={body} />
       </p>

@@ -6,6 +6,7 @@ import { Download } from '../download.tsx'
 import { ENTRY_COLUMNS, entryRow } from '../entries.tsx'
 import { type Filter, List, valuesOf } from '../list.tsx'
 import { Title } from '../parts.tsx'
+import { nameOfStatus } from '../series.ts'
 import { inWords } from '../text.ts'
 import { usePages } from '../use-data.ts'
 import type { Visit } from '../visit.ts'
@@ -14,7 +15,7 @@ import type { Visit } from '../visit.ts'
 export const ENTRY_FILTERS: readonly Filter[] = [
   { name: 'notTold', label: 'Members', options: [['true', 'Not told']] },
   { name: 'eventType', label: 'Event type', hint: 'claim.paid' },
-  { name: 'status', label: 'Status', options: STATUSES.map((status) => [status, inWords(status)]) },
+  { name: 'status', label: 'Status', options: STATUSES.map((status) => [status, nameOfStatus(status)]) },
   {
     name: 'channel',
     label: 'Channel',

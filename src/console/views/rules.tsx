@@ -45,19 +45,21 @@ function rowOf(rule: CurrentRule): Row {
   const { ruleId, outcome, sendBy, reason, because, count, lastAt } = rule
   return {
     key: ruleId,
-    cells: [
-      ruleId,
-      <Conditions of={rule} />,
-      <>
-        <Badge of={outcome} />
-        <div class="faint">
-          {outcome === 'SEND' ? `by ${sendBy ?? 'the preferred channel'}` : <Value of={reason} />}
-        </div>
-      </>,
-      <Value of={because} />,
-      numberOf(count),
-      timeCell(lastAt),
-    ],
+    cells: {
+      Rule: ruleId,
+      'Applies to': <Conditions of={rule} />,
+      Outcome: (
+        <>
+          <Badge of={outcome} />
+          <div class="faint">
+            {outcome === 'SEND' ? `by ${sendBy ?? 'the preferred channel'}` : <Value of={reason} />}
+          </div>
+        </>
+      ),
+      Because: <Value of={because} />,
+      Decisions: numberOf(count),
+      'Last used': timeCell(lastAt),
+    },
   }
 }
 

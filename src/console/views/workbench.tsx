@@ -9,20 +9,21 @@ import { Changes, FileFindings, type Lead, Notice, Promises, VerdictBar } from '
 import { Grid } from '../workbench/grid.tsx'
 import { useVerdict } from '../workbench/judge.ts'
 import { Propose } from '../workbench/propose.tsx'
+import { TextsEditor } from '../workbench/texts.tsx'
 import { Trial } from '../workbench/trial.tsx'
 
 /** How soon one learns that other files have come into force. */
 const EVERY_MS = 10_000
 
-/** A change of rules and promises, tried before it is proposed. */
+/** A change of rules, promises and texts, tried before it is proposed. */
 export function WorkbenchView() {
   const loaded = useData<WorkbenchStart>(['workbench'], {}, EVERY_MS)
   return (
     <>
       <Title name="Workbench" />
       <p class="faint">
-        Try a change of the rules before you propose it. Nothing here changes the service. Your changes are
-        marked.
+        Try a change of rules, promises or texts before you propose it. Nothing here changes the service. Your
+        changes are marked.
       </p>
       <State of={loaded} />
       {loaded.data !== null && <Bench start={loaded.data} />}
@@ -30,7 +31,7 @@ export function WorkbenchView() {
   )
 }
 
-const TABS = { table: 'Rules', promises: 'Promises' } as const
+const TABS = { table: 'Rules', promises: 'Promises', templates: 'Texts' } as const
 
 function Bench({ start }: { start: WorkbenchStart }) {
   const isNarrow = useNarrow()
@@ -38,10 +39,9 @@ function Bench({ start }: { start: WorkbenchStart }) {
   const { inForce, draft, change, undo, outdated, conflicts } = useDraft(start)
   const verdict = useVerdict(draft, inForce, start.outcomes)
   const [tab, setTab] = useState<keyof typeof TABS>('table')
-  const eventTypes = verdict?.texts.eventTypes ?? []
   const lead = (to: Lead) => {
-    if (to === 'table' || to === 'promises') setTab(to)
-    focus(to === 'table' || to === 'promises' ? '[aria-invalid="true"]' : `#${to}`)
+    if (to in TABS) setTab(to as keyof typeof TABS)
+    focus(to in TABS ? '[aria-invalid="true"]' : `#${to}`)
   }
   const exclude = (index: number, types: string) => {
     const row = draft.promises[index]
@@ -52,7 +52,10 @@ function Bench({ start }: { start: WorkbenchStart }) {
       <Table
         label={`The ${SHEETS[key].what}s`}
         columns={SHEETS[key].columns}
-        rows={draft[key].map((cells, index) => ({ key: index, cells }))}
+        rows={draft[key].map((row, index) => ({
+          key: index,
+          cells: Object.fromEntries(SHEETS[key].columns.map((column, at) => [column, row[at] ?? ''])),
+        }))}
       />
     ) : (
       <Grid
@@ -61,7 +64,6 @@ function Bench({ start }: { start: WorkbenchStart }) {
         rows={draft[key]}
         before={inForce[key]}
         faults={verdict?.[key].faults ?? []}
-        eventTypes={eventTypes}
         onRows={(rows, place) => change({ [key]: rows }, place)}
         focus={(id) => focus(`#${id}`)}
         onUndo={undo}
@@ -84,11 +86,26 @@ function Bench({ start }: { start: WorkbenchStart }) {
           </button>
         ))}
       </nav>
-      <About tab={tab} />
-      {editor(tab)}
+      {tab === 'templates' ? (
+        verdict && (
+          <TextsEditor
+            of={verdict}
+            templates={draft.templates}
+            inForce={inForce.templates}
+            isReadOnly={isNarrow}
+            onChange={(templates, place) => change({ templates }, place)}
+            onUndo={undo}
+          />
+        )
+      ) : (
+        <>
+          <About tab={tab} />
+          {editor(tab)}
+        </>
+      )}
       {verdict !== null && (
         <>
-          <FileFindings {...verdict[tab]} />
+          {tab !== 'templates' && <FileFindings {...verdict[tab]} />}
           <VerdictBar of={verdict} onLead={lead} />
           <div class="columns">
             <section class="card" aria-labelledby="changes">
@@ -109,6 +126,11 @@ function Bench({ start }: { start: WorkbenchStart }) {
               <Promises of={verdict.promises} rows={verdict.of.promises} onExclude={exclude} />
             </section>
           </div>
+          <datalist id="event-types">
+            {verdict.texts.eventTypes.map((eventType) => (
+              <option key={eventType} value={eventType} />
+            ))}
+          </datalist>
           <section class="card" aria-labelledby="try">
             <h2 id="try">Try a situation</h2>
             <Trial of={verdict} />
@@ -125,10 +147,6 @@ function Bench({ start }: { start: WorkbenchStart }) {
           {!isNarrow && (
             <section class="card" aria-labelledby="propose">
               <h2 id="propose">Propose</h2>
-              <p class="faint">
-                Download what you changed, upload it to the folder <code>rules</code> of the repository on a
-                branch of its own, and paste the text into the pull request.
-              </p>
               <Propose
                 repositoryUrl={start.repositoryUrl}
                 changed={changedFiles(verdict.of, inForce)}

@@ -154,13 +154,13 @@ function Report({ of: { job, report } }: { of: Found }) {
             rows={list.slice(0, SHOWN_COUNT_MAX).map((event) => ({
               key: event.locator,
               href: hrefOf(['log', event.locator]),
-              cells: [
-                timeCell(event.createdAt),
-                event.partyLocator,
-                event.eventType,
-                `${event.before}, by rule "${event.ruleBefore}"`,
-                `${event.after}, by rule "${event.ruleAfter}"`,
-              ],
+              cells: {
+                When: timeCell(event.createdAt),
+                Member: event.partyLocator,
+                'Event type': event.eventType,
+                'What happened': `${event.before}, by rule "${event.ruleBefore}"`,
+                'What would happen': `${event.after}, by rule "${event.ruleAfter}"`,
+              },
             }))}
           />
           {list.length > SHOWN_COUNT_MAX && (

@@ -12,7 +12,6 @@ interface GridProps {
   readonly rows: readonly Cells[]
   readonly before: readonly Cells[]
   readonly faults: readonly string[]
-  readonly eventTypes: readonly string[]
   /** `place` is the id of the cell that was typed in. */
   readonly onRows: (rows: readonly Cells[], place?: string) => void
   /** Focuses an element by its id after the next rendering. */
@@ -27,7 +26,7 @@ function cellId({ what }: Sheet, index: number, column: number): string {
 
 /** A file as a table whose cells, rows and their order can be changed, with each fault below the row that has it. */
 export function Grid(props: GridProps) {
-  const { sheet, rows, before, faults, eventTypes, onRows, onUndo } = props
+  const { sheet, rows, before, faults, onRows, onUndo } = props
   const { what, columns, file } = sheet
   const beforeOf = new Map([...pairRows(before, rows)].map(([was, now]) => [now, was]))
   const placed = Map.groupBy(faults.map(placeOf), ({ row }) => row)
@@ -79,11 +78,6 @@ export function Grid(props: GridProps) {
           </tbody>
         </table>
       </section>
-      <datalist id="event-types">
-        {eventTypes.map((eventType) => (
-          <option key={eventType} value={eventType} />
-        ))}
-      </datalist>
       <p>
         <button
           type="button"
