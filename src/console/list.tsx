@@ -2,7 +2,7 @@ import type { ComponentChildren, VNode } from 'preact'
 import { useRef } from 'preact/hooks'
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS } from '../core/log/count-windows.ts'
 import { Choice, Field, filledIn, NOT_LOADED, Nothing, type Option, Problem } from './parts.tsx'
-import { hrefOf } from './route.ts'
+import { hrefOf, type Query } from './route.ts'
 import { ago, counted, exactTime, formTimeOf, instantOf, localTime, visible } from './text.ts'
 import type { Items, Loaded } from './use-data.ts'
 import { go } from './visit.ts'
@@ -97,21 +97,20 @@ export interface Filter {
   readonly options?: readonly Option[]
   readonly isTime?: true
 }
-type Values = Readonly<Record<string, string | undefined>>
 
 interface ListProps<Item> {
   /** The place of the list in the address. */
   readonly at: readonly string[]
   readonly label: string
   readonly filters: readonly Filter[]
-  readonly query: Values
+  readonly query: Query
   readonly pages: Loaded<Items<Item>>
   readonly columns: readonly Column[]
   readonly rowOf: (item: Item) => Row
   readonly one: string
   readonly many: string
   /** Further parameters of the next page's address. */
-  readonly following?: Values
+  readonly following?: Query
 }
 
 /** A list that can be searched, a page at a time. The address holds the page, so that Back returns to it. */
@@ -153,7 +152,7 @@ export function List<Item>({
 }
 
 /** The values of the filters in the query of an address. */
-export function valuesOf(filters: readonly Filter[], query: Values): Values {
+export function valuesOf(filters: readonly Filter[], query: Query): Query {
   return Object.fromEntries(filters.map(({ name }) => [name, query[name]]))
 }
 
@@ -170,7 +169,7 @@ interface Active {
   readonly words: string
 }
 
-function activeOf(filters: readonly Filter[], values: Values): Active[] {
+function activeOf(filters: readonly Filter[], values: Query): Active[] {
   return filters.flatMap(({ name, label, options = [], isTime }) => {
     const value = values[name]
     if (!value) return []
@@ -207,7 +206,7 @@ function spans(): readonly { name: string; from: string; to?: string }[] {
 }
 
 interface FiltersProps extends Pick<ListProps<never>, 'at' | 'filters'> {
-  readonly values: Values
+  readonly values: Query
   readonly active: readonly Active[]
 }
 

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from 'preact'
+import type { ComponentChildren, JSX, VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { exactTime, inWords, localTime, visible } from './text.ts'
 import type { Loaded } from './use-data.ts'
@@ -110,9 +110,7 @@ export function Problem({ of, title, retry = null }: ProblemProps) {
       </div>
       {of !== null && retry !== null && (
         <p>
-          <button type="button" class="outline" onClick={retry}>
-            Try again
-          </button>
+          <Button onClick={retry}>Try again</Button>
         </p>
       )}
     </>
@@ -140,6 +138,11 @@ export function State({ of }: { of: Loaded<unknown> }) {
       )}
     </>
   )
+}
+
+/** A button beside the one that matters most. */
+export function Button(props: JSX.IntrinsicElements['button']) {
+  return <button type="button" class="outline" {...props} />
 }
 
 /** An input with its label. */
@@ -182,17 +185,18 @@ export function Choice({ label, name, value, options, onValue }: ChoiceProps) {
 }
 
 /** Names with their values, as far as there is one for each. */
-export function Facts({ of }: { of: readonly (readonly [name: string, value: ComponentChildren] | null)[] }) {
+export function Facts({ of }: { of: Readonly<Record<string, string | number | VNode | null>> }) {
   return (
     <dl class="facts">
-      {of
-        .filter((fact) => fact !== null)
-        .map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
+      {Object.entries(of).map(
+        ([name, value]) =>
+          value !== null && (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{typeof value === 'string' ? <Value of={value} /> : value}</dd>
+            </div>
+          ),
+      )}
     </dl>
   )
 }

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { ADMIN_SCOPE, AUDIENCE, startIdentityProvider } from '../stack/identity-provider.ts'
@@ -314,32 +313,6 @@ async function testConsole(): Promise<void> {
       .getByRole('status')
       .filter({ hasText: /^1 entry$/ })
       .waitFor()
-  })
-
-  t.test('those who were not told are narrowed down and saved as a file', async (t) => {
-    const { page, complaints } = await adminTab(t)
-    await page.goto(`${url}/console#/log?notTold=true`)
-    await page
-      .getByRole('status')
-      .filter({ hasText: /^[45] entries$/ })
-      .waitFor()
-    await listed(page, 'error-1').waitFor()
-    const [download] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download as CSV' }).click(),
-    ])
-    t.equal(download.suggestedFilename(), 'not-told.csv')
-    const csv = await readFile(await download.path(), 'utf8')
-    t.match(csv, /^createdAt,locator,eventId,partyLocator,/)
-    for (const eventId of ['opted-out', 'no-email', 'unknown', 'given-up']) t.match(csv, `,${eventId},`)
-    await openFilters(page)
-    await page.getByLabel('Rule').fill('no-email')
-    await page.getByRole('button', { name: 'Search' }).click()
-    await page
-      .getByRole('status')
-      .filter({ hasText: /^1 entry$/ })
-      .waitFor()
-    t.same(complaints, [])
   })
 
   t.test('the overview counts what happens while it is looked at, by what one chooses', async (t) => {

@@ -270,7 +270,7 @@ async function testWorkbench(): Promise<void> {
     const tab = await aBench(t)
     const { page, complaints } = tab
     await page.getByRole('button', { name: 'Texts', exact: true }).click()
-    await page.getByLabel('Text for').selectOption('claim.paid')
+    await page.getByRole('combobox', { name: /^Text for/ }).selectOption('claim.paid.mustache')
     const text = page.getByLabel('templates/claim.paid.mustache')
     const preview = page.getByRole('region', { name: 'As members get it' })
     await preview.getByText('Text message').waitFor()
@@ -331,6 +331,7 @@ async function testWorkbench(): Promise<void> {
     const start = await workbench.start()
     const theirs = {
       ...start,
+      templates: start.templates.map(({ name, text }) => ({ name, text: `${text}Theirs.\n` })),
       table: start.table
         .replace('opted-out,', 'colleague,claim.paid,found,,,,,SKIP,,muted,So.\nopted-out,')
         .replace('no phone on file', 'no number')
@@ -341,10 +342,14 @@ async function testWorkbench(): Promise<void> {
     }
     await page.getByLabel('reason, no-email').fill('no address')
     await page.getByLabel('reason, no-phone').fill('phone unknown')
+    await page.getByRole('button', { name: 'Texts', exact: true }).click()
+    const text = page.getByRole('region', { name: 'The file' }).getByRole('textbox')
+    await text.fill('Subject: Mine\n\nOf {{locator}}.\n')
     await page.route('**/console/data/workbench', (route) => route.fulfill({ json: theirs }))
     await look(page)
     const banner = page.getByRole('alert').filter({ hasText: 'Others have changed the files' })
     await banner.getByText('rule added: "colleague"').waitFor()
+    await banner.getByText('text changed: claim.paid.mustache').waitFor()
     await banner.getByText('rule changed: "no-phone": reason "no number"').waitFor()
     await banner.getByText('rule changed: "in-app": because "They read in the app."').waitFor()
     t.same(await faultsOf(page), [])
@@ -352,6 +357,11 @@ async function testWorkbench(): Promise<void> {
     await page.getByText('Others have changed the files in force: first merge it').waitFor()
     await banner.getByRole('button', { name: 'Merge into my draft' }).click()
     await page.getByText('"no-phone", reason: "phone unknown" is yours, "no number" is in force').waitFor()
+    await page.getByText('adjustment.applied.mustache: both changed this text; yours is kept').waitFor()
+    t.match(await text.inputValue(), /Mine/)
+    await page.getByRole('combobox', { name: /^Text for/ }).selectOption('claim.paid.mustache')
+    t.match(await text.inputValue(), /Theirs\.\n$/)
+    await page.getByRole('button', { name: 'Rules', exact: true }).click()
     t.equal(await banner.count(), 0)
     t.equal(await page.getByLabel('event type, colleague').inputValue(), 'claim.paid')
     t.equal(await page.getByLabel('reason, no-email').inputValue(), 'no address')

@@ -1,5 +1,4 @@
 import { CHANNEL_NAMES, CHANNELS } from '../../core/decision/channel.ts'
-import { LOG_CSV } from '../../core/log/log-csv.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { Download } from '../download.tsx'
@@ -57,13 +56,7 @@ export function LogView({ query, visit }: Visit) {
         one="entry"
         many="entries"
       />
-      <Download
-        key={JSON.stringify(values)}
-        path={['log', 'list']}
-        query={values}
-        name={isNotTold ? 'not-told.csv' : 'log.csv'}
-        {...LOG_CSV}
-      />
+      <Download key={JSON.stringify(values)} query={values} name={isNotTold ? 'not-told.csv' : 'log.csv'} />
     </>
   )
 }

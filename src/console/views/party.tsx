@@ -1,5 +1,4 @@
 import { CHANNEL_NAMES } from '../../core/decision/channel.ts'
-import { LOG_CSV } from '../../core/log/log-csv.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import type { PreferenceChange, PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
 import { Download } from '../download.tsx'
@@ -52,13 +51,7 @@ export function PartyView({ path: [, partyLocator = ''], query, visit }: Visit) 
             many="entries"
           />
           {loaded.data?.isMore && <p class="faint">Only the last 100 changes of preferences are shown.</p>}
-          <Download
-            key={JSON.stringify(asked)}
-            path={['log', 'list']}
-            query={asked}
-            name="member.csv"
-            {...LOG_CSV}
-          />
+          <Download key={JSON.stringify(asked)} query={asked} name="member.csv" />
         </>
       )}
     </>
@@ -120,10 +113,10 @@ function Preferences({ of: { preferences, unknownEventTypes } }: { of: Preferenc
         <p>No preferences are stored. The rules take that as preferring email and opting out of nothing.</p>
       ) : (
         <Facts
-          of={[
-            ['Preferred channel', inWords(CHANNEL_NAMES[preferences.preferredChannel])],
-            ['Opted out of', <Value of={preferences.optedOutEvents.join(', ')} />],
-          ]}
+          of={{
+            'Preferred channel': inWords(CHANNEL_NAMES[preferences.preferredChannel]),
+            'Opted out of': preferences.optedOutEvents.join(', '),
+          }}
         />
       )}
       {unknownEventTypes.length > 0 && (

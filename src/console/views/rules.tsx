@@ -64,17 +64,16 @@ function rowOf(rule: CurrentRule): Row {
 }
 
 function Revision({ of: { revision, activation, counted: among } }: { of: CurrentRules }) {
-  const commit = activation?.gitCommit ?? null
   const decisions = counted(among.lookedAt, 'decision', 'decisions')
   return (
     <Facts
-      of={[
-        ['Revision', <Value of={revision.slice(0, 12)} mono />],
-        activation && ['In force since', <Time of={activation.activatedAt} />],
-        commit === null ? null : ['Commit', <Value of={commit.slice(0, 12)} mono />],
-        ['Counts cover', `${among.complete ? 'all' : 'the newest'} ${decisions}`],
-        ['Counted since', <Time of={among.since} />],
-      ]}
+      of={{
+        Revision: revision.slice(0, 12),
+        'In force since': activation && <Time of={activation.activatedAt} />,
+        Commit: activation?.gitCommit?.slice(0, 12) ?? null,
+        'Counts cover': `${among.complete ? 'all' : 'the newest'} ${decisions}`,
+        'Counted since': <Time of={among.since} />,
+      }}
     />
   )
 }

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { WorkbenchStart } from '../../core/workbench/review.ts'
 import { Table } from '../list.tsx'
-import { Bullets, State, Title } from '../parts.tsx'
+import { Bullets, Button, State, Title } from '../parts.tsx'
 import { useData } from '../use-data.ts'
 import { Backtest } from '../workbench/backtest.tsx'
 import { changedFiles, SHEETS, type SheetKey, useDraft } from '../workbench/draft.ts'
@@ -41,7 +41,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
   const [tab, setTab] = useState<keyof typeof TABS>('table')
   const lead = (to: Lead) => {
     if (to in TABS) setTab(to as keyof typeof TABS)
-    focus(to in TABS ? '[aria-invalid="true"]' : `#${to}`)
+    focus(to in TABS ? '[aria-invalid="true"], #findings' : `#${to}`)
   }
   const exclude = (index: number, types: string) => {
     const row = draft.promises[index]
@@ -192,12 +192,8 @@ function Outdated({ changes, merge, keep, drop }: NonNullable<ReturnType<typeof 
         <button type="button" onClick={merge}>
           Merge into my draft
         </button>
-        <button type="button" class="outline" onClick={keep}>
-          Keep my draft without it
-        </button>
-        <button type="button" class="outline" onClick={drop}>
-          Drop my draft
-        </button>
+        <Button onClick={keep}>Keep my draft without it</Button>
+        <Button onClick={drop}>Drop my draft</Button>
       </div>
     </div>
   )

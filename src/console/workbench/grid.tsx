@@ -4,6 +4,7 @@ import { type Cells, pairRows } from '../../core/rules/diff-rows.ts'
 import { WHEN_COLUMNS } from '../../core/rules/when.ts'
 import { type Placed, placeOf } from '../../core/workbench/review.ts'
 import { readGrid } from '../../core/workbench/workbench.ts'
+import { Button } from '../parts.tsx'
 import { FIRST_ROW, type Sheet } from './draft.ts'
 import { Finding, Notice } from './findings.tsx'
 
@@ -33,18 +34,14 @@ export function Grid(props: GridProps) {
   return (
     <>
       <div class="toolbar">
-        <button
-          type="button"
-          class="outline"
+        <Button
           title="Takes back your last change, of rules, promises or texts"
           aria-disabled={onUndo === null}
           onClick={() => onUndo?.()}
         >
           Undo
-        </button>
-        <button type="button" class="outline" onClick={() => onRows(before)}>
-          Start over with {file}
-        </button>
+        </Button>
+        <Button onClick={() => onRows(before)}>Start over with {file}</Button>
         <details>
           <summary>Paste a CSV…</summary>
           <Paste sheet={sheet} onRows={onRows} />
@@ -79,14 +76,9 @@ export function Grid(props: GridProps) {
         </table>
       </section>
       <p>
-        <button
-          type="button"
-          class="outline"
-          id={`${what}-add`}
-          onClick={() => editsOf(props).add(rows.length)}
-        >
+        <Button id={`${what}-add`} onClick={() => editsOf(props).add(rows.length)}>
           Add a {what} at the end
-        </button>
+        </Button>
       </p>
     </>
   )
@@ -144,23 +136,26 @@ function Row(props: RowProps) {
     <>
       <tr class={was === undefined ? 'is-new' : undefined}>
         <RowActions {...props} name={name} />
-        {sheet.columns.map((column, at) => (
-          <td key={column} class={was !== undefined && was[at] !== row[at] ? 'is-changed' : undefined}>
-            <Cell
-              column={column}
-              text={row[at] ?? ''}
-              choices={sheet.choices[column]}
-              onText={(text) => onRows(rows.with(index, row.with(at, text)), cellId(sheet, index, at))}
-              common={{
-                id: cellId(sheet, index, at),
-                'aria-label': `${column}, ${name}`,
-                'aria-invalid': own.some((fault) => fault.column === column),
-                'aria-describedby': own.length > 0 ? faultsId : undefined,
-                onKeyDown: (event: KeyboardEvent) => byKey(event, at),
-              }}
-            />
-          </td>
-        ))}
+        {sheet.columns.map((column, at) => {
+          const isFaulty = own.some((fault) => fault.column === column)
+          return (
+            <td key={column} class={was !== undefined && was[at] !== row[at] ? 'is-changed' : undefined}>
+              <Cell
+                column={column}
+                text={row[at] ?? ''}
+                choices={sheet.choices[column]}
+                onText={(text) => onRows(rows.with(index, row.with(at, text)), cellId(sheet, index, at))}
+                common={{
+                  id: cellId(sheet, index, at),
+                  'aria-label': `${column}, ${name}`,
+                  'aria-invalid': isFaulty,
+                  'aria-describedby': isFaulty ? faultsId : undefined,
+                  onKeyDown: (event: KeyboardEvent) => byKey(event, at),
+                }}
+              />
+            </td>
+          )
+        })}
       </tr>
       {own.length > 0 && (
         <tr class="faults">

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { CHANNEL_NAMES, CHANNELS } from '../../core/decision/channel.ts'
 import { OTHER, type PreviewedText } from '../../core/templates/preview.ts'
 import { describeSms } from '../../core/text/sms-length.ts'
-import { Choice, Field, filledIn } from '../parts.tsx'
+import { Button, Choice, Field, filledIn } from '../parts.tsx'
 import { inWords } from '../text.ts'
 import { Message } from '../views/entry.tsx'
 import type { Draft } from './draft.ts'
@@ -70,13 +70,13 @@ export function TextsEditor(props: TextsEditorProps) {
                 Add a text
               </button>
             </form>
-            <button type="button" class="outline" aria-disabled={onUndo === null} onClick={() => onUndo?.()}>
+            <Button aria-disabled={onUndo === null} onClick={() => onUndo?.()}>
               Undo
-            </button>
+            </Button>
             {templates[name] !== was && (
-              <button type="button" class="outline" onClick={takeBack}>
+              <Button onClick={takeBack}>
                 {was === undefined ? 'Remove this text' : 'Revert this text'}
-              </button>
+              </Button>
             )}
           </>
         )}
