@@ -162,7 +162,7 @@ async function testWorkbench(): Promise<void> {
     const focused = () => page.evaluate('document.activeElement.ariaLabel')
     const rules = () =>
       page
-        .locator('.cell-rule')
+        .locator('[aria-label^="rule, "]')
         .evaluateAll((cells) => cells.map((cell) => (cell as { value?: string }).value))
     await page.getByRole('button', { name: 'Add a rule below unresolved' }).focus()
     await page.keyboard.press('Enter')

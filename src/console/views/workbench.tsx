@@ -46,6 +46,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
   const exclude = (index: number, types: string) => {
     const row = draft.promises[index]
     if (row !== undefined) change({ promises: draft.promises.with(index, row.with(1, types)) })
+    focus('#broken')
   }
   const editor = (key: SheetKey) =>
     isNarrow ? (

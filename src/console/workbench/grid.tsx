@@ -198,7 +198,7 @@ function RowActions(props: RowProps & { readonly name: string }) {
   const copy = [`${row[0]}-copy`, ...row.slice(1)]
   return (
     <td class="row-actions">
-      <span class="line faint">{index + FIRST_ROW}</span>
+      <span class="faint">{index + FIRST_ROW}</span>
       {mover(-1, 'up')}
       {mover(1, 'down')}
       {button('×', `Delete ${name}`, () => put(rows.toSpliced(index, 1), Math.min(index, rows.length - 2)))}
@@ -251,7 +251,6 @@ function Cell({ column, text, choices, onText, common }: CellProps) {
       placeholder={blank}
       spellcheck={false}
       autocomplete="off"
-      class={`cell-${column.replaceAll(' ', '-')}`}
       list={column === 'event type' ? 'event-types' : undefined}
       onInput={({ currentTarget }: { currentTarget: HTMLInputElement | HTMLTextAreaElement }) =>
         onText(currentTarget.value.replace(/\s*\n\s*/g, ' '))
