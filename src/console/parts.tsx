@@ -49,7 +49,7 @@ const TONES: Readonly<Record<string, readonly [tone: string, sign: string]>> = {
 export function Badge({ of }: { of: string }) {
   const [tone, sign] = TONES[of.slice(0, 3)] ?? []
   return (
-    <span class="badge signed" data-variant={tone} data-sign={sign}>
+    <span class="badge" data-variant={tone} data-sign={sign}>
       {inWords(of)}
     </span>
   )

@@ -111,32 +111,29 @@ async function testConsole(): Promise<void> {
   const WITH_TABLES = ['not-told', 'log', 'party', 'rejected', 'rules']
 
   for (const [name, path, heading] of VIEWS) {
-    t.test(
-      `${name}: no serious fault of accessibility, no complaint, nothing wider than a telephone`,
-      async (t) => {
-        const tab = await adminTab(t, { reducedMotion: 'reduce' })
-        await tab.page.goto(`${url}/console${await path()}`)
-        await title(tab.page, heading)
-        await settled(tab.page)
-        for (const [width, height] of [
-          [1280, 860],
-          [390, 844],
-        ] as const) {
-          await tab.page.setViewportSize({ width, height })
-          // The grid of the workbench scrolls.
-          if (name !== 'workbench' || width < 1_000) await toFit(tab.page)
-          for (const colorScheme of ['light', 'dark'] as const) {
-            await tab.page.emulateMedia({ colorScheme })
-            const faults = await faultsOf(tab.page, { ofColours: colorScheme === 'dark' })
-            t.same(faults, [], `${colorScheme} at ${width} px`)
-            await tab.screenshot(`${name}-${colorScheme}-${width}`)
-          }
+    t.test(`${name}: no fault of accessibility, no complaint, nothing wider than a telephone`, async (t) => {
+      const tab = await adminTab(t, { reducedMotion: 'reduce' })
+      await tab.page.goto(`${url}/console${await path()}`)
+      await title(tab.page, heading)
+      await settled(tab.page)
+      for (const [width, height] of [
+        [1280, 860],
+        [390, 844],
+      ] as const) {
+        await tab.page.setViewportSize({ width, height })
+        // The grid of the workbench scrolls.
+        if (name !== 'workbench' || width < 1_000) await toFit(tab.page)
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await tab.page.emulateMedia({ colorScheme })
+          const faults = await faultsOf(tab.page, { ofColours: colorScheme === 'dark' })
+          t.same(faults, [], `${colorScheme} at ${width} px`)
+          await tab.screenshot(`${name}-${colorScheme}-${width}`)
         }
-        if (WITH_TABLES.includes(name))
-          t.match(await tab.page.evaluate(NAME_OF_FIRST_CELL), /^"(Time|Partition|Reason|Rule)"$/)
-        t.same(tab.complaints, [])
-      },
-    )
+      }
+      if (WITH_TABLES.includes(name))
+        t.match(await tab.page.evaluate(NAME_OF_FIRST_CELL), /^"(Time|Partition|Reason|Rule)"$/)
+      t.same(tab.complaints, [])
+    })
   }
 
   t.test('the keyboard alone will do, and one sees where one is', async (t) => {

@@ -260,6 +260,10 @@ async function testViews(): Promise<void> {
     ] as const) {
       await search(words)
       await page.waitForURL(url)
+      await page
+        .locator('h1')
+        .filter({ hasNotText: /Rules|Search/ })
+        .waitFor()
       await page.goto(page.url().replace(/#.*/, '#/rules'))
       await page.locator('h1:focus', { hasText: 'Rules' }).waitFor()
     }

@@ -65,10 +65,10 @@ export function SearchView({ query: { q = '' } }: Visit) {
       : about.map((one) => [`The only message about it, ${one.eventType}`, hrefOfEntry(one)] as const)),
   ]
   const isDone = asked.every(({ data }) => data !== null)
-  const [only] = hits
+  const only = isDone && hits.length === 1 ? hits[0]?.[1] : undefined
   useEffect(() => {
-    if (isDone && hits.length === 1 && only !== undefined) location.replace(only[1])
-  }, [isDone, hits.length, only])
+    if (only !== undefined) location.replace(only)
+  }, [only])
   const failed: Loaded<unknown> = asked.find(({ problem }) => problem !== null) ?? event
   return (
     <>

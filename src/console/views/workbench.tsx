@@ -38,6 +38,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
   const focus = useFocus()
   const { inForce, draft, change, undo, outdated, conflicts } = useDraft(start)
   const verdict = useVerdict(draft, inForce, start.outcomes)
+  const isCurrent = verdict?.of === draft
   const [tab, setTab] = useState<keyof typeof TABS>('table')
   const lead = (to: Lead) => {
     if (to in TABS) setTab(to as keyof typeof TABS)
@@ -100,7 +101,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
         )
       ) : (
         <>
-          <About tab={tab} />
+          {!isNarrow && <About tab={tab} />}
           {editor(tab)}
         </>
       )}
@@ -142,7 +143,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
               <p class="faint">
                 Decide the events of the last days again by this table. Nothing is sent or written.
               </p>
-              <Backtest of={verdict} />
+              <Backtest of={verdict} isCurrent={isCurrent} />
             </section>
           )}
           {!isNarrow && (
@@ -153,9 +154,11 @@ function Bench({ start }: { start: WorkbenchStart }) {
                 changed={changedFiles(verdict.of, inForce)}
                 of={verdict}
                 obstacle={
-                  outdated === null
-                    ? null
-                    : 'Others have changed the files in force: first merge it, or keep your draft without it.'
+                  outdated !== null
+                    ? 'Others have changed the files in force: first merge it, or keep your draft without it.'
+                    : isCurrent
+                      ? null
+                      : 'Your last change is being checked.'
                 }
               />
             </section>

@@ -55,10 +55,16 @@ function dayOf(daysAgo: number): string {
 }
 
 /** Recorded events, decided again by this table. */
-export function Backtest({ of: { files, texts, ruleTable } }: { of: Verdict }) {
+export function Backtest({
+  of: { files, texts, ruleTable },
+  isCurrent,
+}: {
+  of: Verdict
+  isCurrent: boolean
+}) {
   const { run, stop, progress, problem } = useBacktest()
   const isRunning = progress !== null
-  const isUsable = ruleTable !== null
+  const isUsable = isCurrent && ruleTable !== null
   const submit = (event: SubmitEvent) => {
     const { from, to } = filledIn(event)
     if (isRunning || !isUsable) return
@@ -78,7 +84,7 @@ export function Backtest({ of: { files, texts, ruleTable } }: { of: Verdict }) {
         </button>
         {isRunning && <Button onClick={stop}>Stop</Button>}
         <span role="status" class="faint">
-          {isUsable ? progress : 'Correct the faults first.'}
+          {ruleTable === null ? 'Correct the faults first.' : progress}
         </span>
       </form>
       <Problem of={problem} />

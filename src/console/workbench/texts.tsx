@@ -102,7 +102,8 @@ export function TextsEditor(props: TextsEditorProps) {
             <code>{'{{#reason}}…{{/reason}}'}</code> stands only where there is one.
           </p>
         </section>
-        <section class="card" aria-label="As members get it">
+        <section class="card" aria-labelledby="preview">
+          <h2 id="preview">As members get it</h2>
           {previews === null ? (
             <p class="faint">Correct the faults first.</p>
           ) : (
