@@ -1,4 +1,4 @@
-import { searchOf } from './route.ts'
+import { type Query, searchOf } from './route.ts'
 
 /** A request that failed, with the reason in words. `status` is 0 when there was no response at all. */
 export class RequestError extends Error {
@@ -9,8 +9,6 @@ export class RequestError extends Error {
     this.status = status
   }
 }
-
-export type Query = Readonly<Record<string, string | undefined>>
 
 const TOKEN = 'notifications-token'
 

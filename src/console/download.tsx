@@ -1,34 +1,30 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { LOG_CSV } from '../core/log/log-csv.ts'
+import type { ListedLogEntry } from '../core/log/log-entry.ts'
 import type { Page } from '../core/log/log-page.ts'
-import { type Query, read } from './api.ts'
+import { read } from './api.ts'
+import { Button } from './parts.tsx'
+import type { Query } from './route.ts'
 import { counted } from './text.ts'
 
 const PAGE_ITEMS = '200'
 /** Spreadsheet programs still open a file of this size with ease. */
 const DOWNLOAD_ITEMS_MAX = 50_000
 
-interface DownloadProps<Item> {
-  readonly path: readonly string[]
-  readonly query: Query
-  /** The name of the file. */
-  readonly name: string
-  readonly head: string
-  readonly lineOf: (item: Item) => string
-}
-
-/** Saves a whole list as a CSV file. */
-export function Download<Item>({ path, query, name, head, lineOf }: DownloadProps<Item>) {
+/** Saves all entries of a list as a CSV file called `name`. */
+export function Download({ query, name }: { query: Query; name: string }) {
   const [words, setWords] = useState('')
   const stop = useRef(new AbortController())
   useEffect(() => () => stop.current.abort(), [])
 
   async function readAll(): Promise<void> {
-    const lines = [head]
+    const lines = [LOG_CSV.head]
     const found = () => counted(lines.length - 1, 'entry', 'entries')
     for (let cursor: string | null | undefined; cursor !== null; ) {
       setWords(`Loaded ${found()}…`)
-      const page = await read<Page<Item>>(path, { ...query, cursor, limit: PAGE_ITEMS }, stop.current.signal)
-      lines.push(...page.items.map(lineOf))
+      const asked = { ...query, cursor, limit: PAGE_ITEMS }
+      const page = await read<Page<ListedLogEntry>>(['log', 'list'], asked, stop.current.signal)
+      lines.push(...page.items.map(LOG_CSV.lineOf))
       cursor = page.nextCursor
       if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
         saveFile(name, lines)
@@ -45,9 +41,9 @@ export function Download<Item>({ path, query, name, head, lineOf }: DownloadProp
     })
   return (
     <p class="toolbar">
-      <button type="button" class="outline" onClick={download} disabled={words.endsWith('…')}>
+      <Button onClick={download} disabled={words.endsWith('…')}>
         Download as CSV
-      </button>
+      </Button>
       <span role="status">{words}</span>
     </p>
   )

@@ -2,7 +2,7 @@ import type { ComponentChildren, VNode } from 'preact'
 import { useRef } from 'preact/hooks'
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS } from '../core/log/count-windows.ts'
 import { Choice, Field, filledIn, NOT_LOADED, Nothing, type Option, Problem } from './parts.tsx'
-import { hrefOf } from './route.ts'
+import { hrefOf, type Query } from './route.ts'
 import { ago, counted, exactTime, formTimeOf, instantOf, localTime, visible } from './text.ts'
 import type { Items, Loaded } from './use-data.ts'
 import { go } from './visit.ts'
@@ -11,23 +11,26 @@ import { go } from './visit.ts'
 type Column = string | readonly [name: string, className: string]
 
 /** Long text is cut, and shown whole on hover. Other content brings its own title. */
-type Cell = string | number | null | VNode | { readonly title: string; readonly show: ComponentChildren }
+export type Cell =
+  | string
+  | number
+  | null
+  | VNode
+  | { readonly title: string; readonly show: ComponentChildren }
 
-/** A row of a table: a cell for each column. All of it leads to `href`. */
+/** A row of a table: its cells by the names of their columns. All of it leads to `href`. */
 export interface Row {
   readonly key: string | number
   readonly href?: string
-  readonly cells: readonly Cell[]
-}
-
-interface TableProps {
-  readonly label: string
-  readonly columns: readonly Column[]
-  readonly rows: readonly Row[]
+  readonly cells: Readonly<Record<string, Cell>>
 }
 
 /** A table; on a narrow screen, a card for each row. */
-export function Table({ label, columns, rows }: TableProps) {
+export function Table({
+  label,
+  columns,
+  rows,
+}: Pick<ListProps<never>, 'label' | 'columns'> & { rows: readonly Row[] }) {
   const named = columns.map((column) =>
     typeof column === 'string' ? ([column, undefined] as const) : column,
   )
@@ -47,7 +50,7 @@ export function Table({ label, columns, rows }: TableProps) {
           {rows.map(({ key, href, cells }) => (
             <tr key={key}>
               {named.map(([name, className], index) => {
-                const { title, show } = shownOf(cells[index] ?? null)
+                const { title, show } = shownOf(cells[name] ?? null)
                 return (
                   <td key={name} class={className} data-column={name} title={title}>
                     <div>{index === 0 && href ? <a href={href}>{show}</a> : show}</div>
@@ -94,21 +97,20 @@ export interface Filter {
   readonly options?: readonly Option[]
   readonly isTime?: true
 }
-type Values = Readonly<Record<string, string | undefined>>
 
 interface ListProps<Item> {
   /** The place of the list in the address. */
   readonly at: readonly string[]
   readonly label: string
   readonly filters: readonly Filter[]
-  readonly query: Values
+  readonly query: Query
   readonly pages: Loaded<Items<Item>>
   readonly columns: readonly Column[]
   readonly rowOf: (item: Item) => Row
   readonly one: string
   readonly many: string
   /** Further parameters of the next page's address. */
-  readonly following?: Values
+  readonly following?: Query
 }
 
 /** A list that can be searched, a page at a time. The address holds the page, so that Back returns to it. */
@@ -150,7 +152,7 @@ export function List<Item>({
 }
 
 /** The values of the filters in the query of an address. */
-export function valuesOf(filters: readonly Filter[], query: Values): Values {
+export function valuesOf(filters: readonly Filter[], query: Query): Query {
   return Object.fromEntries(filters.map(({ name }) => [name, query[name]]))
 }
 
@@ -167,7 +169,7 @@ interface Active {
   readonly words: string
 }
 
-function activeOf(filters: readonly Filter[], values: Values): Active[] {
+function activeOf(filters: readonly Filter[], values: Query): Active[] {
   return filters.flatMap(({ name, label, options = [], isTime }) => {
     const value = values[name]
     if (!value) return []
@@ -204,7 +206,7 @@ function spans(): readonly { name: string; from: string; to?: string }[] {
 }
 
 interface FiltersProps extends Pick<ListProps<never>, 'at' | 'filters'> {
-  readonly values: Values
+  readonly values: Query
   readonly active: readonly Active[]
 }
 

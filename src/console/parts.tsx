@@ -1,5 +1,5 @@
-import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import type { ComponentChildren, JSX, VNode } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { exactTime, inWords, localTime, visible } from './text.ts'
 import type { Loaded } from './use-data.ts'
 
@@ -39,12 +39,17 @@ export function Told({ of }: { of: string }) {
   )
 }
 
-const TONES: Readonly<Record<string, string>> = { SEN: 'success', SKI: 'warning', FAI: 'danger' }
+const TONES: Readonly<Record<string, readonly [tone: string, sign: string]>> = {
+  SEN: ['success', '✓'],
+  SKI: ['warning', '–'],
+  FAI: ['danger', '✕'],
+}
 
 /** A status or an outcome, with its colour and sign. */
 export function Badge({ of }: { of: string }) {
+  const [tone, sign] = TONES[of.slice(0, 3)] ?? []
   return (
-    <span class="badge signed" data-variant={TONES[of.slice(0, 3)]}>
+    <span class="badge" data-variant={tone} data-sign={sign}>
       {inWords(of)}
     </span>
   )
@@ -105,9 +110,7 @@ export function Problem({ of, title, retry = null }: ProblemProps) {
       </div>
       {of !== null && retry !== null && (
         <p>
-          <button type="button" class="outline" onClick={retry}>
-            Try again
-          </button>
+          <Button onClick={retry}>Try again</Button>
         </p>
       )}
     </>
@@ -135,6 +138,11 @@ export function State({ of }: { of: Loaded<unknown> }) {
       )}
     </>
   )
+}
+
+/** A button beside the one that matters most. */
+export function Button(props: JSX.IntrinsicElements['button']) {
+  return <button type="button" class="outline" {...props} />
 }
 
 /** An input with its label. */
@@ -177,18 +185,39 @@ export function Choice({ label, name, value, options, onValue }: ChoiceProps) {
 }
 
 /** Names with their values, as far as there is one for each. */
-export function Facts({ of }: { of: readonly (readonly [name: string, value: ComponentChildren] | null)[] }) {
+export function Facts({ of }: { of: Readonly<Record<string, string | number | VNode | null>> }) {
   return (
     <dl class="facts">
-      {of
-        .filter((fact) => fact !== null)
-        .map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
+      {Object.entries(of).map(
+        ([name, value]) =>
+          value !== null && (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{typeof value === 'string' ? <Value of={value} /> : value}</dd>
+            </div>
+          ),
+      )}
     </dl>
+  )
+}
+
+/** Copies a text. */
+export function Copy({ text, label }: { text: string; label: string }) {
+  const [said, setSaid] = useState('')
+  const copy = () =>
+    navigator.clipboard.writeText(text).then(
+      () => setSaid('copied'),
+      () => setSaid('the browser did not allow copying: select the text'),
+    )
+  return (
+    <>
+      <button type="button" class="outline small" title={text} onClick={copy}>
+        {label}
+      </button>{' '}
+      <span role="status" class="faint">
+        {said}
+      </span>
+    </>
   )
 }
 

@@ -50,9 +50,14 @@ export function colourOf(dimension: Dimension, name: string, index: number): str
 }
 const HUES = [215, 275, 325, 245, 25, 200, 300, 345, 230, 45]
 
+/** A status in words; some of the sent messages may only have been recorded by a placeholder. */
+export function nameOfStatus(status: string): string {
+  return status === 'SENT' ? 'Sent or recorded' : inWords(status)
+}
+
 /** A series in words. */
 export function labelOf(dimension: Dimension, name: string): string {
-  return dimension === 'status' ? inWords(name) : visible(name)
+  return dimension === 'status' ? nameOfStatus(name) : visible(name)
 }
 
 /** Null where the entry has no value: a sent entry has no reason. */

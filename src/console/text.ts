@@ -49,23 +49,15 @@ export function stepName(startS: number, stepS: number): string {
   return stepS < 3_600 ? clock.slice(0, 5) : `${dayOf(date)} ${clock.slice(0, 5)}`
 }
 
-/** A label on the time axis: the date at midnight or when marks are a day apart, else the time. */
-export function markName(atS: number, apartS: number): string {
-  const date = new Date(atS * 1_000)
-  const clock = clockOf(date).slice(0, apartS < 60 ? 8 : 5)
-  return apartS >= 86_400 || clock === '00:00' ? dayOf(date).slice(5) : clock
-}
+/** Swedish dates and times are those of ISO 8601. */
+const ISO = 'sv'
 
 function dayOf(date: Date): string {
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+  return date.toLocaleDateString(ISO)
 }
 
 function clockOf(date: Date): string {
-  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`
-}
-
-function two(number: number): string {
-  return String(number).padStart(2, '0')
+  return date.toLocaleTimeString(ISO)
 }
 
 /** The instant of a date-and-time field, for a query; blank if the field holds none. */

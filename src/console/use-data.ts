@@ -1,6 +1,7 @@
 import { useContext, useEffect, useState } from 'preact/hooks'
 import type { Page } from '../core/log/log-page.ts'
-import { type Query, RequestError, read } from './api.ts'
+import { RequestError, read } from './api.ts'
+import type { Query } from './route.ts'
 import { Refused } from './visit.ts'
 
 /** The data that a view has loaded so far. */

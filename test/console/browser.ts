@@ -95,9 +95,9 @@ export async function faultsOf(page: Page, { ofColours = false } = {}): Promise<
   await page.evaluate(axe.source)
   const options = { resultTypes: ['violations'], ...(ofColours && { runOnly: RULES_OF_COLOURS }) }
   const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as axe.AxeResults
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`)
+  return violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`,
+  )
 }
 
 /** What is wider than its place, and scrolls or is hidden there. */

@@ -6,7 +6,6 @@ import {
   formTimeOf,
   instantOf,
   localTime,
-  markName,
   stepName,
   visible,
 } from '../../src/console/text.ts'
@@ -38,15 +37,6 @@ t.test('a step is named as shortly as its length allows', async (t) => {
   t.equal(stepName(startS, 15), '12:05:30')
   t.equal(stepName(startS, 60), '12:05')
   t.equal(stepName(startS, 43_200), '2026-01-31 12:05')
-})
-
-t.test('a mark on the axis is the day where it begins, else the time', async (t) => {
-  const secondsOf = (...date: [number, number, number, number?, number?]) =>
-    new Date(...date).getTime() / 1_000
-  t.equal(markName(secondsOf(2026, 0, 31), 7_200), '01-31')
-  t.equal(markName(secondsOf(2026, 0, 31, 14), 7_200), '14:00')
-  t.equal(markName(secondsOf(2026, 0, 31, 14), 86_400), '01-31')
-  t.equal(markName(secondsOf(2026, 0, 31, 14), 30), '14:00:00')
 })
 
 t.test('numbers are counted in words', async (t) => {

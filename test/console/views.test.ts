@@ -115,7 +115,7 @@ async function testViews(): Promise<void> {
 
   t.test('figures lead to the entries that they count', async (t) => {
     const { page } = await open(t, '#/?window=7d&by=eventType')
-    await page.getByRole('link', { name: /^Sent/ }).click()
+    await page.getByRole('link', { name: /^Sent or recorded/ }).click()
     await page.getByRole('heading', { name: 'Log' }).waitFor()
     t.match(page.url(), /#\/log\?status=SENT&from=7d$/)
     t.match(await page.getByLabel('From').inputValue(), /^\d{4}-/, 'the form says from when on')
@@ -260,6 +260,10 @@ async function testViews(): Promise<void> {
     ] as const) {
       await search(words)
       await page.waitForURL(url)
+      await page
+        .locator('h1')
+        .filter({ hasNotText: /Rules|Search/ })
+        .waitFor()
       await page.goto(page.url().replace(/#.*/, '#/rules'))
       await page.locator('h1:focus', { hasText: 'Rules' }).waitFor()
     }
@@ -317,7 +321,7 @@ async function testViews(): Promise<void> {
     const { page, url } = await open(t, '#/log', { logEntries: EMPTY })
     await page.getByText('There are no entries yet.').waitFor()
     await page.goto(`${url}/console#/log?status=SENT&rule=sms`)
-    await page.getByText('No entries match Status: Sent, Rule: sms.').waitFor()
+    await page.getByText('No entries match Status: Sent or recorded, Rule: sms.').waitFor()
   })
 
   t.test('the head of a long list stays in sight', async (t) => {
@@ -368,6 +372,38 @@ async function testViews(): Promise<void> {
     t.match(head, /^createdAt,locator,.*,givenUp,failureReason,sentAt$/)
     t.match(line, /FAILED,3,true,contact could not be resolved: HTTP 500,/)
     t.notMatch(line, 'CLM-1', 'no text of a message')
+  })
+
+  t.test('a rejected message says what to do next, by its code, with a command to copy', async (t) => {
+    const { listRejected } = aConsole()
+    const redriven = { at: TIME, by: 'ada', result: { result: 'logged', locator: ENTRY.locator } } as const
+    const { page } = await open(t, '#/rejected', {
+      listRejected: async (...asked) => {
+        const { items } = await listRejected(...asked)
+        const [first] = items as [(typeof items)[number]]
+        const others = [
+          { id: 8n, code: 'refused-by-database' },
+          { id: 9n, code: 'unreadable' },
+          { id: 10n, redriven },
+        ]
+        return { items: [first, ...others.map((other) => ({ ...first, ...other }))], next: null }
+      },
+    })
+    const rows = page.getByRole('region', { name: 'Rejected messages' }).locator('tbody tr')
+    await rows.nth(3).waitFor()
+    const buttons = (index: number) => rows.nth(index).getByRole('button').allInnerTexts()
+    t.same(await buttons(0), ['rejected show 7', 'rejected redrive 7', 'rejected dismiss 7 --because "…"'])
+    t.match(await rows.nth(1).innerText(), /Redrive it once the database takes its row/)
+    t.same(await buttons(2), ['rejected show 9', 'rejected dismiss 9 --because "…"'])
+    t.match(await rows.nth(2).innerText(), /its producer must publish it again/)
+    t.same(await buttons(3), [])
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await rows.nth(1).getByRole('button', { name: 'rejected redrive 8' }).click()
+    await page.getByText('copied', { exact: true }).waitFor()
+    t.equal(await page.evaluate('navigator.clipboard.readText()'), 'notifications-service rejected redrive 8')
+    t.same(await faultsOf(page), [])
+    await rows.nth(3).getByRole('link', { name: 'Redriven: logged' }).click()
+    await page.waitForURL(/#\/log\/NTF-/)
   })
 
   t.test('an entry leads to its trace, and to all with its reason', async (t) => {

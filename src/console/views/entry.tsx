@@ -92,11 +92,13 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
 export function Message({ subject, body }: { subject: string | null; body: string }) {
   return (
     <div class="message">
-      <p>
-        <strong>
-          <Value of={subject} />
-        </strong>
-      </p>
+      {subject !== null && (
+        <p>
+          <strong>
+            <Value of={subject} />
+          </strong>
+        </p>
+      )}
       <p>
         <Value of={body} />
       </p>
@@ -105,20 +107,19 @@ export function Message({ subject, body }: { subject: string | null; body: strin
 }
 
 function Technical({ entry }: { entry: ExplainedLogEntry }) {
-  const { locator, eventId, channel, failureReason, decisions } = entry
   return (
     <>
       <Facts
-        of={[
-          ['Entry', <Value of={locator} mono />],
-          ['Event ID', <Value of={eventId} mono />],
-          ['Reference', <Value of={entry.reference} />],
-          ['Channel', channel],
-          ['Reason', <Value of={failureReason} />],
-          ['Send attempts', entry.attemptCount],
-        ]}
+        of={{
+          Entry: entry.locator,
+          'Event ID': entry.eventId,
+          Reference: entry.reference,
+          Channel: entry.channel,
+          Reason: entry.failureReason,
+          'Send attempts': entry.attemptCount,
+        }}
       />
-      {decisions.toReversed().map((decision) => (
+      {entry.decisions.toReversed().map((decision) => (
         <Decision key={decision.attempt} decision={decision} />
       ))}
     </>
@@ -126,8 +127,8 @@ function Technical({ entry }: { entry: ExplainedLogEntry }) {
 }
 
 function Decision({ decision }: { decision: ExplainedDecision }) {
-  const source = `${decision.topic}, partition ${decision.partition}, offset ${decision.offset}`
-  const { retry, traceId } = decision
+  const { retry, traceId, traceUrl } = decision
+  const short = (revision: string | null) => revision?.slice(0, 12) ?? null
   return (
     <article class="card">
       <h3>
@@ -137,33 +138,26 @@ function Decision({ decision }: { decision: ExplainedDecision }) {
         <Told of={decision.why} />
       </p>
       <Facts
-        of={[
-          ['Rule', <Value of={decision.ruleId} mono />],
-          retry && ['Retried by', <Value of={`${retry.by}: ${retry.because}`} />],
-          ['Receipt', <Value of={decision.receipt} mono />],
-          ['Source', <Value of={source} />],
-          traceId === null ? null : ['Trace ID', <Trace id={traceId} url={decision.traceUrl} />],
-          revision('Rule table', decision.ruleTableRevision),
-          revision('Envelope map', decision.envelopeMapRevision),
-          revision('Template', decision.templateRevision),
-        ]}
+        of={{
+          Rule: decision.ruleId,
+          'Retried by': retry && `${retry.by}: ${retry.because}`,
+          Receipt: decision.receipt,
+          Source: `${decision.topic}, partition ${decision.partition}, offset ${decision.offset}`,
+          'Trace ID': traceUrl ? (
+            <a href={traceUrl} target="_blank" rel="noopener noreferrer">
+              {traceId}
+            </a>
+          ) : (
+            traceId
+          ),
+          'Rule table': short(decision.ruleTableRevision),
+          'Envelope map': short(decision.envelopeMapRevision),
+          Template: short(decision.templateRevision),
+        }}
       />
       <RulesAbove of={decision.rulesAbove} />
     </article>
   )
-}
-
-function Trace({ id, url }: { id: string; url: string | null }) {
-  if (url === null) return <Value of={id} mono />
-  return (
-    <a href={url} target="_blank" rel="noopener noreferrer">
-      <Value of={id} mono />
-    </a>
-  )
-}
-
-function revision(name: string, of: string | null) {
-  return of === null ? null : ([name, <Value of={of.slice(0, 12)} mono />] as const)
 }
 
 /** Why a decision was not made by an earlier rule. */

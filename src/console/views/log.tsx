@@ -1,11 +1,11 @@
 import { CHANNEL_NAMES, CHANNELS } from '../../core/decision/channel.ts'
-import { LOG_CSV } from '../../core/log/log-csv.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { Download } from '../download.tsx'
 import { ENTRY_COLUMNS, entryRow } from '../entries.tsx'
 import { type Filter, List, valuesOf } from '../list.tsx'
 import { Title } from '../parts.tsx'
+import { nameOfStatus } from '../series.ts'
 import { inWords } from '../text.ts'
 import { usePages } from '../use-data.ts'
 import type { Visit } from '../visit.ts'
@@ -14,7 +14,7 @@ import type { Visit } from '../visit.ts'
 export const ENTRY_FILTERS: readonly Filter[] = [
   { name: 'notTold', label: 'Members', options: [['true', 'Not told']] },
   { name: 'eventType', label: 'Event type', hint: 'claim.paid' },
-  { name: 'status', label: 'Status', options: STATUSES.map((status) => [status, inWords(status)]) },
+  { name: 'status', label: 'Status', options: STATUSES.map((status) => [status, nameOfStatus(status)]) },
   {
     name: 'channel',
     label: 'Channel',
@@ -56,13 +56,7 @@ export function LogView({ query, visit }: Visit) {
         one="entry"
         many="entries"
       />
-      <Download
-        key={JSON.stringify(values)}
-        path={['log', 'list']}
-        query={values}
-        name={isNotTold ? 'not-told.csv' : 'log.csv'}
-        {...LOG_CSV}
-      />
+      <Download key={JSON.stringify(values)} query={values} name={isNotTold ? 'not-told.csv' : 'log.csv'} />
     </>
   )
 }

@@ -4,8 +4,8 @@ import { Chart, type ChartProps } from '../chart.tsx'
 import { Table } from '../list.tsx'
 import { Links, State, Title } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
-import { colourOf, DIMENSIONS, type Dimension, labelOf, REST, tableOf } from '../series.ts'
-import { counted, inWords, numberOf, stepName } from '../text.ts'
+import { colourOf, DIMENSIONS, type Dimension, labelOf, nameOfStatus, REST, tableOf } from '../series.ts'
+import { counted, numberOf, stepName } from '../text.ts'
 import { useData } from '../use-data.ts'
 import type { Visit } from '../visit.ts'
 
@@ -68,7 +68,7 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
               style={{ '--mark': name === 'All' ? 'var(--primary)' : `var(--${name.toLowerCase()})` }}
               href={hrefOf(['log'], { status: name === 'All' ? '' : name, from })}
             >
-              {inWords(name)} <strong>{numberOf(total)}</strong>
+              {nameOfStatus(name)} <strong>{numberOf(total)}</strong>
             </a>
           </li>
         ))}
@@ -93,7 +93,9 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
           Entries by {NAMES[dimension].toLowerCase()}, last {window}
         </h2>
         {table.total === 0 ? (
-          <p class="faint">{total === 0 ? 'No entries in this period.' : 'All entries were sent.'}</p>
+          <p class="faint">
+            {total === 0 ? 'No entries in this period.' : 'All entries were sent or recorded.'}
+          </p>
         ) : (
           <Chart table={table} stepS={counts.stepS} dimension={dimension} />
         )}
@@ -135,10 +137,12 @@ function Steps({ table: { startsS, series }, stepS, dimension }: ChartProps) {
         rows={startsS
           .map((startS, i) => ({
             key: startS,
-            cells: [
-              stepName(startS, stepS),
-              ...series.map(({ counts }) => (counts[i] ? numberOf(counts[i]) : null)),
-            ],
+            cells: {
+              ...Object.fromEntries(
+                series.map(({ name, counts }) => [labelOf(dimension, name), numberOf(counts[i] ?? 0)]),
+              ),
+              From: stepName(startS, stepS),
+            },
           }))
           .reverse()}
       />

@@ -1,9 +1,8 @@
 import { CHANNEL_NAMES } from '../../core/decision/channel.ts'
-import { LOG_CSV } from '../../core/log/log-csv.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import type { PreferenceChange, PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
 import { Download } from '../download.tsx'
-import { TIMELINE_COLUMNS, timelineRow } from '../entries.tsx'
+import { ENTRY_COLUMNS, entryRow } from '../entries.tsx'
 import { List, type Row, startOf, timeCell, valuesOf } from '../list.tsx'
 import { Facts, State, Title, Value } from '../parts.tsx'
 import { inWords, localTime } from '../text.ts'
@@ -46,19 +45,13 @@ export function PartyView({ path: [, partyLocator = ''], query, visit }: Visit) 
             query={query}
             pages={{ ...pages, data: pages.data && withChanges(pages.data, changes, query) }}
             following={{ before: pages.data?.items.at(-1)?.createdAt }}
-            columns={TIMELINE_COLUMNS}
-            rowOf={(item) => ('locator' in item ? timelineRow(item) : changeRow(item))}
+            columns={ENTRY_COLUMNS.filter(([name]) => name !== 'Member')}
+            rowOf={(item) => ('locator' in item ? entryRow(item, localTime) : changeRow(item))}
             one="entry"
             many="entries"
           />
           {loaded.data?.isMore && <p class="faint">Only the last 100 changes of preferences are shown.</p>}
-          <Download
-            key={JSON.stringify(asked)}
-            path={['log', 'list']}
-            query={asked}
-            name="member.csv"
-            {...LOG_CSV}
-          />
+          <Download key={JSON.stringify(asked)} query={asked} name="member.csv" />
         </>
       )}
     </>
@@ -87,13 +80,12 @@ function changeRow(change: PreferenceChange): Row {
   const words = `${describe(before, after)}${changedBy === null ? '' : `, by ${changedBy}`}`
   return {
     key: changedAt,
-    cells: [
-      timeCell(changedAt, localTime),
-      'Preferences',
-      null,
-      inWords(CHANNEL_NAMES[after.preferredChannel]),
-      words,
-    ],
+    cells: {
+      Time: timeCell(changedAt, localTime),
+      Status: 'Preferences',
+      Channel: inWords(CHANNEL_NAMES[after.preferredChannel]),
+      'Subject or reason': words,
+    },
   }
 }
 
@@ -121,10 +113,10 @@ function Preferences({ of: { preferences, unknownEventTypes } }: { of: Preferenc
         <p>No preferences are stored. The rules take that as preferring email and opting out of nothing.</p>
       ) : (
         <Facts
-          of={[
-            ['Preferred channel', inWords(CHANNEL_NAMES[preferences.preferredChannel])],
-            ['Opted out of', <Value of={preferences.optedOutEvents.join(', ')} />],
-          ]}
+          of={{
+            'Preferred channel': inWords(CHANNEL_NAMES[preferences.preferredChannel]),
+            'Opted out of': preferences.optedOutEvents.join(', '),
+          }}
         />
       )}
       {unknownEventTypes.length > 0 && (

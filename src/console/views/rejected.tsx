@@ -1,7 +1,7 @@
 import type { ShownRejectedMessage } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
-import { Clamped, type Filter, List, type Row, timeCell } from '../list.tsx'
-import { Time, Title, Value } from '../parts.tsx'
+import { type Cell, Clamped, type Filter, List, type Row, timeCell } from '../list.tsx'
+import { Copy, Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { beginOf, counted, visible } from '../text.ts'
 import { usePages } from '../use-data.ts'
@@ -21,8 +21,7 @@ export function RejectedView({ query, visit }: Visit) {
     <>
       <Title name="Rejected messages" />
       <p class="faint">
-        Messages that are not valid events, or whose row the database refused. <code>rejected show</code>{' '}
-        prints one, <code>rejected redrive</code> processes it again.
+        Messages that are not valid events, or whose row the database refused. A command is copied by a click.
       </p>
       <List
         at={['rejected']}
@@ -30,7 +29,7 @@ export function RejectedView({ query, visit }: Visit) {
         filters={FILTERS}
         query={query}
         pages={pages}
-        columns={[['Time', 'short'], ['ID', 'short mono'], 'Source', 'Error', 'First bytes', 'Redriven']}
+        columns={[['Time', 'short'], ['ID', 'short mono'], 'Source', 'Error', 'First bytes', 'What next']}
         rowOf={rowOf}
         one="message"
         many="messages"
@@ -43,18 +42,18 @@ function rowOf(rejected: ShownRejectedMessage): Row {
   const { id, rejectedAt, topic, partition, offset, error, code } = rejected
   return {
     key: id,
-    cells: [
-      timeCell(rejectedAt),
-      id,
-      twoLines(topic, `partition ${partition}, offset ${offset}`),
-      twoLines(error, code),
-      beginCell(rejected),
-      <Redriven key="redriven" of={rejected.redriven} />,
-    ],
+    cells: {
+      Time: timeCell(rejectedAt),
+      ID: id,
+      Source: twoLines(topic, `partition ${partition}, offset ${offset}`),
+      Error: twoLines(error, code),
+      'First bytes': beginCell(rejected),
+      'What next': <Next of={rejected} />,
+    },
   }
 }
 
-function twoLines(text: string, below: string): Row['cells'][number] {
+function twoLines(text: string, below: string): Cell {
   return {
     title: visible(text),
     show: (
@@ -66,7 +65,7 @@ function twoLines(text: string, below: string): Row['cells'][number] {
   }
 }
 
-function beginCell({ begin, byteCount, erasedAt }: ShownRejectedMessage): Row['cells'][number] {
+function beginCell({ begin, byteCount, erasedAt }: ShownRejectedMessage): Cell {
   if (erasedAt !== null) {
     return (
       <span class="faint">
@@ -79,25 +78,52 @@ function beginCell({ begin, byteCount, erasedAt }: ShownRejectedMessage): Row['c
 }
 
 const RESULTS = {
-  logged: 'logged',
-  duplicate: 'already logged',
-  rejected: 'rejected again',
-  dismissed: 'dismissed',
+  logged: 'Redriven: logged',
+  duplicate: 'Redriven: already logged',
+  rejected: 'Redriven: rejected again',
+  dismissed: 'Dismissed',
 } as const
 
-function Redriven({ of }: { of: ShownRejectedMessage['redriven'] }) {
-  if (of === null) return <span class="faint">never</span>
+/** Whether a redrive would help, by the code of a rejection. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  'refused-by-database': 'Redrive it once the database takes its row.',
+  unreadable: 'A redrive does not help: its producer must publish it again.',
+}
+const REMEDY =
+  'A redrive helps only once rules/envelope.json reads it; else its producer must publish it again.'
+
+/** The result of the last redrive, or what to do. */
+function Next({ of: { id, code, erasedAt, redriven } }: { of: ShownRejectedMessage }) {
+  const isOpen = redriven === null || redriven.result === 'rejected'
+  const remedy = erasedAt === null ? (REMEDIES[code] ?? REMEDY) : 'A redrive does not help: it was erased.'
+  const commands = [
+    ...(erasedAt === null ? [`rejected show ${id}`] : []),
+    ...(remedy.startsWith('A redrive does not') ? [] : [`rejected redrive ${id}`]),
+    `rejected dismiss ${id} --because "…"`,
+  ]
   return (
     <>
-      {of.locator === null ? (
-        RESULTS[of.result]
-      ) : (
-        <a href={hrefOf(['log', of.locator])}>{RESULTS[of.result]}</a>
+      {redriven !== null && (
+        <p>
+          {redriven.locator === null ? (
+            RESULTS[redriven.result]
+          ) : (
+            <a href={hrefOf(['log', redriven.locator])}>{RESULTS[redriven.result]}</a>
+          )}
+          <br />
+          <span class="faint">
+            <Time of={redriven.at} /> by <Value of={redriven.by} />
+          </span>
+        </p>
       )}
-      <br />
-      <span class="faint">
-        <Time of={of.at} /> by <Value of={of.by} />
-      </span>
+      {isOpen && (
+        <>
+          <p>{remedy}</p>
+          {commands.map((command) => (
+            <Copy key={command} text={`notifications-service ${command}`} label={command} />
+          ))}
+        </>
+      )}
     </>
   )
 }

@@ -45,34 +45,35 @@ function rowOf(rule: CurrentRule): Row {
   const { ruleId, outcome, sendBy, reason, because, count, lastAt } = rule
   return {
     key: ruleId,
-    cells: [
-      ruleId,
-      <Conditions of={rule} />,
-      <>
-        <Badge of={outcome} />
-        <div class="faint">
-          {outcome === 'SEND' ? `by ${sendBy ?? 'the preferred channel'}` : <Value of={reason} />}
-        </div>
-      </>,
-      <Value of={because} />,
-      numberOf(count),
-      timeCell(lastAt),
-    ],
+    cells: {
+      Rule: ruleId,
+      'Applies to': <Conditions of={rule} />,
+      Outcome: (
+        <>
+          <Badge of={outcome} />
+          <div class="faint">
+            {outcome === 'SEND' ? `by ${sendBy ?? 'the preferred channel'}` : <Value of={reason} />}
+          </div>
+        </>
+      ),
+      Because: <Value of={because} />,
+      Decisions: numberOf(count),
+      'Last used': timeCell(lastAt),
+    },
   }
 }
 
 function Revision({ of: { revision, activation, counted: among } }: { of: CurrentRules }) {
-  const commit = activation?.gitCommit ?? null
   const decisions = counted(among.lookedAt, 'decision', 'decisions')
   return (
     <Facts
-      of={[
-        ['Revision', <Value of={revision.slice(0, 12)} mono />],
-        activation && ['In force since', <Time of={activation.activatedAt} />],
-        commit === null ? null : ['Commit', <Value of={commit.slice(0, 12)} mono />],
-        ['Counts cover', `${among.complete ? 'all' : 'the newest'} ${decisions}`],
-        ['Counted since', <Time of={among.since} />],
-      ]}
+      of={{
+        Revision: revision.slice(0, 12),
+        'In force since': activation && <Time of={activation.activatedAt} />,
+        Commit: activation?.gitCommit?.slice(0, 12) ?? null,
+        'Counts cover': `${among.complete ? 'all' : 'the newest'} ${decisions}`,
+        'Counted since': <Time of={among.since} />,
+      }}
     />
   )
 }

@@ -58,24 +58,17 @@ export function SearchView({ query: { q = '' } }: Visit) {
     ofMember.data?.items.length || preferences.data?.preferences || preferences.data?.changes.length
   const hrefOfEntry = ({ locator }: ListedLogEntry) => hrefOf(['log', locator])
   const hits = [
-    ...(event.data?.items ?? []).map((entry) => ({
-      kind: `The event, ${entry.eventType}`,
-      href: hrefOfEntry(entry),
-    })),
-    ...(isMember ? [{ kind: 'The member', href: hrefOf(['parties', q]) }] : []),
-    ...(about.length === 1
-      ? about.map((entry) => ({
-          kind: `The only message about it, ${entry.eventType}`,
-          href: hrefOfEntry(entry),
-        }))
-      : []),
-    ...(about.length > 1 ? [{ kind: 'All messages about it', href: hrefOf(['log'], { reference: q }) }] : []),
+    ...(event.data?.items ?? []).map((one) => [`The event, ${one.eventType}`, hrefOfEntry(one)] as const),
+    ...(isMember ? [['The member', hrefOf(['parties', q])] as const] : []),
+    ...(about.length > 1
+      ? [['All messages about it', hrefOf(['log'], { reference: q })] as const]
+      : about.map((one) => [`The only message about it, ${one.eventType}`, hrefOfEntry(one)] as const)),
   ]
   const isDone = asked.every(({ data }) => data !== null)
-  const [only] = hits
+  const only = isDone && hits.length === 1 ? hits[0]?.[1] : undefined
   useEffect(() => {
-    if (isDone && hits.length === 1 && only !== undefined) location.replace(only.href)
-  }, [isDone, hits.length, only])
+    if (only !== undefined) location.replace(only)
+  }, [only])
   const failed: Loaded<unknown> = asked.find(({ problem }) => problem !== null) ?? event
   return (
     <>
@@ -84,7 +77,7 @@ export function SearchView({ query: { q = '' } }: Visit) {
       </Title>
       <State of={failed} />
       <ul>
-        {hits.map(({ kind, href }) => (
+        {hits.map(([kind, href]) => (
           <li key={href}>
             <a href={href}>
               <Value of={kind} />

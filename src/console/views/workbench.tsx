@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { WorkbenchStart } from '../../core/workbench/review.ts'
 import { Table } from '../list.tsx'
-import { Bullets, State, Title } from '../parts.tsx'
+import { Bullets, Button, State, Title } from '../parts.tsx'
 import { useData } from '../use-data.ts'
 import { Backtest } from '../workbench/backtest.tsx'
 import { changedFiles, SHEETS, type SheetKey, useDraft } from '../workbench/draft.ts'
@@ -9,20 +9,21 @@ import { Changes, FileFindings, type Lead, Notice, Promises, VerdictBar } from '
 import { Grid } from '../workbench/grid.tsx'
 import { useVerdict } from '../workbench/judge.ts'
 import { Propose } from '../workbench/propose.tsx'
+import { TextsEditor } from '../workbench/texts.tsx'
 import { Trial } from '../workbench/trial.tsx'
 
 /** How soon one learns that other files have come into force. */
 const EVERY_MS = 10_000
 
-/** A change of rules and promises, tried before it is proposed. */
+/** A change of rules, promises and texts, tried before it is proposed. */
 export function WorkbenchView() {
   const loaded = useData<WorkbenchStart>(['workbench'], {}, EVERY_MS)
   return (
     <>
       <Title name="Workbench" />
       <p class="faint">
-        Try a change of the rules before you propose it. Nothing here changes the service. Your changes are
-        marked.
+        Try a change of rules, promises or texts before you propose it. Nothing here changes the service. Your
+        changes are marked.
       </p>
       <State of={loaded} />
       {loaded.data !== null && <Bench start={loaded.data} />}
@@ -30,29 +31,33 @@ export function WorkbenchView() {
   )
 }
 
-const TABS = { table: 'Rules', promises: 'Promises' } as const
+const TABS = { table: 'Rules', promises: 'Promises', templates: 'Texts' } as const
 
 function Bench({ start }: { start: WorkbenchStart }) {
   const isNarrow = useNarrow()
   const focus = useFocus()
   const { inForce, draft, change, undo, outdated, conflicts } = useDraft(start)
   const verdict = useVerdict(draft, inForce, start.outcomes)
+  const isCurrent = verdict?.of === draft
   const [tab, setTab] = useState<keyof typeof TABS>('table')
-  const eventTypes = verdict?.texts.eventTypes ?? []
   const lead = (to: Lead) => {
-    if (to === 'table' || to === 'promises') setTab(to)
-    focus(to === 'table' || to === 'promises' ? '[aria-invalid="true"]' : `#${to}`)
+    if (to in TABS) setTab(to as keyof typeof TABS)
+    focus(to in TABS ? '[aria-invalid="true"], #findings' : `#${to}`)
   }
   const exclude = (index: number, types: string) => {
     const row = draft.promises[index]
     if (row !== undefined) change({ promises: draft.promises.with(index, row.with(1, types)) })
+    focus('#broken')
   }
   const editor = (key: SheetKey) =>
     isNarrow ? (
       <Table
         label={`The ${SHEETS[key].what}s`}
         columns={SHEETS[key].columns}
-        rows={draft[key].map((cells, index) => ({ key: index, cells }))}
+        rows={draft[key].map((row, index) => ({
+          key: index,
+          cells: Object.fromEntries(SHEETS[key].columns.map((column, at) => [column, row[at] ?? ''])),
+        }))}
       />
     ) : (
       <Grid
@@ -61,7 +66,6 @@ function Bench({ start }: { start: WorkbenchStart }) {
         rows={draft[key]}
         before={inForce[key]}
         faults={verdict?.[key].faults ?? []}
-        eventTypes={eventTypes}
         onRows={(rows, place) => change({ [key]: rows }, place)}
         focus={(id) => focus(`#${id}`)}
         onUndo={undo}
@@ -84,11 +88,26 @@ function Bench({ start }: { start: WorkbenchStart }) {
           </button>
         ))}
       </nav>
-      <About tab={tab} />
-      {editor(tab)}
+      {tab === 'templates' ? (
+        verdict && (
+          <TextsEditor
+            of={verdict}
+            templates={draft.templates}
+            inForce={inForce.templates}
+            isReadOnly={isNarrow}
+            onChange={(templates, place) => change({ templates }, place)}
+            onUndo={undo}
+          />
+        )
+      ) : (
+        <>
+          {!isNarrow && <About tab={tab} />}
+          {editor(tab)}
+        </>
+      )}
       {verdict !== null && (
         <>
-          <FileFindings {...verdict[tab]} />
+          {tab !== 'templates' && <FileFindings {...verdict[tab]} />}
           <VerdictBar of={verdict} onLead={lead} />
           <div class="columns">
             <section class="card" aria-labelledby="changes">
@@ -109,6 +128,11 @@ function Bench({ start }: { start: WorkbenchStart }) {
               <Promises of={verdict.promises} rows={verdict.of.promises} onExclude={exclude} />
             </section>
           </div>
+          <datalist id="event-types">
+            {verdict.texts.eventTypes.map((eventType) => (
+              <option key={eventType} value={eventType} />
+            ))}
+          </datalist>
           <section class="card" aria-labelledby="try">
             <h2 id="try">Try a situation</h2>
             <Trial of={verdict} />
@@ -119,24 +143,22 @@ function Bench({ start }: { start: WorkbenchStart }) {
               <p class="faint">
                 Decide the events of the last days again by this table. Nothing is sent or written.
               </p>
-              <Backtest of={verdict} />
+              <Backtest of={verdict} isCurrent={isCurrent} />
             </section>
           )}
           {!isNarrow && (
             <section class="card" aria-labelledby="propose">
               <h2 id="propose">Propose</h2>
-              <p class="faint">
-                Download what you changed, upload it to the folder <code>rules</code> of the repository on a
-                branch of its own, and paste the text into the pull request.
-              </p>
               <Propose
                 repositoryUrl={start.repositoryUrl}
                 changed={changedFiles(verdict.of, inForce)}
                 of={verdict}
                 obstacle={
-                  outdated === null
-                    ? null
-                    : 'Others have changed the files in force: first merge it, or keep your draft without it.'
+                  outdated !== null
+                    ? 'Others have changed the files in force: first merge it, or keep your draft without it.'
+                    : isCurrent
+                      ? null
+                      : 'Your last change is being checked.'
                 }
               />
             </section>
@@ -174,12 +196,8 @@ function Outdated({ changes, merge, keep, drop }: NonNullable<ReturnType<typeof 
         <button type="button" onClick={merge}>
           Merge into my draft
         </button>
-        <button type="button" class="outline" onClick={keep}>
-          Keep my draft without it
-        </button>
-        <button type="button" class="outline" onClick={drop}>
-          Drop my draft
-        </button>
+        <Button onClick={keep}>Keep my draft without it</Button>
+        <Button onClick={drop}>Drop my draft</Button>
       </div>
     </div>
   )

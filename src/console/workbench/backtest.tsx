@@ -8,7 +8,7 @@ import {
 import { askLines } from '../api.ts'
 import { saveFile } from '../download.tsx'
 import { Table, timeCell } from '../list.tsx'
-import { Field, Problem, Time, Value } from '../parts.tsx'
+import { Button, Field, filledIn, Problem, Time, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { counted, numberOf } from '../text.ts'
 import type { Verdict } from './judge.ts'
@@ -55,13 +55,18 @@ function dayOf(daysAgo: number): string {
 }
 
 /** Recorded events, decided again by this table. */
-export function Backtest({ of: { files, texts, ruleTable } }: { of: Verdict }) {
-  const [{ from, to }, setDays] = useState({ from: dayOf(6), to: dayOf(0) })
+export function Backtest({
+  of: { files, texts, ruleTable },
+  isCurrent,
+}: {
+  of: Verdict
+  isCurrent: boolean
+}) {
   const { run, stop, progress, problem } = useBacktest()
   const isRunning = progress !== null
-  const isUsable = ruleTable !== null
+  const isUsable = isCurrent && ruleTable !== null
   const submit = (event: SubmitEvent) => {
-    event.preventDefault()
+    const { from, to } = filledIn(event)
     if (isRunning || !isUsable) return
     const period = {
       from: new Date(`${from}T00:00`).toISOString(),
@@ -72,32 +77,14 @@ export function Backtest({ of: { files, texts, ruleTable } }: { of: Verdict }) {
   return (
     <>
       <form class="toolbar backtest" onSubmit={submit}>
-        <Field
-          label="From"
-          type="date"
-          required
-          value={from}
-          max={to}
-          onInput={({ currentTarget }) => setDays({ from: currentTarget.value, to })}
-        />
-        <Field
-          label="To"
-          type="date"
-          required
-          value={to}
-          min={from}
-          onInput={({ currentTarget }) => setDays({ from, to: currentTarget.value })}
-        />
+        <Field label="From" name="from" type="date" required defaultValue={dayOf(6)} />
+        <Field label="To" name="to" type="date" required defaultValue={dayOf(0)} />
         <button type="submit" aria-disabled={isRunning || !isUsable}>
           Back-test
         </button>
-        {isRunning && (
-          <button type="button" class="outline" onClick={stop}>
-            Stop
-          </button>
-        )}
+        {isRunning && <Button onClick={stop}>Stop</Button>}
         <span role="status" class="faint">
-          {isUsable ? progress : 'Correct the faults first.'}
+          {ruleTable === null ? 'Correct the faults first.' : progress}
         </span>
       </form>
       <Problem of={problem} />
@@ -135,13 +122,11 @@ function Report({ of: { job, report } }: { of: Found }) {
       {list.length > 0 && (
         <>
           <p class="toolbar">
-            <button
-              type="button"
-              class="outline"
+            <Button
               onClick={() => saveFile('back-test.csv', [CHANGED_CSV.head, ...list.map(CHANGED_CSV.lineOf)])}
             >
               Download as CSV
-            </button>
+            </Button>
             {list.length < changed && (
               <span class="faint">
                 Listed and saved are {numberOf(list.length)} of {numberOf(changed)}: ask for fewer days.
@@ -154,13 +139,13 @@ function Report({ of: { job, report } }: { of: Found }) {
             rows={list.slice(0, SHOWN_COUNT_MAX).map((event) => ({
               key: event.locator,
               href: hrefOf(['log', event.locator]),
-              cells: [
-                timeCell(event.createdAt),
-                event.partyLocator,
-                event.eventType,
-                `${event.before}, by rule "${event.ruleBefore}"`,
-                `${event.after}, by rule "${event.ruleAfter}"`,
-              ],
+              cells: {
+                When: timeCell(event.createdAt),
+                Member: event.partyLocator,
+                'Event type': event.eventType,
+                'What happened': `${event.before}, by rule "${event.ruleBefore}"`,
+                'What would happen': `${event.after}, by rule "${event.ruleAfter}"`,
+              },
             }))}
           />
           {list.length > SHOWN_COUNT_MAX && (

@@ -1,10 +1,9 @@
-import type { ComponentChildren } from 'preact'
 import type { FileReport } from '../../core/rules/check-files.ts'
 import { CHANGE_KINDS, kindOf, type RuleTableDiff } from '../../core/rules/diff.ts'
 import { summariseRows } from '../../core/rules/diff-rows.ts'
 import { describeRest, groupChanges, summariseDiff } from '../../core/rules/diff-text.ts'
 import { type Placed, placeOf } from '../../core/workbench/review.ts'
-import { Bullets, Details } from '../parts.tsx'
+import { Bullets, Button, Details } from '../parts.tsx'
 import { counted, visible } from '../text.ts'
 import { type Draft, FIRST_ROW, isFilled } from './draft.ts'
 import type { Verdict } from './judge.ts'
@@ -32,29 +31,29 @@ export function VerdictBar({ of, onLead }: { of: Verdict; onLead: (to: Lead) => 
       {words}
     </button>
   )
-  const changed = [summariseRows(summary.rows), summary.texts?.length ? textsIn(summary.texts.length) : '']
+  const changes = [
+    summariseRows(summary.rows),
+    summary.texts?.length ? textsIn(summary.texts.length) : '',
+    summary.diff ? summariseDiff(summary.diff) : 'What changes is shown once the faults are corrected',
+  ]
   return (
     <div class="card verdict" role="status">
       {count === 0
         ? mark('success', 'table', 'No faults')
         : mark('danger', faulty, counted(count, 'fault', 'faults'))}
-      {warnings > 0 && mark('warning', 'table', counted(warnings, 'warning', 'warnings'))}
+      {warnings > 0 &&
+        mark(
+          'warning',
+          table.warnings.length > 0 ? 'table' : 'promises',
+          counted(warnings, 'warning', 'warnings'),
+        )}
       {inTexts > 0 && mark('warning', 'templates', counted(inTexts, 'warning of texts', 'warnings of texts'))}
-      {promises.summary === null && <span class="faint">Promises not checked</span>}
-      {promises.summary !== null &&
-        (broken === 0
+      {promises.summary === null
+        ? mark(undefined, 'promises', 'Promises not checked')
+        : broken === 0
           ? mark('success', 'promises', `All ${all} promises kept${soFar}`)
-          : mark('danger', 'broken', `${counted(broken, 'promise', 'promises')} of ${all} broken${soFar}`))}
-      {mark(
-        undefined,
-        'changes',
-        [
-          ...changed,
-          summary.diff ? summariseDiff(summary.diff) : 'What changes is shown once the faults are corrected',
-        ]
-          .filter(Boolean)
-          .join('. '),
-      )}
+          : mark('danger', 'broken', `${counted(broken, 'promise', 'promises')} of ${all} broken${soFar}`)}
+      {mark(undefined, 'changes', changes.filter(Boolean).join('. '))}
     </div>
   )
 }
@@ -63,19 +62,11 @@ function textsIn(count: number): string {
   return counted(count, 'text differs', 'texts differ')
 }
 
-function Mark({ tone, children }: { tone: string | undefined; children: ComponentChildren }) {
-  return (
-    <span class="badge" data-variant={tone}>
-      {children}
-    </span>
-  )
-}
-
 /** Faults and warnings of a sheet that stand at no row. */
 export function FileFindings({ faults, warnings }: FileReport) {
   const wide = faults.filter((fault) => placeOf(fault).row === null)
   return (
-    <div aria-live="polite">
+    <div id="findings" tabIndex={-1} aria-live="polite">
       <Notice of={wide} isBad />
       <Notice of={warnings} />
     </div>
@@ -133,7 +124,10 @@ function Decisions({ of: diff }: { of: RuleTableDiff }) {
           return (
             <section key={kind} aria-label={kind}>
               <h3>
-                <Mark tone={KIND_TONES[kind] ?? 'warning'}>{changes.length}</Mark> {kind}
+                <span class="badge" data-variant={KIND_TONES[kind] ?? 'warning'}>
+                  {changes.length}
+                </span>{' '}
+                {kind}
               </h3>
               {sentences.slice(0, SHOWN_COUNT_MAX).map(({ sentence, situations }) => (
                 <Details key={sentence} summary={sentence} of={situations} />
@@ -186,9 +180,7 @@ export function Promises({ of: { faults, warnings, summary }, rows, onExclude }:
               {column !== null && `${column}: `}
               <Finding text={text} />
               {eventTypes !== undefined && (
-                <button type="button" class="outline" onClick={() => onExclude(row - FIRST_ROW, eventTypes)}>
-                  Exclude this case
-                </button>
+                <Button onClick={() => onExclude(row - FIRST_ROW, eventTypes)}>Exclude this case</Button>
               )}
             </div>
           )

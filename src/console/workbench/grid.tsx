@@ -4,6 +4,7 @@ import { type Cells, pairRows } from '../../core/rules/diff-rows.ts'
 import { WHEN_COLUMNS } from '../../core/rules/when.ts'
 import { type Placed, placeOf } from '../../core/workbench/review.ts'
 import { readGrid } from '../../core/workbench/workbench.ts'
+import { Button } from '../parts.tsx'
 import { FIRST_ROW, type Sheet } from './draft.ts'
 import { Finding, Notice } from './findings.tsx'
 
@@ -12,7 +13,6 @@ interface GridProps {
   readonly rows: readonly Cells[]
   readonly before: readonly Cells[]
   readonly faults: readonly string[]
-  readonly eventTypes: readonly string[]
   /** `place` is the id of the cell that was typed in. */
   readonly onRows: (rows: readonly Cells[], place?: string) => void
   /** Focuses an element by its id after the next rendering. */
@@ -27,25 +27,21 @@ function cellId({ what }: Sheet, index: number, column: number): string {
 
 /** A file as a table whose cells, rows and their order can be changed, with each fault below the row that has it. */
 export function Grid(props: GridProps) {
-  const { sheet, rows, before, faults, eventTypes, onRows, onUndo } = props
+  const { sheet, rows, before, faults, onRows, onUndo } = props
   const { what, columns, file } = sheet
   const beforeOf = new Map([...pairRows(before, rows)].map(([was, now]) => [now, was]))
   const placed = Map.groupBy(faults.map(placeOf), ({ row }) => row)
   return (
     <>
       <div class="toolbar">
-        <button
-          type="button"
-          class="outline"
+        <Button
           title="Takes back your last change, of rules, promises or texts"
           aria-disabled={onUndo === null}
           onClick={() => onUndo?.()}
         >
           Undo
-        </button>
-        <button type="button" class="outline" onClick={() => onRows(before)}>
-          Start over with {file}
-        </button>
+        </Button>
+        <Button onClick={() => onRows(before)}>Start over with {file}</Button>
         <details>
           <summary>Paste a CSV…</summary>
           <Paste sheet={sheet} onRows={onRows} />
@@ -79,20 +75,10 @@ export function Grid(props: GridProps) {
           </tbody>
         </table>
       </section>
-      <datalist id="event-types">
-        {eventTypes.map((eventType) => (
-          <option key={eventType} value={eventType} />
-        ))}
-      </datalist>
       <p>
-        <button
-          type="button"
-          class="outline"
-          id={`${what}-add`}
-          onClick={() => editsOf(props).add(rows.length)}
-        >
+        <Button id={`${what}-add`} onClick={() => editsOf(props).add(rows.length)}>
           Add a {what} at the end
-        </button>
+        </Button>
       </p>
     </>
   )
@@ -150,23 +136,26 @@ function Row(props: RowProps) {
     <>
       <tr class={was === undefined ? 'is-new' : undefined}>
         <RowActions {...props} name={name} />
-        {sheet.columns.map((column, at) => (
-          <td key={column} class={was !== undefined && was[at] !== row[at] ? 'is-changed' : undefined}>
-            <Cell
-              column={column}
-              text={row[at] ?? ''}
-              choices={sheet.choices[column]}
-              onText={(text) => onRows(rows.with(index, row.with(at, text)), cellId(sheet, index, at))}
-              common={{
-                id: cellId(sheet, index, at),
-                'aria-label': `${column}, ${name}`,
-                'aria-invalid': own.some((fault) => fault.column === column),
-                'aria-describedby': own.length > 0 ? faultsId : undefined,
-                onKeyDown: (event: KeyboardEvent) => byKey(event, at),
-              }}
-            />
-          </td>
-        ))}
+        {sheet.columns.map((column, at) => {
+          const isFaulty = own.some((fault) => fault.column === column)
+          return (
+            <td key={column} class={was !== undefined && was[at] !== row[at] ? 'is-changed' : undefined}>
+              <Cell
+                column={column}
+                text={row[at] ?? ''}
+                choices={sheet.choices[column]}
+                onText={(text) => onRows(rows.with(index, row.with(at, text)), cellId(sheet, index, at))}
+                common={{
+                  id: cellId(sheet, index, at),
+                  'aria-label': `${column}, ${name}`,
+                  'aria-invalid': isFaulty,
+                  'aria-describedby': isFaulty ? faultsId : undefined,
+                  onKeyDown: (event: KeyboardEvent) => byKey(event, at),
+                }}
+              />
+            </td>
+          )
+        })}
       </tr>
       {own.length > 0 && (
         <tr class="faults">
@@ -209,7 +198,7 @@ function RowActions(props: RowProps & { readonly name: string }) {
   const copy = [`${row[0]}-copy`, ...row.slice(1)]
   return (
     <td class="row-actions">
-      <span class="line faint">{index + FIRST_ROW}</span>
+      <span class="faint">{index + FIRST_ROW}</span>
       {mover(-1, 'up')}
       {mover(1, 'down')}
       {button('×', `Delete ${name}`, () => put(rows.toSpliced(index, 1), Math.min(index, rows.length - 2)))}
@@ -262,7 +251,6 @@ function Cell({ column, text, choices, onText, common }: CellProps) {
       placeholder={blank}
       spellcheck={false}
       autocomplete="off"
-      class={`cell-${column.replaceAll(' ', '-')}`}
       list={column === 'event type' ? 'event-types' : undefined}
       onInput={({ currentTarget }: { currentTarget: HTMLInputElement | HTMLTextAreaElement }) =>
         onText(currentTarget.value.replace(/\s*\n\s*/g, ' '))

@@ -1,7 +1,8 @@
-import { useState } from 'preact/hooks'
+import { strToU8, zipSync } from 'fflate'
 import { proposalOf } from '../../core/workbench/review.ts'
 import { proposeUrlOf } from '../../core/workbench/workbench.ts'
 import { saveFile } from '../download.tsx'
+import { Copy } from '../parts.tsx'
 import type { changedFiles } from './draft.ts'
 import type { Verdict } from './judge.ts'
 
@@ -15,42 +16,47 @@ interface ProposeProps {
 
 /** The way from a draft to a pull request: the changed files, a text for it, one link. */
 export function Propose({ repositoryUrl, changed, of, obstacle }: ProposeProps) {
-  const [said, setSaid] = useState('')
   if (changed.length === 0) return <p class="faint">Nothing is changed yet.</p>
   const proposal = proposalOf(of.summary)
-  const nameOf = (path: string) => path.split('/').at(-1) ?? ''
-  const names = changed.map(({ path }) => nameOf(path)).join(' and ')
+  const [only, ...others] = changed
+  const [folder = '', file = ''] = others.length === 0 ? (only?.path.split('/') ?? []) : ['', 'proposal.zip']
   const download = () => {
-    if (obstacle === null) for (const { path, text } of changed) saveFile(nameOf(path), [text])
+    if (obstacle !== null) return
+    if (others.length === 0) return saveFile(file, [only?.text ?? ''])
+    const entries = changed.map(({ path, text }) => [path, strToU8(text)])
+    saveFile(file, [zipSync(Object.fromEntries(entries)) as BlobPart], 'application/zip')
   }
-  const copy = () =>
-    navigator.clipboard.writeText(proposal).then(
-      () => setSaid('Copied.'),
-      () => setSaid('The browser did not allow copying: select the text.'),
-    )
   return (
     <>
       {obstacle !== null && <p class="notice">{obstacle}</p>}
+      <ol>
+        <li>
+          Download{' '}
+          {others.length === 0 ? 'the file that you changed' : `${changed.length} files, packed as one`}:{' '}
+          {changed.map(({ path }) => path).join(', ')}.
+        </li>
+        <li>
+          {others.length === 0
+            ? 'Upload it to the repository, on a branch of its own.'
+            : 'Unpack it, and drop its folders onto the upload page of the repository, on a branch of its own.'}
+        </li>
+        <li>Copy the text into the pull request.</li>
+      </ol>
       <p class="toolbar propose">
         <button type="button" aria-disabled={obstacle !== null} onClick={download}>
-          Download {names}
+          Download {file}
         </button>
-        <button type="button" class="outline" onClick={copy}>
-          Copy the text
-        </button>
+        <Copy text={proposal} label="Copy the text" />
         {repositoryUrl !== null && (
           <a
             class="button outline"
-            href={proposeUrlOf(repositoryUrl, 'rules')}
+            href={proposeUrlOf(repositoryUrl, folder)}
             target="_blank"
             rel="noopener noreferrer"
           >
             Upload to the repository
           </a>
         )}
-        <span role="status" class="faint">
-          {said}
-        </span>
       </p>
       <label>
         Text for the pull request

@@ -88,7 +88,9 @@ function Result({ of }: { of: TriedDecision }) {
         <Value of={of.outcome === 'SEND' ? `by ${of.channel}` : (of.failureReason ?? of.ruleId)} /> – by rule{' '}
         <Value of={of.ruleId} mono />
       </p>
-      <Value of={of.because} />
+      <p>
+        <Value of={of.because} />
+      </p>
       {of.outcome === 'FAIL' && <p class="faint">Nothing is sent now; a retry would send:</p>}
       {of.text !== null && <Message {...of.text} />}
       {of.sms !== null && (

@@ -75,7 +75,10 @@ function changeOf(columns: readonly string[], row: Cells, now: Cells): Found[] {
     at === 0 || row[at] === now[at] ? [] : [{ column, was: row[at] ?? '', is: now[at] ?? '' }],
   )
   if (cells.length === 0) return row[0] === now[0] ? [] : [{ kind: 'renamed', words: name }]
-  const isNarrower = cells.every(({ column, was }) => was === '' && isCondition(column))
+  const isNarrower = cells.every(
+    ({ column, was, is }) =>
+      isCondition(column) && (was === '' || (was.startsWith('not ') && is.startsWith(`${was} or `))),
+  )
   const words = cells.map(
     ({ column, was, is }) => `${column} ${inWords(is, column)} instead of ${inWords(was, column)}`,
   )

@@ -14,6 +14,9 @@ t.test('whatever is taken away or written otherwise is said, the gravest first',
   t.strictSame(said([['kept', 'not claim.paid', 'found', 'not FAIL'], OTHER]), [
     'promise narrowed: "kept": event type "not claim.paid" instead of any',
   ])
+  t.strictSame(said([['not', 'not a or b', '', 'x']], [['not', 'not a', '', 'x']]), [
+    'promise narrowed: "not": event type "not a or b" instead of "not a"',
+  ])
   t.strictSame(said([KEPT, ['renamed', 'claim.*', '', 'not SEND']]), [
     'promise renamed: "other" is now "renamed"',
   ])

@@ -1,0 +1,137 @@
+import { useState } from 'preact/hooks'
+import { CHANNEL_NAMES, CHANNELS } from '../../core/decision/channel.ts'
+import { OTHER, type PreviewedText } from '../../core/templates/preview.ts'
+import { describeSms } from '../../core/text/sms-length.ts'
+import { Button, Choice, Field, filledIn } from '../parts.tsx'
+import { inWords } from '../text.ts'
+import { Message } from '../views/entry.tsx'
+import type { Draft } from './draft.ts'
+import { Notice } from './findings.tsx'
+import type { Verdict } from './judge.ts'
+
+const EXTENSION = '.mustache'
+const GENERIC = `generic${EXTENSION}`
+const FIRST = 'Subject: News of {{locator}}\n\nHello,\n\nThere is news of {{locator}}.\n'
+
+interface TextsEditorProps {
+  readonly of: Verdict
+  readonly templates: Draft['templates']
+  readonly inForce: Draft['templates']
+  readonly isReadOnly: boolean
+  /** `place` names the text that was typed in. */
+  readonly onChange: (templates: Draft['templates'], place?: string) => void
+  /** Null: there is nothing to undo. */
+  readonly onUndo: (() => void) | null
+}
+
+/** The text of each event type, as its file and as members get it. */
+export function TextsEditor(props: TextsEditorProps) {
+  const { of, templates, inForce, isReadOnly, onChange, onUndo } = props
+  const { report, previews } = of.texts
+  const isFaulty = (name: string) => report.faults.some(({ file }) => file === name)
+  const names = Object.keys(templates)
+  const [chosen, choose] = useState<string | null>(null)
+  const first = names.find(isFaulty) ?? names.find((name) => templates[name] !== inForce[name]) ?? names[0]
+  const name = chosen !== null && chosen in templates ? chosen : (first ?? GENERIC)
+  const was = inForce[name]
+  const eventType = name === GENERIC ? OTHER : name.slice(0, -EXTENSION.length)
+  const told = (of: typeof report.faults) =>
+    of
+      .filter(({ file }) => file === name)
+      .map(({ line, text }) => (line === null ? `The file name ${text}` : `Line ${line}: ${text}`))
+  const signOf = (one: string) =>
+    [
+      isFaulty(one) && 'faulty',
+      inForce[one] === undefined ? 'new' : templates[one] !== inForce[one] && 'changed',
+    ].filter(Boolean)
+  const add = (event: SubmitEvent) => {
+    const file = `${filledIn(event).eventType}${EXTENSION}`
+    choose(file)
+    if (!(file in templates)) onChange({ ...templates, [file]: FIRST })
+  }
+  const takeBack = () => {
+    const { [name]: _, ...others } = templates
+    onChange(was === undefined ? others : { ...templates, [name]: was })
+  }
+  return (
+    <>
+      <div class="toolbar">
+        <Choice
+          label="Text for"
+          value={name}
+          options={names.map((one) => [one, [one.slice(0, -EXTENSION.length), ...signOf(one)].join(', ')])}
+          onValue={choose}
+        />
+        {!isReadOnly && (
+          <>
+            <form class="toolbar" onSubmit={add}>
+              <Field label="Event type without a text" name="eventType" required maxLength={240} />
+              <button type="submit" class="outline">
+                Add a text
+              </button>
+            </form>
+            <Button aria-disabled={onUndo === null} onClick={() => onUndo?.()}>
+              Undo
+            </Button>
+            {templates[name] !== was && (
+              <Button onClick={takeBack}>
+                {was === undefined ? 'Remove this text' : 'Revert this text'}
+              </Button>
+            )}
+          </>
+        )}
+      </div>
+      <div class="columns">
+        <section class="card" aria-label="The file">
+          <label>
+            templates/{name}
+            <textarea
+              rows={14}
+              value={templates[name]}
+              readOnly={isReadOnly}
+              aria-invalid={isFaulty(name)}
+              onInput={({ currentTarget }) => onChange({ ...templates, [name]: currentTarget.value }, name)}
+            />
+          </label>
+          <div aria-live="polite">
+            <Notice of={told(report.faults)} isBad />
+            <Notice of={told(report.warnings)} />
+          </div>
+          <p class="faint">
+            <code>{'{{locator}}'}</code> is the claim, policy or bill; <code>{'{{reason}}'}</code> the reason;{' '}
+            <code>{'{{#reason}}…{{/reason}}'}</code> stands only where there is one.
+          </p>
+        </section>
+        <section class="card" aria-labelledby="preview">
+          <h2 id="preview">As members get it</h2>
+          {previews === null ? (
+            <p class="faint">Correct the faults first.</p>
+          ) : (
+            previews
+              .find((preview) => preview.eventType === eventType)
+              ?.texts.map((text) => <Previewed key={text.withReason} of={text} />)
+          )}
+        </section>
+      </div>
+    </>
+  )
+}
+
+/** A text with sample values, by each channel. */
+function Previewed({ of: { withReason, subject, body, sms } }: { of: PreviewedText }) {
+  const when = withReason === null ? '' : withReason ? ', with a reason' : ', without a reason'
+  return (
+    <>
+      {CHANNELS.map((channel) => (
+        <section key={channel}>
+          <h3>
+            {inWords(CHANNEL_NAMES[channel])}
+            {when}
+            {channel === 'SMS' && <span class="faint"> – {describeSms(sms)}</span>}
+          </h3>
+          <Message subject={channel === 'SMS' ? null : subject} body={body} />
+        </section>
+      ))}
+    </>
+  )
+}
