@@ -9,22 +9,29 @@ const folder = t.testdir({ 'main-OLD.js': 'of another build' })
 const compile = async () => (await promisify(execFile)(process.execPath, [script, folder])).stdout
 
 t.test('the console is bundled into files whose names change with what they hold', async (t) => {
-  t.match(await compile(), /^console: \d+ kB, written\n$/)
+  t.match(await compile(), /^console: \d+ kB, the workbench \d+ kB, written\n$/)
   const names = await readdir(folder)
   const kinds = names.map((name) => name.replace(/-[A-Z0-9]{8}\./, '-HASH.'))
-  t.strictSame(kinds.sort(), ['icon-HASH.svg', 'index.html', 'main-HASH.css', 'main-HASH.js'])
+  const scripts = ['chunk-HASH.js', 'main-HASH.js', 'workbench-HASH.js']
+  t.strictSame(kinds.sort(), ['icon-HASH.svg', 'index.html', 'main-HASH.css', ...scripts].sort())
 })
 
-t.test('it is small: what checks data on the server is not part of it', async (t) => {
-  const sizes = await Promise.all(
-    (await readdir(folder)).map(async (name) => (await stat(join(folder, name))).size),
-  )
-  t.ok(sizes.reduce((sum, size) => sum + size, 0) < 200_000)
+t.test('the first view is small, and the workbench holds nothing that only a server needs', async (t) => {
+  const names = await readdir(folder)
+  const isLater = (name: string) => name.startsWith('workbench-')
+  const sizeOf = async (some: string[]) =>
+    (await Promise.all(some.map(async (name) => (await stat(join(folder, name))).size))).reduce(
+      (a, b) => a + b,
+    )
+  t.ok((await sizeOf(names.filter((name) => !isLater(name)))) < 100_000)
+  t.ok((await sizeOf(names.filter(isLater))) < 350_000)
 })
 
-t.test('its page loads these files, and has nothing inline', async (t) => {
+t.test('its page loads all but the workbench, and has nothing inline', async (t) => {
   const html = await readFile(join(folder, 'index.html'), 'utf8')
-  for (const name of await readdir(folder)) if (name !== 'index.html') t.match(html, `="console/${name}"`)
+  for (const name of await readdir(folder)) {
+    if (name !== 'index.html') t.equal(html.includes(`="console/${name}"`), !name.startsWith('workbench-'))
+  }
   t.notMatch(html, /<style|style=|<script[^>]*>[^<]|\son\w+=|\/\//)
 })
 

@@ -18,14 +18,10 @@ function review(rows: readonly string[], promises: readonly string[] | null = nu
 }
 
 t.test('the shipped table keeps the shipped promises', async (t) => {
-  t.strictSame(await review(DEFAULT_ROWS), {
-    table: { faults: [], warnings: [], summary: '9 rules for the 37 situations of any event type' },
-    promises: {
-      faults: [],
-      warnings: [],
-      summary: '6 promises, all kept',
-    },
-  })
+  const { table, promises } = await review(DEFAULT_ROWS)
+  const none = { faults: [], warnings: [] }
+  t.strictSame(table, { ...none, summary: '9 rules for the 37 situations of any event type' })
+  t.strictSame(promises, { ...none, summary: '6 promises, all kept' })
 })
 
 /** What rows say of each situation, without the engine. */
