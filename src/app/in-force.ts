@@ -20,14 +20,11 @@ export async function archiveRuleFiles(
   await archiveEnvelopeMap(pool, envelopeMapRevision)
 }
 
-/** A command would decide by another rule table than the service. */
-export class NotInForceError extends CorrectableError {}
-
-/** Throws NotInForceError where a service put another rule table in force; none ever was on a new database. */
+/** Throws CorrectableError if a service put another rule table in force; on a new database none was. */
 export async function requireInForce(pool: DatabasePool, { ruleTable }: RuleFiles): Promise<void> {
   const last = (await listActivations(pool)).at(-1)
   if (last === undefined || last.revision === ruleTable.revision) return
-  throw new NotInForceError(
+  throw new CorrectableError(
     `this version's rule table ${ruleTable.revision} is not in force, but ${last.revision} is, since ${last.activatedAt}: ` +
       'run the command of the version that serves (the console names its commit under "Rules")',
   )

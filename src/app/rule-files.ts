@@ -19,9 +19,6 @@ export const ENVELOPE_MAP = inRules('envelope.json')
 
 export const TEMPLATE_EVENT_TYPES: readonly string[] = [...templates.byEventType.keys()]
 
-/** A file that cannot be read. */
-export class UnreadableFileError extends CorrectableError {}
-
 /** The files of `rules/` that this version was reviewed with and decides by. */
 export interface RuleFiles {
   readonly ruleTable: RuleTable
@@ -35,7 +32,7 @@ export interface RuleFiles {
 }
 
 /**
- * Reads and checks the rule files. Throws RuleTableError, PromisesError, EnvelopeMapError or UnreadableFileError. A table that
+ * Reads and checks the rule files. Throws RuleTableError, PromisesError, EnvelopeMapError or CorrectableError. A table that
  * breaks a promise is refused like any other bad one: events can wait, but a message cannot be called back.
  */
 export async function readRuleFiles(): Promise<RuleFiles> {
@@ -58,18 +55,18 @@ export async function readRuleFiles(): Promise<RuleFiles> {
   }
 }
 
-/** Throws UnreadableFileError. */
+/** Throws CorrectableError. */
 export async function readText(file: string): Promise<string> {
   return (await readBytes(file)).toString()
 }
 
-/** Throws UnreadableFileError. */
+/** Throws CorrectableError. */
 export async function readBytes(file: string): Promise<Buffer> {
   try {
     return await readFile(file)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    throw new UnreadableFileError(
+    throw new CorrectableError(
       `${file} cannot be read: ${code === 'ENOENT' ? 'there is no such file' : message}`,
     )
   }

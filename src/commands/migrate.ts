@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { loadDatabaseUrl } from '../config/config.ts'
+import { CorrectableError } from '../core/text/faults.ts'
 import { databaseMessage } from '../postgres/connection/errors.ts'
-import { UnusableDatabaseError } from '../postgres/connection/with-database.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { createLog } from '../telemetry/log.ts'
 
@@ -17,7 +17,7 @@ async function runMigrations(): Promise<void> {
   const log = createLog('info')
   const names = await migrate(loadDatabaseUrl(process.env), log).catch((cause: unknown) => {
     if (!(cause instanceof Error)) throw cause
-    throw new UnusableDatabaseError(
+    throw new CorrectableError(
       `the schema was not migrated (${databaseMessage(cause)}): run the command \`doctor\` to check the database`,
       { cause },
     )

@@ -70,7 +70,7 @@ function summaryOf({ value, ...sources }: EnvelopeMap): string {
   return [...places, ...(value === 'json' ? [] : [`values are ${value}`])].join(', ')
 }
 
-/** Throws UnreadableFileError. */
+/** Throws CorrectableError. */
 export async function reviewEnvelopeMap(file = ENVELOPE_MAP): Promise<FileReport & { file: string }> {
   const name = relative('', file)
   try {

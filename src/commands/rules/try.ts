@@ -124,7 +124,7 @@ async function eventOf({ event: file, header: headers = {}, eventType, locator, 
 }
 
 /**
- * Reads the stored preferences of a real party, and looks up its contact. Throws ConfigError or UnusableDatabaseError; the
+ * Reads the stored preferences of a real party, and looks up its contact. Throws CorrectableError; the
  * contact says if policy administration did not answer.
  */
 async function lookUpParty(

@@ -1,32 +1,32 @@
 import { execFile } from 'node:child_process'
 import { basename, dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { UnreadableFileError } from '../../app/rule-files.ts'
+import { CorrectableError } from '../../core/text/faults.ts'
 
-/** Throws UnreadableFileError where git does not know the revision; a `choice` would have done as well. */
+/** Throws CorrectableError where git does not know the revision; a `choice` would have done as well. */
 export async function checkRevision(revision: string, folder: string, choice: string): Promise<void> {
   try {
     await git(folder, 'rev-parse', '--quiet', '--verify', '--end-of-options', `${revision}^{commit}`)
   } catch (error) {
     const { code, stderr } = error as { code: unknown; stderr: string }
     if (code === 'ENOENT')
-      throw new UnreadableFileError(
+      throw new CorrectableError(
         `"${revision}" is not a ${choice}, and git is not installed: name a ${choice}`,
       )
     const detail = stderr === '' ? '' : ` (${stderr.trim()})`
-    throw new UnreadableFileError(
+    throw new CorrectableError(
       `"${revision}" is neither a ${choice} nor a git revision${detail}: name one that is`,
     )
   }
 }
 
-/** A file as git has it at a revision. Throws UnreadableFileError where there is none. */
+/** A file as git has it at a revision. Throws CorrectableError where there is none. */
 export async function readFileAt(revision: string, file: string): Promise<string> {
   try {
     return await git(dirname(file), 'show', '--end-of-options', `${revision}:./${basename(file)}`)
   } catch (error) {
     const { stderr } = error as { stderr: string }
-    throw new UnreadableFileError(`git revision "${revision}" has no ${basename(file)}: ${stderr.trim()}`)
+    throw new CorrectableError(`git revision "${revision}" has no ${basename(file)}: ${stderr.trim()}`)
   }
 }
 

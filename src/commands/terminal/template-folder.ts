@@ -1,24 +1,24 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { UnreadableFileError } from '../../app/rule-files.ts'
 import { isTemplateFile, readTemplateFiles } from '../../build/template-files.ts'
 import type { TemplateFile } from '../../core/templates/compile.ts'
+import { CorrectableError } from '../../core/text/faults.ts'
 import { checkRevision, listFilesAt, readFileAt } from './git.ts'
 
 /** The templates that are compiled. */
 export const TEMPLATES = fileURLToPath(new URL('../../../templates', import.meta.url))
 
-/** Throws UnreadableFileError. */
+/** Throws CorrectableError. */
 export function templateFilesOf(folder: string): TemplateFile[] {
   try {
     return readTemplateFiles(folder)
   } catch (error) {
-    throw new UnreadableFileError(`${folder} cannot be read: name a folder of templates`, { cause: error })
+    throw new CorrectableError(`${folder} cannot be read: name a folder of templates`, { cause: error })
   }
 }
 
-/** Reads a folder, or `folder` at a git revision; an existing folder takes precedence. Throws UnreadableFileError. */
+/** Reads a folder, or `folder` at a git revision; an existing folder takes precedence. Throws CorrectableError. */
 export async function templateFilesAgainst(against: string, folder: string): Promise<TemplateFile[]> {
   const isFolder = await stat(against).then(
     (found) => found.isDirectory(),

@@ -2,11 +2,8 @@ import { CorrectableError } from '../../core/text/faults.ts'
 import { databaseMessage, lacksRight, lacksSchema } from './errors.ts'
 import { type DatabasePool, openPool } from './pool.ts'
 
-/** The database cannot be used; the message says how to fix it. */
-export class UnusableDatabaseError extends CorrectableError {}
-
 /**
- * Lets a command use a database, by one connection unless it works side by side, and closes it. Throws UnusableDatabaseError where it cannot be
+ * Lets a command use a database, by one connection unless it works side by side, and closes it. Throws CorrectableError where it cannot be
  * reached, is not migrated or refuses its role a right.
  */
 export async function withDatabase(
@@ -25,7 +22,7 @@ export async function withDatabase(
         ? 'run this command as a role with the rights of the operator in db/grants.sql'
         : null
     if (remedy === null) throw error
-    throw new UnusableDatabaseError(`${databaseMessage(error)}: ${remedy}`, { cause: error })
+    throw new CorrectableError(`${databaseMessage(error)}: ${remedy}`, { cause: error })
   } finally {
     await pool.end()
   }
@@ -36,7 +33,7 @@ async function open(databaseUrl: string, connectionCountMax: number): Promise<Da
     return await openPool({ databaseUrl, connectionCountMax })
   } catch (error) {
     if (!(error instanceof Error)) throw error
-    throw new UnusableDatabaseError(
+    throw new CorrectableError(
       `the database of DATABASE_URL cannot be used (${databaseMessage(error)}): run the command \`doctor\` to find out why`,
       { cause: error },
     )

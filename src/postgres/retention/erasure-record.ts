@@ -7,10 +7,7 @@ import { isLocked } from '../connection/errors.ts'
 /** Any fixed number: what erases rows and what puts texts back take turns, so that no text comes back. */
 const ERASURE_LOCK = 4_006_004
 
-/** Another command holds the lock for longer than one waits. */
-export class ErasureLockedError extends CorrectableError {}
-
-/** Waits for its turn, and keeps it until the transaction ends. Throws ErasureLockedError. */
+/** Waits for its turn, and keeps it until the transaction ends. Throws CorrectableError. */
 export function lockErasure(tx: CommonQueryMethods): Promise<void> {
   return take(tx, sql.unsafe`SELECT pg_advisory_xact_lock(${ERASURE_LOCK})`)
 }
@@ -23,7 +20,7 @@ export function shareErasure(tx: CommonQueryMethods): Promise<void> {
 async function take(tx: CommonQueryMethods, lock: QuerySqlToken): Promise<void> {
   await tx.query(lock).catch((error) => {
     if (!isLocked(error)) throw error
-    throw new ErasureLockedError(
+    throw new CorrectableError(
       'another command that erases, rebuilds, redrives or retries on request keeps what is being erased locked: run it again once that has ended',
       { cause: error },
     )
