@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import { createBatchLimit, createContactLookUp } from '../core/batch/batch-limit.ts'
+import type { LogPosition } from '../core/log/log-page.ts'
 import type { KafkaConnection } from '../kafka/client.ts'
 import { type ConsumerOptions, createConsumer } from '../kafka/consumer.ts'
 import type { Processing } from '../kafka/partition.ts'
@@ -14,7 +15,7 @@ import { isConflict, isLocked } from '../postgres/connection/errors.ts'
 import { observedPool } from '../postgres/connection/observed-pool.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { listCheckpoints } from '../postgres/read/list-checkpoints.ts'
-import { type DueCursor, listDueEntries } from '../postgres/read/list-due-entries.ts'
+import { listDueEntries } from '../postgres/read/list-due-entries.ts'
 import { loadCheckpoint, resetCheckpoint } from '../postgres/write/checkpoints.ts'
 import type { Senders } from '../senders/send.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -46,7 +47,7 @@ export function createWorker(parts: WorkerParts) {
       : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
   const attempts = attemptNeeds(ruleFiles, pool, parts.senders, stage)
   const consumer = createConsumer(...consumerNeeds(parts, pool, attempts), log)
-  const retry = createRetry<DueCursor>(retryNeeds(parts, pool, attempts))
+  const retry = createRetry<LogPosition>(retryNeeds(parts, pool, attempts))
   return {
     ...consumer,
     run: () => {
@@ -89,7 +90,7 @@ function retryNeeds(
   { config, parties, log }: WorkerParts,
   pool: DatabasePool,
   attempts: AttemptNeeds,
-): RetryNeeds<DueCursor> {
+): RetryNeeds<LogPosition> {
   const { stage } = attempts
   const attempt = createAttempt(attempts)
   const dueLimits = { ...config.retry, minPauseMs: RETRY_MIN_PAUSE_MS }

@@ -1,10 +1,11 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { loadDatabaseUrl, loadRetryLimits } from '../config/config.ts'
 import { counted } from '../core/text/count.ts'
+import type { Since } from '../core/time/duration.ts'
 import { SINCE_WORDS } from '../core/time/duration.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
-import { timeAgo } from '../postgres/read/time-ago.ts'
+import { timeAgo, timeOf } from '../postgres/read/time-ago.ts'
 import {
   entriesToPrune,
   type PruneCounts,
@@ -15,7 +16,7 @@ import { orphansToPrune, pruneOrphans } from '../postgres/retention/prune-orphan
 import { pruneRejected, rejectedToPrune } from '../postgres/retention/prune-rejected-messages.ts'
 import { beginPruning, finishPruning } from '../postgres/retention/pruning-record.ts'
 import { accountName, confirm, wouldDo } from './terminal/confirm.ts'
-import { parseSince, type Since, timeOf, UsageError, type WriteOptions } from './terminal/options.ts'
+import { parseSince, UsageError, type WriteOptions } from './terminal/options.ts'
 import { print } from './terminal/print.ts'
 import { createProgress, type Progress } from './terminal/progress.ts'
 

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import { Command } from 'commander'
+import { sha256 } from '../app/rule-files.ts'
 import { loadDatabaseUrl } from '../config/config.ts'
 import { createArchive } from '../core/replay/archive.ts'
 import { describeFinding } from '../core/replay/finding.ts'
@@ -48,7 +48,7 @@ async function runReplay(options: Options, command: Command): Promise<void> {
       archive: createArchive({
         templates: await readArchivedTemplates(pool),
         readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
-        sha256: (text) => createHash('sha256').update(text).digest('hex'),
+        sha256,
       }),
       restore: options.rebuild
         ? (locators, missingRow) => restoreMissingEntries(pool, locators, missingRow)

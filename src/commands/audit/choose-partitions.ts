@@ -1,10 +1,12 @@
 import type { AuditedPartition } from '../../core/audit/finding.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
+import type { Since } from '../../core/time/duration.ts'
 import { type Brokers, keyOf, type PartitionEnds, READ_UNCOMMITTED } from '../../kafka/brokers.ts'
 import { listUnserved } from '../../kafka/patches/metadata-errors.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listCheckpoints } from '../../postgres/read/list-checkpoints.ts'
-import { type Since, timeOf, UsageError } from '../terminal/options.ts'
+import { timeOf } from '../../postgres/read/time-ago.ts'
+import { UsageError } from '../terminal/options.ts'
 
 /** The part of the log that the options choose. */
 export interface Range {

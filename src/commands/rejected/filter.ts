@@ -1,13 +1,15 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Rejected } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
+import type { Since } from '../../core/time/duration.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import {
   countRejectedMessages,
   type RejectedFilter,
   readRejected,
 } from '../../postgres/read/list-rejected-messages.ts'
-import { notBlank, type Since, sinceOption, timeOf, UsageError } from '../terminal/options.ts'
+import { timeOf } from '../../postgres/read/time-ago.ts'
+import { notBlank, sinceOption, UsageError } from '../terminal/options.ts'
 
 /** Messages are read whole, and may be large. */
 const PAGE_COUNT_MAX = 20

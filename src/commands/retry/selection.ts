@@ -1,10 +1,12 @@
 import type { Config } from '../../config/config.ts'
 import type { LogPosition } from '../../core/log/log-page.ts'
+import type { Since } from '../../core/time/duration.ts'
 import type { RequestNeeds } from '../../pipeline/retry-on-request.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listLogEntries } from '../../postgres/read/list-log-entries.ts'
 import { readRetryCandidates } from '../../postgres/read/read-retry-candidates.ts'
-import { type Since, timeOf, UsageError } from '../terminal/options.ts'
+import { timeOf } from '../../postgres/read/time-ago.ts'
+import { UsageError } from '../terminal/options.ts'
 
 export interface FilterOptions {
   readonly since?: Since

@@ -5,9 +5,6 @@ import { isPartyLocator } from '../../core/event/parse-event.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
 import { parseSince as parse, SINCE_EXAMPLES, SINCE_WORDS, type Since } from '../../core/time/duration.ts'
 
-export type { Since } from '../../core/time/duration.ts'
-export { timeOf } from '../../postgres/read/time-ago.ts'
-
 /** The option `--since`; its default is written as it would be given, such as 7d. */
 export function sinceOption(meaning: string, byDefault?: string): Option {
   const option = new Option('--since <when>', `${meaning}: ${SINCE_WORDS}`).argParser(parseSince)

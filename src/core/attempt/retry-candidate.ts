@@ -7,9 +7,7 @@ import { type DueEntry, dueEntry } from './due-entry.ts'
 
 /** A row that somebody asks to retry, with what its last decision says. */
 export const retryCandidate = dueEntry
-  .extend(
-    logEntry.pick({ status: true, subject: true, body: true, failureReason: true, createdAt: true }).shape,
-  )
+  .extend(logEntry.pick({ status: true, failureReason: true, createdAt: true }).shape)
   .extend({
     /** FAILED, and past its last retry. */
     isGivenUp: z.boolean(),

@@ -2,15 +2,12 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { type DueEntry, dueEntry } from '../../core/attempt/due-entry.ts'
 import type { LogPosition } from '../../core/log/log-page.ts'
-import { DUE_COLUMNS, type GivenUpLimits } from './log-columns.ts'
+import { DUE_COLUMNS, type GivenUpLimits, isToBeRetried } from './log-columns.ts'
 
 export interface RetryLimits extends GivenUpLimits {
   /** Minimum age of the last attempt, so that any number of replicas try a row once per interval. */
   readonly minPauseMs: number
 }
-
-/** The last row of a page; the next page starts behind it. */
-export type DueCursor = LogPosition
 
 const dueRow = dueEntry.extend({ createdAt: z.string() })
 
@@ -18,18 +15,16 @@ const dueRow = dueEntry.extend({ createdAt: z.string() })
 export async function listDueEntries(
   pool: DatabasePool,
   limits: RetryLimits,
-  after: DueCursor | null,
+  after: LogPosition | null,
   countMax: number,
-  upTo: DueCursor | null = null,
-): Promise<{ due: readonly DueEntry[]; next: DueCursor | null }> {
+  upTo: LogPosition | null = null,
+): Promise<{ due: readonly DueEntry[]; next: LogPosition | null }> {
   const rows = await pool.any(sql.type(dueRow)`
     SELECT ${DUE_COLUMNS}
     FROM notifications.notification_log
-    WHERE status = 'FAILED'
-      AND created_at > now() - ${limits.maxAgeMs}::float8 * interval '1 millisecond'
+    WHERE ${isToBeRetried(limits)}
       AND (created_at, locator) > (${after?.createdAt ?? '-infinity'}::timestamptz, ${after?.locator ?? ''})
       AND (created_at, locator) <= (${upTo?.createdAt ?? 'infinity'}::timestamptz, ${upTo?.locator ?? ''})
-      AND attempt_count < ${limits.attemptCountMax}
       AND (last_attempt_at IS NULL OR last_attempt_at <= now() - ${limits.minPauseMs}::float8 * interval '1 millisecond')
     ORDER BY created_at, locator
     LIMIT ${countMax}`)
