@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
 import { templates } from '../generated/templates.ts'
+import { fingerprintOf } from '../kafka/records/record.ts'
 import { createAccessToken } from '../oauth/access-token.ts'
 import { createFileSecret } from '../oauth/file-secret.ts'
 import { createPartyClient, type PartyClient } from '../party/client.ts'
@@ -31,6 +32,7 @@ export function createLookUps(
     findLogged: (...wanted) => findLogged(pool, ...wanted),
     contactsOf,
     newLocator: createLocators(),
+    fingerprintOf,
     stage,
   }
 }

@@ -219,9 +219,7 @@ export class PartitionConsumer {
     this.#head = headOf(messages[0])
     const last = messages.at(-1)
     const lastMessage = last === undefined ? lastBefore : fingerprintOf(last)
-    const fingerprintAt = (offset: bigint) =>
-      fingerprintOf(messages.find((message) => message.offset === offset) as FetchedMessage)
-    return { ...this.#name, messages, expectedCheckpoint, lastOffset, lastMessage, fingerprintAt }
+    return { ...this.#name, messages, expectedCheckpoint, lastOffset, lastMessage }
   }
 
   /** Notes a commit. Returns the rest of a batch that was cut. */
@@ -230,7 +228,8 @@ export class PartitionConsumer {
     const { lastOffset } = result
     const isCut = lastOffset < batch.lastOffset
     const messages = isCut ? batch.messages.filter(({ offset }) => offset > lastOffset) : []
-    const lastMessage = isCut ? (batch.fingerprintAt?.(lastOffset) ?? null) : batch.lastMessage
+    const last = isCut ? batch.messages.find(({ offset }) => offset === lastOffset) : undefined
+    const lastMessage = last === undefined ? batch.lastMessage : fingerprintOf(last)
     this.#committed = { offset: lastOffset, lastMessage }
     this.#failureCount = 0
     this.#blocked = null

@@ -2,6 +2,7 @@ import { type OpenAttempt, partiesOf } from '../core/attempt/attempt.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
 import type { Batch, CommitResult, RejectedMessage } from '../core/batch/batch.ts'
 import { type LocatedEvent, parseBatch } from '../core/batch/parse-batch.ts'
+import type { Fingerprint } from '../core/batch/position.ts'
 import { isPruned, type Logged, type Pruned } from '../core/decision/skip-pruned.ts'
 import type { Message } from '../core/event/message.ts'
 import { type Parsed, variablesOf } from '../core/event/parse-event.ts'
@@ -19,6 +20,7 @@ export interface LookUpNeeds {
   /** Contacts, asked for in the order of the parties. Those that could not be asked for in time are left out, except the first. */
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<Contacts>
   readonly newLocator: () => string
+  readonly fingerprintOf: (message: Message) => Fingerprint
   readonly stage: RunStage
 }
 
@@ -73,7 +75,7 @@ export async function lookUpBatch(needs: LookUpNeeds, batch: Batch): Promise<Loo
   const parties = partiesOf(fresh.map(({ event }) => event))
   const contacts =
     fresh.length === 0 ? new Map() : await stage('contacts', parties, () => contactsOf(parties))
-  const cut = cutToAsked(batch, fresh, contacts)
+  const cut = cutToAsked(needs, batch, fresh, contacts)
   return {
     batch: cut,
     open: fresh
@@ -121,15 +123,20 @@ export function rejectedOf({ rejected, messagesOf }: LookedUpBatch, refused: Ref
   return [...rejected, ...byDatabase]
 }
 
-function cutToAsked(batch: Batch, events: readonly LocatedEvent[], contacts: Contacts): Batch {
+function cutToAsked(
+  { fingerprintOf }: LookUpNeeds,
+  batch: Batch,
+  events: readonly LocatedEvent[],
+  contacts: Contacts,
+): Batch {
   const end = events.find(
     ({ event: { partyLocator } }) => partyLocator !== null && !contacts.has(partyLocator),
   )?.offset
   if (end === undefined) return batch
   const messages = batch.messages.filter(({ offset }) => offset < end)
-  const lastOffset = messages.at(-1)?.offset
-  if (lastOffset === undefined) throw new Error('not even the first party of a batch was asked for')
-  return { ...batch, messages, lastOffset, lastMessage: batch.fingerprintAt?.(lastOffset) ?? null }
+  const last = messages.at(-1)
+  if (last === undefined) throw new Error('not even the first party of a batch was asked for')
+  return { ...batch, messages, lastOffset: last.offset, lastMessage: fingerprintOf(last) }
 }
 
 function firstAttempt(

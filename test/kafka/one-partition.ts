@@ -4,6 +4,7 @@ import type { Batch, CommitResult } from '../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../src/core/batch/position.ts'
 import { createBudget } from '../../src/kafka/inbox.ts'
 import type { Unserved } from '../../src/kafka/patches/metadata-errors.ts'
+import { fingerprintOf } from '../../src/kafka/records/record.ts'
 import { committedAt } from '../core/attempt/build.ts'
 import { assign, type Given as Consumed } from './assign.ts'
 import { type WrittenBatch, writeBatch } from './records/write-batch.ts'
@@ -65,8 +66,8 @@ export function onePartition(given: Given = {}) {
         return { kind: 'moved', checkpoint: database.checkpoint.offset }
       }
       const lastOffset = batch.messages[(given.askedCount ?? Infinity) - 1]?.offset ?? batch.lastOffset
-      const lastMessage =
-        lastOffset < batch.lastOffset ? (batch.fingerprintAt?.(lastOffset) ?? null) : batch.lastMessage
+      const last = batch.messages.find(({ offset }) => offset === lastOffset)
+      const lastMessage = last === undefined ? batch.lastMessage : fingerprintOf(last)
       database.checkpoint = { offset: lastOffset, lastMessage }
       committed.push(batch)
       return committedAt(lastOffset)

@@ -50,6 +50,7 @@ function world(given: {
     isConflict: (error) => error instanceof Error && error.message === 'conflict',
     stage: unobserved,
     newLocator: () => `NTF-${locatorCount++}`,
+    fingerprintOf: ({ offset }: Message) => ({ offset, sha256: `of ${offset}` }),
   }
   const batchOf = (values: readonly string[]) => ({
     topic: 'claims',
@@ -60,7 +61,6 @@ function world(given: {
     expectedCheckpoint: -1n,
     lastOffset: BigInt(values.length - 1),
     lastMessage: null,
-    fingerprintAt: (offset: bigint) => ({ offset, sha256: `of ${offset}` }),
   })
   return {
     run: (...values: string[]) => dispatchBatch(needs, batchOf(values)),

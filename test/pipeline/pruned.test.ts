@@ -5,6 +5,7 @@ import { verify } from '../../src/core/replay/verify-entry.ts'
 import { createRuleCache } from '../../src/core/why/archived-rules.ts'
 import { explain } from '../../src/core/why/explain.ts'
 import { templates } from '../../src/generated/templates.ts'
+import { fingerprintOf } from '../../src/kafka/records/record.ts'
 import { createAttempt } from '../../src/pipeline/attempt.ts'
 import { type DispatchNeeds, dispatchBatch } from '../../src/pipeline/dispatch.ts'
 import { createLocators } from '../../src/pipeline/locators.ts'
@@ -48,6 +49,8 @@ async function dispatchAll(
     envelopeMapRevision: 'ghi',
     stage: unobserved,
     newLocator: createLocators(),
+
+    fingerprintOf,
     attempt: createAttempt({
       ruleTable: table,
       templates,

@@ -7,6 +7,7 @@ import type { Store, Transaction } from '../../src/core/attempt/store.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
+import { fingerprintOf } from '../../src/kafka/records/record.ts'
 import { createAttempt } from '../../src/pipeline/attempt.ts'
 import { type DispatchNeeds, dispatchBatch } from '../../src/pipeline/dispatch.ts'
 import { redrive } from '../../src/pipeline/redrive.ts'
@@ -262,6 +263,7 @@ export async function simulate(
       },
       contactsOf: (parties) => contactsOf(actor, parties),
       newLocator: () => `NTF-${locatorCount++}`,
+      fingerprintOf,
       attempt: (claim) => actor.attempt(claim),
       countConflict: () => {},
       stage: unobserved,

@@ -7,6 +7,7 @@ import type { Store } from '../../src/core/attempt/store.ts'
 import type { CommitResult } from '../../src/core/batch/batch.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
 import type { StoredPreferences } from '../../src/core/party/preferences.ts'
+import { fingerprintOf } from '../../src/kafka/records/record.ts'
 import { createAttempt, type MakeAttempts } from '../../src/pipeline/attempt.ts'
 import { commitBatch, type LookedUpBatch } from '../../src/pipeline/dispatch.ts'
 import { redrive } from '../../src/pipeline/redrive.ts'
@@ -561,6 +562,7 @@ export function testStore(t: Test, open: () => Promise<TestStore>): void {
       contactsOf: async (parties: readonly string[]) => new Map(parties.map((party) => [party, FOUND])),
       stage: unobserved,
       newLocator: () => `NTF-${locatorCount++}`,
+      fingerprintOf,
       attempt: makeAttempts(seen.store, send),
     }
     const rejected = { ...REJECTED, id, message }

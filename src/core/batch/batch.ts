@@ -12,8 +12,6 @@ export interface Batch extends TopicPartition {
   readonly lastOffset: bigint
   /** The last message at or before `lastOffset`; null where there was none. */
   readonly lastMessage: Fingerprint | null
-  /** Returns the fingerprint of the batch's message at an offset where the batch is cut. */
-  readonly fingerprintAt?: (offset: bigint) => Fingerprint
 }
 
 export interface RejectedMessage {

@@ -3,6 +3,7 @@ import zlib from 'node:zlib'
 import type { Batch, CommitResult } from '../../../src/core/batch/batch.ts'
 import type { Checkpoint } from '../../../src/core/batch/position.ts'
 import { createBudget } from '../../../src/kafka/inbox.ts'
+import { fingerprintOf } from '../../../src/kafka/records/record.ts'
 import { createRandom, type Random } from '../../bench/random.ts'
 import { committedAt } from '../../core/attempt/build.ts'
 import { assign } from '../assign.ts'
@@ -283,9 +284,10 @@ class Database {
     const messages = batch.messages.filter(({ offset }) => offset <= lastOffset)
     if (lastOffset <= expected) throw new Error(`the checkpoint goes from ${expected} to ${lastOffset}`)
     this.#compare(messages, expected, lastOffset)
+    const lastRead = messages.at(-1)
     const isCut = lastOffset < batch.lastOffset
-    const lastMessage = isCut ? (batch.fingerprintAt?.(lastOffset) ?? null) : batch.lastMessage
-    const last = messages.at(-1)?.offset ?? this.checkpoint.lastMessage?.offset
+    const lastMessage = isCut && lastRead !== undefined ? fingerprintOf(lastRead) : batch.lastMessage
+    const last = lastRead?.offset ?? this.checkpoint.lastMessage?.offset
     // A consumer from before a restore may know a later message, which compaction has removed since.
     const isLater = messages.length === 0 && (lastMessage?.offset ?? -1n) > (last ?? -1n)
     const isOfConsumer = isLater && (lastMessage?.offset ?? -1n) <= expected
