@@ -1,13 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Backlog, FailedRows, PartitionLag } from '../core/batch/backlog.ts'
 import type { Assignment, Ends, TopicPartition } from '../core/batch/position.ts'
 import { share } from '../core/time/share.ts'
-
-export interface FailedRows {
-  /** Still to be retried. */
-  readonly waiting: number
-  /** Too old, or tried too often. */
-  readonly givenUp: number
-}
 
 export interface BacklogNeeds {
   /** When the oldest message was written that is fetched and not processed, in ms since 1970; null where there is none. */
@@ -22,24 +16,6 @@ export interface BacklogNeeds {
   readonly checkpoints: () => Promise<readonly (TopicPartition & { readonly offset: bigint })[]>
   readonly failedRows: () => Promise<FailedRows>
   readonly nowMs: () => number
-}
-
-export interface PartitionLag extends TopicPartition {
-  /** Messages that the broker has and the checkpoint does not cover. */
-  readonly messageCount: number
-  /** Age of the oldest one that is fetched; while none is, how long the checkpoint has stood still. 0 where there is none. */
-  readonly oldestAgeS: number
-}
-
-export interface Backlog {
-  /** Null: this process is no member of the consumer group. */
-  readonly assignedCount: number | null
-  readonly brokerReachable: boolean
-  readonly databaseReachable: boolean
-  /** Partitions that this process owns, and those that it reports because nobody owns them; none without the broker. */
-  readonly partitions: readonly PartitionLag[]
-  /** A minute old at most; null if the database did not answer. */
-  readonly failedRows: FailedRows | null
 }
 
 /** Well below the 10 s that Prometheus waits by default. */

@@ -1,4 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
+import type { Backlog } from '../core/batch/backlog.ts'
 import type { Blocked } from '../core/batch/blocked.ts'
 
 /** The values read at each scrape. */
@@ -13,20 +14,6 @@ export interface Sources {
   /** The partitions of this process that do not go on. */
   readonly blocked: () => readonly Pick<Blocked, 'topic' | 'partition' | 'reason'>[]
   readonly isPolicyAdministrationDown: () => boolean
-}
-
-interface Backlog {
-  /** Null while this process is not in the consumer group. */
-  readonly assignedCount: number | null
-  readonly brokerReachable: boolean
-  readonly databaseReachable: boolean
-  readonly partitions: readonly {
-    readonly topic: string
-    readonly partition: number
-    readonly messageCount: number
-    readonly oldestAgeS: number
-  }[]
-  readonly failedRows: { readonly waiting: number; readonly givenUp: number } | null
 }
 
 /** Registers the gauges; the returned function reads them, and costs nothing until it is called. */
