@@ -14,9 +14,8 @@ import { createLocators } from '../pipeline/locators.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { findLogged } from '../postgres/read/find-logged.ts'
 import { createStore } from '../postgres/write/store.ts'
-import { createEmailSender } from '../senders/email.ts'
+import { createEmailSender, createSmsSender } from '../senders/placeholders.ts'
 import { type Senders, sendByChannel } from '../senders/send.ts'
-import { createSmsSender } from '../senders/sms.ts'
 import type { RuleFiles } from './rule-files.ts'
 
 /** The look-ups of new events. */

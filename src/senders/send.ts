@@ -1,4 +1,10 @@
-import { type Answer, type Delivery, deliveryOf, type Send } from '../core/attempt/delivery.ts'
+import {
+  type Answer,
+  type Delivery,
+  deliveryOf,
+  type OutgoingMessage,
+  type Send,
+} from '../core/attempt/delivery.ts'
 import { ADDRESS_OF, type AddressedChannel, type Channel } from '../core/decision/channel.ts'
 import type { HandOver, Message, Sender } from './sender.ts'
 
@@ -20,37 +26,47 @@ const ABORT_SHARE = 7 / 8
 export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send {
   return async (outgoing, query) => {
     const deliveries = new Map<string, Delivery>()
-    const groups = new Map<Channel, Group>()
-    for (const { locator, channel, idempotencyKey, to, subject, body } of outgoing) {
-      if (ADDRESS_OF[channel] === null) deliveries.set(locator, NO_SENDER)
-      else if (to === null)
-        deliveries.set(
-          locator,
-          deliveryOf(channel, { answer: 'refused', error: `no address for ${channel}` }),
-        )
-      else {
-        const group = groups.get(channel) ?? new Group()
-        groups.set(channel, group)
-        group.add(locator, { idempotencyKey, to, subject, body })
-      }
-    }
     const deadline = startDeadline(deadlineMs)
-    await Promise.all([...groups].map(([channel, group]) => sendGroup(channel as AddressedChannel, group)))
+    const groups = Map.groupBy(outgoing, ({ channel }) => channel)
+    await Promise.all([...groups].map(([channel, group]) => sendGroup(channel, group)))
     deadline.clear()
     return deliveries
 
-    async function sendGroup(channel: AddressedChannel, { messages, locators }: Group): Promise<void> {
+    async function sendGroup(channel: Channel, group: readonly OutgoingMessage[]): Promise<void> {
+      if (!isAddressed(channel)) {
+        for (const { locator } of group) deliveries.set(locator, NO_SENDER)
+        return
+      }
+      const refused = deliveryOf(channel, { answer: 'refused', error: `no address for ${channel}` })
+      for (const { locator, to } of group) if (to === null) deliveries.set(locator, refused)
+      const addressed = group.filter(hasAddress)
       const sender = senders[channel]
-      for (let start = 0; start < messages.length; start += sender.countMax) {
-        const part = messages.slice(start, start + sender.countMax)
+      for (let start = 0; start < addressed.length; start += sender.countMax) {
+        const part = addressed.slice(start, start + sender.countMax)
         const answers = deadline.signal.aborted
           ? part.map(() => LATE)
-          : await answersOf(channel, sender, part, { signal: deadline.signal, query }, deadline)
+          : await answersOf(
+              channel,
+              sender,
+              part.map(messageOf),
+              { signal: deadline.signal, query },
+              deadline,
+            )
         for (const [i, answer] of answers.entries())
-          deliveries.set(locators[start + i] ?? '', deliveryOf(channel, answer))
+          deliveries.set(part[i]?.locator ?? '', deliveryOf(channel, answer))
       }
     }
   }
+}
+
+type Addressed = OutgoingMessage & { readonly to: string }
+
+const hasAddress = (message: OutgoingMessage): message is Addressed => message.to !== null
+const isAddressed = (channel: Channel): channel is AddressedChannel => ADDRESS_OF[channel] !== null
+
+/** The sender does not see the locator of the row. */
+function messageOf({ idempotencyKey, to, subject, body }: Addressed): Message {
+  return { idempotencyKey, to, subject, body }
 }
 
 const NO_SENDER: Delivery = { receipt: null, error: null }
@@ -69,17 +85,6 @@ function startDeadline(ms: number): Deadline {
   const controller = new AbortController()
   const timers = [setTimeout(() => controller.abort(), ms * ABORT_SHARE), setTimeout(resolve, ms, null)]
   return { ms, signal: controller.signal, passed, clear: () => timers.forEach(clearTimeout) }
-}
-
-/** The messages for one sender, and the locators of their rows, which the sender does not see. */
-class Group {
-  readonly messages: Message[] = []
-  readonly locators: string[] = []
-
-  add(locator: string, message: Message): void {
-    this.messages.push(message)
-    this.locators.push(locator)
-  }
 }
 
 async function answersOf(

@@ -3,11 +3,29 @@ import { RECORDED } from '../core/attempt/delivery.ts'
 import type { Channel } from '../core/decision/channel.ts'
 import type { Sender } from './sender.ts'
 
+/** The placeholder for email: reads its settings, records each batch and contacts nobody (specification). */
+export function createEmailSender(
+  smtp: { readonly host: string; readonly port: number },
+  log: Logger,
+): Sender {
+  log.info(
+    { channel: 'EMAIL', mailServer: `${smtp.host}:${smtp.port}` },
+    'email is recorded only: the mail server is never contacted and nothing is transmitted',
+  )
+  return createPlaceholder('EMAIL', log)
+}
+
+/** The placeholder for SMS: records each batch and contacts nobody (specification). */
+export function createSmsSender(log: Logger): Sender {
+  log.info({ channel: 'SMS' }, 'SMS is recorded only: nothing is transmitted')
+  return createPlaceholder('SMS', log)
+}
+
 /**
  * Records each batch in the log and contacts nobody. Every message succeeds, with a receipt that is the same whenever
  * the same attempt is sent again (specification, "Delivery is a placeholder").
  */
-export function createPlaceholder(channel: Channel, log: Logger): Sender {
+function createPlaceholder(channel: Channel, log: Logger): Sender {
   return {
     countMax: Number.POSITIVE_INFINITY,
     async send(messages) {
