@@ -6,9 +6,9 @@ import type { Rejected } from '../core/event/rejected-message.ts'
 import { createAttempt } from '../pipeline/attempt.ts'
 import { lookUpRejected, redrive } from '../pipeline/redrive.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { readPreferences } from '../postgres/write/read-preferences.ts'
-import { attemptNeeds, createLookUps, createParties, createSenders } from './attempts.ts'
+import { readPreferences } from '../postgres/read/read-preferences.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
+import { attemptNeeds, createLookUps, createParties, createSenders } from './pipeline.ts'
 import { readRuleFiles } from './rule-files.ts'
 
 /** One message is worked on at a time. */

@@ -20,7 +20,7 @@ import { loadCheckpoint, resetCheckpoint } from '../postgres/write/checkpoints.t
 import type { Senders } from '../senders/send.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import { attemptNeeds, createLookUps } from './attempts.ts'
+import { attemptNeeds, createLookUps } from './pipeline.ts'
 import type { RuleFiles } from './rule-files.ts'
 
 export type Worker = ReturnType<typeof createWorker>

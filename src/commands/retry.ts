@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { createRetrier, RETRIER_CONNECTIONS, type Retrier } from '../app/retrier.ts'
+import { createRetrier, RETRIER_CONNECTIONS, type Retrier } from '../app/requested-retry.ts'
 import { loadConfig } from '../config/config.ts'
 import { isLogLocator } from '../core/log/log-locator.ts'
 import { counted } from '../core/text/count.ts'

@@ -7,10 +7,10 @@ import { type ConsolePage, consolePage } from './console/page.ts'
 import { unavailable } from './problems/error-handler.ts'
 import { ProblemError } from './problems/problem.ts'
 import type { Readiness } from './routes/health.ts'
-import { type App, type BaseOptions, createBase } from './server/base.ts'
+import { type BaseOptions, createBase, type HttpApp } from './server/base.ts'
 import { limitRequests } from './server/limit-requests.ts'
 
-export type ApiDocument = ReturnType<App['swagger']>
+export type ApiDocument = ReturnType<HttpApp['swagger']>
 
 /** Everything from this origin only; Swagger UI needs inline styles and data images. */
 const CONTENT_SECURITY_POLICY =
@@ -35,7 +35,7 @@ export interface ManagementDependencies extends BaseOptions {
  * The operators' listener: metrics at `/metrics`, the startup probe at `/startupz`, the API document at `/openapi.json` and as a page at `/docs`, the console
  * at `/console`. Only the console's data is personal and needs a token.
  */
-export function buildManagement(dependencies: ManagementDependencies): App {
+export function buildManagement(dependencies: ManagementDependencies): HttpApp {
   const { log, document, startup, exposeMetrics, tokens } = dependencies
   const app = createBase(dependencies)
   requireHost(app, dependencies.hosts)
@@ -57,7 +57,7 @@ export function buildManagement(dependencies: ManagementDependencies): App {
     // The API has another origin, so the page cannot send it requests.
     uiConfig: { supportedSubmitMethods: [] },
   })
-  app.register(async (page: App) => consolePage(page, dependencies.consolePage))
+  app.register(async (page: HttpApp) => consolePage(page, dependencies.consolePage))
   app.register(consoleData(dependencies.consoleData, tokens, log), { prefix: '/console/data' })
   return app
 }
@@ -67,7 +67,7 @@ export function buildManagement(dependencies: ManagementDependencies): App {
  * own name the address of this listener, and reads it through the browser of someone who may reach it. A page cannot
  * send an address as `Host` unless it came from there, and probes and Prometheus use addresses.
  */
-export function requireHost(app: App, names: readonly string[]): void {
+export function requireHost(app: HttpApp, names: readonly string[]): void {
   const allowed = new Set(['localhost', ...names.map((name) => name.toLowerCase())])
   app.addHook('onRequest', async ({ headers: { host } }) => {
     // HTTP/1.0 has none, and no browser speaks it.

@@ -5,7 +5,7 @@ import { createJsonSchemaTransform } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import packageJson from '../../package.json' with { type: 'json' }
 import { bodyOf, type Fault, PROBLEMS, type ProblemCode, problemBody } from './problems/problem.ts'
-import type { App } from './server/base.ts'
+import type { HttpApp } from './server/base.ts'
 
 const PROBLEM_REF = { $ref: '#/components/schemas/Problem' }
 
@@ -24,7 +24,7 @@ const toJsonSchema = createJsonSchemaTransform({
  * Gathers the routes that are added to `app` after this into an OpenAPI 3.1 document: `app.swagger()` once it is ready.
  * Responses that every route can give (problems of RFC 9457 about tokens and bodies) are added to those it declares.
  */
-export function documentRoutes(app: App, { withTokens }: { withTokens: boolean }): void {
+export function documentRoutes(app: HttpApp, { withTokens }: { withTokens: boolean }): void {
   app.register(swagger, {
     openapi: {
       openapi: '3.1.1',

@@ -6,7 +6,7 @@ import { type LogEntries, logRoutes } from './routes/log.ts'
 import { type PreferencesStore, preferencesRoutes } from './routes/preferences.ts'
 import { preferencesPlaceholderRoutes } from './routes/preferences-placeholder.ts'
 import { sendRoute } from './routes/send.ts'
-import { type App, type BaseOptions, createBase } from './server/base.ts'
+import { type BaseOptions, createBase, type HttpApp } from './server/base.ts'
 import { limitRequests } from './server/limit-requests.ts'
 import { logReads } from './server/log-reads.ts'
 import { otherMethods } from './server/methods.ts'
@@ -22,7 +22,7 @@ export interface AppDependencies extends BaseOptions {
 }
 
 /** All routes, with everything that they need passed in; listens to nothing yet. */
-export function buildApp(dependencies: AppDependencies): App {
+export function buildApp(dependencies: AppDependencies): HttpApp {
   const { log, readiness, logEntries, preferences, tokens } = dependencies
   const app = createBase(dependencies)
   limitRequests(app, dependencies.requestCountMax)
@@ -32,11 +32,11 @@ export function buildApp(dependencies: AppDependencies): App {
   const refuseOtherMethods = otherMethods(app)
   documentRoutes(app, { withTokens: tokens !== null })
   // In a plugin, since what documents them is one: it sees only the routes that come after it.
-  app.register(async (routes: App) => {
+  app.register(async (routes: HttpApp) => {
     healthRoutes(routes, readiness)
     logRoutes(routes, logEntries)
   })
-  app.register((routes: App) => preferencesRoutes(routes, preferences))
+  app.register((routes: HttpApp) => preferencesRoutes(routes, preferences))
   app.register(preferencesPlaceholderRoutes)
   app.register(sendRoute)
   app.register(refuseOtherMethods)

@@ -21,7 +21,7 @@ interface Call extends PromiseWithResolvers<Map<string, Contact>> {
   hasAsked: boolean
 }
 
-interface Request {
+interface InFlight {
   readonly call: Call
   readonly locator: string
   readonly connection: Connection
@@ -44,7 +44,7 @@ export function createPartyClient(options: PartyClientOptions) {
   /** In the order of their turns. */
   const calls = new Set<Call>()
   /** In the order in which they started. */
-  const inFlight = new Set<Request>()
+  const inFlight = new Set<InFlight>()
   const hungUntilMs = new Map<string, number>()
   const isHung = (locator: string) => (hungUntilMs.get(locator) ?? 0) > nowMs()
   /** Decays by a hundredth with each answer. */
@@ -119,7 +119,7 @@ export function createPartyClient(options: PartyClientOptions) {
     return next
   }
 
-  function receive(request: Request, answer: Answer): void {
+  function receive(request: InFlight, answer: Answer): void {
     const { call, locator, connection, sinceMs, isApart } = request
     const { contact, isNamed, isTimeout, outage } = answer
     if (!outage) {

@@ -28,7 +28,7 @@ export interface PartyClientOptions extends Omit<Config['policyAdministration'],
 
 type OnAnswer = (answer: Answer) => void
 
-interface Request {
+interface LookUp {
   readonly locator: string
   readonly timeoutMs: number
   readonly onAnswer: OnAnswer
@@ -68,7 +68,7 @@ export class Connection {
     this.#ask({ locator, timeoutMs, onAnswer, tryCount: 1 })
   }
 
-  #ask(request: Request): void {
+  #ask(request: LookUp): void {
     const isFirst = this.#client === null
     this.#client ??= this.#open()
     const client = this.#client
@@ -84,7 +84,7 @@ export class Connection {
     )
   }
 
-  #send(client: Client, request: Request, isFirst: boolean, secret?: string): void {
+  #send(client: Client, request: LookUp, isFirst: boolean, secret?: string): void {
     const { locator, timeoutMs, onAnswer, tryCount, refused } = request
     const { sinceMs = performance.now() } = request
     const finish = (answer: Answer) => {

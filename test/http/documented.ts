@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { type AppDependencies, buildApp } from '../../src/http/public.ts'
-import type { App } from '../../src/http/server/base.ts'
+import type { HttpApp } from '../../src/http/server/base.ts'
 
 /** What came back for one request. */
 export interface Answer {
@@ -61,7 +61,7 @@ function parsed(body: string): unknown {
 }
 
 /** An app like `buildApp`'s whose every answer is checked against its document; what is not as documented is a 500. */
-export function documentedApp(dependencies: AppDependencies): App {
+export function documentedApp(dependencies: AppDependencies): HttpApp {
   const app = buildApp(dependencies)
   let check: ReturnType<typeof createDocumentCheck> | null = null
   app.addHook('onSend', async (request, reply, payload) => {

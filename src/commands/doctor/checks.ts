@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent } from 'undici'
-import { createParties } from '../../app/attempts.ts'
 import { withBrokers } from '../../app/broker-connection.ts'
+import { createParties } from '../../app/pipeline.ts'
 import type { Config } from '../../config/config.ts'
 import type { TokenPrefix } from '../../config/variables.ts'
 import { counted } from '../../core/text/count.ts'

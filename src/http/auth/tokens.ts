@@ -6,7 +6,7 @@ import type { Config } from '../../config/config.ts'
 import { IDENTIFIER_LENGTH_MAX } from '../../core/event/parse-event.ts'
 import { unavailable } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
-import type { App } from '../server/base.ts'
+import type { HttpApp } from '../server/base.ts'
 import { CHALLENGE, requireAdmin } from './access.ts'
 import { createKeySet, NoKeysError } from './key-set.ts'
 import { ALGORITHMS } from './signing-key.ts'
@@ -50,7 +50,7 @@ export function isOfOwnParty(request: FastifyRequest): boolean {
  * in the background once the app is ready.
  */
 export function requireTokens(
-  app: App,
+  app: HttpApp,
   { keySetUrl, issuer, audience, partyClaim, ...right }: Tokens,
   log: Logger,
 ): void {

@@ -8,7 +8,7 @@ import { requireAccess } from '../auth/access.ts'
 import { requireTokens, type Tokens } from '../auth/tokens.ts'
 import { problemBody } from '../problems/problem.ts'
 import { type LogEntries, logRoutes } from '../routes/log.ts'
-import type { App } from '../server/base.ts'
+import type { HttpApp } from '../server/base.ts'
 import { logReads } from '../server/log-reads.ts'
 import { type PreferenceReader, preferencesRoute } from './preferences.ts'
 import { type ListRejected, rejectedRoute } from './rejected.ts'
@@ -31,16 +31,16 @@ export interface ConsoleData {
  * scope, and reads of personal data are logged in the same way.
  */
 export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logger) {
-  return async (app: App): Promise<void> => {
+  return async (app: HttpApp): Promise<void> => {
     app.addHook('onRoute', requireAccess)
     if (tokens !== null) requireTokens(app, tokens, log)
-    app.register(async (counted: App) => {
+    app.register(async (counted: HttpApp) => {
       countsRoute(counted, data.countEntries)
       rulesRoute(counted, data.rulesInForce)
       statusRoute(counted, data.status)
       workbenchRoutes(counted, data.workbench)
     })
-    app.register(async (personal: App) => {
+    app.register(async (personal: HttpApp) => {
       logReads(personal)
       logRoutes(personal, data.logEntries, ['/log'])
       preferencesRoute(personal, data.preferences)
@@ -50,7 +50,7 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logge
 }
 
 /** How this process is, also while the database is down. No personal data. */
-export function statusRoute(app: App, status: () => Promise<ServiceStatus>): void {
+export function statusRoute(app: HttpApp, status: () => Promise<ServiceStatus>): void {
   const schema = { querystring: z.strictObject({}), response: { 200: serviceStatus } }
   app.get('/status', { config: { access: 'admin' }, schema }, status)
 }
@@ -62,7 +62,7 @@ const window = z
 const COUNTS_VALID_MS = 5_000
 
 /** Entries counted by time, status, reason and event type. No personal data. */
-export function countsRoute(app: App, countEntries: (window: CountWindow) => Promise<LogCounts>): void {
+export function countsRoute(app: HttpApp, countEntries: (window: CountWindow) => Promise<LogCounts>): void {
   const counted = share(countEntries, COUNTS_VALID_MS, () => performance.now())
   const schema = {
     querystring: z.strictObject({ window }),

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { App } from '../server/base.ts'
+import type { HttpApp } from '../server/base.ts'
 
 /** The console's page and what it loads, as `make build` made them. */
 export interface ConsolePage {
@@ -39,7 +39,7 @@ export function readConsolePage(folder = FOLDER): ConsolePage {
 }
 
 /** `/console` and its assets: no personal data, no token needed. */
-export function consolePage(app: App, { html, assets }: ConsolePage): void {
+export function consolePage(app: HttpApp, { html, assets }: ConsolePage): void {
   app.addHook('onRequest', async (_, reply) => {
     reply.headers({ 'content-security-policy': CONTENT_SECURITY_POLICY, 'referrer-policy': 'no-referrer' })
   })

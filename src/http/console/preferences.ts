@@ -8,7 +8,7 @@ import {
 import { problemBody } from '../problems/problem.ts'
 import { time } from '../request/fields.ts'
 import { params } from '../routes/preferences.ts'
-import type { App } from '../server/base.ts'
+import type { HttpApp } from '../server/base.ts'
 
 /** Reads a party's preferences and their history. */
 export interface PreferenceReader {
@@ -24,7 +24,7 @@ const CHANGE_COUNT_MAX = 100
 const history = preferenceHistory.extend({ changes: z.array(preferenceChange.extend({ changedAt: time })) })
 
 /** A party's preferences and their history. A party without preferences is not an error here. */
-export function preferencesRoute(app: App, { get, unknownEventTypes, changes }: PreferenceReader): void {
+export function preferencesRoute(app: HttpApp, { get, unknownEventTypes, changes }: PreferenceReader): void {
   const schema = { params, response: { 200: history, 400: problemBody, 503: problemBody } }
   app.get('/preferences/:partyLocator', { config: { access: 'admin' }, schema }, async (request) => {
     const { partyLocator } = request.params

@@ -10,7 +10,7 @@ import { pageOf } from '../../core/log/log-page.ts'
 import { problemBody } from '../problems/problem.ts'
 import { identifier, time } from '../request/fields.ts'
 import { cursors, limit } from '../request/paging.ts'
-import type { App } from '../server/base.ts'
+import type { HttpApp } from '../server/base.ts'
 
 export interface RejectedQuery {
   readonly topic: string | null
@@ -35,7 +35,7 @@ const item = shownRejectedMessage.extend({
 })
 
 /** Rejected messages, newest first, each with the first bytes of its value. */
-export function rejectedRoute(app: App, listRejected: ListRejected): void {
+export function rejectedRoute(app: HttpApp, listRejected: ListRejected): void {
   const schema = {
     querystring: z.strictObject({
       topic: identifier.optional(),

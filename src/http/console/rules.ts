@@ -4,7 +4,7 @@ import type { Rule } from '../../core/rules/rule.ts'
 import { share } from '../../core/time/share.ts'
 import { problemBody } from '../problems/problem.ts'
 import { time } from '../request/fields.ts'
-import type { App } from '../server/base.ts'
+import type { HttpApp } from '../server/base.ts'
 
 /** The rule table in force in this process. */
 export interface RulesInForce {
@@ -25,7 +25,7 @@ const shown = currentRules.extend({
 })
 
 /** The rule table in force and how often each rule decided. No personal data. */
-export function rulesRoute(app: App, { revision, rules, activation, matches }: RulesInForce): void {
+export function rulesRoute(app: HttpApp, { revision, rules, activation, matches }: RulesInForce): void {
   const counted = share(matches, MATCHES_VALID_MS, () => performance.now())
   const schema = { querystring: z.strictObject({}), response: { 200: shown, 503: problemBody } }
   app.get('/rules', { config: { access: 'admin' }, schema }, async () => {

@@ -5,7 +5,7 @@ import type { WorkbenchStart } from '../../core/workbench/review.ts'
 import { subjectOf } from '../auth/tokens.ts'
 import { unavailable } from '../problems/error-handler.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
-import type { App } from '../server/base.ts'
+import type { HttpApp } from '../server/base.ts'
 
 /** What the workbench, which checks drafts in the browser, cannot know there. */
 export interface Workbench {
@@ -31,7 +31,7 @@ const workbenchStart = z.object({
 })
 
 /** The workbench of the console. A back-test lists entries of the log with their members, and needs the same right. */
-export function workbenchRoutes(app: App, workbench: Workbench): void {
+export function workbenchRoutes(app: HttpApp, workbench: Workbench): void {
   const schema = { querystring: z.strictObject({}), response: { 200: workbenchStart } }
   app.get('/workbench', { config: { access: 'admin' }, schema }, async () => {
     const { templates, ...start } = await workbench.start()
@@ -41,7 +41,7 @@ export function workbenchRoutes(app: App, workbench: Workbench): void {
 }
 
 /** Answers with one JSON value a line: the progress, then the report. */
-function backtestRoute(app: App, workbench: Workbench): void {
+function backtestRoute(app: HttpApp, workbench: Workbench): void {
   const schema = {
     body: z
       .strictObject({ table: z.string(), eventTypes: z.array(z.string()), from: instant, to: instant })

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { unavailable } from '../problems/error-handler.ts'
 import { problemBody } from '../problems/problem.ts'
-import type { App } from '../server/base.ts'
+import type { HttpApp } from '../server/base.ts'
 
 /** Resolves to null, or to the reason with its remedy, which anyone may read. */
 export type Readiness = () => Promise<string | null>
 
 /** `GET /healthz`: the process is alive. `GET /readyz`: the database answers, too. */
-export function healthRoutes(app: App, readiness: Readiness): void {
+export function healthRoutes(app: HttpApp, readiness: Readiness): void {
   const tags = ['Health']
   const healthy = z.object({ status: z.literal('ok') }).meta({ examples: [{ status: 'ok' }] })
   const healthSchema = {

@@ -10,7 +10,7 @@ import { ENTRY_EXAMPLE, EXPLAINED_ENTRY_EXAMPLE } from '../examples.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
 import { described, identifier, since, time } from '../request/fields.ts'
 import { cursors, describedPageOf, limit } from '../request/paging.ts'
-import type { App } from '../server/base.ts'
+import type { HttpApp } from '../server/base.ts'
 
 /** Reads the notification log. Both reject where the database fails. A list ends with its signal: its client is gone. */
 export interface LogEntries {
@@ -99,7 +99,7 @@ const query = described(anyQuery, {
 const NAMES: Readonly<Record<string, string>> = { '/log': 'Log', '/notifications': 'Notifications' }
 
 /** The notification log under its names: newest first, filtered, in pages; and one entry with its decisions. */
-export function logRoutes(app: App, logEntries: LogEntries, paths = Object.keys(NAMES)): void {
+export function logRoutes(app: HttpApp, logEntries: LogEntries, paths = Object.keys(NAMES)): void {
   const tags = ['Log']
   const list = describedPageOf(listedEntry).meta({
     title: 'LogPage',

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { ProblemError } from '../problems/problem.ts'
 import { parseJson } from '../request/fields.ts'
-import type { App } from '../server/base.ts'
+import type { HttpApp } from '../server/base.ts'
 
 /**
  * The version-2 placeholders (specification): `GET /preferences` is an empty object, `PUT /preferences` returns its
  * body unchanged, byte by byte, if it is JSON, whatever its content type says. Neither stores or reads anything.
  */
-export async function preferencesPlaceholderRoutes(app: App): Promise<void> {
+export async function preferencesPlaceholderRoutes(app: HttpApp): Promise<void> {
   // Without a content type every body reaches the parser below; a malformed type would be a 415 before it.
   app.addHook('onRequest', async (request) => {
     delete request.headers['content-type']

@@ -14,7 +14,7 @@ import { PARTY_PREFERENCES_EXAMPLE, PREFERENCES_EXAMPLE } from '../examples.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
 import { described, parseJson, text } from '../request/fields.ts'
 import { cursors, describedPageOf, limit } from '../request/paging.ts'
-import type { App } from '../server/base.ts'
+import type { HttpApp } from '../server/base.ts'
 
 /** Reads and writes preferences. All reject where the database fails. */
 export interface PreferencesStore {
@@ -86,7 +86,7 @@ const cursor = cursors('preferences', z.string().regex(/^[^\0]*$/))
  * Preferences: one party's, to read and to replace as a whole, and the administrative list of all. `list` cannot be a
  * party locator here: the path is the list's.
  */
-export async function preferencesRoutes(app: App, preferences: PreferencesStore): Promise<void> {
+export async function preferencesRoutes(app: HttpApp, preferences: PreferencesStore): Promise<void> {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
     'application/json',

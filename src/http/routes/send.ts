@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import type { App } from '../server/base.ts'
+import type { HttpApp } from '../server/base.ts'
 
 /** Time for which the rest of a body is read and discarded: a client that still writes would lose the answer to a reset. */
 const DRAIN_MS = 2_000
@@ -17,7 +17,7 @@ const schema = {
  * `POST /send`: accepts anything and does nothing (specification). It answers before a body would be parsed, so that
  * none can be refused; Node.js throws away what still comes of it, for 2 s.
  */
-export async function sendRoute(app: App): Promise<void> {
+export async function sendRoute(app: HttpApp): Promise<void> {
   const accept = async ({ raw }: FastifyRequest, reply: FastifyReply) => {
     if (raw.complete === false) {
       const timer = setTimeout(() => raw.destroy(), DRAIN_MS)

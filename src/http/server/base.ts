@@ -14,7 +14,7 @@ import { answerClientError, noteAnswered } from '../problems/client-error.ts'
 import { errorHandler, routerErrorHandler } from '../problems/error-handler.ts'
 import { ProblemError } from '../problems/problem.ts'
 
-export type App = FastifyInstance<
+export type HttpApp = FastifyInstance<
   RawServerDefault,
   RawRequestDefaultExpression,
   RawReplyDefaultExpression,
@@ -47,8 +47,8 @@ const HANDLER_TIMEOUT_MS = 10_000
  * An app without routes, with what both listeners share: limits on the size and duration of a request, problems for
  * errors, and one log line for each request. `isUnavailable`: see `errorHandler`.
  */
-export function createBase({ log, isUnavailable, observeResponse }: BaseOptions): App {
-  const app: App = fastify({
+export function createBase({ log, isUnavailable, observeResponse }: BaseOptions): HttpApp {
+  const app: HttpApp = fastify({
     loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
     http: {

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import type { Access } from '../auth/access.ts'
 import { subjectOf } from '../auth/tokens.ts'
 import { ProblemError } from '../problems/problem.ts'
-import type { App } from './base.ts'
+import type { HttpApp } from './base.ts'
 
 type LimitedAccess = Exclude<Access, 'open'>
 
@@ -19,7 +19,7 @@ const BODY_COUNT_MAX = 256
  * place. Only an administrator's counts until the client has read it: lists are large, and held in memory until then. Beyond
  * BODY_COUNT_MAX arriving bodies, the oldest one of the subject with the most is answered with 408.
  */
-export function limitRequests(app: App, countMax: number): void {
+export function limitRequests(app: HttpApp, countMax: number): void {
   const inProgress: Record<LimitedAccess, number> = { token: 0, party: 0, admin: 0 }
   const counted = new WeakMap<FastifyReply, LimitedAccess>()
   // Values are the subjects of tokens. A Map keeps the order of insertion, so that the first entry is the oldest.

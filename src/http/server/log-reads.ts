@@ -1,5 +1,5 @@
 import { subjectOf } from '../auth/tokens.ts'
-import type { App } from './base.ts'
+import type { HttpApp } from './base.ts'
 
 const PAGING: readonly string[] = ['limit', 'cursor']
 
@@ -7,7 +7,7 @@ const PAGING: readonly string[] = ['limit', 'cursor']
  * Logs every read behind a token at level info, as an audit trail: the token's subject, the route's pattern, whose data (the
  * party, or the filters of a list) and the number of rows returned. Refused requests read nothing.
  */
-export function logReads(app: App): void {
+export function logReads(app: HttpApp): void {
   app.addHook('preSerialization', async (request, reply, payload) => {
     const { url: route, config } = request.routeOptions
     const isRead = ['GET', 'HEAD'].includes(request.method) && [200, 404].includes(reply.statusCode)

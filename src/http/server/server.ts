@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Config } from '../../config/config.ts'
 import { type ApiDocument, buildManagement, type ManagementDependencies } from '../management.ts'
 import { type AppDependencies, buildApp } from '../public.ts'
-import type { App } from './base.ts'
+import type { HttpApp } from './base.ts'
 
 /** Port 0 picks a free one. */
 type Address = Pick<Config['http'], 'host' | 'port'>
@@ -37,7 +37,7 @@ export function createManagement({ host, port, ...dependencies }: Address & Mana
 }
 
 /** `prefix`: of the variables that set the address. */
-function serverOf(app: App, { host, port }: Address, prefix: string): Http {
+function serverOf(app: HttpApp, { host, port }: Address, prefix: string): Http {
   const unused = new Set<Socket>()
   app.server.on('connection', (socket: Socket) => {
     unused.add(socket)

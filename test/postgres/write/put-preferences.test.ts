@@ -5,8 +5,8 @@ import {
   listPreferenceChanges,
   listPreferences,
 } from '../../../src/postgres/read/preferences.ts'
+import { readPreferences } from '../../../src/postgres/read/read-preferences.ts'
 import { putPreferences } from '../../../src/postgres/write/put-preferences.ts'
-import { readPreferences } from '../../../src/postgres/write/read-preferences.ts'
 import { openDatabase } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)

@@ -14,9 +14,9 @@ import { createAttempt } from '../pipeline/attempt.ts'
 import { commitRetries } from '../pipeline/retry.ts'
 import { type RequestNeeds, retryOnRequest } from '../pipeline/retry-on-request.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { readPreferences } from '../postgres/write/read-preferences.ts'
-import { attemptNeeds, createParties, createSenders } from './attempts.ts'
+import { readPreferences } from '../postgres/read/read-preferences.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
+import { attemptNeeds, createParties, createSenders } from './pipeline.ts'
 import { readRuleFiles } from './rule-files.ts'
 
 /** A page is committed while the next one is read. */
