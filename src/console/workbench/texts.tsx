@@ -27,7 +27,7 @@ interface TextsEditorProps {
 /** The text of each event type, as its file and as members get it. */
 export function TextsEditor(props: TextsEditorProps) {
   const { of, templates, inForce, isReadOnly, onChange, onUndo } = props
-  const { report, previews } = of.texts
+  const { report } = of.texts
   const isFaulty = (name: string) => report.faults.some(({ file }) => file === name)
   const names = Object.keys(templates)
   const [chosen, choose] = useState<string | null>(null)
@@ -104,10 +104,10 @@ export function TextsEditor(props: TextsEditorProps) {
         </section>
         <section class="card" aria-labelledby="preview">
           <h2 id="preview">As members get it</h2>
-          {previews === null ? (
+          {report.previews === null ? (
             <p class="faint">Correct the faults first.</p>
           ) : (
-            previews
+            report.previews
               .find((preview) => preview.eventType === eventType)
               ?.texts.map((text) => <Previewed key={text.withReason} of={text} />)
           )}

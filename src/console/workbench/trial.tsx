@@ -28,9 +28,9 @@ export function Trial({ of: { ruleTable, texts } }: { of: Verdict }) {
   const set = (change: Partial<Tried>) => setTried((held) => ({ ...held, ...change }))
   const result =
     ruleTable &&
-    texts.templates &&
+    texts.report.templates &&
     tried.eventType &&
-    tryEvent(ruleTable, texts.templates, eventOfTrial(tried))
+    tryEvent(ruleTable, texts.report.templates, eventOfTrial(tried))
   return (
     <div class="columns">
       <div class="fields">

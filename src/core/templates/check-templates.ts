@@ -1,11 +1,11 @@
 import { beyondGsm, type SmsLength } from '../text/sms-length.ts'
-import { type CompileOptions, compileTemplates, eventTypeOf, GENERIC, type TemplateFile } from './compile.ts'
+import { type CompileOptions, eventTypeOf, GENERIC, type TemplateFile } from './compile.ts'
 import { EXPRESSIONS } from './generate.ts'
 import { type Piece, parseTemplate } from './parse.ts'
-import { OTHER, previewTexts } from './preview.ts'
+import { OTHER, type Preview, previewTexts } from './preview.ts'
 import { readTemplates } from './read-templates.ts'
 import { splitSource } from './render.ts'
-import { TemplateError, type TemplateFault } from './template.ts'
+import { TemplateError, type TemplateFault, type Templates } from './template.ts'
 
 export interface TemplateLine {
   readonly file: string
@@ -21,20 +21,25 @@ export interface TemplateReport {
   readonly warnings: readonly TemplateFault[]
   /** None where there are faults. */
   readonly lines: readonly TemplateLine[]
+  /** Null where there are faults, like `previews`. */
+  readonly templates: Templates | null
+  readonly previews: readonly Preview[] | null
 }
 
 export function checkTemplates(files: readonly TemplateFile[], options: CompileOptions): TemplateReport {
+  let templates: Templates
   try {
-    compileTemplates(files, options)
+    templates = readTemplates(files, options)
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error
-    return { faults: error.faults, warnings: [], lines: [] }
+    return { faults: error.faults, warnings: [], lines: [], templates: null, previews: null }
   }
-  const previews = new Map(previewTexts(readTemplates(files, options)).map((one) => [one.eventType, one]))
+  const previews = previewTexts(templates)
+  const previewOf = new Map(previews.map((one) => [one.eventType, one]))
   const sorted = files.toSorted((one, other) => (one.name < other.name ? -1 : 1))
   const lines = sorted.map((file) => {
     const name = eventTypeOf(file)
-    const texts = previews.get(name === GENERIC ? OTHER : name)?.texts ?? []
+    const texts = previewOf.get(name === GENERIC ? OTHER : name)?.texts ?? []
     const lengths = texts.map(({ sms }) => sms).sort((one, other) => other.segments - one.segments)
     return { file: file.name, sms: lengths[0] as SmsLength, uses: variablesOf(file.text) }
   })
@@ -47,6 +52,8 @@ export function checkTemplates(files: readonly TemplateFile[], options: CompileO
       ...unused.map((name) => ({ file: 'templates', line: null, text: `no template uses {{${name}}}` })),
     ],
     lines,
+    templates,
+    previews,
   }
 }
 

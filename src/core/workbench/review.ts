@@ -8,9 +8,7 @@ import { COLUMNS } from '../rules/rule.ts'
 import { enumeratedTable, type RuleTable } from '../rules/table.ts'
 import { checkTemplates, type TemplateReport } from '../templates/check-templates.ts'
 import { eventTypesOf, type TemplateFile } from '../templates/compile.ts'
-import { diffPreviews, type Preview, previewTexts } from '../templates/preview.ts'
-import { readTemplates } from '../templates/read-templates.ts'
-import { TemplateError, type Templates } from '../templates/template.ts'
+import { diffPreviews } from '../templates/preview.ts'
 import { diffSheets } from './workbench.ts'
 
 /** The files that people change. */
@@ -28,28 +26,16 @@ export interface WorkbenchStart extends Files {
   readonly repositoryUrl: string | null
 }
 
-/** Templates, and what they amount to; null where they have faults. */
+/** Templates, and what the checks say of them. */
 export interface Texts {
   readonly eventTypes: readonly string[]
-  readonly templates: Templates | null
-  readonly previews: readonly Preview[] | null
   readonly report: TemplateReport
 }
 
 /** `outcomes`: the accepted ones, which file names are held against. */
 export function readTexts(files: readonly TemplateFile[], outcomes: string): Texts {
-  const accepted = acceptedEventTypes(outcomes)
-  const read = {
-    eventTypes: eventTypesOf(files),
-    report: checkTemplates(files, { sha256: noRevision, accepted }),
-  }
-  try {
-    const templates = readTemplates(files, { sha256: noRevision })
-    return { ...read, templates, previews: previewTexts(templates) }
-  } catch (error) {
-    if (error instanceof TemplateError) return { ...read, templates: null, previews: null }
-    throw error
-  }
+  const options = { sha256: noRevision, accepted: acceptedEventTypes(outcomes) }
+  return { eventTypes: eventTypesOf(files), report: checkTemplates(files, options) }
 }
 
 /** Nothing is recorded of a draft. */
@@ -84,6 +70,7 @@ export async function loadVersion(files: Version['files'], texts: Texts): Promis
 export function summariseChange(before: Version, after: Version, outcomes: string): ChangeSummary {
   const { table, promises, texts, ruleTable } = after
   const { faults, warnings } = texts.report
+  const { previews: textsBefore } = before.texts.report
   return {
     reviews: [
       { file: 'rules/dispatch.csv', ...table },
@@ -95,7 +82,7 @@ export function summariseChange(before: Version, after: Version, outcomes: strin
       }),
     ],
     diff: before.ruleTable && ruleTable && diffRuleTables(before.ruleTable, ruleTable),
-    texts: before.texts.previews && texts.previews && diffPreviews(before.texts.previews, texts.previews),
+    texts: textsBefore && texts.report.previews && diffPreviews(textsBefore, texts.report.previews),
     rows: [
       ...diffSheets('promise', PROMISE_COLUMNS, before.files.promises, after.files.promises),
       ...diffSheets('rule', COLUMNS, before.files.table, after.files.table),
