@@ -59,21 +59,6 @@ async function consume(
   return { consumer, valuesOf, checkpoints }
 }
 
-t.test('20,000 header names in one message cost no other topic a second', async (t) => {
-  const { claims, billing } = await createTopics(brokers, { claims: 1, billing: 1 })
-  const headers = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`h${i}`, '']))
-  await produce(brokers, [
-    { topic: claims, value: 'many headers', headers },
-    { topic: claims, value: 'next' },
-    { topic: billing, value: 'other' },
-  ])
-  const { valuesOf } = await consume(t, [claims, billing])
-  await until(() => valuesOf(claims).length === 2 && valuesOf(billing).length === 1, {
-    what: 'all three to be consumed',
-    timeoutMs: 20_000,
-  })
-})
-
 t.test(
   'a topic that is missing, or hidden, is blocked until it is there; the others go on',
   { skip: SKIP_MOCK },
