@@ -18,6 +18,7 @@ import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { createStore } from '../../src/postgres/write/store.ts'
 import { aParsedEvent, recordingSend } from '../core/attempt/build.ts'
+import { aFound } from '../core/build.ts'
 import { aMessage, openDatabase } from '../postgres/fixtures.ts'
 import { ruleTable, sha256 } from '../postgres/record.ts'
 
@@ -43,8 +44,7 @@ async function dispatchAll(
   const needs: DispatchNeeds = {
     parse: ({ value }) => ({ kind: 'event', event: aParsedEvent(String(value)) }),
     findLogged: (...wanted) => findLogged(pool, ...wanted),
-    contactsOf: async (parties) =>
-      new Map(parties.map((party) => [party, { state: 'found', email: 'a@example.com', phone: null }])),
+    contactsOf: async (parties) => new Map(parties.map((party) => [party, aFound()])),
     envelopeMapRevision: 'ghi',
     stage: unobserved,
     newLocator: createLocators(),
