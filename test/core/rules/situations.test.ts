@@ -23,10 +23,22 @@ t.test('there are 37 situations of the shipped table, each at its own position',
 
 t.test('a fact that no rule tests is in no situation', async (t) => {
   const { situations, positionOf } = fold('claim.paid,found,,EMAIL,yes,')
-  t.equal(situations.length, 12 + 3 + 3 + 1)
+  t.equal(situations.length, 6 + 3 + 3 + 1)
   for (const situation of situations) t.notOk('optedOut' in situation)
   t.equal(positionOf(someFacts({ optedOut: true })), positionOf(someFacts({ optedOut: false })))
-  t.equal(fold('claim.paid,found,,EMAIL,yes,', ',,no,,,').situations.length, 37)
+  t.equal(fold('claim.paid,found,,EMAIL,yes,', ',,no,,,yes').situations.length, 37)
+})
+
+t.test('an address is in situations once a rule may send to it', async (t) => {
+  const keysOf = (row: string) => {
+    const rules = loadRuleTable([HEADINGS, row].join('\n')).rules
+    return Object.keys(foldSituations(rules).situations[0] ?? {}).filter((key) => key.endsWith('OnFile'))
+  }
+  t.same(keysOf('a,,found,,,,,SEND,SMS,,Y.'), ['phoneOnFile'])
+  t.same(keysOf('a,,found,,EMAIL,,,SEND,,,Y.'), ['emailOnFile'])
+  t.same(keysOf('a,,found,,,,,SEND,,,Y.'), ['emailOnFile', 'phoneOnFile'])
+  t.same(keysOf('a,,found,,,,,SEND,IN_APP,,Y.'), [])
+  t.same(keysOf('a,,found,,SMS,,,SKIP,,x,Y.'), [])
 })
 
 t.test('a situation has words of its own, and none for what is not known', async (t) => {
