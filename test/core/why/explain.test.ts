@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { RecordedFacts } from '../../../src/core/decision/facts.ts'
 import type { RecordedDecision } from '../../../src/core/decision/recorded-decision.ts'
 import { type RecordedLogEntry, recordedLogEntry } from '../../../src/core/log/log-entry.ts'
 import { createRuleCache } from '../../../src/core/why/archived-rules.ts'
@@ -19,7 +20,15 @@ const SOURCES = new Map([
 ])
 const rulesOf = createRuleCache(async (revision) => SOURCES.get(revision) ?? null, [])
 
-const FACTS = someFacts({ preferredChannel: 'SMS' })
+/** As they are on record, whichever facts come later. */
+const FACTS: RecordedFacts = {
+  eventType: 'claim.paid',
+  party: 'found',
+  optedOut: false,
+  preferredChannel: 'SMS',
+  emailOnFile: true,
+  phoneOnFile: true,
+}
 
 const {
   decisions: [DECISION],
