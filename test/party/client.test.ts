@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
+import { ADDRESSES } from '../../src/core/decision/channel.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { aFound } from '../core/build.ts'
 import { clientOf, json, locators, serve } from './server.ts'
@@ -11,9 +12,8 @@ import { clientOf, json, locators, serve } from './server.ts'
 const FOUND = aFound({ phone: '+45 1' })
 const NOTHING_ON_FILE = aFound({ email: null })
 const MALFORMED = 'policy administration answered 200 with a body that is not a JSON object'
-const NO_TEXT = 'policy administration answered 200 with an email or phone that is neither a string nor null'
-const NO_CONTACT =
-  'policy administration answered 200 with neither email nor phone: a contact has at least one of them as a key, if only null'
+const NO_TEXT = `policy administration answered 200 with an ${ADDRESSES.join(' or ')} that is neither a string nor null`
+const NO_CONTACT = `policy administration answered 200 with neither ${ADDRESSES.join(' nor ')}: a contact has at least one of them as a key, if only null`
 const BROKEN_OFF = 'policy administration broke off its answer (UND_ERR_SOCKET)'
 const TOO_LARGE = 'policy administration answered with more than 64 kB (UND_ERR_RES_EXCEEDED_MAX_SIZE)'
 const UNANSWERED = 'policy administration did not answer (UND_ERR_SOCKET)'
