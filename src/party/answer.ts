@@ -1,6 +1,6 @@
-import { ADDRESSES } from '../core/decision/channel.ts'
+import { ADDRESSES, type Address } from '../core/decision/channel.ts'
 import { parsePointer, valueAt } from '../core/event/json-pointer.ts'
-import type { Contact, FoundContact } from '../core/party/contact.ts'
+import type { Contact } from '../core/party/contact.ts'
 
 export interface Answer {
   readonly contact: Contact
@@ -98,14 +98,14 @@ function readContact(value: object | null): Contact | string {
   if (value === null) return 'a body that is not a JSON object'
   if (!ADDRESSES.some((address) => Object.hasOwn(value, address)))
     return `neither ${ADDRESSES.join(' nor ')}: a contact has at least one of them as a key, if only null`
-  const contact: Partial<FoundContact> = { state: 'found' }
+  const addresses: Partial<Record<Address, string | null>> = {}
   for (const address of ADDRESSES) {
     const text = (value as Record<string, unknown>)[address] ?? null
     if (text !== null && typeof text !== 'string')
       return `an ${ADDRESSES.join(' or ')} that is neither a string nor null`
-    contact[address] = text?.trim() || null
+    addresses[address] = text?.trim() || null
   }
-  return contact as FoundContact
+  return { state: 'found', ...(addresses as Required<typeof addresses>) }
 }
 
 function parse(body: Buffer): object | null {

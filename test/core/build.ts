@@ -1,4 +1,4 @@
-import { ADDRESSES } from '../../src/core/decision/channel.ts'
+import { ADDRESSES, type Address } from '../../src/core/decision/channel.ts'
 import { type Facts, factsOf, type RecordedFacts } from '../../src/core/decision/facts.ts'
 import type { FoundContact } from '../../src/core/party/contact.ts'
 import type { Preferences } from '../../src/core/party/preferences.ts'
@@ -35,8 +35,8 @@ export function someFacts(change: Partial<Facts> = {}): Facts {
 
 /** A party that is found, with an email address only, but for these. */
 export function aFound(change: Partial<FoundContact> = {}): FoundContact {
-  const nothing = Object.fromEntries(ADDRESSES.map((address) => [address, null]))
-  return { state: 'found', ...nothing, email: 'a@example.com', ...change } as FoundContact
+  const nothing = Object.fromEntries(ADDRESSES.map((address) => [address, null])) as Record<Address, null>
+  return { state: 'found', ...nothing, email: 'a@example.com', ...change }
 }
 
 /** A party's preferences: the defaults, with these changes. */
