@@ -7,7 +7,7 @@ import { createAttempt } from '../pipeline/attempt.ts'
 import { lookUpRejected, redrive } from '../pipeline/redrive.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { readPreferences } from '../postgres/write/read-preferences.ts'
-import { attemptNeeds, createLookUps, createParties, createSenders } from './attempts.ts'
+import { attemptNeeds, createLookUps, createParties } from './attempts.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
 import { readRuleFiles } from './rule-files.ts'
 
@@ -26,7 +26,7 @@ export async function createRedriver(config: Config, pool: DatabasePool, log: Lo
   await archiveRuleFiles(pool, ruleFiles)
   const parties = createParties(config, log)
   const lookUps = createLookUps(ruleFiles, parties.lookUp, pool, unobserved)
-  const attempts = attemptNeeds(ruleFiles, pool, createSenders(config, log), unobserved)
+  const attempts = attemptNeeds(config, log, ruleFiles, pool)
   const needs = { ...lookUps, attempt: createAttempt(attempts) }
   return {
     /** Writes the result, and records that `by` redrove the message. Null if it is gone or erased by now. */
