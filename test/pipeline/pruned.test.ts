@@ -5,7 +5,6 @@ import { verify } from '../../src/core/replay/verify-entry.ts'
 import { createRuleCache } from '../../src/core/why/archived-rules.ts'
 import { explain } from '../../src/core/why/explain.ts'
 import { templates } from '../../src/generated/templates.ts'
-import { createAttempt } from '../../src/pipeline/attempt.ts'
 import { type DispatchNeeds, dispatchBatch } from '../../src/pipeline/dispatch.ts'
 import { createLocators } from '../../src/pipeline/locators.ts'
 import { findLogged } from '../../src/postgres/read/find-logged.ts'
@@ -17,10 +16,11 @@ import { beginPruning } from '../../src/postgres/retention/pruning-record.ts'
 import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { createStore } from '../../src/postgres/write/store.ts'
-import { aParsedEvent, recordingSend } from '../core/attempt/build.ts'
+import { aParsedEvent, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
 import { aFound } from '../core/build.ts'
 import { aMessage, openDatabase } from '../postgres/fixtures.ts'
 import { ruleTable, sha256 } from '../postgres/record.ts'
+import { makeAttempts } from './store.contract.ts'
 
 const { pool, client } = await openDatabase(t)
 const table = await ruleTable()
@@ -48,13 +48,10 @@ async function dispatchAll(
     envelopeMapRevision: 'ghi',
     stage: unobserved,
     newLocator: createLocators(),
-    attempt: createAttempt({
+    attempt: makeAttempts(createStore(pool), recording.send, {
+      ...SIMPLE_RULES,
       ruleTable: table,
       templates,
-      store: createStore(pool),
-      send: recording.send,
-      stage: unobserved,
-      nowMs: () => 0,
     }),
     countConflict: () => {},
     isConflict: () => false,
