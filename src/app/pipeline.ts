@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import type { RunStage } from '../core/attempt/stage.ts'
+import { type RunStage, unobserved } from '../core/attempt/stage.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
 import { templates } from '../generated/templates.ts'
 import { fingerprintOf } from '../kafka/records/record.ts'
@@ -38,10 +38,12 @@ export function createLookUps(
 
 /** The transaction of attempts, with the rules and templates in force. */
 export function attemptNeeds(
+  config: Config,
+  log: Logger,
   { ruleTable }: RuleFiles,
   pool: DatabasePool,
-  senders: Senders,
-  stage: RunStage,
+  stage: RunStage = unobserved,
+  senders: Senders = createSenders(config, log),
 ): AttemptNeeds {
   const send = sendByChannel(senders)
   return { ruleTable, templates, store: createStore(pool), send, stage, nowMs: () => performance.now() }

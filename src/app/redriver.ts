@@ -8,7 +8,7 @@ import { lookUpRejected, redrive } from '../pipeline/redrive.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { readPreferences } from '../postgres/read/read-preferences.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
-import { attemptNeeds, createLookUps, createParties, createSenders } from './pipeline.ts'
+import { attemptNeeds, createLookUps, createParties } from './pipeline.ts'
 import { readRuleFiles } from './rule-files.ts'
 
 /** One message is worked on at a time. */
@@ -26,7 +26,7 @@ export async function createRedriver(config: Config, pool: DatabasePool, log: Lo
   await archiveRuleFiles(pool, ruleFiles)
   const parties = createParties(config, log)
   const lookUps = createLookUps(ruleFiles, parties.lookUp, pool, unobserved)
-  const attempts = attemptNeeds(ruleFiles, pool, createSenders(config, log), unobserved)
+  const attempts = attemptNeeds(config, log, ruleFiles, pool)
   const needs = { ...lookUps, attempt: createAttempt(attempts) }
   return {
     /** Writes the result, and records that `by` redrove the message. Null if it is gone or erased by now. */

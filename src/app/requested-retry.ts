@@ -9,14 +9,13 @@ import {
   type RulesInForce,
 } from '../core/attempt/attempt.ts'
 import { type AskedEntry, nextAttempt } from '../core/attempt/due-entry.ts'
-import { unobserved } from '../core/attempt/stage.ts'
 import { createAttempt } from '../pipeline/attempt.ts'
 import { commitRetries } from '../pipeline/retry.ts'
 import { type RequestNeeds, retryOnRequest } from '../pipeline/retry-on-request.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { readPreferences } from '../postgres/read/read-preferences.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
-import { attemptNeeds, createParties, createSenders } from './pipeline.ts'
+import { attemptNeeds, createParties } from './pipeline.ts'
 import { readRuleFiles } from './rule-files.ts'
 
 /** A page is committed while the next one is read. */
@@ -34,7 +33,7 @@ export async function createRetrier(config: Config, pool: DatabasePool, log: Log
   const ruleFiles = await readRuleFiles()
   await requireInForce(pool, ruleFiles)
   const parties = createParties(config, log)
-  const attempts = attemptNeeds(ruleFiles, pool, createSenders(config, log), unobserved)
+  const attempts = attemptNeeds(config, log, ruleFiles, pool)
   const attempt = createAttempt(attempts)
   const runWith = (run: Run, commit: RequestNeeds['commit']) =>
     retryOnRequest({

@@ -45,7 +45,7 @@ export function createWorker(parts: WorkerParts) {
     tracing === null
       ? metrics.stage
       : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
-  const attempts = attemptNeeds(ruleFiles, pool, parts.senders, stage)
+  const attempts = attemptNeeds(parts.config, log, ruleFiles, pool, stage, parts.senders)
   const consumer = createConsumer(...consumerNeeds(parts, pool, attempts), log)
   const retry = createRetry<LogPosition>(retryNeeds(parts, pool, attempts))
   return {

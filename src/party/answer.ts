@@ -1,3 +1,4 @@
+import { ADDRESSES, type Address } from '../core/decision/channel.ts'
 import { parsePointer, valueAt } from '../core/event/json-pointer.ts'
 import type { Contact } from '../core/party/contact.ts'
 
@@ -41,8 +42,8 @@ export function nameAt(pointers: readonly string[]): NameOf {
 }
 
 /**
- * Judges a complete answer. 404 is `not found`. 200 with a JSON object that has `email` or `phone` as a key is `found`: each is
- * a string, or null, blank or absent if not on file. Anything else is `unresolved`, and an outage unless it is another 4xx than 401.
+ * Judges a complete answer. 404 is `not found`. 200 with a JSON object that has `email` or `phone` as a key is `found`: each
+ * address is a string, or null, blank or absent if not on file. Anything else is `unresolved`, and an outage unless it is another 4xx than 401.
  */
 export function judgeAnswer(status: number, body: Buffer, locator: string, nameOf: NameOf): Answer {
   if (status !== 200 && status !== 404) {
@@ -95,12 +96,16 @@ function unresolved(reason: string, more: { unasked?: true; wrongParty?: true } 
 /** The contact, or a phrase that says why it is none. */
 function readContact(value: object | null): Contact | string {
   if (value === null) return 'a body that is not a JSON object'
-  if (!Object.hasOwn(value, 'email') && !Object.hasOwn(value, 'phone'))
-    return 'neither email nor phone: a contact has at least one of them as a key, if only null'
-  const { email = null, phone = null } = value as { email?: unknown; phone?: unknown }
-  const isText = (value: unknown) => value === null || typeof value === 'string'
-  if (!isText(email) || !isText(phone)) return 'an email or phone that is neither a string nor null'
-  return { state: 'found', email: email?.trim() || null, phone: phone?.trim() || null }
+  if (!ADDRESSES.some((address) => Object.hasOwn(value, address)))
+    return `neither ${ADDRESSES.join(' nor ')}: a contact has at least one of them as a key, if only null`
+  const addresses: Partial<Record<Address, string | null>> = {}
+  for (const address of ADDRESSES) {
+    const text = (value as Record<string, unknown>)[address] ?? null
+    if (text !== null && typeof text !== 'string')
+      return `an ${ADDRESSES.join(' or ')} that is neither a string nor null`
+    addresses[address] = text?.trim() || null
+  }
+  return { state: 'found', ...(addresses as Required<typeof addresses>) }
 }
 
 function parse(body: Buffer): object | null {

@@ -1,7 +1,8 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
+import { ADDRESSES } from '../core/decision/channel.ts'
 
 /** Contact data and secrets that no caller should log: redacted in case one does. */
-const CENSORED_KEYS = ['email', 'phone', 'subject', 'body', 'password', 'authorization']
+const CENSORED_KEYS = [...ADDRESSES, 'subject', 'body', 'password', 'authorization']
 const CAUSES_MAX = 5
 const TEXT_LENGTH_MAX = 4_000
 

@@ -3,7 +3,7 @@ import type { Attempt } from '../core/attempt/attempt.ts'
 import type { Deliveries, Delivery, OutgoingMessage } from '../core/attempt/delivery.ts'
 import type { RunStage, StageName, Stages } from '../core/attempt/stage.ts'
 import type { Batch, CommitResult } from '../core/batch/batch.ts'
-import type { AddressedChannel } from '../core/decision/channel.ts'
+import { ADDRESSED_CHANNELS } from '../core/decision/channel.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
 import { type Contacts, countByState } from '../core/party/contact.ts'
 import { createGauges, type Sources } from './gauges.ts'
@@ -12,7 +12,6 @@ import { Tally } from './tally.ts'
 
 type Committed = Extract<CommitResult, { kind: 'committed' }>
 
-const ADDRESSED_CHANNELS = ['EMAIL', 'SMS'] as const satisfies readonly AddressedChannel[]
 const ANSWERS = ['accepted', 'refused', 'unknown', 'deferred'] as const
 
 /** `moved`: another consumer had taken over; `failed`: nothing was written, and the batch is retried. */
@@ -132,14 +131,14 @@ function countSends(
   messages: readonly OutgoingMessage[],
   deliveries: Deliveries,
 ): void {
-  const counts = { accepted: 0, refused: 0, unknown: 0, deferred: 0 }
-  const byChannel = { EMAIL: counts, SMS: { ...counts } }
-  for (const { channel, locator } of messages) {
-    const delivery = deliveries.get(locator)
-    if (channel !== 'IN_APP' && delivery !== undefined) byChannel[channel][answerOf(delivery)]++
+  for (const channel of ADDRESSED_CHANNELS) {
+    const counts = { accepted: 0, refused: 0, unknown: 0, deferred: 0 }
+    for (const message of messages) {
+      const delivery = message.channel === channel ? deliveries.get(message.locator) : undefined
+      if (delivery !== undefined) counts[answerOf(delivery)]++
+    }
+    for (const answer of ANSWERS) sends.inc({ channel, answer }, counts[answer])
   }
-  for (const channel of ADDRESSED_CHANNELS)
-    for (const answer of ANSWERS) sends.inc({ channel, answer }, byChannel[channel][answer])
 }
 
 function answerOf({ error, isUnknown, isDeferred }: Delivery): (typeof ANSWERS)[number] {

@@ -1,3 +1,4 @@
+import { ADDRESSES, type Address } from '../../src/core/decision/channel.ts'
 import { type Facts, factsOf, type RecordedFacts } from '../../src/core/decision/facts.ts'
 import type { FoundContact } from '../../src/core/party/contact.ts'
 import type { Preferences } from '../../src/core/party/preferences.ts'
@@ -34,7 +35,8 @@ export function someFacts(change: Partial<Facts> = {}): Facts {
 
 /** A party that is found, with an email address only, but for these. */
 export function aFound(change: Partial<FoundContact> = {}): FoundContact {
-  return { state: 'found', email: 'a@example.com', phone: null, ...change }
+  const nothing = Object.fromEntries(ADDRESSES.map((address) => [address, null])) as Record<Address, null>
+  return { state: 'found', ...nothing, email: 'a@example.com', ...change }
 }
 
 /** A party's preferences: the defaults, with these changes. */

@@ -4,14 +4,16 @@ import type { ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
+import { ADDRESSES } from '../../src/core/decision/channel.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
+import { aFound } from '../core/build.ts'
 import { clientOf, json, locators, serve } from './server.ts'
 
-const FOUND = { state: 'found', email: 'a@example.org', phone: '+45 1' } as const
+const FOUND = aFound({ phone: '+45 1' })
+const NOTHING_ON_FILE = aFound({ email: null })
 const MALFORMED = 'policy administration answered 200 with a body that is not a JSON object'
-const NO_TEXT = 'policy administration answered 200 with an email or phone that is neither a string nor null'
-const NO_CONTACT =
-  'policy administration answered 200 with neither email nor phone: a contact has at least one of them as a key, if only null'
+const NO_TEXT = `policy administration answered 200 with an ${ADDRESSES.join(' or ')} that is neither a string nor null`
+const NO_CONTACT = `policy administration answered 200 with neither ${ADDRESSES.join(' nor ')}: a contact has at least one of them as a key, if only null`
 const BROKEN_OFF = 'policy administration broke off its answer (UND_ERR_SOCKET)'
 const TOO_LARGE = 'policy administration answered with more than 64 kB (UND_ERR_RES_EXCEEDED_MAX_SIZE)'
 const UNANSWERED = 'policy administration did not answer (UND_ERR_SOCKET)'
@@ -25,25 +27,25 @@ function answerFound(response: ServerResponse): void {
 }
 
 const BODIES: [title: string, body: string | Buffer, contact: Contact][] = [
-  ['both addresses', '{"email":"a@example.org","phone":"+45 1"}', FOUND],
-  ['other fields as well', '{"name":"x","email":"a@example.org","phone":"+45 1","__proto__":{}}', FOUND],
-  ['addresses with blanks around', '{"email":" a@example.org\\t","phone":"\\n+45 1 "}', FOUND],
+  ['both addresses', '{"email":"a@example.com","phone":"+45 1"}', FOUND],
+  ['other fields as well', '{"name":"x","email":"a@example.com","phone":"+45 1","__proto__":{}}', FOUND],
+  ['addresses with blanks around', '{"email":" a@example.com\\t","phone":"\\n+45 1 "}', FOUND],
   ['null email', '{"email":null,"phone":"+45 1"}', { ...FOUND, email: null }],
-  ['blank phone', '{"email":"a@example.org","phone":" \\t\\n"}', { ...FOUND, phone: null }],
+  ['blank phone', '{"email":"a@example.com","phone":" \\t\\n"}', { ...FOUND, phone: null }],
   ['empty email', '{"email":"","phone":"+45 1"}', { ...FOUND, email: null }],
-  ['one key alone', '{"phone":null}', { state: 'found', email: null, phone: null }],
+  ['one key alone', '{"phone":null}', NOTHING_ON_FILE],
   ['an empty object', '{}', unresolved(NO_CONTACT)],
-  ['renamed fields', '{"emailAddress":"a@example.org","mobile":"+45 1"}', unresolved(NO_CONTACT)],
-  ['a wrapper', '{"data":{"email":"a@example.org","phone":"+45 1"}}', unresolved(NO_CONTACT)],
+  ['renamed fields', '{"emailAddress":"a@example.com","mobile":"+45 1"}', unresolved(NO_CONTACT)],
+  ['a wrapper', '{"data":{"email":"a@example.com","phone":"+45 1"}}', unresolved(NO_CONTACT)],
   ['inherited-looking fields', '{"__proto__":{"email":"b@example.org"}}', unresolved(NO_CONTACT)],
-  ['a number as phone', '{"email":"a@example.org","phone":45}', unresolved(NO_TEXT)],
+  ['a number as phone', '{"email":"a@example.com","phone":45}', unresolved(NO_TEXT)],
   ['an object as email', '{"email":{},"phone":null}', unresolved(NO_TEXT)],
   ['a boolean as email', '{"email":false}', unresolved(NO_TEXT)],
   ['an array', '[]', unresolved(MALFORMED)],
   ['null', 'null', unresolved(MALFORMED)],
-  ['a string', '"a@example.org"', unresolved(MALFORMED)],
+  ['a string', '"a@example.com"', unresolved(MALFORMED)],
   ['no body', '', unresolved(MALFORMED)],
-  ['broken JSON', '{"email":"a@example.org"', unresolved(MALFORMED)],
+  ['broken JSON', '{"email":"a@example.com"', unresolved(MALFORMED)],
   ['HTML', '<html>maintenance</html>', unresolved(MALFORMED)],
   [
     'invalid UTF-8',
@@ -72,7 +74,7 @@ t.test('a body that comes in pieces, cut inside a character, is put together', a
     response.end(body.subarray(11))
   })
   const { client } = clientOf(t, server.url)
-  t.strictSame((await client.lookUp(['a'])).get('a'), { state: 'found', email: 'æ@example.org', phone: null })
+  t.strictSame((await client.lookUp(['a'])).get('a'), aFound({ email: 'æ@example.org' }))
 })
 
 t.test('every other status names itself, and a 404 means not found', async (t) => {
@@ -135,7 +137,7 @@ t.test('an answer that goes wrong on the way is unresolved, with its reason', as
     'no-answer': unresolved(UNANSWERED),
     oversized: unresolved(TOO_LARGE),
     'oversized-404': unresolved(TOO_LARGE),
-    'just-fits': { state: 'found', email: null, phone: null },
+    'just-fits': NOTHING_ON_FILE,
     '500-mid-body': unresolved(BROKEN_OFF),
   })
 })

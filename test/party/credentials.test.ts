@@ -11,6 +11,7 @@ import { createParties } from '../../src/app/pipeline.ts'
 import { CHECKS, remedyOf } from '../../src/commands/doctor/checks.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { createFileSecret } from '../../src/oauth/file-secret.ts'
+import { aFound } from '../core/build.ts'
 import { makeCertificates } from '../stack/certificates.ts'
 import { freePort } from '../stack/free-port.ts'
 import { ADMIN_SCOPE, AUDIENCE, CLIENT, startIdentityProvider } from '../stack/identity-provider.ts'
@@ -20,7 +21,7 @@ const [certificates, idp] = await Promise.all([makeCertificates(), startIdentity
 t.teardown(() => Promise.all([certificates.remove(), idp.stop()]))
 const ca = await readFile(certificates.ca, 'utf8')
 const otherKeyFile = certificates.otherCa.replace(/pem$/, 'key')
-const FOUND = { state: 'found', email: 'a@example.org', phone: null } as const
+const FOUND = aFound()
 
 /** The environment of a service in front of a policy administration that serves TLS, and answers 401 unless `allows` resolves to true. */
 async function environment(

@@ -6,6 +6,7 @@ import type { Contact } from '../../src/core/party/contact.ts'
 import { createAttempt } from '../../src/pipeline/attempt.ts'
 import { type DispatchNeeds, dispatchBatch, lookUpBatch } from '../../src/pipeline/dispatch.ts'
 import { aParsedEvent, FOUND, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
+import { aFound } from '../core/build.ts'
 import { MemoryStore } from './memory-store.ts'
 
 /** The pipeline over a store in memory; a message's value is its event id and party, `!` makes it no event. */
@@ -93,7 +94,7 @@ t.test('one look-up is made per distinct party of events that are not logged yet
 
 t.test('a message goes to the address of its own party', async (t) => {
   const { lookUp } = world({
-    contact: (party) => ({ state: 'found', email: `${party}@example.com`, phone: null }),
+    contact: (party) => aFound({ email: `${party}@example.com` }),
   })
   const { open } = await lookUp('a@p', 'b@q', 'c@p')
   t.match(

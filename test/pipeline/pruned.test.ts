@@ -6,7 +6,6 @@ import { createRuleCache } from '../../src/core/why/archived-rules.ts'
 import { explain } from '../../src/core/why/explain.ts'
 import { templates } from '../../src/generated/templates.ts'
 import { fingerprintOf } from '../../src/kafka/records/record.ts'
-import { createAttempt } from '../../src/pipeline/attempt.ts'
 import { type DispatchNeeds, dispatchBatch } from '../../src/pipeline/dispatch.ts'
 import { createLocators } from '../../src/pipeline/locators.ts'
 import { findLogged } from '../../src/postgres/read/find-logged.ts'
@@ -18,9 +17,11 @@ import { beginPruning } from '../../src/postgres/retention/pruning-record.ts'
 import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { createStore } from '../../src/postgres/write/store.ts'
-import { aParsedEvent, recordingSend } from '../core/attempt/build.ts'
+import { aParsedEvent, recordingSend, SIMPLE_RULES } from '../core/attempt/build.ts'
+import { aFound } from '../core/build.ts'
 import { aMessage, openDatabase } from '../postgres/fixtures.ts'
 import { ruleTable, sha256 } from '../postgres/record.ts'
+import { makeAttempts } from './store.contract.ts'
 
 const { pool, client } = await openDatabase(t)
 const table = await ruleTable()
@@ -44,20 +45,15 @@ async function dispatchAll(
   const needs: DispatchNeeds = {
     parse: ({ value }) => ({ kind: 'event', event: aParsedEvent(String(value)) }),
     findLogged: (...wanted) => findLogged(pool, ...wanted),
-    contactsOf: async (parties) =>
-      new Map(parties.map((party) => [party, { state: 'found', email: 'a@example.com', phone: null }])),
+    contactsOf: async (parties) => new Map(parties.map((party) => [party, aFound()])),
     envelopeMapRevision: 'ghi',
     stage: unobserved,
     newLocator: createLocators(),
-
     fingerprintOf,
-    attempt: createAttempt({
+    attempt: makeAttempts(createStore(pool), recording.send, {
+      ...SIMPLE_RULES,
       ruleTable: table,
       templates,
-      store: createStore(pool),
-      send: recording.send,
-      stage: unobserved,
-      nowMs: () => 0,
     }),
     countConflict: () => {},
     isConflict: () => false,

@@ -5,6 +5,7 @@ import type { DueEntry } from '../../src/core/attempt/due-entry.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createRetry } from '../../src/pipeline/retry.ts'
 import { aDueEntry, decideRetries } from '../core/attempt/build.ts'
+import { aFound } from '../core/build.ts'
 
 const due = (eventId: string, partyLocator: string | null = 'party-1') => aDueEntry(eventId, { partyLocator })
 
@@ -32,9 +33,8 @@ function world(given: {
     },
     contactsOf: async (parties) => {
       asked.push([...parties])
-      const found: Contact = { state: 'found', email: 'a@example.com', phone: null }
       const inTime = parties.filter((party) => !given.unasked?.(party))
-      return new Map(inTime.map((party) => [party, given.contact?.(party) ?? found]))
+      return new Map(inTime.map((party) => [party, given.contact?.(party) ?? aFound()]))
     },
     isDown: given.isDown ?? (() => false),
     commit: async (asked) => {

@@ -4,6 +4,13 @@ import type { Delivery, Send } from '../../src/core/attempt/delivery.ts'
 import type { AskedEntry, DueEntry } from '../../src/core/attempt/due-entry.ts'
 import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store, Transaction } from '../../src/core/attempt/store.ts'
+import {
+  ADDRESS_OF,
+  ADDRESSES,
+  type Address,
+  CHANNELS,
+  type Channel,
+} from '../../src/core/decision/channel.ts'
 import type { Message } from '../../src/core/event/message.ts'
 import type { Parsed } from '../../src/core/event/parse-event.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
@@ -14,6 +21,7 @@ import { redrive } from '../../src/pipeline/redrive.ts'
 import { commitRetries, createRetry } from '../../src/pipeline/retry.ts'
 import { createRandom } from '../bench/random.ts'
 import { aParsedEvent, SIMPLE_RULES } from '../core/attempt/build.ts'
+import { aFound } from '../core/build.ts'
 import { DatabaseFault, isConflict, MemoryStore, type Session } from './memory-store.ts'
 import { Scheduler } from './scheduler.ts'
 
@@ -182,8 +190,9 @@ export async function simulate(
       for (const { locator, idempotencyKey, to, channel } of messages) {
         counts.sends++
         const [eventId = '', number] = idempotencyKey.split('/')
-        const address = channel === 'IN_APP' ? null : addressOf(channel, partyOf(eventId))
-        require(to === address, `a message about ${eventId} goes to ${to}`)
+        const address = ADDRESS_OF[channel]
+        require(to ===
+          (address && addressOf(address, partyOf(eventId))), `a message about ${eventId} goes to ${to}`)
         const due = [...memory.entries('FAILED'), ...memory.entries('SKIPPED')]
         const before = due.find((entry) => entry.eventId === eventId) ?? null
         const isSent = memory.rows().some((row) => row.eventId === eventId && row.status === 'SENT')
@@ -280,7 +289,7 @@ export async function simulate(
   function contactOf(party: string): Contact {
     if (random.chance(0.2)) return { state: 'unresolved', error: 'HTTP 500', unasked: false }
     if (random.chance(0.1)) return { state: 'not found' }
-    return { state: 'found', email: addressOf('EMAIL', party), phone: addressOf('SMS', party) }
+    return aFound(Object.fromEntries(ADDRESSES.map((address) => [address, addressOf(address, party)])))
   }
 
   /** Consumes a partition to its end. */
@@ -370,7 +379,7 @@ export async function simulate(
       const party = random.pick(PARTIES)
       const isOptOut = random.chance(0.5)
       const optedOutEvents = new Set(isOptOut ? ['claim.paid'] : [])
-      const preferredChannel = random.pick(['EMAIL', 'SMS', 'IN_APP'] as const)
+      const preferredChannel = random.pick(CHANNELS as [Channel, ...Channel[]])
       const id = memory.putPreferences(party, { preferredChannel, optedOutEvents })
       if (isOptOut) optOuts.add(id)
       await actor.step()
@@ -414,9 +423,7 @@ function parseMessage({ value }: Message): Parsed {
   return { kind: 'event', event }
 }
 
-function addressOf(channel: 'EMAIL' | 'SMS', party: string): string {
-  return channel === 'EMAIL' ? `${party}@example.com` : `+${party}`
-}
+const addressOf = (address: Address, party: string) => `${address} of ${party}`
 
 /** Defects of the transaction that the simulator must find, each as a store that has it. */
 export const DEFECTS: Readonly<Record<string, Sabotage>> = {

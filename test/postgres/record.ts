@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { v7 as uuidv7 } from 'uuid'
 import type { Send } from '../../src/core/attempt/delivery.ts'
-import { unobserved } from '../../src/core/attempt/stage.ts'
 import type { Store } from '../../src/core/attempt/store.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import type { Preferences, PreferencesByParty } from '../../src/core/party/preferences.ts'
@@ -10,7 +9,6 @@ import { createArchive } from '../../src/core/replay/archive.ts'
 import type { Finding } from '../../src/core/replay/finding.ts'
 import { createRuleTable, type RuleTable } from '../../src/core/rules/table.ts'
 import { templates } from '../../src/generated/templates.ts'
-import { createAttempt } from '../../src/pipeline/attempt.ts'
 import { commitBatch } from '../../src/pipeline/dispatch.ts'
 import { replay } from '../../src/pipeline/replay.ts'
 import { commitRetries } from '../../src/pipeline/retry.ts'
@@ -22,9 +20,9 @@ import { archiveRevisions } from '../../src/postgres/write/archive-revisions.ts'
 import { loadCheckpoint } from '../../src/postgres/write/checkpoints.ts'
 import { restoreMissingEntries } from '../../src/postgres/write/restore-missing-entries.ts'
 import { createStore } from '../../src/postgres/write/store.ts'
-import { anOpenAttempt, recordingSend, UNRESOLVED } from '../core/attempt/build.ts'
+import { anOpenAttempt, recordingSend, SIMPLE_RULES, UNRESOLVED } from '../core/attempt/build.ts'
 import { aFound } from '../core/build.ts'
-import { aLookedUpBatch } from '../pipeline/store.contract.ts'
+import { aLookedUpBatch, makeAttempts } from '../pipeline/store.contract.ts'
 
 export const DEFAULT_TABLE = await readFile(new URL('../../rules/dispatch.csv', import.meta.url), 'utf8')
 
@@ -134,5 +132,5 @@ function attemptBy(pool: DatabasePool, inForce: RuleTable, send: Send, preferenc
     ...stored,
     transaction: (work) => stored.transaction((tx) => work({ ...tx, readPreferences })),
   }
-  return createAttempt({ ruleTable: inForce, templates, store, send, stage: unobserved, nowMs: () => 0 })
+  return makeAttempts(store, send, { ...SIMPLE_RULES, ruleTable: inForce, templates })
 }

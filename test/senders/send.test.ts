@@ -4,6 +4,7 @@ import type { Answer, OutgoingMessage, Query } from '../../src/core/attempt/deli
 import type { Channel } from '../../src/core/decision/channel.ts'
 import { type Senders, sendByChannel } from '../../src/senders/send.ts'
 import type { Message, Sender } from '../../src/senders/sender.ts'
+import { someSenders, throwing } from './build.ts'
 
 function outgoing(channel: Channel, key: string): OutgoingMessage {
   return {
@@ -41,17 +42,10 @@ function senderOf(prefix: string, countMax = 100) {
   return { sender, batches }
 }
 
-const throwing: Sender = {
-  countMax: 100,
-  async send() {
-    throw Object.assign(new Error('550 secret@example.org is unknown'), { code: 'EENVELOPE' })
-  },
-}
-
 t.test('each sender is called once with its own messages, and each row has its delivery', async (t) => {
   const email = senderOf('email:')
   const sms = senderOf('sms:')
-  const send = sendVia({ EMAIL: email.sender, SMS: sms.sender })
+  const send = sendVia(someSenders({ EMAIL: email.sender, SMS: sms.sender }))
   const results = await send([
     outgoing('SMS', 'a'),
     outgoing('EMAIL', 'b'),
@@ -81,7 +75,7 @@ t.test('each sender is called once with its own messages, and each row has its d
 
 t.test('a channel without messages is not called', async (t) => {
   const { sender, batches } = senderOf('')
-  const send = sendVia({ EMAIL: sender, SMS: sender })
+  const send = sendVia(someSenders({ EMAIL: sender, SMS: sender }))
   t.strictSame(await send([outgoing('IN_APP', 'a')]), [{ receipt: null, error: null }])
   t.strictSame(await send([]), [])
   t.equal(batches.length, 0)
@@ -116,7 +110,7 @@ const FAILING: readonly (readonly [what: string, sender: Sender, error: string])
 ]
 for (const [what, sender, error] of FAILING) {
   t.test(`a sender that ${what} fails its own batch, and its words are not repeated`, async (t) => {
-    const send = sendVia({ EMAIL: sender, SMS: senderOf('sms:').sender })
+    const send = sendVia(someSenders({ EMAIL: sender, SMS: senderOf('sms:').sender }))
     const failed = { error: `the EMAIL sender ${error}`, isUnknown: true, receipt: null }
     t.strictSame(await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b'), outgoing('EMAIL', 'c')]), [
       failed,
@@ -138,7 +132,7 @@ t.test(
         return late.promise
       },
     }
-    const send = sendByChannel({ EMAIL: hanging, SMS: senderOf('sms:').sender }, 10)
+    const send = sendByChannel(someSenders({ EMAIL: hanging, SMS: senderOf('sms:').sender }), 10)
     const deliveries = await send([outgoing('EMAIL', 'a'), outgoing('SMS', 'b')], NO_QUERY)
     t.strictSame(deliveries.get('NTF-a'), {
       error: 'the EMAIL sender did not answer within 10 ms',
@@ -158,7 +152,7 @@ t.test('each message has the answer that the sender gives for it', async (t) => 
     { answer: 'unknown', error: 'no reply' },
     { answer: 'deferred', error: 'quota' },
   ]
-  const send = sendVia({ EMAIL: answering(...answers), SMS: throwing })
+  const send = sendVia(someSenders({ EMAIL: answering(...answers) }))
   t.strictSame(await send(['a', 'b', 'c', 'd'].map((key) => outgoing('EMAIL', key))), [
     { receipt: 'x', error: null },
     { receipt: null, error: 'full' },
@@ -169,7 +163,7 @@ t.test('each message has the answer that the sender gives for it', async (t) => 
 
 t.test('a sender gets parts of as many messages as it takes', async (t) => {
   const { sender, batches } = senderOf('email:', 2)
-  const send = sendVia({ EMAIL: sender, SMS: throwing })
+  const send = sendVia(someSenders({ EMAIL: sender }))
   const results = await send(['a', 'b', 'c', 'd', 'e'].map((key) => outgoing('EMAIL', key)))
   t.same(
     batches.map((part) => part.map(({ idempotencyKey }) => idempotencyKey).join('')),
@@ -189,7 +183,7 @@ t.test('a part that fails costs no other part its answers', async (t) => {
       return [accepted('x')]
     },
   }
-  const send = sendVia({ EMAIL: sender, SMS: throwing })
+  const send = sendVia(someSenders({ EMAIL: sender }))
   t.match(await send([outgoing('EMAIL', 'a'), outgoing('EMAIL', 'b')]), [
     { isUnknown: true },
     { receipt: 'x' },
@@ -204,7 +198,7 @@ t.test('a sender that stops when it is told to can still answer for each message
       return [accepted('x'), { answer: 'deferred', error: 'no time' }]
     },
   }
-  const send = sendByChannel({ EMAIL: stopping, SMS: throwing }, 200)
+  const send = sendByChannel(someSenders({ EMAIL: stopping }), 200)
   const deliveries = await send([outgoing('EMAIL', 'a'), outgoing('EMAIL', 'b')], NO_QUERY)
   t.match([...deliveries.values()], [{ receipt: 'x' }, { isDeferred: true }])
 })
@@ -219,7 +213,7 @@ t.test('messages that are not handed over before the deadline are deferred', asy
     },
   }
   const sms = senderOf('sms:')
-  const send = sendByChannel({ EMAIL: hanging, SMS: sms.sender }, 10)
+  const send = sendByChannel(someSenders({ EMAIL: hanging, SMS: sms.sender }), 10)
   const all = [...['a', 'b', 'c', 'd'].map((key) => outgoing('EMAIL', key)), outgoing('SMS', 'e')]
   const deliveries = await send(all, NO_QUERY)
   t.same(handedOver, ['a', 'b'])
@@ -232,7 +226,7 @@ t.test('messages that are not handed over before the deadline are deferred', asy
 
 t.test('a message without the address that its channel needs never reaches the sender', async (t) => {
   const email = senderOf('email:')
-  const send = sendVia({ EMAIL: email.sender, SMS: throwing })
+  const send = sendVia(someSenders({ EMAIL: email.sender }))
   const results = await send([{ ...outgoing('EMAIL', 'a'), to: null }, outgoing('EMAIL', 'b')])
   t.strictSame(results, [
     { receipt: null, error: 'no address for EMAIL' },

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import type { QueryResultRow } from 'pg'
 import t, { type Test } from 'tap'
-import { someFacts } from '../core/build.ts'
+import { readFacts } from '../../src/core/decision/decide.ts'
+import { aFound, someFacts } from '../core/build.ts'
 import { EVENT_TYPES } from '../core/templates/specified-event-types.ts'
 import { anEvent, aWorld, type TopicName } from '../stack/world.ts'
 import { onlyRowOf, rowsOf } from './rows.ts'
@@ -98,6 +99,13 @@ await world.sql(`
     ('party-opted-out', 'SMS', '["policy.issued", "claim.paid"]'), ('unknown-opted-out', 'EMAIL', '["claim.paid"]'),
     ('error-opted-out', 'EMAIL', '["claim.paid"]')
   ) AS preferences (party, channel, opted_out)`)
+/** Of a party with all that the stand-in for policy administration has. */
+const FACTS = readFacts(
+  'claim.paid',
+  { partyLocator: 'a', invalid: false },
+  aFound({ phone: '1' }),
+  undefined,
+)
 const startedAt = new Date()
 const service = await world.serve({ POLICY_ADMIN_DEADLINE: DEADLINE })
 await world.publish([
@@ -306,7 +314,7 @@ t.test(
       outcome: 'SEND',
       rule_id: 'email',
       reason: null,
-      facts: someFacts(),
+      facts: FACTS,
       variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
       template_revision: sha256(template),
       topic: world.topics.billing,
@@ -337,7 +345,7 @@ t.test(
       channel: 'SMS',
       rule_id: 'opted-out',
       reason: 'event type opted out',
-      facts: someFacts({ optedOut: true, preferredChannel: 'SMS' }),
+      facts: { ...FACTS, optedOut: true, preferredChannel: 'SMS' },
       variables: { eventType: 'claim.paid', locator: 'CLM-1', reason: null },
       template_revision: null,
       offset: String(order.indexOf('optedOut')),

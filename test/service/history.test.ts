@@ -13,6 +13,15 @@ opted-out,,found,yes,,,SKIP,,opted out,The party asked for it.
 email,,found,,EMAIL,yes,SEND,,,It was so then.
 `
 
+const PAST_FACTS = {
+  eventType: 'claim.paid',
+  party: 'found',
+  optedOut: false,
+  preferredChannel: 'EMAIL',
+  emailOnFile: true,
+  'gone since': true,
+}
+
 const { url, client } = await openDatabase(t)
 const run = (...args: string[]) => command(args, { DATABASE_URL: url })
 
@@ -26,8 +35,8 @@ t.test('what was decided with fewer facts and channels stays readable and verifi
   ])
   await client.query(
     `UPDATE notifications.decision
-     SET rule_table_revision = $1, facts = facts - 'phoneOnFile' || '{"gone since": true}'`,
-    [sha256(PAST_TABLE)],
+     SET rule_table_revision = $1, facts = $2`,
+    [sha256(PAST_TABLE), PAST_FACTS],
   )
 
   const why = await run('why', locator)

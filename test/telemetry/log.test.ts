@@ -1,4 +1,5 @@
 import t from 'tap'
+import { ADDRESSES } from '../../src/core/decision/channel.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
 function recorded(level = 'trace') {
@@ -79,7 +80,7 @@ t.test('an endless chain of causes is cut', async (t) => {
   t.equal(lines.length, 1)
 })
 
-for (const key of ['email', 'phone', 'subject', 'body', 'password', 'authorization']) {
+for (const key of [...ADDRESSES, 'subject', 'body', 'password', 'authorization']) {
   t.test(`${key} is censored down to the third level`, async (t) => {
     const { log, last, lines } = recorded()
     log.info({ [key]: 'hunter2', a: { [key]: 'hunter2', b: { [key]: 'hunter2' } } }, 'careless')

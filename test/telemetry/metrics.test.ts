@@ -9,6 +9,7 @@ import type { RejectedMessage } from '../../src/core/batch/batch.ts'
 import type { Contact } from '../../src/core/party/contact.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { anAttempt, committedAt } from '../core/attempt/build.ts'
+import { aFound } from '../core/build.ts'
 import { aMessage } from '../postgres/fixtures.ts'
 import { readExposition } from './exposition.ts'
 
@@ -119,7 +120,7 @@ t.test('messages are counted by channel and by the answer of its sender', async 
 t.test('contacts are counted by what came of the look-up', async (t) => {
   const { metrics, read } = theMetrics()
   const contacts = new Map<string, Contact>([
-    ['a', { state: 'found', email: null, phone: null }],
+    ['a', aFound()],
     ['b', { state: 'not found' }],
     ['c', { state: 'not found' }],
     ['d', { state: 'unresolved', error: 'x', unasked: false }],

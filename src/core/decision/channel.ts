@@ -13,6 +13,10 @@ export type Address = NonNullable<(typeof ADDRESS_OF)[Channel]>
 export type AddressedChannel = {
   [C in Channel]: (typeof ADDRESS_OF)[C] extends null ? never : C
 }[Channel]
+export const ADDRESSED_CHANNELS = CHANNELS.filter(
+  (channel): channel is AddressedChannel => ADDRESS_OF[channel] !== null,
+)
+export const ADDRESSES: readonly Address[] = ADDRESSED_CHANNELS.map((channel) => ADDRESS_OF[channel])
 
 /** Used for a party without preferences (specification, dispatch rule 2). */
 export const DEFAULT_CHANNEL: Channel = 'EMAIL'

@@ -1,3 +1,5 @@
+import type { Address } from '../decision/channel.ts'
+
 /**
  * Policy administration's answer about one party. A null address is not on file. `error` is for an operator and contains no
  * contact data. `unasked`: no request was made for this party. `wrongParty`: the answer named another party.
@@ -7,11 +9,7 @@ export type Contact =
   | { state: 'not found' }
   | { state: 'unresolved'; error: string; unasked: boolean; wrongParty?: true }
 
-export interface FoundContact {
-  state: 'found'
-  email: string | null
-  phone: string | null
-}
+export type FoundContact = { state: 'found' } & { [A in Address]: string | null }
 
 /** Contacts by party locator; a party that could not be asked for in time is absent. */
 export type Contacts = ReadonlyMap<string, Contact>

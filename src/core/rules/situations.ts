@@ -1,21 +1,27 @@
-import { ADDRESS_OF } from '../decision/channel.ts'
+import { ADDRESS_OF, ADDRESSED_CHANNELS } from '../decision/channel.ts'
 import { FACT_LIST, type FactKey, PARTY_STATES, type Situation } from '../decision/facts.ts'
-import type { When } from './when.ts'
+import type { Rule } from './rule.ts'
 
-/** Facts that the service looks at whatever the rules test: who is reached, by which channel, at which address. */
-const ALWAYS_TOLD_APART: ReadonlySet<FactKey> = new Set([
-  'party',
-  'preferredChannel',
-  ...Object.values(ADDRESS_OF).flatMap((address) => (address === null ? [] : [`${address}OnFile` as const])),
-])
+/** A rule, or a promise, which sends nothing. */
+type Row = Pick<Rule, 'when'> & Partial<Pick<Rule, 'outcome' | 'sendBy'>>
+
+/** Facts that the service looks at, whatever the rows test: who is reached, by which channel, at which address. */
+function lookedAt(rows: readonly Row[]): readonly FactKey[] {
+  const senders = rows.filter(({ outcome }) => outcome === 'SEND')
+  const channels = ADDRESSED_CHANNELS.filter((channel) =>
+    senders.some(({ sendBy, when }) => (sendBy ?? when.preferredChannel ?? channel) === channel),
+  )
+  return ['party', 'preferredChannel', ...channels.map((channel) => `${ADDRESS_OF[channel]}OnFile` as const)]
+}
 
 /**
  * Folds all that can be the case into the situations that these rows tell apart, as for event types: a fact that no row tests
- * is in none of them. A fact that is not known of a party has one value there.
+ * or needs is in none of them. A fact that is not known of a party has one value there.
  */
-export function foldSituations(rows: readonly { readonly when: When }[]) {
+export function foldSituations(rows: readonly Row[]) {
+  const always = lookedAt(rows)
   const facts = FACT_LIST.filter(
-    ([key]) => ALWAYS_TOLD_APART.has(key) || rows.some(({ when }) => when[key] !== null),
+    ([key]) => always.includes(key) || rows.some(({ when }) => when[key] !== null),
   )
   const situations: Situation[] = []
   const starts = new Map<Situation['party'], number>()

@@ -6,11 +6,11 @@ import { foldSituations } from '../../../src/core/rules/situations.ts'
 import { createRuleTable, type RuleTable } from '../../../src/core/rules/table.ts'
 
 // A copy of the table that was shipped first: a change of the one in rules/ is to change its outcomes, and no test.
-const TEXT = readFileSync(new URL('first-table.csv', import.meta.url), 'utf8').trim()
+export const FIRST_TABLE = readFileSync(new URL('first-table.csv', import.meta.url), 'utf8').trim()
 
 /** These lines with a row for each channel that the copy does not know, above all that tests change: a new one leaves no gap. */
 export function withLaterChannels(lines: readonly string[]): string[] {
-  const later = CHANNELS.filter((channel) => !TEXT.includes(channel))
+  const later = CHANNELS.filter((channel) => !FIRST_TABLE.includes(channel))
   return lines.toSpliced(
     lines.findIndex((line) => line.startsWith('no-party,')) + 1,
     0,
@@ -19,7 +19,7 @@ export function withLaterChannels(lines: readonly string[]): string[] {
 }
 
 /** The line of headings, and the lines of the rules. */
-export const [HEADINGS, ...DEFAULT_ROWS] = withLaterChannels(TEXT.split('\n')) as [string, ...string[]]
+export const [HEADINGS, ...DEFAULT_ROWS] = withLaterChannels(FIRST_TABLE.split('\n')) as [string, ...string[]]
 
 /** The situations that these rules tell apart. */
 export const SITUATIONS: readonly Situation[] = foldSituations(
@@ -29,6 +29,11 @@ export const SITUATIONS: readonly Situation[] = foldSituations(
 /** A table of these lines under the usual headings. */
 export function tableOf(rows: readonly string[]): Promise<RuleTable> {
   return createRuleTable([HEADINGS, ...rows].join('\n'), [], () => 'revision')
+}
+
+/** The number of a rule's row in the file of these lines. */
+export function rowOf(ruleId: string, lines: readonly string[] = DEFAULT_ROWS): number {
+  return lines.findIndex((line) => line.startsWith(`${ruleId},`)) + 2
 }
 
 /** The lines of the rules with others above the one of this id. */

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { ADDRESSES, CHANNELS } from '../../../src/core/decision/channel.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import { describeSituation, foldSituations } from '../../../src/core/rules/situations.ts'
 import { someFacts } from '../build.ts'
@@ -10,27 +11,45 @@ function fold(...conditions: string[]) {
   return foldSituations(loadRuleTable([HEADINGS, ...rows].join('\n')).rules)
 }
 
-t.test('there are 37 situations of the shipped table, each at its own position', async (t) => {
-  const { positionOf } = foldSituations(loadRuleTable([HEADINGS, ...DEFAULT_ROWS].join('\n')).rules)
-  t.equal(SITUATIONS.length, 37)
-  for (const [position, situation] of SITUATIONS.entries()) t.equal(positionOf(situation), position)
-  const counts = Object.groupBy(SITUATIONS, ({ party }) => party)
-  t.equal(counts.found?.length, 24)
-  t.equal(counts['not found']?.length, 6)
-  t.equal(counts.unresolved?.length, 6)
-  t.equal(counts.missing?.length, 1)
-})
+t.test(
+  'there are 12 situations of the shipped table for each channel and one more, each at its own position',
+  async (t) => {
+    const { positionOf } = foldSituations(loadRuleTable([HEADINGS, ...DEFAULT_ROWS].join('\n')).rules)
+    t.equal(SITUATIONS.length, 12 * CHANNELS.length + 1)
+    for (const [position, situation] of SITUATIONS.entries()) t.equal(positionOf(situation), position)
+    const counts = Object.groupBy(SITUATIONS, ({ party }) => party)
+    t.equal(counts.found?.length, 8 * CHANNELS.length)
+    t.equal(counts['not found']?.length, 2 * CHANNELS.length)
+    t.equal(counts.unresolved?.length, 2 * CHANNELS.length)
+    t.equal(counts.missing?.length, 1)
+  },
+)
 
 t.test('a fact that no rule tests is in no situation', async (t) => {
   const { situations, positionOf } = fold('claim.paid,found,,EMAIL,yes,')
-  t.equal(situations.length, 12 + 3 + 3 + 1)
+  t.equal(situations.length, (2 + 1 + 1) * CHANNELS.length + 1)
   for (const situation of situations) t.notOk('optedOut' in situation)
   t.equal(positionOf(someFacts({ optedOut: true })), positionOf(someFacts({ optedOut: false })))
-  t.equal(fold('claim.paid,found,,EMAIL,yes,', ',,no,,,').situations.length, 37)
+  t.equal(fold('claim.paid,found,,EMAIL,yes,', ',,no,,,yes').situations.length, SITUATIONS.length)
+})
+
+t.test('an address is in situations once a rule may send to it', async (t) => {
+  const keysOf = (row: string) => {
+    const rules = loadRuleTable([HEADINGS, row].join('\n')).rules
+    return Object.keys(foldSituations(rules).situations[0] ?? {}).filter((key) => key.endsWith('OnFile'))
+  }
+  t.same(keysOf('a,,found,,,,,SEND,SMS,,Y.'), ['phoneOnFile'])
+  t.same(keysOf('a,,found,,EMAIL,,,SEND,,,Y.'), ['emailOnFile'])
+  t.same(
+    keysOf('a,,found,,,,,SEND,,,Y.'),
+    ADDRESSES.map((address) => `${address}OnFile`),
+  )
+  t.same(keysOf('a,,found,,,,,SEND,IN_APP,,Y.'), [])
+  t.same(keysOf('a,,found,,SMS,,,SKIP,,x,Y.'), [])
 })
 
 t.test('a situation has words of its own, and none for what is not known', async (t) => {
-  t.equal(new Set(SITUATIONS.map(describeSituation)).size, 37)
+  t.equal(new Set(SITUATIONS.map(describeSituation)).size, SITUATIONS.length)
   t.equal(
     describeSituation({
       party: 'found',

@@ -39,7 +39,7 @@ t.test('a SEND without a found party is refused', async (t) => {
 })
 
 t.test('a SEND without an address for its channel is refused', async (t) => {
-  t.strictSame(await faultsOf('by-choice,,found,yes,,no,yes,SEND,,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
+  t.strictSame(await faultsOf('by-choice,,found,yes,EMAIL,no,yes,SEND,,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [
     'row 2: rule "by-choice" sends by EMAIL with no email on file: party found, opted out, prefers EMAIL, no email on file, phone on file (every event type)',
   ])
   t.strictSame(await faultsOf('by-sms,,found,no,IN_APP,yes,,SEND,SMS,,Y.', 'rest,,,,,,,SKIP,,x,Y.'), [

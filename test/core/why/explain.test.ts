@@ -1,25 +1,33 @@
 import t from 'tap'
+import type { RecordedFacts } from '../../../src/core/decision/facts.ts'
 import type { RecordedDecision } from '../../../src/core/decision/recorded-decision.ts'
 import { type RecordedLogEntry, recordedLogEntry } from '../../../src/core/log/log-entry.ts'
 import { createRuleCache } from '../../../src/core/why/archived-rules.ts'
 import { describeEntry, explain } from '../../../src/core/why/explain.ts'
 import { ENTRY } from '../../http/fixture.ts'
 import { someFacts } from '../build.ts'
-import { above, DEFAULT_ROWS, HEADINGS } from '../rules/default-table.ts'
+import { FIRST_TABLE } from '../rules/default-table.ts'
 
-const TABLE_OF_OLD = [HEADINGS, ...DEFAULT_ROWS].join('\n')
-const TABLE_OF_TODAY = [
-  HEADINGS,
-  ...above('opted-out', 'muted,,found,,,,,SKIP,,muted,"We are silent today."'),
-].join('\n')
+const TABLE_OF_TODAY = FIRST_TABLE.replace(
+  '\nopted-out,',
+  '\nmuted,,found,,,,,SKIP,,muted,"We are silent today."$&',
+)
 const SOURCES = new Map([
-  ['old', TABLE_OF_OLD],
+  ['old', FIRST_TABLE],
   ['today', TABLE_OF_TODAY],
   ['odd', 'not a table'],
 ])
 const rulesOf = createRuleCache(async (revision) => SOURCES.get(revision) ?? null, [])
 
-const FACTS = someFacts({ preferredChannel: 'SMS' })
+/** As they are on record, whichever facts come later. */
+const FACTS: RecordedFacts = {
+  eventType: 'claim.paid',
+  party: 'found',
+  optedOut: false,
+  preferredChannel: 'SMS',
+  emailOnFile: true,
+  phoneOnFile: true,
+}
 
 const {
   decisions: [DECISION],
@@ -148,7 +156,7 @@ t.test('a rule table is read once, and the first ones are forgotten where there 
   const read: string[] = []
   const remember = createRuleCache(async (revision) => {
     read.push(revision)
-    return TABLE_OF_OLD
+    return FIRST_TABLE
   }, [])
   const OLD = { ruleTableRevision: 'old' }
   await remember([OLD, OLD])

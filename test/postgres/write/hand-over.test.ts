@@ -7,6 +7,7 @@ import { sendByChannel } from '../../../src/senders/send.ts'
 import type { Sender } from '../../../src/senders/sender.ts'
 import { anOpenAttempt } from '../../core/attempt/build.ts'
 import { aLookedUpBatch, makeAttempts } from '../../pipeline/store.contract.ts'
+import { someSenders } from '../../senders/build.ts'
 import { openDatabase } from '../fixtures.ts'
 
 const { pool, client } = await openDatabase(t)
@@ -36,7 +37,7 @@ function dispatch(
     countMax: 1,
     send: async ([message], { query }) => [await send(message?.idempotencyKey ?? '', query)],
   }
-  const attempt = makeAttempts(createStore(pool), sendByChannel({ EMAIL: sender, SMS: sender }, deadlineMs))
+  const attempt = makeAttempts(createStore(pool), sendByChannel(someSenders({ EMAIL: sender }), deadlineMs))
   return commitBatch({ attempt }, aLookedUpBatch(eventIds.map((id) => anOpenAttempt(id))))
 }
 
