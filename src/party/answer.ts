@@ -54,7 +54,9 @@ export function judgeAnswer(status: number, body: Buffer, locator: string, nameO
         ? ' (redirects are not followed)'
         : ''
     const outage = status < 400 || status >= 500 || isRefusal
-    return { ...unresolved(`answered ${status}${hint}`), outage, isRefusal, keepsConnection: true }
+    // A refused credential says nothing about the party.
+    const more = isRefusal ? ({ unasked: true } as const) : {}
+    return { ...unresolved(`answered ${status}${hint}`, more), outage, isRefusal, keepsConnection: true }
   }
   const value = parse(body)
   const name = value === null ? null : nameOf(value)
@@ -79,8 +81,9 @@ export function judgeFailure(status: number, error: Error): Answer {
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') reason = `answered with more than ${BODY_BYTES_MAX / 1024} kB`
   if (/CERT|SIGNATURE/.test(code)) reason = 'has a certificate that is not trusted'
   if (code.startsWith('ERR_SSL_')) reason = 'refused the TLS connection'
+  const more = /CERT|SIGNATURE|^ERR_SSL_/.test(code) ? ({ unasked: true } as const) : {}
   if (/^HPE_|^HTTPParserError$/.test(code)) reason = 'answered with something that is not HTTP'
-  return { ...unresolved(`${reason} (${code})`), needsConfirmation: status === 0 }
+  return { ...unresolved(`${reason} (${code})`, more), needsConfirmation: status === 0 }
 }
 
 export function judgeTimeout(waitedMs: number): Answer {

@@ -93,7 +93,7 @@ t.test('every other status names itself, and a 404 means not found', async (t) =
       contacts.get(status),
       status === '404'
         ? { state: 'not found' }
-        : unresolved(`policy administration answered ${status}${hint}`),
+        : { ...unresolved(`policy administration answered ${status}${hint}`), unasked: status === '401' },
     )
   }
   t.equal(server.targets.length, statuses.length, 'no redirect is followed')

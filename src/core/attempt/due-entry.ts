@@ -35,7 +35,7 @@ export interface AskedEntry {
   readonly contact: Contact | undefined
 }
 
-/** True if nobody asked policy administration, as while it is down: the row uses up no attempt. */
+/** True if policy administration could not be asked, as while it is down or refuses the credential: the row uses up no attempt. */
 export function isPostponed({ contact }: AskedEntry): boolean {
   return contact?.state === 'unresolved' && contact.unasked
 }

@@ -2,7 +2,7 @@ import type { Address } from '../decision/channel.ts'
 
 /**
  * Policy administration's answer about one party. A null address is not on file. `error` is for an operator and contains no
- * contact data. `unasked`: no request was made for this party. `wrongParty`: the answer named another party.
+ * contact data. `unasked`: policy administration was not asked for this party, or refused the service itself: that costs no attempt. `wrongParty`: the answer named another party.
  */
 export type Contact =
   | FoundContact
