@@ -114,9 +114,9 @@ function resultOf(decision: ExplainedDecision, isReasonKnown: boolean): string {
   return `${CHANNEL_NAMES[channel]} ${isRecordedOnly(receipt) ? 'recorded, not delivered' : sentBy(decision)}`
 }
 
-/** A receipt that was erased does not say whose it was. */
+/** An erased receipt does not say whether a placeholder gave it. */
 function sentBy({ receipt }: { readonly receipt: string | null }): string {
-  return receipt === 'erased' ? 'handed over, and its receipt was erased' : 'sent'
+  return receipt === 'erased' ? 'sent or recorded, and its receipt was erased' : 'sent'
 }
 
 function asSentence(text: string): string {
