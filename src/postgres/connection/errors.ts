@@ -49,9 +49,11 @@ export function isUnreachable(error: unknown): boolean {
   return /^(08|53|57|55P03)/.test(sqlState(error) ?? '') || systemCode(error) !== undefined
 }
 
-/** The SQLSTATE, the system's code such as ECONNREFUSED, or the name of the error. */
+/** The SQLSTATE, the code of system or TLS, such as ECONNREFUSED or CERT_HAS_EXPIRED, or the name of the error. */
 export function codeOf(error: unknown): string {
-  return sqlState(error) ?? systemCode(error) ?? (error instanceof Error ? error.name : typeof error)
+  return (
+    sqlState(error) ?? codeIn(error, /^[A-Z][A-Z_]+$/) ?? (error instanceof Error ? error.name : typeof error)
+  )
 }
 
 function systemCode(error: unknown): string | undefined {
