@@ -27,6 +27,7 @@ export function createSmsSender(log: Logger): Sender {
  */
 function createPlaceholder(channel: Channel, log: Logger): Sender {
   return {
+    isPlaceholder: true,
     countMax: Number.POSITIVE_INFINITY,
     async send(messages) {
       log.debug({ channel, messageCount: messages.length }, 'messages recorded')

@@ -17,6 +17,8 @@ export interface HandOver {
 
 /** See README.md for the contract. */
 export interface Sender {
+  /** It records messages and delivers none; `doctor` says so. */
+  readonly isPlaceholder?: true
   /** The most messages that it takes in one call. */
   readonly countMax: number
   /** One answer for each message, in the same order. Rejects where nobody knows what became of them. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent } from 'undici'
 import { withBrokers } from '../../app/broker-connection.ts'
-import { createParties } from '../../app/pipeline.ts'
+import { createParties, createSenders } from '../../app/pipeline.ts'
 import type { Config } from '../../config/config.ts'
 import type { TokenPrefix } from '../../config/variables.ts'
 import { counted } from '../../core/text/count.ts'
@@ -44,9 +44,10 @@ const PARTY_LOCATOR = 'notifications-doctor'
 function tokenRemedies(prefix: TokenPrefix): Check['remedies'] {
   return {
     'token endpoint refuses': `check ${prefix}CLIENT_ID, ${prefix}CLIENT_SECRET (or its file) and ${prefix}SCOPE at the identity provider`,
+    'token endpoint.*expired': `renew the certificate of the host in ${prefix}TOKEN_URL`,
     'token endpoint.*altnames': `name the host in ${prefix}TOKEN_URL as its certificate does`,
     'token endpoint.*(certificate|self-signed|issuer)':
-      'set NODE_EXTRA_CA_CERTS to the authority of the token endpoint; if it is set, check whether the certificate has expired',
+      'set NODE_EXTRA_CA_CERTS to the authority of the token endpoint',
     'token endpoint': `check ${prefix}TOKEN_URL, and that this machine can reach it`,
   }
 }
@@ -69,11 +70,12 @@ export const CHECKS: readonly Check[] = [
       '_FILE (cannot be|is empty)': 'correct the variable, or the file and its permissions',
       '(?i:authentication|SASL)':
         'check MQ_SASL_MECHANISM, MQ_SASL_USERNAME and MQ_SASL_PASSWORD (or its file)',
+      'certificate.*expired': 'renew the certificates of the brokers',
       altnames: 'name the brokers in MQ_BROKERS, and the brokers themselves, as their certificates do',
       '(?i:certificate|self-signed|issuer)': 'set MQ_SSL_CA_FILE to the authority of the brokers',
       'ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH':
         'check MQ_BROKERS, and that this machine can reach them',
-      '.': 'check MQ_SSL: a TLS listener drops plain-text connections, and a plain-text listener drops TLS',
+      '.': 'check MQ_SSL and MQ_SASL_MECHANISM: a listener drops clients that connect without its TLS or its login',
     },
   },
   {
@@ -130,6 +132,7 @@ export const CHECKS: readonly Check[] = [
       'settings do not hold': 'set pool_mode of the pooler to transaction or session: see db/README.md',
       '(?i:no encryption|SSL off|does not support SSL)':
         'add sslmode to DATABASE_URL, or remove it: see db/README.md',
+      'certificate.*expired': 'renew the certificate of the server',
       altnames: 'name the host in DATABASE_URL as its certificate does',
       '(?i:certificate|self-signed|issuer)': 'set sslrootcert in DATABASE_URL to the authority of the server',
       'permission denied for database': 'as the owner of the database, GRANT CONNECT on it to this user',
@@ -209,8 +212,9 @@ export const CHECKS: readonly Check[] = [
       'answered 401':
         'set POLICY_ADMIN_HEADER and its file, or POLICY_ADMIN_TOKEN_URL, as its owners say; if set, check the secret, the scope and the expiry',
       'answered 403': 'ask its owners to let this credential read parties, or correct POLICY_ADMIN_SCOPE',
+      CERT_HAS_EXPIRED: 'ask its owners to renew its certificate',
       'certificate that is not trusted':
-        'set POLICY_ADMIN_CA_FILE to the authority that signed it; if it is set, compare host name and expiry',
+        'set POLICY_ADMIN_CA_FILE to the authority that signed it; if it is set, compare the host name in POLICY_ADMIN_URL',
       'refused the TLS connection|answered 400':
         'set POLICY_ADMIN_CERT_FILE and POLICY_ADMIN_KEY_FILE to a client certificate that it accepts, and check POLICY_ADMIN_URL',
       'UND_ERR_SOCKET|ECONNRESET':
@@ -221,7 +225,13 @@ export const CHECKS: readonly Check[] = [
   {
     name: 'transports',
     prefix: 'SMTP_',
-    run: async () => 'none: placeholders record email and SMS, and nothing is delivered',
+    run: async (config) => {
+      const senders = Object.entries(createSenders(config, log))
+      const placeholders = senders.flatMap(([channel, { isPlaceholder }]) => (isPlaceholder ? channel : []))
+      return placeholders.length === 0
+        ? 'no placeholder'
+        : `${placeholders.join(' and ')}: recorded by placeholders, and not delivered`
+    },
     remedies: { '.': 'see src/senders/README.md' },
   },
   {
@@ -235,8 +245,10 @@ export const CHECKS: readonly Check[] = [
     },
     remedies: {
       'fit for signatures': 'publish a key for signatures there: see the requirements in src/http/README.md',
-      '(?i:certificate|self-signed|altnames|issuer)':
-        'set NODE_EXTRA_CA_CERTS to the authority of the identity provider, or correct the host name in IDP_JWKS_URI',
+      'certificate.*expired': 'renew the certificate of the identity provider',
+      altnames: 'name the host in IDP_JWKS_URI as its certificate does',
+      '(?i:certificate|self-signed|issuer)':
+        'set NODE_EXTRA_CA_CERTS to the authority of the identity provider',
       '(?i:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|timeout)':
         'check the host and port of IDP_JWKS_URI, and that this machine can reach them',
       '.': 'check IDP_JWKS_URI: it must answer 200 with a JSON Web Key Set, without redirects',
