@@ -1,4 +1,4 @@
-/** Why a partition cannot go on, and what to do about it. The reason is the metric's label. */
+/** Reasons why a partition is blocked, with remedies. The reason is the metric's label. */
 export const BLOCK_REASONS = {
   damaged: 'its next record batch is damaged: restore it, or go past it with `rejected skip`',
   undecodable: 'its next record batch cannot be decoded: go past it with `rejected skip`',
@@ -15,13 +15,13 @@ export const BLOCK_REASONS = {
 
 export type BlockReason = keyof typeof BLOCK_REASONS
 
-/** A partition that does not go on. It is tried again, with back-off, until it does. */
+/** A blocked partition. It is tried again, with backoff, until it succeeds. */
 export interface Blocked {
   readonly topic: string
-  /** 0, which every topic has, where the topic is missing. */
+  /** 0, which every topic has, if the topic is missing. */
   readonly partition: number
   readonly reason: BlockReason
-  /** The first offset that is not processed; null where the topic is missing. */
+  /** The first unprocessed offset; null if the topic is missing. */
   readonly offset: bigint | null
   readonly sinceMs: number
   readonly detail: string

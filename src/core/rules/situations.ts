@@ -2,7 +2,7 @@ import { ADDRESS_OF } from '../decision/channel.ts'
 import { FACT_LIST, type FactKey, PARTY_STATES, type Situation } from '../decision/facts.ts'
 import type { When } from './when.ts'
 
-/** Facts that the service looks at whatever the rules test: who is reached, by which channel, at which address. */
+/** Facts that always matter, whatever the rules test: the recipient, the channel and its address. */
 const ALWAYS_TOLD_APART: ReadonlySet<FactKey> = new Set([
   'party',
   'preferredChannel',
@@ -10,8 +10,8 @@ const ALWAYS_TOLD_APART: ReadonlySet<FactKey> = new Set([
 ])
 
 /**
- * Folds all that can be the case into the situations that these rows tell apart, as for event types: a fact that no row tests
- * is in none of them. A fact that is not known of a party has one value there.
+ * Folds all possible combinations of facts into the situations that these rows tell apart. A fact that no row tests is left out.
+ * A fact that is unknown for a party has one value there.
  */
 export function foldSituations(rows: readonly { readonly when: When }[]) {
   const facts = FACT_LIST.filter(
@@ -30,7 +30,7 @@ export function foldSituations(rows: readonly { readonly when: When }[]) {
   }
   return {
     situations: situations as readonly Situation[],
-    /** The position in `situations`; allocates nothing. */
+    /** Position in `situations`; allocates nothing. */
     positionOf: (situation: Situation) => {
       let position = 0
       for (const [key, { values, knownOf, usual }] of facts) {
