@@ -6,8 +6,8 @@ import { type DatabasePool, openPool } from './pool.ts'
 export class UnusableDatabaseError extends CorrectableError {}
 
 /**
- * Lets a command use a database, by one connection unless it works side by side, and closes it. Throws UnusableDatabaseError where it cannot be
- * reached, is not migrated or refuses its role a right.
+ * Connects a command to a database, with one connection unless it works in parallel, and disconnects afterwards. Throws
+ * UnusableDatabaseError if the database cannot be reached, is not migrated or refuses its role a right.
  */
 export async function withDatabase(
   databaseUrl: string,

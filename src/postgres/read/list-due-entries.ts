@@ -9,12 +9,12 @@ export interface RetryLimits extends GivenUpLimits {
   readonly minPauseMs: number
 }
 
-/** The last row of a page; the next page starts behind it. */
+/** The last row of a page; the next page starts after it. */
 export type DueCursor = LogPosition
 
 const dueRow = dueEntry.extend({ createdAt: z.string() })
 
-/** The next page of due rows, oldest first, by the database's clock: behind `after` and up to `upTo`. Locks nothing. */
+/** The next page of due rows, oldest first, by the database's clock: after `after` and up to `upTo`. Locks nothing. */
 export async function listDueEntries(
   pool: DatabasePool,
   limits: RetryLimits,

@@ -4,18 +4,20 @@ import { CorrectableError } from '../../core/text/faults.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { isLocked } from '../connection/errors.ts'
 
-/** Any fixed number: what erases rows and what puts texts back take turns, so that no text comes back. */
+/**
+ * An arbitrary fixed number. Commands that erase rows and commands that write texts take turns, so that no erased text returns.
+ */
 const ERASURE_LOCK = 4_006_004
 
-/** Another command holds the lock for longer than one waits. */
+/** Another command keeps the lock longer than `lock_timeout`. */
 export class ErasureLockedError extends CorrectableError {}
 
-/** Waits for its turn, and keeps it until the transaction ends. Throws ErasureLockedError. */
+/** Waits for the lock, and keeps it until the transaction ends. Throws ErasureLockedError. */
 export function lockErasure(tx: CommonQueryMethods): Promise<void> {
   return take(tx, sql.unsafe`SELECT pg_advisory_xact_lock(${ERASURE_LOCK})`)
 }
 
-/** The same, beside others that share it: nothing is erased until the transaction ends. */
+/** Like `lockErasure`, but shared with others that share it: nothing is erased until the transaction ends. */
 export function shareErasure(tx: CommonQueryMethods): Promise<void> {
   return take(tx, sql.unsafe`SELECT pg_advisory_xact_lock_shared(${ERASURE_LOCK})`)
 }
@@ -30,14 +32,14 @@ async function take(tx: CommonQueryMethods, lock: QuerySqlToken): Promise<void> 
   })
 }
 
-/** Records that the erasure of a party begins, and by whom it was asked for. Returns its id. */
+/** Records the start of a party's erasure, and who requested it. Returns its id. */
 export function beginErasure(pool: DatabasePool, partyLocator: string, by: string): Promise<bigint> {
   return pool.oneFirst(sql.type(z.object({ id: z.bigint() }))`
     INSERT INTO notifications.erasure (party_locator, erased_by) VALUES (${partyLocator}, ${storable(by)})
     RETURNING id`)
 }
 
-/** Records that everything of a party is erased, which also completes earlier erasures of it that were interrupted. */
+/** Records that a party is completely erased, which also completes its earlier, interrupted erasures. */
 export async function finishErasures(pool: DatabasePool, partyLocator: string): Promise<void> {
   await pool.query(sql.unsafe`
     UPDATE notifications.erasure SET finished_at = clock_timestamp()

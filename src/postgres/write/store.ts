@@ -50,7 +50,7 @@ function transactionOf(tx: DatabaseTransactionConnection): Transaction {
   }
 }
 
-/** Each statement has a savepoint: one that is refused must not abort the transaction, with all rows of both channels. */
+/** Each statement has a savepoint: a refused one must not abort the transaction, with all rows of both channels. */
 async function handOver<Result>(
   tx: DatabaseTransactionConnection,
   send: (query: Query) => Promise<Result>,
