@@ -16,11 +16,14 @@ import { described, parseJson, text } from '../request/fields.ts'
 import { cursors, describedPageOf, limit } from '../request/paging.ts'
 import type { App } from '../server/base.ts'
 
-/** Reads and writes preferences. All reject where the database fails. */
+/** Reads and writes preferences. All functions reject if the database fails. */
 export interface PreferencesStore {
   list: (page: PreferencesPageRequest, signal: AbortSignal) => Promise<PreferencesPage>
   get: (partyLocator: string) => Promise<StoredPreferences | null>
-  /** Creates or replaces; who changed it goes into the history, and whether that was the party itself. Resolves to what was stored. */
+  /**
+   * Creates or replaces preferences. The history records who made the change, and whether it was the party. Resolves to the
+   * stored preferences.
+   */
   put: (
     partyLocator: string,
     preferences: StoredPreferences,
@@ -83,8 +86,8 @@ const shown = described(storedPreferences, WORDS).meta({
 const cursor = cursors('preferences', z.string().regex(/^[^\0]*$/))
 
 /**
- * Preferences: one party's, to read and to replace as a whole, and the administrative list of all. `list` cannot be a
- * party locator here: the path is the list's.
+ * Preferences: one party's, to read and to replace as a whole, and the administrative list of all. `list` cannot be a party
+ * locator here, since the list has that path.
  */
 export async function preferencesRoutes(app: App, preferences: PreferencesStore): Promise<void> {
   app.removeAllContentTypeParsers()
