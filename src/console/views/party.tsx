@@ -58,7 +58,7 @@ export function PartyView({ path: [, partyLocator = ''], query, visit }: Visit) 
   )
 }
 
-/** A page of entries and the changes of its time, newest first. */
+/** A page of entries and the changes of the same period, newest first. */
 function withChanges(
   { items, next }: Items<ListedLogEntry>,
   changes: readonly PreferenceChange[],

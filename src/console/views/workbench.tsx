@@ -12,10 +12,10 @@ import { Propose } from '../workbench/propose.tsx'
 import { TextsEditor } from '../workbench/texts.tsx'
 import { Trial } from '../workbench/trial.tsx'
 
-/** How soon one learns that other files have come into force. */
+/** Interval at which the page checks for other files in force. */
 const EVERY_MS = 10_000
 
-/** A change of rules, promises and texts, tried before it is proposed. */
+/** A change of rules, promises and templates, tried before it is proposed. */
 export function WorkbenchView() {
   const loaded = useData<WorkbenchStart>(['workbench'], {}, EVERY_MS)
   return (
@@ -183,7 +183,7 @@ function About({ tab }: { tab: keyof typeof TABS }) {
   )
 }
 
-/** The draft began from other files than those in force now. */
+/** The draft began from files that are no longer in force. */
 function Outdated({ changes, merge, keep, drop }: NonNullable<ReturnType<typeof useDraft>['outdated']>) {
   return (
     <div class="notice" role="alert">
@@ -203,7 +203,7 @@ function Outdated({ changes, merge, keep, drop }: NonNullable<ReturnType<typeof 
   )
 }
 
-/** A function that focuses the first element of a selector once the next rendering is done. */
+/** Returns a function that focuses the first element of a selector after the next rendering. */
 function useFocus(): (selector: string) => void {
   const wanted = useRef<string | null>(null)
   const [, render] = useState(0)
