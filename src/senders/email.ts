@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { createPlaceholder } from './placeholder.ts'
 import type { Sender } from './sender.ts'
 
-/** The placeholder for email: reads its settings, records each batch and contacts nobody (specification). */
+/** Placeholder for email: reads its settings, records each batch and contacts nobody (specification). */
 export function createEmailSender(
   smtp: { readonly host: string; readonly port: number },
   log: Logger,
