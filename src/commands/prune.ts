@@ -45,7 +45,7 @@ Example:
   )
   .action(prune)
 
-/** A duration is judged at once, a date only by the database's clock. */
+/** A duration is checked at once, a date only by the database's clock. */
 function parseOlderThan(text: string): Since {
   const since = parseSince(text)
   if (typeof since === 'number' && since < DAY_MS) throw new InvalidArgumentError(TOO_YOUNG)

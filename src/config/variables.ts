@@ -25,7 +25,7 @@ import {
   urlWithoutFragment,
 } from './parsers.ts'
 
-/** The values of `OTEL_TRACES_SAMPLER` that the OpenTelemetry specification names and this service knows. */
+/** Values of `OTEL_TRACES_SAMPLER` from the OpenTelemetry specification that this service supports. */
 const SAMPLERS = [
   'always_on',
   'always_off',
@@ -44,8 +44,8 @@ const SCOPES = matching(/^[!-~]+( [!-~]+)*$/, 'scopes separated by single spaces
 const PRINTABLE = matching(/^[ -~]{1,255}$/, '1 to 255 printable characters').optional()
 
 /**
- * Every variable: its shape, and in `meta()` its description and, unless its default is one, an example of a good value.
- * Defaults are written as in the environment. `z.toJSONSchema(variables, { io: 'input' })` tells all.
+ * Every variable: its type, and in `meta()` its description and, unless the default is one, an example of a good value. Defaults
+ * are in environment syntax. `z.toJSONSchema(variables, { io: 'input' })` lists everything.
  */
 export const variables = z.object({
   DATABASE_URL: postgresUrl().meta({

@@ -6,7 +6,7 @@ import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listCheckpoints } from '../../postgres/read/list-checkpoints.ts'
 import { type Since, timeOf, UsageError } from '../terminal/options.ts'
 
-/** The part of the log that the options choose. */
+/** The part of the log that the options select. */
 export interface Range {
   readonly topic?: string
   readonly partition?: bigint
@@ -17,9 +17,9 @@ export interface Range {
 }
 
 /**
- * The partitions to audit, each with its offsets. The checkpoints are read before the ends, so that one that moves meanwhile
- * is not beyond the end. Times in a partition need not ascend: `since` skips all before the first message that is young
- * enough. Throws UsageError, and CorrectableError where the brokers do not serve a topic.
+ * The partitions to audit, each with its offsets. Checkpoints are read before the ends, so that a moving one is not beyond the
+ * end. Times in a partition need not ascend: `since` skips everything before the first message that is recent enough. Throws
+ * UsageError, and CorrectableError if the brokers do not serve a topic.
  */
 export async function choosePartitions(
   pool: DatabasePool,

@@ -27,7 +27,7 @@ import { fileOption, parseParty, UsageError } from '../terminal/options.ts'
 import { print } from '../terminal/print.ts'
 import { templateFilesOf } from '../terminal/template-folder.ts'
 
-/** The option for each fact: a flag for what is not usual, else one of the values. */
+/** The option for each fact: a flag for an unusual value, or one of the values. */
 const FACT_OPTIONS = FACT_LIST.map(([key, { option, usual, values }]) => {
   const one = new Option(...option)
   return {
@@ -124,8 +124,8 @@ async function eventOf({ event: file, header: headers = {}, eventType, locator, 
 }
 
 /**
- * Reads the stored preferences of a real party, and looks up its contact. Throws ConfigError or UnusableDatabaseError; the
- * contact says if policy administration did not answer.
+ * Reads the stored preferences of a real party, and looks up its contact. Throws ConfigError or UnusableDatabaseError. If policy
+ * administration did not answer, the contact says so.
  */
 async function lookUpParty(
   eventType: string,
