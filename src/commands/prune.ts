@@ -33,8 +33,8 @@ export const pruneCommand = new Command('prune')
   .addHelpText(
     'after',
     `
-Events older than that count as new if they are published again: their members would be told twice.
-What waits unread meanwhile is told afterwards, however old it is.
+A pruned event that is published again counts as new: its member is told twice.
+Events not read yet are processed afterwards, however old they are.
 Failed rows still due for a retry stay (set RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS as for \`serve\`), and so do
 preferences with their history, the archive of rules and templates, and the records of redrives, erasures and prunings.
 Works in small transactions beside \`serve\`, and can be interrupted and run again. DATABASE_URL names the database.

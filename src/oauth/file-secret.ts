@@ -14,7 +14,8 @@ export function createFileSecret(file: string, variable: string, nowMs: () => nu
     if (known !== null && known.secret !== refused && nowMs() < known.readAtMs + VALID_MS) return known.secret
     const readAtMs = nowMs()
     const secret = await readSecret(file, variable)
-    if (!/^[\t -~]+$/.test(secret)) throw new Error(`${variable} holds more than one line of printable ASCII`)
+    if (!/^[\t -~]+$/.test(secret))
+      throw new Error(`${variable} contains more than one line of printable ASCII`)
     known = { secret, readAtMs }
     return secret
   }

@@ -112,7 +112,7 @@ export const CHECKS: readonly Check[] = [
     remedies: {
       '(?i:authorized)':
         'grant this user READ and DESCRIBE on the group, or correct MQ_GROUP_ID: see src/kafka/README.md',
-      '.': 'look into the log of the brokers: no coordinator of the group answers',
+      '.': 'read the log of the brokers: no coordinator of the group answers',
     },
   },
   {

@@ -18,7 +18,7 @@ export const dismissCommand = withChoice(new Command('dismiss'))
   .option('--json', 'print a JSON object')
   .addHelpText(
     'after',
-    `\nThe messages stay until \`prune\` deletes them, and one that is named by its id can still be redriven.\n${helpOf('0 dismissed, 1 failed, 2 wrong usage', 'dismiss --topic claims --code not-json --because "load test"')}`,
+    `\nThe messages stay until \`prune\` deletes them, and can still be redriven by id.\n${helpOf('0 dismissed, 1 failed, 2 wrong usage', 'dismiss --topic claims --code not-json --because "load test"')}`,
   )
   .action(dismiss)
 

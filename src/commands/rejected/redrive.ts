@@ -24,7 +24,7 @@ export const redriveCommand = withChoice(new Command('redrive'))
   .addHelpText(
     'after',
     helpOf(
-      '0 all were redriven, whatever the result, 1 a message named by its id could not be redriven, 2 wrong usage',
+      '0 all were redriven, whatever the result, 1 a message given by its id could not be redriven, 2 wrong usage',
       'redrive --code refused-by-database --dry-run',
     ),
   )
@@ -81,7 +81,7 @@ const GONE = { result: 'refused', error: 'it was erased or pruned meanwhile' } a
 function refusalOf({ code, erasedAt }: Rejected): RedriveOutcome | null {
   if (erasedAt !== null) return { result: 'refused', error: `it was erased on ${erasedAt}`, note: '' }
   if (code === ('unreadable' satisfies RejectionCode)) {
-    const error = 'it is a record batch that could not be read: have its events published again'
+    const error = 'it is an unreadable record batch: have its events published again'
     return { result: 'refused', error, note: '' }
   }
   if (code !== ('too-large' satisfies RejectionCode)) return null

@@ -13,7 +13,7 @@ import { parseWhole, UsageError, type WriteOptions } from '../terminal/options.t
 import { print } from '../terminal/print.ts'
 
 export const skipCommand = new Command('skip')
-  .description('skip record batches that cannot be read and so block a partition')
+  .description('skip unreadable record batches, which block a partition')
   .requiredOption('--topic <name>', 'the topic')
   .requiredOption('--partition <number>', 'the partition', parseWhole)
   .requiredOption('--to <offset>', 'the last offset to skip', parseWhole)
@@ -23,7 +23,7 @@ export const skipCommand = new Command('skip')
   .option('--json', 'print a JSON object')
   .addHelpText(
     'after',
-    '\nExit codes: 0 skipped, 1 refused because something up to the offset can be read, 2 wrong usage.' +
+    '\nExit codes: 0 skipped, 1 refused because a message up to the offset can be read, 2 wrong usage.' +
       '\n\nExample:\n  $ notifications-service rejected skip --topic claims --partition 3 --to 1207 --reason "disk error"',
   )
   .action(skip)

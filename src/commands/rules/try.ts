@@ -38,7 +38,7 @@ const FACT_OPTIONS = FACT_LIST.map(([key, { option, usual, values }]) => {
 })
 
 export const tryCommand = new Command('try')
-  .description('say what a party would be told of an event, and why; send and write nothing')
+  .description('show what a party would be told about an event, and why; send and write nothing')
   .option('--event-type <type>', 'the type of the event')
   .option('--locator <text>', 'what the event is about', 'CLM-2026-00056')
   .option('--reason <text>', 'the reason that the event gives')
@@ -55,7 +55,7 @@ export const tryCommand = new Command('try')
 for (const { option } of FACT_OPTIONS) tryCommand.addOption(option)
 tryCommand
   .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
-  .option('--templates <folder>', 'the templates; default: those that this version was built with')
+  .option('--templates <folder>', 'the templates (default: those built into this version)')
   .option('--json', 'as one JSON object')
   .addHelpText(
     'after',

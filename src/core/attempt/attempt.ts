@@ -118,7 +118,7 @@ function decideAttempt(
 }
 
 function renderText(templates: Templates, { locator, variables }: OpenAttempt): RenderedText {
-  if (variables === null) throw new Error(`${locator} has nothing to be rendered from`)
+  if (variables === null) throw new Error(`${locator} has no variables to render`)
   const { subject, body, revision } = render(templates, variables)
   return { subject, body, templateRevision: revision }
 }

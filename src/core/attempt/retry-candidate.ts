@@ -41,7 +41,7 @@ export function dueEntryOf(candidate: RetryCandidate): DueEntry {
   const { status, partyLocator, failureReason, decision } = candidate
   if (status === 'FAILED') return candidate
   if (decision === null || decision.variables === null)
-    throw new Error(`${candidate.locator} has nothing to be rendered from`)
+    throw new Error(`${candidate.locator} has no variables to render`)
   const isPartyInvalid = partyLocator === null && failureReason === INVALID_PARTY
   return { ...candidate, variables: decision.variables, isPartyInvalid }
 }

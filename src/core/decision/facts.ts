@@ -64,7 +64,7 @@ export const FACTS = {
     knownOf: PARTY_STATES,
     unknown: 'missing',
     usual: 'found',
-    option: ['--party-state <state>', 'what policy administration says of the party'],
+    option: ['--party-state <state>', 'what policy administration knows of the party'],
     words: (party) => `party ${party}`,
     read: ({ party }) => party,
   }),

@@ -84,7 +84,7 @@ function textOf(
   templateOf: (revision: string) => string | undefined,
 ): Text | string {
   if (templateRevision === null || variables === null)
-    return 'the text cannot be rebuilt: the decision holds no variables'
+    return 'the text cannot be rebuilt: the decision has no variables'
   const source = templateOf(templateRevision)
   if (source === undefined)
     return `the text cannot be rebuilt: template revision ${templateRevision} is not in the archive`

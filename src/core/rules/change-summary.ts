@@ -32,9 +32,7 @@ export function summaryToMarkdown({ reviews, diff, texts, rows, outcomes }: Chan
   const parts = [
     said(reviews, 'faults', 'fault'),
     said(reviews, 'warnings', 'warning'),
-    missing.length === 0
-      ? ''
-      : `Because of the faults it cannot be told here ${missing.join(', ')}. Correct them first.\n`,
+    missing.length === 0 ? '' : `The faults hide ${missing.join(' and ')}. Correct them first.\n`,
     diff === null ? '' : diffToMarkdown(diff),
     rows.length === 0 ? '' : rowsToMarkdown(rows),
     texts === null ? '' : previewChangesToMarkdown(texts),

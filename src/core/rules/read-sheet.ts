@@ -193,7 +193,7 @@ function misfitOf(
   if (filled.length > columnCount) {
     const extra = filled.slice(columnCount).map((cell) => `"${cell}"`)
     return {
-      text: ` has ${filled.length} cells for ${columnCount} columns, ${extra.join(', ')} being too many: put quotes around a text with ${nameOf(separator)} in it`,
+      text: ` has ${filled.length} cells for ${columnCount} columns; ${extra.join(', ')} ${extra.length === 1 ? 'is one' : `are ${extra.length}`} too many: put quotes around a text with ${nameOf(separator)} in it`,
       unreadable: false,
     }
   }

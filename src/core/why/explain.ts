@@ -43,7 +43,7 @@ function explainDecision(
   if (typeof rules === 'string') return unexplained(`${whatAndFor(decision)} (${rules}).`)
   if (decision.ruleId === PRUNED_RULE_ID)
     return unexplained(
-      `${describeResult(decision)}, whatever the rules say: its row may have been pruned, and it is told once only.`,
+      `${describeResult(decision)}, whatever the rules say: its row may have been pruned, and a member is told only once.`,
     )
   const index = rules.findIndex(({ id }) => id === decision.ruleId)
   const rule = rules[index]

@@ -26,7 +26,7 @@ async function take(tx: CommonQueryMethods, lock: QuerySqlToken): Promise<void> 
   await tx.query(lock).catch((error) => {
     if (!isLocked(error)) throw error
     throw new ErasureLockedError(
-      'another command that erases, rebuilds, redrives or retries on request keeps what is being erased locked: run it again once that has ended',
+      'another `erase`, `replay --rebuild`, `redrive` or `retry` is running: wait until it ends, then run this again',
       { cause: error },
     )
   })

@@ -114,7 +114,7 @@ async function untilUnlocked(migration: string, log: Log, run: () => Promise<voi
       return await run()
     } catch (error) {
       if (!isLocked(error)) throw error
-      const remedy = 'see pg_stat_activity for who holds it, and run `migrate` again'
+      const remedy = 'find the session that holds it in pg_stat_activity, and run `migrate` again'
       if (tryCount === TRY_COUNT_MAX) throw new Error(`${migration} could not lock its table: ${remedy}`)
       log.info({ migration, tryCount }, 'another session holds a lock: trying again')
       await sleep(RETRY_PAUSE_MS)
@@ -149,7 +149,7 @@ async function requireNoTimeout(client: pg.Client): Promise<void> {
   if (rows.length === 0) return
   const timeouts = rows.map(({ name }) => name).join(' and ')
   throw new Error(
-    `${timeouts} would cut off the change of an index: run \`migrate\` on a direct connection, or lift it from role and database`,
+    `${timeouts} would interrupt the change of an index: run \`migrate\` on a direct connection, or unset it for role and database`,
   )
 }
 
