@@ -28,7 +28,7 @@ export function Download({ query, name }: { query: Query; name: string }) {
       cursor = page.nextCursor
       if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
         saveFile(name, lines)
-        return setWords(`The file holds only the newest ${found()}. Narrow the filters.`)
+        return setWords(`The file contains only the newest ${found()}. Narrow the filters.`)
       }
     }
     saveFile(name, lines)

@@ -46,7 +46,7 @@ function useLoaded<Data>(
       clearTimeout(timer)
       timer = undefined
       change({ retry: null })
-      const slow = setTimeout(() => change({ problem: 'The service takes long to respond.' }), SLOW_MS)
+      const slow = setTimeout(() => change({ problem: 'The service is slow to respond.' }), SLOW_MS)
       let nextMs = everyMs
       try {
         const data = await load(stop.signal, (data) => change({ data }))

@@ -35,8 +35,8 @@ export function documentRoutes(app: App, { withTokens }: { withTokens: boolean }
       },
       servers: [{ url: 'http://localhost:{port}', variables: { port: { default: '4006' } } }],
       tags: [
-        { name: 'Log', description: 'What became of each event, and why. An administrative view.' },
-        { name: 'Preferences', description: 'By which channel a party is told, and of what it is not.' },
+        { name: 'Log', description: 'The result of each event, with the reasons. An administrative view.' },
+        { name: 'Preferences', description: "A party's preferred channel and opted-out event types." },
         { name: 'Health', description: 'For probes. No token is needed.' },
         { name: 'Placeholders', description: 'Routes that the specification reserves.' },
       ],

@@ -152,7 +152,7 @@ const TABLE = /\b(?:INTO|UPDATE|FROM)\s+(notifications\.\w+)/
 const NAME_COUNT_MAX = 1_000
 const names = new Map<string, string>()
 
-/** Such as `INSERT notifications.decision`. There are few statements: each is parsed once. */
+/** Example: `INSERT notifications.decision`. There are few statements: each is parsed once. */
 function nameOf(statement: string): string {
   const known = names.get(statement)
   if (known !== undefined) return known

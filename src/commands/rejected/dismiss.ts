@@ -29,7 +29,7 @@ interface Options extends FilterOptions, WriteOptions {
 async function dismiss(ids: readonly bigint[] = [], options: Options): Promise<void> {
   const { because = '', dryRun, by = accountName(), yes, json } = options
   if (!dryRun && because === '')
-    throw new UsageError('give --because: why they are dismissed, to be recorded (or --dry-run)')
+    throw new UsageError('give --because: the reason for the dismissal; recorded (or --dry-run)')
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const { filter, count } = await choose(pool, ids, options)
     if (dryRun) {

@@ -53,7 +53,7 @@ async function backtest({ table, since, first, json }: Options): Promise<void> {
   })
 }
 
-/** Such as "In the last 30 days, since 2026-…". */
+/** Example: "In the last 30 days, since 2026-…". */
 function periodOf(since: Since, start: string): string {
   const days = typeof since === 'number' ? since / 86_400_000 : 0
   return Number.isInteger(days) && days > 0

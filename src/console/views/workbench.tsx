@@ -124,7 +124,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
               <h2 id="broken" tabIndex={-1}>
                 Promises
               </h2>
-              <p class="faint">What must stay true, whatever the rules become.</p>
+              <p class="faint">Conditions that must stay true, however the rules change.</p>
               <Promises of={verdict.promises} rows={verdict.of.promises} onExclude={exclude} />
             </section>
           </div>
@@ -155,7 +155,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
                 of={verdict}
                 obstacle={
                   outdated !== null
-                    ? 'Others have changed the files in force: first merge it, or keep your draft without it.'
+                    ? 'Others have changed the files in force: first merge their changes, or keep your draft without them.'
                     : isCurrent
                       ? null
                       : 'Your last change is being checked.'
@@ -174,7 +174,7 @@ function About({ tab }: { tab: keyof typeof TABS }) {
     <p class="faint">
       {tab === 'table'
         ? 'Rules apply from top to bottom: the first one whose cells all match decides. '
-        : 'A promise is what must never happen, whoever edits the rules. '}
+        : 'A promise says what must never happen, whoever edits the rules. '}
       A blank cell matches anything. As event type write one (<code>claim.paid</code>), several (
       <code>claim.paid or invoice.paid</code>), a family (<code>claim.*</code>), all others (
       <code>not claim.paid</code>), or <code>no template</code>: all without a text of their own. Enter leads

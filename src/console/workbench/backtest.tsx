@@ -129,7 +129,8 @@ function Report({ of: { job, report } }: { of: Found }) {
             </Button>
             {list.length < changed && (
               <span class="faint">
-                Listed and saved are {numberOf(list.length)} of {numberOf(changed)}: ask for fewer days.
+                The list and the CSV contain {numberOf(list.length)} of {numberOf(changed)}: ask for fewer
+                days.
               </span>
             )}
           </p>

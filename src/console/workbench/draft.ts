@@ -166,7 +166,7 @@ function changesBetween(base: Draft, inForce: Draft): string[] {
   const names = Object.keys({ ...base.templates, ...inForce.templates })
   const texts = names.filter((name) => base.templates[name] !== inForce.templates[name])
   const all = [...rows, ...texts.map((name) => `text changed: ${name}`)]
-  return all.length === 0 ? ['the order of rows is another'] : all
+  return all.length === 0 ? ['the order of rows differs'] : all
 }
 
 /** If both changed a text, `mine` wins. */

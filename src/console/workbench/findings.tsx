@@ -34,7 +34,7 @@ export function VerdictBar({ of, onLead }: { of: Verdict; onLead: (to: Lead) => 
   const changes = [
     summariseRows(summary.rows),
     summary.texts?.length ? textsIn(summary.texts.length) : '',
-    summary.diff ? summariseDiff(summary.diff) : 'What changes is shown once the faults are corrected',
+    summary.diff ? summariseDiff(summary.diff) : 'Changes appear once the faults are corrected',
   ]
   return (
     <div class="card verdict" role="status">
@@ -113,7 +113,7 @@ function Decisions({ of: diff }: { of: RuleTableDiff }) {
     <>
       <p>
         {diff.changes.length === 0
-          ? 'Nothing: every situation is decided as by the rules in force.'
+          ? 'Nothing: every situation has the same decision as now.'
           : `${summariseDiff(diff)}.`}
       </p>
       {[...Map.groupBy(diff.changes, kindOf)]

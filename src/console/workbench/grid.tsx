@@ -52,7 +52,7 @@ export function Grid(props: GridProps) {
         <table>
           <thead>
             <tr>
-              <th scope="col" title="The line in the file; the first holds the headings">
+              <th scope="col" title="The line in the file; line 1 has the headings">
                 Row
               </th>
               {columns.map((column) => (

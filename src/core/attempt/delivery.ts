@@ -26,7 +26,7 @@ export type Answer =
   /** `refused`: it will not go out. `unknown`: it may have gone out. `deferred`: the sender did not try to send it. */
   | { readonly answer: 'refused' | 'unknown' | 'deferred'; readonly error: string }
 
-/** The sender's answer for one row; receipt and error are null where the channel has no sender. */
+/** The sender's answer for one row; receipt and error are null if the channel has no sender. */
 export interface Delivery {
   readonly receipt: string | null
   readonly error: string | null

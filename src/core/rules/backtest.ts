@@ -213,7 +213,7 @@ export function describeBacktest(result: BacktestResult): string[] {
   ].map(printable)
 }
 
-/** Such as "412 messages fewer by SMS, 37 more by EMAIL". */
+/** Example: "412 messages fewer by SMS, 37 more by EMAIL". */
 export function describeChannels(channels: readonly ChannelCounts[]): string {
   const words = channels
     .map(({ channel, before, after }) => ({ channel, difference: after - before }))

@@ -7,7 +7,7 @@ export const ROW_CHANGES = ['deleted', 'narrowed', 'renamed', 'changed', 'added'
 export interface RowChange {
   readonly what: 'rule' | 'promise'
   readonly kind: (typeof ROW_CHANGES)[number]
-  /** Such as `promise deleted: "…"`. */
+  /** Example: `promise deleted: "…"`. */
   readonly text: string
 }
 
@@ -42,7 +42,7 @@ export function diffRows(
     .map(({ kind, words }) => ({ what, kind, text: `${what} ${kind}: ${words}` }))
 }
 
-/** Such as "1 promise deleted, 2 rules renamed". */
+/** Example: "1 promise deleted, 2 rules renamed". */
 export function summariseRows(changes: readonly RowChange[]): string {
   return [...Map.groupBy(changes, ({ what, kind }) => `${what} ${kind}`).values()]
     .map((group) => `${counted(group.length, group[0]?.what ?? '')} ${group[0]?.kind}`)

@@ -7,7 +7,7 @@ import { describeSituation } from './situations.ts'
 /** Changes described by one sentence: same results before and after, same event types. */
 export interface ChangeGroup {
   readonly kind: ChangeKind
-  /** Such as `2 situations change from SEND by EMAIL to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now)`. */
+  /** Example: `2 situations change from SEND by EMAIL to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now)`. */
   readonly sentence: string
   readonly situations: readonly string[]
 }
@@ -24,7 +24,7 @@ export function describeDiff(diff: RuleTableDiff): string[] {
   ]
 }
 
-/** Such as "24 situations change: 8 no longer sent, 0 newly sent". These two kinds always have a number. */
+/** Example: "24 situations change: 8 no longer sent, 0 newly sent". These two kinds always have a number. */
 export function summariseDiff({ changes }: RuleTableDiff): string {
   const summary = `${counted(changes.length, 'situation')} ${changes.length === 1 ? 'changes' : 'change'}`
   if (changes.length === 0) return summary

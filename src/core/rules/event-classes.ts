@@ -66,7 +66,7 @@ export function foldEventTypes(
   return { classes, classOf: (eventType) => classOfType.get(eventType) ?? classOfUnknown(eventType) }
 }
 
-/** Such as "every event type", "claim.paid, policy.issued", or "every event type but claim.rejected" where that is shorter. */
+/** Example: "every event type", "claim.paid, policy.issued", or "every event type but claim.rejected" if that is shorter. */
 export function describeClasses(some: readonly EventClass[], all: readonly EventClass[]): string {
   if (some.length === all.length) return 'every event type'
   const own = wordsOf(some)

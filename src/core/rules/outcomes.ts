@@ -46,7 +46,7 @@ export function compareOutcomes(accepted: string, actual: string): { gone: strin
   }
 }
 
-/** Such as `claim.paid: party found, …: SEND by EMAIL, rule "email"`. */
+/** Example: `claim.paid: party found, …: SEND by EMAIL, rule "email"`. */
 function linesOf(text: string): string[] {
   let section = ''
   return text.split(/\r\n|\n/).flatMap((line) => {

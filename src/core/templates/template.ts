@@ -40,7 +40,7 @@ export class TemplateError extends CorrectableError {
   }
 }
 
-/** Such as `claim.paid.mustache:3: …`. */
+/** Example: `claim.paid.mustache:3: …`. */
 export function describeTemplateFault({ file, line, text }: TemplateFault): string {
   return `${line === null ? file : `${file}:${line}`}: ${text}`
 }

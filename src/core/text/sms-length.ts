@@ -16,7 +16,7 @@ export function beyondGsm(text: string): string[] {
   return [...new Set(new SegmentedMessage(text).getNonGsmCharacters())]
 }
 
-/** Such as "2 segments (GSM-7)". */
+/** Example: "2 segments (GSM-7)". */
 export function describeSms({ encoding, segments }: SmsLength): string {
   return `${segments} ${segments === 1 ? 'segment' : 'segments'} (${encoding})`
 }

@@ -72,7 +72,7 @@ function pointersOf(envelopeMap: string | null): ExplainedDecision['readFrom'] {
   }
 }
 
-/** Such as `SKIP (event type opted out) by rule "opted-out", for claim.paid, party found, opted out on …`. */
+/** Example: `SKIP (event type opted out) by rule "opted-out", for claim.paid, party found, opted out on …`. */
 function whatAndFor(decision: Omit<RecordedDecision, 'envelopeMap'>): string {
   const { attempt, facts, sendError, preferenceChange } = decision
   // Only a deferred message leaves a decision to send with attempt 0.

@@ -63,7 +63,9 @@ function backtestRoute(app: App, workbench: Workbench): void {
     reply.raw.once('close', () => gone.abort())
     const messages = workbench.backtest(request.body, gone.signal)
     if (messages === null) {
-      throw unavailable('Another back-test is under way, and one runs at a time. Try again in a few seconds.')
+      throw unavailable(
+        'Another back-test is running, and only one can run at a time. Try again in a few seconds.',
+      )
     }
     reply.raw.setTimeout(BACKTEST_SILENCE_MS_MAX, () => reply.raw.destroy())
     const { from, to } = request.body

@@ -49,7 +49,7 @@ const wholeEntry = described(entry, {
   ...WORDS,
   reference: 'The claim, policy or invoice that the event is about',
   story: 'What happened, why, and what happens next, in sentences',
-  decisions: 'What was decided at each attempt, and why; the oldest first',
+  decisions: 'The decision of each attempt, with its reasons; oldest first',
 }).meta({ title: 'ExplainedLogEntry', examples: [EXPLAINED_ENTRY_EXAMPLE] })
 
 /** PostgreSQL has no year 0. */

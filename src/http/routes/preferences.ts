@@ -55,8 +55,8 @@ const channel = z.enum(CHANNELS, `must be one of ${CHANNELS.join(', ')}`)
 const WORDS = {
   email: 'Stored and returned; messages go to the address that policy administration has',
   phone: 'Stored and returned; messages go to the number that policy administration has',
-  preferredChannel: 'By which the party wants to be told',
-  optedOutEvents: 'Types of events of which the party does not want to be told',
+  preferredChannel: 'The channel that the party prefers',
+  optedOutEvents: 'Event types for which the party wants no messages',
 }
 /** Opt-outs compare whole names: a pattern, or a cell of the rule table such as `not claim.paid`, would have no effect. */
 const eventType = text(IDENTIFIER_LENGTH_MAX).refine(
@@ -138,7 +138,7 @@ export async function preferencesRoutes(app: App, preferences: PreferencesStore)
     operationId: 'putPreferences',
     summary: 'Create or replace the preferences of a party',
     description:
-      'All four fields are replaced; one that is missing gets its default. The response is what was stored.',
+      'All four fields are replaced; one that is missing gets its default. The response contains the stored preferences.',
     params,
     body,
     response: { 200: shown, 503: problemBody },

@@ -24,7 +24,7 @@ export function limitRequests(app: App, countMax: number): void {
   const arriving = new Map<FastifyReply, string | null>()
   // Shared, because an error's stack is a quarter of the cost of a refusal.
   const refusal = new ProblemError('unavailable', {
-    detail: `More than ${countMax} requests of this kind are under way. Try again later.`,
+    detail: `More than ${countMax} requests of this kind are in progress. Try again later.`,
     headers: { 'retry-after': String(RETRY_AFTER_S) },
   })
   const tooSlow = new ProblemError('request-timeout', { headers: { connection: 'close' } })
