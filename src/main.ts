@@ -2,13 +2,13 @@
 ':' //; case $(node --version 2>&1) in v2[4-9].* | v[3-9][0-9].*) exec node "$0" "$@" ;; esac
 ':' //; echo "Node.js 24 or newer is required, and PATH has: $(node --version 2>&1). Run make install, then: export PATH=\$PWD/node_modules/.bin:\$PATH" >&2; exit 1
 import { Command, CommanderError } from 'commander'
-// A shell runs the two lines above, which JavaScript passes over: an older Node.js cannot even read this file.
+// A shell runs the two lines above, which JavaScript ignores: an older Node.js cannot even read this file.
 import packageJson from '../package.json' with { type: 'json' }
 import { boundMemory } from './commands/terminal/bound-memory.ts'
 import { UsageError } from './commands/terminal/options.ts'
 import { CorrectableError } from './core/text/faults.ts'
 
-/** Each loads what it needs, which can take half a second. */
+/** Each loads its own modules, which can take half a second. */
 const COMMANDS = {
   serve: async () => (await import('./commands/serve.ts')).serveCommand,
   migrate: async () => (await import('./commands/migrate.ts')).migrateCommand,
@@ -27,7 +27,7 @@ const COMMANDS = {
   prune: async () => (await import('./commands/prune.ts')).pruneCommand,
 }
 
-// `node src/main.ts` of version 22.18 to 23 gets so far.
+// `node src/main.ts` with version 22.18 to 23 reaches this line.
 const [nodeMajor = 0, nodeMajorMin = 0] = [process.versions.node, packageJson.engines.node].map((version) =>
   Number(/\d+/.exec(version)),
 )
@@ -75,7 +75,7 @@ try {
   await exitWith(error instanceof UsageError ? 2 : 1, error instanceof CorrectableError ? message : stack)
 }
 
-/** Ends the process, whatever is still open, once all that was written has gone through its pipes. */
+/** Ends the process once all output has gone through its pipes, whatever is still open. */
 async function exitWith(code: number, text?: string): Promise<never> {
   if (text !== undefined) process.stderr.write(`${text}\n`)
   await Promise.all(

@@ -21,7 +21,7 @@ import { createWorkbench } from './workbench/workbench.ts'
 import { createWorker, type Worker } from './worker.ts'
 
 export interface App {
-  /** Listens, then waits for the database, the schema and the broker by itself. Resolves to the URL once it listens. */
+  /** Listens, then waits for the database, the schema and the broker in the background. Resolves to the URL once it listens. */
   start(): Promise<string>
   /** Stops in order: not ready, consumer and retry drained, HTTP closed, connections ended. */
   stop(): Promise<void>
@@ -29,7 +29,7 @@ export interface App {
   readonly failed: Promise<never>
 }
 
-/** Puts the service together. Rejects, naming every fault, if the rule table, its promises or the envelope map cannot be used. */
+/** Assembles the service. Rejects with every fault if the rule table, its promises or the envelope map cannot be used. */
 export async function createApp(
   config: Config,
   log: Logger,
@@ -52,7 +52,7 @@ export async function createApp(
   const parties = createParties(config, log)
   opened.defer(parties.close)
   const connection = brokerConnection(config.broker)
-  // The consumer logs whatever prevents an answer.
+  // Errors only: the consumer logs broker problems.
   const brokers = createBrokers(connection, config.broker.groupId, log.child({}, { level: 'error' }))
   opened.defer(brokers.close)
 
@@ -81,7 +81,7 @@ export async function createApp(
     await worker.run()
   }
 
-  /** Ready once the consumer group was joined, whatever happens later. */
+  /** Ready once the process has joined the consumer group, whatever happens later. */
   async function startup(): Promise<string | null> {
     if (worker === null) return (await database.fault()) ?? 'the service is starting'
     return worker.hasJoined() ? null : worker.waitsFor()
@@ -106,7 +106,7 @@ export async function createApp(
   }
 }
 
-/** The sources of the metrics that are read at each scrape. */
+/** Sources of the metrics that are read at each scrape. */
 function metricSources(
   config: Config,
   ruleFiles: RuleFiles,

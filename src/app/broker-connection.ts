@@ -5,7 +5,7 @@ import { createAccessToken } from '../oauth/access-token.ts'
 import { secretOf } from '../oauth/file-secret.ts'
 import { createLog } from '../telemetry/log.ts'
 
-/** Lets a command ask the brokers, which log nothing meanwhile, and ends the connections. */
+/** Gives a command access to the brokers, without logging, and closes the connections afterwards. */
 export async function withBrokers<T>(
   broker: Config['broker'],
   clientId: string,
@@ -19,7 +19,7 @@ export async function withBrokers<T>(
   }
 }
 
-/** Addresses and credentials of the brokers. Clients that are given the same connection share its access token. */
+/** Addresses and credentials of the brokers. Clients with the same connection share its access token. */
 export function brokerConnection({ connection }: Config['broker']): KafkaConnection {
   const { sasl, ...rest } = connection
   if (sasl === null) return { ...rest, sasl }

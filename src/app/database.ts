@@ -38,7 +38,7 @@ export async function createDatabase(
   return {
     /** For dispatch and retries. */
     pool: () => pools().dispatch,
-    /** For HTTP, so that readers never wait for dispatch, nor dispatch for them. */
+    /** For HTTP, so that readers and dispatch never wait for each other. */
     httpPool: () => pools().http,
     /** For lists and counts over HTTP, so that opt-outs and probes never wait for one. */
     listPool: () => pools().lists,
@@ -48,7 +48,10 @@ export async function createDatabase(
         const { acquiredConnections, idleConnections, waitingClients } = of.state()
         return { pool, acquired: acquiredConnections, idle: idleConnections, waiters: waitingClients }
       }),
-    /** Why it cannot be used now, with the remedy, or null. Asks it once a second at most. Names no address, since anyone may read it. */
+    /**
+     * The reason why the database cannot be used now, with the remedy, or null. Queries it at most once a second. Contains no
+     * address, since anyone may read it.
+     */
     fault: share(
       async () => (reached === null ? outage : findFault(reached.http, migrations).catch(noteOutage)),
       FAULT_VALID_MS,
@@ -57,7 +60,7 @@ export async function createDatabase(
     /** True if an error is an outage or a misconfigured database, and not a bug. */
     isUnavailable: (error: unknown): boolean =>
       error instanceof DatabaseNotReached || isUnreachable(error) || isUnusable(error),
-    /** Waits, with back-off, for the server, for the schema, and for `prepare` to succeed. Rejects only on `signal`. */
+    /** Waits, with backoff, for the server, for the schema, and for `prepare` to succeed. Rejects only on `signal`. */
     reach: async (signal: AbortSignal, prepare: (pool: DatabasePool) => Promise<void>) => {
       const opened = await retryWithBackOff('the database', log, signal, () =>
         open().catch((error) => {
@@ -86,8 +89,8 @@ class DatabaseNotReached extends Error {
 }
 
 /**
- * Retries until it succeeds, with a pause that doubles up to 10 s, and logs what it waits for and why. Rejects only
- * when the signal is aborted.
+ * Retries until it succeeds, with a pause that doubles up to 10 s, and logs each failure. Rejects only when the signal is
+ * aborted.
  */
 async function retryWithBackOff<T>(
   what: string,

@@ -11,7 +11,7 @@ import { activateRuleTable } from '../postgres/write/activate-rule-table.ts'
 import { archiveEnvelopeMap, archiveRevisions, type Revision } from '../postgres/write/archive-revisions.ts'
 import { type RuleFiles, ruleTableOf } from './rule-files.ts'
 
-/** Archives the rule table, the envelope map and, with them, the templates, so that each decision can name its own. */
+/** Archives the rule table, the envelope map and the templates, so that each decision can name its revisions. */
 export async function archiveRuleFiles(
   pool: DatabasePool,
   { ruleTable, envelopeMapRevision }: RuleFiles,
@@ -20,7 +20,7 @@ export async function archiveRuleFiles(
   await archiveEnvelopeMap(pool, envelopeMapRevision)
 }
 
-/** Throws CorrectableError if a service put another rule table in force; on a new database none was. */
+/** Throws CorrectableError if a service put another rule table in force. A new database has none. */
 export async function requireInForce(pool: DatabasePool, { ruleTable }: RuleFiles): Promise<void> {
   const last = (await listActivations(pool)).at(-1)
   if (last === undefined || last.revision === ruleTable.revision) return
@@ -30,7 +30,7 @@ export async function requireInForce(pool: DatabasePool, { ruleTable }: RuleFile
   )
 }
 
-/** Archives them, records that the rule table is in force from now on, and logs what that changes. */
+/** Archives the files, records that the rule table is in force from now on, and logs the changes. */
 export async function putInForce(
   pool: DatabasePool,
   ruleFiles: RuleFiles,
@@ -43,7 +43,7 @@ export async function putInForce(
   if (activation !== null) await logActivation(ruleTable, activation.before, gitCommit, log)
 }
 
-/** Logs in sentences what a rule table changes as it comes into force. */
+/** Logs in sentences what a rule table changes when it comes into force. */
 async function logActivation(
   table: RuleTable,
   before: Revision | null,

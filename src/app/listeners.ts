@@ -20,7 +20,7 @@ interface ListenerParts {
   readonly log: Logger
 }
 
-/** The public listener and, where it is configured, the management listener. */
+/** The public listener and, if configured, the management listener. */
 export function createListeners(parts: ListenerParts) {
   const { config, database, reads, metrics, readiness, startup, log } = parts
   const { tokens } = config
@@ -54,7 +54,7 @@ export function createListeners(parts: ListenerParts) {
   }
   let management: Http | null = null
   return {
-    /** Resolves to the URL of the public one. */
+    /** Resolves to the URL of the public listener. */
     listen: async (): Promise<string> => {
       const { url } = await http.listen()
       if (config.management === null) return url

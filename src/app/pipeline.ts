@@ -18,7 +18,6 @@ import { createEmailSender, createSmsSender } from '../senders/placeholders.ts'
 import { type Senders, sendByChannel } from '../senders/send.ts'
 import type { RuleFiles } from './rule-files.ts'
 
-/** The look-ups of new events. */
 export function createLookUps(
   { envelopeMap, envelopeMapRevision }: RuleFiles,
   contactsOf: LookUpNeeds['contactsOf'],
@@ -36,7 +35,7 @@ export function createLookUps(
   }
 }
 
-/** The transaction of attempts, with the rules and templates in force. */
+/** Dependencies of the transaction of attempts, with the rules and templates in force. */
 export function attemptNeeds(
   config: Config,
   log: Logger,
@@ -49,7 +48,7 @@ export function attemptNeeds(
   return { ruleTable, templates, store: createStore(pool), send, stage, nowMs: () => performance.now() }
 }
 
-/** The place where a transport replaces a placeholder, see src/senders/README.md. */
+/** A real transport replaces a placeholder here, see src/senders/README.md. */
 export function createSenders({ smtp }: Config, log: Logger): Senders {
   return { EMAIL: createEmailSender(smtp, log), SMS: createSmsSender(log) }
 }

@@ -24,7 +24,7 @@ export type Reads = ReturnType<typeof createReads>
 /**
  * The reads behind HTTP: log entries with their reasons, and the console's data.
  *
- * @param workerNow null until the database is ready
+ * @param workerNow returns null until the database is ready
  */
 export function createReads(
   { retry: retryLimits, traceUrl }: Config,

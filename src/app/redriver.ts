@@ -11,7 +11,7 @@ import { archiveRuleFiles, requireInForce } from './in-force.ts'
 import { attemptNeeds, createLookUps, createParties } from './pipeline.ts'
 import { readRuleFiles } from './rule-files.ts'
 
-/** One message is worked on at a time. */
+/** One message is processed at a time. */
 export const REDRIVE_CONNECTIONS = 2
 
 export type Redriver = Awaited<ReturnType<typeof createRedriver>>

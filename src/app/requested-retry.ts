@@ -26,8 +26,8 @@ type Run = Pick<RequestNeeds, 'listCandidates' | 'report'>
 export type Retrier = Awaited<ReturnType<typeof createRetrier>>
 
 /**
- * Retries rows on request. Rejects if the rule table or the envelope map cannot be used, or the table is not the one in force.
- * A retry returns why it ended before its time, or null; see `retryOnRequest`.
+ * Retries rows on request. Rejects if the rule table or the envelope map cannot be used, or the table is not the one in force. A
+ * retry returns the reason for an early end, or null; see `retryOnRequest`.
  */
 export async function createRetrier(config: Config, pool: DatabasePool, log: Logger) {
   const ruleFiles = await readRuleFiles()
@@ -53,7 +53,10 @@ export async function createRetrier(config: Config, pool: DatabasePool, log: Log
       await archiveRuleFiles(pool, ruleFiles)
       return runWith(run, (asked) => commitRetries(attempt, asked, request))
     },
-    /** A dry run: makes the same look-ups and decisions, sends and writes nothing, and reports what would become of the rows. */
+    /**
+     * A dry run: makes the same look-ups and decisions, sends and writes nothing, and reports the results that the rows would
+     * have.
+     */
     tryOut: (run: Run) =>
       runWith(run, async (asked) => ({
         made: await decideAll(pool, asked, attempts),

@@ -22,18 +22,17 @@ export const TEMPLATE_EVENT_TYPES: readonly string[] = [...templates.byEventType
 /** The files of `rules/` that this version was reviewed with and decides by. */
 export interface RuleFiles {
   readonly ruleTable: RuleTable
-  /** The text of the promises. */
   readonly promises: string
   readonly envelopeMap: EnvelopeMap
-  /** Its text, and the hash of that. */
+  /** Its text, and the hash of its text. */
   readonly envelopeMapRevision: { readonly revision: string; readonly source: string }
-  /** Event types in the rule table that may be a slip, or intended. */
+  /** Event types in the rule table that may be typos, or intended. */
   readonly warnings: readonly string[]
 }
 
 /**
  * Reads and checks the rule files. Throws RuleTableError, PromisesError, EnvelopeMapError or CorrectableError. A table that
- * breaks a promise is refused like any other bad one: events can wait, but a message cannot be called back.
+ * breaks a promise is refused like any other faulty one: events can wait, but a message cannot be called back.
  */
 export async function readRuleFiles(): Promise<RuleFiles> {
   const ruleTable = await ruleTableOf(await readText(RULE_TABLE))
@@ -72,7 +71,7 @@ export async function readBytes(file: string): Promise<Buffer> {
   }
 }
 
-/** Any rule table, such as a candidate or an archived one. Throws RuleTableError, which gives `name`. */
+/** Loads any rule table, such as a candidate or an archived one. Throws RuleTableError, which contains `name`. */
 export async function ruleTableOf(csvText: string, name?: string): Promise<RuleTable> {
   try {
     return await createRuleTable(csvText, TEMPLATE_EVENT_TYPES, sha256)

@@ -7,17 +7,17 @@ import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
 import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 
 export interface BacktestPeriod {
-  /** A time, as text of the database. */
+  /** A time, in the database's format. */
   readonly since: string
   /** Null: up to now. */
   readonly until: string | null
   readonly counting: Counting
-  /** The database looks at so many events at a time. */
+  /** Number of events that the database looks at per page. */
   readonly pageCountMax: number
 }
 
 /**
- * Decides all events of a period by a candidate table. `onProgress` learns after each page how many were decided; the next
+ * Decides all events of a period by a candidate table. `onProgress` gets the number of decided events after each page; the next
  * page waits for it.
  */
 export async function runBacktest(

@@ -37,7 +37,7 @@ interface WorkerParts {
   readonly log: Logger
 }
 
-/** The consumer and the retry over a database that is ready. */
+/** The consumer and the retry, for a database that is ready. */
 export function createWorker(parts: WorkerParts) {
   const { ruleFiles, metrics, tracing, log } = parts
   const pool = tracing === null ? parts.pool : observedPool(parts.pool, tracing.statement)

@@ -5,7 +5,7 @@ const TYPE = '(bigint|boolean|bytea|date|integer|jsonb|numeric|text( COLLATE "")
 const DEFAULT = "DEFAULT (''|-?\\d+|true|false)"
 const COLUMN = `${TYPE}( ${DEFAULT}| NOT NULL ${DEFAULT}| ${DEFAULT} NOT NULL)?`
 
-/** Each of these keeps nobody waiting. Brackets are … here, and strings are empty. */
+/** Statements that block nobody. Brackets appear as …, and strings are empty. */
 const ALLOWED = [
   'CREATE TABLE [\\w.]+ ?…',
   `ALTER TABLE [\\w.]+ ADD COLUMN \\w+ ${COLUMN}`,
@@ -15,14 +15,14 @@ const ALLOWED = [
   'CREATE (UNIQUE )?INDEX CONCURRENTLY \\w+ ON [\\w.]+ ?…( INCLUDE ?…)?( WHERE .+)?',
   'DROP INDEX CONCURRENTLY IF EXISTS [\\w.]+',
 ].map(whole)
-/** Harmless too, once the version that still runs does not look at it. */
+/** Harmless once the running version no longer uses it. */
 const ALLOWED_IF_UNUSED = ['ALTER TABLE [\\w.]+ DROP (COLUMN|CONSTRAINT) \\w+', 'DROP TABLE [\\w.]+'].map(
   whole,
 )
 
 const NO_FOREIGN_KEY = 'leave it out, since it would refuse deletes of the version that still runs'
 
-/** Remedies; the first that fits counts. */
+/** Remedies; the first match counts. */
 const REMEDIES: readonly (readonly [RegExp, string])[] = [
   [/^CREATE (UNIQUE )?INDEX/i, 'CREATE INDEX CONCURRENTLY <name> ON <table> (…), without IF NOT EXISTS'],
   [/^DROP INDEX/i, 'DROP INDEX CONCURRENTLY IF EXISTS <name>, which can be run again'],
@@ -52,8 +52,8 @@ const REMEDIES: readonly (readonly [RegExp, string])[] = [
 ]
 
 /**
- * Returns the faults of a migration, each with its remedy. A statement passes if it has a form that keeps no writer waiting and
- * does not touch what the running version uses, or if it creates an index of a table that the same file creates.
+ * Returns the faults of a migration, each with its remedy. A statement passes if its form blocks no writer and it does not touch
+ * anything that the running version uses, or if it creates an index on a table that the same file creates.
  */
 export function migrationFaults(source: string): string[] {
   const statements = sqlStatements(source)
@@ -81,7 +81,7 @@ export function migrationFaults(source: string): string[] {
   return faults
 }
 
-/** An index of a table that the same file creates: nobody uses the table yet. */
+/** An index on a table that the same file creates, and that nobody uses yet. */
 function indexOf(table: string): RegExp {
   return whole(`CREATE (UNIQUE )?INDEX \\w+ ON ${table.replace('.', '\\.')} ?…( WHERE .+)?`)
 }
@@ -96,7 +96,7 @@ function whole(form: string): RegExp {
 }
 
 // node src/build/check-migrations.ts <file …>
-// Exits 1 if a migration would make writers wait; says what to do instead.
+// Exits 1 if a migration would block writers, and names the alternative.
 if (import.meta.main) {
   for (const file of process.argv.slice(2)) {
     for (const fault of migrationFaults(await readFile(file, 'utf8'))) {

@@ -3,9 +3,9 @@ import { basename, join } from 'node:path'
 import { build } from 'esbuild'
 
 /*
- * A step of `make build`: node src/build/compile-console.ts [folder to write]
- * Bundles the console into files whose names change with what they hold, and the page that loads them. The workbench is
- * loaded when somebody opens it. Files are left as they are where they would not change.
+ * A step of `make build`: node src/build/compile-console.ts [output folder]
+ * Bundles the console into files whose names change with their contents, and the page that loads them. The workbench is loaded
+ * when a user opens it. Unchanged files are not written.
  */
 const root = join(import.meta.dirname, '..')
 const [target = join(root, 'generated/console')] = process.argv.slice(2)
@@ -48,7 +48,7 @@ const later = kbOf([...files].filter(([name]) => isLater(name)))
 const first = kbOf([...files].filter(([name]) => !isLater(name)))
 process.stdout.write(`console: ${first}, the workbench ${later}, ${isWritten ? 'written' : 'no change'}\n`)
 
-/** Its paths are relative to `/console`, so that a proxy may put it anywhere. */
+/** Its paths are relative to `/console`, so that a proxy may serve it under any path. */
 function page(names: readonly string[]): string {
   const links = names.map((name) => {
     if (name.endsWith('.css')) return `<link rel="stylesheet" href="console/${name}">`

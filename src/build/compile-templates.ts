@@ -9,9 +9,9 @@ import { TemplateError } from '../core/templates/template.ts'
 import { readTemplateFiles } from './template-files.ts'
 
 /*
- * A step of `make build`: node src/build/compile-templates.ts [--sound] [folder of templates] [module to write]
- * The module is left as it is where it would not change, so that its time tells when the templates did.
- * With --sound, stand-ins take the place of templates with faults: the commands that tell of faults need the module, too.
+ * A step of `make build`: node src/build/compile-templates.ts [--sound] [template folder] [output module]
+ * An unchanged module is not written, so that its time tells when the templates changed. With --sound, stand-ins replace faulty
+ * templates: the commands that report faults need the module, too.
  */
 const root = join(import.meta.dirname, '../..')
 const {
@@ -36,7 +36,7 @@ try {
 function withStandIns(files: readonly TemplateFile[]): TemplateFile[] {
   const { faults } = checkTemplates(files, { sha256, accepted })
   const faulty = new Set(faults.map(({ file }) => file))
-  // Without a line, it is the file name that is wrong, or the generic template that is missing.
+  // Without a line, the file name is wrong, or the generic template is missing.
   const replaced = faults.filter(({ file, line }) => line !== null || file === GENERIC_FILE)
   return [
     ...files.filter(({ name }) => !faulty.has(name)),

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TemplateFile } from '../core/templates/compile.ts'
 
-/** The files of a folder of templates, its page and hidden files left out. */
+/** The files of a template folder, without its README and hidden files. */
 export function readTemplateFiles(folder: string): TemplateFile[] {
   return readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isFile() && isTemplateFile(entry.name))

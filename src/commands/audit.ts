@@ -143,7 +143,7 @@ async function auditWith(
   process.exitCode = sound ? 0 : 1
 }
 
-/** A broker may restart, or hand its partition to another one: it is asked again a few times. */
+/** A broker may restart, or move its partition to another one, so it is asked again a few times. */
 function logSource(brokers: Brokers, partition: OffsetRange): LogSource {
   return {
     fetch: async (from, bytesMax) => {
@@ -206,10 +206,7 @@ function shown({ topic, partition, from, end, earliest, checkpoint }: AuditedPar
   }
 }
 
-/**
- * Parses messages by the present envelope map, or by that of another revision; where the archive lacks that one, by the
- * present one.
- */
+/** Parses messages by the current envelope map, or by another revision's. If the archive lacks that one, uses the current one. */
 export function createParse(
   present: { readonly source: string; readonly revision: string },
   readMap: (revision: string) => Promise<string | null>,

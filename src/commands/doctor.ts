@@ -21,11 +21,11 @@ interface Result {
   /** `skipped`: not checked until something else is fixed, or not configured. */
   readonly status: 'ok' | 'warning' | 'failed' | 'skipped'
   readonly detail: string
-  /** Null where nothing is to be done. */
+  /** Null if there is nothing to do. */
   readonly remedy: string | null
 }
 
-/** Longer than a whole look-up of contacts may take, and than the Kafka client takes to give up. */
+/** Longer than a whole look-up of contacts, and than the Kafka client takes to give up. */
 const CHECK_MAX_MS = 15_000
 
 async function doctor({ json = false }: { json?: boolean }): Promise<void> {
@@ -40,14 +40,14 @@ async function doctor({ json = false }: { json?: boolean }): Promise<void> {
   const summary = json
     ? `${JSON.stringify({ ok, checks: results }, null, 2)}\n`
     : `${ok ? 'All checks passed' : `${counted(failedCount, 'check')} failed`}${warningCount === 0 ? '' : ', with warnings'}.\n`
-  // A check that timed out may still hold connections: nothing waits for it.
+  // Exits at once, since a check that timed out may still have open connections.
   process.stdout.write(summary, () => process.exit(ok ? 0 : 1))
 }
 
 async function* diagnose(env: Env): AsyncGenerator<Result> {
   const { config, result, faulty } = configurationOf(env)
   yield result
-  /** Or not made because another one has. */
+  /** Checks that failed, or were skipped because another one failed. */
   const failed = new Set<string>()
   for (const check of CHECKS) {
     const { name, prefix, after = [] } = check
@@ -65,7 +65,7 @@ async function* diagnose(env: Env): AsyncGenerator<Result> {
   }
 }
 
-/** The configuration; where some of it is wrong, all variables of that group are left out, so that the rest can go on. */
+/** The configuration. If a variable is wrong, all variables of its group are left out, so that the other checks can run. */
 function configurationOf(env: Env): { config: Config; result: Result; faulty: readonly string[] } {
   const name = 'configuration'
   try {
@@ -112,7 +112,7 @@ async function resultOf(check: Check, config: Config): Promise<Result> {
   }
 }
 
-/** The message of an error and of what caused it, each once. */
+/** The messages of an error and its causes, each once. */
 function wordsOf(error: unknown): string {
   const words: string[] = []
   for (let cause = error; cause instanceof Error; cause = cause.cause) {

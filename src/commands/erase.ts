@@ -41,7 +41,7 @@ interface Options extends WriteOptions {
 }
 
 interface Found extends ErasureCounts {
-  /** Rejected messages without an envelope that can be read. */
+  /** Rejected messages without a readable envelope. */
   readonly searchedAsBytes: number
 }
 
@@ -78,7 +78,7 @@ async function eraseAll(search: Search, by: string): Promise<Found> {
   return counts
 }
 
-/** Goes through all that is stored of a party. Blanks it, in small transactions; without an erasure it only counts. */
+/** Goes through all stored data of a party, and blanks it in small transactions. Without an erasure it only counts. */
 async function run({ pool, party, envelopeMap, progress }: Search, erasure: bigint | null): Promise<Found> {
   const sum = { logEntries: 0, retries: 0, rejectedMessages: 0, searchedAsBytes: 0 }
   const preferences =

@@ -16,7 +16,7 @@ import { parseParty } from './terminal/options.ts'
 import { print } from './terminal/print.ts'
 
 export const exportCommand = new Command('export')
-  .description('print all that is stored of a party, for a request for access to personal data')
+  .description('print all data stored about a party, for a request for access to personal data')
   .requiredOption('--party <locator>', 'locator of the party', parseParty)
   .addHelpText(
     'after',

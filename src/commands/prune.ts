@@ -34,8 +34,8 @@ export const pruneCommand = new Command('prune')
   .addHelpText(
     'after',
     `
-Events older than that count as new if they are published again: their members would be told twice.
-What waits unread meanwhile is told afterwards, however old it is.
+A pruned event that is published again counts as new: its member is told twice.
+Events not read yet are processed afterwards, however old they are.
 Failed rows still due for a retry stay (set RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS as for \`serve\`), and so do
 preferences with their history, the archive of rules and templates, and the records of redrives, erasures and prunings.
 Works in small transactions beside \`serve\`, and can be interrupted and run again. DATABASE_URL names the database.
@@ -46,7 +46,7 @@ Example:
   )
   .action(prune)
 
-/** A duration is judged at once, a date only by the database's clock. */
+/** A duration is checked at once, a date only by the database's clock. */
 function parseOlderThan(text: string): Since {
   const since = parseSince(text)
   if (typeof since === 'number' && since < DAY_MS) throw new InvalidArgumentError(TOO_YOUNG)

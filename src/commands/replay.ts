@@ -11,7 +11,7 @@ import { restoreMissingEntries } from '../postgres/write/restore-missing-entries
 import { print } from './terminal/print.ts'
 import { createProgress } from './terminal/progress.ts'
 
-/** Rows of one page, and of one transaction of a rebuild, at most. */
+/** Maximum number of rows in a page, and in one transaction of a rebuild. */
 const PAGE_COUNT_MAX = 2_000
 
 interface Options {

@@ -27,9 +27,9 @@ export const retryCommand = new Command('retry')
   .option('--until <when>', 'only events up to then; by default up to now', parseAt)
   .option('--event-type <type>', 'only events of this type', notBlank)
   .option('--rule <id>', 'only entries that this rule decided last', notBlank)
-  .option('--reason <text>', 'only entries whose failure reason begins like this', notBlank)
+  .option('--reason <text>', 'only entries whose failure reason begins with this text', notBlank)
   .option('--limit <count>', 'at most this many, the newest', parseCount)
-  .option('--because <text>', 'why they are retried, to be recorded')
+  .option('--because <text>', 'the reason for the retry; recorded')
   .option('--by <name>', 'name to record; by default that of the account')
   .option('--dry-run', 'send and write nothing; show what would happen')
   .option('--yes', 'do not ask for confirmation')
@@ -39,7 +39,7 @@ export const retryCommand = new Command('retry')
     `
 Set the environment as for \`serve\`. An entry that was sent or erased is never retried. One that fails again is retried by the
 service while it is younger than RETRY_MAX_AGE and has attempts left. The command can be interrupted and run again.
-Exit codes: 0 all were retried, whatever the result, 1 it ended early, or one that was named was not retried, 2 wrong usage.
+Exit codes: 0 all were retried, whatever the result, 1 it ended early, or an entry given by its locator was not retried, 2 wrong usage.
 
 Example:
   $ notifications-service retry --since 2d --reason 'contact could not be resolved' --dry-run`,
@@ -81,7 +81,7 @@ function checkUsage(locators: readonly string[], options: Options): void {
   if (locators.length === 0 && since === undefined)
     throw new UsageError('give locators, or --since: how far to go back')
   if (!dryRun && (because === undefined || because.trim() === ''))
-    throw new UsageError('give --because: why they are retried, to be recorded (or --dry-run)')
+    throw new UsageError('give --because: the reason for the retry; recorded (or --dry-run)')
 }
 
 async function isConfirmed(selection: Selection, { dryRun, yes }: Options): Promise<boolean> {

@@ -22,7 +22,7 @@ async function serve(): Promise<void> {
   for (const warning of config.warnings) log.warn(warning)
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (err) => {
-      log.fatal({ err }, `${event}: exiting; the batch under way is not committed and will be redelivered`)
+      log.fatal({ err }, `${event}: exiting; the running batch is not committed and will be redelivered`)
       process.exit(1)
     })
   }

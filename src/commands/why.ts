@@ -17,8 +17,9 @@ export const whyCommand = new Command('why')
   .addHelpText(
     'after',
     `
-An event has one log entry at most. None: it was not read yet, it was rejected (see \`rejected list\`), or its row was pruned.
-DATABASE_URL names the database; RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS, as for serve, say what is given up. TRACE_URL, if set, makes a link of each trace id.
+An event has at most one log entry. It has none if it was not read yet, was rejected (see \`rejected list\`), or was pruned.
+DATABASE_URL names the database. RETRY_MAX_AGE and RETRY_MAX_ATTEMPTS, set as for \`serve\`, define which rows are given up.
+TRACE_URL, if set, turns each trace id into a link.
 Exit codes: 0 explained, 1 no such entry or failed, 2 wrong usage.
 
 Example:

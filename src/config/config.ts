@@ -18,10 +18,10 @@ interface Fault extends Pick<z.core.$ZodIssue, 'path' | 'message'> {
   readonly isExcess?: true
 }
 
-/** The environment is not usable; the message lists every fault on a line of its own and contains no secret. */
+/** The environment is not usable. The message lists each fault on its own line and contains no secret. */
 export class ConfigError extends CorrectableError {
   override readonly name = 'ConfigError'
-  /** The variables at fault. */
+  /** The faulty variables. */
   readonly variables: readonly string[]
 
   constructor(faults: readonly Fault[]) {
@@ -31,15 +31,14 @@ export class ConfigError extends CorrectableError {
 }
 
 /**
- * Reads the configuration from environment variables; an empty one counts as unset. Throws a `ConfigError` that lists all
- * faults at once.
+ * Reads the configuration from environment variables; an empty one counts as unset. Throws a `ConfigError` that lists all faults.
  */
 export function loadConfig(env: Environment): Config {
   const values = read(env, VARIABLES)
   return deepFreeze({ ...configOf(values), warnings: warningsOf(setOf(env), values) })
 }
 
-/** Reads these variables alone. Throws a `ConfigError` like `loadConfig`. */
+/** Reads only these variables. Throws a `ConfigError` like `loadConfig`. */
 function read<Name extends Variable>(env: Environment, names: readonly Name[]): Pick<Values, Name> {
   const mask = Object.fromEntries(names.map((name) => [name, true])) as { [Key in Variable]?: true }
   const set = setOf(env)
@@ -72,7 +71,7 @@ export function loadRetryLimits(env: Environment): Config['retry'] {
   return retryOf(read(env, ['RETRY_MAX_AGE', 'RETRY_MAX_ATTEMPTS']))
 }
 
-/** The page of a trace, with `{traceId}` in it; null if there is none. */
+/** URL of a trace's page, with `{traceId}` in it, or null. */
 export function loadTraceUrl(env: Environment): string | null {
   return read(env, ['TRACE_URL']).TRACE_URL ?? null
 }
@@ -104,7 +103,7 @@ function configOf(value: Values) {
             /** Other host names of the listener. */
             allowedHosts: value.MANAGEMENT_ALLOWED_HOSTS ?? [],
           },
-    /** Checks on tokens, each left out where it is null. Null: all routes are open. */
+    /** Checks on tokens; a null one is left out. Null: all routes are open. */
     tokens:
       value.IDP_JWKS_URI === undefined
         ? null
@@ -130,18 +129,18 @@ function configOf(value: Values) {
           },
     retry: retryOf(value),
     logLevel: value.LOG_LEVEL,
-    /** The commit of the running source; null if not known. */
+    /** The commit of the running source; null if unknown. */
     gitCommit: value.GIT_COMMIT ?? null,
-    /** The repository's web page without a trailing slash; null if not known. */
+    /** The repository's web page without a trailing slash; null if unknown. */
     repositoryUrl: value.REPOSITORY_URL ?? null,
-    /** The page of a trace, with `{traceId}` in it; null if there is none. */
+    /** URL of a trace's page, with `{traceId}` in it, or null. */
     traceUrl: value.TRACE_URL ?? null,
     batchMax: value.BATCH_MAX,
     shutdownGraceMs: value.SHUTDOWN_GRACE,
   }
 }
 
-/** The URL names the password's file, as it names those of certificates. */
+/** Adds the password's file to the URL, which also names those of certificates. */
 function databaseUrlOf(value: Pick<Values, (typeof DATABASE)[number]>): string {
   const { DATABASE_URL: url, DATABASE_PASSWORD_FILE: file } = value
   if (file === undefined) return url
@@ -155,9 +154,9 @@ function policyAdministrationOf(value: Pick<Values, PolicyAdministration>) {
     /** May end in a path, and has no trailing slash. */
     baseUrl: value.POLICY_ADMIN_URL,
     connectionCountMax: value.POLICY_ADMIN_CONNECTIONS,
-    /** Where an answer names its party: JSON Pointers, of which the first that leads to a string counts. */
+    /** JSON Pointers to the party's name in an answer; the first that leads to a string counts. */
     echo: value.POLICY_ADMIN_ECHO,
-    /** For one party, from when it is asked for. */
+    /** Deadline for one party, from its request on. */
     deadlineMs: value.POLICY_ADMIN_DEADLINE,
     /** Paths of PEM files, read for each new connection. Without `ca` Node's own authorities are trusted. */
     tlsFiles: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
@@ -214,7 +213,7 @@ function dependentFaults(set: Environment): Fault[] {
   return [...incompleteSettings(set), ...excessSettings(set)]
 }
 
-/** Variables that are useless without each other. */
+/** Variables that need each other. */
 function incompleteSettings(set: Environment): Fault[] {
   const needed: [Variable, Variable][] = [
     ['MQ_SSL_CERT_FILE', 'MQ_SSL_KEY_FILE'],
@@ -223,7 +222,7 @@ function incompleteSettings(set: Environment): Fault[] {
     ['POLICY_ADMIN_KEY_FILE', 'POLICY_ADMIN_CERT_FILE'],
     ['POLICY_ADMIN_HEADER', 'POLICY_ADMIN_HEADER_FILE'],
     ['POLICY_ADMIN_HEADER_FILE', 'POLICY_ADMIN_HEADER'],
-    // Else nobody could read or write the preferences of another party.
+    // Otherwise nobody could access the preferences of another party.
     ['IDP_PARTY_CLAIM', 'IDP_ADMIN_SCOPE'],
   ]
   for (const name of loginNeeds(set)) needed.push(['MQ_SASL_MECHANISM', name])

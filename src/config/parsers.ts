@@ -109,7 +109,10 @@ export function jsonPointers() {
     })
 }
 
-/** Names may hold slashes and dots, as URLs do; only a JSON Pointer starts with a slash. Refuses paths in other notations. */
+/**
+ * Claim names may contain slashes and dots, as URLs do; only a JSON Pointer starts with a slash. Refuses paths in other
+ * notations.
+ */
 export function claim() {
   const { error, text } = must('the name of a claim, or a JSON Pointer such as /realm_access/roles')
   const isName = (found: string) => !/^(#|\$\.|(realm|resource)_access\.)/.test(found)
@@ -122,7 +125,7 @@ function list(found: string): string[] {
   return found.split(',').map((item) => item.trim())
 }
 
-/** Parses a token endpoint or a key set; RFC 6749 allows the former a query but no fragment. */
+/** Parses the URL of a token endpoint or a key set. RFC 6749 allows a token endpoint a query but no fragment. */
 export function urlWithoutFragment() {
   const be = 'an http:// or https:// URL without credentials and fragment'
   return webUrl(be, (url) => !hasCredentials(url) && !url.href.includes('#'))
@@ -135,7 +138,7 @@ function webUrl(be: string, isGood: (url: URL) => boolean = () => true, options 
     .refine((found) => isGood(new URL(found)), { error })
 }
 
-/** Headers that frame a request are not for credentials. The text may hold the value, too, by mistake. */
+/** Refuses headers that frame a request. The text may contain the secret value by mistake, so it is not repeated. */
 export function headerName() {
   const be = 'the name of a header without its value, and none of the connection or the body'
   const { error, text } = must(be, { secret: true })
@@ -144,7 +147,7 @@ export function headerName() {
   return text.regex(/^[\w!#$%&'*+.^`|~-]{1,100}$/, { error }).refine((name) => !isFraming(name), { error })
 }
 
-/** By name; RFC 7628 allows letters for a name, and has `auth` for the token. */
+/** By name; RFC 7628 allows letters for a name, and reserves `auth` for the token. */
 export function saslExtensions() {
   const { error, text } = must('a comma-separated list of different name=value')
   const isExtension = (item: string) => /^(?![Aa][Uu][Tt][Hh]=)[A-Za-z]+=[ -~]+$/.test(item)
@@ -166,10 +169,10 @@ export function hostNames() {
     .transform((found) => list(found).map((item) => item.toLowerCase()))
 }
 
-/** libpq reads these behind the `?`, too; passed over there, they would lead to another database than was meant. */
+/** libpq also reads these after the `?`. Ignoring them there would lead to another database than intended. */
 const MISPLACED = ['user', 'password', 'port', 'dbname']
 
-/** The database driver decodes the parts of the URL, and would throw only once it connects. */
+/** The database driver decodes the parts of the URL, but would throw only when it connects. */
 export function postgresUrl() {
   const { error, text } = must(
     `a postgres:// URL, special characters percent-encoded (% itself as %25), sslmode ${SSL_MODES.join(' or ')}, ` +
@@ -187,7 +190,7 @@ function isPostgresUrl(found: string): boolean {
 function isConnectable(parameters: URLSearchParams): boolean {
   if (MISPLACED.some((name) => parameters.has(name))) return false
   const mode = parameters.get('sslmode')
-  // The service writes, so that the other values cannot serve it.
+  // The service writes, so the other values cannot work.
   if (!['read-write', null].includes(parameters.get('target_session_attrs'))) return false
   const isModeKnown = mode === null || SSL_MODES.some((known) => known === mode)
   return isModeKnown && SSL_FILES.every((name) => isReadable(parameters.get(name)))
@@ -211,13 +214,13 @@ function isDecodable(found: string): boolean {
   }
 }
 
-/** The path of a file that is read later. */
+/** Path of a file that is read later. */
 export function readablePath() {
   const { error, text } = must('a readable file')
   return text.refine(isReadable, { error })
 }
 
-/** The content of the named file, read once, at start. */
+/** Content of the named file, read once at start. */
 export function pemFile() {
   const { error, text } = must('a file in PEM format that this process can read')
   return text.transform((path, context): string => {
@@ -228,7 +231,7 @@ export function pemFile() {
   })
 }
 
-/** The path of a file in PEM format that is read later. */
+/** Path of a PEM file that is read later. */
 export function pemPath() {
   const { error, text } = must('a file in PEM format that this process can read')
   return text.refine((path) => readPem(path) !== undefined, { error })
@@ -256,7 +259,7 @@ export function baseUrl() {
   })
 }
 
-/** The console shows it as a link: it must hold no secret and be no script. */
+/** The console shows it as a link: it must contain no secret and no script. */
 export function traceUrl() {
   const be = 'an http:// or https:// URL without credentials and with {traceId} in it'
   return webUrl(be, (url) => !hasCredentials(url), { secret: false }).refine(

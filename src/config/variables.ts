@@ -25,7 +25,7 @@ import {
   urlWithoutFragment,
 } from './parsers.ts'
 
-/** The values of `OTEL_TRACES_SAMPLER` that the OpenTelemetry specification names and this service knows. */
+/** Values of `OTEL_TRACES_SAMPLER` from the OpenTelemetry specification that this service supports. */
 const SAMPLERS = [
   'always_on',
   'always_off',
@@ -44,8 +44,8 @@ const SCOPES = matching(/^[!-~]+( [!-~]+)*$/, 'scopes separated by single spaces
 const PRINTABLE = matching(/^[ -~]{1,255}$/, '1 to 255 printable characters').optional()
 
 /**
- * Every variable: its shape, and in `meta()` its description and, unless its default is one, an example of a good value.
- * Defaults are written as in the environment. `z.toJSONSchema(variables, { io: 'input' })` tells all.
+ * Every variable: its type, and in `meta()` its description and, unless the default is one, an example of a good value. Defaults
+ * are in environment syntax. `z.toJSONSchema(variables, { io: 'input' })` lists everything.
  */
 export const variables = z.object({
   DATABASE_URL: postgresUrl().meta({
@@ -68,7 +68,7 @@ export const variables = z.object({
     example: 'kafka-1:9092,kafka-2:9092',
   }),
   MQ_SSL: trueOrFalse().prefault('false').meta({
-    description: 'Whether to connect to the brokers by TLS; certificates are always verified',
+    description: 'Connect to the brokers with TLS; certificates are always verified',
     example: 'true',
   }),
   MQ_SSL_CA_FILE: pemFile().optional().meta({
@@ -87,7 +87,7 @@ export const variables = z.object({
     .transform((name) => name.toLowerCase() as Lowercase<typeof name>)
     .optional()
     .meta({
-      description: 'How to authenticate to the brokers; unset: no authentication',
+      description: 'Authentication mechanism for the brokers; unset: no authentication',
       example: 'SCRAM-SHA-512',
     }),
   MQ_SASL_USERNAME: NAME.meta({ description: 'User name for the brokers', example: 'notifications' }),
@@ -97,7 +97,7 @@ export const variables = z.object({
     example: '/run/secrets/mq-sasl-password',
   }),
   MQ_SASL_TOKEN_URL: urlWithoutFragment().optional().meta({
-    description: 'OAUTHBEARER: token endpoint, asked by the client credentials grant',
+    description: 'OAUTHBEARER: token endpoint for the client credentials grant',
     example: 'https://identity.example/oauth2/token',
   }),
   MQ_SASL_CLIENT_ID: NAME.meta({
@@ -110,11 +110,11 @@ export const variables = z.object({
     example: '/run/secrets/kafka-client-secret',
   }),
   MQ_SASL_SCOPE: SCOPES.meta({
-    description: 'OAUTHBEARER: scope to ask for',
+    description: 'OAUTHBEARER: scope to request',
     example: 'https://events.example/.default',
   }),
   MQ_SASL_EXTENSIONS: saslExtensions().optional().meta({
-    description: 'OAUTHBEARER: extensions sent with each token, as Confluent Cloud wants them',
+    description: 'OAUTHBEARER: extensions sent with each token, as for Confluent Cloud',
     example: 'logicalCluster=lkc-abc123,identityPoolId=pool-1',
   }),
   MQ_TOPICS: topics().prefault('claims,billing,enrollment').describe('Kafka topics to consume'),
@@ -183,7 +183,7 @@ export const variables = z.object({
     example: '/run/secrets/policy-admin-client-secret',
   }),
   POLICY_ADMIN_SCOPE: SCOPES.meta({
-    description: 'Scope to ask for',
+    description: 'Scope to request',
     example: 'api://policy-admin/.default',
   }),
   SMTP_HOST: host()
@@ -227,7 +227,7 @@ export const variables = z.object({
   }),
   OTEL_TRACES_SAMPLER: oneOf(SAMPLERS)
     .prefault('parentbased_always_on')
-    .meta({ description: 'Which batches are traced', example: 'parentbased_traceidratio' }),
+    .meta({ description: 'Sampler that selects the batches to trace', example: 'parentbased_traceidratio' }),
   OTEL_TRACES_SAMPLER_ARG: ratio()
     .prefault('1')
     .meta({ description: 'Fraction of batches that a ratio sampler traces', example: '0.05' }),

@@ -1,10 +1,10 @@
 import { nearest } from '../core/text/nearest.ts'
 import { type TokenPrefix, type Values, variables } from './variables.ts'
 
-/** The environment: the variables that are set. */
+/** The variables that are set. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Variables with these prefixes are taken to be ours. OTEL_* as a whole belongs to OpenTelemetry. */
+/** Prefixes of our variables. OTEL_* as a whole belongs to OpenTelemetry. */
 const OUR_PREFIXES = [
   'DATABASE_',
   'MQ_',
@@ -18,7 +18,7 @@ const OUR_PREFIXES = [
   'OTEL_END',
 ]
 
-/** Variables that are misspelt, have no effect or leave something unprotected. Names them, never their values. */
+/** Variables that are misspelt, have no effect or leave something unprotected. Contains their names, never their values. */
 export function warningsOf(set: Environment, values: Values): readonly string[] {
   return [
     ...namesWithoutEffect(set),
@@ -51,7 +51,7 @@ function namesWithoutEffect(set: Environment): readonly string[] {
   return all
 }
 
-/** Settings that protect less than an operator may believe. */
+/** Settings that protect less than an operator may expect. */
 function brokerWarnings(set: Environment, value: Values): readonly string[] {
   const all: string[] = []
   for (const name of ['MQ_SSL_CA_FILE', 'MQ_SSL_CERT_FILE', 'MQ_SSL_KEY_FILE']) {
@@ -106,7 +106,7 @@ function tokenClientWarnings(value: Values, prefix: TokenPrefix): readonly strin
   return all
 }
 
-/** Whom the routes are open or closed to, unlike what an operator may believe. */
+/** Token settings that leave routes more open than an operator may expect. */
 function tokenWarnings(value: Values): readonly string[] {
   const { IDP_JWKS_URI, IDP_AUDIENCE, IDP_ADMIN_SCOPE, IDP_ADMIN_CLAIM } = value
   if (IDP_JWKS_URI === undefined) return []
@@ -131,7 +131,7 @@ function tokenWarnings(value: Values): readonly string[] {
   return all
 }
 
-/** A partition holds a connection while it commits; the retry needs one, and so do metrics. */
+/** A partition uses a connection while it commits; the retry needs one, and so do metrics. */
 function poolWarnings(value: Values): readonly string[] {
   if (value.DATABASE_POOL_MAX >= value.MQ_PARTITIONS_AT_ONCE + 2) return []
   return [

@@ -1,6 +1,6 @@
 import { type Query, searchOf } from './route.ts'
 
-/** A request that failed, with the reason in words. `status` is 0 when there was no response at all. */
+/** A failed request, with the reason in words. `status` is 0 if there was no response. */
 export class RequestError extends Error {
   readonly status: number
 
@@ -12,7 +12,7 @@ export class RequestError extends Error {
 
 const TOKEN = 'notifications-token'
 
-/** The token that requests carry, kept in this tab until it is closed. */
+/** The token for requests, kept in this tab until it is closed. */
 export const token = {
   get: () => sessionStorage.getItem(TOKEN),
   set: (value: string) => sessionStorage.setItem(TOKEN, value),
@@ -32,7 +32,7 @@ export async function read<Data>(path: readonly string[], query: Query, signal: 
 /** Longer than the service waits for its database. */
 const READ_MS_MAX = 30_000
 
-/** Asks for something whose answer is one JSON value a line, as they come. Rejects like `read`. */
+/** Yields the values of a response with one JSON value per line, as they arrive. Rejects like `read`. */
 export async function* askLines<Data>(
   path: readonly string[],
   body: object,
@@ -59,7 +59,7 @@ function urlOf(path: readonly string[]): string {
   return `console/data/${path.map(encodeURIComponent).join('/')}`
 }
 
-/** `inTime` is aborted with `signal`, or when it takes too long. */
+/** `inTime` is aborted with `signal`, or after too long a time. */
 async function request(
   url: string,
   init: RequestInit,
@@ -84,7 +84,6 @@ async function request(
 
 const TOKEN_REQUIRED = 'Only administrators may see member data: a token is required.'
 
-/** The words of an RFC 9457 problem. */
 async function problemOf(response: Response): Promise<string> {
   const problem = await response.json().catch(() => ({}))
   const faults: { detail: string; parameter?: string }[] = problem.errors ?? []

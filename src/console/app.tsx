@@ -108,7 +108,7 @@ function View(route: Visit) {
   }
 }
 
-/** The workbench, which brings the checks of rules and texts along, is loaded when it is first opened. */
+/** Loads the workbench, with its checks of rules and templates, when it is first opened. */
 function Later() {
   const [part, setPart] = useState<typeof import('./views/workbench.tsx')>()
   const [problem, setProblem] = useState<string | null>(null)
@@ -139,7 +139,7 @@ function useVisit(): Visit {
 
 const TICK_MS = 30_000
 
-/** Renders the page again and again: how long ago a time was changes by itself. */
+/** Renders the page repeatedly, so that relative times stay current. */
 function useTick(): void {
   const [, tick] = useState(0)
   useEffect(() => {

@@ -8,7 +8,10 @@ export interface ChartProps {
   readonly dimension: Dimension
 }
 
-/** Entries over time as stacked bars: the counts of each are in its tooltip, and it leads to its entries. Others read the table. */
+/**
+ * Entries over time as stacked bars. Each bar's tooltip has its counts, and it links to its entries. Screen readers get the
+ * table.
+ */
 export function Chart({ table, stepS, dimension }: ChartProps) {
   const { startsS, series } = table
   const sums = startsS.map((_, i) => series.reduce((sum, { counts }) => sum + (counts[i] ?? 0), 0))
@@ -53,5 +56,5 @@ export function Chart({ table, stepS, dimension }: ChartProps) {
   )
 }
 
-/** Where the time axis is labelled, from its start (0) to its end (1). */
+/** Positions of labels on the time axis, from its start (0) to its end (1). */
 const MARKS = [0, 0.25, 0.5, 0.75]

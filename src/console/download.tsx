@@ -8,7 +8,7 @@ import type { Query } from './route.ts'
 import { counted } from './text.ts'
 
 const PAGE_ITEMS = '200'
-/** Spreadsheet programs still open a file of this size with ease. */
+/** Spreadsheet programs still open a file of this size easily. */
 const DOWNLOAD_ITEMS_MAX = 50_000
 
 /** Saves all entries of a list as a CSV file called `name`. */
@@ -28,7 +28,7 @@ export function Download({ query, name }: { query: Query; name: string }) {
       cursor = page.nextCursor
       if (cursor !== null && lines.length > DOWNLOAD_ITEMS_MAX) {
         saveFile(name, lines)
-        return setWords(`The file holds only the newest ${found()}. Narrow the filters.`)
+        return setWords(`The file contains only the newest ${found()}. Narrow the filters.`)
       }
     }
     saveFile(name, lines)

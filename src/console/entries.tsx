@@ -17,7 +17,7 @@ export const ENTRY_COLUMNS = [
   'Subject or reason',
 ] as const
 
-/** An entry as a row, which leads to it. `words` tells its time. */
+/** An entry as a row that links to it. `words` formats its time. */
 export function entryRow(entry: ListedLogEntry, words = ago): Row {
   const { locator, createdAt, eventType, channel, partyLocator, status, subject, failureReason } = entry
   const reason = failureReason && `${failureReason}${entry.givenUp ? `, ${describeGivenUp(entry)}` : ''}`
@@ -35,7 +35,7 @@ export function entryRow(entry: ListedLogEntry, words = ago): Row {
   }
 }
 
-/** The status, but for a message that only a placeholder recorded. */
+/** The status, except for a message that only a placeholder recorded. */
 export function statusOf({ status, receipt }: ListedLogEntry): string {
   return isRecordedOnly(receipt) ? 'RECORDED' : status
 }

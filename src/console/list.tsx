@@ -7,10 +7,10 @@ import { ago, counted, exactTime, formTimeOf, instantOf, localTime, visible } fr
 import type { Items, Loaded } from './use-data.ts'
 import { go } from './visit.ts'
 
-/** The name of a column, and the class of its cells. */
+/** A column's name, and the class of its cells. */
 type Column = string | readonly [name: string, className: string]
 
-/** Long text is cut, and shown whole on hover. Other content brings its own title. */
+/** Long text is cut, and shown whole on hover. Other content has its own title. */
 export type Cell =
   | string
   | number
@@ -18,7 +18,7 @@ export type Cell =
   | VNode
   | { readonly title: string; readonly show: ComponentChildren }
 
-/** A row of a table: its cells by the names of their columns. All of it leads to `href`. */
+/** A row of a table: its cells by column name. The whole row links to `href`. */
 export interface Row {
   readonly key: string | number
   readonly href?: string
@@ -75,7 +75,7 @@ function shownOf(cell: Cell): { readonly title?: string; readonly show: Componen
   return { title: text, show: <Clamped text={text} /> }
 }
 
-/** Text that is cut after a few lines, after two in a row that leads somewhere, unless the keyboard is in it. */
+/** Text that is cut after a few lines, or after two in a row that is a link, unless it has the keyboard focus. */
 export function Clamped({ text }: { text: string }) {
   return (
     <span class="clamp">
@@ -84,12 +84,12 @@ export function Clamped({ text }: { text: string }) {
   )
 }
 
-/** How long ago a time was, or when; the exact time is in the title. */
+/** A relative or other short time, with the exact time in the title. */
 export function timeCell(iso: string | null, words = ago): Cell {
   return iso === null ? null : { title: exactTime(iso), show: <time dateTime={iso}>{words(iso)}</time> }
 }
 
-/** A field of the search form of a list; its name is that of the query parameter. */
+/** A field of a list's search form; its name is that of the query parameter. */
 export interface Filter {
   readonly name: string
   readonly label: string
@@ -99,7 +99,7 @@ export interface Filter {
 }
 
 interface ListProps<Item> {
-  /** The place of the list in the address. */
+  /** The list's path in the address. */
   readonly at: readonly string[]
   readonly label: string
   readonly filters: readonly Filter[]
@@ -113,7 +113,7 @@ interface ListProps<Item> {
   readonly following?: Query
 }
 
-/** A list that can be searched, a page at a time. The address holds the page, so that Back returns to it. */
+/** A searchable list in pages. The address contains the page, so that Back returns to it. */
 export function List<Item>({
   at,
   label,
@@ -194,7 +194,7 @@ function daysAgo(count: number): string {
   return day.toISOString()
 }
 
-/** Spans of time that people name, in the viewer's time zone. A week begins on Monday. */
+/** Named periods, in the viewer's time zone. A week begins on Monday. */
 function spans(): readonly { name: string; from: string; to?: string }[] {
   const monday = (new Date().getDay() + 6) % 7
   return [
@@ -210,7 +210,7 @@ interface FiltersProps extends Pick<ListProps<never>, 'at' | 'filters'> {
   readonly active: readonly Active[]
 }
 
-/** The search form of a list, spans of time, and the filters in force, each with a link that removes it. */
+/** A list's search form, its named periods, and the active filters, each with a link that removes it. */
 function Filters({ at, filters, values, active }: FiltersProps) {
   const details = useRef<HTMLDetailsElement>(null)
   const summary = useRef<HTMLElement>(null)

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { exactTime, inWords, localTime, visible } from './text.ts'
 import type { Loaded } from './use-data.ts'
 
-/** Text from outside: invisible characters are shown, and its direction does not leak into the page. */
+/** Text from outside. Makes invisible characters visible, and isolates its text direction. */
 export function Value({ of, mono }: { of: string | null | undefined; mono?: boolean }) {
   if (of === null || of === undefined || of === '') return <Nothing />
   return <bdi class={mono ? 'mono' : undefined}>{visible(of)}</bdi>
@@ -30,7 +30,7 @@ export function Time({ of }: { of: string | null }) {
 
 const INSTANT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z)/
 
-/** A sentence of the service; the times in it become those of the viewer's time zone. */
+/** A sentence of the service, with its times in the viewer's time zone. */
 export function Told({ of }: { of: string }) {
   return (
     <bdi>
@@ -60,7 +60,7 @@ interface LinksProps {
   readonly of: readonly { readonly name: string; readonly href: string; readonly isCurrent: boolean }[]
 }
 
-/** Links of which one leads to what is shown. */
+/** Links, one of which is the current view. */
 export function Links({ label, of }: LinksProps) {
   return (
     <nav aria-label={label}>
@@ -92,7 +92,7 @@ Title.hasNavigated = false
 interface ProblemProps {
   readonly of: string | null
   readonly title?: string
-  /** Tries again; null or absent where that would be in vain. */
+  /** Tries again; null or absent if that would be useless. */
   readonly retry?: (() => void) | null
 }
 
@@ -119,7 +119,7 @@ export function Problem({ of, title, retry = null }: ProblemProps) {
 
 export const NOT_LOADED = 'Could not load this page.'
 
-/** Says that data is loading, why it could not be loaded, or since when it is out of date. */
+/** Shows that data is loading, why it could not be loaded, or since when it is out of date. */
 export function State({ of }: { of: Loaded<unknown> }) {
   const { data, problem, isLoading, retry, readAtMs } = of
   return (
@@ -140,7 +140,7 @@ export function State({ of }: { of: Loaded<unknown> }) {
   )
 }
 
-/** A button beside the one that matters most. */
+/** A button next to the primary one. */
 export function Button(props: JSX.IntrinsicElements['button']) {
   return <button type="button" class="outline" {...props} />
 }
@@ -184,7 +184,7 @@ export function Choice({ label, name, value, options, onValue }: ChoiceProps) {
   )
 }
 
-/** Names with their values, as far as there is one for each. */
+/** Names with their values; a name without a value is left out. */
 export function Facts({ of }: { of: Readonly<Record<string, string | number | VNode | null>> }) {
   return (
     <dl class="facts">

@@ -43,24 +43,23 @@ export function tableOf({ fromS, toS, stepS, counts }: LogCounts, dimension: Dim
 
 export const REST = '(other)'
 
-/** The colour of a series in CSS. Green, amber and red stay with the statuses. */
+/** The CSS colour of a series. Green, amber and red are reserved for statuses. */
 export function colourOf(dimension: Dimension, name: string, index: number): string {
   if (dimension === 'status') return `var(--${name.toLowerCase()})`
   return name === REST ? 'var(--rest)' : `hsl(${HUES[index % HUES.length]} 55% 55%)`
 }
 const HUES = [215, 275, 325, 245, 25, 200, 300, 345, 230, 45]
 
-/** A status in words; some of the sent messages may only have been recorded by a placeholder. */
+/** A status in words. Some of the sent messages may only have been recorded by a placeholder. */
 export function nameOfStatus(status: string): string {
   return status === 'SENT' ? 'Sent or recorded' : inWords(status)
 }
 
-/** A series in words. */
 export function labelOf(dimension: Dimension, name: string): string {
   return dimension === 'status' ? nameOfStatus(name) : visible(name)
 }
 
-/** Null where the entry has no value: a sent entry has no reason. */
+/** Null if the entry has no value: a sent entry has no reason. */
 function nameOf(count: LogCount, dimension: Dimension): string | null {
   const name = count[dimension]
   return name === OTHER ? REST : name

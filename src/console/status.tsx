@@ -10,7 +10,7 @@ const PARTS = [
   ['lookUps', 'Look-ups'],
 ] as const
 
-/** A dot for each part of the service; why one is not well, and the partitions of this replica that are blocked. */
+/** A dot for each part of the service, with the reason if it is not well, and the blocked partitions of this replica. */
 export function Status() {
   const { data, problem } = useData<ServiceStatus>(['status'], {}, EVERY_MS)
   if (data === null && problem === null) return null

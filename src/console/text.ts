@@ -10,7 +10,7 @@ export function visible(text: string): string {
   )
 }
 
-/** Words or a code with its first letter alone in upper case: `SENT` becomes `Sent`. */
+/** Text with only its first letter in upper case: `SENT` becomes `Sent`. */
 export function inWords(code: string): string {
   return code.charAt(0).toUpperCase() + code.slice(1).toLowerCase()
 }
@@ -29,7 +29,7 @@ export function exactTime(iso: string): string {
   return `${dayOf(date)} ${clockOf(date)} (${iso})`
 }
 
-/** How long ago a time was, such as `5 min ago`; or its day after more than 30 days. */
+/** A relative time such as `5 min ago`, or the day after more than 30 days. */
 export function ago(iso: string, nowMs = Date.now()): string {
   const atMs = Date.parse(iso)
   const minutes = Math.floor((nowMs - atMs) / 60_000)
@@ -49,7 +49,7 @@ export function stepName(startS: number, stepS: number): string {
   return stepS < 3_600 ? clock.slice(0, 5) : `${dayOf(date)} ${clock.slice(0, 5)}`
 }
 
-/** Swedish dates and times are those of ISO 8601. */
+/** Swedish dates and times have the format of ISO 8601. */
 const ISO = 'sv'
 
 function dayOf(date: Date): string {
@@ -60,7 +60,7 @@ function clockOf(date: Date): string {
   return date.toLocaleTimeString(ISO)
 }
 
-/** The instant of a date-and-time field, for a query; blank if the field holds none. */
+/** The instant of a date-and-time field, for a query; blank if the field is empty. */
 export function instantOf(local: string): string {
   const date = new Date(local)
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()
@@ -78,7 +78,7 @@ export function beginOf(begin: string, byteCount: number): string {
   const isCut = bytes.length < byteCount
   const more = isCut ? ' …' : ''
   try {
-    // A character that is cut off at the end is left out.
+    // A character cut off at the end is left out.
     return `${visible(new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: isCut }))}${more}`
   } catch {
     return `${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join(' ')}${more}`

@@ -4,28 +4,27 @@ import { RequestError, read } from './api.ts'
 import type { Query } from './route.ts'
 import { Refused } from './visit.ts'
 
-/** The data that a view has loaded so far. */
 export interface Loaded<Data> {
   readonly data: Data | null
-  /** In words; null if nothing is wrong. */
+  /** In words; null if there is none. */
   readonly problem: string | null
   readonly isLoading: boolean
-  /** When `data` was read whole, in milliseconds since 1970; null before that. */
+  /** Time at which `data` was completely read, in milliseconds since 1970; null before that. */
   readonly readAtMs: number | null
-  /** Asks again at once, which also happens by itself; null where the answer would be the same. */
+  /** Asks again at once, which also happens automatically; null if the answer would be the same. */
   readonly retry: (() => void) | null
 }
 const NOTHING = { data: null, problem: null, isLoading: true, readAtMs: null, retry: null }
 
-/** The pause before a failed request is repeated. */
+/** Pause before a failed request is repeated. */
 const RETRY_MS = 10_000
 /** Data that takes longer is no longer shown as current. */
 const SLOW_MS = 5_000
 
 /**
- * Loads data when the view appears or `asked` changes, again every `everyMs`, and soon after a failure: while the page is
- * visible, and as soon as it is visible again. Data that is read again and again stays until there is newer data.
- * `show` shows what there is so far.
+ * Loads data when the view appears or `asked` changes, again every `everyMs`, and soon after a failure; only while the page is
+ * visible, and as soon as it is visible again. Data that is refreshed stays until newer data arrives. `show` displays partial
+ * data.
  */
 function useLoaded<Data>(
   asked: string,
@@ -35,10 +34,10 @@ function useLoaded<Data>(
   const [loaded, setLoaded] = useState<Loaded<Data>>(NOTHING)
   const refused = useContext(Refused)
 
-  // `asked` says what `load` loads, which is new in each rendering.
+  // `asked` identifies the data that `load` loads; `load` is new in each rendering.
   useEffect(() => {
     const stop = new AbortController()
-    // Undefined while a request is under way, and where none is to follow.
+    // Undefined during a request, and if none is to follow.
     let timer: ReturnType<typeof setTimeout> | undefined
     const change = (to: Partial<Loaded<Data>>) => {
       if (!stop.signal.aborted) setLoaded((held) => ({ ...held, ...to }))
@@ -47,7 +46,7 @@ function useLoaded<Data>(
       clearTimeout(timer)
       timer = undefined
       change({ retry: null })
-      const slow = setTimeout(() => change({ problem: 'The service takes long to respond.' }), SLOW_MS)
+      const slow = setTimeout(() => change({ problem: 'The service is slow to respond.' }), SLOW_MS)
       let nextMs = everyMs
       try {
         const data = await load(stop.signal, (data) => change({ data }))
@@ -84,7 +83,7 @@ function useLoaded<Data>(
   return loaded
 }
 
-/** What the service has at a path. */
+/** The service's data at a path. */
 export function useData<Data>(
   path: readonly string[],
   query: Query = {},
@@ -99,11 +98,11 @@ export interface Items<Item> {
   readonly next: string | null
 }
 
-/** The service's pages can be short where it searches: up to this many are read to fill one. */
+/** The service's pages can be short during a search: up to this many are read to fill one. */
 const READ_COUNT_MAX = 20
 const PAGE_ITEMS = 100
 
-/** Loads a page of a list, also when `visit` changes. */
+/** Loads a page of a list, again when `visit` changes. */
 export function usePages<Item>(path: readonly string[], query: Query, visit: number): Loaded<Items<Item>> {
   const load = async (signal: AbortSignal, show: (page: Items<Item>) => void) => {
     let page: Items<Item> = { items: [], next: null }

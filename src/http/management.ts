@@ -12,15 +12,15 @@ import { limitRequests } from './server/limit-requests.ts'
 
 export type ApiDocument = ReturnType<HttpApp['swagger']>
 
-/** Everything from this origin only; Swagger UI needs inline styles and data images. */
+/** Everything from this origin only. Swagger UI needs inline styles and data images. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'"
 
 export interface ManagementDependencies extends BaseOptions {
-  /** Requests that may be under way behind a token. */
+  /** Maximum number of requests in progress behind a token. */
   readonly requestCountMax: number
-  /** The names, besides `localhost` and addresses, under which it is reached. */
+  /** Names of this listener, besides `localhost` and addresses. */
   readonly hosts: readonly string[]
   readonly document: ApiDocument
   readonly startup: Readiness
@@ -32,8 +32,8 @@ export interface ManagementDependencies extends BaseOptions {
 }
 
 /**
- * The operators' listener: metrics at `/metrics`, the startup probe at `/startupz`, the API document at `/openapi.json` and as a page at `/docs`, the console
- * at `/console`. Only the console's data is personal and needs a token.
+ * The operators' listener: metrics at `/metrics`, the startup probe at `/startupz`, the API document at `/openapi.json` and as a
+ * page at `/docs`, the console at `/console`. Only the console's data is personal and needs a token.
  */
 export function buildManagement(dependencies: ManagementDependencies): HttpApp {
   const { log, document, startup, exposeMetrics, tokens } = dependencies
@@ -63,14 +63,14 @@ export function buildManagement(dependencies: ManagementDependencies): HttpApp {
 }
 
 /**
- * Refuses requests whose `Host` is a name other than these and `localhost`: by DNS rebinding a stranger's page gives its
- * own name the address of this listener, and reads it through the browser of someone who may reach it. A page cannot
- * send an address as `Host` unless it came from there, and probes and Prometheus use addresses.
+ * Refuses requests whose `Host` is a name other than these and `localhost`. With DNS rebinding, an attacker's page points its own
+ * name at this listener, and reads it through the browser of someone with access. A page cannot send an address as `Host` unless
+ * it came from there; probes and Prometheus use addresses.
  */
 export function requireHost(app: HttpApp, names: readonly string[]): void {
   const allowed = new Set(['localhost', ...names.map((name) => name.toLowerCase())])
   app.addHook('onRequest', async ({ headers: { host } }) => {
-    // HTTP/1.0 has none, and no browser speaks it.
+    // HTTP/1.0 has no `Host`, and no browser speaks it.
     if (host === undefined) return
     const name = host.replace(/:\d*$/, '').toLowerCase().replace(/\.$/, '')
     const address = /^\[(.*)\]$/.exec(name)?.[1] ?? name

@@ -9,7 +9,7 @@ import type { HttpApp } from './server/base.ts'
 
 const PROBLEM_REF = { $ref: '#/components/schemas/Problem' }
 
-/** Zod leaves them out where a text is transformed. Those in `meta` are of the text that a client writes. */
+/** Zod leaves out defaults and examples of a transformed text. Those in `meta` are of the text that a client writes. */
 const toJsonSchema = createJsonSchemaTransform({
   zodToJsonConfig: {
     override: ({ zodSchema, jsonSchema }) => {
@@ -21,8 +21,8 @@ const toJsonSchema = createJsonSchemaTransform({
 })
 
 /**
- * Gathers the routes that are added to `app` after this into an OpenAPI 3.1 document: `app.swagger()` once it is ready.
- * Responses that every route can give (problems of RFC 9457 about tokens and bodies) are added to those it declares.
+ * Documents the routes added to `app` from now on as OpenAPI 3.1: call `app.swagger()` once it is ready. Adds the responses that
+ * every route can give (problems of RFC 9457 about tokens and bodies).
  */
 export function documentRoutes(app: HttpApp, { withTokens }: { withTokens: boolean }): void {
   app.register(swagger, {
@@ -35,8 +35,8 @@ export function documentRoutes(app: HttpApp, { withTokens }: { withTokens: boole
       },
       servers: [{ url: 'http://localhost:{port}', variables: { port: { default: '4006' } } }],
       tags: [
-        { name: 'Log', description: 'What became of each event, and why. An administrative view.' },
-        { name: 'Preferences', description: 'By which channel a party is told, and of what it is not.' },
+        { name: 'Log', description: 'The result of each event, with the reasons. An administrative view.' },
+        { name: 'Preferences', description: "A party's preferred channel and opted-out event types." },
         { name: 'Health', description: 'For probes. No token is needed.' },
         { name: 'Placeholders', description: 'Routes that the specification reserves.' },
       ],
@@ -76,7 +76,7 @@ interface Document {
   readonly components: { readonly schemas: Record<string, unknown> }
 }
 
-/** Moves each schema with a title into `schemas`, under that name, so that generated clients have types to name. */
+/** Moves each schema with a title into `schemas`, under that name, so that generated clients have named types. */
 function nameSchemas(node: unknown, schemas: Record<string, unknown>): unknown {
   if (Array.isArray(node)) return node.map((item) => nameSchemas(item, schemas))
   if (typeof node !== 'object' || node === null) return node
@@ -102,7 +102,7 @@ function problemsOf({ config, schema = {} }: RouteOptions, withTokens: boolean):
   ]
 }
 
-/** The example of a schema stands beside it: not every tool looks for it inside. */
+/** Moves the example out of the schema, since not every tool looks inside. */
 function success(status: string, schema: unknown) {
   const [example] = (schema as { examples?: readonly unknown[] }).examples ?? []
   return {

@@ -12,7 +12,7 @@ import { logReads } from './server/log-reads.ts'
 import { otherMethods } from './server/methods.ts'
 
 export interface AppDependencies extends BaseOptions {
-  /** Requests that may be under way behind a token. */
+  /** Maximum number of requests in progress behind a token. */
   readonly requestCountMax: number
   readonly readiness: Readiness
   readonly logEntries: LogEntries
@@ -21,7 +21,7 @@ export interface AppDependencies extends BaseOptions {
   readonly tokens: Tokens | null
 }
 
-/** All routes, with everything that they need passed in; listens to nothing yet. */
+/** All routes, with their dependencies as arguments; does not listen yet. */
 export function buildApp(dependencies: AppDependencies): HttpApp {
   const { log, readiness, logEntries, preferences, tokens } = dependencies
   const app = createBase(dependencies)
@@ -31,7 +31,7 @@ export function buildApp(dependencies: AppDependencies): HttpApp {
   logReads(app)
   const refuseOtherMethods = otherMethods(app)
   documentRoutes(app, { withTokens: tokens !== null })
-  // In a plugin, since what documents them is one: it sees only the routes that come after it.
+  // A plugin, because the plugin that documents routes sees only those added after it.
   app.register(async (routes: HttpApp) => {
     healthRoutes(routes, readiness)
     logRoutes(routes, logEntries)

@@ -2,10 +2,10 @@ import type { Mechanism } from 'kafkajs'
 import sasl from 'kafkajs/src/protocol/sasl/oauthBearer/index.js'
 import { printable } from '../core/text/sanitize.ts'
 
-/** Kafka's name of the error that a log-in was broken off on this connection. Another connection may succeed. */
+/** Kafka's name of the error for an interrupted log-in on this connection. Another connection may succeed. */
 export const ILLEGAL_SASL_STATE = 'ILLEGAL_SASL_STATE'
 
-/** No access token, or none that the broker accepts. kafkajs retries on another connection because of the type. */
+/** No access token, or none that the broker accepts. The type makes kafkajs retry on another connection. */
 export class LogInError extends Error {
   readonly retriable = true
   readonly type = ILLEGAL_SASL_STATE
@@ -13,16 +13,16 @@ export class LogInError extends Error {
 
 export interface BearerLogIn {
   readonly mechanism: 'oauthbearer'
-  /** Resolves to a valid token, other than the one that a broker refused. */
+  /** Resolves to a valid token other than the refused one. */
   readonly accessToken: (refused?: string) => Promise<string>
   readonly extensions: Readonly<Record<string, string>>
 }
 
-/** kafkajs passes a response with its length before it. */
+/** kafkajs puts the length before a response. */
 const LENGTH_BYTES = 4
 
 /**
- * Logs in by an access token (RFC 7628). The mechanism of kafkajs 2.2.4 ignores the broker's refusal, which is no protocol
+ * Logs in with an access token (RFC 7628). The mechanism of kafkajs 2.2.4 ignores the broker's refusal, which is no protocol
  * error, and continues until the connection is closed without a reason (`broker/saslAuthenticator/oauthBearer.js`).
  */
 export function bearerLogIn({ accessToken, extensions }: BearerLogIn): Mechanism {

@@ -14,19 +14,19 @@ import { type FetchedBytes, fetchedBytesOf, isStaleMetadata } from './patches/fe
 
 export type PartitionEnds = TopicPartition & Ends
 
-/** A request sees all of the log, or only the part before the first open transaction. */
+/** Isolation levels: the whole log, or only the part before the first open transaction. */
 export const READ_UNCOMMITTED = 0
 export const READ_COMMITTED = 1
 type IsolationLevel = typeof READ_UNCOMMITTED | typeof READ_COMMITTED
 
-/** Requests to the brokers outside the consumer group. Each rejects with the error of kafkajs. */
+/** Requests to the brokers outside the consumer group. Each rejects with kafkajs's error. */
 export type Brokers = ReturnType<typeof createBrokers>
 
-/** The part of kafkajs 2.2.4 that its clients share, which is private: requests to a chosen broker. */
+/** Private part of kafkajs 2.2.4 that its clients share: requests to a chosen broker. */
 interface Cluster {
   connect(): Promise<void>
   disconnect(): Promise<void>
-  /** Rejects, and forgets the topics, where one of them does not exist. */
+  /** Rejects, and forgets the topics, if one of them does not exist. */
   addMultipleTargetTopics(topics: readonly string[]): Promise<void>
   metadata(): Promise<BrokerMetadata>
   refreshMetadata(): Promise<void>
@@ -63,7 +63,7 @@ const METADATA_AGE_MAX_MS = 10_000
 const FETCH_WAIT_MS = 500
 const NOTHING: FetchedBytes = { error: null, bytes: Buffer.alloc(0), aborted: [] }
 
-/** Connects with the first request, and again with the next one after any error. */
+/** Connects on the first request, and again on the next one after any error. */
 export function createBrokers(connection: KafkaConnection, clientId: string, log: Logger) {
   const kafka = createClient(connection, clientId, log)
   let connecting: Promise<Cluster> | null = null
@@ -92,7 +92,7 @@ export function createBrokers(connection: KafkaConnection, clientId: string, log
         const { brokers, topicMetadata } = await cluster.metadata()
         return { brokerCount: brokers.length, topics: topicMetadata.map(({ topic }) => topic) }
       }),
-    /** The ends of every partition of these topics that has a leader, by `topic/partition`; none for a topic that does not exist. */
+    /** The ends of every partition of these topics that has a leader, by `topic/partition`; none for a missing topic. */
     endsOf: (topics: readonly string[], isolationLevel: IsolationLevel) =>
       ask(async (cluster): Promise<ReadonlyMap<string, PartitionEnds>> => {
         const partitions = await partitionsOf(cluster, topics)
@@ -108,7 +108,7 @@ export function createBrokers(connection: KafkaConnection, clientId: string, log
           }),
         )
       }),
-    /** The first offset whose message is not older than this time in ms since 1970, by `topic/partition`. */
+    /** The first offset with a message at or after this time in ms since 1970, by `topic/partition`. */
     firstSince: (
       partitions: readonly TopicPartition[],
       timestampMs: number,
@@ -121,7 +121,7 @@ export function createBrokers(connection: KafkaConnection, clientId: string, log
         const members = groups.flatMap((group) => group.members)
         return new Set(members.flatMap(({ memberAssignment }) => partitionsIn(memberAssignment)))
       }),
-    /** Rejects if this user may not be a member of the group. Joins nothing: the broker checks the right before the member. */
+    /** Rejects if this user may not join the group. Does not join: the broker checks the right before the member. */
     requireGroupRight: (groupId: string) =>
       ask(async (cluster) => {
         // kafkajs's own search for the coordinator hides that the right to see the group is missing.
@@ -171,7 +171,7 @@ async function partitionsOf(cluster: Cluster, topics: readonly string[]): Promis
   return partitions
 }
 
-/** Handles errors by Kafka's names for them: returns false for these, and rethrows any other. */
+/** Handles errors by Kafka's names: returns false for these, and rethrows any other. */
 function unless(...types: readonly string[]) {
   return (error: { readonly type?: unknown }): false => {
     if (types.some((type) => type === error.type)) return false
@@ -205,7 +205,7 @@ async function listOffsets(
   return new Map(found.filter(([, offset]) => offset >= 0n))
 }
 
-/** Returns -1 where no broker leads the partition. */
+/** Returns -1 if no broker leads the partition. */
 function leaderOf(cluster: Cluster, { topic, partition }: TopicPartition): number {
   const known = cluster.findTopicPartitionMetadata(topic).find(({ partitionId }) => partitionId === partition)
   if (known === undefined) throw new Error(`the broker has no partition ${partition} of topic ${topic}`)

@@ -14,7 +14,7 @@ export interface KafkaConnection extends Omit<BrokerConnection, 'sasl'> {
   readonly sasl: PasswordLogIn | BearerLogIn | null
 }
 
-/** A patched kafkajs client that writes to our log. After five tries its requests reject: the caller decides what to do then. */
+/** A patched kafkajs client that writes to our log. Its requests reject after five tries, and the caller decides what to do. */
 export function createClient({ brokers, ssl, sasl }: KafkaConnection, clientId: string, log: Logger): Kafka {
   patchFetchResponses()
   patchGroupOffsets()
@@ -33,9 +33,9 @@ export function createClient({ brokers, ssl, sasl }: KafkaConnection, clientId: 
 }
 
 /**
- * Patches `consumer/offsetManager/index.js` of kafkajs 2.2.4: before it fetches, it asks Kafka for the group's offset of every
- * partition, and for the earliest where there is none, and an error of one partition stops all. Our offsets come from the
- * database. No partition is fetched before its offset is sought.
+ * Patches `consumer/offsetManager/index.js` of kafkajs 2.2.4. Before it fetches, it asks Kafka for the group's offset of every
+ * partition, and for the earliest if there is none; an error of one partition stops all. Our offsets come from the database, and
+ * no partition is fetched before its offset is set.
  */
 export function patchGroupOffsets(): void {
   OffsetManager.prototype.resolveOffsets = async function resolveOffsets(): Promise<void> {
@@ -48,8 +48,9 @@ export function patchGroupOffsets(): void {
 }
 
 /**
- * Patches the timer of kafkajs 2.2.4 that looks for waiting requests once a millisecond on each connection, for ever
- * (https://github.com/tulios/kafkajs/issues/1704): 4 % of a core when idle, and a warning of Node, since its time-out is negative. A request that has to wait starts the timer itself.
+ * Patches the timer of kafkajs 2.2.4 that looks for waiting requests every millisecond on each connection, forever
+ * (https://github.com/tulios/kafkajs/issues/1704). It takes 4 % of an idle core, and makes Node warn of its negative timeout. A
+ * request that has to wait starts the timer itself.
  */
 export function patchRequestQueue(): void {
   RequestQueue.prototype.scheduleCheckPendingRequests = function schedule(): void {
@@ -63,7 +64,7 @@ function write(
 ): void {
   const { ERROR, WARN, INFO } = kafkajs.logLevel
   const line = `${namespace}: ${message}`
-  // kafkajs retries after its errors; the consumer logs those that it cannot recover from.
+  // kafkajs retries after its errors; the consumer logs fatal ones.
   if (level === ERROR || level === WARN) log.warn({ kafkajs: fields }, line)
   else if (level === INFO) log.debug({ kafkajs: fields }, line)
   else log.trace({ kafkajs: fields }, line)

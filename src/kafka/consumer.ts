@@ -29,22 +29,21 @@ export interface ConsumerOptions {
 /** Limits the inboxes of all partitions together; at most one fetch exceeds it. */
 const INBOXES_BYTES_MAX = 8 * 1024 * 1024
 const TOPIC_POLL_MS = 5_000
-/** Batches share the processors: more at once would be smaller, each with a transaction of its own. */
+/** Batches share the processors: with more at once, each would be smaller and have its own transaction. */
 const BUSY_COUNT_MAX = 3
-/** A batch that takes longer waits for something, such as policy administration, and uses no processor. */
+/** A batch that takes longer is waiting, for example for policy administration, and uses no processor. */
 const BUSY_MS = 50
 /**
- * How long `stop` waits to leave the group after the last batch. kafkajs cannot be stopped during a join, which the broker
- * answers when the slowest member has joined, nor during a request that the broker does not answer.
+ * Maximum time that `stop` waits to leave the group after the last batch. kafkajs cannot stop during a join, which the broker
+ * answers when the slowest member has joined, nor during an unanswered request.
  */
 const LEAVE_WAIT_MS = 3_000
 
 /**
- * Consumes the topics as a member of the group until stopped. Waits with backoff for a broker that is down, for topics that do
- * not exist yet (the others go on meanwhile) and after a lost connection.
- *
- * `run` resolves after `stop`, and rejects with an error that kafkajs cannot recover from: then the process must end.
- * `stop` lets the batches under way finish, however long they take, and then leaves the group if it soon can.
+ * Consumes the topics as a member of the group until stopped. Waits with backoff for a broker that is down, for missing topics
+ * (the others continue) and after a lost connection.
+ * `run` resolves after `stop`, and rejects with an error that kafkajs cannot recover from: then the process must end. `stop` lets
+ * the running batches finish, however long they take, and then leaves the group if possible soon.
  */
 export function createConsumer(options: ConsumerOptions, processing: Processing, log: Logger) {
   const { connection, groupId, topics } = options
@@ -59,7 +58,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
   let hasJoined = false
   let ended: Promise<unknown> = Promise.resolve()
 
-  /** Joins the group with the topics that exist. Resolves when the membership has ended. */
+  /** Joins the group with the existing topics. Resolves when the membership has ended. */
   async function consumeOnce(): Promise<Ending> {
     const { signal } = stopping
     await Promise.race([missing.refresh(), aborted(signal)])
@@ -85,7 +84,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
     return membership.run()
   }
 
-  /** Where this user may not even see the group, kafkajs says only that it finds no coordinator. */
+  /** If this user may not see the group, kafkajs reports only a missing coordinator. */
   async function explained(error: unknown): Promise<unknown> {
     if (!isWithoutCoordinator(error)) return error
     return brokers.requireGroupRight(groupId).then(
@@ -114,7 +113,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
     /** The partitions that this member owns; null while it is in no group. */
     assignment: () => membership?.assignment() ?? null,
     hasJoined: () => hasJoined,
-    /** Null while this member is in the group and its broker answers; otherwise what it waits for. */
+    /** Null while this member is in the group and its broker answers; otherwise the reason for waiting. */
     waitsFor: () => {
       if (!membership?.assignment()) return waitsFor
       return membership.isSilent() ? 'the broker does not respond' : null
@@ -123,7 +122,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
       ...missing.list(),
       ...[...consumption.latest.values()].flatMap((consumer) => consumer.blocked() ?? []),
     ],
-    /** The time of the oldest unprocessed message that was fetched, in ms since 1970, or null. */
+    /** Time of the oldest fetched and unprocessed message, in ms since 1970, or null. */
     oldestMs: (topic: string, partition: number) => membership?.oldestMs(topic, partition) ?? null,
     run: () => {
       const running = run()
@@ -187,7 +186,7 @@ function missingTopics(brokers: Brokers, topics: readonly string[]) {
     refresh: async (): Promise<void> => {
       missing = await find()
     },
-    /** Resolves when one of the missing topics exists. Never resolves where none is missing. */
+    /** Resolves when a missing topic exists. Never resolves if none is missing. */
     appeared: async (signal: AbortSignal): Promise<Ending> => {
       for (const { length } = missing; length > 0 && !signal.aborted; ) {
         await pause(TOPIC_POLL_MS, signal)
@@ -205,8 +204,8 @@ function pause(durationMs: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Slots for batches, given roughly in the order of the requests. At most `countMax` batches are under way, and few of them are
- * busy, so that events gather in the inboxes meanwhile. Returns a function that resolves to the one that gives a slot back.
+ * Slots for batches, assigned roughly in the order of requests. At most `countMax` batches run at once, and only a few of them
+ * are busy, so that events gather in the inboxes meanwhile. Returns a function that resolves to the slot's release function.
  */
 export function createSlots(countMax: number, sleep: (durationMs: number) => Promise<unknown>) {
   const underWay = bulkhead(countMax, Number.POSITIVE_INFINITY)

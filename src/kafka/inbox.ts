@@ -7,7 +7,7 @@ import { holdsNoMessageAt, type RecordSet, readRecordSet, recordSetOf } from './
 import { withoutEnd } from './records/unreadable.ts'
 
 export interface FetchControls {
-  /** Fetches on from this offset, once the partition is not paused. */
+  /** Continues to fetch at this offset, once the partition is not paused. */
   readonly seek: (offset: bigint) => void
   readonly pause: () => void
   readonly resume: () => void
@@ -25,14 +25,14 @@ export class BrokerError extends Error {
   }
 }
 
-/** Queued bytes at which the fetches of a partition pause until half of them are processed. */
+/** Queued bytes at which a partition's fetches pause until half of them are processed. */
 const INBOX_BYTES_MAX = 4 * 1024 * 1024
-/** Limits one transaction: a compressed record batch of 1 MB can hold hundreds of times as much. */
+/** Limits one transaction: a compressed record batch of 1 MB can contain hundreds of times as much. */
 const BATCH_BYTES_MAX = 8 * 1024 * 1024
 
 /**
  * Counts the bytes in the inboxes of all partitions. Above the limit, only partitions with an empty inbox are fetched, so that
- * slow partitions leave the others their turn. At four times the limit, none is.
+ * slow partitions do not block the others. At four times the limit, none is.
  */
 export type Budget = ReturnType<typeof createBudget>
 
@@ -40,9 +40,9 @@ export function createBudget(bytesMax: number) {
   const waiting = new Set<() => boolean>()
   let usedBytes = 0
   return {
-    /** @param ownBytes of the asking partition */
+    /** @param ownBytes bytes of the partition that asks */
     isFull: (ownBytes: number): boolean => usedBytes >= (ownBytes > 0 ? bytesMax : 4 * bytesMax),
-    /** @param bytes negative when they were taken from an inbox */
+    /** @param bytes negative if taken from an inbox */
     add(bytes: number): void {
       usedBytes += bytes
       if (bytes > 0) return
@@ -54,9 +54,9 @@ export function createBudget(bytesMax: number) {
 }
 
 /**
- * The fetched and unprocessed record sets of one partition, in order and without a gap. kafkajs would fetch them in a loop if it
- * were not told to go on once they are queued. So the inbox itself ensures that no offset is left out: it accepts only
- * the fetch that begins where the one before ended. Records are decoded as they are taken.
+ * The fetched and unprocessed record sets of one partition, in order and without a gap. kafkajs is told to fetch on as soon as
+ * they are queued, else it would fetch them again and again. So the inbox itself ensures that no offset is left out: it accepts
+ * only the fetch that begins where the previous one ended. Records are decoded when they are taken.
  */
 export class Inbox {
   readonly #controls: FetchControls
@@ -113,7 +113,7 @@ export class Inbox {
 
   /**
    * @param from the requested offset
-   * @param resolve tells kafkajs to fetch on after this offset
+   * @param resolve makes kafkajs fetch on after this offset
    */
   offer({ error, bytes, aborted }: FetchedBytes, from: bigint, resolve: (offset: bigint) => void): void {
     if (this.#expected === null) return
@@ -132,16 +132,16 @@ export class Inbox {
     this.#wake()
   }
 
-  /** True if the first set begins at this offset with something that never was a message. Ask before the first `take`. */
+  /** True if the first set begins at this offset with a record that never was a message. Call it before the first `take`. */
   beginsWithNoMessageAt(offset: bigint): boolean {
     const [set] = this.#sets
     return set !== undefined && holdsNoMessageAt(set, offset)
   }
 
   /**
-   * Takes at most this many messages, of about 8 MB, and the offset up to which all is taken, including aborted messages,
-   * markers and gaps; null where there is nothing. Throws the error that stopped the fetches, or `UnreadableBatch`, once
-   * everything before it is taken.
+   * Takes at most this many messages, of about 8 MB, and the offset up to which everything is taken, including aborted messages,
+   * markers and gaps; null if there is nothing. Throws the error that stopped the fetches, or `UnreadableBatch`, once everything
+   * before it is taken.
    */
   async take(countMax: number): Promise<{ messages: readonly FetchedMessage[]; lastOffset: bigint } | null> {
     const messages: FetchedMessage[] = []
@@ -166,7 +166,7 @@ export class Inbox {
     return null
   }
 
-  /** Resolves when something may have changed, or after `timeoutMs`. */
+  /** Resolves on a possible change, or after `timeoutMs`. */
   async change(timeoutMs: number | null): Promise<void> {
     const changed = Promise.withResolvers<void>()
     this.#wake = changed.resolve
@@ -194,7 +194,7 @@ export class Inbox {
     this.#pause()
   }
 
-  /** Decodes some messages of the first set. Returns its last offset once it has no more and is dropped, otherwise null. */
+  /** Decodes some messages of the first set. Returns the set's last offset once it is exhausted and dropped, otherwise null. */
   async #decode(set: RecordSet): Promise<bigint | null> {
     this.#reader ??= readRecordSet(set)
     try {
@@ -205,14 +205,14 @@ export class Inbox {
       return done ? set.lastOffset : null
     } catch (error) {
       this.#fail(error as Error)
-      // They cannot be processed before this set.
+      // The sets after an unreadable one cannot be processed before it.
       this.#drop(this.#sets.length)
       return null
     }
   }
 
   #clear(): void {
-    // Releases the stream that decompresses.
+    // Releases the decompression stream.
     void this.#reader?.return(undefined).catch(() => {})
     this.#drop(this.#sets.length)
     this.#error = null
@@ -236,7 +236,7 @@ export class Inbox {
     this.#budget.onRoom(this.#resumeIfRoom)
   }
 
-  /** Returns whether the budget need not call again. */
+  /** Returns true if the budget need not call again. */
   readonly #resumeIfRoom = (): boolean => {
     if (!this.#isPaused || this.#expected === null) return true
     if (this.#bytes > INBOX_BYTES_MAX / 2 || this.#budget.isFull(this.#bytes)) return false

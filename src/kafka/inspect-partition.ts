@@ -8,17 +8,17 @@ import { UnreadableBatch, withoutEnd } from './records/unreadable.ts'
 
 export type Inspected =
   | { readonly kind: 'end' }
-  /** The offset of the next message, or the last offset of a fetch without any, and the first offset of the first batch. */
+  /** The offset of the next message, or the last offset of a fetch without messages, and the first offset of the first batch. */
   | { readonly kind: 'readable'; readonly offset: bigint; readonly begin: bigint }
   | {
       readonly kind: 'unreadable'
       readonly reason: BlockReason
       readonly detail: string
-      /** The last offset of the batch; null where its header may be damaged too. */
+      /** The last offset of the batch; null if its header may be damaged too. */
       readonly last: bigint | null
-      /** The first offset of the next intact batch; null where the fetch held none. */
+      /** The first offset of the next intact batch; null if the fetch contains none. */
       readonly next: bigint | null
-      /** The batch, and what the broker sent after it. */
+      /** The batch, and the bytes that the broker sent after it. */
       readonly bytes: Buffer
     }
 
@@ -35,7 +35,7 @@ export function inspectPartition(
   return inspect((bytesMax) => brokers.fetch({ ...partition, from, bytesMax }, READ_COMMITTED), from)
 }
 
-/** @param fetch fetches at most so many bytes from that offset on, or one whole batch */
+/** @param fetch fetches at most this many bytes from that offset on, or one whole batch */
 export async function inspect(
   fetch: (bytesMax: number) => Promise<FetchedBytes>,
   from: bigint,

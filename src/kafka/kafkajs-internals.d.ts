@@ -1,4 +1,4 @@
-// The untyped modules of kafkajs 2.2.4 that we use or patch, and the untyped codec.
+// Types of the untyped modules of kafkajs 2.2.4 that we use or patch, and of the untyped codec.
 
 declare module 'kafkajs/src/network/requestQueue/index.js' {
   export default class RequestQueue {
@@ -19,7 +19,7 @@ declare module 'kafkajs/src/protocol/decoder.js' {
     readInt32(): number
     readInt64(): bigint
     readString(): string
-    /** With their length before them; null where that is -1. */
+    /** Bytes with a length before them; null if the length is -1. */
     readBytes(): Buffer | null
     readArray<T>(read: (decoder: Decoder) => T): T[]
   }
@@ -78,7 +78,7 @@ declare module 'kafkajs/src/consumer/consumerGroup.js' {
 }
 
 declare module 'kafkajs/src/consumer/offsetManager/index.js' {
-  /** The offset at which each partition of one membership is fetched next. */
+  /** The next fetch offset of each partition of one membership. */
   export default class OffsetManager {
     readonly memberAssignment: Readonly<Record<string, readonly number[]>>
     committedOffsets(): Record<string, Record<number, string>>

@@ -9,31 +9,31 @@ import { fetchedBytesOf } from './patches/fetch-response.ts'
 
 /** Limits one fetch from one broker. kafkajs shuffles the partitions, so that each has its turn. */
 const FETCH_BYTES = 4 * 1024 * 1024
-/** Limits one partition in a fetch: a full batch of events has about as many bytes. */
+/** Limits one partition in a fetch: about the size of a full batch of events. */
 const PARTITION_FETCH_BYTES = 512 * 1024
-/** New partitions and new leaders are found when kafkajs refreshes its metadata. */
+/** kafkajs finds new partitions and new leaders when it refreshes its metadata. */
 const METADATA_AGE_MAX_MS = 10_000
-/** The time until a quiet partition notices that the database has lost its last commits. */
+/** Maximum time until a quiet partition notices that the database has lost its last commits. */
 const CHECKPOINTS_POLL_MS = 10_000
-/** Each commit to Kafka costs the broker as much as a hundred events; tools that show the lag look less often. */
+/** Each commit to Kafka costs the broker as much as a hundred events; tools that show the lag poll less often. */
 const COMMIT_INTERVAL_MS = 1_000
-/** The time that a stop waits for a join under way, so that it can leave the group again. */
+/** Maximum time that a stop waits for a running join, so that it can leave the group again. */
 const JOIN_WAIT_MS = 2_000
-/** The time that the end of a membership waits for its last commit to Kafka. */
+/** Maximum time that the end of a membership waits for its last commit to Kafka. */
 const COMMIT_WAIT_MS = 1_000
-/** The time that a membership may take to disconnect before the next one begins; the checkpoint's lock parts them. */
+/** Maximum time for a membership to disconnect before the next one begins; the checkpoint's lock keeps them apart. */
 const DISCONNECT_WAIT_MS = 20_000
 
-/** Heartbeats are missing for this long before they are missed: a rebalance may take as long. */
+/** Time without an answered heartbeat after which the group's broker counts as silent. A rebalance may take as long. */
 const SILENCE_MS = 9_000
 
-/** kafkajs declares these final, although the broker only went away or did not answer in time. */
+/** kafkajs calls these fatal, although the broker was only gone or did not answer in time. */
 const PASSING_ERRORS = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout', 'KafkaJSLockTimeout']
 
 const GROUP_AUTHORIZATION_FAILED = 'GROUP_AUTHORIZATION_FAILED'
 const PASSING_TYPES = [ILLEGAL_SASL_STATE, GROUP_AUTHORIZATION_FAILED]
 
-/** Why a membership in the group ended. `retriable`: a new member may succeed. */
+/** The reason why a membership in the group ended. `retriable`: a new member may succeed. */
 export type Ending =
   | { readonly kind: 'stop' }
   | { readonly kind: 'topics' }
@@ -42,15 +42,15 @@ export type Ending =
 interface Callbacks {
   readonly onJoin: () => void
   readonly onBatch: () => void
-  /** Resolves when a topic that was missing exists; stops asking once the signal aborts. */
+  /** Resolves when a missing topic exists; stops asking once the signal aborts. */
   readonly appeared: (signal: AbortSignal) => Promise<Ending>
 }
 
 /**
  * One membership in the group. `run` joins it, and resolves when the membership has ended and the group is left.
  *
- * @param topics all of them exist
- * @param stopping aborts when the consumer is to stop
+ * @param topics all must exist
+ * @param stopping aborts when the consumer must stop
  */
 export function createMembership(
   kafka: Kafka,
@@ -122,9 +122,9 @@ export function createMembership(
 
   return {
     run,
-    /** Null before the member has joined, and once the membership is over. */
+    /** Null before the member has joined, and after the membership has ended. */
     assignment: () => assignment,
-    /** True if the group's broker has answered no heartbeat lately. kafkajs waits for it, as long as for any request. */
+    /** True if the group's broker recently answered no heartbeat. kafkajs waits for it as long as for any request. */
     isSilent: () => Date.now() - answeredMs > Math.max(SILENCE_MS, 3 * heartbeatIntervalOf(options)),
     oldestMs: owned.oldestMs,
   }
@@ -142,7 +142,7 @@ async function watchCheckpoints(
   }
 }
 
-/** The partitions that one membership owns, each consumed by itself. */
+/** The partitions of one membership, each with its own consumer. */
 export function assignedPartitions(
   consumption: Consumption,
   controlsFor: (topic: string, partition: number) => FetchControls,
@@ -182,7 +182,7 @@ export function assignedPartitions(
   /** The `eachBatch` of kafkajs: queues the fetch without waiting for its processing. Never rejects. */
   async function eachBatch({ batch, resolveOffset }: EachBatchPayload): Promise<void> {
     const fetched = fetchedBytesOf(batch)
-    // kafkajs also delivers fetches that it requested before the group was joined again.
+    // kafkajs also delivers fetches that it requested before it joined again.
     const consumer = consumers.get(keyOf(batch))
     if (fetched === null || consumer === undefined) return
     const { fetchedOffset } = batch as typeof batch & { fetchedOffset: string | { toString(): string } }
@@ -190,7 +190,7 @@ export function assignedPartitions(
     try {
       consumer.offer(fetched, from, (offset) => resolveOffset(String(offset)))
     } catch (error) {
-      // During a join kafkajs may not know the partition any more; the partition restarts after that.
+      // During a join kafkajs may not know the partition, which restarts afterwards.
       const { topic, partition } = batch
       consumption.log.warn({ err: error, topic, partition }, 'a fetch could not be queued')
     }
@@ -209,13 +209,13 @@ export function assignedPartitions(
   }
 }
 
-/** Rewinds the partitions whose last commits the database has lost. A quiet one would not notice: it commits nothing. */
+/** Rewinds partitions whose last commits the database has lost. A quiet one would not notice: it commits nothing. */
 async function compareCheckpoints(
   consumers: ReadonlyMap<string, PartitionConsumer>,
   { listCheckpoints }: Consumption,
   topics: readonly string[],
 ): Promise<void> {
-  // Read before the database is asked, so that a commit meanwhile does not count.
+  // Read before the database is queried, so that a concurrent commit does not count.
   const committed = new Map([...consumers].map(([key, consumer]) => [key, consumer.committed]))
   const checkpoints = new Map((await listCheckpoints(topics)).map((found) => [keyOf(found), found.offset]))
   for (const [key, consumer] of consumers) {
@@ -226,7 +226,7 @@ async function compareCheckpoints(
 }
 
 /**
- * Commits offsets to Kafka for tools that show the lag of the group. A failure does no harm, since the database decides. All
+ * Commits offsets to Kafka for tools that show the group's lag. A failure does no harm, since the database decides. All
  * partitions that moved within a second share one request.
  */
 export function createOffsetCommits(commit: (offsets: TopicPartitionOffset[]) => Promise<void>) {
@@ -247,7 +247,7 @@ export function createOffsetCommits(commit: (offsets: TopicPartitionOffset[]) =>
   return {
     flush,
     clear: () => waiting.clear(),
-    /** @param offset at which the group goes on */
+    /** @param offset the group's next offset */
     add(offset: TopicPartitionOffset): void {
       waiting.set(keyOf(offset), offset)
       timer ??= setTimeout(flush, COMMIT_INTERVAL_MS).unref()
@@ -259,7 +259,7 @@ function heartbeatIntervalOf({ sessionTimeoutMs }: { readonly sessionTimeoutMs: 
   return Math.floor(sessionTimeoutMs / 10)
 }
 
-/** A consumer of kafkajs that has not joined yet. `crashed` resolves when it cannot recover. */
+/** A kafkajs consumer that has not joined yet. `crashed` resolves when it cannot recover. */
 function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Parameters<typeof createMembership>[1]) {
   let retriable = false
   const consumer = kafka.consumer({
@@ -277,7 +277,7 @@ function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Parameters<ty
       retries: 4,
       initialRetryTime: 200,
       maxRetryTime: 2_000,
-      // kafkajs would restart by a timer of its own that a stop cannot reach: we start a new member instead.
+      // kafkajs would restart from its own timer, which a stop cannot cancel: we start a new member instead.
       restartOnFailure: async () => {
         retriable = true
         return false
@@ -292,7 +292,7 @@ function createMember(kafka: Kafka, { groupId, sessionTimeoutMs }: Parameters<ty
   return { consumer, crashed }
 }
 
-/** True if an error is temporary or can be corrected at the broker, although kafkajs declares it final. */
+/** True if an error is temporary or can be corrected at the broker, although kafkajs calls it fatal. */
 export function isPassing(error: unknown): boolean {
   return hasCause(error, ({ name, type }) => PASSING_ERRORS.includes(name) || PASSING_TYPES.includes(type))
 }
@@ -317,7 +317,7 @@ async function join(
   eachBatch: (payload: EachBatchPayload) => Promise<void>,
 ): Promise<void> {
   await consumer.connect()
-  // Without `fromBeginning`, an offset that is out of range would reset to the latest: silent loss.
+  // Without `fromBeginning`, an offset out of range would reset to the latest: silent loss.
   await consumer.subscribe({ topics, fromBeginning: true })
   await consumer.run({ autoCommit: false, eachBatchAutoResolve: false, eachBatch })
 }
@@ -337,7 +337,7 @@ function controlsOf(consumer: Consumer, topic: string, partition: number): Fetch
   }
 }
 
-/** Waits until the promise is settled, but not longer than `timeoutMs`; never rejects. */
+/** Waits until the promise is settled, but at most `timeoutMs`; never rejects. */
 export async function settled(promise: Promise<unknown>, timeoutMs: number): Promise<void> {
   await Promise.race([promise.catch(() => {}), sleep(timeoutMs, undefined, { ref: false })])
 }

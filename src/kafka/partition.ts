@@ -18,11 +18,11 @@ import type { Unserved } from './patches/metadata-errors.ts'
 import { type FetchedMessage, fingerprintOf } from './records/record.ts'
 import { UnreadableBatch } from './records/unreadable.ts'
 
-/** The database and the pipeline, for the consumer. */
+/** The consumer's access to the database and the pipeline. */
 export interface Processing {
-  /** The checkpoint in force; rejects while another session holds its lock. */
+  /** The checkpoint in force. Rejects while another session has locked it. */
   readonly loadCheckpoint: (topic: string, partition: number) => Promise<Checkpoint>
-  /** Sets the checkpoint back after the topic was recreated, if the expected one is in force. Returns the one then in force. */
+  /** Resets the checkpoint after the topic was recreated, if the expected one is in force. Returns the one then in force. */
   readonly resetCheckpoint: (
     topic: string,
     partition: number,
@@ -39,11 +39,11 @@ export interface Processing {
 
 /** Shared by all partitions and memberships: a batch of an earlier membership keeps its slot and its bytes. */
 export interface Consumption extends Processing {
-  /** Rejects where no broker leads the partition. */
+  /** Rejects if no broker leads the partition. */
   readonly endsOf: (partition: TopicPartition) => Promise<Ends>
-  /** The reason why kafkajs fetches nothing of a partition; null where it does. */
+  /** The reason why kafkajs fetches nothing of a partition, or null. */
   readonly unservedReason: (topic: string, partition: number) => Unserved | null
-  /** Limits the batches that run at a time. Resolves to the function that gives the slot back. */
+  /** Limits the number of running batches. Resolves to the slot's release function. */
   readonly takeSlot: () => Promise<() => void>
   readonly budget: Budget
   readonly latest: Map<string, PartitionConsumer>
@@ -54,9 +54,9 @@ export interface Consumption extends Processing {
   readonly log: Logger
 }
 
-/** A blocked partition that is fetched without a result for so long is no longer blocked. */
+/** A blocked partition counts as unblocked after it was fetched for this long without a message. */
 const QUIET_MS = 5_000
-/** A batch that takes so long is stuck: each of its statements and look-ups has a far shorter deadline. */
+/** A batch that takes this long is stuck: each of its statements and look-ups has a far shorter deadline. */
 const STUCK_MS = 60_000
 
 const UNSERVED: Readonly<Record<Unserved['reason'], string>> = {
@@ -67,16 +67,16 @@ const UNSERVED: Readonly<Record<Unserved['reason'], string>> = {
 const MOVED = 'another consumer moved the checkpoint: continuing from there'
 const REWOUND =
   'the checkpoint is behind what this process committed: the database has lost commits, by a fail-over or a restored ' +
-  'backup, or somebody set it back. Continuing from there; messages sent since are sent again, with the same idempotency keys'
+  'backup, or the checkpoint was set back. Continuing from there; messages sent since are sent again, with the same idempotency keys'
 /** The checkpoint in force is not the expected one. */
 class Moved extends Error {}
 /** The broker has another message in place of the last processed one. */
 class Recreated extends Error {}
 
 /**
- * Consumes one partition while a membership in the group owns it. kafkajs only fills the inbox; batches are taken from it one
- * after the other. The database's checkpoint is the authority on position: any failure drops the inbox, and the partition
- * starts again from the checkpoint.
+ * Consumes one partition while a membership in the group owns it. kafkajs only fills the inbox; batches are taken from it one by
+ * one. The database's checkpoint is the authority on position: any failure drops the inbox, and the partition starts again from
+ * the checkpoint.
  */
 export class PartitionConsumer {
   readonly #name: TopicPartition
@@ -90,15 +90,15 @@ export class PartitionConsumer {
   #committed: Checkpoint = { offset: -1n, lastMessage: null }
   /** The last processed message, until it is compared with the broker's at that offset. */
   #uncompared: Fingerprint | null = null
-  /** The broker is known to have nothing before it. */
+  /** The broker is known to have nothing before this offset. */
   #earliest = 0n
-  /** Stops the work once the batch under way is done. */
+  /** Stops the work after the running batch. */
   #rewound: Moved | null = null
   #blocked: Blocked | null = null
   #failureCount = 0
-  /** The first message of the batch under way, or of the one that failed. */
+  /** The first message of the running batch, or of the one that failed. */
   #head: { readonly offset: bigint; readonly timestampMs: bigint } | null = null
-  /** The start of the batch under way, in ms since 1970. */
+  /** Start of the running batch, in ms since 1970. */
   #begunMs: number | null = null
 
   /**
@@ -119,9 +119,9 @@ export class PartitionConsumer {
     this.#inbox = new Inbox(controls, consumption.budget)
   }
 
-  /** Consumes until `end`, once the consumer before is finished. Never rejects. */
+  /** Consumes until `end`, after the previous consumer has finished. Never rejects. */
   async run(): Promise<void> {
-    // Its batch under way would move the checkpoint that is read first.
+    // Its running batch would move the checkpoint that is read first.
     await this.#before?.finished
     this.#before = null
     while (!this.#isOver) {
@@ -139,13 +139,13 @@ export class PartitionConsumer {
     this.#finished.resolve()
   }
 
-  /** The partition is no longer ours: the batch under way is the last one. */
+  /** The partition is no longer ours: the running batch is the last one. */
   end(): void {
     this.#over.abort()
     this.#inbox.stop()
   }
 
-  /** Resolves after `end`, when no batch is under way. */
+  /** Resolves after `end`, when no batch is running. */
   get finished(): Promise<void> {
     return this.#finished.promise
   }
@@ -167,7 +167,7 @@ export class PartitionConsumer {
     this.#rewound = null
     if (this.#head !== null && this.#head.offset <= checkpoint.offset) this.#head = null
     if (this.#isOver) return
-    // Kafka may not have it: the membership before ended, or the broker did not answer.
+    // Kafka may not have it: the previous membership ended, or the broker did not answer.
     if (checkpoint.offset >= 0n) this.#commitToKafka(checkpoint.offset + 1n)
     this.#inbox.open(fetchStart(checkpoint, this.#earliest))
   }
@@ -194,7 +194,7 @@ export class PartitionConsumer {
     return this.#rewound !== null || this.#isOver
   }
 
-  /** Waits until there is something to take. Returns false once it is over. */
+  /** Waits until there is something to take. Returns false after the end. */
   async #hasNext(): Promise<boolean> {
     while (this.#inbox.isEmpty && !this.#isStopping) {
       await this.#inbox.change(this.#blocked === null ? null : QUIET_MS)
@@ -204,7 +204,7 @@ export class PartitionConsumer {
     return !this.#isOver
   }
 
-  /** The next batch; null where everything that was fetched is processed already. */
+  /** The next batch; null if all fetched messages are processed. */
   async #take(): Promise<Batch | null> {
     const processed = this.#uncompared
     this.#uncompared = null
@@ -275,7 +275,7 @@ export class PartitionConsumer {
     return this.#consumption.endsOf(this.#name)
   }
 
-  /** Finds where to go on after an offset out of range. Returns false where the broker has that offset by now. */
+  /** Finds the offset at which to continue after an offset out of range. Returns false if the broker has that offset by now. */
   async #findRange(asked: bigint): Promise<boolean> {
     const ends = await this.#ends()
     const { offset } = this.#committed
@@ -296,7 +296,7 @@ export class PartitionConsumer {
     return true
   }
 
-  /** Throws `Moved` where another consumer moved the checkpoint meanwhile. */
+  /** Throws `Moved` if another consumer moved the checkpoint meanwhile. */
   async #startAnew(why: string, { earliest, end }: Ends): Promise<void> {
     const { topic, partition } = this.#name
     const checkpoint = this.#committed.offset
@@ -313,7 +313,7 @@ export class PartitionConsumer {
   async #block(error: unknown): Promise<void> {
     const retryInMs = backOffMs(this.#failureCount)
     const reason = reasonOf(error, this.#consumption)
-    // In a rebalance the replica that owned the partition may still be committing its last batch.
+    // During a rebalance the previous owner of the partition may still be committing its last batch.
     if (reason === 'locked' && this.#failureCount === 0)
       this.#consumption.log.debug({ ...this.#name, retryInMs }, 'another session locks the checkpoint')
     else this.#report(error, reason, retryInMs)
@@ -350,13 +350,13 @@ export class PartitionConsumer {
     return this.#blockedFor('stuck', `a batch was begun ${Math.round(tookMs / 1_000)} s ago`, sinceMs)
   }
 
-  /** The time of the oldest unprocessed message that was fetched, in ms since 1970, or null. */
+  /** Time of the oldest fetched and unprocessed message, in ms since 1970, or null. */
   oldestMs(): number | null {
     return this.#head === null ? this.#inbox.oldestMs : Number(this.#head.timestampMs)
   }
 }
 
-/** Drops the message itself, which would keep the memory of its whole fetch. */
+/** Leaves out the message itself, which would keep its whole fetch in memory. */
 function headOf(message: Message | undefined) {
   return message === undefined ? null : { offset: message.offset, timestampMs: message.timestampMs ?? -1n }
 }
@@ -365,7 +365,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Most often the next try succeeds. */
+/** True for errors that the next try usually clears. */
 function isIgnoredOnFirstFailure(error: unknown): boolean {
   return error instanceof Moved || (error instanceof BrokerError && isStaleMetadata(error.message))
 }
@@ -380,7 +380,7 @@ function offsetsIn(error: unknown): { firstOffset: string; lastOffset: string } 
   return { firstOffset: String(error.offsets.first), lastOffset: String(error.offsets.last) }
 }
 
-/** Throws if the broker has something else in place of the last processed message. */
+/** Throws if the broker has another message in place of the last processed one. */
 function requireSame(processed: Fingerprint, first: FetchedMessage | 'no message' | undefined): void {
   const found = first === undefined || first === 'no message' ? (first ?? null) : fingerprintOf(first)
   if (compareLast(processed, found) === 'another')

@@ -21,7 +21,7 @@ export interface PasswordLogIn {
   readonly password: () => Promise<string>
 }
 
-/** Logs in by the mechanisms of kafkajs, which take a password only once. */
+/** Logs in with the mechanisms of kafkajs, which read a password only once. */
 export function passwordLogIn({ mechanism, username, password }: PasswordLogIn): Mechanism {
   return {
     mechanism,

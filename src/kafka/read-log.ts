@@ -32,9 +32,9 @@ interface Stretch {
 const FETCH_BYTES = 1024 * 1024
 
 /**
- * Reads a range of a partition's log. The fate of each message is told by the marker that ends its transaction, not by the
- * broker's list of aborted transactions, which the consumer uses. Memory does not grow with the range. Rejects where the broker
- * does not serve it.
+ * Reads a range of a partition's log. The fate of a message comes from the marker that ends its transaction, not from the
+ * broker's list of aborted transactions, which the consumer uses. Memory does not grow with the range. Rejects if the broker does
+ * not serve it.
  *
  * @param logEnd the end of the partition, since a transaction may end after the range
  */
@@ -58,7 +58,7 @@ export async function* readLog(
   }
 }
 
-/** Null where the broker no longer has this offset; empty where the log ends. */
+/** Null if the broker no longer has this offset; empty at the end of the log. */
 async function readStretch({ fetch }: LogSource, from: bigint): Promise<Stretch | null> {
   const { error, bytes } = await fetch(from, FETCH_BYTES)
   if (error === 'OFFSET_OUT_OF_RANGE') return null
@@ -79,7 +79,7 @@ async function firstAfter({ earliest }: LogSource, at: bigint): Promise<bigint> 
   return first
 }
 
-/** Returns the offset at which to read on. */
+/** Returns the offset at which to continue. */
 async function* readPieces(
   source: LogSource,
   { bytes, from, next }: Stretch,
@@ -120,7 +120,7 @@ async function* readPieces(
   }
 }
 
-/** The offset after an unreadable batch; `end` where it cannot be found. */
+/** The offset after an unreadable batch; `end` if it cannot be found. */
 async function afterUnreadable({ fetch }: LogSource, at: bigint, end: bigint): Promise<bigint> {
   const found = await inspect((bytesMax) => fetch(at, bytesMax), at)
   if (found.kind === 'end') return end
@@ -133,7 +133,7 @@ const ENDS: readonly (Fate | undefined)[] = ['aborted', 'committed']
 /** The record's length, attributes, time, offset and key length take a byte each; its key begins with the version. */
 const TYPE_AT = HEADER_BYTES + 5 + 2
 
-/** The ends of transactions: a message belongs to the transaction that its producer's next marker ends. */
+/** The ends of transactions: the next marker of its producer ends a message's transaction. */
 function createTransactionEnds(source: LogSource, logEnd: bigint) {
   const endsOf = new Map<bigint, { readonly offset: bigint; readonly fate: Fate }[]>()
   let next = 0n

@@ -8,7 +8,7 @@ import { printable } from '../core/text/sanitize.ts'
 import { secretOf } from './file-secret.ts'
 
 /**
- * Returns a valid access token. Rejects with a message for the operator, which never holds the secret.
+ * Returns a valid access token. Rejects with a message for the operator, which never contains the secret.
  *
  * @param refused a token that its server refused: another one is requested
  */
@@ -21,17 +21,17 @@ interface Granted {
 }
 
 const TIMEOUT_MS = 5_000
-/** For a token endpoint that does not say how long a token is valid. */
+/** Used if a token endpoint does not say how long a token is valid. */
 const UNKNOWN_VALIDITY_S = 60
-/** The time before the end of a token's validity at which the next one is requested. */
+/** Time before the end of a token's validity at which the next one is requested. */
 const RENEWAL_MS = 30_000
 const QUOTED_LENGTH_MAX = 500
 
 /**
- * Requests access tokens by the client credentials grant (RFC 6749, section 4.4), one request at a time. All callers share
- * a token until 30 s before it ends, or for half of its validity if it is valid for less than a minute.
+ * Requests access tokens with the client credentials grant (RFC 6749, section 4.4), one request at a time. All callers share a
+ * token until 30 s before it expires, or for half of its validity if that is less than a minute.
  *
- * @param prefix of the client's configuration variables, which the messages name
+ * @param prefix of the client's configuration variables, named in messages
  */
 export function createAccessToken(client: TokenClient, prefix: string, nowMs: () => number): AccessToken {
   let granted: Granted | null = null
@@ -79,7 +79,7 @@ async function requestToken(
   }
   try {
     const found = await processClientCredentialsResponse(server, { client_id: clientId }, response)
-    // Another character could end the field of the message that carries the token (RFC 6749, appendix A.12).
+    // Another character could end the message field that carries the token (RFC 6749, appendix A.12).
     if (!/^[ -~]+$/.test(found.access_token)) throw new Error('"access_token" has control characters')
     return { token: found.access_token, validMs: (found.expires_in ?? UNKNOWN_VALIDITY_S) * 1_000 }
   } catch (cause) {
@@ -90,7 +90,7 @@ async function requestToken(
   }
 }
 
-/** The words of a refusal by RFC 6749, section 5.2; null for any other response. */
+/** The text of a refusal by RFC 6749, section 5.2; null for any other response. */
 async function refusalIn(response: Response): Promise<string | null> {
   if (![400, 401, 403].includes(response.status)) return null
   const body = await response.json().catch(() => null)
@@ -103,16 +103,16 @@ function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.name === 'TimeoutError') return `no response within ${TIMEOUT_MS / 1_000} s`
   if (error.cause instanceof Error) return causeOf(error.cause)
-  // An error of several addresses has a code, but no message.
+  // An error that covers several addresses has a code, but no message.
   return error.message || String((error as NodeJS.ErrnoException).code)
 }
 
-/** Id and secret form-encoded (RFC 6749, section 2.3.1). The library also encodes `-`, which some servers do not decode. */
+/** Id and secret, form-encoded (RFC 6749, section 2.3.1). The library also encodes `-`, which some servers do not decode. */
 function basicAuthorization(clientId: string, secret: string): string {
   return `Basic ${btoa([clientId, secret].map(formEncoded).join(':'))}`
 }
 
-/** A server may quote the request, so the secret is removed in each of its forms. */
+/** Removes the secret in all its forms, since a server may quote the request. */
 function withoutSecret(words: string, authorization: string, secret: string): string {
   return [authorization.slice('Basic '.length), formEncoded(secret), secret].reduce(
     (left, form) => left.replaceAll(form, '***'),

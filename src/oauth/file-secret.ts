@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 
-/** A rotated secret is used after this time at the latest. */
+/** Maximum time until a rotated secret is used. */
 const VALID_MS = 10_000
 
 /**
- * Returns the header value in a file. It is read again every 10 s, and once its server refuses it.
+ * Returns the header value in a file. Reads it again every 10 s, and when its server refuses it.
  *
- * @param variable the configuration variable that names the file
+ * @param variable the configuration variable with the file's name
  */
 export function createFileSecret(file: string, variable: string, nowMs: () => number) {
   let known: { readonly secret: string; readonly readAtMs: number } | null = null
@@ -14,20 +14,21 @@ export function createFileSecret(file: string, variable: string, nowMs: () => nu
     if (known !== null && known.secret !== refused && nowMs() < known.readAtMs + VALID_MS) return known.secret
     const readAtMs = nowMs()
     const secret = await readSecret(file, variable)
-    if (!/^[\t -~]+$/.test(secret)) throw new Error(`${variable} holds more than one line of printable ASCII`)
+    if (!/^[\t -~]+$/.test(secret))
+      throw new Error(`${variable} contains more than one line of printable ASCII`)
     known = { secret, readAtMs }
     return secret
   }
 }
 
-/** A secret of the configuration: its text, or the file to read it from each time. */
+/** A secret of the configuration: its text, or the file from which it is read each time. */
 export type Secret = { readonly text: string } | { readonly file: string }
 
 export async function secretOf(secret: Secret, variable: string): Promise<string> {
   return 'text' in secret ? secret.text : readSecret(secret.file, variable)
 }
 
-/** The secret in a file, without line breaks at its end. Rejects with a message for the operator. */
+/** The secret in a file, without trailing line breaks. Rejects with a message for the operator. */
 async function readSecret(file: string, variable: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch((cause: Error) => {
     throw new Error(`${variable} cannot be read: ${cause.message}`, { cause })

@@ -4,20 +4,20 @@ import type { Contact } from '../core/party/contact.ts'
 
 export interface Answer {
   readonly contact: Contact
-  /** Counts against policy administration as a whole. */
+  /** True if it counts against policy administration as a whole. */
   readonly outage: boolean
-  /** Its body names the party that was asked for. */
+  /** True if its body names the requested party. */
   readonly isNamed: boolean
-  /** Its connection can carry another request. */
+  /** True if its connection can carry another request. */
   readonly keepsConnection: boolean
-  /** Counts only as the first answer of a connection: it may be due to what the connection carried before. */
+  /** True if it counts only as the first answer of a connection: an earlier request on the connection may have caused it. */
   readonly needsConfirmation: boolean
   readonly isTimeout?: true
-  /** The request's credential was refused. */
+  /** True if the request's credential was refused. */
   readonly isRefusal?: boolean
 }
 
-/** A connection cannot be opened with the configured files. */
+/** The configured files do not allow a connection. */
 export class TlsFilesError extends Error {}
 
 export type NameOf = (body: object) => string | null
@@ -25,25 +25,26 @@ export type NameOf = (body: object) => string | null
 /** Larger bodies are refused; a contact takes a few hundred bytes. */
 export const BODY_BYTES_MAX = 64 * 1024
 
-/** The contact of a locator that is empty or would reach another path. */
+/** The contact for a locator that is empty or would reach another path. */
 export const UNASKABLE = unresolved('was not asked: the party locator cannot stand in a URL path').contact
 
-/** The contact of a party that hung lately and is left to the retry. */
+/** The contact for a party that hung lately and is left to the retry. */
 export const HUNG = unresolved('was not asked: lately it did not answer for this party within the deadline', {
   unasked: true,
 }).contact
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Returns a function that reads the party's name in a body, where the first of these JSON Pointers leads to a string. */
+/** Returns a function that reads the party's name from a body, at the first of these JSON Pointers that leads to a string. */
 export function nameAt(pointers: readonly string[]): NameOf {
   const paths = pointers.map(parsePointer)
   return (body) => paths.map((path) => valueAt(body, path)).find((name) => typeof name === 'string') ?? null
 }
 
 /**
- * Judges a complete answer. 404 is `not found`. 200 with a JSON object that has `email` or `phone` as a key is `found`: each
- * address is a string, or null, blank or absent if not on file. Anything else is `unresolved`, and an outage unless it is another 4xx than 401.
+ * Judges a complete answer. 404 is `not found`. 200 with a JSON object that has `email` or `phone` as a key is `found`: each is a
+ * string, or null, blank or absent if not on file. Anything else is `unresolved`, and an outage unless it is a 4xx other than
+ * 401.
  */
 export function judgeAnswer(status: number, body: Buffer, locator: string, nameOf: NameOf): Answer {
   if (status !== 200 && status !== 404) {
@@ -68,12 +69,12 @@ export function judgeAnswer(status: number, body: Buffer, locator: string, nameO
   return { contact, outage: false, isNamed: name !== null, keepsConnection: true, needsConfirmation }
 }
 
-/** A request that could not be made: a file or a token is missing here. */
+/** The answer for a request that could not be made, because of a missing file or token on this side. */
 export function judgeUnasked({ message }: Error): Answer {
   return { ...unresolved(`was not asked: ${message}`, { unasked: true }), keepsConnection: true }
 }
 
-/** Judges a request that failed. `status` is 0 if no answer began: servers and proxies close connections at any time. */
+/** Judges a failed request. `status` is 0 if no answer began: servers and proxies close connections at any time. */
 export function judgeFailure(status: number, error: Error): Answer {
   if (error instanceof TlsFilesError) return judgeUnasked(error)
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
@@ -96,7 +97,7 @@ function unresolved(reason: string, more: { unasked?: true; wrongParty?: true } 
   return { contact, outage: true, isNamed: false, keepsConnection: false, needsConfirmation: false }
 }
 
-/** The contact, or a phrase that says why it is none. */
+/** The contact, or a phrase that says why there is none. */
 function readContact(value: object | null): Contact | string {
   if (value === null) return 'a body that is not a JSON object'
   if (!ADDRESSES.some((address) => Object.hasOwn(value, address)))

@@ -8,15 +8,15 @@ const CONFIRM_MS = 1_000
 const PROBE_INTERVAL_MS = 5_000
 
 /**
- * Opens when 20 distinct parties in a row failed, and at once asks for a party that was answered before. If that fails too, and
- * again after a second, policy administration is down; a probe every 5 s decides when it is back.
+ * Opens when 20 distinct parties in a row have failed, and at once asks for a party that was answered before. If that fails too,
+ * and again after a second, policy administration counts as down; a probe every 5 s finds out when it is back.
  */
 export function createCircuit(ask: (locator: string) => Promise<Answer>, onVerdict: () => void, log: Logger) {
-  /** Distinct parties that failed since one was answered. */
+  /** Distinct parties that failed since the last success. */
   const failing = new Set<string>()
   const isBroken = () => failing.size >= PARTY_COUNT_MIN
   const breaker = { state: null, success: () => failing.clear(), failure: isBroken }
-  // The timer decides when to probe: cockatiel compares times of the wall clock, which can be set back.
+  // The timer decides when to probe: cockatiel compares wall-clock times, which can be set back.
   const isFailure = handleWhenResult((isOutage) => isOutage === true)
   const policy = circuitBreaker(isFailure, { breaker, halfOpenAfter: Number.NEGATIVE_INFINITY })
   let down: Contact | null = null
@@ -24,7 +24,7 @@ export function createCircuit(ask: (locator: string) => Promise<Answer>, onVerdi
   let [answered, wanted] = ['', '']
   let timer: NodeJS.Timeout | undefined
 
-  // Each probe that fails opens it again.
+  // Each failed probe opens it again.
   policy.onBreak(() => {
     const delayMs = probeCount === 0 ? 0 : down === null ? CONFIRM_MS : PROBE_INTERVAL_MS
     timer = setTimeout(() => void policy.execute(probe), delayMs).unref()
@@ -56,14 +56,14 @@ export function createCircuit(ask: (locator: string) => Promise<Answer>, onVerdi
     isUndecided: () => down === null && (isBroken() || policy.state !== CircuitState.Closed),
     /** Counts the result of one look-up. */
     note(locator: string, { outage, contact }: Answer): void {
-      // Only a probe closes it: other answers belong to requests from before.
+      // Only a probe closes it: other answers belong to earlier requests.
       if (down !== null) return
       if (contact.state !== 'unresolved') answered = locator
       if (outage) failing.add(locator)
       else failing.clear()
       if (outage && policy.state === CircuitState.Closed) void policy.execute(() => true)
     },
-    /** Picks a random one of the parties of a call for probes, so that no order hides the healthy ones. */
+    /** Picks a random party of a call for probes, so that no order hides the healthy ones. */
     noteWanted(locators: readonly string[]): void {
       wanted = locators[Math.floor(Math.random() * locators.length)] ?? wanted
     },

@@ -4,7 +4,7 @@ import { createCircuit } from './circuit.ts'
 import { Connection, type PartyClientOptions } from './connection.ts'
 
 const CLOSED = 'the client of policy administration is closed'
-/** Two passes of the retry, which asks for them apart; at the third they have a whole deadline again. */
+/** Covers two passes of the retry, which asks for these parties separately; at the third they have a whole deadline again. */
 const HUNG_MS = 170_000
 const HUNG_COUNT_MAX = 10_000
 
@@ -17,7 +17,7 @@ interface Call extends PromiseWithResolvers<Map<string, Contact>> {
   readonly asksHung: boolean
   readonly askUntilMs: number
   inFlightCount: number
-  /** A request was made for one of its parties. */
+  /** True if a request was made for one of its parties. */
   hasAsked: boolean
 }
 
@@ -26,11 +26,11 @@ interface InFlight {
   readonly locator: string
   readonly connection: Connection
   readonly sinceMs: number
-  /** Its party hung lately. */
+  /** True if its party hung lately. */
   readonly isApart: boolean
 }
 
-/** Client of policy administration (specification, "Outbound call"). Connects at the first look-up. */
+/** Client of policy administration (specification, "Outbound call"). Connects on the first look-up. */
 export function createPartyClient(options: PartyClientOptions) {
   const { connectionCountMax, deadlineMs, log } = options
   const nowMs = () => performance.now()
@@ -43,13 +43,13 @@ export function createPartyClient(options: PartyClientOptions) {
   const slowCountMax = Math.max(1, Math.floor(connectionCountMax / 4))
   /** In the order of their turns. */
   const calls = new Set<Call>()
-  /** In the order in which they started. */
+  /** In the order of their start. */
   const inFlight = new Set<InFlight>()
   const hungUntilMs = new Map<string, number>()
   const isHung = (locator: string) => (hungUntilMs.get(locator) ?? 0) > nowMs()
   /** Decays by a hundredth with each answer. */
   let slowestMs = 0
-  /** Start of the newest request that was answered. */
+  /** Start of the newest answered request. */
   let answeredSinceMs = 0
   let namesParty: boolean | null = null
   let ticker: NodeJS.Timeout | undefined
@@ -81,7 +81,7 @@ export function createPartyClient(options: PartyClientOptions) {
     return call.promise
   }
 
-  /** Gives idle connections to the calls; while policy administration is down, answers them without. */
+  /** Gives idle connections to the calls. While policy administration is down, answers them without a request. */
   function start(): void {
     if (circuit.isUndecided()) return
     const down = circuit.down()
@@ -106,7 +106,7 @@ export function createPartyClient(options: PartyClientOptions) {
     queueMicrotask(start)
   }
 
-  /** The call with the fewest requests in flight, so that one whose parties hang holds up no other. */
+  /** The call with the fewest requests in flight, so that a call with hanging parties does not block the others. */
   function nextCall(): Call | undefined {
     if (idle.length === 0) return undefined
     let next: Call | undefined
@@ -142,7 +142,7 @@ export function createPartyClient(options: PartyClientOptions) {
     queueMicrotask(start)
   }
 
-  /** Asks for no more parties; those without a contact stay out of the result. */
+  /** Stops asking for parties; those without a contact are missing from the result. */
   function leaveOut(call: Call, contactOf: (locator: string) => Contact | null): void {
     for (const locator of call.waiting.splice(0)) {
       const contact = contactOf(locator)
@@ -159,7 +159,7 @@ export function createPartyClient(options: PartyClientOptions) {
   }
 
   function tick(): void {
-    // A process that was stalled has not read yet what was answered meanwhile.
+    // After a stall, the process has not yet read the answers that arrived meanwhile.
     const wasStalled = nowMs() - tickedMs > 2 * tickMs
     tickedMs = nowMs()
     if (!wasStalled && [...calls].some(({ waiting }) => waiting.length > 0)) endSlow()
@@ -185,15 +185,18 @@ export function createPartyClient(options: PartyClientOptions) {
 
   return {
     /**
-     * The contacts of distinct parties, asked for in their order; parties that could not be asked for within half a deadline are
-     * left out, except the first, and parties that hung lately are not asked for. Rejects only if the client is closed.
+     * Contacts of distinct parties, requested in their order. Parties not asked within half a deadline are left out, except the
+     * first. Parties that hung lately are not asked. Rejects only if the client is closed.
      */
     lookUp: (partyLocators: readonly string[]) => lookUp(partyLocators, false),
-    /** The same for the retry, for two deadlines. Asks for parties that hung lately too, on few connections and briefly. */
+    /**
+     * Like `lookUp`, but for the retry, with two deadlines. Also asks for parties that hung lately, briefly and on few
+     * connections.
+     */
     lookUpAgain: (partyLocators: readonly string[]) => lookUp(partyLocators, true),
-    /** Policy administration is known to be down: a look-up would be answered without a request. */
+    /** True while policy administration is known to be down: a look-up is answered without a request. */
     isDown: (): boolean => circuit.down() !== null,
-    /** The newest contact named its party, so that it could be checked; null if there was none. */
+    /** True if the newest contact named its party, so that it could be checked; null if there was none. */
     namesParty: (): boolean | null => namesParty,
     async close(): Promise<void> {
       isClosed = true

@@ -16,7 +16,7 @@ import {
 
 /** Authenticates look-ups. */
 export interface Credential {
-  /** Resolves to a cached secret, or to another one than a refused one. Rejects with a message for the operator. */
+  /** Resolves to a cached secret, or to one other than the refused one. Rejects with a message for the operator. */
   readonly secret: (refused?: string) => Promise<string>
   readonly headers: (secret: string) => Readonly<Record<string, string>>
 }
@@ -33,9 +33,8 @@ interface LookUp {
   readonly timeoutMs: number
   readonly onAnswer: OnAnswer
   readonly tryCount: number
-  /** The start of the first try. */
+  /** Start of the first try. */
   readonly sinceMs?: number
-  /** The secret that was refused. */
   readonly refused?: string
 }
 
@@ -77,7 +76,7 @@ export class Connection {
       this.#send(client, request, isFirst)
       return
     }
-    // A token has a timeout of its own: waiting for one does not make a party slow.
+    // A token has its own timeout: waiting for one does not make a party slow.
     credential.secret(request.refused).then(
       (secret) => client === this.#client && this.#send(client, request, isFirst, secret),
       (error) => client === this.#client && request.onAnswer(judgeUnasked(error)),

@@ -30,10 +30,10 @@ export interface Claim {
 export type Refused = ReadonlyMap<Attempt, Error>
 
 export interface Made {
-  /** As they are stored. */
+  /** The attempts as stored. */
   readonly attempts: readonly Attempt[]
   readonly refused: Refused
-  /** The sender's reasons by the locators of rows that stay unchanged: their retries were not tried. */
+  /** The sender's reasons by the locators of deferred retries, whose rows stay unchanged. */
   readonly deferred: ReadonlyMap<string, string>
 }
 
@@ -57,9 +57,9 @@ class PreferencesChanged extends Error {}
 
 /**
  * Makes attempts in one transaction. If the database refuses data, a second transaction finds the refused rows before it sends
- * anything. The following transactions do the same until one finds nothing to refuse: decisions and retried rows are written after
- * the send, and a refusal at that point would send again and again. Returns null if the claim is lost. Rejects on any other error; then
- * nothing is written.
+ * anything. Later transactions do the same until one finds nothing to refuse: decisions and retried rows are written after the
+ * send, where a refusal would send again and again. Returns null if the claim is lost. Rejects on any other error, without having
+ * written anything.
  */
 export function createAttempt(needs: AttemptNeeds): MakeAttempts {
   let isSuspect = false
@@ -100,14 +100,14 @@ function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promis
     const refused = isSuspect ? await findRefused(tx, decided) : NONE_REFUSED
     await claim.reject?.(tx, refused)
     const accepted = decided.filter((attempt) => !refused.has(attempt))
-    // An event that got a row in the meantime is left out.
+    // Events that got a row in the meantime are left out.
     const inserted = await tx.insertEntries(accepted.filter(isFirst))
     if (nowMs() - readAtMs > WRITE_MAX_MS) await requireUnchanged(tx, inserted, preferences)
     const claimed = [...inserted, ...accepted.filter(isRetry)]
     const messages = messagesOf(claimed)
     const deliveries = await stage('send', messages, () => tx.handOver((query) => send(messages, query)))
     const attempts = afterDelivery(claimed, deliveries)
-    // After the send: the row of a deferred retry stays unchanged.
+    // After the send, because the row of a deferred retry stays unchanged.
     await tx.updateEntries(attempts.filter(isRetry), deliveries)
     await tx.markSendFailures(attempts.filter(isFirst), deliveries)
     await tx.recordDecisions(attempts, deliveries, ruleTable.revision, claim.move)
@@ -117,7 +117,7 @@ function transact(needs: AttemptNeeds, claim: Claim, isSuspect: boolean): Promis
   })
 }
 
-/** Throws PreferencesChanged if a party's preferences are no longer those that decided. */
+/** Throws PreferencesChanged if a party's preferences changed since the decision. */
 async function requireUnchanged(
   tx: Transaction,
   written: readonly Attempt[],
@@ -133,8 +133,8 @@ const isRetry = ({ before }: Attempt): boolean => before !== null
 const isFirst = ({ before }: Attempt): boolean => before === null
 
 /**
- * Finds the attempts whose rows or decisions the database refuses, by bisection in savepoints that are rolled back. A
- * known-good probe goes first: if it is refused, the schema is at fault, and that error is thrown.
+ * Finds the attempts whose rows or decisions the database refuses, by bisection in savepoints that are rolled back. A known-good
+ * probe goes first: if it is refused, the schema is at fault, and its error is thrown.
  */
 async function findRefused(tx: Transaction, attempts: readonly Attempt[]): Promise<Refused> {
   if (attempts.length === 0) return NONE_REFUSED

@@ -8,14 +8,14 @@ export interface LoggedRow {
   readonly locator: string
   readonly eventType: string
   readonly partyLocator: string | null
-  /** Null where no decision explains the row. */
+  /** Null if no decision explains the row. */
   readonly origin: { readonly topic: string; readonly partition: number; readonly offset: bigint } | null
-  /** Null where the envelope map that read the message is not known. */
+  /** Null if it is not known which envelope map read the message. */
   readonly envelopeMapRevision: string | null
   readonly erased: boolean
 }
 
-/** Offsets that somebody skipped, both included; `to` is null where it was erased. */
+/** Offsets that an operator skipped, both included; `to` is null if it was erased. */
 export interface Skip {
   readonly from: bigint
   readonly to: bigint | null
@@ -23,12 +23,12 @@ export interface Skip {
 
 export interface AuditNeeds {
   readonly read: (range: OffsetRange) => AsyncIterable<LogPiece>
-  /** Parses by the envelope map of this revision; null: by the present one. */
+  /** Parses with the envelope map of this revision; null: with the current one. */
   readonly parse: (message: Message, envelopeMapRevision: string | null) => Promise<Parsed> | Parsed
-  /** The envelope maps that were in force before. */
+  /** Envelope maps that were in force before. */
   readonly earlierMaps: readonly string[]
   readonly findRows: (eventIds: readonly string[]) => Promise<ReadonlyMap<string, LoggedRow>>
-  /** The rejected ones of these messages, by offset. */
+  /** The rejected messages among these, by offset. */
   readonly findRejected: (
     topic: string,
     partition: number,
@@ -48,21 +48,21 @@ interface Read {
 
 type ParsedRead = Read & { readonly parsed: Exclude<Parsed, { kind: 'tombstone' }> }
 
-/** A page is looked up by a query or two. */
+/** Messages per page, which one or two queries look up. */
 const PAGE_COUNT_MAX = 2_000
 const PAGE_BYTES_MAX = 8 * 1024 * 1024
 
 /**
- * Compares the messages of a partition with the database, page by page. A committed message up to the checkpoint must have a
- * row, its own or that of an event with the same id, or be a rejected message, unless it was skipped or may be pruned. Messages
- * after the checkpoint are only counted.
+ * Compares the messages of a partition with the database, page by page. A committed message up to the checkpoint must have a row,
+ * its own or one of the same event id, or be a rejected message, unless it was skipped or may be pruned. Messages after the
+ * checkpoint are only counted.
  */
 export class PartitionAudit {
   readonly #needs: AuditNeeds
   readonly #audited: AuditedPartition
   readonly #counts: Counts
 
-  /** @param counts to which it adds, page by page */
+  /** @param counts totals, increased with each page */
   constructor(needs: AuditNeeds, audited: AuditedPartition, counts: Counts) {
     this.#needs = needs
     this.#audited = audited
@@ -98,7 +98,7 @@ export class PartitionAudit {
 
   async #auditRemoved(first: bigint, last: bigint): Promise<void> {
     const { checkpoint } = this.#audited
-    // Nothing is due in a partition that the service never consumed.
+    // A partition that the service never consumed needs no rows.
     const next = checkpoint === null ? last + 1n : checkpoint + 1n
     const firstGone = next > first ? next : first
     const goneCount = offsetCount(firstGone, last)
@@ -125,7 +125,7 @@ export class PartitionAudit {
     }, 0)
     this.#counts.skipped += Math.min(skipped, count)
     if (skipped >= count) return
-    // A pruning deletes the records of skips, too.
+    // A pruning also deletes the records of skips.
     const mayBePruned = isPruned(await this.#needs.prunings(topic, partition), last, timestampMs)
     this.#counts[mayBePruned ? 'pruned' : 'unreadable'] += count - skipped
     if (!mayBePruned) await this.#report('unreadable', first, { last: String(last), detail })
@@ -143,13 +143,13 @@ export class PartitionAudit {
         else this.#counts[fate === 'committed' ? 'tombstones' : 'aborted']++
       }
     }
-    // A message that has no row by the present map may have been read by an earlier one.
+    // An earlier envelope map may have read a message that has no row by the current one.
     for (const revision of [null, ...this.#needs.earlierMaps])
       if (unlogged.length > 0) unlogged = await this.#auditByMap(revision, unlogged)
     if (unlogged.length > 0) await this.#auditUnlogged(unlogged)
   }
 
-  /** Audits the messages that have a row by this envelope map (null: the present one), and returns the others. */
+  /** Audits the messages that have a row by this envelope map (null: the current one), and returns the others. */
   async #auditByMap(revision: string | null, all: readonly ParsedRead[]): Promise<ParsedRead[]> {
     const { parse, findRows } = this.#needs
     const parsed = await Promise.all(
@@ -194,7 +194,7 @@ export class PartitionAudit {
     if (isOwn && row.erased) this.#counts.erased++
   }
 
-  /** The party is compared as the envelope map of the row's time read it. */
+  /** The party is compared as read by the envelope map of the row's time. */
   async #differencesOf(message: Message, event: Event, row: LoggedRow): Promise<string[]> {
     const differences: string[] = []
     const { eventType, partyLocator, envelopeMapRevision } = row
@@ -266,7 +266,7 @@ function missingOf(parsed: ParsedRead['parsed']): Pick<Finding, 'eventId' | 'det
   }
 }
 
-/** The last one included. */
+/** Both ends included. */
 function offsetCount(first: bigint, last: bigint): number {
   return first <= last ? Number(last - first + 1n) : 0
 }

@@ -4,13 +4,13 @@ import type { Assignment, Ends, TopicPartition } from '../core/batch/position.ts
 import { share } from '../core/time/share.ts'
 
 export interface BacklogNeeds {
-  /** When the oldest message was written that is fetched and not processed, in ms since 1970; null where there is none. */
+  /** Time at which the oldest fetched and unprocessed message was written, in ms since 1970; null if there is none. */
   readonly oldestMs: (topic: string, partition: number) => number | null
-  /** Null: this process is no member of the consumer group. */
+  /** Null: this process is not a member of the consumer group. */
   readonly assignment: () => Assignment | null
-  /** The end of every partition, by `topic/partition`. Rejects if the broker does not answer. */
+  /** The ends of every partition, by `topic/partition`. Rejects if the broker does not answer. */
   readonly ends: () => Promise<ReadonlyMap<string, TopicPartition & Ends>>
-  /** The partitions that any member of the group owns, as `topic/partition`. */
+  /** Partitions owned by any member of the group, as `topic/partition`. */
   readonly ownedByGroup: () => Promise<ReadonlySet<string>>
   /** The last processed offset of each partition that has one. */
   readonly checkpoints: () => Promise<readonly (TopicPartition & { readonly offset: bigint })[]>
@@ -18,19 +18,19 @@ export interface BacklogNeeds {
   readonly nowMs: () => number
 }
 
-/** Well below the 10 s that Prometheus waits by default. */
+/** Well below Prometheus's default timeout of 10 s. */
 const DEADLINE_MS = 3_000
-/** They change once in a retry interval, and there may be very many of them. */
+/** Failed rows change once per retry interval, and there may be very many. */
 const FAILED_ROWS_VALID_MS = 60_000
 
 /**
- * Compares the database's checkpoints with the ends of the partitions. Asks both anew each time, whether or not
- * anything is being consumed, and waits for neither longer than 3 s. While the database does not answer, nothing can be
- * processed: the last known checkpoints remain valid.
+ * Compares the database's checkpoints with the ends of the partitions. Asks both each time, even if nothing is being consumed,
+ * and waits at most 3 s for each. While the database does not answer nothing can be processed, so the last known checkpoints stay
+ * valid.
  */
 export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
   const held = new Map<string, bigint>()
-  /** Age of the message at an offset, for partitions whose messages are not fetched. */
+  /** Time since the next offset last changed, for partitions whose messages are not fetched. */
   const unmovedSince = new Map<string, { readonly next: bigint; readonly sinceMs: number }>()
   const failedRows = share(() => needs.failedRows(), FAILED_ROWS_VALID_MS, needs.nowMs)
 
@@ -64,7 +64,7 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
       })
   })
 
-  /** The leader of the group reports the partitions that nobody owns; without a leader, every process does. */
+  /** The leader of the group reports unowned partitions; without a leader, every process does. */
   async function ofOtherMembers(
     assignment: Assignment | null,
     ends: ReadonlyMap<string, unknown>,
@@ -94,11 +94,11 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
 /** The next offset to consume. Messages that retention removed do not count. */
 function nextOffset(held: bigint, { earliest, end }: Ends): bigint {
   const next = held + 1n
-  // Before the first, or beyond the end of a topic that was created anew.
+  // Before the first message, or beyond the end of a recreated topic.
   return next < earliest || next > end ? earliest : next
 }
 
-/** Resolves to null if the read fails or takes too long; never runs it twice at a time. */
+/** Resolves to null if the read fails or takes too long. Never runs it twice at a time. */
 function inTime<T>(read: () => Promise<T>): () => Promise<T | null> {
   const shared = share(read, 0, () => 0)
   return async () => {

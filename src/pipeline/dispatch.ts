@@ -14,10 +14,10 @@ const NONE_LOGGED: Logged = { eventIds: new Set(), pruned: [] }
 
 export interface LookUpNeeds {
   readonly parse: (message: Message) => Parsed
-  /** The revision of the envelope map by which `parse` reads. */
+  /** Revision of the envelope map with which `parse` reads. */
   readonly envelopeMapRevision: string
   readonly findLogged: (topic: string, partition: number, eventIds: readonly string[]) => Promise<Logged>
-  /** Contacts, asked for in the order of the parties. Those that could not be asked for in time are left out, except the first. */
+  /** Contacts, requested in the order of the parties. Parties not asked in time are left out, except the first. */
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<Contacts>
   readonly newLocator: () => string
   readonly fingerprintOf: (message: Message) => Fingerprint
@@ -32,9 +32,9 @@ export interface DispatchNeeds extends LookUpNeeds {
 }
 
 export interface LookedUpBatch {
-  /** Cut before the first event whose party could not be asked for in time. */
+  /** The batch, cut before the first event whose party was not asked in time. */
   readonly batch: Batch
-  /** Attempts for the events that have no log row. */
+  /** Attempts for the events without a log row. */
   readonly open: readonly OpenAttempt[]
   readonly rejected: readonly RejectedMessage[]
   readonly tombstoneCount: number

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 
 const UUID_BYTES = 16
-/** Random bytes are drawn for 256 locators at once. `uuid` alone would draw them for each, which takes five times as long. */
+/** Random bytes for 256 locators at once. `uuid` would draw them one by one, which takes five times as long. */
 const POOL_BYTES = 256 * UUID_BYTES
 
 /** Makes locators: `NTF-` and a UUIDv7. Locators of the same millisecond keep their order. */

@@ -5,10 +5,10 @@ import { wasErased } from '../core/replay/rebuild-entry.ts'
 import { missingRow, type Recorded, verify } from '../core/replay/verify-entry.ts'
 
 export interface ReplayNeeds {
-  /** All that is recorded, in pages. */
+  /** All recorded data, in pages. */
   readonly pages: AsyncIterable<readonly Recorded[]>
   readonly archive: LoadableArchive
-  /** Inserts missing rows and returns the locators of those inserted. Null: nothing may be written. */
+  /** Inserts missing rows and returns the locators of the inserted ones. Null: read-only. */
   readonly restore:
     | ((
         locators: readonly string[],
@@ -21,8 +21,9 @@ export interface ReplayNeeds {
 }
 
 /**
- * Rebuilds the log from its decisions, compares it with the stored one page by page, and reports each finding, the summary
- * last. With `restore`, missing rows are inserted; a row that differs is left as it is. Resolves to whether in the end nothing differs. Memory does not grow with the log.
+ * Rebuilds the log from its decisions, compares it with the stored one page by page, and reports each finding, the summary last.
+ * `restore` inserts missing rows; a row that differs stays unchanged. Resolves to true if nothing differs in the end. Memory does
+ * not grow with the log.
  */
 export async function replay({ pages, archive, restore, report, onProgress }: ReplayNeeds): Promise<boolean> {
   let summary: Summary = { entries: 0, erased: 0, differences: 0, restored: 0, left: 0 }

@@ -5,22 +5,22 @@ import type { LogPosition } from '../core/log/log-page.ts'
 import type { Status } from '../core/log/status.ts'
 import { createRetry, type RetryNeeds } from './retry.ts'
 
-/** The result of a requested retry. `refused`: the row is unchanged. */
+/** Result of a requested retry. `refused`: the row is unchanged. */
 export type RequestedResult =
   | {
       readonly result: Status
       readonly channel: Attempt['decision']['channel']
       readonly ruleId: string
-      /** Null if it was sent, or if its sender failed: `why` has the sender's error. */
+      /** Null if it was sent, or if its sender failed: then `why` has the sender's error. */
       readonly reason: string | null
-      /** The last send had an unknown result: this one has the same idempotency key. */
+      /** The result of the last send is unknown: this one has the same idempotency key. */
       readonly mayRepeat: boolean
     }
   | { readonly result: 'refused'; readonly error: string }
 
 export interface RequestNeeds
   extends Pick<RetryNeeds<LogPosition>, 'contactsOf' | 'isDown' | 'commit' | 'clock' | 'log'> {
-  /** The rows that were asked for, in pages; `next` is null on the last. */
+  /** The requested rows, in pages; `next` is null on the last one. */
   readonly listCandidates: (
     after: LogPosition | null,
   ) => Promise<{ readonly candidates: readonly RetryCandidate[]; readonly next: LogPosition | null }>
@@ -28,8 +28,8 @@ export interface RequestNeeds
 }
 
 /**
- * Retries rows that the service no longer retries by itself, in one pass of the background retry. Each listed row is reported once.
- * Returns the reason why the pass ended early, or null. Rejects if the rows cannot be read.
+ * Retries rows that the service no longer retries, in one pass of the background retry. Reports each listed row once. Returns the
+ * reason why the pass ended early, or null. Rejects if the rows cannot be read.
  */
 export async function retryOnRequest(needs: RequestNeeds): Promise<string | null> {
   const open = new Set<string>()

@@ -24,7 +24,7 @@ export interface RetryNeeds<Cursor> {
     countMax: number,
     upTo: Cursor | null,
   ) => Promise<{ due: readonly DueEntry[]; next: Cursor | null }>
-  /** Contacts, asked for in the order of the parties. Those that could not be asked for in time are left out, except the first. */
+  /** Contacts, requested in the order of the parties. Parties not asked in time are left out, except the first. */
   readonly contactsOf: (partyLocators: readonly string[]) => Promise<ReadonlyMap<string, Contact>>
   /** True while policy administration is known to be down: a pass ends early. */
   readonly isDown: () => boolean
@@ -36,9 +36,9 @@ export interface RetryNeeds<Cursor> {
 
 export interface Retried {
   readonly made: readonly Attempt[]
-  /** The database's error by the locator of a row that it refuses. */
+  /** The database's error, by the locator of a row that it refuses. */
   readonly refused: ReadonlyMap<string, string>
-  /** The sender's reason by the locator of a row that it deferred: the row stays as it is. */
+  /** The sender's reason, by the locator of a row that it deferred and that stays unchanged. */
   readonly deferred: ReadonlyMap<string, string>
 }
 
@@ -46,7 +46,7 @@ const NONE_RETRIED: Retried = { made: [], refused: new Map(), deferred: new Map(
 
 /** Due rows with the contacts of their parties. */
 interface AskedPage<Cursor> {
-  /** The row after which a pass reads them again; null: from the oldest. */
+  /** A pass that starts after this row reads the page again; null: a pass from the oldest row. */
   readonly after: Cursor | null
   readonly asked: readonly AskedEntry[]
   /** Rows that stay due because policy administration is down or their party hung lately. */
@@ -72,8 +72,8 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
   }
 
   /**
-   * Retries all due rows, from where the pass before stopped to the newest, then from the oldest to that point. The next page is
-   * read and its parties are looked up while a page is committed. Ends early if policy administration is down.
+   * Retries all due rows, from where the previous pass stopped to the newest, then from the oldest to that point. While a page is
+   * committed, the next one is read and its parties are looked up. Ends early if policy administration is down.
    */
   async function pass(): Promise<void> {
     const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, postponed: 0, deferred: 0 }
@@ -83,7 +83,7 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
       counts.postponed += page.postponedCount
       const isStopped: boolean = stopping.signal.aborted || needs.isDown()
       const following = isStopped ? null : pages.next()
-      // An error of the next page is thrown after the commit under way, which a stop waits for.
+      // An error of the next page is thrown after the running commit, which a stop waits for.
       following?.catch(() => {})
       const { made, deferred } = await commitPage(needs, page.asked)
       for (const { status } of made) counts[status]++
@@ -103,7 +103,7 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
     start: (): void => {
       running = run()
     },
-    /** Lets the page under way finish. */
+    /** Lets the current page finish. */
     stop: async (): Promise<void> => {
       stopping.abort()
       await running
@@ -112,8 +112,8 @@ export function createRetry<Cursor>(needs: RetryNeeds<Cursor>) {
 }
 
 /**
- * The pages of one pass: from `start` to the newest row, then from the oldest to `start`. Rows whose party could not be asked for in
- * time come next.
+ * The pages of one pass: from `start` to the newest row, then from the oldest to `start`. Rows whose party was not asked in time
+ * start the next page.
  */
 async function* pagesFrom<Cursor>(
   needs: RetryNeeds<Cursor>,
@@ -135,7 +135,7 @@ async function* pagesFrom<Cursor>(
   }
 }
 
-/** An error must not keep the following pages from their turn. */
+/** An error on this page must not prevent the following ones. */
 async function commitPage(
   { commit, log }: Pick<RetryNeeds<unknown>, 'commit' | 'log'>,
   asked: readonly AskedEntry[],
@@ -170,7 +170,7 @@ async function askAll(needs: Pick<RetryNeeds<unknown>, 'contactsOf'>, due: reado
   }
 }
 
-/** Makes the next attempt of the rows that nobody else holds or changed. Rejects if the schema refuses any row. */
+/** Makes the next attempt of rows that nobody else has locked or changed. Rejects if the schema refuses any row. */
 export async function commitRetries(
   attempt: MakeAttempts,
   asked: readonly AskedEntry[],

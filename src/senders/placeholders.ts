@@ -3,7 +3,7 @@ import { RECORDED } from '../core/attempt/delivery.ts'
 import type { Channel } from '../core/decision/channel.ts'
 import type { Sender } from './sender.ts'
 
-/** The placeholder for email: reads its settings, records each batch and contacts nobody (specification). */
+/** Placeholder for email: reads its settings, records each batch and contacts nobody (specification). */
 export function createEmailSender(
   smtp: { readonly host: string; readonly port: number },
   log: Logger,
@@ -15,15 +15,15 @@ export function createEmailSender(
   return createPlaceholder('EMAIL', log)
 }
 
-/** The placeholder for SMS: records each batch and contacts nobody (specification). */
+/** Placeholder for SMS: records each batch and contacts nobody (specification). */
 export function createSmsSender(log: Logger): Sender {
   log.info({ channel: 'SMS' }, 'SMS is recorded only: nothing is transmitted')
   return createPlaceholder('SMS', log)
 }
 
 /**
- * Records each batch in the log and contacts nobody. Every message succeeds, with a receipt that is the same whenever
- * the same attempt is sent again (specification, "Delivery is a placeholder").
+ * Records each batch in the log and contacts nobody. Every message succeeds. The receipt depends only on the attempt, so
+ * repeating it gives the same one (specification, "Delivery is a placeholder").
  */
 function createPlaceholder(channel: Channel, log: Logger): Sender {
   return {
@@ -31,7 +31,7 @@ function createPlaceholder(channel: Channel, log: Logger): Sender {
     countMax: Number.POSITIVE_INFINITY,
     async send(messages) {
       log.debug({ channel, messageCount: messages.length }, 'messages recorded')
-      // An object for each message is made only for someone who reads it.
+      // Avoids an object per message unless someone reads it.
       if (log.isLevelEnabled('trace')) {
         for (const { idempotencyKey } of messages) log.trace({ channel, idempotencyKey }, 'message recorded')
       }

@@ -11,17 +11,17 @@ import type { HandOver, Message, Sender } from './sender.ts'
 export type Senders = Readonly<Record<AddressedChannel, Sender>>
 
 /**
- * For a whole hand-over, in ms. The transaction that waits for it has no statement to run meanwhile, and is ended by the
- * database after 5 s of that.
+ * Deadline of a whole hand-over, in ms. The waiting transaction runs no statement meanwhile, and the database ends it after 5 s
+ * without one.
  */
 const DEADLINE_MS = 2_000
-/** Then senders are told to stop: in the rest they can still answer what became of each message. */
+/** Share of the deadline after which senders are told to stop. In the rest they can still answer for each message. */
 const ABORT_SHARE = 7 / 8
 
 /**
- * Hands messages to the senders of their channels, in parts of as many as each sender takes. Never rejects: where a sender
- * throws, does not answer for each message or not within the deadline, what became of that part is unknown. The parts that were
- * not handed over by then are deferred.
+ * Passes messages to the senders of their channels, in groups up to each sender's size. Never rejects: if a sender throws, does
+ * not answer for each message or misses the deadline, the result of that group is unknown. Groups not passed on by then are
+ * deferred.
  */
 export function sendByChannel(senders: Senders, deadlineMs = DEADLINE_MS): Send {
   return async (outgoing, query) => {
@@ -75,7 +75,7 @@ const LATE: Answer = { answer: 'deferred', error: 'no time was left to hand it o
 interface Deadline {
   readonly ms: number
   readonly signal: AbortSignal
-  /** Resolves to null when it has passed. */
+  /** Resolves to null when the deadline has passed. */
   readonly passed: Promise<null>
   readonly clear: () => void
 }
@@ -101,7 +101,7 @@ async function answersOf(
     const count = answers.filter(isAnswer).length
     return unknown(`the ${channel} sender answered for ${count} of ${part.length} messages`)
   } catch (error) {
-    // Not the error's own words: a transport may well quote the address in them.
+    // Not the error's own message: a transport may quote the address in it.
     return unknown(`the ${channel} sender failed (${codeOf(error)})`)
   }
 

@@ -1,6 +1,6 @@
 import type { Answer, Query } from '../core/attempt/delivery.ts'
 
-/** One message for one address. The key, `eventId/n`, lets a transport recognise one that it has had before. */
+/** One message for one address. With the key, `eventId/n`, a transport recognises a message that it already has. */
 export interface Message {
   readonly idempotencyKey: string
   readonly to: string
@@ -9,7 +9,7 @@ export interface Message {
 }
 
 export interface HandOver {
-  /** Aborts 250 ms before the deadline. Answers after the deadline are not heard, and `query` runs no statement then. */
+  /** Aborts 250 ms before the deadline. After the deadline answers are ignored, and `query` runs no statement. */
   readonly signal: AbortSignal
   /** Writes in the transaction of the log rows. A statement that the database refuses is undone alone, and rejects. */
   readonly query: Query
@@ -17,10 +17,10 @@ export interface HandOver {
 
 /** See README.md for the contract. */
 export interface Sender {
-  /** It records messages and delivers none; `doctor` says so. */
+  /** True if it only records messages; `doctor` says so. */
   readonly isPlaceholder?: true
-  /** The most messages that it takes in one call. */
+  /** Maximum number of messages in one call. */
   readonly countMax: number
-  /** One answer for each message, in the same order. Rejects where nobody knows what became of them. */
+  /** One answer for each message, in the same order. Rejects if the result of the messages is unknown. */
   send(messages: readonly Message[], handOver: HandOver): Promise<readonly Answer[]>
 }

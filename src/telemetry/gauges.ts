@@ -6,12 +6,12 @@ import type { Blocked } from '../core/batch/blocked.ts'
 export interface Sources {
   readonly version: string
   readonly ruleTableRevision: string
-  /** Event types with a template; the others are counted together. */
+  /** Event types with a template; all others are counted together. */
   readonly eventTypes: ReadonlySet<string>
   readonly backlog: () => Promise<Backlog>
-  /** None if the database has not been reached yet. */
+  /** Empty if the database has not been reached yet. */
   readonly connections: () => readonly { pool: string; acquired: number; idle: number; waiters: number }[]
-  /** The partitions of this process that do not go on. */
+  /** The blocked partitions of this process. */
   readonly blocked: () => readonly Pick<Blocked, 'topic' | 'partition' | 'reason'>[]
   readonly isPolicyAdministrationDown: () => boolean
 }

@@ -6,7 +6,7 @@ export const TIMED_STAGES = ['look_up', 'contacts', 'commit', 'send'] as const s
 const BATCH_MESSAGES = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000]
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Counters and histograms; gauges.ts has what is read at a scrape. */
+/** Counters and histograms; gauges.ts has the values read at a scrape. */
 export function createInstruments(registers: Registry[]) {
   function counter<Label extends string = never>(name: string, help: string, labelNames: Label[] = []) {
     return new Counter({ name: `notifications_${name}`, help, labelNames, registers })

@@ -7,8 +7,8 @@ const CAUSES_MAX = 5
 const TEXT_LENGTH_MAX = 4_000
 
 /**
- * The service's log: one JSON object a line, with ISO time and the level as a word, to standard output unless told
- * otherwise. `level` is one of pino's. Log errors as `{ err }`; connection strings in them are censored.
+ * The service's log: one JSON object per line, with ISO time and the level as a word, by default to standard output. `level` is
+ * one of pino's. Log errors as `{ err }`; connection strings in them are censored.
  */
 export function createLog(level: string, destination?: DestinationStream): Logger {
   return pino(
@@ -29,15 +29,15 @@ export function createLog(level: string, destination?: DestinationStream): Logge
   )
 }
 
-/** A line about an error that occurred in a trace names the trace. */
+/** Adds the trace to a line about an error that occurred in one. */
 function withTrace(fields: Record<string, unknown>): Record<string, unknown> {
   const traceId = traceOf(fields.err)
   return traceId === undefined ? fields : { traceId, ...fields }
 }
 
 /**
- * The parts of an error that are safe to log. Others are left out, since drivers hang queries, rows and parameters on
- * their errors.
+ * The parts of an error that are safe to log. Others are left out, since drivers attach queries, rows and parameters to their
+ * errors.
  */
 function serializeError(error: unknown, causesLeft = CAUSES_MAX): unknown {
   if (!(error instanceof Error))
@@ -59,14 +59,14 @@ function serializeError(error: unknown, causesLeft = CAUSES_MAX): unknown {
 }
 
 /**
- * Some readers, Node's `readline` among them, take these for ends of lines; JSON need not escape them, and clients can send
- * them. Leaves JSON valid: they can stand in its texts only.
+ * Some readers, Node's `readline` among them, take these for line ends; JSON need not escape them, and clients can send them. The
+ * JSON stays valid: they can only be within its texts.
  */
 function onOneLine(json: string): string {
   return json.replaceAll('\u0085', '\\u0085').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
 }
 
-/** Censors database URLs whole, the credentials of other URLs, and `password=…`. Leaves JSON valid. */
+/** Censors whole database URLs, the credentials of other URLs, and `password=…`. The JSON stays valid. */
 function withoutCredentials(text: string): string {
   return text
     .replace(/\bpostgres(?:ql)?:\/\/[^\s"\\]+/gi, 'postgres://[censored]')
@@ -81,7 +81,6 @@ export function markTrace(error: unknown, traceId: string): void {
   if (error instanceof Error) traceIds.set(error, traceId)
 }
 
-/** The trace in which an error occurred, if any. */
 export function traceOf(error: unknown): string | undefined {
   return error instanceof Error ? traceIds.get(error) : undefined
 }

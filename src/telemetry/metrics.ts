@@ -26,7 +26,7 @@ type Observe<Name extends StageName> = (
   seconds: number,
 ) => void
 
-/** Resolution of event loop delays: coarse, so that an idle process rests. */
+/** Resolution of event loop delays: coarse, so that an idle process sleeps. */
 const EVENT_LOOP_PRECISION_MS = 50
 
 /** Gauges of the library that are named like counters; it has the same ones without `_total`. */
@@ -40,7 +40,7 @@ export function createMetrics(sources: Sources) {
   for (const name of MISNAMED) register.removeSingleMetric(name)
   const readGauges = createGauges(sources, registers)
   const instruments = createInstruments(registers)
-  // Starting at 0, so that the first increase counts as one.
+  // Starts at 0, so that the first increase counts as one.
   for (const result of BATCH_RESULTS) instruments.batches.inc({ result }, 0)
   for (const code of Object.keys(REJECTIONS)) instruments.rejected.inc({ code }, 0)
   for (const channel of ADDRESSED_CHANNELS)

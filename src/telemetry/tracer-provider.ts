@@ -21,15 +21,15 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 
 export interface TracingOptions extends NonNullable<Config['tracing']> {
-  /** Messages of one batch at most: each may come from a producer of its own. */
+  /** Maximum number of messages in a batch: each may come from another producer. */
   readonly batchMax: number
   readonly version: string
 }
 
-/** Spans beyond this are dropped: one with 500 links takes some 150 kB, and each batch has one. */
+/** Spans beyond this number are dropped: one with 500 links takes about 150 kB, and each batch has one. */
 const QUEUE_COUNT_MAX = 1_024
 const EXPORT_COUNT_MAX = 128
-/** Enough for the whole queue at a stop, and one export under way. */
+/** Enough for the whole queue at a stop, and one export in progress. */
 const EXPORTS_AT_ONCE_MAX = QUEUE_COUNT_MAX / EXPORT_COUNT_MAX + 1
 const EXPORT_DELAY_MS = 1_000
 const EXPORT_TIMEOUT_MS = 5_000
@@ -37,7 +37,7 @@ const PATH = '/v1/traces'
 const SERVICE = 'notifications-service'
 const DETECTORS = [serviceInstanceIdDetector, resourceAttributesEnvDetector, serviceNameEnvDetector]
 
-/** Queues spans and sends them to the collector; whoever starts a span never waits for it. */
+/** Queues spans and sends them to the collector; the code that starts a span never waits for it. */
 export function createTracerProvider(options: TracingOptions, log: Logger): TracerProvider {
   const exporter = new OTLPTraceExporter({
     url: urlOf(options.endpoint),

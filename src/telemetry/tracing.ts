@@ -16,16 +16,16 @@ type TraceStage<Name extends StageName> = (input: Stages[Name]['input']) => {
   readonly end: (result: Stages[Name]['result']) => unknown
 }
 
-/** The span of the work under way. */
+/** The current span. */
 const current = new AsyncLocalStorage<Span>()
-/** Time that a stop waits for the collector. */
+/** Maximum time that a stop waits for the collector. */
 const STOP_WAIT_MS = 2_000
 
 /**
- * Sends traces to a collector, as OTLP over HTTP (JSON). Nothing waits for it: spans are queued, and dropped where the
- * collector is too slow. Attributes hold no contact, no text of a message and no value of a statement. Service name and
- * other attributes of the process come from `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, headers for the collector
- * from `OTEL_EXPORTER_OTLP_HEADERS`.
+ * Sends traces to a collector, as OTLP over HTTP (JSON). Nothing waits for it: spans are queued, and dropped if the collector is
+ * too slow. Attributes contain no contact, no message text and no statement values. Service name and other attributes of the
+ * process come from `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, headers for the collector from
+ * `OTEL_EXPORTER_OTLP_HEADERS`.
  */
 export function createTracing(options: TracingOptions, log: Logger) {
   const provider = createTracerProvider(options, log)
@@ -39,7 +39,7 @@ export function createTracing(options: TracingOptions, log: Logger) {
   const spans: { readonly [Name in StageName]?: TraceStage<Name> } = {
     batch: (batch) => {
       const span = start(`process ${batch.topic}`, SpanKind.CONSUMER, undefined)
-      // If it is not sampled, no message is examined.
+      // No message is examined for an unsampled span.
       if (span.isRecording()) {
         span.setAttributes(attributesOf(batch))
         span.addLinks(producersOf(batch).map((context) => ({ context })))
@@ -71,7 +71,7 @@ export function createTracing(options: TracingOptions, log: Logger) {
 
   return {
     stage,
-    /** Runs a statement in a span under that of its batch or retry; `statement` holds no values. */
+    /** Runs a statement in a span below that of its batch or retry; `statement` contains no values. */
     statement: <Result>(statement: string, run: () => Promise<Result>): Promise<Result> => {
       const parent = current.getStore()
       if (parent === undefined) return run()
@@ -110,7 +110,7 @@ function resultAttributesOf(result: CommitResult) {
   }
 }
 
-/** Ends the span with the result of `run`. Only an error's name is recorded: its message could quote personal data. */
+/** Ends the span with the result of `run`. Records only an error's name: its message could quote personal data. */
 async function within<Result>(span: Span, run: () => Promise<Result>): Promise<Result> {
   try {
     return await current.run(span, run)
@@ -124,7 +124,7 @@ async function within<Result>(span: Span, run: () => Promise<Result>): Promise<R
   }
 }
 
-/** The distinct contexts of the producers. */
+/** The distinct trace contexts of the producers. */
 function producersOf({ messages }: Batch) {
   const producers = new Map<string, TraceParent>()
   for (const message of messages) {
@@ -152,7 +152,7 @@ const TABLE = /\b(?:INTO|UPDATE|FROM)\s+(notifications\.\w+)/
 const NAME_COUNT_MAX = 1_000
 const names = new Map<string, string>()
 
-/** Such as `INSERT notifications.decision`. Statements are few: each is looked at once. */
+/** Example: `INSERT notifications.decision`. There are few statements: each is parsed once. */
 function nameOf(statement: string): string {
   const known = names.get(statement)
   if (known !== undefined) return known

@@ -62,7 +62,7 @@ async function testViews(): Promise<void> {
     await page.route('**/counts*', () => {})
     await page.clock.fastForward(10_000)
     await page.clock.fastForward(5_000)
-    await alert.getByText('takes long to respond').waitFor()
+    await alert.getByText('is slow to respond').waitFor()
   })
 
   t.test('each part of the service has a dot on every page, and a reason where it is not well', async (t) => {
@@ -227,7 +227,7 @@ async function testViews(): Promise<void> {
 
   t.test('a member whom nobody knows is said to be unknown', async (t) => {
     const { page } = await open(t, '#/parties/nobody', { logEntries: EMPTY })
-    await page.getByText('Nobody here knows this member').waitFor()
+    await page.getByText('This member is unknown here').waitFor()
     t.equal(await page.getByText('No preferences are stored').count(), 0)
   })
 

@@ -354,7 +354,7 @@ async function testWorkbench(): Promise<void> {
     await banner.getByText('rule changed: "in-app": because "They read in the app."').waitFor()
     t.same(await faultsOf(page), [])
     await tab.screenshot('workbench-outdated')
-    await page.getByText('Others have changed the files in force: first merge it').waitFor()
+    await page.getByText('Others have changed the files in force: first merge their changes').waitFor()
     await banner.getByRole('button', { name: 'Merge into my draft' }).click()
     await page.getByText('"no-phone", reason: "phone unknown" is yours, "no number" is in force').waitFor()
     await page.getByText('adjustment.applied.mustache: both changed this text; yours is kept').waitFor()

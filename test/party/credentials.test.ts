@@ -125,7 +125,7 @@ t.test('the file of a header is read again within a minute', async (t) => {
   t.equal(await secret(), 'second')
   await writeFile(file, 'two\nlines')
   await t.rejects(secret('second'), {
-    message: 'POLICY_ADMIN_HEADER_FILE holds more than one line of printable ASCII',
+    message: 'POLICY_ADMIN_HEADER_FILE contains more than one line of printable ASCII',
   })
 })
 

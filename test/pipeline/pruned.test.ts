@@ -155,7 +155,7 @@ t.test('it is explained without a rule, and neither verified nor back-tested by 
   const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), [])
   t.equal(
     explain(entry, await rulesOf(entry.decisions)).decisions[0]?.why,
-    'SKIP (older than the last pruning), whatever the rules say: its row may have been pruned, and it is told once only.',
+    'SKIP (older than the last pruning), whatever the rules say: its row may have been pruned, and a member is told only once.',
   )
   const archive = createArchive({
     templates: new Map(),

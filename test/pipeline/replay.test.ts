@@ -169,7 +169,7 @@ t.test('what the archive lacks is said once, with how many entries it concerns',
     new Map([
       [`the decisions cannot be made again: rule table revision ${revision} was changed in the archive`, 14],
       [`the text cannot be rebuilt: template revision ${template?.revision} is not in the archive`, 1],
-      ['the text cannot be rebuilt: the decision holds no variables', 1],
+      ['the text cannot be rebuilt: the decision has no variables', 1],
     ]),
   )
 })

@@ -20,12 +20,12 @@ export interface BacktestData {
   readonly job: BacktestJob
 }
 
-/** So few that the pause after a page, while dispatch is busy, is short. */
+/** Small enough for a short pause after each page while dispatch is busy. */
 const PAGE_COUNT_MAX = 25_000
-/** A tenth of the share of the other threads where there are too few processors for all; with the least it would starve. */
+/** A tenth of the other threads' share if processors are scarce; at the lowest priority it would starve. */
 const PRIORITY = 10
 
-// On Linux this is the priority of the calling thread alone; elsewhere it would be that of the process.
+// On Linux this sets the priority of the calling thread only; elsewhere it would set that of the process.
 if (process.platform === 'linux') setPriority(PRIORITY)
 
 const port = parentPort as MessagePort

@@ -8,18 +8,18 @@ import type { Workbench } from '../../http/console/workbench.ts'
 import { OUTCOMES, type RuleFiles, readText } from '../rule-files.ts'
 import type { BacktestData } from './backtest-thread.ts'
 
-/** A place for others: one back-test runs at a time. Pauses count. */
+/** Time limit of a back-test, pauses included, since only one runs at a time. */
 const BACKTEST_MAX_MS = 120_000
 /** Heap limit of the thread, unless Node was started with a limit. */
 const HEAP_MB = 64
-/** From this part of its time on, the main thread is busy with dispatch. */
+/** Utilization of the main thread from which dispatch counts as busy. */
 const BUSY_UTILIZATION = 0.2
-/** While dispatch is busy a back-test pauses so many times as long as it works: it must leave dispatch nine tenths. */
+/** Length of a pause as a multiple of the work before it: while dispatch is busy, a back-test must leave it nine tenths. */
 const PAUSE_FACTOR = 9
 /** Well before the connection to the client counts as idle. */
 const PAUSE_MAX_MS = 8_000
 
-/** The files in force, and back-tests: each runs in a thread of its own, so that it does not hold up dispatch. */
+/** The files in force, and back-tests. Each back-test runs in its own thread, so that it does not delay dispatch. */
 export function createWorkbench(
   {
     database,
@@ -38,7 +38,7 @@ export function createWorkbench(
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
     })
     worker = started
-    // An error that nobody listens for would end the process.
+    // An unhandled error event would end the process.
     started.on('error', () => {})
     try {
       const left = AbortSignal.any([signal, closing.signal])
@@ -66,12 +66,12 @@ export function createWorkbench(
         name: `${name}.mustache`,
         text: source,
       })),
-      // It may be absent, as for the summary of a pull request.
+      // The file may be missing, as for the summary of a pull request.
       outcomes: await readText(OUTCOMES).catch(() => ''),
       repositoryUrl,
     }),
     backtest: (job, signal) => (worker === null ? backtest(job, signal) : null),
-    // A caller that abandoned its generator never ends the job.
+    // A caller that abandons its generator never ends the job.
     close: async () => {
       closing.abort()
       await worker?.terminate()
@@ -79,7 +79,7 @@ export function createWorkbench(
   }
 }
 
-/** The messages of the thread, which goes on when the next one is requested. */
+/** The messages of the thread, which continues when the next one is requested. */
 async function* converse(worker: Worker, signal: AbortSignal): AsyncGenerator<BacktestMessage> {
   for (;;) {
     const [message] = (await once(worker, 'message', { signal })) as [BacktestMessage]
@@ -96,12 +96,12 @@ function exceededBy(error: unknown): 'time' | 'memory' | null {
   return code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : null
 }
 
-/** Asks for the next page at once while dispatch has little to do, else after a pause. */
+/** Asks for the next page at once while dispatch is idle, else after a pause. */
 async function* paced(
   messages: AsyncIterable<BacktestMessage>,
   signal: AbortSignal,
 ): AsyncGenerator<BacktestMessage> {
-  // The first page comes once the thread has started, which is no work of the database.
+  // The first page comes once the thread has started, which is no database work.
   let sinceMs = Number.POSITIVE_INFINITY
   let since = performance.eventLoopUtilization()
   for await (const message of messages) {

@@ -8,7 +8,7 @@ import { listCheckpoints } from '../../postgres/read/list-checkpoints.ts'
 import { timeOf } from '../../postgres/read/time-ago.ts'
 import { UsageError } from '../terminal/options.ts'
 
-/** The part of the log that the options choose. */
+/** The part of the log that the options select. */
 export interface Range {
   readonly topic?: string
   readonly partition?: bigint
@@ -19,9 +19,9 @@ export interface Range {
 }
 
 /**
- * The partitions to audit, each with its offsets. The checkpoints are read before the ends, so that one that moves meanwhile
- * is not beyond the end. Times in a partition need not ascend: `since` skips all before the first message that is young
- * enough. Throws UsageError, and CorrectableError where the brokers do not serve a topic.
+ * The partitions to audit, each with its offsets. Checkpoints are read before the ends, so that a moving one is not beyond the
+ * end. Times in a partition need not ascend: `since` skips everything before the first message that is recent enough. Throws
+ * UsageError, and CorrectableError if the brokers do not serve a topic.
  */
 export async function choosePartitions(
   pool: DatabasePool,

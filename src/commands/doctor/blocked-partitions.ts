@@ -14,16 +14,16 @@ import {
   listLockedCheckpoints,
 } from '../../postgres/read/list-checkpoints.ts'
 
-/** A transaction of the service may hold the lock while senders take their time, but none waits for a lock so long. */
+/** A service transaction may keep the lock during slow sends, but none waits for a lock this long. */
 const LOCK_WAIT_MS = 6_000
-/** Looked into at a time. */
+/** Number of partitions to inspect at a time. */
 const INSPECTED_COUNT_MAX = 20
 
 interface Next extends TopicPartition {
   readonly next: bigint
 }
 
-/** Rejects with the partitions that cannot go on; resolves to how many there are. */
+/** Rejects with the blocked partitions; resolves to the number of partitions. */
 export function checkPartitions({ broker }: Config, pool: DatabasePool): Promise<string> {
   const { groupId, topics } = broker
   return withBrokers(broker, groupId, async (brokers) => {
@@ -43,7 +43,7 @@ export function checkPartitions({ broker }: Config, pool: DatabasePool): Promise
   })
 }
 
-/** Only a read shows a missing READ right: a topic without a backlog is read at its end. */
+/** Only a read reveals a missing READ right: a topic without a backlog is read at its end. */
 function endsOfQuiet(partitions: readonly PartitionEnds[], lagging: readonly Next[]): Next[] {
   const read = new Set(lagging.map(({ topic }) => topic))
   return partitions.flatMap(({ topic, partition, end }) => {
@@ -74,7 +74,7 @@ async function unreadableOf(brokers: Brokers, all: readonly Next[]): Promise<str
   return faults.sort()
 }
 
-/** Partitions that stay locked while their checkpoint stands still. */
+/** Partitions that stay locked while their checkpoint does not move. */
 async function lockedFor(pool: DatabasePool, topics: readonly string[]): Promise<string[]> {
   const before = await listLockedCheckpoints(pool, topics)
   if (before.length === 0) return []

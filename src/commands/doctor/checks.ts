@@ -21,13 +21,13 @@ import { checkEnvelopeMap } from './newest-messages.ts'
 
 export interface Check {
   readonly name: string
-  /** Skipped where a variable whose name begins with this is wrong. */
+  /** Prefix of variables; the check is skipped if one of them is wrong. */
   readonly prefix: string
-  /** Skipped where one of these other checks did not pass. */
+  /** Other checks; this one is skipped if one of them did not pass. */
   readonly after?: readonly string[]
-  /** Resolves to what was found, null where it is not configured; rejects with what is wrong. */
+  /** Resolves to the finding, or to null if not configured; rejects with the problem. */
   readonly run: (config: Config) => Promise<string | { warning: string } | null>
-  /** By a regular expression over the text of the error. The first match counts, and the last one always matches. */
+  /** Remedies by a regular expression on the text of the error. The first match counts, and the last one always matches. */
   readonly remedies: Readonly<Record<string, string>>
 }
 
@@ -38,7 +38,7 @@ export function remedyOf({ remedies }: Pick<Check, 'remedies'>, detail: string):
 const log = createLog('silent')
 const CLIENT_ID = 'notifications-doctor'
 const DATABASE_MAX_MS = 2_000
-/** Nobody has it: 404 is as good an answer as 200. */
+/** No party has this locator: 404 is as good an answer as 200. */
 const PARTY_LOCATOR = 'notifications-doctor'
 
 function tokenRemedies(prefix: TokenPrefix): Check['remedies'] {
@@ -52,7 +52,7 @@ function tokenRemedies(prefix: TokenPrefix): Check['remedies'] {
   }
 }
 
-/** In the order in which they are made. */
+/** In the order in which they run. */
 export const CHECKS: readonly Check[] = [
   {
     name: 'broker',
@@ -114,7 +114,7 @@ export const CHECKS: readonly Check[] = [
     remedies: {
       '(?i:authorized)':
         'grant this user READ and DESCRIBE on the group, or correct MQ_GROUP_ID: see src/kafka/README.md',
-      '.': 'look into the log of the brokers: no coordinator of the group answers',
+      '.': 'read the log of the brokers: no coordinator of the group answers',
     },
   },
   {
@@ -256,7 +256,7 @@ export const CHECKS: readonly Check[] = [
   },
 ]
 
-/** Entries that wait for an operator, and where to read about them. */
+/** Entries that need an operator, and where to read about them. */
 async function describeLog({ retry }: Config, pool: DatabasePool): Promise<string | { warning: string }> {
   const [{ waiting, givenUp }, rejectedCount, unfinishedCount] = await Promise.all([
     countFailedEntries(pool, retry),
@@ -279,7 +279,7 @@ function describeNaming(namesParty: boolean | null): string | { warning: string 
   return { warning: 'it responds without naming the party: a response for another party would go unnoticed' }
 }
 
-/** Returns a party with a contact, whose response shows whether it names the party; or else an unused locator. */
+/** Returns a party with a contact, whose response shows whether it names the party; otherwise an unused locator. */
 async function partyToAsk(config: Config): Promise<string> {
   const newest = { limit: 1, after: null }
   const found = withPool(config, (pool) => listLogEntries(pool, config.retry, { status: 'SENT' }, newest))
@@ -287,7 +287,7 @@ async function partyToAsk(config: Config): Promise<string> {
     ({ items }) => items[0]?.partyLocator ?? PARTY_LOCATOR,
     () => PARTY_LOCATOR,
   )
-  // A database that does not answer has a check of its own.
+  // A database that does not answer has its own check.
   return Promise.race([asked, sleep(DATABASE_MAX_MS, PARTY_LOCATOR, { ref: false })])
 }
 

@@ -15,17 +15,17 @@ import { type Brokers, type PartitionEnds, READ_COMMITTED } from '../../kafka/br
 import { readRecordSet, recordSetOf } from '../../kafka/records/record-set.ts'
 import { UnreadableBatch } from '../../kafka/records/unreadable.ts'
 
-/** Of each topic. */
+/** Per topic. */
 const PARTITION_COUNT_MAX = 5
-/** Of each partition. The ends of transactions take offsets, too. */
+/** Per partition. The ends of transactions take offsets, too. */
 const OFFSET_COUNT = 20n
 const FETCH_BYTES = 1024 * 1024
-/** Without one of these an event is rejected, or nobody is told of it. */
+/** Without one of these fields an event is rejected, or its member is not told. */
 const NEEDED: readonly Field[] = ['eventId', 'eventType', 'partyLocator']
-/** Fewer messages may lack a needed field than one in so many have it. */
+/** A topic is reported if fewer than one message in 10 has a needed field. */
 const ONE_IN = 10
 
-/** Resolves to where the envelope map finds its fields in the newest messages of each topic. */
+/** Resolves to the places where the envelope map finds its fields in the newest messages of each topic. */
 export async function checkEnvelopeMap({ broker }: Config): Promise<string | { warning: string }> {
   const map = loadEnvelopeMap(await readText(ENVELOPE_MAP))
   return withBrokers(broker, broker.groupId, async (brokers) => {
@@ -58,7 +58,7 @@ async function newestOf(
   try {
     for await (const some of readRecordSet(set)) messages.push(...some)
   } catch (error) {
-    // The check of partitions names it.
+    // The check of partitions reports it.
     if (!(error instanceof UnreadableBatch)) throw error
   }
   return messages

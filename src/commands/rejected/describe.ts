@@ -5,7 +5,7 @@ interface Refused {
   readonly result: 'refused'
   readonly error: string
 }
-/** The result of a redrive or of its dry run; `note` says more. */
+/** The result of a redrive or of its dry run; `note` gives details. */
 export type RedriveOutcome = (RedriveResult | { result: 'logged' } | Refused) & { note: string }
 
 export function sentenceOf(outcome: RedriveOutcome | SettledResult): string {
@@ -85,7 +85,7 @@ function shownBytes(bytes: Uint8Array | null): string {
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Bytes as text; null where they are not text, or where a terminal would not simply show it. */
+/** Bytes as text; null if they are not text, or contain what a terminal does not print as is. */
 function asText(bytes: Uint8Array): string | null {
   try {
     const text = UTF8.decode(bytes)

@@ -18,7 +18,7 @@ export const dismissCommand = withChoice(new Command('dismiss'))
   .option('--json', 'print a JSON object')
   .addHelpText(
     'after',
-    `\nThe messages stay until \`prune\` deletes them, and one that is named by its id can still be redriven.\n${helpOf('0 dismissed, 1 failed, 2 wrong usage', 'dismiss --topic claims --code not-json --because "load test"')}`,
+    `\nThe messages stay until \`prune\` deletes them, and can still be redriven by id.\n${helpOf('0 dismissed, 1 failed, 2 wrong usage', 'dismiss --topic claims --code not-json --because "load test"')}`,
   )
   .action(dismiss)
 
@@ -29,7 +29,7 @@ interface Options extends FilterOptions, WriteOptions {
 async function dismiss(ids: readonly bigint[] = [], options: Options): Promise<void> {
   const { because = '', dryRun, by = accountName(), yes, json } = options
   if (!dryRun && because === '')
-    throw new UsageError('give --because: why they are dismissed, to be recorded (or --dry-run)')
+    throw new UsageError('give --because: the reason for the dismissal; recorded (or --dry-run)')
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const { filter, count } = await choose(pool, ids, options)
     if (dryRun) {

@@ -15,14 +15,14 @@ import { notBlank, sinceOption, UsageError } from '../terminal/options.ts'
 const PAGE_COUNT_MAX = 20
 
 export interface FilterOptions {
-  /** Of a list: settled ones, too; of what is written: all that are not settled. */
+  /** `list`: include settled messages. Other commands: all unsettled messages. */
   readonly all?: true
   readonly topic?: string
   readonly code?: string
   readonly since?: Since
 }
 
-/** Adds the options that choose among rejected messages. */
+/** Adds the options that filter rejected messages. */
 export function withFilter(command: Command): Command {
   return command
     .option('--topic <name>', 'only messages from this topic', notBlank)
@@ -32,7 +32,7 @@ export function withFilter(command: Command): Command {
     .addOption(sinceOption('only messages rejected since then'))
 }
 
-/** Adds ids, or a filter, or `--all`: the choice that a command which writes must make. */
+/** Adds ids, a filter, and `--all`, one of which a writing command needs. */
 export function withChoice(command: Command): Command {
   return withFilter(command)
     .argument('[id...]', 'ids, as listed; without them, all unsettled messages that match the filter', addId)

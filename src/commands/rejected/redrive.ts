@@ -24,7 +24,7 @@ export const redriveCommand = withChoice(new Command('redrive'))
   .addHelpText(
     'after',
     helpOf(
-      '0 all were redriven, whatever the result, 1 a message named by its id could not be redriven, 2 wrong usage',
+      '0 all were redriven, whatever the result, 1 a message given by its id could not be redriven, 2 wrong usage',
       'redrive --code refused-by-database --dry-run',
     ),
   )
@@ -53,7 +53,7 @@ async function redriveAll(
   options: FilterOptions & WriteOptions,
 ): Promise<void> {
   const { dryRun, yes, by = accountName(), json } = options
-  // A message that is named is redriven again, whatever the last result; its event is logged at most once all the same.
+  // A message given by id is redriven again, whatever the last result; its event is still logged at most once.
   const { filter, count } = await choose(pool, ids, options)
   if (count > 0 && !dryRun && !yes && !(await confirm(`Redrive ${counted(count, 'message')}?`))) {
     process.stderr.write('Not confirmed: nothing was redriven\n')
@@ -77,11 +77,11 @@ async function redriveAll(
 
 const GONE = { result: 'refused', error: 'it was erased or pruned meanwhile' } as const
 
-/** Why a message cannot be redriven at all. Of one that was too large, only the first bytes are kept. */
+/** The reason why a message cannot be redriven, or null. For a too large one, only the first bytes are stored. */
 function refusalOf({ code, erasedAt }: Rejected): RedriveOutcome | null {
   if (erasedAt !== null) return { result: 'refused', error: `it was erased on ${erasedAt}`, note: '' }
   if (code === ('unreadable' satisfies RejectionCode)) {
-    const error = 'it is a record batch that could not be read: have its events published again'
+    const error = 'it is an unreadable record batch: have its events published again'
     return { result: 'refused', error, note: '' }
   }
   if (code !== ('too-large' satisfies RejectionCode)) return null

@@ -7,7 +7,7 @@ import { textOf, wholeOf } from './describe.ts'
 import { filterOf, helpOf, parseId } from './filter.ts'
 
 export const showCommand = new Command('show')
-  .description('show one rejected message in full; it may hold personal data')
+  .description('show one rejected message in full; it may contain personal data')
   .argument('<id>', 'the id, as listed', parseId)
   .option('--json', 'as JSON: bytes in base64, and as text if they are text')
   .addHelpText(

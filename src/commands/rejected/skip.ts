@@ -13,7 +13,7 @@ import { parseWhole, UsageError, type WriteOptions } from '../terminal/options.t
 import { print } from '../terminal/print.ts'
 
 export const skipCommand = new Command('skip')
-  .description('skip record batches that cannot be read and so block a partition')
+  .description('skip unreadable record batches, which block a partition')
   .requiredOption('--topic <name>', 'the topic')
   .requiredOption('--partition <number>', 'the partition', parseWhole)
   .requiredOption('--to <offset>', 'the last offset to skip', parseWhole)
@@ -23,7 +23,7 @@ export const skipCommand = new Command('skip')
   .option('--json', 'print a JSON object')
   .addHelpText(
     'after',
-    '\nExit codes: 0 skipped, 1 refused because something up to the offset can be read, 2 wrong usage.' +
+    '\nExit codes: 0 skipped, 1 refused because a message up to the offset can be read, 2 wrong usage.' +
       '\n\nExample:\n  $ notifications-service rejected skip --topic claims --partition 3 --to 1207 --reason "disk error"',
   )
   .action(skip)
@@ -35,7 +35,7 @@ interface Options extends WriteOptions {
   readonly reason?: string
 }
 
-/** The next thing in the partition from an offset on. */
+/** Inspects the partition from an offset on. */
 type Inspect = (from: bigint) => Promise<Inspected>
 
 /** The skipped bytes and their faults, for the record. */
@@ -88,7 +88,7 @@ async function skipWith(config: Config, inspect: Inspect, options: Options): Pro
   })
 }
 
-/** Throws where anything up to `to` can be read. */
+/** Throws if anything up to `to` is readable. */
 export async function inspectAll(inspect: Inspect, from: bigint, to: bigint): Promise<Found> {
   const found: Found = { bytes: [], details: [] }
   for (let at = from; at <= to; ) {
@@ -101,7 +101,7 @@ export async function inspectAll(inspect: Inspect, from: bigint, to: bigint): Pr
       found.details.push(detail)
       found.bytes.push(bytes)
     }
-    // A fetch may end with the damaged batch: then its last offset tells where the next begins.
+    // A fetch may end with the damaged batch: then its last offset shows where the next one begins.
     const following = next ?? (last === null ? to : last + 1n)
     at = following > at ? following : to + 1n
   }

@@ -17,7 +17,7 @@ export interface FilterOptions {
   readonly limit?: number
 }
 
-/** The log entries that are to be retried. */
+/** The log entries to retry. */
 export interface Selection {
   readonly isNamed: boolean
   readonly list: RequestNeeds['listCandidates']
@@ -26,10 +26,10 @@ export interface Selection {
 }
 
 const PAGE_COUNT_MAX = 500
-/** Behind the locators of all entries that were created at the same time. */
+/** Sorts after the locators of all entries with the same creation time. */
 const LAST_LOCATOR = 'NTF-~'
 
-/** Entries by their distinct locators, newest first. Throws UsageError where one does not exist. */
+/** Entries by their distinct locators, newest first. Throws UsageError if one does not exist. */
 export async function named(
   pool: DatabasePool,
   limits: Config['retry'],
@@ -41,7 +41,7 @@ export async function named(
   if (missing.length > 0) throw new UsageError(`no log entry has the locator ${missing.join(', ')}`)
   return {
     isNamed: true,
-    // In pages, each of which is handed over and committed by itself, in time.
+    // In pages, each committed by itself, so that a commit stays short.
     list: async (after) => {
       const start = candidates.findIndex(({ locator }) => locator === after?.locator) + 1
       const page = candidates.slice(start, start + PAGE_COUNT_MAX)
@@ -60,7 +60,7 @@ export async function matching(
   const filter = { from: await timeOf(pool, since), eventType, rule, notTold: true } as const
   const start: LogPosition = { createdAt: await timeOf(pool, until), locator: LAST_LOCATOR }
 
-  /** `countMax`: how many more are wanted. */
+  /** `countMax`: number of entries still wanted. */
   async function locatorsOf(after: LogPosition | null, countMax: number) {
     const page = { limit: PAGE_COUNT_MAX, after: after ?? start }
     const { items, next } = await listLogEntries(pool, limits, filter, page)

@@ -17,15 +17,13 @@ export const backtestCommand = new Command('backtest')
   .description('decide past events again by a candidate rule table; send and write nothing')
   .addOption(fileOption('--table <file>', 'the candidate table', RULE_TABLE))
   .addOption(sinceOption('how far to go back', '30d'))
-  .option(
-    '--first',
-    'count an event by its first decision, before any retry, instead of by what became of it',
-  )
+  .option('--first', 'count an event by its first decision, before any retry, instead of by its last')
   .option('--json', 'as one JSON value')
   .addHelpText(
     'after',
     `
-An event counts once, by its last decision: what would become of it is decided from what was known at each attempt. DATABASE_URL names the database.
+An event counts once, by its last decision: each attempt is decided again from the facts recorded for it.
+DATABASE_URL names the database.
 Exit codes: 0 compared, 1 the table has faults or the command failed, 2 wrong usage.
 
 Example:
@@ -57,7 +55,7 @@ async function backtest({ table, since, first, json }: Options): Promise<void> {
   })
 }
 
-/** Such as "In the last 30 days, since 2026-…". */
+/** Example: "In the last 30 days, since 2026-…". */
 function periodOf(since: Since, start: string): string {
   const days = typeof since === 'number' ? since / 86_400_000 : 0
   return Number.isInteger(days) && days > 0

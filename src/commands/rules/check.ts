@@ -51,7 +51,7 @@ async function check(options: Options): Promise<void> {
   if (reviews.some(({ faults }) => faults.length > 0)) process.exitCode = 1
 }
 
-/** Prints what was found in a file. */
+/** Prints the findings of a file. */
 function report({ file: name, faults, warnings, summary }: FileReport & { file: string }): void {
   for (const warning of warnings) process.stderr.write(`${name}: warning: ${warning}\n`)
   if (faults.length > 0) process.stderr.write(`${name} has ${listFaults(faults)}\n`)

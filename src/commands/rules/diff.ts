@@ -62,7 +62,7 @@ async function diff({ against, table, failOn, markdown, json }: Options): Promis
   }
 }
 
-/** For programs: event types in words, rules by their ids, and the sentences that people get. */
+/** For programs: event types in words, rule ids, and the sentences for people. */
 function asValue(difference: RuleTableDiff) {
   const change = ({ situation, eventClasses, before, after }: Change) => ({
     situation,

@@ -6,10 +6,10 @@ import { compareOutcomes, listOutcomes } from '../../core/rules/outcomes.ts'
 import { fileOption } from '../terminal/options.ts'
 
 export const outcomesCommand = new Command('outcomes')
-  .description('list what the rule table decides in every situation; compare it with what was accepted')
+  .description('list the outcome of every situation; compare it with the accepted one')
   .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
   .addOption(fileOption('--accepted <file>', 'the accepted outcomes', OUTCOMES))
-  .option('--check', 'print nothing but the lines that differ from the accepted ones')
+  .option('--check', 'print only the lines that differ from the accepted ones')
   .addOption(new Option('--accept', 'write them as the accepted ones').conflicts(['check', 'json']))
   .option('--json', 'as one JSON value')
   .addHelpText(

@@ -15,7 +15,7 @@ import { TEMPLATES, templateFilesAgainst, templateFilesOf } from '../terminal/te
 import { reviewEnvelopeMap } from './check.ts'
 
 export const summaryCommand = new Command('summary')
-  .description('summarise for a pull request what is wrong with rules and texts, and what they change')
+  .description('summarise the faults and the effects of changed rules and texts, for a pull request')
   .requiredOption('--against <git revision>', 'what the change is made to')
   .option('--json', 'as one JSON value instead of Markdown')
   .addHelpText(

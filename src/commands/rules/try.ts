@@ -27,7 +27,7 @@ import { fileOption, parseParty, UsageError } from '../terminal/options.ts'
 import { print } from '../terminal/print.ts'
 import { templateFilesOf } from '../terminal/template-folder.ts'
 
-/** The option for each fact: a flag for what is not usual, else one of the values. */
+/** The option for each fact: a flag for an unusual value, or one of the values. */
 const FACT_OPTIONS = FACT_LIST.map(([key, { option, usual, values }]) => {
   const one = new Option(...option)
   return {
@@ -38,7 +38,7 @@ const FACT_OPTIONS = FACT_LIST.map(([key, { option, usual, values }]) => {
 })
 
 export const tryCommand = new Command('try')
-  .description('say what a party would be told of an event, and why; send and write nothing')
+  .description('show what a party would be told about an event, and why; send and write nothing')
   .option('--event-type <type>', 'the type of the event')
   .option('--locator <text>', 'what the event is about', 'CLM-2026-00056')
   .option('--reason <text>', 'the reason that the event gives')
@@ -55,7 +55,7 @@ export const tryCommand = new Command('try')
 for (const { option } of FACT_OPTIONS) tryCommand.addOption(option)
 tryCommand
   .addOption(fileOption('--table <file>', 'the rule table', RULE_TABLE))
-  .option('--templates <folder>', 'the templates; default: those that this version was built with')
+  .option('--templates <folder>', 'the templates (default: those built into this version)')
   .option('--json', 'as one JSON object')
   .addHelpText(
     'after',
@@ -124,8 +124,8 @@ async function eventOf({ event: file, header: headers = {}, eventType, locator, 
 }
 
 /**
- * Reads the stored preferences of a real party, and looks up its contact. Throws CorrectableError; the
- * contact says if policy administration did not answer.
+ * Reads the stored preferences of a real party, and looks up its contact. Throws CorrectableError. If policy
+ * administration did not answer, the contact says so.
  */
 async function lookUpParty(
   eventType: string,

@@ -11,7 +11,9 @@ import { fileOption } from '../terminal/options.ts'
 import { TEMPLATES, templateFilesOf } from '../terminal/template-folder.ts'
 
 export const checkCommand = new Command('check')
-  .description('report the first fault of each template by file and line, and how long each text is by SMS')
+  .description(
+    'report the first fault of each template by file and line, and the length of each text as an SMS',
+  )
   .addOption(fileOption('--templates <folder>', 'the templates', TEMPLATES))
   .option('--annotations', 'print faults and warnings also as annotations of GitHub Actions')
   .option('--json', 'as one JSON value: faults, warnings and a line for each template')

@@ -1,4 +1,4 @@
-/** Something to be shown at a line of a file. */
+/** A remark at a line of a file. */
 export interface Annotation {
   readonly level: 'error' | 'warning'
   /** Relative to the root of the repository. */
@@ -8,13 +8,13 @@ export interface Annotation {
   readonly text: string
 }
 
-/** A workflow command of GitHub Actions, by which a pull request shows it at its line. */
+/** A workflow command of GitHub Actions, with which a pull request shows the remark at its line. */
 export function workflowCommand({ level, file, line, text }: Annotation): string {
   const place = line === null ? '' : `,line=${line}`
   return `::${level} file=${escapeProperty(file)}${place}::${escapeData(text)}\n`
 }
 
-/** The line of a sheet that a sentence such as `row 3, column …` is about. */
+/** The line of a sheet that a sentence such as `row 3, column …` names. */
 export function rowIn(sentence: string): number | null {
   const row = /^row (\d+)\b/.exec(sentence)?.[1]
   return row === undefined ? null : Number(row)

@@ -7,8 +7,8 @@ const V8_OPTIONS = ['--max-semi-space-size=8', '--heap-growing-percent=130', '--
 const MALLOC_ARENA_MAX = '1'
 
 /**
- * Limits the memory of this process. Options that are set neither on the command line nor in NODE_OPTIONS are added, and Node
- * starts again in the same process. Windows and Node before 24 cannot do that.
+ * Limits the memory of this process: adds options that neither the command line nor NODE_OPTIONS sets, and restarts Node in the
+ * same process. Not possible on Windows and with Node before 24.
  */
 export function boundMemory(): void {
   const { execArgv, env } = process
@@ -23,11 +23,11 @@ export function boundMemory(): void {
       MALLOC_ARENA_MAX: env.MALLOC_ARENA_MAX ?? MALLOC_ARENA_MAX,
     })
   } catch {
-    // Node's permission model forbids it: better unbound than not at all.
+    // Node's permission model forbids it: better without a limit than not at all.
   }
 }
 
-/** V8 takes underscores for hyphens; NODE_OPTIONS may have quotes. */
+/** V8 accepts underscores for hyphens; NODE_OPTIONS may have quotes. */
 function nameOf(option: string): string {
   return option
     .replace(/=.*/, '')

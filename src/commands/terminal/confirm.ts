@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
 import { UsageError } from './options.ts'
 
-/** Asks on the terminal. Throws UsageError where there is none. */
+/** Asks on the terminal. Throws UsageError if there is none. */
 export async function confirm(question: string): Promise<boolean> {
   if (!process.stdin.isTTY) throw new UsageError('there is no terminal to ask for confirmation: use --yes')
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
@@ -11,7 +11,7 @@ export async function confirm(question: string): Promise<boolean> {
   return /^y(es)?$/i.test(answer.trim())
 }
 
-/** What a command would have done, had it been told to. */
+/** The words for a dry run or a declined prompt. */
 export function wouldDo(dryRun: true | undefined, what: string): string {
   return `${dryRun ? 'Dry run' : 'Not confirmed'}: would ${what}`
 }

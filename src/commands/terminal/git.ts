@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { CorrectableError } from '../../core/text/faults.ts'
 
-/** Throws CorrectableError where git does not know the revision; a `choice` would have done as well. */
+/** Throws CorrectableError if git does not know the revision; `choice` is the alternative that the message offers. */
 export async function checkRevision(revision: string, folder: string, choice: string): Promise<void> {
   try {
     await git(folder, 'rev-parse', '--quiet', '--verify', '--end-of-options', `${revision}^{commit}`)
@@ -20,7 +20,7 @@ export async function checkRevision(revision: string, folder: string, choice: st
   }
 }
 
-/** A file as git has it at a revision. Throws CorrectableError where there is none. */
+/** A file at a git revision. Throws CorrectableError if there is none. */
 export async function readFileAt(revision: string, file: string): Promise<string> {
   try {
     return await git(dirname(file), 'show', '--end-of-options', `${revision}:./${basename(file)}`)
@@ -30,7 +30,7 @@ export async function readFileAt(revision: string, file: string): Promise<string
   }
 }
 
-/** The names of the files that a folder has at a revision, without those of its folders. */
+/** The names of the files in a folder at a git revision, without subfolders. */
 export async function listFilesAt(revision: string, folder: string): Promise<string[]> {
   const listed = await git(folder, 'ls-tree', '-z', '--end-of-options', revision)
   return listed.split('\0').flatMap((entry) => {

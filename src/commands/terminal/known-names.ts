@@ -17,7 +17,7 @@ export async function checkRule(pool: DatabasePool, rule: string): Promise<void>
   throw new UsageError(`no rule table has ever had a rule "${rule}"${didYouMean(nearest(rule, ids))}`)
 }
 
-/** Notes that an event type has no template; that is no fault, since producers may send any type. */
+/** Notes that an event type has no template, which is no fault: producers may send any type. */
 export function noteUnknownEventType(eventType: string): void {
   if (TEMPLATE_EVENT_TYPES.includes(eventType)) return
   const near = didYouMean(nearest(eventType, TEMPLATE_EVENT_TYPES))

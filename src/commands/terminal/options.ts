@@ -5,18 +5,18 @@ import { isPartyLocator } from '../../core/event/parse-event.ts'
 import { CorrectableError } from '../../core/text/faults.ts'
 import { parseSince as parse, SINCE_EXAMPLES, SINCE_WORDS, type Since } from '../../core/time/duration.ts'
 
-/** The option `--since`; its default is written as it would be given, such as 7d. */
+/** The option `--since`. Its default is in the form of its values, such as 7d. */
 export function sinceOption(meaning: string, byDefault?: string): Option {
   const option = new Option('--since <when>', `${meaning}: ${SINCE_WORDS}`).argParser(parseSince)
   return byDefault === undefined ? option : option.default(parseSince(byDefault), byDefault)
 }
 
-/** Reads a duration such as 7d, a time, or a day, which stands for its start. Throws InvalidArgumentError. */
+/** Reads a duration such as 7d, a time, or a day, which means its start. Throws InvalidArgumentError. */
 export function parseSince(text: string): Since {
   return parse(text) ?? refuse()
 }
 
-/** Like `parseSince`, but a day stands for its end. */
+/** Like `parseSince`, but a day means its end. */
 export function parseAt(text: string): Since {
   return parse(text, 'end') ?? refuse()
 }
@@ -25,19 +25,19 @@ function refuse(): never {
   throw new InvalidArgumentError(`Write ${SINCE_EXAMPLES}.`)
 }
 
-/** Refuses a blank value of a filter, such as an unset shell variable: it must not select everything. */
+/** Refuses a blank filter value, such as an unset shell variable: it must not select everything. */
 export function notBlank(text: string): string {
   if (text.trim() === '') throw new InvalidArgumentError('it must not be blank.')
   return text
 }
 
-/** Reads an offset or the number of a partition. Throws InvalidArgumentError. */
+/** Reads an offset or a partition number. Throws InvalidArgumentError. */
 export function parseWhole(text: string): bigint {
   if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
   return BigInt(text)
 }
 
-/** Reads how many of something an option allows: 1 at least. Throws InvalidArgumentError. */
+/** Reads a count of at least 1. Throws InvalidArgumentError. */
 export function parseCount(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number above 0.')
   return Number(text)
@@ -45,12 +45,12 @@ export function parseCount(text: string): number {
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** An option that names one of the service's own files, unless told otherwise; help shows it as in the repository. */
+/** An option for a file, with one of the service's own files as default; help shows its path in the repository. */
 export function fileOption(flags: string, meaning: string, path: string): Option {
   return new Option(flags, meaning).default(path, relative(ROOT, path))
 }
 
-/** Options of the commands that write: they ask first, and record who runs them. */
+/** Options of the commands that write: they ask first, and record the operator. */
 export interface WriteOptions {
   readonly dryRun?: true
   readonly yes?: true

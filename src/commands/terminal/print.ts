@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 
-/** Writes lines to standard output, and waits for a reader that is slower than the database. */
+/** Writes lines to standard output, and waits if the reader is slower than the database. */
 export async function print(...lines: readonly string[]): Promise<void> {
   for (const line of lines) if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain')
 }

@@ -3,13 +3,13 @@ import type { WriteStream } from 'node:tty'
 const PAUSE_MS = 100
 
 export interface Progress {
-  /** Shows a line in place of the last one. */
+  /** Replaces the last line. */
   show(text: string): void
-  /** Takes the line away, so that something else can be written. */
+  /** Removes the line, so that other text can be written. */
   clear(): void
 }
 
-/** One line on a terminal that tells how far a long command has come; elsewhere nothing is written. */
+/** One line with the progress of a long command on a terminal; elsewhere nothing is written. */
 export function createProgress(stream: Pick<WriteStream, 'write'> & { isTTY?: boolean }): Progress {
   if (!stream.isTTY) return { show: () => {}, clear: () => {} }
   let shownAtMs = Number.NEGATIVE_INFINITY

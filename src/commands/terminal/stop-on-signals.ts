@@ -2,8 +2,8 @@ import type { Logger } from 'pino'
 import type { App } from '../../app/app.ts'
 
 /**
- * The first signal stops in order (exit code 0), the second ends the process at once. Installed first of all: PID 1 of a
- * container ignores a signal that it does not handle yet, and nobody sends it twice.
+ * The first signal stops in order (exit code 0), the second ends the process at once. Install it first: PID 1 of a container
+ * ignores a signal without a handler, and nobody sends it twice.
  */
 export function stopOnSignals(appOf: () => App | null, graceMs: number, log: Logger): void {
   let stopping = false
@@ -18,7 +18,7 @@ export function stopOnSignals(appOf: () => App | null, graceMs: number, log: Log
   process.on('SIGINT', onSignal)
 }
 
-/** False if it took longer than the grace period. Nothing is lost then either: what is not committed is redelivered. */
+/** False if it took longer than the grace period. Nothing is lost then: uncommitted messages are redelivered. */
 export async function stopWithin(app: App, graceMs: number, log: Logger): Promise<boolean> {
   const late = new Promise<boolean>((resolve) => setTimeout(resolve, graceMs, false))
   const stopped = app.stop().then(

@@ -46,7 +46,7 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
         <p class="toolbar faint">
           {partyLocator !== null && <a href={hrefOf(['parties', partyLocator])}>All about this member</a>}
           {failureReason !== null && (
-            // Counted as one, whatever follows its colon.
+            // Reasons count as one, whatever follows the colon.
             <a href={hrefOf(['log'], { reason: failureReason.split(':', 1)[0] })}>All with this reason</a>
           )}
         </p>
@@ -88,7 +88,6 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
   )
 }
 
-/** The text of a message. */
 export function Message({ subject, body }: { subject: string | null; body: string }) {
   return (
     <div class="message">
@@ -160,7 +159,7 @@ function Decision({ decision }: { decision: ExplainedDecision }) {
   )
 }
 
-/** Why a decision was not made by an earlier rule. */
+/** The reasons why no earlier rule made the decision. */
 export function RulesAbove({ of }: { of: ExplainedDecision['rulesAbove'] }) {
   if (of.length === 0) return null
   const why = of.map(({ ruleId, mismatch }) => `${ruleId}: ${mismatch}`)

@@ -10,7 +10,7 @@ import { inWords } from '../text.ts'
 import { usePages } from '../use-data.ts'
 import type { Visit } from '../visit.ts'
 
-/** The filters of entries, which the log and a member's page share. */
+/** The filters of entries, shared by the log and a member's page. */
 export const ENTRY_FILTERS: readonly Filter[] = [
   { name: 'notTold', label: 'Members', options: [['true', 'Not told']] },
   { name: 'eventType', label: 'Event type', hint: 'claim.paid' },

@@ -25,7 +25,7 @@ const NAMES: Readonly<Record<Dimension, string>> = {
   eventType: 'Event type',
 }
 
-/** Counts of recent entries, refreshed while shown. The address holds the period and the grouping. */
+/** Counts of recent entries, refreshed while shown. The address contains the period and the grouping. */
 export function OverviewView({ query }: Visit) {
   const window = COUNT_WINDOW_NAMES.find((name) => name === query.window) ?? '24h'
   const by = DIMENSIONS.find((name) => name === query.by) ?? 'status'
@@ -53,7 +53,7 @@ export function OverviewView({ query }: Visit) {
 
 function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension }) {
   const from = COUNT_WINDOW_NAMES.find((name) => COUNT_WINDOWS[name].stepS === counts.stepS)
-  // In words. Taken from the data, since the period just chosen may not have been counted yet.
+  // From the data, since the period just chosen may not have been counted yet.
   const window = from === undefined ? '' : WINDOWS[from]
   const givenUp = counts.counts.reduce((sum, count) => sum + count.givenUp, 0)
   const table = tableOf(counts, dimension)
@@ -106,7 +106,7 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
   )
 }
 
-/** The legend of the chart, with totals; each leads to its entries. */
+/** The legend of the chart, with totals; each links to its entries. */
 function Totals({ table, dimension, from }: Omit<ChartProps, 'stepS'> & { from: CountWindow | undefined }) {
   return (
     <ul class="legend">

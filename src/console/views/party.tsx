@@ -31,7 +31,7 @@ export function PartyView({ path: [, partyLocator = ''], query, visit }: Visit) 
       <State of={loaded} />
       {isUnknown && (
         <p class="notice">
-          Nobody here knows this member: there is no message, no preference and no change under this locator.
+          This member is unknown here: there is no message, no preference and no change under this locator.
           Locators are compared character by character.
         </p>
       )}
@@ -58,7 +58,7 @@ export function PartyView({ path: [, partyLocator = ''], query, visit }: Visit) 
   )
 }
 
-/** A page of entries and the changes of its time, newest first. */
+/** A page of entries and the changes of the same period, newest first. */
 function withChanges(
   { items, next }: Items<ListedLogEntry>,
   changes: readonly PreferenceChange[],

@@ -84,7 +84,7 @@ const RESULTS = {
   dismissed: 'Dismissed',
 } as const
 
-/** Whether a redrive would help, by the code of a rejection. */
+/** The use of a redrive, by the code of a rejection. */
 const REMEDIES: Readonly<Record<string, string>> = {
   'refused-by-database': 'Redrive it once the database takes its row.',
   unreadable: 'A redrive does not help: its producer must publish it again.',
@@ -92,7 +92,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
 const REMEDY =
   'A redrive helps only once rules/envelope.json reads it; else its producer must publish it again.'
 
-/** The result of the last redrive, or what to do. */
+/** The result of the last redrive, or the next step. */
 function Next({ of: { id, code, erasedAt, redriven } }: { of: ShownRejectedMessage }) {
   const isOpen = redriven === null || redriven.result === 'rejected'
   const remedy = erasedAt === null ? (REMEDIES[code] ?? REMEDY) : 'A redrive does not help: it was erased.'

@@ -8,7 +8,7 @@ import { useData } from '../use-data.ts'
 
 const EVERY_MS = 30_000
 
-/** The rule table in force, and how often each rule decided. */
+/** The rule table in force, with the number of decisions of each rule. */
 export function RulesView() {
   const loaded = useData<CurrentRules>(['rules'], {}, EVERY_MS)
   const rules = loaded.data

@@ -44,7 +44,7 @@ export function Search() {
   )
 }
 
-/** Finds out what was searched for. The only hit opens at once, in place of the search. */
+/** Searches for the text. A single hit opens at once, in place of the search. */
 export function SearchView({ query: { q = '' } }: Visit) {
   const asked = [
     useData<Page<ListedLogEntry>>(['log', 'list'], { eventId: q, limit: '2' }),

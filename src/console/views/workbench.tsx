@@ -12,10 +12,10 @@ import { Propose } from '../workbench/propose.tsx'
 import { TextsEditor } from '../workbench/texts.tsx'
 import { Trial } from '../workbench/trial.tsx'
 
-/** How soon one learns that other files have come into force. */
+/** Interval at which the page checks for other files in force. */
 const EVERY_MS = 10_000
 
-/** A change of rules, promises and texts, tried before it is proposed. */
+/** A change of rules, promises and templates, tried before it is proposed. */
 export function WorkbenchView() {
   const loaded = useData<WorkbenchStart>(['workbench'], {}, EVERY_MS)
   return (
@@ -124,7 +124,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
               <h2 id="broken" tabIndex={-1}>
                 Promises
               </h2>
-              <p class="faint">What must stay true, whatever the rules become.</p>
+              <p class="faint">Conditions that must stay true, however the rules change.</p>
               <Promises of={verdict.promises} rows={verdict.of.promises} onExclude={exclude} />
             </section>
           </div>
@@ -155,7 +155,7 @@ function Bench({ start }: { start: WorkbenchStart }) {
                 of={verdict}
                 obstacle={
                   outdated !== null
-                    ? 'Others have changed the files in force: first merge it, or keep your draft without it.'
+                    ? 'Others have changed the files in force: first merge their changes, or keep your draft without them.'
                     : isCurrent
                       ? null
                       : 'Your last change is being checked.'
@@ -174,7 +174,7 @@ function About({ tab }: { tab: keyof typeof TABS }) {
     <p class="faint">
       {tab === 'table'
         ? 'Rules apply from top to bottom: the first one whose cells all match decides. '
-        : 'A promise is what must never happen, whoever edits the rules. '}
+        : 'A promise says what must never happen, whoever edits the rules. '}
       A blank cell matches anything. As event type write one (<code>claim.paid</code>), several (
       <code>claim.paid or invoice.paid</code>), a family (<code>claim.*</code>), all others (
       <code>not claim.paid</code>), or <code>no template</code>: all without a text of their own. Enter leads
@@ -183,7 +183,7 @@ function About({ tab }: { tab: keyof typeof TABS }) {
   )
 }
 
-/** The draft began from other files than those in force now. */
+/** The draft began from files that are no longer in force. */
 function Outdated({ changes, merge, keep, drop }: NonNullable<ReturnType<typeof useDraft>['outdated']>) {
   return (
     <div class="notice" role="alert">
@@ -203,7 +203,7 @@ function Outdated({ changes, merge, keep, drop }: NonNullable<ReturnType<typeof 
   )
 }
 
-/** A function that focuses the first element of a selector once the next rendering is done. */
+/** Returns a function that focuses the first element of a selector after the next rendering. */
 function useFocus(): (selector: string) => void {
   const wanted = useRef<string | null>(null)
   const [, render] = useState(0)

@@ -18,7 +18,7 @@ interface Found {
   readonly report: BacktestReport
 }
 
-/** The last result, for as long as the page is open: a look at an entry leaves the view. */
+/** The last result, kept while the page is open, since opening an entry leaves the view. */
 let kept: Found | null = null
 
 /** Runs one back-test at a time, until it is stopped or its page is left. */
@@ -49,7 +49,7 @@ function useBacktest() {
   return { run, stop: () => running.current?.abort(), progress, problem }
 }
 
-/** A day of the viewer's time zone, as a date field has it. */
+/** A day in the viewer's time zone, in the format of a date field. */
 function dayOf(daysAgo: number): string {
   return new Date(Date.now() - daysAgo * 86_400_000).toLocaleDateString('sv')
 }
@@ -129,7 +129,8 @@ function Report({ of: { job, report } }: { of: Found }) {
             </Button>
             {list.length < changed && (
               <span class="faint">
-                Listed and saved are {numberOf(list.length)} of {numberOf(changed)}: ask for fewer days.
+                The list and the CSV contain {numberOf(list.length)} of {numberOf(changed)}: ask for fewer
+                days.
               </span>
             )}
           </p>

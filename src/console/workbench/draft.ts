@@ -11,7 +11,7 @@ import { gridToCsv, readGrid } from '../../core/workbench/workbench.ts'
 
 export type SheetKey = 'table' | 'promises'
 
-/** Edited files: the cells of the sheets, and each text by the name of its file. */
+/** Edited files: the cells of the sheets, and each text by its file name. */
 export type Draft = Readonly<Record<SheetKey, readonly Cells[]>> & {
   readonly templates: Readonly<Record<string, string>>
 }
@@ -21,7 +21,7 @@ export interface Sheet {
   /** The noun for a row; also the prefix of ids. */
   readonly what: 'rule' | 'promise'
   readonly columns: readonly string[]
-  /** The values of a column, besides blank. Columns that take any text are absent. */
+  /** The values of a column, besides blank. Columns for any text are absent. */
   readonly choices: Readonly<Record<string, readonly string[]>>
 }
 
@@ -48,7 +48,7 @@ const KEYS = ['table', 'promises'] as const
 /** The headings are the first line of a file. */
 export const FIRST_ROW = 2
 
-/** A blank row is none: the checks pass over it. */
+/** A blank row does not count: the checks skip it. */
 export function isFilled(cells: Cells): boolean {
   return cells.some((cell) => cell.trim() !== '')
 }
@@ -82,7 +82,7 @@ export function changedFiles(
   ]
 }
 
-/** A draft as this tab keeps it, with the files that were in force when it was begun, or that it was merged with. */
+/** The draft stored in this tab, with the files in force at its start or at its last merge. */
 interface Kept {
   readonly draft: Draft
   readonly base: Draft
@@ -90,12 +90,12 @@ interface Kept {
 
 const KEY = 'notifications-draft'
 const UNDO_COUNT_MAX = 100
-/** For as long as the page is open, so that a look at another view loses nothing. */
+/** Kept while the page is open, so that visiting another view loses nothing. */
 let past: Draft[] = []
 
 /**
- * The draft, which begins as the files in force. It is kept in this tab, so that a look at a log entry, or a reload, loses
- * nothing. What is typed into one cell or text is undone in one step.
+ * The draft, which begins as the files in force. It is stored in this tab, so that visiting a log entry, or a reload, loses
+ * nothing. Typing into one cell or text is undone in one step.
  */
 export function useDraft(start: WorkbenchStart) {
   const said = JSON.stringify(start)
@@ -109,7 +109,7 @@ export function useDraft(start: WorkbenchStart) {
     sessionStorage.setItem(KEY, JSON.stringify(now))
     setKept(now)
   }
-  /** `place` names the cell or text that was typed in. */
+  /** `place` names the edited cell or text. */
   const change = (to: Partial<Draft>, place?: string, from = base) => {
     if (place === undefined || place !== typedIn.current) past = [...past.slice(-UNDO_COUNT_MAX), draft]
     typedIn.current = place
@@ -166,10 +166,10 @@ function changesBetween(base: Draft, inForce: Draft): string[] {
   const names = Object.keys({ ...base.templates, ...inForce.templates })
   const texts = names.filter((name) => base.templates[name] !== inForce.templates[name])
   const all = [...rows, ...texts.map((name) => `text changed: ${name}`)]
-  return all.length === 0 ? ['the order of rows is another'] : all
+  return all.length === 0 ? ['the order of rows differs'] : all
 }
 
-/** Where both changed a text, mine holds. */
+/** If both changed a text, `mine` wins. */
 function mergeTexts(base: Draft['templates'], mine: Draft['templates'], theirs: Draft['templates']) {
   const isMine = ([name, text]: [string, string]) => text !== base[name] && text !== theirs[name]
   const own = Object.entries(mine).filter(isMine)

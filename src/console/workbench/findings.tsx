@@ -11,16 +11,16 @@ import type { Verdict } from './judge.ts'
 /** More than anybody reads; a file can have many thousands. */
 const SHOWN_COUNT_MAX = 200
 
-/** Places that the verdict leads to. */
+/** Link targets of the verdict. */
 export type Lead = 'table' | 'promises' | 'templates' | 'broken' | 'changes'
 
-/** In one line, always in sight: faults, promises, changes. Each part leads to what it is about. */
+/** One line, always visible: faults, promises, changes. Each part links to its details. */
 export function VerdictBar({ of, onLead }: { of: Verdict; onLead: (to: Lead) => void }) {
   const { table, promises, texts, summary } = of
   const inPromises = promises.summary === null ? promises.faults.length : 0
   const count = table.faults.length + inPromises + texts.report.faults.length
   const faulty = table.faults.length > 0 ? 'table' : inPromises > 0 ? 'promises' : 'templates'
-  // A variable that no text uses is no news of a draft.
+  // A variable that no text uses is not news about a draft.
   const inTexts = texts.report.warnings.filter(({ line }) => line !== null).length
   const warnings = table.warnings.length + promises.warnings.length
   const all = of.of.promises.filter(isFilled).length
@@ -34,7 +34,7 @@ export function VerdictBar({ of, onLead }: { of: Verdict; onLead: (to: Lead) => 
   const changes = [
     summariseRows(summary.rows),
     summary.texts?.length ? textsIn(summary.texts.length) : '',
-    summary.diff ? summariseDiff(summary.diff) : 'What changes is shown once the faults are corrected',
+    summary.diff ? summariseDiff(summary.diff) : 'Changes appear once the faults are corrected',
   ]
   return (
     <div class="card verdict" role="status">
@@ -62,7 +62,7 @@ function textsIn(count: number): string {
   return counted(count, 'text differs', 'texts differ')
 }
 
-/** Faults and warnings of a sheet that stand at no row. */
+/** Faults and warnings of a sheet that belong to no row. */
 export function FileFindings({ faults, warnings }: FileReport) {
   const wide = faults.filter((fault) => placeOf(fault).row === null)
   return (
@@ -113,7 +113,7 @@ function Decisions({ of: diff }: { of: RuleTableDiff }) {
     <>
       <p>
         {diff.changes.length === 0
-          ? 'Nothing: every situation is decided as by the rules in force.'
+          ? 'Nothing: every situation has the same decision as now.'
           : `${summariseDiff(diff)}.`}
       </p>
       {[...Map.groupBy(diff.changes, kindOf)]
@@ -151,7 +151,7 @@ const KIND_TONES: Readonly<Record<string, string>> = {
   'with another reason only': 'secondary',
 }
 
-/** How the check names the cell that leaves the case out of the promise. */
+/** The check's wording for the cell that excludes the case from the promise. */
 const EXCLUSION = /write "([^"]+)" as the event type of the promise$/
 
 interface PromisesProps {
@@ -161,7 +161,7 @@ interface PromisesProps {
   readonly onExclude: (index: number, eventTypes: string) => void
 }
 
-/** Each promise: the broken ones first, with what breaks them. */
+/** Each promise: the broken ones first, with the rules that break them. */
 export function Promises({ of: { faults, warnings, summary }, rows, onExclude }: PromisesProps) {
   const placed = faults.map(placeOf).filter((fault): fault is Placed & { row: number } => fault.row !== null)
   const broken = new Set(placed.map(({ row }) => row))
@@ -199,7 +199,7 @@ export function Promises({ of: { faults, warnings, summary }, rows, onExclude }:
   )
 }
 
-/** A fault; the situations that it is about are lines of their own. */
+/** A fault, with each of its situations on its own line. */
 export function Finding({ text }: { text: string }) {
   const [first = '', ...situations] = text.split('\n')
   return (

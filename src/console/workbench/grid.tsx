@@ -13,7 +13,7 @@ interface GridProps {
   readonly rows: readonly Cells[]
   readonly before: readonly Cells[]
   readonly faults: readonly string[]
-  /** `place` is the id of the cell that was typed in. */
+  /** `place` is the id of the edited cell. */
   readonly onRows: (rows: readonly Cells[], place?: string) => void
   /** Focuses an element by its id after the next rendering. */
   readonly focus: (id: string) => void
@@ -25,7 +25,7 @@ function cellId({ what }: Sheet, index: number, column: number): string {
   return `${what}-${index}-${column}`
 }
 
-/** A file as a table whose cells, rows and their order can be changed, with each fault below the row that has it. */
+/** A file as a table with editable cells, rows and row order. Each fault appears below its row. */
 export function Grid(props: GridProps) {
   const { sheet, rows, before, faults, onRows, onUndo } = props
   const { what, columns, file } = sheet
@@ -52,7 +52,7 @@ export function Grid(props: GridProps) {
         <table>
           <thead>
             <tr>
-              <th scope="col" title="The line in the file; the first holds the headings">
+              <th scope="col" title="The line in the file; line 1 has the headings">
                 Row
               </th>
               {columns.map((column) => (
@@ -84,7 +84,7 @@ export function Grid(props: GridProps) {
   )
 }
 
-/** Edits of rows, by their index. The focus goes with them. */
+/** Edits of rows, by their index. The focus moves with them. */
 function editsOf({ sheet, rows, onRows, focus }: GridProps) {
   const put = (next: readonly Cells[], index: number, column = 0) => {
     onRows(next)
@@ -101,7 +101,7 @@ function editsOf({ sheet, rows, onRows, focus }: GridProps) {
         ),
         index,
       ),
-    /** False where there is no room. */
+    /** False if there is no room. */
     move(index: number, by: 1 | -1): boolean {
       const [row, other] = [rows[index], rows[index + by]]
       if (row === undefined || other === undefined) return false
@@ -114,7 +114,7 @@ function editsOf({ sheet, rows, onRows, focus }: GridProps) {
 interface RowProps extends GridProps {
   readonly row: Cells
   readonly index: number
-  /** As it is in force; undefined: it is new. */
+  /** The row in force; undefined for a new one. */
   readonly was: Cells | undefined
   readonly own: readonly Placed[]
 }
@@ -190,7 +190,7 @@ function RowActions(props: RowProps & { readonly name: string }) {
   )
   const mover = (by: 1 | -1, words: string) => {
     const id = (at: number) => `${sheet.what}-${at}-move-${by}`
-    // By the keyboard a row is moved in its cells.
+    // Keyboard users move a row from its cells.
     const more = { id: id(index), tabIndex: -1, 'aria-disabled': rows[index + by] === undefined }
     const onClick = () => move(index, by) && focus(id(index + by))
     return button(by === 1 ? '↓' : '↑', `Move ${name} ${words}`, onClick, more)
@@ -224,7 +224,7 @@ function Cell({ column, text, choices, onText, common }: CellProps) {
   /** The meaning of a blank cell. */
   const blank = WHEN_COLUMNS.some((known) => known === column) ? 'any' : ''
   if (choices !== undefined) {
-    // A pasted word that is none of them is shown all the same, with its fault.
+    // An unknown pasted word is shown all the same, with its fault.
     const known = text === '' || choices.includes(text) ? choices : [...choices, text]
     return (
       <select
@@ -262,7 +262,7 @@ function Cell({ column, text, choices, onText, common }: CellProps) {
 /** Columns whose text may need several lines. */
 const LONG = ['because', 'promise', 'reason']
 
-/** Takes a whole file, from the clipboard or from the disk. */
+/** Takes a whole file from the clipboard or from the disk. */
 function Paste({ sheet, onRows }: Pick<GridProps, 'sheet' | 'onRows'>) {
   const [csv, setCsv] = useState('')
   const [faults, setFaults] = useState<readonly string[]>([])

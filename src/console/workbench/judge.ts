@@ -9,7 +9,7 @@ import {
 } from '../../core/workbench/review.ts'
 import { csvOf, type Draft } from './draft.ts'
 
-/** What the checks say of a draft, and what it changes. */
+/** Result of the checks on a draft, and its changes. */
 export interface Verdict extends Version {
   readonly of: Draft
   readonly summary: ChangeSummary
@@ -17,7 +17,7 @@ export interface Verdict extends Version {
 
 const PAUSE_MS_MAX = 250
 
-/** Texts take longest, and seldom change. */
+/** Checking texts takes longest, and they seldom change. */
 const textsOf = new WeakMap<Draft['templates'], Texts>()
 
 async function versionOf(draft: Draft, outcomes: string): Promise<Version> {
@@ -28,8 +28,8 @@ async function versionOf(draft: Draft, outcomes: string): Promise<Version> {
 }
 
 /**
- * Checks the draft in this page: it needs no service. Whoever types is left as much time as a check takes, which holds up
- * the page. Null before the first verdict.
+ * Checks the draft in this page, without the service. A check blocks the page, so typing gets a pause as long as a check. Null
+ * before the first verdict.
  */
 export function useVerdict(draft: Draft, inForce: Draft, outcomes: string): Verdict | null {
   const [verdict, setVerdict] = useState<Verdict | null>(null)

@@ -10,11 +10,11 @@ interface ProposeProps {
   readonly repositoryUrl: string | null
   readonly changed: ReturnType<typeof changedFiles>
   readonly of: Verdict
-  /** Why it is too early; null if it is not. */
+  /** The reason why it is too early, or null. */
   readonly obstacle: string | null
 }
 
-/** The way from a draft to a pull request: the changed files, a text for it, one link. */
+/** Turns a draft into a pull request: the changed files, a text for it, one link. */
 export function Propose({ repositoryUrl, changed, of, obstacle }: ProposeProps) {
   if (changed.length === 0) return <p class="faint">Nothing is changed yet.</p>
   const proposal = proposalOf(of.summary)

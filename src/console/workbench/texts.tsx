@@ -18,7 +18,7 @@ interface TextsEditorProps {
   readonly templates: Draft['templates']
   readonly inForce: Draft['templates']
   readonly isReadOnly: boolean
-  /** `place` names the text that was typed in. */
+  /** `place` names the edited text. */
   readonly onChange: (templates: Draft['templates'], place?: string) => void
   /** Null: there is nothing to undo. */
   readonly onUndo: (() => void) | null
@@ -117,7 +117,7 @@ export function TextsEditor(props: TextsEditorProps) {
   )
 }
 
-/** A text with sample values, by each channel. */
+/** A text with sample values, for each channel. */
 function Previewed({ of: { withReason, subject, body, sms } }: { of: PreviewedText }) {
   const when = withReason === null ? '' : withReason ? ', with a reason' : ', without a reason'
   return (

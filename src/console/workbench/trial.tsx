@@ -19,10 +19,10 @@ const FIRST = {
 } as Tried
 
 const rank = (usual: unknown) => (typeof usual === 'string' ? 0 : 1)
-/** The facts, those of two values last. */
+/** The facts, those with two values last. */
 const FACTS = FACT_LIST.toSorted(([, one], [, other]) => rank(one.usual) - rank(other.usual))
 
-/** What the draft does in one situation. */
+/** The draft's result in one situation. */
 export function Trial({ of: { ruleTable, texts } }: { of: Verdict }) {
   const [tried, setTried] = useState(FIRST)
   const set = (change: Partial<Tried>) => setTried((held) => ({ ...held, ...change }))

@@ -9,13 +9,12 @@ import { render } from '../templates/render.ts'
 import type { Templates, Variables } from '../templates/template.ts'
 import type { Deliveries, OutgoingMessage } from './delivery.ts'
 
-/** The message that an event came from. */
 export interface Origin {
   readonly topic: string
   readonly partition: number
   readonly offset: bigint
   readonly traceId: string | null
-  /** Null where the envelope map that read the message is not known. */
+  /** Null if it is not known which envelope map read the message. */
   readonly envelopeMapRevision: string | null
 }
 
@@ -25,18 +24,18 @@ export interface RenderedText {
   readonly templateRevision: string | null
 }
 
-/** The operator who asked for rows to be retried that the service would not retry any more, and why. */
+/** An operator's request to retry rows that the service no longer retries, with the reason. */
 export interface RetryRequest {
   readonly by: string
   readonly because: string
 }
 
-/** A log row as its last attempt left it. */
+/** A log row after its last attempt. */
 export interface RowBefore {
   readonly attemptCount: number
-  /** Its decisions to send, whatever became of the messages, except a deferred one. */
+  /** Number of decisions to send, except deferred ones, whether or not the message went out. */
   readonly sendCount: number
-  /** The number in the last idempotency key if nobody knows whether that message was sent: it is used again. */
+  /** Number of the last idempotency key, used again because it is unknown whether that message was sent; else null. */
   readonly unknownKey: number | null
 }
 
@@ -47,24 +46,24 @@ export interface LockedRow {
   readonly templateRevision: string | null
 }
 
-/** One try to notify a party about an event, not decided yet. */
+/** An undecided attempt. */
 export interface OpenAttempt {
   readonly locator: string
   readonly eventId: string
   readonly eventType: string
-  /** Null where the event names no party or, if `isPartyInvalid`, one that cannot exist. */
+  /** Null if the event names no party or, with `isPartyInvalid`, an invalid one. */
   readonly partyLocator: string | null
   readonly isPartyInvalid: boolean
-  /** Undefined where the event names no party. */
+  /** Undefined if the event names no party. */
   readonly contact: Contact | undefined
   readonly origin: Origin
-  /** Null where the text is stored. */
+  /** Null if the text is stored. */
   readonly variables: Variables | null
-  /** The stored text; null where it is rendered once the attempt is decided. */
+  /** The stored text; null if it is rendered after the decision. */
   readonly stored: RenderedText | null
-  /** The event may have had a row that was pruned: nobody is told again. */
+  /** The event may have had a row that was pruned: it is not sent again. */
   readonly isPruned: boolean
-  /** Null where the event is new. */
+  /** Null for a new event. */
   readonly before: RowBefore | null
   /** Null unless an operator asked for the attempt. */
   readonly request: RetryRequest | null
@@ -73,11 +72,11 @@ export interface OpenAttempt {
 export interface Attempt extends OpenAttempt {
   readonly decision: Decision
   readonly status: Status
-  /** The row's `attempt_count` after the attempt: a first one counts only if something is sent. */
+  /** The row's `attempt_count` after the attempt. A first attempt counts only if something is sent. */
   readonly attemptCount: number
-  /** Null on a skipped row, which stores none. */
+  /** Null for a skipped row. */
   readonly text: RenderedText | null
-  /** The address on file for the channel; never stored. Null unless the message goes out by EMAIL or SMS. */
+  /** The address on file for the channel; never stored. Null unless the channel is EMAIL or SMS. */
   readonly address: string | null
 }
 
@@ -86,7 +85,7 @@ export interface RulesInForce {
   readonly templates: Templates
 }
 
-/** Decides attempts. The result is ordered by event id: two transactions that insert the same ids otherwise deadlock. */
+/** Decides attempts, ordered by event id: two transactions that insert the same ids in different orders deadlock. */
 export function decideAttempts(
   rules: RulesInForce,
   open: readonly OpenAttempt[],
@@ -119,18 +118,18 @@ function decideAttempt(
 }
 
 function renderText(templates: Templates, { locator, variables }: OpenAttempt): RenderedText {
-  if (variables === null) throw new Error(`${locator} has nothing to be rendered from`)
+  if (variables === null) throw new Error(`${locator} has no variables to render`)
   const { subject, body, revision } = render(templates, variables)
   return { subject, body, templateRevision: revision }
 }
 
-/** The address on file for a channel; null for one that needs none. */
+/** The address on file for a channel; null if the channel needs none. */
 export function addressFor(channel: Channel, contact: Contact | undefined): string | null {
   const address = ADDRESS_OF[channel]
   return contact?.state === 'found' && address !== null ? contact[address] : null
 }
 
-/** The distinct parties of events or attempts, in their order. */
+/** The distinct parties of events or attempts, in order of first occurrence. */
 export function partiesOf(all: readonly { readonly partyLocator: string | null }[]): string[] {
   const parties = new Set<string>()
   for (const { partyLocator } of all) if (partyLocator !== null) parties.add(partyLocator)
@@ -138,8 +137,8 @@ export function partiesOf(all: readonly { readonly partyLocator: string | null }
 }
 
 /**
- * The number in the idempotency key. It counts committed sends: a send whose transaction was rolled back is repeated under the
- * same key. It stays the same while nobody knows whether the last message was sent.
+ * Number in the idempotency key. It counts committed sends, so a send whose transaction was rolled back is repeated under the
+ * same key. It does not change while it is unknown whether the last message was sent.
  */
 export function keyNumberOf({ before }: OpenAttempt): number {
   return before === null ? 1 : (before.unknownKey ?? before.sendCount + 1)
@@ -158,8 +157,8 @@ export function messagesOf(attempts: readonly Attempt[]): OutgoingMessage[] {
 }
 
 /**
- * The attempts as they are stored after the send: FAILED where the sender did not accept the message. A deferred message was
- * not tried: a first attempt counts as 0, and a retry is left out, since its row stays unchanged.
+ * The attempts to store after the send: FAILED if the sender did not accept the message. A deferred message was not tried: a
+ * first attempt counts as 0, and a retry is left out, so its row stays unchanged.
  */
 export function afterDelivery(attempts: readonly Attempt[], deliveries: Deliveries): readonly Attempt[] {
   if (attempts.every(({ locator }) => (deliveries.get(locator)?.error ?? null) === null)) return attempts
@@ -171,7 +170,7 @@ export function afterDelivery(attempts: readonly Attempt[], deliveries: Deliveri
   })
 }
 
-/** The sender's reasons by the locators of the retries that it deferred. */
+/** The sender's reasons, by the locators of deferred retries. */
 export function deferredRetries(
   attempts: readonly Attempt[],
   deliveries: Deliveries,
@@ -187,7 +186,7 @@ export function deferredRetries(
 /**
  * A failed attempt without data from any message: if the database refuses it, the schema is at fault.
  *
- * @param locator unique, so that two probing transactions do not wait for each other
+ * @param locator unique, so that two transactions that probe do not wait for each other
  */
 export function probeAttempt(locator: string, before: RowBefore | null): Attempt {
   const eventType = 'probe'

@@ -1,54 +1,53 @@
 import type { Channel } from '../decision/channel.ts'
 import { storable } from '../text/sanitize.ts'
 
-/** The receipts of a placeholder begin with this. Earlier versions left it out. */
+/** Prefix of a placeholder's receipts. Earlier versions left it out. */
 export const RECORDED = 'recorded:'
 
-/** True if a placeholder recorded the message and delivered nothing. `receipt` is that of its last send. */
+/** True if a placeholder recorded the message and delivered nothing. `receipt` comes from the last send. */
 export function isRecordedOnly(receipt: string | null): boolean {
   return receipt !== null && /^(recorded|EMAIL|SMS):/.test(receipt)
 }
 
-/** The message of a log row on its way to the sender of its channel; `to` is null for IN_APP. */
+/** The message of a log row, for the sender of its channel; `to` is null for IN_APP. */
 export interface OutgoingMessage {
   readonly locator: string
   readonly channel: Channel
-  /** `eventId/number`, by which a transport recognises a message that it has had before. */
+  /** `eventId/number`, by which a transport recognises a message that it already has. */
   readonly idempotencyKey: string
   readonly to: string | null
   readonly subject: string
   readonly body: string
 }
 
-/** A transport's answer for one message. Its words may not carry contact data. */
+/** A transport's answer for one message. Its text must not contain contact data. */
 export type Answer =
   | { readonly answer: 'accepted'; readonly receipt: string }
-  /** `refused`: it will not go out. `unknown`: it may have gone out. `deferred`: nobody tried to send it. */
+  /** `refused`: it will not go out. `unknown`: it may have gone out. `deferred`: the sender did not try to send it. */
   | { readonly answer: 'refused' | 'unknown' | 'deferred'; readonly error: string }
 
-/** The sender's answer for one row; receipt and error are null where the channel has no sender. */
+/** The sender's answer for one row; receipt and error are null if the channel has no sender. */
 export interface Delivery {
   readonly receipt: string | null
   readonly error: string | null
-  /** There is an error, but the message may have gone out all the same. */
+  /** The send failed, but the message may have gone out. */
   readonly isUnknown?: true
-  /** The message was not tried: this costs no attempt. */
+  /** The message was not tried, which costs no attempt. */
   readonly isDeferred?: true
 }
 
-/** Deliveries by the locator of their row. */
 export type Deliveries = ReadonlyMap<string, Delivery>
 
 /**
- * Runs one statement ($1, $2, … stand for the values) in the transaction of an attempt. Returns its rows. Rejects with the
- * SQLSTATE as the error's `code` if the database refuses it.
+ * Runs one statement in the transaction of an attempt; $1, $2, … stand for the values. Returns its rows. Rejects if the database
+ * refuses it: the error's `code` is the SQLSTATE.
  */
 export type Query = (
   statement: string,
   values?: readonly unknown[],
 ) => Promise<readonly Readonly<Record<string, unknown>>[]>
 
-/** Hands messages to their senders, which may write by `query`. Must not reject. */
+/** Passes messages to their senders, which may write through `query`. Must not reject. */
 export type Send = (messages: readonly OutgoingMessage[], query: Query) => Promise<Deliveries>
 
 export function deliveryOf(channel: Channel, given: Answer): Delivery {

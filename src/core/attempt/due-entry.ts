@@ -4,10 +4,10 @@ import type { Contact } from '../party/contact.ts'
 import type { Variables } from '../templates/template.ts'
 import type { LockedRow, OpenAttempt, RetryRequest } from './attempt.ts'
 
-/** Between two passes of the background retry; fixed by the specification. */
+/** Interval between passes of the background retry; fixed by the specification. */
 export const RETRY_INTERVAL_MS = 60_000
 
-/** A row to be retried. A FAILED one stores its text, which the retry sends. */
+/** A row to retry. The retry of a FAILED row sends its stored text. */
 export const dueEntry = logEntry
   .pick({
     locator: true,
@@ -23,19 +23,19 @@ export const dueEntry = logEntry
     unknownKey: z.int().nullable(),
   })
 export interface DueEntry extends Readonly<z.infer<typeof dueEntry>> {
-  /** Set only for a SKIPPED row, which stores no text: its retry, on request, renders one. */
+  /** Set only for a SKIPPED row, which stores no text: a requested retry renders one. */
   readonly variables?: Variables
-  /** The event names a party that cannot exist. */
+  /** The event names an invalid party. */
   readonly isPartyInvalid?: boolean
 }
 
-/** A row to be retried, and the contact of its party; undefined where it has none. */
+/** A row to retry, with its party's contact; undefined if it has no party. */
 export interface AskedEntry {
   readonly due: DueEntry
   readonly contact: Contact | undefined
 }
 
-/** True if policy administration could not be asked, as while it is down or refuses the credential: the row uses up no attempt. */
+/** True if policy administration was not asked, for example while it is down: this costs no attempt. */
 export function isPostponed({ contact }: AskedEntry): boolean {
   return contact?.state === 'unresolved' && contact.unasked
 }

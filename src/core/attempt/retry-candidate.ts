@@ -5,19 +5,19 @@ import { logEntry } from '../log/log-entry.ts'
 import type { Variables } from '../templates/template.ts'
 import { type DueEntry, dueEntry } from './due-entry.ts'
 
-/** A row that somebody asks to retry, with what its last decision says. */
+/** A row that an operator asks to retry, with data from its last decision. */
 export const retryCandidate = dueEntry
   .extend(logEntry.pick({ status: true, failureReason: true, createdAt: true }).shape)
   .extend({
     /** FAILED, and past its last retry. */
     isGivenUp: z.boolean(),
-    /** It was erased, or its party was, at any time. */
+    /** The row or its party was erased at some time. */
     isErased: z.boolean(),
-    /** Null where no decision explains the row. */
+    /** Null if no decision explains the row. */
     decision: z
       .object({
         ruleId: z.string(),
-        /** Null where it was erased. */
+        /** Null if erased. */
         variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
       })
       .nullable(),
@@ -34,12 +34,12 @@ export function refusalOf(candidate: RetryCandidate): string | null {
   return null
 }
 
-/** A row as its retry needs it. A skipped row stores no text: it is rendered from its variables by the templates in force. */
+/** A candidate as a due entry. A skipped row stores no text: the templates in force render it from its variables. */
 export function dueEntryOf(candidate: RetryCandidate): DueEntry {
   const { status, partyLocator, failureReason, decision } = candidate
   if (status === 'FAILED') return candidate
   if (decision === null || decision.variables === null)
-    throw new Error(`${candidate.locator} has nothing to be rendered from`)
+    throw new Error(`${candidate.locator} has no variables to render`)
   const isPartyInvalid = partyLocator === null && failureReason === INVALID_PARTY
   return { ...candidate, variables: decision.variables, isPartyInvalid }
 }

@@ -9,15 +9,14 @@ export interface Stages {
   look_up: { input: readonly string[]; result: unknown }
   contacts: { input: readonly string[]; result: Contacts }
   commit: { input: Batch; result: unknown }
-  /** A part of `commit`, or of `retry`. */
+  /** A part of `commit` or of `retry`. */
   send: { input: readonly OutgoingMessage[]; result: Deliveries }
   retry_contacts: { input: readonly string[]; result: Contacts }
-  /** A transaction of the background retry. */
   retry: { input: readonly AskedEntry[]; result: { readonly made: readonly Attempt[] } }
 }
 export type StageName = keyof Stages
 
-/** Runs a stage, and observes how long it takes and how it ends. */
+/** Runs a stage, and records its duration and outcome. */
 export type RunStage = <Name extends StageName, Result extends Stages[Name]['result']>(
   name: Name,
   input: Stages[Name]['input'],

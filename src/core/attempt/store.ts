@@ -6,7 +6,7 @@ import type { Attempt, LockedRow } from './attempt.ts'
 import type { Deliveries, Query } from './delivery.ts'
 import type { DueEntry } from './due-entry.ts'
 
-/** The database as an attempt uses it. `postgres/` implements it; the tests also have one in memory. */
+/** The attempt's view of the database. `postgres/` implements it; tests also have one in memory. */
 export interface Store {
   /** Commits when `work` resolves, and rolls back when it rejects. */
   transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result>
@@ -14,37 +14,37 @@ export interface Store {
   refusesData(error: unknown): boolean
 }
 
-/** The place that a partition's checkpoint moves to. */
+/** New position of a partition's checkpoint. */
 export type Move = TopicPartition & Checkpoint
 
 export interface Transaction {
-  /** Locks the checkpoint of a partition; -1 where there is none. */
+  /** Locks the checkpoint of a partition; -1 if there is none. */
   lockCheckpoint(partition: TopicPartition): Promise<bigint>
   /**
-   * Locks the rows that nobody changed since they were read. Leaves out those that another transaction holds, that were erased,
-   * or whose decisions do not explain them. Returns the others by locator.
+   * Locks rows unchanged since they were read, and returns them by locator. Leaves out rows that another transaction locks,
+   * erased rows, and rows that their decisions do not explain.
    *
-   * @param isRequested leaves out the rows of parties that were ever erased, too
+   * @param isRequested also leaves out rows of parties that were ever erased
    */
   lockEntries(due: readonly DueEntry[], isRequested: boolean): Promise<ReadonlyMap<string, LockedRow>>
-  /** Keeps a rejected message from being erased until the transaction ends; false if it is gone already. */
+  /** Protects a rejected message from erasure until the transaction ends; false if it is already gone. */
   lockRejected(id: bigint): Promise<boolean>
-  /** Sees every change that was committed before this call. */
+  /** Sees every change committed before this call. */
   readPreferences(partyLocators: readonly string[]): Promise<PreferencesByParty>
-  /** Inserts rows, given in the order of their event ids. Returns those whose event had none. */
+  /** Inserts rows, ordered by event id. Returns the attempts whose event had no row. */
   insertEntries(attempts: readonly Attempt[]): Promise<readonly Attempt[]>
   /**
-   * Runs `send`, whose statements run one by one. A statement that the database refuses is undone alone. Rejects if one of them
-   * lost against another transaction. Once `send` has settled, no statement runs.
+   * Runs `send`, with its statements one by one. A statement that the database refuses is undone alone. Rejects if one loses
+   * against another transaction. No statement runs after `send` has settled.
    */
   handOver<Result>(send: (query: Query) => Promise<Result>): Promise<Result>
-  /** Updates rows whose locks are held. */
+  /** Updates rows that the transaction has locked. */
   updateEntries(attempts: readonly Attempt[], deliveries: Deliveries): Promise<void>
-  /** Leaves messages that are stored already as they are. */
+  /** Leaves messages that are already stored unchanged. */
   insertRejected(partition: TopicPartition, rejected: readonly RejectedMessage[]): Promise<void>
-  /** Sets inserted rows to FAILED whose messages were not accepted. */
+  /** Sets inserted rows to FAILED if their messages were not accepted. */
   markSendFailures(inserted: readonly Attempt[], deliveries: Deliveries): Promise<void>
-  /** Appends a decision for each attempt, and moves the checkpoint, whose lock is held. */
+  /** Appends a decision for each attempt, and moves the checkpoint, which must be locked. */
   recordDecisions(
     attempts: readonly Attempt[],
     deliveries: Deliveries,
@@ -52,6 +52,6 @@ export interface Transaction {
     move: Move | null,
   ): Promise<void>
   recordRedrive(rejectedId: bigint, by: string, result: RedriveResult): Promise<void>
-  /** Runs `work` and rolls it back. Returns an error in the database's words if it refuses the data, else null. */
+  /** Runs `work` and rolls it back. Returns the database's error if it refuses the data, else null. */
   tryOut(work: (tx: Transaction) => Promise<unknown>): Promise<Error | null>
 }

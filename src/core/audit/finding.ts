@@ -3,33 +3,33 @@ import type { Message } from '../event/message.ts'
 import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'
 
-/** Offsets of a partition, without `end`. */
+/** Offsets of a partition; `end` is excluded. */
 export interface OffsetRange extends TopicPartition {
   readonly from: bigint
   readonly end: bigint
 }
 
-/** The end of a message's transaction; `open` where the log holds none. */
+/** How a message's transaction ended; `open` if the log has no end of it. */
 export type Fate = 'committed' | 'aborted' | 'open'
 
-/** Part of a partition's log, in the order of the offsets. */
+/** Part of a partition's log, ordered by offset. */
 export type LogPiece =
   | { readonly kind: 'messages'; readonly fate: Fate; readonly messages: readonly Message[] }
-  /** Record batches that cannot be read, and their offsets, `last` included. */
+  /** Offsets of unreadable record batches, `last` included. */
   | { readonly kind: 'unreadable'; readonly first: bigint; readonly last: bigint; readonly detail: string }
   /** Offsets that retention removed, `last` included. */
   | { readonly kind: 'removed'; readonly first: bigint; readonly last: bigint }
 
 export interface Finding {
   /**
-   * `missing`: neither a log row nor a rejected message. `differs`: the database says something else than the log.
-   * `unreadable`: nobody can tell. `gone`: retention removed it before it was processed.
+   * `missing`: neither a log row nor a rejected message. `differs`: the database disagrees with the log. `unreadable`: cannot be
+   * compared. `gone`: retention removed it before it was processed.
    */
   readonly kind: 'missing' | 'differs' | 'unreadable' | 'gone'
   readonly topic: string
   readonly partition: number
   readonly offset: string
-  /** The last of several offsets. */
+  /** The last offset, if there are several. */
   readonly last?: string
   readonly eventId?: string
   readonly locator?: string
@@ -37,8 +37,8 @@ export interface Finding {
 }
 
 /**
- * What an audit counts, in words for people. Each message counts once, except that `erased` are part of the rows and rejected
- * messages; the words tell which counts are of offsets.
+ * The counts of an audit, in words for people. Each message counts once, except that `erased` ones are also counted as rows or
+ * rejected messages. The words say which counts are of offsets.
  */
 const COUNTED = {
   rows: 'rows that agree with their message',
@@ -79,9 +79,9 @@ export interface AuditedPartition extends OffsetRange {
   readonly earliest: bigint
   /** The offset after the last record. */
   readonly logEnd: bigint
-  /** When the audit began; null where the service never consumed the partition. */
+  /** The checkpoint when the audit began; null if the service never consumed the partition. */
   readonly checkpoint: bigint | null
-  /** Messages published after this, in ms since 1970, are not judged; null: all are. */
+  /** Messages published later, in ms since 1970, are not judged; null: all are judged. */
   readonly untilMs: number | null
 }
 
@@ -94,7 +94,7 @@ export function messageCountOf({ erased, unreadable, removed, gone, ...messages 
   return Object.values(messages).reduce((sum, count) => sum + count, 0)
 }
 
-/** The counts for people, one line each; zeros are left out, except for the rows. */
+/** The counts for people, one per line. Zeros are left out, except for the rows. */
 export function describeCounts(counts: Counts): readonly string[] {
   const lines = Object.entries(COUNTED) as [Counted, string][]
   return [

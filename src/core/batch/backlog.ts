@@ -1,26 +1,26 @@
 import type { TopicPartition } from './position.ts'
 
 export interface FailedRows {
-  /** Still to be retried. */
+  /** Rows still to be retried. */
   readonly waiting: number
-  /** Too old, or tried too often. */
+  /** Rows too old, or tried too often. */
   readonly givenUp: number
 }
 
 export interface PartitionLag extends TopicPartition {
-  /** Messages that the broker has and the checkpoint does not cover. */
+  /** Messages at the broker that the checkpoint does not cover. */
   readonly messageCount: number
-  /** Age of the oldest one that is fetched; while none is, how long the checkpoint has stood still. 0 where there is none. */
+  /** Age of the oldest fetched message; if none is fetched, the time since the checkpoint last moved. 0 if there is no message. */
   readonly oldestAgeS: number
 }
 
 export interface Backlog {
-  /** Null: this process is no member of the consumer group. */
+  /** Null: this process is not a member of the consumer group. */
   readonly assignedCount: number | null
   readonly brokerReachable: boolean
   readonly databaseReachable: boolean
-  /** Partitions that this process owns, and those that it reports because nobody owns them; none without the broker. */
+  /** Partitions that this process owns, and unowned ones that it reports. Empty if the broker does not answer. */
   readonly partitions: readonly PartitionLag[]
-  /** A minute old at most; null if the database did not answer. */
+  /** At most a minute old; null if the database did not answer. */
   readonly failedRows: FailedRows | null
 }

@@ -5,15 +5,17 @@ const COUNT_MIN = 25
 
 export interface BatchLimit {
   count(): number
-  /** Records a look-up, made while policy administration was not known to be down. `unaskedCount`: parties it had no time for. */
+  /**
+   * Records a look-up, unless policy administration was known to be down. `unaskedCount`: parties that were not asked in time.
+   */
   note(partyCount: number, unaskedCount: number, tookMs: number): void
 }
 
 /**
- * Adapts the batch size to the speed of policy administration: the parties of all partitions queue for the same
- * connections, and a batch is cut before the first that was not asked for in time. Starts small, grows while look-ups take
- * little of the deadline, and shrinks where some parties were not asked for. A look-up that took the whole deadline but
- * asked for every party waited for one that hangs: smaller batches would only wait more often.
+ * Adapts the batch size to the speed of policy administration: the parties of all partitions queue for the same connections, and
+ * a batch is cut before the first party not asked in time. Starts small, grows while look-ups take little of the deadline, and
+ * shrinks if parties were not asked. A look-up that took the whole deadline but asked every party waited for a hanging one:
+ * smaller batches would only wait more often.
  */
 export function createBatchLimit(countMax: number, deadlineMs: number): BatchLimit {
   let limit = Math.min(START_COUNT, countMax)
@@ -31,11 +33,11 @@ export function createBatchLimit(countMax: number, deadlineMs: number): BatchLim
 
 interface Parties {
   readonly lookUp: LookUpContacts
-  /** While policy administration is known to be down, look-ups say nothing about how fast it is. */
+  /** While policy administration is known to be down, look-ups say nothing about its speed. */
   readonly isDown: () => boolean
 }
 
-/** Looks up the contacts of distinct parties, and adapts the size of batches to the time that takes. */
+/** Looks up the contacts of distinct parties, and adapts the batch size to the time this takes. */
 export function createContactLookUp(
   parties: Parties,
   batchLimit: BatchLimit,

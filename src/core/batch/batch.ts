@@ -3,14 +3,14 @@ import type { Message } from '../event/message.ts'
 import type { Rejection } from '../event/rejection.ts'
 import type { Fingerprint, TopicPartition } from './position.ts'
 
-/** A run of messages of one partition, in offset order, at most BATCH_MAX of them. */
+/** Consecutive messages of one partition, in offset order, at most BATCH_MAX. */
 export interface Batch extends TopicPartition {
   readonly messages: readonly Message[]
-  /** The checkpoint that we believe in force. If another is in force, another consumer took over. */
+  /** The checkpoint believed to be in force. If another one is, another consumer took over. */
   readonly expectedCheckpoint: bigint
-  /** The last offset that the batch processes, which becomes the checkpoint; its message may be aborted or missing. */
+  /** The last offset that the batch processes, which becomes the checkpoint. Its message may be aborted or missing. */
   readonly lastOffset: bigint
-  /** The last message at or before `lastOffset`; null where there was none. */
+  /** The last message at or before `lastOffset`; null if there is none. */
   readonly lastMessage: Fingerprint | null
 }
 
@@ -22,13 +22,13 @@ export interface RejectedMessage {
 export type CommitResult =
   | {
       readonly kind: 'committed'
-      /** The checkpoint now, lower than the batch's `lastOffset` where the batch was cut. */
+      /** The new checkpoint, lower than the batch's `lastOffset` if the batch was cut. */
       readonly lastOffset: bigint
       readonly inserted: readonly Attempt[]
       readonly rejected: readonly RejectedMessage[]
       readonly tombstoneCount: number
     }
-  /** Another consumer moved the checkpoint: nothing was written, nothing sent. */
+  /** Another consumer moved the checkpoint: nothing was written or sent. */
   | { readonly kind: 'moved'; readonly checkpoint: bigint }
 
 export type Dispatch = (batch: Batch) => Promise<CommitResult>

@@ -2,7 +2,6 @@ import type { Message } from '../event/message.ts'
 import type { Event, Parsed } from '../event/parse-event.ts'
 import type { RejectedMessage } from './batch.ts'
 
-/** An event and the offset it came from. */
 export interface LocatedEvent {
   readonly event: Event
   readonly offset: bigint
@@ -10,7 +9,7 @@ export interface LocatedEvent {
 }
 
 export interface ParsedBatch {
-  /** The first of each event id. */
+  /** The first event of each id. */
   readonly events: readonly LocatedEvent[]
   readonly rejected: readonly RejectedMessage[]
   /** Messages without a value, which are passed over. */

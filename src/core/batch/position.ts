@@ -10,7 +10,7 @@ export interface Assignment {
   readonly isLeader: boolean
 }
 
-/** A processed message, so that another one in its place is noticed. */
+/** Fingerprint of a processed message, so that a different message at its offset is noticed. */
 export interface Fingerprint {
   readonly offset: bigint
   /** SHA-256 of its timestamp, key and value, in hex. */
@@ -20,20 +20,20 @@ export interface Fingerprint {
 export interface Checkpoint {
   /** The last processed offset; -1 before the first. */
   readonly offset: bigint
-  /** The last message at or before it; null if unknown. */
+  /** The last message at or before `offset`; null if unknown. */
   readonly lastMessage: Fingerprint | null
 }
 
-/** The first offset that the broker still has, and the one after its last. */
+/** First offset that the broker still has, and the offset after its last. */
 export interface Ends {
   readonly earliest: bigint
   readonly end: bigint
 }
 
 /**
- * Where to fetch from: the last processed message comes once more, so that a recreated topic is noticed.
+ * Offset to fetch from: the last processed message comes again, so that a recreated topic is noticed.
  *
- * @param earliest an offset before which the broker is known to have nothing
+ * @param earliest the broker is known to have nothing before this offset
  */
 export function fetchStart({ offset, lastMessage }: Checkpoint, earliest: bigint): bigint {
   const wanted = lastMessage?.offset ?? offset + 1n
@@ -41,10 +41,10 @@ export function fetchStart({ offset, lastMessage }: Checkpoint, earliest: bigint
 }
 
 /**
- * Compares the last processed message with the broker's. Compaction and retention may have removed it, but they never put
- * something else in its place, such as the end of a transaction.
+ * Compares the last processed message with the broker's. Compaction and retention may remove it, but never put anything else in
+ * its place, such as the end of a transaction.
  *
- * @param found the first message from its offset on; null if there is none
+ * @param found the first message at or after its offset; null if there is none
  */
 export function compareLast(
   processed: Fingerprint,
@@ -55,11 +55,11 @@ export function compareLast(
   return found.sha256 === processed.sha256 ? 'same' : 'another'
 }
 
-/** The reason why the broker does not have the requested offset. */
+/** Reasons why the broker does not have the requested offset. */
 export type OutOfRange =
-  /** The partition ends before the checkpoint, so that the topic was recreated. */
+  /** The partition ends before the checkpoint: the topic was recreated. */
   | { readonly kind: 'recreated' }
-  /** Retention removed messages, this many of them unprocessed. */
+  /** Retention removed messages; `count` of them were unprocessed. */
   | { readonly kind: 'deleted'; readonly count: bigint; readonly earliest: bigint }
   /** The broker has the offset by now. */
   | { readonly kind: 'passed' }

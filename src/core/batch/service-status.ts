@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { BLOCK_REASONS, type Blocked } from './blocked.ts'
 
-/** State of one process for the console. The first three are null while all is well, else the reason. */
+/** State of one process, for the console. The first three are reasons, or null if all is well. */
 export const serviceStatus = z.object({
   consuming: z.string().nullable(),
   database: z.string().nullable(),
@@ -12,16 +12,16 @@ export const serviceStatus = z.object({
       partition: z.int(),
       reason: z.string(),
       remedy: z.string(),
-      /** The first offset that is not processed; null where the topic is missing. */
+      /** The first unprocessed offset; null if the topic is missing. */
       offset: z.string().nullable(),
-      /** ISO 8601 */
+      /** ISO 8601. */
       since: z.string(),
     }),
   ),
 })
 export type ServiceStatus = Readonly<z.infer<typeof serviceStatus>>
 
-/** @param timeOf makes ISO 8601 of milliseconds since 1970 */
+/** @param timeOf converts milliseconds since 1970 to ISO 8601 */
 export function showBlocked(
   blocked: readonly Blocked[],
   timeOf: (ms: number) => string,

@@ -1,9 +1,8 @@
 /**
- * Ways to reach a member (the specification's NotificationChannel), each with the address on file that it needs. A channel
- * that needs none has no sender: the log row is the message.
+ * Ways to reach a member (the specification's NotificationChannel), with the address on file that each needs. A channel that
+ * needs none has no sender: the log row is the message.
  */
 export const ADDRESS_OF = { EMAIL: 'email', SMS: 'phone', IN_APP: null } as const
-/** The word for a message by each channel. */
 export const CHANNEL_NAMES = { EMAIL: 'email', SMS: 'text message', IN_APP: 'app message' } as const
 export type Channel = keyof typeof ADDRESS_OF
 export const CHANNELS = Object.keys(ADDRESS_OF) as readonly Channel[]

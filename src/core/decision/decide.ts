@@ -11,7 +11,7 @@ export interface RuleResult {
   readonly ruleId: string
   readonly outcome: Outcome
   readonly channel: Channel
-  /** Short text for `failure_reason`; null where the rule gives none (a SEND). */
+  /** Short text for `failure_reason`; null if the rule gives none (a SEND). */
   readonly reason: string | null
 }
 
@@ -21,13 +21,13 @@ export function describeResult({ outcome, channel, reason }: RuleResult): string
   return reason === null ? outcome : `${outcome} (${reason})`
 }
 
-/** The party of an event or a log entry. `partyLocator` is null where there is none or, if `invalid`, no valid one. */
+/** The party of an event or a log entry. `partyLocator` is null if there is none or, with `invalid`, no valid one. */
 export interface Recipient {
   readonly partyLocator: string | null
   readonly invalid: boolean
 }
 
-/** The outcome for an event, and its reasons. It holds no contact data, so that it can be stored. */
+/** The outcome for an event, and its reasons. Contains no contact data, so that it can be stored. */
 export interface Decision extends RuleResult {
   readonly facts: Facts
   /** The text for `failure_reason`; null on SEND. */
@@ -35,7 +35,7 @@ export interface Decision extends RuleResult {
   readonly preferenceChangeId: string | null
 }
 
-/** `contact` is undefined where the event names no party, `preferences` where the party has none. */
+/** `contact` is undefined if the event names no party, `preferences` if the party has none. */
 export function decide(
   decideByRules: (facts: Facts) => RuleResult,
   eventType: string,
@@ -66,10 +66,10 @@ export function readFacts(
   return factsOf(eventType, party, (_, fact) => fact.read(known))
 }
 
-/** The failure reason of an event with an invalid party locator; to the rule table it has no party. */
+/** The failure reason of an event with an invalid party locator, which the rule table treats like no party. */
 export const INVALID_PARTY = 'invalid party locator'
 
-/** The text for `failure_reason`: the rule's reason, on FAIL followed by the look-up's error; null on SEND. */
+/** The text for `failure_reason`: the rule's reason, followed on FAIL by the look-up's error; null on SEND. */
 export function failureReason(
   result: RuleResult,
   isPartyInvalid: boolean,
@@ -79,7 +79,7 @@ export function failureReason(
     case 'SEND':
       return null
     case 'SKIP':
-      // To the table both are one situation; the log tells them apart.
+      // The rule table has one situation for both; the log tells them apart.
       return isPartyInvalid ? INVALID_PARTY : (result.reason ?? result.ruleId)
     case 'FAIL': {
       const reason = result.reason ?? result.ruleId

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { FACT_LIST, type FactKey, type KnownValue, type RecordedFacts } from './facts.ts'
 
-/** Schemas of the facts' cells in a rule; null means any. */
+/** Schemas of the fact cells in a rule; null means any. */
 export const cellSchemas = schemasOf(({ values }) => valueSchema(values).nullable()) as {
   readonly [K in FactKey]: z.ZodType<KnownValue<K> | null>
 }

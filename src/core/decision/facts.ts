@@ -2,7 +2,7 @@ import type { FoundContact } from '../party/contact.ts'
 import type { Preferences } from '../party/preferences.ts'
 import { type Address, CHANNELS, DEFAULT_CHANNEL } from './channel.ts'
 
-/** `missing`: the event names no party that could be looked up. */
+/** `missing`: the event names no valid party. */
 export const PARTY_STATES = ['found', 'not found', 'unresolved', 'missing'] as const
 export type PartyState = (typeof PARTY_STATES)[number]
 
@@ -17,16 +17,16 @@ interface Known {
 type Value = string | boolean
 
 export interface Fact<V extends Value = Value, Unknown extends V | null = V | null, Column = string> {
-  /** The heading in rule table and promises. */
+  /** Column heading in the rule table and the promises. */
   readonly column: Column
-  /** In the order in which situations are listed. */
+  /** Values in the order in which situations are listed. */
   readonly values: readonly V[]
-  /** The parties of which it is known. Of the others it has the value `unknown`. */
+  /** Party states for which the fact is known. For the others it is `unknown`. */
   readonly knownOf: readonly PartyState[]
   readonly unknown: Unknown
-  /** The value in a trial unless told otherwise, and in a decision that was recorded before there was this fact. */
+  /** Default in a trial, and the value in decisions recorded before this fact existed. */
   readonly usual: V
-  /** Flags and help of the option of `rules try`. */
+  /** Flags and help of the option in `rules try`. */
   readonly option: readonly [flags: string, help: string]
   words(value: V): string
   read(known: Known): V
@@ -54,8 +54,8 @@ function onFile<A extends Address>(address: A, noun: string) {
 const NAMED = PARTY_STATES.filter((party) => party !== 'missing')
 
 /**
- * Facts that a rule may look at, besides the event type, in the order of their columns. They hold no contact data, only whether
- * there is some, so that they can be stored.
+ * Facts that a rule may test, besides the event type, in column order. They say whether contact data exists but contain none, so
+ * that they can be stored.
  */
 export const FACTS = {
   party: fact({
@@ -64,7 +64,7 @@ export const FACTS = {
     knownOf: PARTY_STATES,
     unknown: 'missing',
     usual: 'found',
-    option: ['--party-state <state>', 'what policy administration says of the party'],
+    option: ['--party-state <state>', 'what policy administration knows of the party'],
     words: (party) => `party ${party}`,
     read: ({ party }) => party,
   }),
@@ -104,13 +104,13 @@ export const FACT_LIST = Object.entries(FACTS) as readonly (readonly [
 
 export type Facts = Values & { readonly eventType: string }
 
-/** One combination of fact values, for events of whatever type. A fact that makes no difference is left out. */
+/** One combination of fact values, for any event type. A fact that makes no difference is left out. */
 export type Situation = Pick<Values, 'party' | 'preferredChannel'> & Partial<Values>
 
-/** Facts as a decision recorded them. Facts of later versions are absent. */
+/** Recorded facts of a decision. Facts of later versions are absent. */
 export type RecordedFacts = Situation & { readonly eventType: string }
 
-/** All facts of an event. `read` is asked for those that are known of such a party. */
+/** All facts of an event. `read` is called for the facts known for a party in this state. */
 export function factsOf(
   eventType: string,
   party: PartyState,

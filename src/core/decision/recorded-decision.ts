@@ -3,7 +3,7 @@ import { CHANNELS } from './channel.ts'
 import { OUTCOMES } from './decide.ts'
 import { recordedFacts } from './fact-schemas.ts'
 
-/** One decision behind a log entry: what was decided, why, and where the event came from. */
+/** One decision behind a log entry: the outcome, its reasons, and the origin of the event. */
 export const decisionRecord = z.object({
   /** The entry's `attemptCount` after this decision. */
   attempt: z.int(),
@@ -14,13 +14,13 @@ export const decisionRecord = z.object({
   facts: recordedFacts,
   templateRevision: z.string().nullable(),
   ruleTableRevision: z.string(),
-  /** The revision of the envelope map that read the event; null for older decisions, which recorded none. */
+  /** Revision of the envelope map that read the event; null for older decisions, which did not record it. */
   envelopeMapRevision: z.string().nullable(),
   receipt: z.string().nullable(),
-  /** Why the sender refused a message that the rule said to send. */
+  /** The sender's reason for refusing a message that the rule said to send. */
   sendError: z.string().nullable(),
   decidedAt: z.string(),
-  /** When its variables and send error were erased; null where they were not. */
+  /** Time at which its variables and send error were erased, or null. */
   erasedAt: z.string().nullable(),
   topic: z.string(),
   partition: z.int(),
@@ -31,34 +31,36 @@ export const decisionRecord = z.object({
 
 export const followedChange = z.object({
   changedAt: z.string(),
-  /** Subject of the token; null where there was none. */
+  /** Subject of the token; null if there was none. */
   changedBy: z.string().nullable(),
-  /** Since when the party had been opted out of the event's type without a break; null where it was not. */
+  /** Since when the party was opted out of the event's type without a break; null if it was not. */
   optedOutAt: z.string().nullable(),
 })
 export type FollowedChange = Readonly<z.infer<typeof followedChange>>
 
-/** A decision with the change of preferences that it followed; null where the party had none on record. */
+/** A decision with the change of preferences that it followed; null if the party had none on record. */
 export const recordedDecision = decisionRecord.extend({
-  /** The operator's request for a retry; null if the service retried by itself. */
+  /** The operator's request for a retry; null if the service retried on its own. */
   retry: z.object({ by: z.string(), because: z.string() }).nullable(),
   preferenceChange: followedChange.nullable(),
-  /** The source of its envelope map; null where that is not in the archive. */
+  /** Source of its envelope map; null if the archive does not have it. */
   envelopeMap: z.string().nullable(),
 })
 export type RecordedDecision = Readonly<z.infer<typeof recordedDecision>>
 
 /** A decision in words, by the rule table of its time. */
 export const explainedDecision = recordedDecision.omit({ envelopeMap: true }).extend({
-  /** The places of the fields (JSON Pointers, or `header:` and a name) by the envelope map of its time; null if it cannot be read. */
+  /**
+   * Places of the fields (JSON Pointers, or `header:` and a name) in the envelope map of its time; null if that cannot be read.
+   */
   readFrom: z.object({ partyLocator: z.string(), locator: z.string(), reason: z.string() }).nullable(),
-  /** One sentence: what was done, by which rule, for which facts, and why the rule is as it is. */
+  /** One sentence: the outcome, its rule and facts, and the rule's explanation. */
   why: z.string(),
-  /** The rule's sentence for people; null where the table of its time cannot be read. */
+  /** The rule's sentence for people; null if the table of its time cannot be read. */
   because: z.string().nullable(),
-  /** The web page of its trace; null without a trace id, or where `TRACE_URL` is not set. */
+  /** Web page of its trace; null without a trace id or if `TRACE_URL` is not set. */
   traceUrl: z.string().nullable(),
-  /** The rules above it, from top to bottom, each with the first of its cells that did not match. */
+  /** The rules above it, from top to bottom, each with its first cell that did not match. */
   rulesAbove: z.array(z.object({ ruleId: z.string(), mismatch: z.string() })),
 })
 export type ExplainedDecision = Readonly<z.infer<typeof explainedDecision>>

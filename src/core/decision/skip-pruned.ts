@@ -1,6 +1,6 @@
 import type { Decision } from './decide.ts'
 
-/** Stands in for a rule where none decided; the table refuses a rule of this name. */
+/** Stands in for a rule if none decided; a rule table cannot contain a rule with this name. */
 export const PRUNED_RULE_ID = '(pruned)'
 const REASON = 'older than the last pruning'
 
@@ -9,11 +9,11 @@ export interface Logged {
   readonly pruned: readonly Pruned[]
 }
 
-/** The part of a partition that a pruning may have deleted. An event that was unread by then is told, however old it is. */
+/** The part of a partition that a pruning may have deleted. An event that was unprocessed by then is sent, however old. */
 export interface Pruned {
-  /** Events published before this, in ms since 1970. */
+  /** Events published before this time, in ms since 1970. */
   readonly beforeMs: number
-  /** The checkpoint then: all up to here had been processed. */
+  /** The checkpoint at that time: all offsets up to it had been processed. */
   readonly through: bigint
 }
 
@@ -31,8 +31,8 @@ export function isPruned(
 }
 
 /**
- * The decision on an event that is not logged, and older than what the last pruning deleted: it may have been told before,
- * as where a topic was created anew and filled from a copy. Nobody is told twice, and the log says why.
+ * Skips an unlogged event older than the last pruning. Its member may have been told already, for example if the topic was
+ * recreated from a copy.
  */
 export function skipPruned(decision: Decision): Decision {
   return { ...decision, ruleId: PRUNED_RULE_ID, outcome: 'SKIP', reason: REASON, failureReason: REASON }

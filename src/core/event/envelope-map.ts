@@ -7,8 +7,8 @@ export const FIELDS = ['eventId', 'eventType', 'partyLocator', 'locator', 'reaso
 export type Field = (typeof FIELDS)[number]
 
 /**
- * The forms of a message's value: a JSON object; a JSON string that holds one, as Debezium's outbox writes; one behind the five
- * bytes of Confluent's framing (magic byte 0 and the id of a schema).
+ * Forms of a message's value: a JSON object; a JSON string that contains one, as Debezium's outbox writes; a JSON object after
+ * the five bytes of Confluent's framing (magic byte 0 and a schema id).
  */
 export const VALUE_FORMS = ['json', 'json-in-string', 'confluent-json'] as const
 export type ValueForm = (typeof VALUE_FORMS)[number]
@@ -26,8 +26,8 @@ export class EnvelopeMapError extends FaultsError {
 }
 
 /**
- * Reads an envelope map: a JSON object with the place of each field, a JSON Pointer (RFC 6901) or `header:` and a name, and with the
- * form of the value. Throws EnvelopeMapError.
+ * Reads an envelope map: a JSON object with the form of the value and the place of each field, which is a JSON Pointer (RFC 6901)
+ * or `header:` and a name. Throws EnvelopeMapError.
  */
 export function loadEnvelopeMap(jsonText: string): EnvelopeMap {
   const json: Record<string, unknown> = { ...DEFAULTS, ...parseObject(jsonText) }
@@ -48,7 +48,7 @@ export function loadEnvelopeMap(jsonText: string): EnvelopeMap {
   return { eventId, eventType, partyLocator, locator, reason, value }
 }
 
-/** An id may stand for the locator, but the others mean different things. */
+/** An id may double as the locator; other fields must not share a place. */
 function sharedPlaces(json: Record<string, unknown>): string[] {
   const fields = ['partyLocator', 'locator', 'reason'] as const
   return fields.flatMap((field, i) => {

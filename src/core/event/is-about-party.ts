@@ -2,17 +2,17 @@ import type { EnvelopeMap } from './envelope-map.ts'
 import type { Message } from './message.ts'
 import { fieldAt, readEnvelope } from './parse-event.ts'
 
-/** The way in which a rejected message mentions a party: in its envelope or key, or only somewhere in its bytes. */
+/** How a rejected message mentions a party: in its envelope or key, or only somewhere in its bytes. */
 export type Mention = 'named' | 'bytes'
 
-/** One character for each byte. */
+/** One character per byte. */
 const BYTES = new TextDecoder('latin1')
 const ENCODER = new TextEncoder()
 
 /**
- * Returns how a rejected message mentions a party, or null. `named`: the key is the locator, a header contains it as a word, or the
- * envelope names the party or, if it names none, has the locator as another value. `bytes`: the envelope is unreadable, and its
- * bytes contain the locator as a word, in UTF-8 or UTF-16.
+ * Returns how a rejected message mentions a party, or null. `named`: the key is the locator, a header contains it as a word, or
+ * the envelope names the party; an envelope without a party may have the locator as another value. `bytes`: the envelope is
+ * unreadable, and its bytes contain the locator as a word, in UTF-8 or UTF-16.
  */
 export function findMention(
   { key, value, headers = {} }: Pick<Message, 'key' | 'value'> & Partial<Pick<Message, 'headers'>>,
@@ -35,7 +35,7 @@ export function findMention(
 
 /** True if any value in an envelope is this text. An envelope may be wrapped in another one. */
 function holdsText(envelope: object, text: string): boolean {
-  // JSON can be deeper than the stack.
+  // No recursion: JSON can be deeper than the stack.
   const open: unknown[] = [envelope]
   while (open.length > 0) {
     const value = open.pop()
@@ -46,7 +46,7 @@ function holdsText(envelope: object, text: string): boolean {
   return false
 }
 
-/** True if a message has no readable envelope: then only its bytes can be searched. */
+/** True if a message has no readable envelope, so that only its bytes can be searched. */
 export function isUnreadable(value: Uint8Array | null, { value: form }: EnvelopeMap): boolean {
   return value !== null && value.length > 0 && 'code' in readEnvelope(value, form)
 }
@@ -62,7 +62,7 @@ function holdsWord(bytes: string, word: string): boolean {
   )
 }
 
-/** True if `found` is in `bytes` with no letter or digit at these distances before its start and after its end. */
+/** True if `bytes` contains `found` with no letter or digit at these distances before its start and after its end. */
 function holds(bytes: string, found: string, before: number, behind: number): boolean {
   for (let start = bytes.indexOf(found); start !== -1; start = bytes.indexOf(found, start + 1)) {
     const isPart = [start + before, start + found.length + behind].some((index) =>

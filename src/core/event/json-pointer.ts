@@ -3,7 +3,7 @@ import { didYouMean } from '../text/nearest.ts'
 /** A JSON Pointer (RFC 6901) as its tokens, unescaped. */
 export type Pointer = readonly string[]
 
-/** `length` is an own property of an array, but no element. */
+/** An array's `length` is an own property, but no element. */
 const ARRAY_INDEX = /^(?:0|[1-9][0-9]*)$/
 
 export function pointerFault(pointer: unknown): string | null {
@@ -16,14 +16,14 @@ export function pointerFault(pointer: unknown): string | null {
   return null
 }
 
-/** The pointer meant by a plain path, a JSONPath or a URI fragment, such as payload.reason, $.payload.reason, #/reason. */
+/** Converts a plain path, a JSONPath or a URI fragment to a pointer: payload.reason, $.payload.reason, #/reason. */
 function asPointer(text: string): string | null {
   const path = text.replace(/^[#$][./]?/, '')
   const names = path.includes('/') ? path.split('/') : path.split('.')
   return names.every((name) => /^[\w-]+$/.test(name)) ? `/${names.join('/')}` : null
 }
 
-/** The tokens of a pointer that is valid and points to a field. */
+/** The tokens of a valid pointer to a field. */
 export function parsePointer(pointer: string): Pointer {
   return pointer
     .split('/')
@@ -35,7 +35,7 @@ export function pointerText(pointer: Pointer): string {
   return pointer.map((token) => `/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }
 
-/** Returns the value at the pointer, or undefined. Looks at own properties only and never throws. */
+/** Returns the value at the pointer, or undefined. Looks at own properties only. Never throws. */
 export function valueAt(json: object, pointer: Pointer): unknown {
   let value: unknown = json
   for (const token of pointer) {
@@ -47,8 +47,8 @@ export function valueAt(json: object, pointer: Pointer): unknown {
 }
 
 /**
- * The digits of a number as they were sent, such as `1.10`, which JSON.parse makes 1.1. `jsonText` is valid JSON. Null where the
- * JSON is too deep for a reviver, from some 2,000 levels on, or where there is no number.
+ * The digits of a number as sent, such as `1.10`, which JSON.parse makes 1.1. `jsonText` must be valid JSON. Null if it is too
+ * deep for a reviver (about 2,000 levels), or if there is no number.
  */
 export function digitsAt(jsonText: string, pointer: Pointer): string | null {
   try {

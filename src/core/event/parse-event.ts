@@ -5,17 +5,17 @@ import { digitsAt, valueAt } from './json-pointer.ts'
 import type { Message } from './message.ts'
 import { REJECTIONS, type Rejection, type RejectionCode } from './rejection.ts'
 
-/** Longest `eventId`, `eventType` and party locator, in UTF-16 code units: well within a B-tree key. */
+/** Longest `eventId`, `eventType` and party locator, in UTF-16 code units; well within a B-tree key. */
 export const IDENTIFIER_LENGTH_MAX = 255
 
-/** Largest value of an event, in bytes: what a compressed batch of 1 MB unpacks to must still fit into one statement. */
+/** Largest value of an event, in bytes: the contents of a compressed 1 MB batch must still fit into one statement. */
 export const VALUE_BYTES_MAX = 16 * 1024 * 1024
 
-/** A valid event, however odd the rest of its message is. */
+/** A valid event. Other parts of its message may be invalid. */
 export interface Event {
   readonly eventId: string
   readonly eventType: string
-  /** Null where the event names no party, or names one that no party can have (`partyLocatorInvalid`). */
+  /** Null if the event names no party or, with `partyLocatorInvalid`, an invalid one. */
   readonly partyLocator: string | null
   readonly partyLocatorInvalid: boolean
   /** The claim, policy or invoice that the message is about; the party locator if the event names none. */
@@ -28,10 +28,10 @@ export interface Event {
 export type Parsed =
   | { readonly kind: 'event'; readonly event: Event }
   | { readonly kind: 'rejection'; readonly rejection: Rejection }
-  /** A message without a value: compacted topics delete a key by it. It is no event. */
+  /** A message without a value, with which a compacted topic deletes a key. It is not an event. */
   | { readonly kind: 'tombstone' }
 
-/** Never throws. Only a value that is not a JSON object, or an invalid `eventId` or `eventType`, makes a rejection. */
+/** Never throws. Rejects only a value that is not a JSON object, and an invalid `eventId` or `eventType`. */
 export function parseEvent(message: Message, map: EnvelopeMap): Parsed {
   if (message.value === null) return { kind: 'tombstone' }
   const read = readEnvelope(message.value, map.value)
@@ -103,7 +103,10 @@ function framingHint(form: ValueForm): string {
         'rules/envelope.json; Avro and Protobuf are not supported'
 }
 
-/** The value of a field; bytes of a header that is not UTF-8. A number becomes its digits, and stays a number in JSON that is too deep to tell them. */
+/**
+ * The value of a field, or the bytes of a header that is not UTF-8. A number becomes its digits as sent, or stays a number if the
+ * JSON is too deep to find them.
+ */
 export function fieldAt(
   { headers }: Pick<Message, 'headers'>,
   { json, text }: Envelope,
@@ -114,7 +117,7 @@ export function fieldAt(
   return typeof value === 'number' ? (digitsAt(text, source.pointer) ?? value) : value
 }
 
-/** The last value of a header; undefined if there is none. Its bytes if it is not UTF-8. */
+/** The last value of a header: text, or bytes if it is not UTF-8. Undefined if there is none. */
 function headerOf(headers: Message['headers'], name: string): string | Uint8Array | undefined {
   const bytes = Object.hasOwn(headers, name) ? headers[name]?.at(-1) : undefined
   try {
@@ -155,8 +158,8 @@ export function isPartyLocator(value: unknown): value is string {
 }
 
 /**
- * Text to insert into a message. Producers also send numbers where one would expect text: a member is told the digits
- * that were sent, not the nearest double.
+ * Text to insert into a message. Producers also send numbers for text: a member is told the digits as sent, not the nearest
+ * double.
  */
 function scalarOf(value: unknown): string | null {
   if (typeof value === 'string') return value === '' ? null : storable(value)
@@ -167,7 +170,7 @@ export function variablesOf({ eventType, locator, reason }: Event): Variables {
   return { eventType, locator, reason }
 }
 
-/** The producer's trace context: ids in hexadecimal digits, `flags` the trace flags. */
+/** The producer's trace context: ids in hexadecimal digits, and the trace flags. */
 export interface TraceParent {
   readonly traceId: string
   readonly spanId: string
@@ -178,11 +181,11 @@ const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{
 const ZEROS = /^0+$/
 const LENGTH_MAX = 255
 
-/** The W3C `traceparent` header of a message (https://www.w3.org/TR/trace-context/); null where there is no valid one. */
+/** The W3C `traceparent` header of a message (https://www.w3.org/TR/trace-context/); null if there is no valid one. */
 export function traceParentOf({ headers }: Pick<Message, 'headers'>): TraceParent | null {
   const header = Object.hasOwn(headers, 'traceparent') ? headers.traceparent?.[0] : undefined
   if (!header || header.length > LENGTH_MAX) return null
-  // Each message of an instrumented producer comes by here: a spread takes ten times as long.
+  // This runs for each message of an instrumented producer: a spread takes ten times as long.
   const text = Reflect.apply(String.fromCharCode, undefined, header)
   const [, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(text) ?? []
   if (traceId === '' || ZEROS.test(traceId) || ZEROS.test(spanId)) return null

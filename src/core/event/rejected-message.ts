@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Message } from './message.ts'
 
-/** The result of a redrive; `duplicate`: the event had a log row already. */
+/** Result of a redrive; `duplicate`: the event already had a log row. */
 const redriveResult = z.discriminatedUnion('result', [
   z.object({ result: z.literal('logged'), locator: z.string() }),
   z.object({ result: z.literal('duplicate') }),
@@ -16,7 +16,7 @@ export type SettledResult = Readonly<z.infer<typeof settled>>
 
 const redrive = z.object({ at: z.string(), by: z.string(), result: settled })
 
-/** The record of a rejected message, without the message. Times are in ISO 8601. */
+/** Record of a rejected message, without the message itself. Times are in ISO 8601. */
 export const rejectionRecord = z.object({
   id: z.bigint(),
   topic: z.string(),
@@ -24,9 +24,9 @@ export const rejectionRecord = z.object({
   code: z.string(),
   error: z.string(),
   rejectedAt: z.string(),
-  /** When key, value and headers were erased; null where they were not. */
+  /** Time at which key, value and headers were erased, or null. */
   erasedAt: z.string().nullable(),
-  /** The last time it was redriven or dismissed; null if it never was. */
+  /** The last redrive or dismissal; null if there was none. */
   redriven: redrive.nullable(),
 })
 type RejectionRecord = Readonly<z.infer<typeof rejectionRecord>>
@@ -35,10 +35,10 @@ export interface Rejected extends RejectionRecord {
   readonly message: Message
 }
 
-/** A rejected message without all of what it holds. */
+/** A rejected message without its full contents. */
 export interface RejectedMessageSummary extends RejectionRecord {
   readonly offset: bigint
-  /** Bytes of the value; null if the message has none. */
+  /** Size of the value in bytes; null if the message has none. */
   readonly byteCount: number | null
   readonly begin: Uint8Array | null
 }
@@ -50,7 +50,7 @@ export interface RejectedMessagePage {
 }
 
 export const shownRejectedMessage = z.object({
-  /** In decimal digits, like the offset: both outgrow a JSON number. */
+  /** Decimal digits, like the offset: both outgrow a JSON number. */
   id: z.string().regex(/^[1-9]\d{0,17}$/),
   topic: z.string(),
   partition: z.int(),
@@ -73,10 +73,10 @@ export const shownRejectedMessage = z.object({
 })
 export type ShownRejectedMessage = Readonly<z.infer<typeof shownRejectedMessage>>
 
-/** Words of `rejected skip` for the first and the last offset that it skipped. */
+/** The text that `rejected skip` records for the first and the last offset skipped. */
 export function describeSkip(from: bigint, to: bigint, by: string): string {
   return `skipped offsets ${from} to ${to} by ${by}`
 }
 
-/** Finds the last offset in a record that holds such a text behind a semicolon; a regular expression of PostgreSQL. */
+/** PostgreSQL regular expression that finds the last skipped offset in such a text, after a semicolon. */
 export const SKIPPED_TO = '; skipped offsets [0-9]+ to ([0-9]{1,18}) by '

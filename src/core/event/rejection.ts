@@ -1,4 +1,4 @@
-/** Why a message is rejected. The code is also the metric label. */
+/** Reasons why a message is rejected. The code is also the metric label. */
 export const REJECTIONS = {
   empty: 'the value is empty',
   'too-large': 'the value has',
@@ -14,6 +14,6 @@ export type RejectionCode = keyof typeof REJECTIONS
 
 export interface Rejection {
   readonly code: RejectionCode
-  /** For people; quotes nothing from the message except the type of a value. */
+  /** For people. Quotes nothing from the message except the type of a value. */
   readonly error: string
 }

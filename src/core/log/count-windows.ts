@@ -1,4 +1,4 @@
-/** Periods to count over, each in at most 60 steps. In seconds. */
+/** Periods to count over, in seconds, each in at most 60 steps. */
 export const COUNT_WINDOWS = {
   '15m': { lengthS: 900, stepS: 15 },
   '1h': { lengthS: 3_600, stepS: 60 },

@@ -1,7 +1,7 @@
 import { csvList } from '../text/csv.ts'
 import type { ListedLogEntry } from './log-entry.ts'
 
-/** The CSV columns of a list of entries. The text of the message is left out. */
+/** The CSV columns of a list of entries. The message text is left out. */
 export const LOG_CSV = csvList([
   'createdAt',
   'locator',

@@ -4,8 +4,8 @@ import { explainedDecision, recordedDecision } from '../decision/recorded-decisi
 import { STATUSES } from './status.ts'
 
 /**
- * One row of the notification log, as it is read. Times are ISO 8601 in UTC with six decimals: as texts they compare like
- * times. Their format is checked where they are shown (HTTP); for each row read from the database it would cost too much.
+ * One row of the notification log. Times are ISO 8601 in UTC with six decimals, so that they compare as texts. HTTP checks their
+ * format; checking each row read from the database would cost too much.
  */
 export const logEntry = z.object({
   locator: z.string(),
@@ -36,22 +36,22 @@ export type ListedLogEntry = Readonly<z.infer<typeof listedLogEntry>>
 
 /** One log entry with the decisions behind it, oldest first. */
 export const recordedLogEntry = listedLogEntry.extend({
-  /** The claim, policy or invoice that the event is about; null where it was erased or not stored. */
+  /** The claim, policy or invoice that the event is about; null if erased or not stored. */
   reference: z.string().nullable(),
-  /** Null where the service does not retry it. Overdue: more than an interval ago. */
+  /** Null if the service does not retry it. Overdue: more than an interval ago. */
   nextRetry: z.object({ at: z.string(), isOverdue: z.boolean() }).nullable(),
   decisions: z.array(recordedDecision),
 })
 export type RecordedLogEntry = Readonly<z.infer<typeof recordedLogEntry>>
 
-/** An entry in sentences that can be read out. The times in them are ISO 8601 in UTC. */
+/** An entry in sentences that can be read out. Their times are ISO 8601 in UTC. */
 const story = z.object({
   /** One sentence: the event, its time, channel and member. */
   what: z.string(),
-  /** Null where the message was sent. */
+  /** Null if the message was sent. */
   because: z.string().nullable(),
   next: z.string(),
-  /** Ordered by time. `until` is the last time of what happened several times. */
+  /** Ordered by time. `until` is the last time of a repeated event. */
   timeline: z.array(z.object({ at: z.string(), until: z.string().nullable(), words: z.string() })),
 })
 export type Story = Readonly<z.infer<typeof story>>
@@ -61,13 +61,13 @@ export const explainedLogEntry = recordedLogEntry
   .extend({ story, decisions: z.array(explainedDecision) })
 export type ExplainedLogEntry = Readonly<z.infer<typeof explainedLogEntry>>
 
-/** The failure reason of a row that was erased before it could be sent: there is nothing left to send. */
+/** Failure reason of a row that was erased before it was sent: nothing is left to send. */
 export const ERASED_UNSENT = 'erased before it was sent'
 
-/** Counts of the rows that an erasure blanks. */
+/** Number of rows that an erasure blanks. */
 export interface ErasureCounts {
   readonly logEntries: number
-  /** Log entries among them that were FAILED: they will not be retried. */
+  /** Log entries among them that were FAILED: they are no longer retried. */
   readonly retries: number
   readonly preferences: number
   readonly preferenceChanges: number

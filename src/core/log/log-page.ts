@@ -3,24 +3,24 @@ import type { Channel } from '../decision/channel.ts'
 import type { ListedLogEntry, LogEntry } from './log-entry.ts'
 import type { Status } from './status.ts'
 
-/** One page of a list, as it is shown. `nextCursor` asks for the next one; null on the last one. */
+/** One page of a list. `nextCursor` requests the next page; null on the last one. */
 export function pageOf<Item extends z.ZodType>(item: Item) {
   return z.object({ items: z.array(item), nextCursor: z.string().nullable() })
 }
 export type Page<Item> = Readonly<z.infer<ReturnType<typeof pageOf<z.ZodType<Item>>>>>
 
-/** Filters of the log: an entry must match all that are given. Times are as in an entry. */
+/** Filters of the log; an entry must match all of them. Times are in the format of an entry. */
 export interface LogFilter<Time = string> {
   readonly partyLocator?: string | undefined
   readonly eventType?: string | undefined
   readonly status?: Status | undefined
-  /** Set: the member was not told and will not be. The entry is SKIPPED, or FAILED past its last retry. */
+  /** Only entries whose member was not told and will not be: SKIPPED, or FAILED past the last retry. */
   readonly notTold?: true | undefined
   readonly channel?: Channel | undefined
   readonly eventId?: string | undefined
   /** The claim, policy or invoice that the event is about. */
   readonly reference?: string | undefined
-  /** The failure reason, or what comes before its first colon. */
+  /** The failure reason, or its part before the first colon. */
   readonly reason?: string | undefined
   /** The rule of the last decision. */
   readonly rule?: string | undefined
@@ -29,18 +29,18 @@ export interface LogFilter<Time = string> {
   readonly to?: Time | undefined
 }
 
-/** The position of an entry in the order of the log: newest first by creation time, then by locator. It never changes. */
+/** Position of an entry in the log, which never changes: newest first by creation time, then by locator. */
 export type LogPosition = Pick<LogEntry, 'createdAt' | 'locator'>
 
-/** A request for at most `limit` entries behind the position `after`, or from the first one. */
+/** A request for at most `limit` entries after the position `after`, or from the first one. */
 export interface LogPageRequest {
   readonly limit: number
   readonly after: LogPosition | null
 }
 
 /**
- * Entries newest first. `next` is the `after` of the next page; null on the last one. If no single index serves the filter, a page
- * can hold fewer entries than were asked for, or none, and yet not be the last one.
+ * Entries newest first. `next` is the `after` of the next page; null on the last one. If no single index serves the filter, a
+ * page can be short or empty without being the last one.
  */
 export interface LogPage {
   readonly items: readonly ListedLogEntry[]

@@ -11,7 +11,7 @@ export type Contact =
 
 export type FoundContact = { state: 'found' } & { [A in Address]: string | null }
 
-/** Contacts by party locator; a party that could not be asked for in time is absent. */
+/** Contacts by party locator. A party that was not asked in time is absent. */
 export type Contacts = ReadonlyMap<string, Contact>
 
 export type LookUpContacts = (partyLocators: readonly string[]) => Promise<Contacts>

@@ -4,16 +4,16 @@ import { CHANNELS, type Channel } from '../decision/channel.ts'
 export interface Preferences {
   readonly preferredChannel: Channel
   readonly optedOutEvents: ReadonlySet<string>
-  /** Number of the change that made them so; null where none was recorded. */
+  /** Number of the change that set them; null if none was recorded. */
   readonly changeId: string | null
 }
 
 /** By party locator; a party without preferences is absent. */
 export type PreferencesByParty = ReadonlyMap<string, Preferences>
 
-/** Preferences as they are stored and shown. Absent addresses are null. */
+/** Preferences as stored and shown. Absent addresses are null. */
 export const storedPreferences = z.object({
-  /** Kept for the record: messages go to the addresses that policy administration has. */
+  /** Stored only: messages go to the addresses in policy administration. */
   email: z.string().nullable(),
   phone: z.string().nullable(),
   preferredChannel: z.enum(CHANNELS),
@@ -24,36 +24,36 @@ export type StoredPreferences = Readonly<z.infer<typeof storedPreferences>>
 export const partyPreferences = storedPreferences.extend({ partyLocator: z.string() })
 export type PartyPreferences = Readonly<z.infer<typeof partyPreferences>>
 
-/** A request for at most `limit` parties whose locator comes after `after`, or from the first one. */
+/** A request for at most `limit` parties after the locator `after`, or from the first one. */
 export interface PreferencesPageRequest {
   readonly limit: number
   readonly after: string | null
 }
 
-/** Preferences by party locator, in the order of its code points. `next` is the `after` of the next page, if there is one. */
+/** Preferences by party locator, in code point order. `next` is the `after` of the next page, if there is one. */
 export interface PreferencesPage {
   readonly items: readonly PartyPreferences[]
   readonly next: string | null
 }
 
-/** A change of preferences. `before` is null where there were none. */
+/** A change of preferences. `before` is null if there were none. */
 export const preferenceChange = z.object({
   /** ISO 8601. */
   changedAt: z.string(),
-  /** Subject of the token; null where there was none. */
+  /** Subject of the token; null if there was none. */
   changedBy: z.string().nullable(),
   before: storedPreferences.nullable(),
   after: storedPreferences,
 })
 export type PreferenceChange = Readonly<z.infer<typeof preferenceChange>>
 
-/** Current preferences (null: none) and their newest changes, newest first. */
+/** Current preferences (null: none) and their changes, newest first. */
 export const preferenceHistory = z.object({
   preferences: storedPreferences.nullable(),
-  /** Opted-out event types that no template, rule or logged event has: perhaps misspelt. */
+  /** Opted-out event types without a template, rule or logged event: possible misspellings. */
   unknownEventTypes: z.array(z.string()),
   changes: z.array(preferenceChange),
-  /** There are older changes. */
+  /** True if there are older changes. */
   isMore: z.boolean(),
 })
 export type PreferenceHistory = Readonly<z.infer<typeof preferenceHistory>>

@@ -6,15 +6,15 @@ import { resultOf } from '../rules/rule.ts'
 import type { Archive, Decider, Recorded } from './verify-entry.ts'
 
 export interface ArchiveNeeds {
-  /** By revision; all templates that were ever in force. */
+  /** Sources by revision: all templates that were ever in force. */
   readonly templates: ReadonlyMap<string, string>
-  /** Null where there is no such revision. */
+  /** Null if there is no such revision. */
   readonly readRuleTable: (revision: string) => Promise<string | null>
   /** SHA-256 of a text's UTF-8 bytes, in hex. */
   readonly sha256: (text: string) => string
 }
 
-/** The archive, and what fills it: before `tableOf` is asked for the tables of a page, that page must be loaded. */
+/** An archive that loads its rule tables: load a page before `tableOf` is called for its decisions. */
 export interface LoadableArchive extends Archive {
   loadTables(page: readonly Recorded[]): Promise<void>
 }

@@ -1,7 +1,7 @@
 import { counted } from '../text/count.ts'
 import { printable } from '../text/sanitize.ts'
 
-/** One difference between what is stored and what the decisions make of it. */
+/** One difference between the stored row and the row rebuilt from its decisions. */
 export type Difference =
   | { readonly kind: 'missing'; readonly locator: string; readonly eventId: string }
   | { readonly kind: 'unexplained'; readonly locator: string; readonly eventId: string }
@@ -18,14 +18,17 @@ type Value = string | number | null
 
 export interface Summary {
   readonly entries: number
-  /** Entries among them that were erased: they have no text to compare. */
+  /** Erased entries among them, which have no text to compare. */
   readonly erased: number
   readonly differences: number
   readonly restored: number
   readonly left: number
 }
 
-/** A finding of a replay. `untold`: something that could not be verified, reported once for all its entries; `locator` is the first. */
+/**
+ * A finding of a replay. `untold`: something that could not be verified, reported once for all its entries; `locator` is the
+ * first.
+ */
 export type Finding =
   | Difference
   | {
@@ -69,7 +72,7 @@ function describeValues(stored: Value, rebuilt: Value): string {
 const QUOTED_LENGTH_MAX = 120
 const SAME_LENGTH_MAX = 30
 
-/** The position from which to quote two long texts so that the quotes show the first difference. */
+/** Position at which quotes of two long texts start, so that they show the first difference. */
 function startOf(stored: string, rebuilt: string): number {
   let position = 0
   while (position < stored.length && stored[position] === rebuilt[position]) position++

@@ -5,7 +5,7 @@ import { STATUS_OF } from '../log/status.ts'
 import { finish, renderByMustache, splitSource, type Text } from '../templates/render.ts'
 import type { Variables } from '../templates/template.ts'
 
-/** A decision as it is recorded, with all of it that a log row is made from. */
+/** A recorded decision with everything needed to rebuild its log row. */
 export const replayedDecision = decisionRecord
   .omit({
     receipt: true,
@@ -19,24 +19,24 @@ export const replayedDecision = decisionRecord
     eventId: z.string(),
     partyLocator: z.string().nullable(),
     eventType: z.string(),
-    /** Null where they were erased, and of skipped rows from before these kept theirs. */
+    /** Null if erased, and for skipped rows of versions that did not store them. */
     variables: z.custom<Variables | null>((variables) => typeof variables === 'object'),
   })
 export type ReplayedDecision = Readonly<z.infer<typeof replayedDecision>>
 
-/** The decisions of one row, by attempt: at least one. */
+/** The decisions of one row, ordered by attempt. */
 export type Decisions = readonly [ReplayedDecision, ...ReplayedDecision[]]
 
-/** A rebuilt row. `textFault` is why subject and body could not be rebuilt, and must be ignored; null where they were. */
+/** A rebuilt row. `textFault`: why subject and body could not be rebuilt and must be ignored, or null. */
 export interface Rebuilt {
   readonly row: LogRow
   readonly textFault: string | null
 }
 
 /**
- * Makes a log row from its decisions alone. `templateOf` returns the archived source of a template's revision. Its
- * text is rendered by the mustache library, not by our compiler, so that one is checked by the other. What was erased
- * stays so: the row has no text, and where it was still to be sent it is SKIPPED.
+ * Rebuilds a log row from its decisions alone. `templateOf` returns the archived source of a template revision. The mustache
+ * library renders the text, which checks our compiler. Erased data stays erased: the row has no text, and is SKIPPED if it was
+ * still to be sent.
  */
 export function rebuild(
   locator: string,
@@ -71,20 +71,20 @@ export function rebuild(
   }
 }
 
-/** True if the row behind these decisions was erased: its text is gone for good. */
+/** True if the row of these decisions was erased: its text cannot be rebuilt. */
 export function wasErased(decisions: readonly ReplayedDecision[]): boolean {
   return decisions.some(({ erasedAt }) => erasedAt !== null)
 }
 
 const NO_TEXT = { subject: null, body: null }
 
-/** The rendered text, or why it is unknown. A decision repeats the variables of the one before, unless it rendered again. */
+/** The rendered text, or why it is unknown. A decision repeats the variables of the previous one, unless it rendered again. */
 function textOf(
   { templateRevision, variables }: ReplayedDecision,
   templateOf: (revision: string) => string | undefined,
 ): Text | string {
   if (templateRevision === null || variables === null)
-    return 'the text cannot be rebuilt: the decision holds no variables'
+    return 'the text cannot be rebuilt: the decision has no variables'
   const source = templateOf(templateRevision)
   if (source === undefined)
     return `the text cannot be rebuilt: template revision ${templateRevision} is not in the archive`

@@ -23,14 +23,14 @@ export interface Decider {
 
 export interface Verified {
   readonly differences: readonly Difference[]
-  /** The reason why something could not be verified: the same text for every entry with the same cause. */
+  /** Reasons why something could not be verified. The same cause gives the same text for every entry. */
   readonly unverifiable: readonly string[]
 }
 
 type Field = Exclude<keyof LogRow, 'locator'>
 const FIELDS = Object.keys(logRow.omit({ locator: true }).shape) as Field[]
 
-/** Compares a row with what its decisions make of it, and each decision with what the rule table of its time says. */
+/** Compares a row with the row rebuilt from its decisions, and each decision with the rule table of its time. */
 export function verify({ locator, row, decisions }: Recorded, archive: Archive): Verified {
   if (!hasDecisions(decisions)) {
     const differences: Difference[] =
@@ -48,7 +48,7 @@ export function verify({ locator, row, decisions }: Recorded, archive: Archive):
   return { differences, unverifiable }
 }
 
-/** The row to insert under a locator that has decisions but no row; null where there is a row or it cannot be rebuilt. */
+/** The row to insert for a locator that has decisions but no row; null if there is a row or it cannot be rebuilt. */
 export function missingRow(
   { locator, row, decisions }: Recorded,
   { templateOf }: Pick<Archive, 'templateOf'>,
@@ -71,13 +71,13 @@ function compare(locator: string, stored: LogRow | null, { row, textFault }: Reb
   })
 }
 
-/** `sent_at` for `sentAt`. */
+/** Column of a field: `sent_at` for `sentAt`. */
 function columnOf(field: Field): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
 function checkDecision(locator: string, decision: ReplayedDecision, table: Decider): Difference[] {
-  // No rule decided, so the table has nothing to say.
+  // No rule made this decision.
   if (decision.ruleId === PRUNED_RULE_ID) return []
   const result = table.decide(decision.facts)
   if (result !== undefined && isSame(decision, result)) return []

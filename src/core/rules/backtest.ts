@@ -8,18 +8,18 @@ import { CHANGE_KINDS, decidedAlike, kindOf } from './diff.ts'
 import { describeSituation } from './situations.ts'
 import type { RuleTable } from './table.ts'
 
-/** Events that a candidate table decides otherwise than they were, all of one type and in one situation. */
+/** Events of one type and situation that a candidate table decides differently. */
 export interface BacktestChange {
   readonly eventType: string
   readonly facts: RecordedFacts
   readonly before: RuleResult
   readonly after: RuleResult
   readonly count: number
-  /** Locators of their log entries, as many as anybody looks through. */
+  /** Locators of their log entries, up to a readable number. */
   readonly locators: readonly string[]
 }
 
-/** Messages by one channel: as many as were sent, and as many as would have been. */
+/** Number of messages by one channel: sent, and sent under the candidate. */
 export interface ChannelCounts {
   readonly channel: Channel
   readonly before: number
@@ -38,17 +38,17 @@ export interface BacktestResult {
   readonly events: number
   readonly changed: number
   readonly unchanged: number
-  /** Unchanged decisions that another rule now makes. */
+  /** Unchanged decisions that another rule makes in the candidate. */
   readonly byAnotherRule: number
-  /** Events with an invalid party locator: as long as they are skipped, their reason is always the same. */
+  /** Events with an invalid party locator. Their reason does not change while they are skipped. */
   readonly invalidParties: number
   readonly channels: readonly ChannelCounts[]
-  /** The most harmful first, and of one kind the most frequent. */
+  /** The most harmful first; the most frequent first within a kind. */
   readonly changes: readonly BacktestChange[]
   readonly lines: readonly BacktestLine[]
 }
 
-/** The reason that a rule of a revision gave; undefined where that is not known. */
+/** The reason that a rule of a revision gave; undefined if unknown. */
 export type ReasonOf = (ruleTableRevision: string, ruleId: string) => string | null | undefined
 
 const SAMPLE_COUNT_MAX = 3
@@ -56,13 +56,13 @@ const SAMPLE_COUNT_MAX = 3
 export const LOCATOR_COUNT_MAX = 1_000
 /** Limit for all changes together. */
 const LOCATORS_HELD_MAX = 50_000
-/** Anyone can invent event types: beyond so many, the others are counted as one. */
+/** Anyone can invent event types: beyond this number, the others are counted as one. */
 const EVENT_TYPE_COUNT_MAX = 1_000
 const OTHER_EVENT_TYPES = '(other event types)'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Decides recorded groups again by a candidate table, and counts what would change. */
+/** Decides recorded groups again by a candidate table, and counts the changes. */
 export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: ReasonOf) {
   const counts = { events: 0, changed: 0, byAnotherRule: 0, invalidParties: 0 }
   const changes = new Map<string, Mutable<BacktestChange> & { locators: string[] }>()
@@ -154,7 +154,7 @@ function decideAgain(
   return { facts, result: candidate.decide(facts) }
 }
 
-/** The recorded decision, with its rule's reason: the recorded reason may also contain the look-up's error. */
+/** The recorded decision with its rule's reason: the recorded one may also contain the look-up's error. */
 function recordedResult(
   { ruleId, outcome, channel, ruleTableRevision, invalidParty }: DecisionGroup,
   after: RuleResult,
@@ -162,7 +162,7 @@ function recordedResult(
 ): RuleResult {
   const reasonIsFixed = invalidParty && outcome === 'SKIP' && after.outcome === 'SKIP'
   const reason = reasonIsFixed ? undefined : reasonOf(ruleTableRevision, ruleId)
-  // Without both reasons no difference can be told.
+  // Without both reasons a difference cannot be determined.
   return { ruleId, outcome, channel, reason: reason === undefined ? after.reason : reason }
 }
 
@@ -179,7 +179,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** The result in lines: how many events change, each kind of change with its situations, and counts by type and rule of those. */
+/** The result in lines: the number of changed events, each kind of change with its situations, and counts by type and rule. */
 export function describeBacktest(result: BacktestResult): string[] {
   const { events, changed, unchanged, byAnotherRule, invalidParties, channels, changes, lines } = result
   const linesChanged = lines.filter((line) => line.changed > 0)
@@ -213,7 +213,7 @@ export function describeBacktest(result: BacktestResult): string[] {
   ].map(printable)
 }
 
-/** Such as "412 messages fewer by SMS, 37 more by EMAIL". */
+/** Example: "412 messages fewer by SMS, 37 more by EMAIL". */
 export function describeChannels(channels: readonly ChannelCounts[]): string {
   const words = channels
     .map(({ channel, before, after }) => ({ channel, difference: after - before }))

@@ -12,18 +12,18 @@ export interface Review {
   readonly warnings: readonly string[]
 }
 
-/** All that a change of rules, promises and texts means. Null: a file has faults, so it cannot be told. */
+/** Effects of a change of rules, promises and templates. Null: unknown, because a file has faults. */
 export interface ChangeSummary {
   readonly reviews: readonly Review[]
   readonly diff: RuleTableDiff | null
   readonly texts: readonly PreviewChange[] | null
-  /** Rules and promises that were taken away or are written otherwise. */
+  /** Rules and promises that were deleted or reworded. */
   readonly rows: readonly RowChange[]
-  /** Lines of the accepted outcomes that the rule table makes otherwise. */
+  /** Lines of the accepted outcomes that differ under the rule table. */
   readonly outcomes: { readonly gone: readonly string[]; readonly fresh: readonly string[] } | null
 }
 
-/** One page for a pull request: what is wrong first, then what changes, the most harmful first. */
+/** One page for a pull request: faults first, then the changes, the most harmful first. */
 export function summaryToMarkdown({ reviews, diff, texts, rows, outcomes }: ChangeSummary): string {
   const missing = [
     ...(diff === null ? ['what the rule table changes'] : []),
@@ -32,9 +32,7 @@ export function summaryToMarkdown({ reviews, diff, texts, rows, outcomes }: Chan
   const parts = [
     said(reviews, 'faults', 'fault'),
     said(reviews, 'warnings', 'warning'),
-    missing.length === 0
-      ? ''
-      : `Because of the faults it cannot be told here ${missing.join(', ')}. Correct them first.\n`,
+    missing.length === 0 ? '' : `The faults hide ${missing.join(' and ')}. Correct them first.\n`,
     diff === null ? '' : diffToMarkdown(diff),
     rows.length === 0 ? '' : rowsToMarkdown(rows),
     texts === null ? '' : previewChangesToMarkdown(texts),

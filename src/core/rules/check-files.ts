@@ -8,14 +8,14 @@ import { loadPromises, type RulePromise } from './load-promises.ts'
 import { loadRuleTable, readEventTypes } from './load-table.ts'
 import { findUnknownEventTypes } from './unknown-event-types.ts'
 
-/** All that there is to say of one file. `summary` is null where its faults leave nothing to sum up. */
+/** Review of one file. `summary` is null if its faults prevent one. */
 export interface FileReport {
   readonly faults: readonly string[]
   readonly warnings: readonly string[]
   readonly summary: string | null
 }
 
-/** Reviews a rule table and its promises in one go: the faults of either file do not hide those of the other. */
+/** Reviews a rule table and its promises together: faults of one file do not hide those of the other. */
 export async function checkRuleFiles(
   tableText: string,
   promisesText: string,
@@ -23,7 +23,7 @@ export async function checkRuleFiles(
 ): Promise<{
   readonly table: FileReport
   readonly promises: FileReport
-  /** Null where the rules cannot be read. */
+  /** Null if the rules cannot be read. */
   readonly enumeration: Enumeration | null
 }> {
   const { value: rules, faults: ruleFaults } = attempt(() => loadRuleTable(tableText, knownEventTypes).rules)

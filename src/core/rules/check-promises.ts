@@ -9,9 +9,8 @@ import { type Rule, resultOf } from './rule.ts'
 import { describeSituation, foldSituations } from './situations.ts'
 
 /**
- * Holds rules to promises. Returns those that are broken, with every situation they are broken in, and those that cover no
- * situation at all. `ruleFor` names the rule that decides, null where none does: such a situation breaks no
- * promise, for it is a fault of its own.
+ * Returns each broken promise with its situations, and each promise that covers none. `ruleFor` returns the deciding rule, or
+ * null. A situation without a rule breaks no promise.
  */
 export function checkPromises(
   promises: readonly RulePromise[],
@@ -54,7 +53,7 @@ function exclusionFor(
   return [`If you mean it, write "${cell}" as the event type of the promise`]
 }
 
-/** The breach of a promise by a rule in a situation, in words; null if there is none. */
+/** How a rule breaks a promise in a situation, in words; null if it does not. */
 function violationOf(promise: RulePromise, rule: Rule, situation: Situation): string | null {
   const result = resultOf(rule, situation)
   if (isKept(promise, result)) return null
@@ -72,7 +71,7 @@ function isKept({ expected, sendBy, reason }: RulePromise, result: RuleResult): 
   )
 }
 
-/** `any other` says which types it stands for, since that changes with the rules. */
+/** Lists the types behind `any other`, since they change with the rules. */
 function whichTypes({ when }: RulePromise): string {
   if (when.eventType === null || !isAnyOther(when.eventType.text)) return ''
   const { names, prefixes } = when.eventType

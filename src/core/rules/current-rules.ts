@@ -3,7 +3,7 @@ import { CHANNELS } from '../decision/channel.ts'
 import { OUTCOMES } from '../decision/decide.ts'
 import { cellSchemas } from '../decision/fact-schemas.ts'
 
-/** A rule table that came into force. Times are in UTC with microseconds. */
+/** Time at which a rule table came into force, in UTC with microseconds. */
 export const activation = z.object({
   revision: z.string(),
   gitCommit: z.string().nullable(),
@@ -11,18 +11,18 @@ export const activation = z.object({
 })
 export type Activation = Readonly<z.infer<typeof activation>>
 
-/** Counts of decisions by rule of one table, among the newest decisions of all. Times are ISO 8601. */
+/** Decisions by rule of one table, counted among the newest decisions of all tables. Times are ISO 8601. */
 export const ruleMatches = z.object({
   lookedAt: z.int(),
-  /** The oldest of them; null where there is none. */
+  /** Time of the oldest one; null if there is none. */
   since: z.string().nullable(),
-  /** False: there are older ones that were not looked at. */
+  /** False if older decisions were not counted. */
   complete: z.boolean(),
   matches: z.array(z.object({ ruleId: z.string(), count: z.int(), lastAt: z.string() })),
 })
 export type RuleMatches = Readonly<z.infer<typeof ruleMatches>>
 
-/** One rule, with how often it decided. Null in what it looks at means any. */
+/** One rule, with the number of its decisions. Null in a condition means any. */
 const currentRule = z.object({
   ruleId: z.string(),
   eventType: z.string().nullable(),
@@ -36,7 +36,7 @@ const currentRule = z.object({
 })
 export type CurrentRule = Readonly<z.infer<typeof currentRule>>
 
-/** The rule table that decides now. `activation` is null where it is not on record when it came into force. */
+/** The rule table in force. `activation` is null if the time it came into force is not on record. */
 export const currentRules = z.object({
   revision: z.string(),
   activation: activation.pick({ activatedAt: true, gitCommit: true }).nullable(),

@@ -2,7 +2,7 @@ import { literal } from '../text/markdown.ts'
 import type { RuleTableDiff } from './diff.ts'
 import { type ChangeGroup, describeRest, groupChanges, summariseDiff } from './diff-text.ts'
 
-/** More situations than these are folded away, each kind of change by itself. */
+/** If more situations change, each kind of change is folded away. */
 const SHOWN_COUNT_MAX = 12
 
 /** The diff in sentences, for a pull request: a heading for each kind of change, the most harmful first. */

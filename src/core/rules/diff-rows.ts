@@ -1,13 +1,13 @@
 import { counted } from '../text/count.ts'
 import { WHEN_COLUMNS } from './when.ts'
 
-/** The kinds of change to the rows of a file, the gravest first. */
+/** Kinds of change to the rows of a file, the gravest first. */
 export const ROW_CHANGES = ['deleted', 'narrowed', 'renamed', 'changed', 'added'] as const
 
 export interface RowChange {
   readonly what: 'rule' | 'promise'
   readonly kind: (typeof ROW_CHANGES)[number]
-  /** Such as `promise deleted: "…"`. */
+  /** Example: `promise deleted: "…"`. */
   readonly text: string
 }
 
@@ -19,8 +19,8 @@ interface Found {
 }
 
 /**
- * Compares two files row by row, whose first cell is its name. A row that has another name is the one with the same cells, or
- * else the one in the same place. Their order makes no difference, nor does a blank row.
+ * Compares two files row by row; the first cell of a row is its name. A renamed row is matched by equal cells, or else by its
+ * place. Order and blank rows make no difference.
  */
 export function diffRows(
   what: RowChange['what'],
@@ -42,14 +42,14 @@ export function diffRows(
     .map(({ kind, words }) => ({ what, kind, text: `${what} ${kind}: ${words}` }))
 }
 
-/** Such as "1 promise deleted, 2 rules renamed". */
+/** Example: "1 promise deleted, 2 rules renamed". */
 export function summariseRows(changes: readonly RowChange[]): string {
   return [...Map.groupBy(changes, ({ what, kind }) => `${what} ${kind}`).values()]
     .map((group) => `${counted(group.length, group[0]?.what ?? '')} ${group[0]?.kind}`)
     .join(', ')
 }
 
-/** The row of each row before; none for one that was deleted. */
+/** The new row for each old one; none for a deleted row. */
 export function pairRows(before: readonly Cells[], after: readonly Cells[]): Map<Cells, Cells> {
   const pairs = new Map<Cells, Cells>()
   const free = new Set(after.filter(isFilled))

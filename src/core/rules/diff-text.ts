@@ -4,15 +4,15 @@ import { CHANGE_KINDS, type Change, type ChangeKind, kindOf, type RuleTableDiff 
 import { describeClasses } from './event-classes.ts'
 import { describeSituation } from './situations.ts'
 
-/** Changes that one sentence tells of: same results before and after, same event types. */
+/** Changes described by one sentence: same results before and after, same event types. */
 export interface ChangeGroup {
   readonly kind: ChangeKind
-  /** Such as `2 situations change from SEND by EMAIL to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now)`. */
+  /** Example: `2 situations change from SEND by EMAIL to SKIP (muted) for invoice.paid (rule "email" before, rule "muted" now)`. */
   readonly sentence: string
   readonly situations: readonly string[]
 }
 
-/** The diff in sentences, one a line, beginning with the number of situations that change; situations are indented. */
+/** The diff in sentences, one per line, each starting with the number of changed situations. Situations are indented. */
 export function describeDiff(diff: RuleTableDiff): string[] {
   return [
     summariseDiff(diff),
@@ -24,7 +24,7 @@ export function describeDiff(diff: RuleTableDiff): string[] {
   ]
 }
 
-/** Such as "24 situations change: 8 no longer sent, 0 newly sent". These two kinds always have their number. */
+/** Example: "24 situations change: 8 no longer sent, 0 newly sent". These two kinds always have a number. */
 export function summariseDiff({ changes }: RuleTableDiff): string {
   const summary = `${counted(changes.length, 'situation')} ${changes.length === 1 ? 'changes' : 'change'}`
   if (changes.length === 0) return summary
@@ -37,7 +37,7 @@ export function summariseDiff({ changes }: RuleTableDiff): string {
   return `${summary}: ${told.join(', ')}`
 }
 
-/** The changes, the most harmful first, gathered into as few sentences as there are kinds of change. */
+/** The changes, the most harmful first, in as few sentences as possible. */
 export function groupChanges({ changes, classes }: RuleTableDiff): ChangeGroup[] {
   const rank = (change: Change) => CHANGE_KINDS.indexOf(kindOf(change))
   const ordered = changes.toSorted((one, other) => rank(one) - rank(other))
@@ -50,7 +50,7 @@ export function groupChanges({ changes, classes }: RuleTableDiff): ChangeGroup[]
   }))
 }
 
-/** Changes without effect on any outcome: another rule decides the same, or an explanation is reworded. */
+/** Changes without effect on outcomes: another rule decides the same, or an explanation is reworded. */
 export function describeRest({ moved, reworded }: RuleTableDiff): string[] {
   const byRules = Map.groupBy(
     moved,

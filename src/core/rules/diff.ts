@@ -6,7 +6,7 @@ import type { Rule } from './rule.ts'
 import { foldSituations } from './situations.ts'
 import type { RuleTable } from './table.ts'
 
-/** A situation that the two tables give to different results, in all classes of event types where they are these. */
+/** A situation with different results in the two tables, in all event classes where the results are the same. */
 export interface Change {
   readonly situation: Situation
   readonly eventClasses: readonly EventClass[]
@@ -14,7 +14,7 @@ export interface Change {
   readonly after: RuleResult
 }
 
-/** The kinds of change for members, the most harmful first, in the order of every diff. */
+/** Kinds of change for members, the most harmful first: the order of every diff. */
 export const CHANGE_KINDS = [
   'no longer sent',
   'newly sent',
@@ -35,17 +35,17 @@ export function kindOf({ before, after }: Pick<Change, 'before' | 'after'>): Cha
 export interface RuleTableDiff {
   /** Event types, folded into the classes that the two tables together distinguish. */
   readonly classes: readonly EventClass[]
-  /** The position in `classes` of any event type. */
+  /** Position in `classes` of any event type. */
   readonly classOf: (eventType: string) => number
-  /** Outcome, channel or reason differs: in the order of the situations that the two tables tell apart. */
+  /** Outcome, channel or reason differs. In the order of the situations that the two tables tell apart. */
   readonly changes: readonly Change[]
-  /** Decided alike, but by a rule of another id. */
+  /** Same decision, by a rule with another id. */
   readonly moved: readonly Change[]
   /** Rules of the same id whose `because` differs. */
   readonly reworded: readonly { readonly before: Rule; readonly after: Rule }[]
 }
 
-/** Compares what two tables decide, situation by situation: how they are written makes no difference. */
+/** Compares the decisions of two tables, situation by situation. Their wording makes no difference. */
 export function diffRuleTables(before: RuleTable, after: RuleTable): RuleTableDiff {
   const { classes, classOf } = foldEventTypes(cellsOf([...before.rules, ...after.rules]), [])
   const { situations } = foldSituations([...before.rules, ...after.rules])
@@ -60,7 +60,7 @@ export function diffRuleTables(before: RuleTable, after: RuleTable): RuleTableDi
   return { classes, classOf, changes, moved, reworded: reworded(before.rules, after.rules) }
 }
 
-/** The differences in one situation; classes in which it is the same difference share one change. */
+/** The differences in one situation. Classes with the same difference share one change. */
 function compare(
   before: RuleTable,
   after: RuleTable,

@@ -3,12 +3,12 @@ import { FACT_LIST, type RecordedFacts } from '../decision/facts.ts'
 import { type EventTypeCell, matchesEventType } from './event-type-cell.ts'
 import type { Rule } from './rule.ts'
 
-/** The engine emits this name; a rule id could be `error` or `success`, which mean something to an emitter. */
+/** The engine emits this name: a rule id could be `error` or `success`, which have a meaning to an emitter. */
 const MATCHED = 'rule matched'
 
 /**
- * Compiles rules to json-rules-engine: the first that matches wins. The function returned must not be called again
- * before its promise has settled: the engine keeps the state of a run on itself.
+ * Compiles rules to json-rules-engine: the first match wins. Do not call the returned function again before its promise has
+ * settled: the engine keeps the state of a run on itself.
  */
 export function compileRules(rules: readonly Rule[]): (facts: RecordedFacts) => Promise<Rule | null> {
   const cells = new Map<string, EventTypeCell>()
@@ -38,7 +38,7 @@ export function compileRules(rules: readonly Rule[]): (facts: RecordedFacts) => 
   }
 }
 
-/** Conditions for the cells that are not blank. The engine does not validate them. */
+/** Conditions for the non-blank cells. The engine does not validate them. */
 function conditions({ when }: Rule) {
   const all = [
     { fact: 'eventType', operator: 'matches', value: when.eventType?.text ?? null },

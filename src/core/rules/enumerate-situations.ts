@@ -5,24 +5,24 @@ import { cellsOf, matchesEventType } from './event-type-cell.ts'
 import type { Rule } from './rule.ts'
 import { foldSituations } from './situations.ts'
 
-/** The deciding rule for one situation of one class of event types; null if none applies. */
+/** The deciding rule for one situation of one event class; null if none applies. */
 export interface Answer {
   readonly eventClass: EventClass
   readonly situation: Situation
   readonly rule: Rule | null
 }
 
-/** Rules and what they say of all that can be the case. Nothing of it is checked. */
+/** The rules and their answer to every situation, unchecked. */
 export interface Enumeration {
   readonly rules: readonly Rule[]
   readonly classes: readonly EventClass[]
   readonly situations: readonly Situation[]
-  /** By class, and within it in the order of `situations`. */
+  /** By class, and within a class in the order of `situations`. */
   readonly answers: readonly Answer[]
   readonly positionOf: (facts: RecordedFacts) => number
 }
 
-/** Asks the rules engine of every situation of every class of event types, once. */
+/** Asks the rules engine once about every situation of every event class. */
 export async function enumerate(
   rules: readonly Rule[],
   knownEventTypes: readonly string[],
@@ -46,7 +46,7 @@ export async function enumerate(
   }
 }
 
-/** The engine would find the same, but takes ten times as long where many rules name single event types. */
+/** A shortcut: the engine finds the same, but takes ten times as long if many rules name single event types. */
 function looksAt({ when }: Rule, { representative }: EventClass): boolean {
   return when.eventType === null || matchesEventType(when.eventType, representative)
 }

@@ -1,10 +1,10 @@
 import { FaultsError } from '../text/faults.ts'
 
-/** Thrown by a cell's parser; the message says what is wrong with the cell and what would be right. */
+/** Thrown by a cell's parser. The message says what is wrong with the cell and what would be right. */
 export class CellFault extends Error {}
 
 export class RuleTableError extends FaultsError {
-  /** `name` is what people call this table, such as its file. */
+  /** `name` is the table's name for people, such as its file. */
   constructor(faults: readonly string[], name = 'the rule table') {
     super(`${name} has`, faults)
   }

@@ -1,6 +1,6 @@
 import { type EventTypeCell, matchesEventType } from './event-type-cell.ts'
 
-/** All event types that stand in no cell, not even under a wildcard. */
+/** All event types that no cell names, even by a wildcard. */
 const UNNAMED = 'any other event type'
 
 /** Event types that no rule tells apart. */
@@ -8,20 +8,20 @@ export interface EventClass {
   readonly representative: string
   /** In words, such as `claim.paid`, `any other claim.*`, `any other event type`. */
   readonly members: readonly string[]
-  /** As `members`, but `claim.*` where no other cell names a type or a wildcard of that family. */
+  /** Like `members`, but `claim.*` if no other cell names a type or a wildcard of that family. */
   readonly words: readonly string[]
 }
 
 export interface EventClasses {
   readonly classes: readonly EventClass[]
-  /** The position in `classes` of any event type. Unknown ones are not cached: memory grows with the table only. */
+  /** Position in `classes` of any event type. Unknown types are not cached: memory grows with the table only. */
   readonly classOf: (eventType: string) => number
 }
 
 /**
- * Folds all possible event types into the classes that these cells distinguish. A type is told apart by its name if a
- * cell has it, else by the longest wildcard prefix that it starts with (which decides all the shorter ones), else by
- * nothing: so one fresh type for each prefix, and one for none, stand for all types that are not named.
+ * Folds all possible event types into the classes that these cells distinguish. A type is known by its name if a cell has it,
+ * else by the longest wildcard prefix that matches it, which decides all shorter ones. One fresh type per prefix, and one without
+ * a prefix, stand for all unnamed types.
  */
 export function foldEventTypes(
   cells: readonly EventTypeCell[],
@@ -66,7 +66,7 @@ export function foldEventTypes(
   return { classes, classOf: (eventType) => classOfType.get(eventType) ?? classOfUnknown(eventType) }
 }
 
-/** Such as "every event type", "claim.paid, policy.issued", or "every event type but claim.rejected" where that is shorter. */
+/** Example: "every event type", "claim.paid, policy.issued", or "every event type but claim.rejected" if that is shorter. */
 export function describeClasses(some: readonly EventClass[], all: readonly EventClass[]): string {
   if (some.length === all.length) return 'every event type'
   const own = wordsOf(some)
@@ -80,12 +80,12 @@ function wordsOf(classes: readonly EventClass[]): string[] {
   return classes.flatMap(({ words }) => words)
 }
 
-/** `no template` may mean other types in each of two tables. */
+/** `no template` may mean different types in the two tables. */
 function keyOf({ negated, names, prefixes }: EventTypeCell): string {
   return JSON.stringify([negated, names, prefixes])
 }
 
-/** A type that starts with the prefix but with no longer one (those have one more dot) and is not named. */
+/** An unnamed type with this prefix, but with no longer one: those have one more dot. */
 function freshType(prefix: string, names: ReadonlySet<string>): string {
   let fresh = `${prefix}other`
   while (names.has(fresh)) fresh += '-'

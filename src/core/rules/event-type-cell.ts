@@ -3,32 +3,31 @@ import { CellFault } from './errors.ts'
 
 /** An "event type" cell: a list of names and `claim.*` wildcards, or (`negated`) all but these. */
 export interface EventTypeCell {
-  /** The cell in its canonical spelling: equal texts mean equal cells. */
+  /** The cell in canonical spelling: equal texts mean equal cells. */
   readonly text: string
   readonly negated: boolean
   readonly names: readonly string[]
   /** The prefix before each wildcard's `*`, including the dot. */
   readonly prefixes: readonly string[]
-  /** Names and wildcards that are meant so, however near they are to known ones. */
+  /** Names marked `exactly`, which are not reported as typos. */
   readonly exactly: readonly string[]
 }
 
-/** Stand for all event types that there is no template for, and for all that there is one for. */
+/** All event types without a template, and all with one. */
 const NO_TEMPLATE = 'no template'
 const ANY_TEMPLATE = 'any template'
-/** In promises alone: all types that no rule names. */
+/** In promises only: all types that no rule names. */
 const ANY_OTHER = 'any other'
 
-/** The words of a cell that are no event types, in any case. */
+/** Words of a cell that are not event types, in any case. */
 const WORDS = /^(not|or|exactly)$|^(no|any) (template|other)$/i
 const NAME = /^[\p{L}\p{N}._:/-]+$/u
 const WILDCARD = /^[\p{L}\p{N}._:/-]+\.\*$/u
 
 /**
- * Parses `claim.paid`, `claim.*`, `claim.paid or invoice.*`, or one of these after `not`, which negates the whole
- * list; or `no template`: all but the known ones, or `any template`: just these. Names are compared exactly; `exactly` before
- * one says that it is no slip. The words between them may have capitals.
- * Throws CellFault.
+ * Parses `claim.paid`, `claim.*`, `claim.paid or invoice.*`, or one of these after `not`, which negates the whole list; `no
+ * template` (all but the known types) or `any template` (the known types). Names are compared exactly; `exactly` before a name
+ * marks it as no typo. The words between names may have capitals. Throws CellFault.
  */
 export function parseEventTypeCell(text: string, knownEventTypes: readonly string[]): EventTypeCell {
   const words = wordsOf(text)
@@ -72,7 +71,7 @@ export function parseEventTypeCell(text: string, knownEventTypes: readonly strin
   }
 }
 
-/** True if a text is a pattern or a list of a cell, which is no name of an event type. */
+/** True if a text is a pattern or list of a cell, and so no event type name. */
 export function isPattern(text: string): boolean {
   const words = wordsOf(text)
   const hasList = words.slice(1, -1).includes('or')
@@ -92,7 +91,7 @@ export function matchesEventType(cell: EventTypeCell, eventType: string): boolea
   return listed !== cell.negated
 }
 
-/** The event type cells of these rows; blank ones, which match any, are left out. */
+/** The event type cells of these rows, except blank ones, which match any. */
 export function cellsOf(
   rows: readonly { readonly when: { readonly eventType: EventTypeCell | null } }[],
 ): EventTypeCell[] {
@@ -100,8 +99,8 @@ export function cellsOf(
 }
 
 /**
- * A promise's cell: as in the rule table, or `any other`, which matches the types that stand in none of `ruleCells`, not even
- * under a wildcard. Throws CellFault.
+ * A promise's cell: as in the rule table, or `any other`, which matches the types that none of `ruleCells` covers, even by a
+ * wildcard. Throws CellFault.
  */
 export function parsePromisedEventTypes(
   text: string,
@@ -127,7 +126,7 @@ export function isAboutTemplates(text: string): boolean {
   return text === NO_TEMPLATE || text === ANY_TEMPLATE
 }
 
-/** Words that people try and the rule table does not have, or has in another form. */
+/** Common words that the rule table does not know, or knows in another form. */
 function checkPhrases(words: readonly string[]): void {
   const text = words.join(' ')
   if (text === ANY_OTHER)

@@ -6,7 +6,7 @@ import { firstMismatch } from './mismatch.ts'
 import type { Rule } from './rule.ts'
 import { describeSituation } from './situations.ts'
 
-/** Why these rules must not be served: a situation without a rule, a SEND to nobody, a rule that can never apply. */
+/** Reasons to refuse these rules: a situation without a rule, a SEND to nobody, a rule that never applies. */
 export function findFaults(enumeration: Enumeration): string[] {
   const { classes, answers } = enumeration
   const wrong = answers.flatMap(({ eventClass, situation, rule }) => {
@@ -43,7 +43,7 @@ function neverApplying({ rules, classes, answers }: Enumeration): string[] {
     })
 }
 
-/** A rule that nothing can match asks for a fact that is not known of its party. */
+/** A rule that can never match tests a fact that is unknown for its party. */
 function contradictionIn({ when: { party, ...when } }: Rule): string {
   const [asked] = FACT_LIST.filter(
     ([key, { knownOf, unknown }]) =>
@@ -56,7 +56,7 @@ function factsOf({ eventClass, situation }: Answer): RecordedFacts {
   return { eventType: eventClass.representative, ...situation }
 }
 
-/** One line for each distinct text, with the event types that it applies to. */
+/** One line per distinct text, with the event types that it applies to. */
 export function byWords(
   said: readonly { readonly words: string; readonly eventClass: EventClass }[],
   classes: readonly EventClass[],

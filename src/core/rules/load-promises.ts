@@ -7,7 +7,7 @@ import { readSheet, type SheetRow } from './read-sheet.ts'
 import type { Rule } from './rule.ts'
 import { LATER_COLUMNS, readWhen, WHEN_COLUMNS, type When } from './when.ts'
 
-/** The column headings of the promises, for people, in their usual order. */
+/** Column headings of the promises, in their usual order. */
 export const PROMISE_COLUMNS = ['promise', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason'] as const
 type Column = (typeof PROMISE_COLUMNS)[number]
 
@@ -18,16 +18,16 @@ export const EXPECTATIONS = [
 ]
 export type Expectation = (typeof EXPECTATIONS)[number]
 
-/** Something that the rule table must hold to in every situation it covers: one row of `rules/promises.csv`. */
+/** A condition that the rule table must meet in every situation it covers: one row of `rules/promises.csv`. */
 export interface RulePromise {
   readonly row: number
-  /** A sentence for people; no two promises share one. */
+  /** A sentence for people; unique among the promises. */
   readonly name: string
   readonly when: When
   readonly expected: Expectation
-  /** Only with SEND; null means by any channel. */
+  /** Only with SEND; null means any channel. */
   readonly sendBy: Channel | null
-  /** Only with SKIP and FAIL; null means for any reason. */
+  /** Only with SKIP and FAIL; null means any reason. */
   readonly reason: string | null
 }
 
@@ -47,7 +47,7 @@ export function loadPromises(
   return rows as readonly RulePromise[]
 }
 
-/** All cells of one row, with undefined for each that has a fault. */
+/** All cells of one row; undefined for each faulty one. */
 function readPromise(
   sheetRow: SheetRow<Column>,
   parseEventTypes: (text: string) => EventTypeCell,

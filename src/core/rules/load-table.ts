@@ -8,9 +8,8 @@ import { COLUMNS, type Column, type Rule } from './rule.ts'
 import { LATER_COLUMNS, readWhen, WHEN_COLUMNS } from './when.ts'
 
 /**
- * Reads a rule table. Throws RuleTableError with every fault of the file. Whether the rules leave gaps is not looked
- * at here. `knownEventTypes`: those with a template, to which `no template` refers. A table of the past may leave out the
- * column of any fact.
+ * Reads a rule table. Throws RuleTableError with every fault of the file. Does not check for gaps between rules.
+ * `knownEventTypes`: types with a template, to which `no template` refers. A past table may lack the column of any fact.
  */
 export function loadRuleTable(
   csvText: string,
@@ -22,7 +21,7 @@ export function loadRuleTable(
   return { rules: rows as readonly Rule[] }
 }
 
-/** The event types that can be read, row by row, whatever faults the file has. */
+/** The readable event types, row by row, whatever faults the file has. */
 export function readEventTypes(csvText: string, knownEventTypes: readonly string[]) {
   return readRules(csvText, knownEventTypes).rows.flatMap(({ row, when }) =>
     when.eventType ? [{ row, when: { eventType: when.eventType } }] : [],
@@ -41,7 +40,7 @@ type Unread = { readonly [K in Exclude<keyof Rule, 'row' | 'when'>]: unknown } &
   readonly when: ReturnType<typeof readWhen>
 }
 
-/** All cells of one row, with undefined for each that has a fault. */
+/** All cells of one row; undefined for each faulty one. */
 function readRule(
   sheetRow: SheetRow<Column>,
   rowOfId: Map<string, number>,

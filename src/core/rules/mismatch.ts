@@ -2,7 +2,7 @@ import { cellText, FACT_LIST, type RecordedFacts } from '../decision/facts.ts'
 import { matchesEventType } from './event-type-cell.ts'
 import type { When } from './when.ts'
 
-/** The first cell that does not match, such as `"opted out" must be yes, but is no`; null where all match. */
+/** The first cell that does not match, such as `"opted out" must be yes, but is no`; null if all match. */
 export function firstMismatch({ when }: { readonly when: When }, facts: RecordedFacts): string | null {
   const { eventType } = when
   if (eventType !== null && !matchesEventType(eventType, facts.eventType)) {
@@ -15,7 +15,7 @@ export function firstMismatch({ when }: { readonly when: When }, facts: Recorded
   return null
 }
 
-/** The rules above the one that decided, from top to bottom, each with the first of its cells that did not match. */
+/** The rules above the deciding one, from top to bottom, each with its first cell that did not match. */
 export function mismatchesAbove<R extends { readonly id: string; readonly when: When }>(
   rules: readonly R[],
   index: number,

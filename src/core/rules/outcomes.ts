@@ -8,8 +8,8 @@ const ABOUT = `# What the rule table decides in every situation, as it was accep
 # An event type has lines only where it differs from any other event type.`
 
 /**
- * The outcome of every situation, as text: those of any other event type, then a section for each event type. One without
- * lines is kept as well, so that changes of two event types never meet when they are merged.
+ * The outcome of every situation, as text: first any other event type, then a section for each event type. Empty sections are
+ * kept, so that changes to two event types never conflict in a merge.
  */
 export function listOutcomes(enumeration: Enumeration, knownEventTypes: readonly string[]): string {
   const { classes, situations, answers, positionOf } = enumeration
@@ -37,7 +37,7 @@ export function acceptedEventTypes(text: string): string[] {
   return text.split(/\r\n|\n/).filter((line) => /^[^#\s]/.test(line) && !line.startsWith('any other '))
 }
 
-/** The lines that are in only one of two lists, each with its section; one without lines makes no difference. */
+/** Lines in only one of two lists, each with its section. Empty sections make no difference. */
 export function compareOutcomes(accepted: string, actual: string): { gone: string[]; fresh: string[] } {
   const [before, after] = [linesOf(accepted), linesOf(actual)]
   return {
@@ -46,7 +46,7 @@ export function compareOutcomes(accepted: string, actual: string): { gone: strin
   }
 }
 
-/** Such as `claim.paid: party found, …: SEND by EMAIL, rule "email"`. */
+/** Example: `claim.paid: party found, …: SEND by EMAIL, rule "email"`. */
 function linesOf(text: string): string[] {
   let section = ''
   return text.split(/\r\n|\n/).flatMap((line) => {

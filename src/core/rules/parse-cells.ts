@@ -2,10 +2,10 @@ import { didYouMean, nearest } from '../text/nearest.ts'
 import { CellFault } from './errors.ts'
 
 const RULE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
-/** PostgreSQL refuses NUL, and the others would spoil a log line. */
+/** PostgreSQL refuses NUL; the others would spoil a log line. */
 const CONTROL = /\p{Cc}/u
 
-/** Other words for yes and no, such as those of spreadsheets in other languages, so that the fault can name the right one. */
+/** Words for yes and no, some of them from spreadsheets in other languages, so that the fault can name the right one. */
 const YES_WORDS =
   'true y 1 x on ja j wahr oui o vrai si sí s verdadero vero sim verdadeiro tak t prawda da да'.split(' ')
 const NO_WORDS = 'false n 0 off nein falsch nee onwaar non faux falso não nao nie fałsz ne нет'.split(' ')
@@ -19,7 +19,7 @@ export function orAny<T>(parse: (text: string) => T): (text: string) => T | null
   return (text) => (text === '' ? null : parse(text))
 }
 
-/** One of the given words, whatever its case. Throws CellFault that lists the words and names the nearest. */
+/** One of the given words, in any case. Throws CellFault, which lists the words and names the nearest. */
 export function oneOf<T extends string>(words: readonly T[]): (text: string) => T {
   return (text) => {
     const word = words.find((candidate) => candidate.toLowerCase() === text.toLowerCase())
@@ -36,7 +36,7 @@ export function parseYesNo(text: string): boolean {
   throw new CellFault(notOneOf(text, words, YES_NO_HINTS.get(word) ?? nearest(text, words)))
 }
 
-/** An id that no row above has; `rowOfId` remembers it. Throws CellFault. */
+/** An id that no row above has; added to `rowOfId`. Throws CellFault. */
 export function parseRuleId(text: string, row: number, rowOfId: Map<string, number>): string {
   if (text === '') throw new CellFault('is blank: give the rule a permanent id')
   if (!RULE_ID.test(text)) {
@@ -64,7 +64,7 @@ export function parseBecause(text: string): string {
   return parseReason(text)
 }
 
-/** A sentence that no row above has; `rowOfName` remembers it. Throws CellFault. */
+/** A sentence that no row above has; added to `rowOfName`. Throws CellFault. */
 export function parsePromiseName(text: string, row: number, rowOfName: Map<string, number>): string {
   if (text === '') throw new CellFault('is blank: say in one sentence what is promised')
   const rowAbove = rowOfName.get(text)

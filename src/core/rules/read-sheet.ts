@@ -2,28 +2,28 @@ import { parse } from 'csv-parse/sync'
 import { didYouMean, nearest } from '../text/nearest.ts'
 import { CellFault } from './errors.ts'
 
-/** Separators that spreadsheets use, depending on their language. Ours is the first. */
+/** Separators that spreadsheets use, depending on their language. The first is ours. */
 const SEPARATORS = [',', ';', '\t']
 
-/** The BOM of UTF-16, read as UTF-8: what spreadsheets save as "Unicode text". */
+/** The BOM of UTF-16, read as UTF-8. Spreadsheets save this form as "Unicode text". */
 const UTF_16 = /^\uFFFD\uFFFD/
-/** A ZIP archive, which a workbook is inside, whatever its file name says. */
+/** A ZIP archive: the format of a workbook, whatever its file name. */
 const WORKBOOK = 'PK\u0003\u0004'
-/** The first line by which Excel names the separator: the headings tell it as well. */
+/** A first line in which Excel names the separator. The headings show it as well. */
 const SEPARATOR_LINE = /^"?sep=.?"?[\s,;]*$/i
 const TYPOGRAPHIC = /(?<=^|[,;\t])[^\S\t]*[“„”«»]([^“„”«»]*)[“”«»][^\S\t]*(?=[,;\t]|$)/g
-/** A quote that is still open after so many lines was never meant to close. */
+/** A quote still open after this many lines was never meant to close. */
 const CELL_LINES_MAX = 20
 
 export interface SheetRow<Column extends string> {
   /** The line in the file, counted from 1, blank lines included. */
   readonly row: number
-  /** Undefined where the cell, or its column, is missing or the parser finds a fault, which is noted. */
+  /** Undefined if the cell or its column is missing, or if the parser finds a fault, which is noted. */
   read<T>(column: Column, parseCell: (text: string) => T): T | undefined
   note(column: Column, fault: string): void
 }
 
-/** One row that is not blank; `cells` is null where the quotes do not pair up. */
+/** One row that is not blank; `cells` is null if its quotes do not pair up. */
 interface Line {
   readonly row: number
   readonly text: string
@@ -37,9 +37,9 @@ interface Fault {
 }
 
 /**
- * Reads a sheet as spreadsheets save it: any separator, BOM, line ends and order of headings; blank lines, blank cells at the end and
- * capitals in headings make no difference. `faults` are in the order of the file; with any of them, `rows` must not be used. An
- * optional column that is not there reads as blank cells. `what` is what one row holds, such as "rule".
+ * Reads a sheet as spreadsheets save it. Separator, BOM, line ends, order and case of headings, blank lines and trailing blank
+ * cells make no difference. `faults` are in file order; if there are any, do not use `rows`. A missing optional column reads as
+ * blank cells. `what` names one row, such as "rule".
  */
 export function readSheet<Column extends string, T>(
   csvText: string,
@@ -99,7 +99,7 @@ function isOpen(text: string): boolean {
   return text.split('"').length % 2 === 0
 }
 
-/** The one that the headings have most of: no heading has one in its name. */
+/** The most frequent separator in the headings, whose names contain none. */
 function separatorOf(headings: string): string {
   const count = (separator: string) => headings.split(separator).length
   return SEPARATORS.reduce((best, other) => (count(other) > count(best) ? other : best))
@@ -116,8 +116,8 @@ function splitCells(line: string, separator: string): string[] | null {
 }
 
 /**
- * The column at each position, null where the heading is not a column's or comes again. Under headings that cannot be
- * read the usual ones are assumed, so that the rows are checked all the same.
+ * The column at each position; null if the heading is unknown or repeated. If the headings cannot be read, assumes the usual
+ * ones, so that the rows are still checked.
  */
 function readHeadings<Column extends string>(
   { row, cells }: Line,
@@ -169,7 +169,7 @@ function rowOf<Column extends string>(
       const text = isLeftOut ? '' : cells[columns.indexOf(column)]
       if (text === undefined) return undefined
       try {
-        // Decoders put this character in place of bytes that are not UTF-8.
+        // Decoders replace bytes that are not UTF-8 by this character.
         if (text.includes('\uFFFD'))
           throw new CellFault(`"${text}" is not UTF-8: save the file as "CSV UTF-8"`)
         return parseCell(text)
@@ -193,7 +193,7 @@ function misfitOf(
   if (filled.length > columnCount) {
     const extra = filled.slice(columnCount).map((cell) => `"${cell}"`)
     return {
-      text: ` has ${filled.length} cells for ${columnCount} columns, ${extra.join(', ')} being too many: put quotes around a text with ${nameOf(separator)} in it`,
+      text: ` has ${filled.length} cells for ${columnCount} columns; ${extra.join(', ')} ${extra.length === 1 ? 'is one' : `are ${extra.length}`} too many: put quotes around a text with ${nameOf(separator)} in it`,
       unreadable: false,
     }
   }

@@ -3,17 +3,17 @@ import type { Outcome, RuleResult } from '../decision/decide.ts'
 import type { Situation } from '../decision/facts.ts'
 import { WHEN_COLUMNS, type When } from './when.ts'
 
-/** The column headings of the rule table, for people, in their usual order. */
+/** Column headings of the rule table, in their usual order. */
 export const COLUMNS = ['rule', ...WHEN_COLUMNS, 'outcome', 'send by', 'reason', 'because'] as const
 export type Column = (typeof COLUMNS)[number]
 
 export interface Rule {
   readonly id: string
-  /** The line in the file, 1 being the headings. */
+  /** Line number in the file; the headings are line 1. */
   readonly row: number
   readonly when: When
   readonly outcome: Outcome
-  /** Null means by the preferred channel. Only a SEND has one. */
+  /** Null means the preferred channel. Only a SEND has one. */
   readonly sendBy: Channel | null
   /** Null on SEND, text on SKIP and FAIL. */
   readonly reason: string | null

@@ -5,7 +5,7 @@ import type { Rule } from './rule.ts'
 /** A rule, or a promise, which sends nothing. */
 type Row = Pick<Rule, 'when'> & Partial<Pick<Rule, 'outcome' | 'sendBy'>>
 
-/** Facts that the service looks at, whatever the rows test: who is reached, by which channel, at which address. */
+/** Facts that always matter, whatever the rows test: the recipient, the channel and its address. */
 function lookedAt(rows: readonly Row[]): readonly FactKey[] {
   const senders = rows.filter(({ outcome }) => outcome === 'SEND')
   const channels = ADDRESSED_CHANNELS.filter((channel) =>
@@ -15,8 +15,8 @@ function lookedAt(rows: readonly Row[]): readonly FactKey[] {
 }
 
 /**
- * Folds all that can be the case into the situations that these rows tell apart, as for event types: a fact that no row tests
- * or needs is in none of them. A fact that is not known of a party has one value there.
+ * Folds all possible combinations of facts into the situations that these rows tell apart. A fact that no row tests or needs is
+ * left out. A fact that is unknown for a party has one value there.
  */
 export function foldSituations(rows: readonly Row[]) {
   const always = lookedAt(rows)
@@ -36,7 +36,7 @@ export function foldSituations(rows: readonly Row[]) {
   }
   return {
     situations: situations as readonly Situation[],
-    /** The position in `situations`; allocates nothing. */
+    /** Position in `situations`; allocates nothing. */
     positionOf: (situation: Situation) => {
       let position = 0
       for (const [key, { values, knownOf, usual }] of facts) {

@@ -15,9 +15,9 @@ export interface RuleTable {
 }
 
 /**
- * Loads a rule table and has the rules engine decide every situation of every class of event types, once.
- * `sha256` returns the hash of a text's UTF-8 bytes in hex. Throws RuleTableError with all faults: those of the file,
- * or else the situations that no rule covers, those in which a rule sends to nobody, and the rules that never apply.
+ * Loads a rule table: the rules engine decides every situation of every event class once. `sha256` returns the hash of a text's
+ * UTF-8 bytes in hex. Throws RuleTableError with all faults: those of the file, or else situations without a rule, a SEND to
+ * nobody, and rules that never apply.
  */
 export async function createRuleTable(
   csvText: string,
@@ -28,7 +28,7 @@ export async function createRuleTable(
   return enumeratedTable(await enumerate(rules, knownEventTypes), csvText, sha256(csvText))
 }
 
-/** The table of rules that were enumerated. Throws RuleTableError. */
+/** The table of enumerated rules. Throws RuleTableError. */
 export function enumeratedTable(enumeration: Enumeration, source: string, revision: string): RuleTable {
   const faults = findFaults(enumeration)
   if (faults.length > 0) throw new RuleTableError(faults)

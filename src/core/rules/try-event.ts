@@ -13,11 +13,11 @@ export interface TriedEvent {
   readonly event: Variables
   readonly facts: Facts
   readonly isPartyInvalid?: boolean
-  /** Given if the party was looked up. */
+  /** Set if the party was looked up. */
   readonly contact?: Contact | undefined
 }
 
-/** An event of a party as somebody imagines it. */
+/** A trial event with assumed facts. */
 export type Trial = Variables & { readonly [K in FactKey]: KnownValue<K> }
 
 export function eventOfTrial({ eventType, locator, reason, ...values }: Trial): TriedEvent {
@@ -33,7 +33,7 @@ export function eventOfTrial({ eventType, locator, reason, ...values }: Trial): 
 
 export type TriedDecision = ReturnType<typeof tryEvent>
 
-/** Decides an event and renders its text by the code that serves, and writes nothing. */
+/** Decides an event and renders its text with the production code. Writes nothing. */
 export function tryEvent(
   { rules, decide }: RuleTable,
   templates: Templates,
@@ -49,7 +49,7 @@ export function tryEvent(
     /** The rule's sentence for people. */
     because: rules[index]?.because ?? '',
     rulesAbove: mismatchesAbove(rules, index, facts),
-    /** As it would be sent, or stored for a retry; null on SKIP. */
+    /** The text to send, or to store for a retry; null on SKIP. */
     text,
     /** Length of the body as an SMS; null for other channels. */
     sms:

@@ -1,16 +1,16 @@
 import { didYouMean, isSlip, nearest } from '../text/nearest.ts'
 import type { Rule } from './rule.ts'
 
-/** One sentence each, with row, column, value and the nearest one that there is a template for. */
+/** One sentence each, with row, column, value and the nearest type that has a template. */
 export interface UnknownEventTypes {
-  /** A character or two from a known one: most likely slips, which would mute or send what nobody meant. */
+  /** One or two characters from a known type: probably typos, which would mute or send something by mistake. */
   readonly faults: readonly string[]
   readonly warnings: readonly string[]
 }
 
 /**
- * Event types that rules name and that no template is for. One that is very near to a known one is a fault, unless
- * `exactly` says that it is meant so. For one that is near to a family, such as `claim`, its wildcard is the nearest.
+ * Event types in rules that have no template. A type very near to a known one is a fault, unless marked `exactly`. For a type
+ * near to a family, such as `claim`, the family's wildcard is the nearest.
  */
 export function findUnknownEventTypes(
   rules: readonly (Pick<Rule, 'row'> & { readonly when: Pick<Rule['when'], 'eventType'> })[],

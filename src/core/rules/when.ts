@@ -3,7 +3,7 @@ import type { EventTypeCell } from './event-type-cell.ts'
 import { oneOf, orAny, parseYesNo } from './parse-cells.ts'
 import type { SheetRow } from './read-sheet.ts'
 
-/** The columns that say which situations a row is about, for people, in their usual order. */
+/** Columns with the conditions of a row, in their usual order. */
 export const WHEN_COLUMNS: readonly WhenColumn[] = [
   'event type',
   ...FACT_LIST.map(([, { column }]) => column),
@@ -18,17 +18,17 @@ const FIRST_COLUMNS = [
   'email on file',
   'phone on file',
 ]
-/** Columns that the first tables did not have. A table may leave them out, which says the same as blank cells. */
+/** Columns that the first tables did not have. A missing column means the same as blank cells. */
 export const LATER_COLUMNS: readonly WhenColumn[] = WHEN_COLUMNS.filter(
   (column) => !FIRST_COLUMNS.includes(column),
 )
 
-/** Conditions of a row, all of which must hold. Null means any value; any other value matches only where the fact is known. */
+/** Conditions of a row, which must all hold. Null means any value; another value matches only if the fact is known. */
 export type When = { readonly eventType: EventTypeCell | null } & {
   readonly [K in FactKey]: KnownValue<K> | null
 }
 
-/** The cells of these columns, with undefined for each that has a fault. */
+/** The cells of these columns; undefined for each faulty one. */
 export function readWhen(
   { read }: Pick<SheetRow<WhenColumn>, 'read'>,
   parseEventTypes: (text: string) => EventTypeCell,

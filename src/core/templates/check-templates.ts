@@ -11,7 +11,7 @@ export interface TemplateLine {
   readonly file: string
   /** SMS segments of its longest text. */
   readonly sms: SmsLength
-  /** The variables that it inserts or asks for. */
+  /** Variables that it inserts or tests. */
   readonly uses: readonly string[]
 }
 
@@ -19,7 +19,7 @@ export interface TemplateReport {
   readonly faults: readonly TemplateFault[]
   /** By file and line, then the variables that no template uses. */
   readonly warnings: readonly TemplateFault[]
-  /** None where there are faults. */
+  /** Empty if there are faults. */
   readonly lines: readonly TemplateLine[]
   /** Null where there are faults, like `previews`. */
   readonly templates: Templates | null
@@ -67,7 +67,7 @@ function variablesOf(source: string): string[] {
   return [...new Set([subject, body].flatMap((part) => names(parseTemplate(part))))].sort()
 }
 
-/** Body lines with characters that make an SMS more than twice as long. Nobody gets a subject by SMS. */
+/** Body lines with characters that more than double the length of an SMS. An SMS has no subject. */
 function beyondGsmIn({ name, text }: TemplateFile): TemplateFault[] {
   const { body, bodyLine } = splitSource(text)
   return body.split('\n').flatMap((line, index) => {

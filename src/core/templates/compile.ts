@@ -4,7 +4,7 @@ import { LineFault, lineAt, type Piece, parseTemplate } from './parse.ts'
 import { finish, renderByMustache, splitSource } from './render.ts'
 import { TemplateError, type TemplateFault } from './template.ts'
 
-/** A file of `templates/`: its name without the folder, and its text as it is, BOM and line breaks included. */
+/** A file in `templates/`: its name without the folder, and its unchanged text, BOM and line breaks included. */
 export interface TemplateFile {
   readonly name: string
   readonly text: string
@@ -13,7 +13,7 @@ export interface TemplateFile {
 export interface CompileOptions {
   /** SHA-256 of a text's UTF-8 bytes, in hexadecimal. */
   readonly sha256: (text: string) => string
-  /** Event types that somebody accepted, which file names are held against; absent: any name will do. */
+  /** Accepted event types, against which file names are checked; absent: any name is valid. */
   readonly accepted?: readonly string[]
 }
 
@@ -24,9 +24,8 @@ const GENERIC_BODY = 'A {{eventType}} event has occurred'
 const VARIABLES = Object.keys(EXPRESSIONS)
 
 /**
- * Compiles the templates, one for each event type that has a file and the generic one, into the text of a TypeScript module. What it
- * renders is what mustache renders without escaping. The files may come in any order.
- * Throws TemplateError with the first fault of every file.
+ * Compiles the generic template and one for each event type with a file, into the text of a TypeScript module. Renders the same
+ * as mustache without escaping. The files may come in any order. Throws TemplateError with the first fault of every file.
  */
 export function compileTemplates(
   files: readonly TemplateFile[],
@@ -62,7 +61,7 @@ export function compileTemplates(
   }
 }
 
-/** The template of one file. Throws LineFault. */
+/** Throws LineFault. */
 function compileFile(name: string, source: string, options: CompileOptions): SoundTemplate {
   const refuseIf = (isFault: boolean, line: number, text: string) => {
     if (isFault) throw new LineFault(line, text)
@@ -106,7 +105,7 @@ export function eventTypeOf({ name }: TemplateFile): string {
   return name.slice(0, -EXTENSION.length)
 }
 
-/** The event types that there are files for, whether or not these have faults. */
+/** Event types that have a file, even one with faults. */
 export function eventTypesOf(files: readonly TemplateFile[]): string[] {
   return files
     .filter(({ name }) => nameFault(name) === null)
@@ -114,7 +113,7 @@ export function eventTypesOf(files: readonly TemplateFile[]): string[] {
     .filter((eventType) => eventType !== GENERIC)
 }
 
-/** An event type that nobody accepted is a slip if it is near to one that somebody did, or is not written like one. */
+/** An event type that is not accepted is a typo if it is near to an accepted one, or not written like one. */
 function nameFault(file: string, accepted?: readonly string[]): string | null {
   const name = file.slice(0, -EXTENSION.length)
   if (!file.endsWith(EXTENSION) || name === '')
@@ -128,7 +127,7 @@ function nameFault(file: string, accepted?: readonly string[]): string | null {
     : `${quote(name)} is not an accepted event type${didYouMean(meant)} If events have exactly this type, add the line ${quote(name)} to rules/outcomes.txt`
 }
 
-/** Without capitals and blanks, and without what a computer adds to the name of a copy. */
+/** The name without capitals, blanks, and the additions of a file copy. */
 function tidied(name: string): string {
   return name
     .toLowerCase()
@@ -145,7 +144,7 @@ function canBeBlank(subject: string): boolean {
   )
 }
 
-/** True if another locator makes another text, with a reason and without. */
+/** True if the locator changes the text, with a reason and without. */
 function insertsLocator(body: string): boolean {
   return REASONS.every((reason) => {
     const [text, other] = ['l', 'm'].map((locator) =>

@@ -1,7 +1,7 @@
 import type { Piece } from './parse.ts'
 import type { Variables } from './template.ts'
 
-/** A template that is fit to be compiled: its variables are known, and it has no partials. */
+/** A template that can be compiled: its variables are known, and it has no partials. */
 export interface SoundTemplate {
   readonly name: string
   readonly revision: string
@@ -18,8 +18,8 @@ export const EXPRESSIONS = {
 } as const satisfies Record<keyof Variables, string>
 
 /**
- * The text of a TypeScript module that exports `templates: Templates`, to be put into `src/generated/`. All that
- * comes from a template's text is in it as JSON strings only, so none of it can be code.
+ * Text of a TypeScript module that exports `templates: Templates`, for `src/generated/`. Template text appears in it only as JSON
+ * strings, so none of it can be code.
  */
 export function generateModule(byEventType: readonly SoundTemplate[], generic: SoundTemplate): string {
   const entries = byEventType.map((template) => `  [${quote(template.name)}, ${entry(template)}],\n`)
@@ -68,7 +68,7 @@ function expression(piece: Piece): string {
   }
 }
 
-/** The last gate before a name becomes code. */
+/** Last check before a name becomes code. */
 function known(name: string): keyof Variables {
   if (!isVariable(name)) throw new Error(`"${name}" is no variable`)
   return name
@@ -78,7 +78,7 @@ export function isVariable(name: string): name is keyof Variables {
   return Object.hasOwn(EXPRESSIONS, name)
 }
 
-/** JSON, with the two line separators escaped that editors and older parsers take for line breaks. */
+/** JSON with the two line separators escaped that editors and older parsers take for line breaks. */
 function quote(text: string): string {
   return JSON.stringify(text).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
 }

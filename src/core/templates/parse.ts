@@ -1,13 +1,13 @@
 import mustache, { type TemplateSpans } from 'mustache'
 
-/** A piece of a template, with the line in its file. Comments are left out. */
+/** A piece of a template, with its line in the file. Comments are left out. */
 export type Piece =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'variable' | 'partial'; readonly name: string; readonly line: number }
   | {
       readonly kind: 'section'
       readonly name: string
-      /** `{{^name}}`: for when there is no such value. */
+      /** `{{^name}}`: rendered if there is no such value. */
       readonly inverted: boolean
       readonly line: number
       readonly pieces: readonly Piece[]
@@ -22,7 +22,7 @@ export class LineFault extends Error {
   }
 }
 
-/** Parses a template that starts on a line of its file, by mustache's own parser. Throws LineFault. */
+/** Parses a template that starts on a line of its file, with mustache's own parser. Throws LineFault. */
 export function parseTemplate(template: string, firstLine = 1): readonly Piece[] {
   const lineOf = (offset: number) => firstLine - 1 + lineAt(template, offset)
   const delimiters = template.search(/\{\{\s*=/)
@@ -39,7 +39,7 @@ export function parseTemplate(template: string, firstLine = 1): readonly Piece[]
   }
 }
 
-/** The line, counted from 1, of an offset in UTF-16 code units. */
+/** Line, counted from 1, of an offset in UTF-16 code units. */
 export function lineAt(text: string, offset: number): number {
   return text.slice(0, offset).split(/\r\n|\n|\r/).length
 }
@@ -65,10 +65,10 @@ function explain(error: Error, template: string): { offset: number; text: string
   }
 }
 
-/** Mustache itself names only the end of the template. */
+/** Mustache's own error names only the end of the template. */
 function unclosedTagOffset(template: string): number {
   const offset = template.indexOf('{{', template.lastIndexOf('}}') + 2)
-  // Three braces that two close.
+  // Three opening braces closed by two.
   return offset === -1 ? template.lastIndexOf('{{{') : offset
 }
 

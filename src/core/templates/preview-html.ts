@@ -7,7 +7,7 @@ figure { margin: 0 0 1rem }
 figcaption { color: #555 }
 .both { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem }`
 
-/** One page of all texts, whole in itself: it loads nothing and runs nothing. */
+/** One self-contained page with all texts: it loads and runs nothing. */
 export function previewsToHtml(previews: readonly Preview[]): string {
   return page(
     previews.map(({ eventType, texts }) => `<h2>${inHtml(eventType)}</h2>\n${texts.map(figure).join('\n')}`),

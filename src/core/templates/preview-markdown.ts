@@ -8,7 +8,7 @@ export function previewsToMarkdown(previews: readonly Preview[]): string {
   return `# What messages say\n\nWith sample values.\n\n${sections.join('\n\n')}\n`
 }
 
-/** The texts that change, before and after, for a pull request; no text at all where none does. */
+/** The changed texts, before and after, for a pull request; empty if none changed. */
 export function previewChangesToMarkdown(changes: readonly PreviewChange[]): string {
   if (changes.length === 0) return ''
   const sections = changes.map(({ eventType, before, after }) => {
@@ -21,7 +21,7 @@ export function previewChangesToMarkdown(changes: readonly PreviewChange[]): str
   return `### Texts: ${counted(changes.length, 'event type')} with another text\n\n${sections.join('\n\n')}\n`
 }
 
-/** A line above a text: which of the event type's texts it is, and its length as an SMS. */
+/** A line above a text: the variant of the event type's text, and its length as an SMS. */
 export function captionOf({ withReason, sms }: PreviewedText): string {
   const length = `${describeSms(sms)} by SMS`
   return withReason === null ? length : `${withReason ? 'with a reason' : 'without a reason'}, ${length}`

@@ -2,9 +2,9 @@ import { measureSms, type SmsLength } from '../text/sms-length.ts'
 import { render } from './render.ts'
 import type { Templates, Variables } from './template.ts'
 
-/** One way in which the text of an event type can turn out. */
+/** One variant of an event type's text. */
 export interface PreviewedText {
-  /** Null where it makes no difference. */
+  /** Null if a reason makes no difference. */
   readonly withReason: boolean | null
   readonly subject: string
   readonly body: string
@@ -19,9 +19,9 @@ export interface Preview {
 
 export interface PreviewChange {
   readonly eventType: string
-  /** Null where there was no template; the event type got the generic text. */
+  /** Null if there was no template: the event type got the generic text. */
   readonly before: Preview | null
-  /** Null where there is none any more. */
+  /** Null if the template was deleted. */
   readonly after: Preview | null
 }
 
@@ -66,7 +66,7 @@ function previewOf(templates: Templates, sample: string, eventType: string): Pre
   return { eventType, texts: alike ? [{ ...one, withReason: null }] : [one, other] }
 }
 
-/** The texts that differ as rendered: a comment in a template or another line end does not count. */
+/** Texts that differ as rendered: a template comment or another line end does not count. */
 export function diffPreviews(before: readonly Preview[], after: readonly Preview[]): PreviewChange[] {
   const of = (previews: readonly Preview[], name: string) =>
     previews.find(({ eventType }) => eventType === name) ?? null

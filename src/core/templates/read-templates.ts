@@ -3,8 +3,8 @@ import { renderByMustache, splitSource } from './render.ts'
 import type { Template, Templates } from './template.ts'
 
 /**
- * Templates straight from their files, for candidates that were never built: rendered by mustache itself, which compiled
- * ones equal. Throws TemplateError with the first fault of every file.
+ * Templates straight from their files, for candidates that were never built. Mustache itself renders them, with the same result
+ * as the compiled ones. Throws TemplateError with the first fault of every file.
  */
 export function readTemplates(files: readonly TemplateFile[], options: CompileOptions): Templates {
   compileTemplates(files, options)

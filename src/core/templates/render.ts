@@ -12,18 +12,17 @@ export function render(templates: Templates, variables: Variables): Rendered {
   return { subject: text.subject, body: text.body, revision: template.revision }
 }
 
-/** The two mustache templates that one file holds. */
+/** The two mustache templates in one file. */
 export interface SourceParts {
   readonly subject: string
   readonly body: string
-  /** The line, counted from 1, on which the body starts. 3, unless there is no subject (1) or no blank line after it (2). */
+  /** Line, counted from 1, on which the body starts: 3, unless the subject (1) or the blank line after it (2) is missing. */
   readonly bodyLine: 1 | 2 | 3
 }
 
 /**
- * Splits a file's text: `Subject: …`, a blank line, the body. A BOM is passed over and every kind of line break
- * becomes `\n`. Never throws: `bodyLine` says what is missing. Archived sources are split by this rule too, so
- * a change to it changes what they render to.
+ * Splits a file's text: `Subject: …`, a blank line, the body. Skips a BOM, and converts every line break to `\n`. Never throws:
+ * `bodyLine` says what is missing. Archived sources are split by the same rule, so changing it changes what they render to.
  */
 export function splitSource(source: string): SourceParts {
   const lines = source.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
@@ -41,11 +40,9 @@ export interface Text {
 }
 
 /**
- * The last step of rendering, whichever program filled in the templates.
- *
- * Subject: each run of control characters or line separators becomes one space. Locator, reason and event type
- * come from outside, and a line break among them would let their sender add headers to an email.
- * Body: loses the line breaks at its end.
+ * The last step of rendering, by our compiler or by mustache.
+ * Subject: each run of control characters or line separators becomes one space. A line break in a locator, reason or event type,
+ * which come from outside, would let their sender add headers to an email. Body: trailing line breaks are removed.
  */
 export function finish({ subject, body }: Text): Text {
   return { subject: subject.replace(NOT_ON_ONE_LINE, ' '), body: withoutTrailingLineBreaks(body) }
@@ -60,7 +57,7 @@ function withoutTrailingLineBreaks(text: string): string {
   return text.slice(0, end)
 }
 
-/** Renders by the library itself, as plain text: what our compiled templates render must be the same. */
+/** Renders with the mustache library, as plain text. Compiled templates must render the same. */
 export function renderByMustache(template: string, variables: Variables): string {
   return mustache.render(template, variables, {}, { escape: String })
 }

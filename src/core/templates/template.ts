@@ -1,6 +1,6 @@
 import { CorrectableError, listFaults } from '../text/faults.ts'
 
-/** The variables of templates. `reason` is null if the event has none. */
+/** Variables of templates. `reason` is null if the event has none. */
 export interface Variables {
   readonly eventType: string
   readonly locator: string
@@ -16,7 +16,7 @@ export interface Template {
   readonly body: (variables: Variables) => string
 }
 
-/** All templates: by event type, and the one for every other type. Look-ups are by own key only. */
+/** All templates: by event type, and the generic one for every other type. Look up own keys only. */
 export interface Templates {
   readonly byEventType: ReadonlyMap<string, Template>
   readonly generic: Template
@@ -29,7 +29,7 @@ export interface TemplateFault {
   readonly text: string
 }
 
-/** Templates that cannot be compiled. Carries the first fault of each file. */
+/** Templates cannot be compiled. Contains the first fault of each file. */
 export class TemplateError extends CorrectableError {
   readonly faults: readonly TemplateFault[]
 
@@ -40,7 +40,7 @@ export class TemplateError extends CorrectableError {
   }
 }
 
-/** Such as `claim.paid.mustache:3: …`. */
+/** Example: `claim.paid.mustache:3: …`. */
 export function describeTemplateFault({ file, line, text }: TemplateFault): string {
   return `${line === null ? file : `${file}:${line}`}: ${text}`
 }

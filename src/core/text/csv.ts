@@ -1,9 +1,9 @@
-/** A cell that begins so is taken for a formula by spreadsheet programs, which may run it. */
+/** Spreadsheet programs take a cell with this start for a formula, and may run it. */
 const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/
 
 type Cell = string | number | boolean | null
 
-/** A list as CSV: its first line, and the line of each item. */
+/** A list as CSV: its header line, and the line of each item. */
 export function csvList<Column extends string>(columns: readonly Column[]) {
   return {
     head: csvLine(columns),
@@ -12,8 +12,8 @@ export function csvList<Column extends string>(columns: readonly Column[]) {
 }
 
 /**
- * One line of a CSV file (RFC 4180), its end included. Null is an empty cell. What a spreadsheet program would take for a
- * formula gets an apostrophe before it, which such programs take for "this is text".
+ * One line of a CSV file (RFC 4180), with its line end. Null is an empty cell. An apostrophe before a cell that looks like a
+ * formula tells spreadsheet programs that it is text.
  */
 export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(cell).join(',')}\r\n`

@@ -1,6 +1,5 @@
 /**
- * A database URL for each of its hosts, in order: `postgres://u@a:1,b:2/db` names two, as libpq understands it. A port
- * that is not given is the default one.
+ * One database URL for each host, in order: `postgres://u@a:1,b:2/db` names two, as in libpq. A missing port is the default one.
  */
 export function databaseUrls(url: string): string[] {
   const [, scheme = '', authority = '', rest = ''] = /^([a-z]+:\/\/)([^/?#]*)(.*)$/is.exec(url) ?? []

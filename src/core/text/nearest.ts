@@ -1,13 +1,13 @@
 import leven from 'leven'
 
-/** The end of a fault, such as `; did you mean "SEND"?`: empty where nothing is near. */
+/** The end of a fault, such as `; did you mean "SEND"?`; empty if nothing is near. */
 export function didYouMean(near: string | null): string {
   return near === null ? '' : `; did you mean "${near}"?`
 }
 
 /**
- * The choice that someone who wrote `value` most likely meant, or null where none is close: at most half of the
- * characters may differ, whatever their case. Of equally close ones the first wins.
+ * The choice most likely meant by `value`, or null if none is close: at most half of the characters may differ, in any case. If
+ * several are equally close, the first wins.
  */
 export function nearest(value: string, choices: readonly string[]): string | null {
   let best: string | null = null

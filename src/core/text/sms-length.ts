@@ -5,18 +5,18 @@ export interface SmsLength {
   readonly segments: number
 }
 
-/** In segments of GSM 03.38's 7-bit alphabet (160 characters, 153 of several), or of UCS-2 (70, 67). */
+/** Length in segments of GSM 03.38's 7-bit alphabet (160 characters, 153 if several), or of UCS-2 (70, 67). */
 export function measureSms(text: string): SmsLength {
   const { encodingName, segmentsCount } = new SegmentedMessage(text)
   return { encoding: encodingName, segments: segmentsCount }
 }
 
-/** The characters that GSM 03.38 lacks, each once: one of them more than halves what a segment holds. */
+/** The distinct characters that GSM 03.38 lacks. One of them more than halves the capacity of a segment. */
 export function beyondGsm(text: string): string[] {
   return [...new Set(new SegmentedMessage(text).getNonGsmCharacters())]
 }
 
-/** Such as "2 segments (GSM-7)". */
+/** Example: "2 segments (GSM-7)". */
 export function describeSms({ encoding, segments }: SmsLength): string {
   return `${segments} ${segments === 1 ? 'segment' : 'segments'} (${encoding})`
 }

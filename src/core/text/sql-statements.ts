@@ -1,7 +1,7 @@
 const COMMENT_OR_QUOTED =
   /--.*|\/\*[\s\S]*?\*\/|\bE'(?:[^'\\]|\\[\s\S]|'')*'|'(?:[^']|'')*'|"[^"]*"|\$(\w*)\$[\s\S]*?\$\1\$/gi
 
-/** The statements of a migration, each on one line, without comments, its strings and quoted names emptied. */
+/** The statements of a migration, one per line, without comments and with empty strings and quoted names. */
 export function sqlStatements(source: string): string[] {
   return source
     .replaceAll(COMMENT_OR_QUOTED, (text) =>

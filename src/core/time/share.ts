@@ -1,6 +1,6 @@
 /**
- * Shares one read, for each first argument, between all who ask while it runs, and reuses its result for `validMs`
- * afterwards. The same read never runs twice at a time. A failure is shared by those who wait for it and then forgotten.
+ * Shares one read per first argument among all callers while it runs, and reuses its result for `validMs` afterwards. The same
+ * read never runs twice at a time. A failure is shared with the waiting callers, then forgotten.
  */
 export function share<Args extends readonly [] | readonly [unknown], Value>(
   read: (...args: Args) => Promise<Value>,

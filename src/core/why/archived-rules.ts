@@ -2,16 +2,16 @@ import { RuleTableError } from '../rules/errors.ts'
 import { loadRuleTable } from '../rules/load-table.ts'
 import type { Rule } from '../rules/rule.ts'
 
-/** The rules of each revision that made a decision, or why they are not available. */
+/** The rules of each revision that made a decision, or why they are unavailable. */
 export type RulesByRevision = ReadonlyMap<string, readonly Rule[] | string>
 
-/** Some hundred kilobytes of rules at most; a few revisions made nearly all decisions that anyone asks about. */
+/** A few hundred kilobytes of rules at most. A few revisions made nearly all decisions that people ask about. */
 const REVISION_COUNT_MAX = 16
 
 /**
- * Reads the rules of the past by revision, and remembers those that were read first: what stands under a hash never
- * changes. `readSource` returns a rule table from the archive, null where there is none. `no template` is read by the templates of
- * today, `knownEventTypes`: which there were in its time is not recorded.
+ * Reads past rules by revision, and caches the first ones read: the source of a hash never changes. `readSource` returns a rule
+ * table from the archive, or null. `no template` is read with today's templates, `knownEventTypes`, since past ones are not
+ * recorded.
  */
 export function createRuleCache(
   readSource: (revision: string) => Promise<string | null>,

@@ -11,7 +11,7 @@ import { printable } from '../text/sanitize.ts'
 import type { RulesByRevision } from './archived-rules.ts'
 import { tell } from './story.ts'
 
-/** Explains each decision by the rules of its time. `traceUrl` is the web page of a trace, with `{traceId}` in it. */
+/** Explains each decision by the rules of its time. `traceUrl` is a trace's web page, with `{traceId}` in it. */
 export function explain(
   { nextRetry, ...entry }: RecordedLogEntry,
   rulesOf: RulesByRevision,
@@ -28,7 +28,7 @@ export function explain(
   return { ...entry, story: tell({ ...entry, decisions, nextRetry }), decisions }
 }
 
-/** `rules` are those of the decision's revision, or why they cannot be told. */
+/** `rules`: those of the decision's revision, or why they are unknown. */
 function explainDecision(
   { envelopeMap, ...recorded }: RecordedDecision,
   rules: readonly Rule[] | string,
@@ -43,7 +43,7 @@ function explainDecision(
   if (typeof rules === 'string') return unexplained(`${whatAndFor(decision)} (${rules}).`)
   if (decision.ruleId === PRUNED_RULE_ID)
     return unexplained(
-      `${describeResult(decision)}, whatever the rules say: its row may have been pruned, and it is told once only.`,
+      `${describeResult(decision)}, whatever the rules say: its row may have been pruned, and a member is told only once.`,
     )
   const index = rules.findIndex(({ id }) => id === decision.ruleId)
   const rule = rules[index]
@@ -72,10 +72,10 @@ function pointersOf(envelopeMap: string | null): ExplainedDecision['readFrom'] {
   }
 }
 
-/** Such as `SKIP (event type opted out) by rule "opted-out", for claim.paid, party found, opted out on …`. */
+/** Example: `SKIP (event type opted out) by rule "opted-out", for claim.paid, party found, opted out on …`. */
 function whatAndFor(decision: Omit<RecordedDecision, 'envelopeMap'>): string {
   const { attempt, facts, sendError, preferenceChange } = decision
-  // Only a deferred message leaves a decision to send as attempt 0.
+  // Only a deferred message leaves a decision to send with attempt 0.
   const failure = attempt === 0 ? 'not tried' : 'not confirmed by the sender'
   const sent = sendError === null ? '' : `, ${failure} (${sendError}),`
   const situation = describeSituation(facts)
@@ -84,7 +84,7 @@ function whatAndFor(decision: Omit<RecordedDecision, 'envelopeMap'>): string {
   return `${describeResult(decision)}${sent} by rule "${decision.ruleId}", for ${facts.eventType}, ${known}`
 }
 
-/** The situation in words, with the change that made the preferences what they were. */
+/** The situation in words, with the change that set the preferences. */
 function withChange(situation: string, optedOut: boolean, change: FollowedChange): string {
   const by = change.changedBy === null ? '' : ` by ${change.changedBy}`
   if (optedOut && change.optedOutAt !== null) {
@@ -93,7 +93,7 @@ function withChange(situation: string, optedOut: boolean, change: FollowedChange
   return `${situation}, preferences of ${change.changedAt}${by}`
 }
 
-/** An explained entry in lines, for a terminal: what became of the event, then each attempt with its reasons. */
+/** An explained entry in lines for a terminal: the event's result, then each attempt with its reasons. */
 export function describeEntry(entry: ExplainedLogEntry): string[] {
   const party = entry.partyLocator === null ? 'nobody' : entry.partyLocator
   const reason = entry.failureReason === null ? '' : ` (${entry.failureReason})`

@@ -6,7 +6,7 @@ import { describeGivenUp } from '../log/status.ts'
 
 type Entry = Omit<ExplainedLogEntry, 'story'> & Pick<RecordedLogEntry, 'nextRetry'>
 
-/** Tells what became of an entry. A reason stands once: the timeline leaves out the one that `because` gives. */
+/** The story of an entry. A reason appears once: the timeline leaves out the one in `because`. */
 export function tell(entry: Entry): Story {
   return {
     what: whatOf(entry),
@@ -39,7 +39,7 @@ function becauseOf({ status, failureReason, givenUp, decisions }: Entry): string
   const last = decisions.at(-1)
   if (status === 'SENT') return null
   if (last === undefined) return 'No recorded decision explains this entry.'
-  // The sentence of a rule that said to send explains no failure, and that of one that failed may announce a retry.
+  // The sentence of a SEND rule explains no failure, and that of a failed rule may announce a retry.
   const isByRule = status === 'SKIPPED' ? last.outcome === 'SKIP' : last.outcome === 'FAIL' && !givenUp
   return (isByRule ? last.because : null) ?? asSentence(failureReason ?? last.why)
 }
@@ -79,7 +79,7 @@ function timelineOf(entry: Entry): Story['timeline'] {
   for (let start = 0, end: number; start < decisions.length; start = end) {
     const first = decisions[start] as ExplainedDecision
     const result = resultOf(first, reasonOf(first) === (last && reasonOf(last)))
-    // Equal retries are one line. One that somebody asked for has a line of its own.
+    // Equal retries share a line. A requested retry has its own.
     end = start + 1
     while (start > 0 && !first.retry && isLike(first, decisions[end])) end++
     const until = end - start > 1 ? (decisions[end - 1]?.decidedAt ?? null) : null
@@ -114,7 +114,7 @@ function resultOf(decision: ExplainedDecision, isReasonKnown: boolean): string {
   return `${CHANNEL_NAMES[channel]} ${isRecordedOnly(receipt) ? 'recorded, not delivered' : sentBy(decision)}`
 }
 
-/** An erased receipt does not say whether a placeholder gave it. */
+/** An erased receipt does not name its sender. */
 function sentBy({ receipt }: { readonly receipt: string | null }): string {
   return receipt === 'erased' ? 'sent or recorded, and its receipt was erased' : 'sent'
 }

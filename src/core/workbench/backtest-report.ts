@@ -4,26 +4,26 @@ import { CHANGE_KINDS, type ChangeKind, kindOf } from '../rules/diff.ts'
 import { counted } from '../text/count.ts'
 import { csvList } from '../text/csv.ts'
 
-/** A rule table to be tried on the events from one time up to another. */
+/** A rule table to try on the events of a period. */
 export interface BacktestJob {
   readonly table: string
-  /** Those that have a text. */
+  /** Event types with a template. */
   readonly eventTypes: readonly string[]
-  /** As ISO 8601, both. */
+  /** ISO 8601, both. */
   readonly from: string
   readonly to: string
 }
 
-/** An entry of the log and its member; null: the event names none, or the member's data was erased. */
+/** An entry of the log and its member; null if the event names none, or the member's data was erased. */
 export interface ListedMember {
   readonly partyLocator: string | null
   readonly createdAt: string
 }
 
-/** One event that would have been decided otherwise. */
+/** One event with a changed decision. */
 export interface ChangedEvent {
   readonly change: ChangeKind
-  /** Null where the entry is gone. */
+  /** Null if the entry is gone. */
   readonly createdAt: string | null
   readonly partyLocator: string | null
   readonly eventType: string
@@ -42,7 +42,7 @@ export interface BacktestReport {
   readonly byAnotherRule: number
   /** Changed decisions, the most harmful kind first, each with its event types, such as "claim.paid 12". */
   readonly kinds: readonly { readonly kind: ChangeKind; readonly count: number; readonly of: string }[]
-  /** Some of the changed events: the most harmful first. */
+  /** Some of the changed events, the most harmful first. */
   readonly list: readonly ChangedEvent[]
 }
 
@@ -69,12 +69,12 @@ export const CHANGED_CSV = csvList([
   'locator',
 ] as const satisfies readonly (keyof ChangedEvent)[])
 
-/** The locators of the events that a report lists. */
+/** Locators of the events that a report lists. */
 export function listedLocators({ changes }: BacktestResult): string[] {
   return changes.flatMap(({ locators }) => locators).slice(0, LISTED_COUNT_MAX)
 }
 
-/** `members` holds those of the listed locators. */
+/** `members`: the members of the listed locators. */
 export function reportBacktest(
   { events, changed, byAnotherRule, changes }: BacktestResult,
   members: ReadonlyMap<string, ListedMember>,

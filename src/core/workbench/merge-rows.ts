@@ -1,12 +1,12 @@
 import { type Cells, pairRows } from '../rules/diff-rows.ts'
 
-/** The rows with the changes of two people, and each cell that both changed: there `mine` holds. */
+/** The merged rows, and each cell that both people changed: `mine` wins there. */
 export interface Merged {
   readonly rows: readonly Cells[]
   readonly conflicts: readonly string[]
 }
 
-/** Merges `theirs` into `mine`, which both began as `base`. The order is that of the one who moved rows, else of `theirs`. */
+/** Merges `theirs` into `mine`; both started from `base`. The order is that of the side that moved rows, else of `theirs`. */
 export function mergeRows(
   columns: readonly string[],
   base: readonly Cells[],
@@ -22,7 +22,7 @@ export function mergeRows(
     : [theirs, ofTheirs, mine, ofMine]
   const baseOf = new Map([...ofFrame].map(([row, now]) => [now, row]))
   const baseOfOther = new Map([...ofOther].map(([row, now]) => [now, row]))
-  /** The row of the result for each row of either side. */
+  /** The merged row for each row of either side. */
   const merged = new Map<Cells, Cells>()
   const rows: Cells[] = []
 
@@ -74,7 +74,7 @@ function mergeCells(
   })
 }
 
-/** True if rows stand in another order than before. */
+/** True if rows are in another order than before. */
 function isMoved(base: readonly Cells[], now: readonly Cells[], pairs: ReadonlyMap<Cells, Cells>): boolean {
   const places = base.flatMap((row) => (pairs.has(row) ? [now.indexOf(pairs.get(row) as Cells)] : []))
   return places.some((place, index) => place < (places[index - 1] ?? 0))

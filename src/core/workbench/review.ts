@@ -22,34 +22,34 @@ export interface Files {
 export interface WorkbenchStart extends Files {
   /** The accepted outcomes, `rules/outcomes.txt`. */
   readonly outcomes: string
-  /** Null: not known. */
+  /** Null if unknown. */
   readonly repositoryUrl: string | null
 }
 
-/** Templates, and what the checks say of them. */
+/** Templates and their checks; null if they have faults. */
 export interface Texts {
   readonly eventTypes: readonly string[]
   readonly report: TemplateReport
 }
 
-/** `outcomes`: the accepted ones, which file names are held against. */
+/** `outcomes`: the accepted ones, against which file names are checked. */
 export function readTexts(files: readonly TemplateFile[], outcomes: string): Texts {
   const options = { sha256: noRevision, accepted: acceptedEventTypes(outcomes) }
   return { eventTypes: eventTypesOf(files), report: checkTemplates(files, options) }
 }
 
-/** Nothing is recorded of a draft. */
+/** A draft is not recorded. */
 const noRevision = () => ''
 
-/** Files, and what they amount to. */
+/** Files and their checks. */
 export interface Version {
   readonly files: Pick<Files, 'table' | 'promises'>
   readonly texts: Texts
   readonly table: FileReport
   readonly promises: FileReport
-  /** Null where it has faults. */
+  /** Null if it has faults. */
   readonly ruleTable: RuleTable | null
-  /** The outcome of every situation, as it would be accepted; null as `ruleTable`. */
+  /** The outcome of every situation, in the form of the accepted file; null like `ruleTable`. */
   readonly outcomes: string | null
 }
 
@@ -66,7 +66,7 @@ export async function loadVersion(files: Version['files'], texts: Texts): Promis
   }
 }
 
-/** All that a change means. `outcomes`: the accepted ones. */
+/** All effects of a change. `outcomes`: the accepted ones. */
 export function summariseChange(before: Version, after: Version, outcomes: string): ChangeSummary {
   const { table, promises, texts, ruleTable } = after
   const { faults, warnings } = texts.report
@@ -91,16 +91,16 @@ export function summariseChange(before: Version, after: Version, outcomes: strin
   }
 }
 
-/** The text of a pull request that makes this change. */
+/** The text of a pull request with this change. */
 export function proposalOf(summary: ChangeSummary): string {
   const text = summaryToMarkdown(summary)
   return text.length > PROPOSAL_LENGTH_MAX ? `${text.slice(0, PROPOSAL_LENGTH_MAX)}…` : text
 }
 
-/** Less than the text of a pull request may have. */
+/** Below the limit for the text of a pull request. */
 const PROPOSAL_LENGTH_MAX = 60_000
 
-/** A remark about a file, with the line and the column that it begins with, if it names them. */
+/** A remark about a file, with its line and the column at the start of its text, if any. */
 export interface Placed {
   readonly row: number | null
   readonly column: string | null
@@ -109,7 +109,7 @@ export interface Placed {
 
 const PLACE = /^row (\d+)(?:, column "([^"]+)")?(?:: )?/
 
-/** Takes the place off the front of a fault or a warning, as `rules check` words them. */
+/** Splits the place off the front of a fault or a warning of `rules check`. */
 export function placeOf(said: string): Placed {
   const [front = '', row, column] = PLACE.exec(said) ?? []
   return {

@@ -2,7 +2,9 @@ import { type Cells, diffRows, type RowChange } from '../rules/diff-rows.ts'
 import { readSheet } from '../rules/read-sheet.ts'
 import { LATER_COLUMNS } from '../rules/when.ts'
 
-/** Splits a sheet into its cells, in the order of `columns`. `rows` is null where that fails. `what` is what one row holds, such as "rule". */
+/**
+ * Splits a sheet into its cells, in the order of `columns`. `rows` is null if that fails. `what` names one row, such as "rule".
+ */
 export function readGrid(csvText: string, columns: readonly string[], what: string) {
   const { rows, faults } = readSheet<string, Cells>(csvText, columns, LATER_COLUMNS, what, ({ read }) =>
     columns.map((column) => read(column, (text) => text) ?? ''),
@@ -11,8 +13,8 @@ export function readGrid(csvText: string, columns: readonly string[], what: stri
 }
 
 /**
- * The file of a grid, cell for cell: unlike in a report, nothing is put before what a spreadsheet program takes for a
- * formula, since a rule table must come back as it went. A column that may be left out and is blank is left out. Quotes stand only where they must, so that few lines change.
+ * The file of a grid, cell for cell. Unlike in a report, formulas get no apostrophe, since a rule table must come back unchanged.
+ * An optional column that is blank is left out. Quotes appear only if needed, so that few lines change.
  */
 export function gridToCsv(columns: readonly string[], rows: readonly Cells[]): string {
   const isWritten = columns.map(
@@ -28,7 +30,7 @@ function csvCell(value: string): string {
   return /[",;\t]/.test(line) ? `"${line.replaceAll('"', '""')}"` : line
 }
 
-/** The changes of rows between two sheets; none where one of them cannot be split into cells. */
+/** Changed rows between two sheets; none if one of them cannot be split into cells. */
 export function diffSheets(
   what: RowChange['what'],
   columns: readonly string[],
@@ -36,17 +38,17 @@ export function diffSheets(
   after: string,
 ): RowChange[] {
   const [old, now] = [before, after].map((text) => readGrid(text, columns, what).rows)
-  // The last column of the rules: a new sentence is told with the decisions that it explains.
+  // The last column of the rules: a new sentence is shown with the decisions that it explains.
   const told = columns.filter((column) => column !== 'because')
   return old && now ? diffRows(what, told, old, now) : []
 }
 
-/** Where reviewed files live: what a change is proposed against. */
+/** Branch of the reviewed files, against which a change is proposed. */
 const BRANCH = 'main'
 
 /**
- * The page of a forge on which somebody can upload files into a folder, blank for the whole repository, and propose the change:
- * by GitLab's paths where the host's name says so, else by GitHub's.
+ * URL of the forge's page for uploading files into a folder (blank: the whole repository) and proposing the change. Uses GitLab's
+ * paths if the host's name contains it, else GitHub's.
  */
 export function proposeUrlOf(repositoryUrl: string, folder: string): string {
   const isGitLab = new URL(repositoryUrl).hostname.split('.').includes('gitlab')

@@ -27,9 +27,9 @@ export function requireAccess({ method, url, config }: RouteOptions): void {
 }
 
 /**
- * Throws a 403 that names what is missing, unless a token has the right of administrators. A scope that is null asks for none.
+ * Throws a 403 that names the missing right, unless a token has the administrator's right. A null scope requires none.
  *
- * @param partyClaim the claim by which the token would do for its own party, if it would
+ * @param partyClaim the claim with which a token would be accepted for its own party, if any
  */
 export function requireAdmin(
   token: object,
@@ -38,7 +38,7 @@ export function requireAdmin(
 ): void {
   if (adminScope === null || wordsIn(token, adminClaim).includes(adminScope)) return
   const missing = `${adminScope} in its claim ${adminClaim}`
-  // A role is not a scope that a client could ask for.
+  // A role is not a scope that a client could request.
   const scope = ['scope', 'scp'].includes(adminClaim) ? `, scope="${adminScope}"` : ''
   const allows = `allows only the preferences of the party in its claim ${partyClaim}`
   const isMember = partyClaim !== undefined
@@ -49,7 +49,7 @@ export function requireAdmin(
   })
 }
 
-/** The elements of a claim that is a list, or the words of one that is a string; none for any other claim. */
+/** The elements of a list claim, or the words of a string claim; none for any other claim. */
 function wordsIn(token: object, claim: string): readonly unknown[] {
   const value = valueAt(token, claim.startsWith('/') ? parsePointer(claim) : [claim])
   if (typeof value === 'string') return value.split(' ')

@@ -6,7 +6,7 @@ import { ALGORITHMS, type SigningKey } from './signing-key.ts'
 
 /** Minimum time between two requests caused by tokens: a flood of tokens causes at most 2 requests in 10 s. */
 const PAUSE_MS = 6_000
-/** A withdrawn key is trusted no longer than this, as long as the provider answers. */
+/** Maximum time for which a withdrawn key stays trusted, as long as the provider answers. */
 const TRUST_MAX_MS = 5 * 60_000
 /** Early enough for the response to arrive within that time. */
 const REFRESH_INTERVAL_MS = TRUST_MAX_MS - 60_000
@@ -23,14 +23,14 @@ interface TokenHeader {
   readonly alg?: unknown
 }
 
-/** There is no key set, or only one that is too old: no token can be validated. */
+/** No key set, or one that is too old: no token can be validated. */
 export class NoKeysError extends Error {
   override readonly name = 'NoKeysError'
 }
 
 /**
- * The public keys at `url`, and nowhere else. A key set replaces the one before it, even one without a usable key; while
- * the identity provider does not respond with any, the known keys stay valid for up to 24 hours.
+ * The public keys at `url`, and nowhere else. A key set replaces the previous one, even if it has no usable key. While the
+ * identity provider sends none, the known keys stay valid for up to 24 hours.
  */
 export function createKeySet(url: string, log: Logger, nowMs = () => performance.now()) {
   // No keep-alive: the provider would have closed the connection by the next load.
@@ -41,7 +41,7 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
   let loading: Promise<void> | null = null
   let isStopped = false
 
-  /** Null where there is no set, or too old a one. */
+  /** Null if there is no key set, or if it is too old. */
   function usable(): LoadedSet | null {
     return newest !== null && nowMs() - newest.loadedAtMs < KEPT_MAX_MS ? newest : null
   }
@@ -58,7 +58,7 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
       log.warn({ err }, `the key set of IDP_JWKS_URI cannot be loaded: ${meanwhile}`)
     }
   }
-  /** Joins a load under way; starts one unless the last one is too recent. */
+  /** Joins a running load; starts one unless the last one is too recent. */
   async function refresh(): Promise<void> {
     if (nowMs() - askedAtMs >= PAUSE_MS) loading = load()
     await loading
@@ -71,11 +71,11 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
       timer = setInterval(refresh, REFRESH_INTERVAL_MS).unref()
     },
     /**
-     * The key for a token's header as SPKI in PEM, or null. An unknown key id causes one request to the provider, shared by
-     * all who wait and followed by a pause. Rejects with a `NoKeysError` if no key set could be loaded in the last 24 hours.
+     * The key for a token's header as SPKI in PEM, or null. An unknown key id causes one request to the provider, shared by all
+     * callers and followed by a pause. Rejects with a `NoKeysError` if no key set could be loaded in the last 24 hours.
      */
     keyOf: async ({ kid, alg }: TokenHeader): Promise<string | null> => {
-      // The timer comes first, unless the process was suspended: so a known key waits for nobody.
+      // The timer refreshes first, unless the process was suspended, so a known key need not wait.
       const isOverdue = nowMs() - askedAtMs >= TRUST_MAX_MS
       if (isOverdue || !usable()?.ids.has(kid)) await refresh()
       const keys = usable()
@@ -90,7 +90,7 @@ export function createKeySet(url: string, log: Logger, nowMs = () => performance
   }
 }
 
-/** Logs the first set, and each that begins or ceases to have usable keys. `keyCountBefore` is null before the first. */
+/** Logs the first set, and each change between usable keys and none. `keyCountBefore` is null before the first set. */
 function logChange({ keys, foundCount }: FoundKeys, keyCountBefore: number | null, log: Logger): void {
   const counts = { keyCount: keys.length, unfitCount: foundCount - keys.length }
   if (keys.length === 0 && keyCountBefore !== 0) {
@@ -108,9 +108,9 @@ interface LoadedSet {
 }
 
 /**
- * A get-jwks whose cache holds these keys, each under the algorithms it may be used for, so that it never fetches.
- * Left to itself, get-jwks requests the key set at every unknown key id, has no working time-out (`fetch` ignores its
- * option), accepts any key, and falls back to a withdrawn key when a request fails.
+ * A get-jwks whose cache contains these keys under their allowed algorithms, so that it never fetches. Otherwise get-jwks
+ * requests the key set at every unknown key id, has no working timeout (`fetch` ignores its option), accepts any key, and falls
+ * back to a withdrawn key if a request fails.
  */
 function loadedSet(keys: readonly SigningKey[]): LoadedSet {
   const getJwks = buildGetJwks({ max: KEY_COUNT_MAX * ALGORITHMS.length, ttl: FOREVER_MS })

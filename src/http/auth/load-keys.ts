@@ -7,7 +7,7 @@ const TIMEOUT_MS = 3_000
 export const KEY_COUNT_MAX = 100
 
 export interface FoundKeys {
-  /** The keys fit to verify signatures: 0 to 100. */
+  /** Keys that can verify signatures: 0 to 100. */
   readonly keys: readonly SigningKey[]
   /** Number of keys in the set. */
   readonly foundCount: number
@@ -16,8 +16,8 @@ export interface FoundKeys {
 const keySet = z.object({ keys: z.array(z.unknown()) })
 
 /**
- * The key set at `url`. Follows no redirect: that would let another host decide which keys are trusted. Rejects within
- * 3 s, and says what is wrong with the response, unless that is a key set.
+ * The key set at `url`. Follows no redirect, which would let another host decide which keys are trusted. Rejects within 3 s; if
+ * the response is not a key set, the error says why.
  */
 export async function loadKeys(url: string, dispatcher: Dispatcher): Promise<FoundKeys> {
   const { statusCode, body } = await request(url, {

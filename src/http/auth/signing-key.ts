@@ -6,7 +6,7 @@ const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as
 export const ALGORITHMS = [...RSA_ALGORITHMS, 'ES256', 'ES384', 'ES512', 'EdDSA'] as const
 export type Algorithm = (typeof ALGORITHMS)[number]
 
-/** The only algorithm of each curve (RFC 7518, 3.4; RFC 8037, 3.1). Node uses OpenSSL's names of curves. */
+/** The only algorithm of each curve (RFC 7518, 3.4; RFC 8037, 3.1), by OpenSSL's curve names, which Node uses. */
 const CURVE_ALGORITHMS: Readonly<Record<string, Algorithm>> = {
   prime256v1: 'ES256',
   secp384r1: 'ES384',
@@ -19,7 +19,7 @@ const MODULUS_BITS_MIN = 2_048
 const EXPONENT_MIN = 65_537n
 const EXPONENT_END = 1n << 256n
 
-/** A public key that may verify signatures, and by which algorithms. */
+/** A public key that may verify signatures, with its algorithms. */
 export interface SigningKey {
   readonly kid: string | undefined
   readonly algorithms: readonly Algorithm[]
@@ -36,13 +36,13 @@ const jwk = z.looseObject({
     .array(z.string())
     .refine((operations) => operations.includes('verify'))
     .optional(),
-  // Every reader of the set could sign with its private half.
+  // Every reader of the set could sign with the private half.
   d: z.undefined().optional(),
 })
 
 /**
- * The key of a JSON Web Key (RFC 7517) if it is fit to verify signatures, else null: one meant for something else, a
- * secret one (`oct`), one that Node does not support, and one that is too weak.
+ * Converts a JSON Web Key (RFC 7517). Null if it must not verify signatures: meant for another use, secret (`oct`), not supported
+ * by Node, or too weak.
  */
 export function signingKeyOf(found: unknown): SigningKey | null {
   try {
@@ -56,7 +56,7 @@ export function signingKeyOf(found: unknown): SigningKey | null {
   }
 }
 
-/** None where the key is too weak, or not one for signatures. */
+/** Empty if the key is too weak, or not for signatures. */
 function algorithmsOf({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): readonly Algorithm[] {
   const { modulusLength = 0, publicExponent = 0n, namedCurve = '' } = asymmetricKeyDetails
   switch (asymmetricKeyType) {

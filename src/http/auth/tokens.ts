@@ -13,11 +13,11 @@ import { ALGORITHMS } from './signing-key.ts'
 
 export type Tokens = NonNullable<Config['tokens']>
 
-/** Clocks differ. */
+/** Tolerance for clock differences. */
 const CLOCK_TOLERANCE_MS = 5_000
 const TOKEN_BYTES_MAX = 16 * 1024
 
-/** The claims used, once signature and times are verified. The database refuses NUL. */
+/** The claims used, after signature and times are verified. The database refuses NUL. */
 const claims = z.looseObject({
   sub: z
     .string()
@@ -37,7 +37,7 @@ export function subjectOf(request: FastifyRequest): string | null {
   return request.user?.sub ?? null
 }
 
-/** Requests by a token that names the party of the path as its own. */
+/** Requests whose token names the party of the path. */
 const ofOwnParty = new WeakSet<FastifyRequest>()
 
 /** True if a request is about the party that its token names. */
@@ -46,8 +46,8 @@ export function isOfOwnParty(request: FastifyRequest): boolean {
 }
 
 /**
- * Requires a valid token on every route whose access is not `open`. Call it before routes are added. Keys are loaded
- * in the background once the app is ready.
+ * Requires a valid token on every route whose access is not `open`. Call it before routes are added. Keys load in the background
+ * once the app is ready.
  */
 export function requireTokens(
   app: HttpApp,
@@ -101,7 +101,7 @@ function namesParty({ user, params }: FastifyRequest, partyClaim: string): boole
   return user !== null && Object.hasOwn(user, partyClaim) && user[partyClaim] === partyLocator
 }
 
-/** The bearer token of the request's only `Authorization` header; throws a problem where there is none. */
+/** The bearer token of the request's only `Authorization` header; throws a problem if there is none. */
 function tokenOf({ headers, raw }: FastifyRequest): string {
   // Node silently drops the second of two headers.
   const headerCount = raw.rawHeaders.filter((name, i) => i % 2 === 0 && /^authorization$/i.test(name)).length
@@ -119,18 +119,18 @@ function tokenOf({ headers, raw }: FastifyRequest): string {
   return token
 }
 
-/** Base64url has bits to spare at its end: with others in them one token would have several spellings (RFC 4648, 3.5). */
+/** True if the unused bits at the end of Base64url are zero: otherwise one token would have several spellings (RFC 4648, 3.5). */
 function isCanonical(segment: string): boolean {
   return Buffer.from(segment, 'base64url').toString('base64url') === segment
 }
 
-/** Any other error is the token's fault: its text reaches deep into libraries. */
+/** Any other error is the token's fault, and may come from deep inside a library. */
 function problemOf(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error
   if (error instanceof NoKeysError) return unavailable('Tokens cannot be validated at the moment. Try again.')
   if (error instanceof z.ZodError) return invalidToken('the sub claim is not a text of 1 to 255 characters')
   const { code = '', message } = error as Error & { code?: string }
-  // Other messages may repeat parts of the token, as that about `crit` does.
+  // Other messages, such as the one about `crit`, may repeat parts of the token.
   if (!/^FA?ST_JWT_(?!INVALID_CRIT)/.test(code)) return invalidToken('the token is malformed')
   return invalidToken(message.replace(/^Authorization token is invalid: /, ''), DETAILS[code])
 }

@@ -27,8 +27,8 @@ export interface ConsoleData {
 }
 
 /**
- * The console's data, which nothing can change, under the rules of the public listener's administrative views: same tokens, same
- * scope, and reads of personal data are logged in the same way.
+ * The console's read-only data, under the rules of the public listener's administrative views: same tokens, same scope, same
+ * audit log for reads of personal data.
  */
 export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logger) {
   return async (app: HttpApp): Promise<void> => {
@@ -49,7 +49,7 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logge
   }
 }
 
-/** How this process is, also while the database is down. No personal data. */
+/** State of this process. Works while the database is down. No personal data. */
 export function statusRoute(app: HttpApp, status: () => Promise<ServiceStatus>): void {
   const schema = { querystring: z.strictObject({}), response: { 200: serviceStatus } }
   app.get('/status', { config: { access: 'admin' }, schema }, status)

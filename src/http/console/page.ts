@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { HttpApp } from '../server/base.ts'
 
-/** The console's page and what it loads, as `make build` made them. */
+/** The console's page and assets, as built by `make build`. */
 export interface ConsolePage {
   readonly html: string
   /** By name; a name changes with the file's content. */
@@ -20,7 +20,7 @@ const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-/** Reads the page into memory. Throws with the remedy where it was not built. */
+/** Reads the page into memory. Throws with the remedy if it was not built. */
 export function readConsolePage(folder = FOLDER): ConsolePage {
   try {
     const names = readdirSync(folder).filter((name) => name !== 'index.html')

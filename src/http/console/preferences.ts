@@ -10,7 +10,6 @@ import { time } from '../request/fields.ts'
 import { params } from '../routes/preferences.ts'
 import type { HttpApp } from '../server/base.ts'
 
-/** Reads a party's preferences and their history. */
 export interface PreferenceReader {
   readonly get: (partyLocator: string) => Promise<StoredPreferences | null>
   /** Returns the event types that no template, rule or logged event has. */
@@ -23,7 +22,7 @@ const CHANGE_COUNT_MAX = 100
 
 const history = preferenceHistory.extend({ changes: z.array(preferenceChange.extend({ changedAt: time })) })
 
-/** A party's preferences and their history. A party without preferences is not an error here. */
+/** A party's preferences and their history. A party without preferences is no error here. */
 export function preferencesRoute(app: HttpApp, { get, unknownEventTypes, changes }: PreferenceReader): void {
   const schema = { params, response: { 200: history, 400: problemBody, 503: problemBody } }
   app.get('/preferences/:partyLocator', { config: { access: 'admin' }, schema }, async (request) => {

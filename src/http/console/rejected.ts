@@ -15,7 +15,7 @@ import type { HttpApp } from '../server/base.ts'
 export interface RejectedQuery {
   readonly topic: string | null
   readonly code: string | null
-  /** Only those that no redrive has settled. */
+  /** Only messages that no redrive or dismissal has settled. */
   readonly open: boolean
 }
 export type ListRejected = (

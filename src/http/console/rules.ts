@@ -10,7 +10,7 @@ import type { HttpApp } from '../server/base.ts'
 export interface RulesInForce {
   readonly revision: string
   readonly rules: readonly Rule[]
-  /** When a table of this revision last came into force; null if that was not recorded. */
+  /** Time at which a table of this revision last came into force; null if not recorded. */
   readonly activation: (revision: string) => Promise<CurrentRules['activation']>
   readonly matches: (revision: string) => Promise<RuleMatches>
 }
@@ -24,7 +24,7 @@ const shown = currentRules.extend({
   rules: z.array(shape.rules.element.extend({ lastAt: time.nullable() })),
 })
 
-/** The rule table in force and how often each rule decided. No personal data. */
+/** The rule table in force, with the number of decisions of each rule. No personal data. */
 export function rulesRoute(app: HttpApp, { revision, rules, activation, matches }: RulesInForce): void {
   const counted = share(matches, MATCHES_VALID_MS, () => performance.now())
   const schema = { querystring: z.strictObject({}), response: { 200: shown, 503: problemBody } }

@@ -7,18 +7,20 @@ import { unavailable } from '../problems/error-handler.ts'
 import { ProblemError, problemBody } from '../problems/problem.ts'
 import type { HttpApp } from '../server/base.ts'
 
-/** What the workbench, which checks drafts in the browser, cannot know there. */
+/** Server side of the workbench: files in force, and back-tests. */
 export interface Workbench {
   readonly start: () => Promise<WorkbenchStart>
-  /** Over the decisions of a period; writes nothing, and ends with `signal` or a time limit. Null: another one is under way. */
+  /**
+   * Back-test over the decisions of a period. Read-only; ends with `signal` or after a time limit. Null: another one is running.
+   */
   backtest(job: BacktestJob, signal: AbortSignal): AsyncIterable<BacktestMessage> | null
 }
 
-/** Some thousand rules. */
+/** Room for a few thousand rules. */
 const BODY_BYTES_MAX = 256 * 1024
 const DAYS_MAX = 31
 const DAY_MS = 86_400_000
-/** Longer than a back-test may take: it says nothing before its first page. */
+/** Longer than a back-test may take: it sends nothing before its first page. */
 const BACKTEST_SILENCE_MS_MAX = 180_000
 
 const instant = z.iso.datetime({ offset: true })
@@ -30,7 +32,7 @@ const workbenchStart = z.object({
   repositoryUrl: z.string().nullable(),
 })
 
-/** The workbench of the console. A back-test lists entries of the log with their members, and needs the same right. */
+/** The workbench of the console. A back-test lists log entries with their members, and needs the same right as the log. */
 export function workbenchRoutes(app: HttpApp, workbench: Workbench): void {
   const schema = { querystring: z.strictObject({}), response: { 200: workbenchStart } }
   app.get('/workbench', { config: { access: 'admin' }, schema }, async () => {
@@ -40,7 +42,7 @@ export function workbenchRoutes(app: HttpApp, workbench: Workbench): void {
   backtestRoute(app, workbench)
 }
 
-/** Answers with one JSON value a line: the progress, then the report. */
+/** Answers with one JSON value per line: the progress, then the report. */
 function backtestRoute(app: HttpApp, workbench: Workbench): void {
   const schema = {
     body: z
@@ -61,13 +63,15 @@ function backtestRoute(app: HttpApp, workbench: Workbench): void {
     reply.raw.once('close', () => gone.abort())
     const messages = workbench.backtest(request.body, gone.signal)
     if (messages === null) {
-      throw unavailable('Another back-test is under way, and one runs at a time. Try again in a few seconds.')
+      throw unavailable(
+        'Another back-test is running, and only one can run at a time. Try again in a few seconds.',
+      )
     }
     reply.raw.setTimeout(BACKTEST_SILENCE_MS_MAX, () => reply.raw.destroy())
     const { from, to } = request.body
     request.log.info({ tokenSubject: subjectOf(request), from, to }, 'back-test')
     const rest = messages[Symbol.asyncIterator]()
-    // However it ends: with faults, with a client that leaves before the stream is read, or at its end.
+    // Runs in any case: after faults, if the client leaves before the stream is read, and at the end.
     reply.raw.once('close', () => void rest.return?.().catch(() => {}))
     const first: BacktestMessage | undefined = (await rest.next()).value
     if (first?.kind === 'faults') throw faulty(first.faults)
@@ -89,7 +93,7 @@ async function* linesOf(first: BacktestMessage | undefined, rest: AsyncIterator<
   try {
     for (let next = await rest.next(); !next.done; next = await rest.next()) yield line(next.value)
   } catch {
-    // The status is sent already.
+    // The status has already been sent.
     yield line({ kind: 'problem', problem: 'The back-test failed. Try again later.' })
   }
 }

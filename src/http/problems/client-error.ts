@@ -9,14 +9,14 @@ const CODES: Readonly<Record<string, ProblemCode>> = {
 
 const answered = new WeakMap<Socket, IncomingMessage>()
 
-/** Remembers the request of a connection that was answered last: the rest of its body may still be arriving. */
+/** Remembers the request that a connection answered last: the rest of its body may still be arriving. */
 export function noteAnswered(request: IncomingMessage): void {
   answered.set(request.socket, request)
 }
 
-/** Answers what is not an HTTP request, or arrives too slowly, with a problem, and closes the connection. */
+/** Answers an invalid or too slow HTTP request with a problem, and closes the connection. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  // A response that has begun, or is complete before its request is, cannot be followed by another.
+  // No second response may follow one that has begun, or that was complete before its request.
   const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null }
   const isAnswered = answer?.headersSent || answered.get(socket)?.complete === false
   if (socket.writable && error.code !== 'ECONNRESET' && !isAnswered) {

@@ -2,14 +2,15 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { type Fault, PROBLEMS, type ProblemCode, ProblemError, sendProblem } from './problem.ts'
 
-/** Most faults listed in one response: a URL can hold thousands of unknown parameters. */
+/** Maximum number of faults in one response: a URL can contain thousands of unknown parameters. */
 const FAULTS_MAX = 20
 /** More than a nearly correct body can have. */
 const BODY_FAULTS_MAX = 250
 const RETRY_AFTER_S = 5
 
 /**
- * Answers any error with a problem. `isUnavailable` tells an outage (the database is down), a 503, from a bug, a 500.
+ * Answers any error with a problem. `isUnavailable` is true for an outage (503), such as a database that is down, and false for a
+ * bug (500).
  */
 export function errorHandler(isUnavailable: (error: unknown) => boolean) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
@@ -35,13 +36,13 @@ export function errorHandler(isUnavailable: (error: unknown) => boolean) {
   }
 }
 
-/** Answers what the router itself refuses, before any route is matched. */
+/** Answers errors of the router itself, before any route is matched. */
 export function routerErrorHandler(_error: FastifyError, _request: unknown, reply: unknown): void {
   const detail = 'The path is not valid percent-encoded text.'
   sendProblem(reply as FastifyReply, new ProblemError('invalid-request', { detail }))
 }
 
-/** The handler timed out before the body arrived: the client is slow, not the service. */
+/** True if the handler timed out before the body arrived: the client is slow, not the service. */
 function isSlowBody({ code }: FastifyError, { raw }: FastifyRequest): boolean {
   return code === 'FST_ERR_HANDLER_TIMEOUT' && !raw.complete
 }
@@ -59,8 +60,7 @@ function problemOf(error: FastifyError, isUnavailable: (error: unknown) => boole
   if (isUnavailable(error) || error.code === 'FST_ERR_HANDLER_TIMEOUT') {
     return unavailable('The database cannot be used now. Try again later.', error)
   }
-  // The status of any other error comes from another service.
-  // A DOMException's code is a number.
+  // The status of any other error comes from another service. A DOMException's code is a number.
   const status = String(error.code).startsWith('FST_') ? error.statusCode : undefined
   return new ProblemError(codeOfStatus(status ?? 500), { cause: error })
 }
@@ -70,7 +70,7 @@ export function unavailable(detail: string, cause?: unknown): ProblemError {
   return new ProblemError('unavailable', { detail, cause, headers: { 'retry-after': String(RETRY_AFTER_S) } })
 }
 
-/** Fastify's errors carry a status; their texts may repeat what the client sent, so they are not shown. */
+/** Fastify's errors have a status. Their texts may repeat client data, so they are not shown. */
 function codeOfStatus(status: number): ProblemCode {
   const codes = Object.keys(PROBLEMS) as ProblemCode[]
   const exact = codes.find((code) => PROBLEMS[code].status === status)
@@ -96,7 +96,7 @@ function faultsOf({ validation = [], validationContext }: FastifyError): Fault[]
   return faults.slice(0, inBody ? BODY_FAULTS_MAX : FAULTS_MAX)
 }
 
-/** One name within a JSON pointer that is the fragment of a URI (RFC 6901). */
+/** One name within a JSON pointer in a URI fragment (RFC 6901). */
 function pointerStep(name: string): string {
   return encodeURIComponent(name.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1'))
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 
-/** Every kind of error that a client can see; the key is also the code in logs. */
+/** Every kind of error that a client can see. The key is also the code in logs. */
 export const PROBLEMS = {
   'invalid-request': { status: 400, title: 'The request is not valid' },
   unauthorized: { status: 401, title: 'A valid token is required' },
@@ -36,7 +36,7 @@ export const problemBody = z.object({
 })
 type ProblemBody = z.infer<typeof problemBody>
 
-/** Thrown to answer a request with a problem. All of it is shown to the client, except its `cause`. */
+/** Thrown to answer a request with a problem. The client sees all of it except `cause`. */
 export class ProblemError extends Error {
   override readonly name = 'ProblemError'
   readonly code: ProblemCode
@@ -81,7 +81,6 @@ export function bodyOf({
   }
 }
 
-/** Answers with a problem. */
 export function sendProblem(reply: FastifyReply, problem: ProblemError): void {
   reply
     .code(PROBLEMS[problem.code].status)

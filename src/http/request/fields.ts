@@ -12,7 +12,7 @@ export function text(lengthMax: number, wrongType = 'must be a string') {
     z
       .string(wrongType)
       .min(1, 'must not be empty')
-      // Not zod's own limit: it counts code points, and an event type in an opt-out must be one that an event can have.
+      // Zod's own limit counts code points, but an opt-out's event type must be one that an event can have.
       .refine((value) => value.length <= lengthMax, `must have at most ${lengthMax} characters`)
       .regex(WITHOUT_NUL, 'must not contain NUL')
       .refine((value) => value.isWellFormed(), 'must not contain lone surrogates')
@@ -32,16 +32,16 @@ export function described<Known extends z.ZodObject>(
   return object.extend(Object.fromEntries(shape)) as unknown as Known
 }
 
-/** A query parameter that is given twice arrives as a list. */
+/** A query parameter given twice arrives as a list. */
 export const NOT_ONCE = 'must be given once'
 
-/** A query parameter that holds an event id, an event type or a party locator. */
+/** A query parameter for an event id, an event type or a party locator. */
 export const identifier = text(IDENTIFIER_LENGTH_MAX, NOT_ONCE)
 
-/** A time as it is stored and shown: in UTC with microseconds, so that times compare as texts. */
+/** A time as stored and shown: in UTC with microseconds, so that times compare as texts. */
 export const time = z.iso.datetime({ precision: 6 })
 
-/** A query parameter that holds a duration (ago), a date or a time, as the commands take it; becomes a `Since`. */
+/** A query parameter for a duration (ago), a date or a time, as in the commands; becomes a `Since`. */
 export const since = z
   .string(NOT_ONCE)
   .transform((value) => parseSince(value))
@@ -51,8 +51,8 @@ export const since = z
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Parses JSON in UTF-8; throws a problem for anything else. Unlike Fastify's own parser it accepts `__proto__` as a
- * name, which is safe as long as the value is not merged into another object.
+ * Parses JSON in UTF-8; throws a problem for anything else. Unlike Fastify's parser it accepts the name `__proto__`, which is
+ * safe as long as the value is not merged into another object.
  */
 export function parseJson(body: Buffer): unknown {
   try {

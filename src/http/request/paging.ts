@@ -5,7 +5,6 @@ import { NOT_ONCE } from './fields.ts'
 const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 200
 
-/** The response of a list. */
 export function describedPageOf<Item extends z.ZodType>(item: Item) {
   const page = pageOf(item)
   const { nextCursor } = page.shape
@@ -28,12 +27,12 @@ export const limit = z
     description: 'Items of a page',
   })
 
-/** We make none longer: a position has at most 255 characters, each at most six as JSON. */
+/** The service makes none longer: a position has at most 255 characters, each at most six as JSON. */
 const CURSOR_LENGTH_MAX = 4_096
 
 /**
- * Cursors of one list: where a page ended, as opaque text that a client sends back to get the next page. `kind` keeps
- * the cursors of different lists apart; `position` validates the JSON, and refuses where no page can have ended.
+ * Cursors of one list: the end of a page as opaque text, which a client sends back to get the next page. `kind` separates the
+ * cursors of different lists. `position` validates the JSON, and refuses positions at which no page can end.
  */
 export function cursors<Position>(kind: string, position: z.ZodType<Position>) {
   const encode = (value: Position) =>
@@ -45,7 +44,6 @@ export function cursors<Position>(kind: string, position: z.ZodType<Position>) {
   }
   return {
     encode,
-    /** The query parameter. */
     parameter: z
       .string(NOT_ONCE)
       .transform(decode)

@@ -13,7 +13,7 @@ export function healthRoutes(app: HttpApp, readiness: Readiness): void {
   const healthSchema = {
     tags,
     operationId: 'getHealth',
-    summary: 'Whether the process responds',
+    summary: 'Liveness: the process responds',
     response: { 200: healthy },
   }
   app.get('/healthz', { config: { access: 'open' }, schema: healthSchema }, async () => ({
@@ -24,7 +24,7 @@ export function healthRoutes(app: HttpApp, readiness: Readiness): void {
   const readySchema = {
     tags,
     operationId: 'getReadiness',
-    summary: 'Whether the service can do its work',
+    summary: 'Readiness: the service can do its work',
     description: '503 gives the reason: the database does not respond, is not migrated, or takes no writes.',
     response: { 200: ready, 503: problemBody },
   }

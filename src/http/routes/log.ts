@@ -12,7 +12,7 @@ import { described, identifier, since, time } from '../request/fields.ts'
 import { cursors, describedPageOf, limit } from '../request/paging.ts'
 import type { HttpApp } from '../server/base.ts'
 
-/** Reads the notification log. Both reject where the database fails. A list ends with its signal: its client is gone. */
+/** Reads the notification log. Both reject if the database fails. A list ends with its signal: its client is gone. */
 export interface LogEntries {
   list: (filter: LogFilter<Since>, page: LogPageRequest, signal: AbortSignal) => Promise<LogPage>
   get: (locator: string) => Promise<ExplainedLogEntry | null>
@@ -49,12 +49,11 @@ const wholeEntry = described(entry, {
   ...WORDS,
   reference: 'The claim, policy or invoice that the event is about',
   story: 'What happened, why, and what happens next, in sentences',
-  decisions: 'What was decided at each attempt, and why; the oldest first',
+  decisions: 'The decision of each attempt, with its reasons; oldest first',
 }).meta({ title: 'ExplainedLogEntry', examples: [EXPLAINED_ENTRY_EXAMPLE] })
 
 /** PostgreSQL has no year 0. */
 const YEAR_KNOWN = /^(?!0000)/
-/** The position at which a page ended. */
 const position = z.object({
   createdAt: time.regex(YEAR_KNOWN),
   locator: identifier.startsWith('NTF-'),
@@ -95,10 +94,10 @@ const query = described(anyQuery, {
   to: `Only entries created earlier: ${SINCE_WORDS}`,
 })
 
-/** The names under which the specification has the log, and what operation ids call them. */
+/** The specification's names for the log, and their words in operation ids. */
 const NAMES: Readonly<Record<string, string>> = { '/log': 'Log', '/notifications': 'Notifications' }
 
-/** The notification log under its names: newest first, filtered, in pages; and one entry with its decisions. */
+/** The notification log under both names: newest first, filtered, in pages; and one entry with its decisions. */
 export function logRoutes(app: HttpApp, logEntries: LogEntries, paths = Object.keys(NAMES)): void {
   const tags = ['Log']
   const list = describedPageOf(listedEntry).meta({

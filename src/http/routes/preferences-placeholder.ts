@@ -4,8 +4,8 @@ import { parseJson } from '../request/fields.ts'
 import type { HttpApp } from '../server/base.ts'
 
 /**
- * The version-2 placeholders (specification): `GET /preferences` is an empty object, `PUT /preferences` returns its
- * body unchanged, byte by byte, if it is JSON, whatever its content type says. Neither stores or reads anything.
+ * The version-2 placeholders (specification): `GET /preferences` is an empty object, `PUT /preferences` returns its body byte by
+ * byte if it is JSON, whatever its content type. They neither store nor read anything.
  */
 export async function preferencesPlaceholderRoutes(app: HttpApp): Promise<void> {
   // Without a content type every body reaches the parser below; a malformed type would be a 415 before it.

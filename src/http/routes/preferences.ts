@@ -16,11 +16,14 @@ import { described, parseJson, text } from '../request/fields.ts'
 import { cursors, describedPageOf, limit } from '../request/paging.ts'
 import type { HttpApp } from '../server/base.ts'
 
-/** Reads and writes preferences. All reject where the database fails. */
+/** Reads and writes preferences. All functions reject if the database fails. */
 export interface PreferencesStore {
   list: (page: PreferencesPageRequest, signal: AbortSignal) => Promise<PreferencesPage>
   get: (partyLocator: string) => Promise<StoredPreferences | null>
-  /** Creates or replaces; who changed it goes into the history, and whether that was the party itself. Resolves to what was stored. */
+  /**
+   * Creates or replaces preferences. The history records who made the change, and whether it was the party. Resolves to the
+   * stored preferences.
+   */
   put: (
     partyLocator: string,
     preferences: StoredPreferences,
@@ -52,8 +55,8 @@ const channel = z.enum(CHANNELS, `must be one of ${CHANNELS.join(', ')}`)
 const WORDS = {
   email: 'Stored and returned; messages go to the address that policy administration has',
   phone: 'Stored and returned; messages go to the number that policy administration has',
-  preferredChannel: 'By which the party wants to be told',
-  optedOutEvents: 'Types of events of which the party does not want to be told',
+  preferredChannel: 'The channel that the party prefers',
+  optedOutEvents: 'Event types for which the party wants no messages',
 }
 /** Opt-outs compare whole names: a pattern, or a cell of the rule table such as `not claim.paid`, would have no effect. */
 const eventType = text(IDENTIFIER_LENGTH_MAX).refine(
@@ -83,8 +86,8 @@ const shown = described(storedPreferences, WORDS).meta({
 const cursor = cursors('preferences', z.string().regex(/^[^\0]*$/))
 
 /**
- * Preferences: one party's, to read and to replace as a whole, and the administrative list of all. `list` cannot be a
- * party locator here: the path is the list's.
+ * Preferences: one party's, to read and to replace as a whole, and the administrative list of all. `list` cannot be a party
+ * locator here, since the list has that path.
  */
 export async function preferencesRoutes(app: HttpApp, preferences: PreferencesStore): Promise<void> {
   app.removeAllContentTypeParsers()
@@ -135,7 +138,7 @@ export async function preferencesRoutes(app: HttpApp, preferences: PreferencesSt
     operationId: 'putPreferences',
     summary: 'Create or replace the preferences of a party',
     description:
-      'All four fields are replaced; one that is missing gets its default. The response is what was stored.',
+      'All four fields are replaced; one that is missing gets its default. The response contains the stored preferences.',
     params,
     body,
     response: { 200: shown, 503: problemBody },

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { HttpApp } from '../server/base.ts'
 
-/** Time for which the rest of a body is read and discarded: a client that still writes would lose the answer to a reset. */
+/** Time for which the rest of a body is discarded: a client that is still writing would lose the answer to a reset. */
 const DRAIN_MS = 2_000
 
 const schema = {
@@ -14,8 +14,8 @@ const schema = {
 }
 
 /**
- * `POST /send`: accepts anything and does nothing (specification). It answers before a body would be parsed, so that
- * none can be refused; Node.js throws away what still comes of it, for 2 s.
+ * `POST /send`: accepts anything and does nothing (specification). Answers before the body is parsed, so that none can be
+ * refused; Node.js discards the rest of the body for 2 s.
  */
 export async function sendRoute(app: HttpApp): Promise<void> {
   const accept = async ({ raw }: FastifyRequest, reply: FastifyReply) => {

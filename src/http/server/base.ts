@@ -26,25 +26,25 @@ export interface BaseOptions {
   readonly log: Logger
   /** True if an error of a route's dependencies is an outage (503), false if it is a bug (500). */
   readonly isUnavailable: (error: unknown) => boolean
-  /** Called for each response. The route is its pattern, `none` where no route matched. */
+  /** Called for each response. The route is its pattern, or `none` if no route matched. */
   readonly observeResponse: (route: string, method: string, status: number, seconds: number) => void
 }
 
 const HEADER_BYTES_MAX = 16 * 1024
-/** Node's own limit. A token that is too long stays below it, so that authentication can answer. */
+/** Node's own limit, well above ours, so that authentication can answer a token that is too long. */
 const RAW_HEADER_BYTES_MAX = 128 * 1024
 const BODY_BYTES_MAX = 64 * 1024
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 15_000
-/** Interval at which Node checks these two timeouts; its default, 30 s, would be the effective time-out. */
+/** Interval at which Node checks these two timeouts. Its default of 30 s is longer than both. */
 const TIMEOUT_CHECK_MS = 2_000
-/** A little longer than the 60 s of common load balancers, so that they close first. */
+/** Slightly longer than the 60 s of common load balancers, so that they close first. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000
 const SOCKET_IDLE_TIMEOUT_MS = 30_000
 const HANDLER_TIMEOUT_MS = 10_000
 
 /**
- * An app without routes, with what both listeners share: limits on the size and duration of a request, problems for
+ * An app without routes, with the common parts of both listeners: limits on the size and duration of a request, problems for
  * errors, and one log line for each request. `isUnavailable`: see `errorHandler`.
  */
 export function createBase({ log, isUnavailable, observeResponse }: BaseOptions): HttpApp {
@@ -64,7 +64,7 @@ export function createBase({ log, isUnavailable, observeResponse }: BaseOptions)
     connectionTimeout: SOCKET_IDLE_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     forceCloseConnections: 'idle',
-    // Requests under way at a stop are still answered.
+    // Requests in progress during a stop are still answered.
     return503OnClosing: false,
     // The header limit bounds the path: a long locator is simply not found.
     routerOptions: { maxParamLength: HEADER_BYTES_MAX },
@@ -88,7 +88,7 @@ export function createBase({ log, isUnavailable, observeResponse }: BaseOptions)
     }
     if (request.is404) throw new ProblemError('not-found')
   })
-  // The query parser keeps what it cannot decode: that would filter by a value that nobody meant.
+  // The query parser keeps text that it cannot decode, which would then filter by a wrong value.
   app.addHook('preValidation', async ({ originalUrl, routeOptions }) => {
     if (routeOptions.schema?.querystring !== undefined && !isPercentEncoded(originalUrl)) {
       throw new ProblemError('invalid-request', { detail: 'The query is not valid percent-encoded text.' })
@@ -107,7 +107,7 @@ export function createBase({ log, isUnavailable, observeResponse }: BaseOptions)
   return app
 }
 
-/** The size of the request target and the headers, without the token. */
+/** Size of the request target and the headers, without the token. */
 function headerBytes({ url = '', rawHeaders, headers: { authorization = '' } }: IncomingMessage): number {
   return rawHeaders.reduce((bytes, { length }) => bytes + length, url.length - authorization.length)
 }

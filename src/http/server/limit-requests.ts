@@ -7,26 +7,24 @@ import type { HttpApp } from './base.ts'
 type LimitedAccess = Exclude<Access, 'open'>
 
 const RETRY_AFTER_S = 1
-/** Bodies are held in memory while they arrive: each listener holds at most as many times its body limit. */
+/** Maximum number of bodies arriving on a listener at once. They are in memory while they arrive, each up to the body limit. */
 const BODY_COUNT_MAX = 256
 
 /**
- * Answers requests beyond `countMax` in progress with 503 and `Retry-After`: readers must not keep the process from its
- * messages. Each access has its own count: however many lists are asked for, a party can opt out. Routes open to anyone
- * always answer, so that probes do.
- *
- * A request counts once its token is accepted and its body has arrived, and until its answer is made, so slow clients take no
- * place. Only an administrator's counts until the client has read it: lists are large, and held in memory until then. Beyond
- * BODY_COUNT_MAX arriving bodies, the oldest one of the subject with the most is answered with 408.
+ * Answers requests beyond `countMax` in progress with 503 and `Retry-After`: readers must not starve message processing. Each
+ * access has its own count, so that a party can opt out however many lists are requested. Open routes always answer, for probes.
+ * A request counts from its accepted token and complete body to its answer, so slow clients take no place. An administrator's
+ * request counts until the client has read the answer: lists are large, and stay in memory until then. Beyond BODY_COUNT_MAX
+ * arriving bodies, the oldest one of the subject with the most gets 408.
  */
 export function limitRequests(app: HttpApp, countMax: number): void {
   const inProgress: Record<LimitedAccess, number> = { token: 0, party: 0, admin: 0 }
   const counted = new WeakMap<FastifyReply, LimitedAccess>()
-  // Values are the subjects of tokens. A Map keeps the order of insertion, so that the first entry is the oldest.
+  // Values are token subjects. A Map keeps the order of insertion, so the first entry is the oldest.
   const arriving = new Map<FastifyReply, string | null>()
-  // Shared, because the stack of an error is a quarter of the cost of a refusal.
+  // Shared, because an error's stack is a quarter of the cost of a refusal.
   const refusal = new ProblemError('unavailable', {
-    detail: `More than ${countMax} requests of this kind are under way. Try again later.`,
+    detail: `More than ${countMax} requests of this kind are in progress. Try again later.`,
     headers: { 'retry-after': String(RETRY_AFTER_S) },
   })
   const tooSlow = new ProblemError('request-timeout', { headers: { connection: 'close' } })
@@ -46,11 +44,11 @@ export function limitRequests(app: HttpApp, countMax: number): void {
     arriving.delete(reply)
     const { access = 'open' } = routeOptions.config
     if (access === 'open') return
-    // A client that left while its token was checked emits no further `close`.
+    // No further `close` event comes if the client left while its token was checked.
     if (reply.raw.closed || inProgress[access] >= countMax) throw refusal
     inProgress[access]++
     counted.set(reply, access)
-    // Also emitted when the client leaves before the answer.
+    // Also emitted if the client leaves before the answer.
     reply.raw.once('close', () => uncount(reply))
   })
 

@@ -4,8 +4,8 @@ import type { HttpApp } from './base.ts'
 const PAGING: readonly string[] = ['limit', 'cursor']
 
 /**
- * Logs every read behind a token at level info, as an audit trail: the token's subject, the route's pattern, whose data (the
- * party, or the filters of a list) and the number of rows returned. Refused requests read nothing.
+ * Logs every read behind a token at level info, as an audit trail: the token's subject, the route's pattern, the party or the
+ * filters of a list, and the number of rows returned. Refused requests read nothing.
  */
 export function logReads(app: HttpApp): void {
   app.addHook('preSerialization', async (request, reply, payload) => {

@@ -11,8 +11,7 @@ export interface Http {
   /** Rejects with an error that names the address and the remedy. */
   listen: () => Promise<{ url: string }>
   /**
-   * Stops accepting, closes idle connections at once, lets requests under way finish, and cuts off what is left
-   * after `graceMs`.
+   * Stops accepting, closes idle connections at once, lets requests in progress finish, and cuts off the rest after `graceMs`.
    */
   close: (graceMs?: number) => Promise<void>
 }
@@ -36,7 +35,7 @@ export function createManagement({ host, port, ...dependencies }: Address & Mana
   return serverOf(buildManagement(dependencies), { host, port }, 'MANAGEMENT_')
 }
 
-/** `prefix`: of the variables that set the address. */
+/** `prefix` of the variables that set the address. */
 function serverOf(app: HttpApp, { host, port }: Address, prefix: string): Http {
   const unused = new Set<Socket>()
   app.server.on('connection', (socket: Socket) => {
@@ -81,7 +80,7 @@ function listenError(error: unknown, { host, port }: Address, prefix: string): E
   )
 }
 
-/** A URL that works on this machine, also where the server listens on all addresses. */
+/** A URL that works on this machine, even if the server listens on all addresses. */
 function urlOf(address: ReturnType<Socket['address']> | string | null): string {
   if (address === null || typeof address === 'string' || !('port' in address))
     throw new Error('not listening')

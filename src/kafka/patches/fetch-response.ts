@@ -9,7 +9,7 @@ import type { AbortedTransaction } from '../records/aborted-transactions.ts'
 export interface FetchedBytes {
   /** Kafka's name of the partition's error. */
   readonly error: string | null
-  /** Record batches, the last perhaps cut off, in memory of their own. */
+  /** Record batches in their own memory. The last one may be cut off. */
   readonly bytes: Buffer
   readonly aborted: readonly AbortedTransaction[]
 }
@@ -35,11 +35,11 @@ const { fetch } = ConsumerGroup.prototype
 
 /**
  * Patches `protocol/requests/fetch/v4…v11/response.js` of kafkajs 2.2.4, `protocol/recordBatch` and
- * `consumer/filterAbortedMessages.js`, for all consumers of the process. They decode every record of a response at once, in time
- * quadratic in its headers; overflow the stack over a batch of 110,000; check no CRC; let events of aborted transactions
- * through; and drop the whole response for an error of one partition. Patched, kafkajs hands over the bytes or the error of each
- * partition, which `fetchedBytesOf` returns. When another broker leads a partition, `consumer/consumerGroup.js` would join the group
- * again; patched, it only looks up the leaders.
+ * `consumer/filterAbortedMessages.js`, for all consumers of the process. Unpatched, they decode every record of a response at
+ * once, in time quadratic in its headers; overflow the stack on a batch of 110,000; check no CRC; let events of aborted
+ * transactions through; and drop the whole response for an error of one partition. Patched, kafkajs passes on the bytes or the
+ * error of each partition, which `fetchedBytesOf` returns. If another broker leads a partition, `consumer/consumerGroup.js` would
+ * join the group again; patched, it only looks up the leaders.
  */
 export function patchFetchResponses(): void {
   const { versions, protocol } = requests.requests.Fetch
@@ -49,7 +49,7 @@ export function patchFetchResponses(): void {
       try {
         return decode(bytes, Number(version))
       } catch (cause) {
-        // kafkajs takes a RangeError for final.
+        // kafkajs treats a RangeError as fatal.
         throw new Error("a broker's response cannot be read", { cause })
       }
     }
@@ -58,18 +58,18 @@ export function patchFetchResponses(): void {
   ConsumerGroup.prototype.fetch = async function fetchAndRefresh(nodeId) {
     const batches = await fetch.call(this, nodeId)
     const isStale = batches.some((batch) => isStaleMetadata(fetchedBytesOf(batch)?.error ?? null))
-    // Not awaited: the other partitions are handed over now, and a later fetch meets any error.
+    // Not awaited: the other partitions are passed on now, and a later fetch meets any error.
     if (isStale) void this.cluster.refreshMetadata().catch(() => {})
     return batches
   }
 }
 
-/** Null where nothing was fetched of the partition. */
+/** Null if nothing of the partition was fetched. */
 export function fetchedBytesOf({ messages: [message] }: Pick<KafkajsBatch, 'messages'>): FetchedBytes | null {
   return (message as { fetched?: FetchedBytes } | undefined)?.fetched ?? null
 }
 
-/** True if the error, by Kafka's name, says that another broker leads the partition, or none is known. */
+/** True if the error means that another broker leads the partition, or that no leader is known. */
 export function isStaleMetadata(error: string | null): boolean {
   return error !== null && STALE_METADATA.includes(error)
 }

@@ -3,7 +3,7 @@ import errors from 'kafkajs/src/protocol/error.js'
 import requests from 'kafkajs/src/protocol/requests/index.js'
 import type { BlockReason } from '../../core/batch/blocked.ts'
 
-/** A topic or partition that kafkajs cannot fetch, since a time in ms since 1970. */
+/** A topic or partition that kafkajs cannot fetch, with the start of the problem in ms since 1970. */
 export interface Unserved {
   readonly reason: Extract<BlockReason, 'no-rights' | 'no-leader'>
   readonly sinceMs: number
@@ -11,13 +11,13 @@ export interface Unserved {
 
 /** Kafka's code for a topic that this user may not see; it has no partitions. */
 const NO_RIGHTS = 29
-/** By topic, or by `topic/partition`, according to the last metadata. */
+/** By `topic` or `topic/partition`, from the last metadata. */
 const unserved = new Map<string, Unserved>()
 
 /**
- * Patches `protocol/requests/metadata/v0/response.js` of kafkajs 2.2.4, which all versions share: it rejects the whole response,
- * and so stops all partitions, when one has no leader or one topic may not be read. Patched, a partition without a leader is
- * led by broker -1, which gets no requests.
+ * Patches `protocol/requests/metadata/v0/response.js` of kafkajs 2.2.4, which all versions share: if one partition has no leader
+ * or one topic may not be read, it rejects the whole response, which stops all partitions. Patched, a partition without a leader
+ * is led by broker -1, which gets no requests.
  */
 export function patchMetadataErrors(): void {
   const { versions, protocol } = requests.requests.Metadata
@@ -43,12 +43,12 @@ function note(name: string, isUnserved: boolean, reason: Unserved['reason']): vo
   else if (!unserved.has(name)) unserved.set(name, { reason, sinceMs: Date.now() })
 }
 
-/** Why kafkajs fetches nothing of a partition, according to the last metadata; null where it does. */
+/** The reason, by the last metadata, why kafkajs fetches nothing of a partition, or null. */
 export function unservedReason(topic: string, partition: number): Unserved | null {
   return unserved.get(topic) ?? unserved.get(`${topic}/${partition}`) ?? null
 }
 
-/** The unserved ones of these topics and of their partitions, by `topic` or `topic/partition`. */
+/** Unserved topics and partitions among these topics, by `topic` or `topic/partition`. */
 export function listUnserved(topics: readonly string[]): readonly (readonly [string, Unserved])[] {
   return [...unserved].filter(([name]) => topics.includes(name.replace(/\/\d+$/, '')))
 }

@@ -10,8 +10,8 @@ const ABORT = 0
 
 /**
  * Finds the batches of one fetch response that belong to aborted transactions: those of the producer from the transaction's first
- * offset to the marker that ends it. It must see every batch and marker of the response, in order. The list of transactions has
- * no particular order, and transactions of several producers overlap. A marker without a transaction in the list ends nothing.
+ * offset to the marker that ends it. It must see every batch and marker of the response, in order. The list of transactions is
+ * unordered, and transactions of several producers overlap. A marker without a transaction in the list ends nothing.
  */
 export function createAbortedFilter(transactions: readonly AbortedTransaction[]) {
   const waiting = transactions.toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))
@@ -24,7 +24,7 @@ export function createAbortedFilter(transactions: readonly AbortedTransaction[])
       }
       return isTransactional && open.has(producerId)
     },
-    /** @param key of the record of a control batch: version and type, of two bytes each */
+    /** @param key of a control batch's record: version and type, two bytes each */
     endTransaction({ producerId }: BatchHeader, key: Uint8Array | null): void {
       if (key !== null && key.length >= 4 && Buffer.from(key).readInt16BE(2) === ABORT)
         open.delete(producerId)

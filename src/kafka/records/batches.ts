@@ -4,15 +4,15 @@ import { Malformed } from './unreadable.ts'
 /** The header of a record batch (https://kafka.apache.org/documentation/#recordbatch). */
 export interface BatchHeader {
   readonly baseOffset: bigint
-  /** Counts the offsets of records that compaction removed, too. */
+  /** Includes the offsets of records that compaction removed. */
   readonly lastOffset: bigint
   readonly lastOffsetDelta: number
   readonly baseTimestampMs: bigint
-  /** The time of all records, where the broker sets it. */
+  /** The time of all records, if the broker sets it. */
   readonly appendTimestampMs: bigint | null
   readonly codec: number
   readonly isTransactional: boolean
-  /** The batch's record ends a transaction and is no message. */
+  /** True if the batch's record ends a transaction and is no message. */
   readonly isControl: boolean
   readonly producerId: bigint
   readonly recordCount: number
@@ -22,7 +22,7 @@ export interface BatchHeader {
 const MAGIC = 2
 /** An entry of an older format, which is not read, may be smaller than a batch's header. */
 const OLD_ENTRY_BYTES_MIN = 26
-/** The length counts the bytes after the base offset and itself. */
+/** The length counts the bytes after the base offset and the length field. */
 const LENGTH_END = 12
 const MAGIC_AT = 16
 export const HEADER_BYTES = 61
@@ -51,14 +51,14 @@ function lastOffsetOf(batch: Buffer): bigint {
   return batch.readBigInt64BE(0) + BigInt(batch.readInt32BE(LAST_OFFSET_DELTA_AT))
 }
 
-/** Compares the checksum, which covers everything but offset, length and epoch. */
+/** True if the checksum matches. It covers everything except offset, length and epoch. */
 export function isIntact(batch: Buffer): boolean {
   return crc32c(batch.subarray(ATTRIBUTES_AT)) === batch.readUInt32BE(CRC_AT)
 }
 
 /**
- * Throws `Malformed` where a batch does not follow the one before it; the first may begin before `from`. The checksum does not
- * cover the first offset: with a damaged one, a batch would be taken for one that was read before.
+ * Throws `Malformed` if a batch does not follow the previous one; the first may begin before `from`. The checksum does not cover
+ * the first offset: a batch with a damaged one would be taken for one already read.
  */
 export function requireNext({ baseOffset, lastOffset }: BatchHeader, expected: bigint, from: bigint): void {
   if (lastOffset < expected || (baseOffset < expected && expected > from))
@@ -80,8 +80,8 @@ export function requireBefore(
 }
 
 /**
- * Finds the first intact batch whose first offset is wanted; null where there is none. It looks at every byte, since the length
- * of a damaged batch may be damaged too.
+ * Finds the first intact batch whose first offset is wanted, or null. Checks every byte, since the length of a damaged batch may
+ * be damaged too.
  */
 export function findIntact(
   bytes: Buffer,
@@ -99,7 +99,7 @@ export function findIntact(
 
 /**
  * The bytes from the intact batch at this offset on, if another comes before it: brokers send a damaged batch for every offset
- * that its header claims, including those of the batches after it. Otherwise all bytes.
+ * that its header claims, including those of later batches. Otherwise all bytes.
  */
 export function afterDamage(bytes: Buffer, from: bigint): Buffer {
   const [first] = batchesOf(bytes)
@@ -108,7 +108,7 @@ export function afterDamage(bytes: Buffer, from: bigint): Buffer {
   return bytes.subarray(findIntact(bytes, (firstOffset) => firstOffset === from)?.at ?? 0)
 }
 
-/** Yields each complete batch, and the rest as one where a length is not valid. */
+/** Yields each complete batch. From an invalid length on, yields the rest as one batch. */
 export function* batchesOf(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at + OLD_ENTRY_BYTES_MIN <= bytes.length; ) {
     const length = bytes.readInt32BE(at + LENGTH_END - 4)
@@ -117,14 +117,14 @@ export function* batchesOf(bytes: Buffer): Generator<Buffer> {
       yield bytes.subarray(at)
       return
     }
-    // Cut off by the size that was asked for.
+    // Cut off by the requested size.
     if (end > bytes.length) return
     yield bytes.subarray(at, end)
     at = end
   }
 }
 
-/** Null where the header is not valid. */
+/** Null if the header is not valid. */
 export function offsetsOf(batch: Buffer): { first: bigint; last: bigint } | null {
   const first = batch.readBigInt64BE(0)
   const magic = batch.readInt8(MAGIC_AT)
@@ -136,10 +136,10 @@ export function offsetsOf(batch: Buffer): { first: bigint; last: bigint } | null
   return last < first ? null : { first, last }
 }
 
-/** The header of a batch that can be decoded. Throws `Malformed` for any other. */
+/** The header of a decodable batch. Throws `Malformed` for any other. */
 export function requireHeader(batch: Buffer): BatchHeader {
   if (offsetsOf(batch) === null) throw new Malformed('its header is not valid', 'damaged')
-  // No broker since 4.0 holds messages of that age.
+  // No broker since 4.0 has messages of that age.
   if (batch.readInt8(MAGIC_AT) !== MAGIC)
     throw new Malformed('its record format is older than Kafka 0.11, which is not read')
   if (!isIntact(batch)) throw new Malformed('its checksum is wrong', 'damaged')

@@ -1,6 +1,6 @@
 import { Malformed } from './unreadable.ts'
 
-/** Reads numbers and slices of Kafka's record format, one after the other. Throws `Malformed` at the end of the bytes. */
+/** Reads numbers and slices of Kafka's record format in sequence. Throws `Malformed` at the end of the bytes. */
 export class Cursor {
   readonly bytes: Buffer
   at: number
@@ -42,7 +42,7 @@ export class Cursor {
     throw new Malformed('a number in it has more than 64 bits')
   }
 
-  /** Reads bytes without a copy; null where the length is negative. */
+  /** Returns bytes without a copy; null if the length is negative. */
   slice(length: number): Buffer | null {
     if (length < 0) return null
     const end = this.at + length

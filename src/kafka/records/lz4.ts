@@ -2,13 +2,13 @@ import { Malformed } from './unreadable.ts'
 
 const MAGIC = 0x184d2204
 const BLOCK_BYTES_MAX = [0, 0, 0, 0, 64 * 1024, 256 * 1024, 1024 * 1024, 4 * 1024 * 1024]
-/** The distance to which a block may refer into the blocks before it. */
+/** Maximum distance of a block's references into previous blocks. */
 const WINDOW_BYTES = 64 * 1024
 const MATCH_BYTES_MIN = 4
 
 /**
- * Unpacks an LZ4 frame (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md) block by block; libraries unpack the
- * whole frame at once, whatever its size. Checksums are ignored, since the record batch has its own.
+ * Unpacks an LZ4 frame (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md) block by block; libraries unpack the whole
+ * frame at once, whatever its size. Ignores checksums, since the record batch has its own.
  */
 export function* unpackLz4(frame: Buffer): Generator<Buffer> {
   if (frame.length < 7 || frame.readUInt32LE(0) !== MAGIC) throw malformed('is no frame')

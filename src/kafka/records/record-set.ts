@@ -18,21 +18,21 @@ import { Malformed, UnreadableBatch } from './unreadable.ts'
 export interface RecordSet {
   /** The requested offset; the first batch may begin before it. */
   readonly firstOffset: bigint
-  /** The last offset of the last complete batch, of whatever kind. */
+  /** The last offset of the last complete batch of any kind. */
   readonly lastOffset: bigint
   /** The time of the first batch, in ms since 1970. */
   readonly firstTimestampMs: bigint
-  /** Record batches one after the other. */
+  /** Consecutive record batches. */
   readonly bytes: Buffer
   readonly aborted: readonly AbortedTransaction[]
 }
 
-/** Bounds the memory and the time that a batch of many small records takes at once. */
+/** Limits the memory and time for a batch of many small records. */
 const YIELD_COUNT_MAX = 250
 
 /**
- * The record set of these bytes, whose last batch may be cut off. Null where not even the first is complete. A set ends with the
- * first batch whose header is not valid: reading that batch throws.
+ * The record set of these bytes, whose last batch may be cut off. Null if even the first is incomplete. A set ends with the first
+ * batch that has an invalid header: reading that batch throws.
  */
 export function recordSetOf(
   bytes: Buffer,
@@ -47,7 +47,7 @@ export function recordSetOf(
     const offsets = offsetsOf(batch)
     if (offsets === null)
       return { firstOffset, lastOffset: lastOffset + 1n, firstTimestampMs, bytes, aborted }
-    // Only the batch after it can tell a gap from a damaged offset: the next fetch has both.
+    // Only the next batch can tell a gap from a damaged offset: the next fetch has both.
     const isLast = index === batches.length - 1
     if (isLast && lastOffset >= firstOffset && offsets.first > lastOffset + 1n) break
     end += batch.length
@@ -58,8 +58,8 @@ export function recordSetOf(
 }
 
 /**
- * Yields the messages from `firstOffset` on, without those of aborted transactions, decoded as they are taken, some at a time.
- * Throws `UnreadableBatch` after all messages before that batch.
+ * Yields the messages from `firstOffset` on, without those of aborted transactions, a few at a time and decoded on demand. Throws
+ * `UnreadableBatch` after all messages before that batch.
  */
 export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly FetchedMessage[]> {
   const aborted = createAbortedFilter(set.aborted)
@@ -86,7 +86,7 @@ export async function* readRecordSet(set: RecordSet): AsyncGenerator<readonly Fe
   }
 }
 
-/** Yields the messages of a batch, some at a time. Throws `Malformed`. */
+/** Yields the messages of a batch, a few at a time. Throws `Malformed`. */
 export async function* decodeRecords(batch: Buffer, header: BatchHeader): AsyncGenerator<FetchedMessage[]> {
   let leftCount = header.recordCount
   let previous = header.baseOffset - 1n
@@ -125,7 +125,7 @@ export async function* decodeRecords(batch: Buffer, header: BatchHeader): AsyncG
   if (leftCount > 0) throw new Malformed(`it ends ${leftCount} records early`)
 }
 
-/** Bytes of the next record with its length; of the length alone where that is incomplete. */
+/** Size of the next record with its length; of the length alone if that is incomplete. */
 function bytesOfNext({ bytes, at }: Cursor): number {
   let lengthBytes = 1
   while (lengthBytes < 5 && (bytes[at + lengthBytes - 1] ?? 0) >= 0x80) lengthBytes++
@@ -136,7 +136,9 @@ function bytesOfNext({ bytes, at }: Cursor): number {
   return lengthBytes + length
 }
 
-/** True if the broker has something at this offset that never was a message: the end of a transaction, or a part of an aborted one. */
+/**
+ * True if the broker has a record at this offset that never was a message: the end of a transaction, or a part of an aborted one.
+ */
 export function holdsNoMessageAt({ bytes, firstOffset, aborted }: RecordSet, offset: bigint): boolean {
   const [batch] = batchesOf(bytes)
   if (batch === undefined || firstOffset !== offset) return false

@@ -5,7 +5,7 @@ import type { BatchHeader } from './batches.ts'
 import { Cursor } from './cursor.ts'
 import { Malformed } from './unreadable.ts'
 
-/** A message with its time, which the producer or the broker set, as the topic is configured. */
+/** A message with its time, which the producer or the broker sets, as configured for the topic. */
 export interface FetchedMessage extends Message {
   readonly timestampMs: bigint
 }
@@ -32,7 +32,7 @@ const NO_HEADERS: Message['headers'] = Object.freeze(Object.create(null))
 function readHeaders(cursor: Cursor): Message['headers'] {
   const count = cursor.varint()
   if (count === 0) return NO_HEADERS
-  // A header may have any name, `__proto__` and `constructor` included.
+  // A header may have any name, including `__proto__` and `constructor`.
   const headers: Record<string, (Uint8Array | null)[]> = Object.create(null)
   for (let i = 0; i < count; i++) {
     const name = cursor.slice(cursor.varint())?.toString() ?? ''

@@ -3,9 +3,9 @@ import snappyCodec from 'kafkajs-snappy'
 import { unpackLz4 } from './lz4.ts'
 import { Malformed } from './unreadable.ts'
 
-/** Larger batches are not read: a compressed batch of 1 MB can hold a thousand times as much. */
+/** Larger batches are not read: a compressed batch of 1 MB can contain a thousand times as much. */
 export const UNPACKED_BYTES_MAX = 256 * 1024 * 1024
-/** Limits the bytes that are unpacked at a time. */
+/** Limits the bytes unpacked at a time. */
 const CHUNK_BYTES = 64 * 1024
 
 const CODECS: readonly {
@@ -19,7 +19,7 @@ const CODECS: readonly {
   { name: 'zstd', unpack: (packed) => createZstdDecompress({ chunkSize: CHUNK_BYTES }).end(packed) },
 ]
 
-/** Unpacks bytes piece by piece. Throws `Malformed` where they cannot be unpacked, or are too large once unpacked. */
+/** Unpacks bytes piece by piece. Throws `Malformed` if they cannot be unpacked, or are too large once unpacked. */
 export async function* unpack(codec: number, packed: Buffer): AsyncGenerator<Buffer> {
   const found = CODECS[codec]
   if (found === undefined) throw new Malformed(`codec ${codec} is unknown`)
@@ -61,7 +61,7 @@ function* unpackSnappy(packed: Buffer): Generator<Promise<Buffer>> {
 }
 
 function unpackSnappyBlock(block: Buffer): Promise<Buffer> {
-  // The library allocates the unpacked size with which a block begins.
+  // The library allocates the unpacked size stated at the start of a block.
   let size = 0
   for (let i = 0; i < 5; i++) {
     const byte = block[i] ?? 0

@@ -4,41 +4,40 @@ import { type ConnectionOptions, parse } from 'pg-connection-string'
 import { databaseUrls } from '../../core/text/database-urls.ts'
 import { sqlState } from './errors.ts'
 
-/** By the names and in the spelling of PostgreSQL's SHOW. */
+/** Names and values in the spelling of PostgreSQL's SHOW. */
 export type Settings = Readonly<Record<string, string>>
 
 export interface Session {
   readonly client: pg.Client
-  /** One statement may run on another server connection than the one before, and settings of the session do not hold. */
+  /** Consecutive statements may run on different server connections, and session settings get lost. */
   readonly isPooled: boolean
   readonly isReadOnly: boolean
 }
 
 export interface ConnectOptions {
   readonly databaseUrl: string
-  /** Under which all statements are to run. */
+  /** Settings for all statements. */
   readonly settings: Settings
-  /** Unless DATABASE_URL names one. */
+  /** Used unless DATABASE_URL names one. */
   readonly applicationName: string
   readonly clientOptions?: pg.ClientConfig
 }
 
 const CONNECT_MS_MAX = 5_000
 
-/** Opens a transaction in which the settings hold, whatever the session has, in one round trip. */
+/** Opens a transaction with these settings, whatever the session has, in one round trip. */
 export function startTransaction(settings: Settings): string {
   const each = Object.entries(settings).map(([name, value]) => `SET LOCAL ${name} = '${value}'`)
   return ['START TRANSACTION', ...each].join('; ')
 }
 
 /**
- * Returns a function that connects to the database, or to the first of several hosts that accepts writes. It sets the settings
- * for the session. If they get lost or the server's connection is shared, there is a pooler in between: then transactions must
- * carry them, and it rejects if they cannot.
+ * Returns a function that connects to the database, or to the first of several hosts that accepts writes, and sets the settings
+ * for the session. If they do not hold, a pooler is in between, and each transaction sets them. Rejects if that fails.
  */
 export function createConnector(options: ConnectOptions): () => Promise<Session> {
   const urls = databaseUrls(options.databaseUrl)
-  /** Settings that a pooler such as PgBouncer refuses unless it is told to ignore them. */
+  /** Settings that a pooler such as PgBouncer refuses unless told to ignore them. */
   const refusing = new Set<string>()
 
   async function connectTo(url: string): Promise<Session> {
@@ -93,7 +92,7 @@ async function clientConfig(
   const ours = withSettings ? Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`) : []
   const startOptions = [options ?? [], ours].flat().join(' ')
   const secret = typeof passwordfile === 'string' ? await passwordIn(passwordfile) : password
-  // The library leaves %2F and the like as they are.
+  // The library does not decode %2F and the like.
   const database = decodeURIComponent(new URL(databaseUrl).pathname.slice(1))
   return {
     ...clientOptions,
@@ -111,7 +110,7 @@ async function clientConfig(
 
 /**
  * Reads a database URL as libpq does, certificates included, with two differences: without `sslmode` there is no TLS, and
- * `verify-ca` without `sslrootcert` takes the authorities that Node knows, where the library throws.
+ * `verify-ca` without `sslrootcert` trusts Node's authorities, where the library throws.
  */
 function parseUrl(databaseUrl: string): ConnectionOptions {
   const url = new URL(databaseUrl)
@@ -135,7 +134,10 @@ async function passwordIn(path: string): Promise<string> {
 
 class LackedSettings extends Error {}
 
-/** As of a pooler that hands each statement to another server connection (08P01), or of a server that does not know a setting. */
+/**
+ * True if a pooler that passes each statement to another server connection (08P01), or a server that does not know a setting,
+ * refused it.
+ */
 function isRefusal(error: unknown): boolean {
   const state = sqlState(error) ?? ''
   if (state === '08P01') return /statement pooling/i.test(String(error))
@@ -158,7 +160,7 @@ async function sessionOf(client: pg.Client, settings: Settings): Promise<Session
 
   const found = await state()
   const isReadOnly = found.read_only === 'on'
-  // A pooler invents the process id by which a client would cancel its statements.
+  // A pooler invents the process id with which a client would cancel its statements.
   const { processID } = client as unknown as { readonly processID: number }
   if (found.pid === processID && lackedBy(found).length === 0) {
     return { client, isPooled: false, isReadOnly }
@@ -170,7 +172,7 @@ async function sessionOf(client: pg.Client, settings: Settings): Promise<Session
     if (lacked.length > 0)
       throw new LackedSettings(lacked.map(([name, value]) => `${name}=${value}`).join(', '))
   } catch (cause) {
-    // It went away, or is too busy.
+    // The server is gone, or too busy.
     if (!(cause instanceof LackedSettings) && !isRefusal(cause)) throw cause
     const message = `settings do not hold in transactions: ${cause instanceof Error ? cause.message : cause}`
     throw new Error(`${message}; set pool_mode of the pooler to transaction or session`, { cause })

@@ -3,15 +3,15 @@ import { APPLICATION_NAME, SETTINGS } from './pool.ts'
 
 export interface Server {
   readonly version: string
-  /** About the connection that reaches the server; behind a pooler, about the pooler's. */
+  /** True for the connection that reaches the server; behind a pooler, for the pooler's. */
   readonly tls: boolean
   readonly isPooled: boolean
   readonly isReadOnly: boolean
-  /** It follows a primary, or is being restored. */
+  /** The server follows a primary, or is being restored. */
   readonly isStandby: boolean
 }
 
-/** Connects as the service does, and says what it finds. */
+/** Connects as the service does, and describes the server. */
 export async function describeServer(databaseUrl: string): Promise<Server> {
   const connect = createConnector({ databaseUrl, settings: SETTINGS, applicationName: APPLICATION_NAME })
   const { client, isPooled, isReadOnly } = await connect()

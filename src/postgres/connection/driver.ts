@@ -8,13 +8,13 @@ import {
 import { type ConnectOptions, createConnector, type Session, startTransaction } from './connect.ts'
 import { sqlState } from './errors.ts'
 
-/** PostgreSQL's numbers of types, which never change. */
+/** PostgreSQL's type numbers, which never change. */
 const INT8 = 20
 const TIMESTAMPTZ = 1_184
 
 /**
- * Slonik's driver for pg, which through a pooler opens each transaction with the settings, gives a statement outside
- * transactions one of its own, and names no prepared statement: the next server connection would not know it.
+ * Slonik's driver for pg. Through a pooler it opens each transaction with the settings, wraps a single statement in a
+ * transaction, and names no prepared statement, which the next server connection would not know.
  */
 export function createDriver(
   options: Omit<ConnectOptions, 'clientOptions'> & { silenceMaxMs: number },
@@ -46,7 +46,7 @@ export function createDriver(
         connect: async () => {
           session = await connect()
           session.client.on('error', (error) => {
-            // Slonik listens no more to a connection that it has given up, and an error that nobody hears ends the process.
+            // Slonik no longer listens to a connection that it has given up, and an unheard error would end the process.
             if (clientEventEmitter.listenerCount('error') > 0)
               clientEventEmitter.emit('error', wrapped(error))
           })
@@ -76,7 +76,7 @@ async function inOwnTransaction<Result>(client: pg.Client, start: string, read: 
     await client.query('COMMIT')
     return result
   } catch (error) {
-    // Only where it answered; the connection is closed in any case.
+    // Only if the server answered; the connection is closed in any case.
     if (sqlState(error) !== undefined) await client.query('ROLLBACK').catch(() => {})
     throw error
   }
@@ -105,14 +105,14 @@ async function run(
   }
 }
 
-/** Slonik sends nothing more on a connection that it knows to be gone: SQLSTATE 57P01, 25P03, or no answer at all. */
+/** Slonik sends nothing more on a connection that it knows to be gone: SQLSTATE 57P01, 25P03, or no answer. */
 function wrapped(error: unknown): Error {
   const known = error instanceof Error ? error : new Error(String(error))
   const isGone = /^(57P01|25P03)$/.test(sqlState(known) ?? '') || /connection terminated/i.test(known.message)
   return isGone ? new BackendTerminatedError(known) : known
 }
 
-/** int8 → bigint, timestamptz → ISO 8601 text in UTC, always with microseconds; all else as pg does. */
+/** int8 → bigint, timestamptz → ISO 8601 text in UTC, always with microseconds; all others as in pg. */
 function getTypeParser(type: number, format?: 'text' | 'binary') {
   if (type === INT8) return BigInt
   if (type === TIMESTAMPTZ) return isoTimestamp
@@ -121,7 +121,7 @@ function getTypeParser(type: number, format?: 'text' | 'binary') {
 
 const SECONDS_LENGTH = '2026-01-31T12:00:00'.length
 
-/** PostgreSQL's `2026-01-31 12:00:00.5+00` as `2026-01-31T12:00:00.500000Z`. */
+/** Converts PostgreSQL's `2026-01-31 12:00:00.5+00` to `2026-01-31T12:00:00.500000Z`. */
 function isoTimestamp(value: string): string {
   if (!value.endsWith('+00')) throw new Error(`the time zone of the session is not UTC: ${value}`)
   const decimals = value.slice(SECONDS_LENGTH + 1, -'+00'.length)

@@ -15,37 +15,37 @@ export function lacksRight(error: unknown): boolean {
   return sqlState(error) === '42501'
 }
 
-/** The database answers, but takes no writes, grants no access or is not migrated: what `readyz` and `doctor` tell of. */
+/** True if the database answers, but takes no writes, grants no access or is not migrated, which `readyz` and `doctor` report. */
 export function isUnusable(error: unknown): boolean {
   return sqlState(error) === '25006' || lacksRight(error) || lacksSchema(error)
 }
 
-/** The row itself is refused: data exception (22), integrity constraint (23), program limit exceeded (54). */
+/** True if the row itself is refused: data exception (22), integrity constraint (23), program limit exceeded (54). */
 export function refusesData(error: unknown): boolean {
   return /^(22|23|54)/.test(sqlState(error) ?? '')
 }
 
-/** The transaction lost against another one and may be tried again: serialization failure, deadlock. */
+/** True if the transaction lost against another one and can be tried again: serialization failure, deadlock. */
 export function isConflict(error: unknown): boolean {
   const state = sqlState(error)
   return state === '40001' || state === '40P01'
 }
 
-/** Another session holds a lock, and has not let go of it within `lock_timeout`. */
+/** True if another session did not release a lock within `lock_timeout`. */
 export function isLocked(error: unknown): boolean {
   return sqlState(error) === '55P03'
 }
 
-/** PostgreSQL's own words where Slonik wrapped them. Never its detail, which quotes the row. */
+/** PostgreSQL's own message, even if Slonik wrapped it. Never its detail, which quotes the row. */
 export function databaseMessage(error: Error): string {
   return error.cause instanceof Error ? error.cause.message : error.message
 }
 
-/** The database cannot be reached, is starting or stopping, has no room or is too busy: nothing is wrong with the request. */
+/** True if the database cannot be reached, is starting or stopping, is full or too busy: the request is not at fault. */
 export function isUnreachable(error: unknown): boolean {
   if (error instanceof ConnectionError || error instanceof BackendTerminatedError) return true
   if (error instanceof StatementTimeoutError) return true
-  // Connection exceptions, insufficient resources, operator intervention; a lock that could not be had in time.
+  // Connection exceptions, insufficient resources, operator intervention; a lock timeout.
   return /^(08|53|57|55P03)/.test(sqlState(error) ?? '') || systemCode(error) !== undefined
 }
 
@@ -60,7 +60,7 @@ function systemCode(error: unknown): string | undefined {
   return codeIn(error, /^E[A-Z]+$/)
 }
 
-/** The first code of this form, of the error or what caused it. */
+/** The first code of this form, in the error or its causes. */
 function codeIn(error: unknown, form: RegExp): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { code } = cause as { readonly code?: unknown }

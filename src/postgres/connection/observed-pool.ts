@@ -1,6 +1,6 @@
 import type { CommonQueryMethods, DatabasePool, QuerySqlToken } from 'slonik'
 
-/** Sees one statement, as PostgreSQL gets it, without its values, and runs it. */
+/** Runs one statement, and observes its text as PostgreSQL gets it, without values. */
 export type ObserveStatement = <Result>(statement: string, run: () => Promise<Result>) => Promise<Result>
 
 const METHODS = [

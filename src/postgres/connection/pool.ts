@@ -5,15 +5,15 @@ export type { DatabasePool } from 'slonik'
 
 export interface PoolOptions {
   readonly databaseUrl: string
-  /** Connections at most; further work waits for one. */
+  /** Maximum number of connections; further work waits for one. */
   readonly connectionCountMax: number
-  /** True if the server checks each second whether the client of a long query is still connected. */
+  /** True if the server checks every second whether the client of a long query is still connected. */
   readonly endWithClient?: boolean
 }
 
 /**
- * No statement is waited for longer: a server or a network path that fails silently cancels nothing. A little longer than
- * the server's own limit, so that this one speaks only where the server cannot.
+ * Maximum time to wait for a statement: a server or network path that fails silently cancels nothing. Slightly longer than the
+ * server's own limit, so that it applies only if the server cannot react.
  */
 const SILENCE_MAX_MS = 18_000
 
@@ -21,20 +21,19 @@ export const APPLICATION_NAME = 'notifications-service'
 
 /** In the spelling of SHOW. */
 export const SETTINGS = {
-  // A consumer that is paused in the middle of a transaction must not hold its successor.
+  // A consumer that is paused in the middle of a transaction must not block its successor.
   idle_in_transaction_session_timeout: '5s',
   lock_timeout: '5s',
   statement_timeout: '15s',
   TimeZone: 'UTC',
-  // Every query of ours finds its rows by key or walks an index in its order. A bitmap scan reads all that matches
-  // before the first row comes out, and the planner, which believes columns to be independent, takes it for few.
+  // Every query finds its rows by key or walks an index in its order. A bitmap scan reads all matches before the first row comes
+  // out, and the planner, which assumes independent columns, underestimates them.
   enable_bitmapscan: 'off',
 }
 
 /**
- * Opens the pool with one connection: rejects while the database cannot be reached, so that start-up retries it.
- * Afterwards the pool survives restarts of the database by itself.
- *
+ * Opens the pool with one connection. Rejects while the database cannot be reached, so that start-up retries it. Afterwards the
+ * pool survives restarts of the database by itself.
  * Values come back as: int8 → bigint, timestamptz → ISO 8601 text in UTC, always with microseconds.
  */
 export async function openPool({
@@ -51,9 +50,9 @@ export async function openPool({
     }),
     maxPoolSize: connectionCountMax,
     connectionRetryLimit: 0,
-    // Less than SILENCE_MAX_MS: where a path went dead, one attempt at most is lost to connections that were idle on it.
+    // Less than SILENCE_MAX_MS: if a network path fails, at most one attempt is lost to its idle connections.
     idleTimeout: 10_000,
-    // Deadlocks and serialization failures start the batch again from its look-ups, not from the handler.
+    // After a deadlock or serialization failure the batch starts again from its look-ups, not from the handler.
     transactionRetryLimit: 0,
     queryRetryLimit: 0,
     // No session state is ever set, so a release needs no round trip.
@@ -69,7 +68,7 @@ export async function openPool({
   return pool
 }
 
-/** Validates each row by the query's zod schema, synchronously: Slonik itself checks nothing. */
+/** Validates each row with the query's zod schema, synchronously. Slonik itself checks nothing. */
 const validateRows: Interceptor = {
   name: 'validate-rows',
   transformRow: (context, query, row) => {

@@ -1,8 +1,8 @@
 import type { CommonQueryMethods, DatabasePool } from 'slonik'
 
 /**
- * Reads until the signal is aborted: then the connection is closed, which ends a query under way within a second
- * (`client_connection_check_interval`), and the result rejects. A read that has not had a connection yet never begins.
+ * Reads until the signal is aborted: then the connection is closed, which ends a running query within a second
+ * (`client_connection_check_interval`), and the result rejects. A read that is still waiting for a connection never starts.
  */
 export async function readUntil<Result>(
   signal: AbortSignal,
@@ -11,7 +11,7 @@ export async function readUntil<Result>(
 ): Promise<Result> {
   const gone = aborted(signal)
   const result = await pool.connect(async (connection) =>
-    // A handler that throws costs the connection: this one was not used.
+    // A handler that throws costs the connection, and this one is unused.
     signal.aborted ? null : { of: await Promise.race([read(connection), gone]) },
   )
   return result === null ? gone : result.of

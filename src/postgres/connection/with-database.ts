@@ -3,8 +3,8 @@ import { databaseMessage, lacksRight, lacksSchema } from './errors.ts'
 import { type DatabasePool, openPool } from './pool.ts'
 
 /**
- * Lets a command use a database, by one connection unless it works side by side, and closes it. Throws CorrectableError where it cannot be
- * reached, is not migrated or refuses its role a right.
+ * Connects a command to a database, with one connection unless it works in parallel, and disconnects afterwards. Throws
+ * CorrectableError if the database cannot be reached, is not migrated or refuses its role a right.
  */
 export async function withDatabase(
   databaseUrl: string,

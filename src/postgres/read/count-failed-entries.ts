@@ -2,12 +2,12 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import { type GivenUpLimits, isPastRetry } from './log-columns.ts'
 
-/** Bounds the cost; so many failed rows are an incident of their own. */
+/** Limits the cost. More failed rows than this are an incident of their own. */
 const ROW_COUNT_MAX = 100_000
 
 const counts = z.object({ waiting: z.bigint(), given_up: z.bigint() })
 
-/** Counts the failed rows that are still retried and those given up, among the newest 100,000. */
+/** Counts failed rows among the newest 100,000: those still retried, and those given up. */
 export async function countFailedEntries(
   pool: DatabasePool,
   limits: GivenUpLimits,

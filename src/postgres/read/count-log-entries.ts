@@ -5,14 +5,14 @@ import { type LogCounts, logCounts } from '../../core/log/log-counts.ts'
 import { STATUSES } from '../../core/log/status.ts'
 import { type GivenUpLimits, isGivenUp } from './log-columns.ts'
 
-/** Bounds the cost: on a larger log only the newest entries are counted, and the answer says since when. */
+/** Limits the cost: in a larger log only the newest entries are counted, and the response says since when. */
 const ROW_COUNT_MAX = 100_000
 /** Event types and reasons come from outside, in any number. */
 const KIND_COUNT_MAX = 12
 
 const countsRow = logCounts.omit({ stepS: true, complete: true }).extend({ cutAtS: z.number().nullable() })
 
-/** Counts the entries of a window that ends now, by the database's clock: the newest 100,000 of them at most. */
+/** Counts the entries of a window that ends now, by the database's clock: the newest 100,000 at most. */
 export async function countLogEntries(
   pool: DatabasePool,
   limits: GivenUpLimits,
@@ -31,7 +31,7 @@ export async function countLogEntries(
   }
 }
 
-/** The query: walks the index by status newest first, once for each status, and stops at so many rows in all. */
+/** Walks the index by status, once per status, newest first, and stops at this number of rows in all. */
 export function logCountsQuery(
   limits: GivenUpLimits,
   { lengthS, stepS }: { readonly lengthS: number; readonly stepS: number },

@@ -2,7 +2,7 @@ import { type DatabasePool, sql } from 'slonik'
 import { type RuleMatches, ruleMatches } from '../../core/rules/current-rules.ts'
 import { isoTime } from '../sql/columns.ts'
 
-/** Bounds the cost. */
+/** Limits the cost. */
 const DECISION_COUNT_MAX = 100_000
 
 const matchesRow = ruleMatches.omit({ complete: true })
@@ -17,7 +17,7 @@ export async function countRuleMatches(
   return { ...found, complete: found.lookedAt < decisionCountMax }
 }
 
-/** The query: walks the primary key backwards, which is the order of time but for clocks that differ. */
+/** Walks the primary key backwards: in order of time, except for clock differences. */
 export function ruleMatchesQuery(revision: string, decisionCountMax: number) {
   return sql.type(matchesRow)`
     WITH walked AS MATERIALIZED (

@@ -11,9 +11,9 @@ const logged = z.object({
 })
 
 /**
- * Which events of a partition are logged, and which may have had a row that was pruned: in one statement, so that where a
- * row is missing because it was pruned, the record of that pruning is there. A partition that no pruning has seen, of a topic that one
- * has, counts as processed to its end: the topic may have been created anew with more partitions, from a copy.
+ * Finds events of a partition that are logged, and events that may have had a row that was pruned. One statement reads both, so
+ * that a pruned row's pruning is always seen. A partition without a pruning, of a topic with one, counts as processed to its end:
+ * the topic may have been recreated from a copy, with more partitions.
  */
 export async function findLogged(
   pool: DatabasePool,

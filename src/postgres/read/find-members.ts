@@ -5,7 +5,7 @@ import { arrayOf } from '../sql/columns.ts'
 
 const member = z.object({ locator: z.string(), partyLocator: z.string().nullable(), createdAt: z.string() })
 
-/** Whom these entries are about, and since when, by locator. */
+/** Party and creation time of these log entries, by locator. */
 export async function findMembers(
   pool: CommonQueryMethods,
   locators: readonly string[],

@@ -8,7 +8,7 @@ import { keptOf } from '../write/cut-large-message.ts'
 const found = z.object({ offset: z.bigint(), erased: z.boolean() })
 
 /**
- * Returns the messages of a partition that are stored as rejected, by offset. The hash is compared too, because a recreated topic
+ * Returns the messages of a partition that are stored as rejected, by offset. Compares the hash too, because a recreated topic
  * has other messages at the same offsets.
  */
 export async function findRejected(

@@ -19,7 +19,7 @@ const rowOf = z
     origin: topic === null || partition === null || offset === null ? null : { topic, partition, offset },
   }))
 
-/** The rows of events, with what the first decision behind each says of its message. */
+/** The rows of events, with the message data in each row's first decision. */
 export function findRowsQuery(eventIds: readonly string[]) {
   return sql.prepared('find-rows', rowOf)`
     SELECT

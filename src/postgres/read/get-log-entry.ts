@@ -19,7 +19,7 @@ export function getLogEntry(
   return pool.maybeOne(logEntryQuery(limits, { locator }))
 }
 
-/** The variables that an entry's texts were rendered from, or would be; none if they were erased. */
+/** The distinct variables of an entry's texts; none if they were erased. */
 export async function readVariables(pool: DatabasePool, locator: string): Promise<readonly Variables[]> {
   const row = z.object({ variables: z.custom<Variables>((variables) => typeof variables === 'object') })
   return pool.anyFirst(sql.type(row)`
@@ -77,8 +77,8 @@ function nextRetry(limits: GivenUpLimits) {
 }
 
 /**
- * Since when a party had been opted out of a decision's event type, without a break; null where it was not. For a row
- * `decision` and the change of preferences `change` that it followed.
+ * Time since which the party was opted out of a decision's event type without a break; null if it was not. For a row `decision`
+ * and the change of preferences `change` that it followed.
  */
 export const OPTED_OUT_SINCE = sql.fragment`CASE WHEN change.after -> 'optedOutEvents' ? decision.event_type THEN (
               SELECT ${isoTime(sql.fragment`opt_out.changed_at`)}

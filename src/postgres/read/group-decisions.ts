@@ -18,16 +18,16 @@ const page = z.object({
   ),
 })
 
-/** Locators begin with the time, in milliseconds, of a clock that is not the database's: by so much they may differ. */
+/** Locators begin with a time in milliseconds, from a clock other than the database's. The clocks may differ by this much. */
 export const CLOCKS_APART_MAX_MS = 86_400_000
 
-/** By which of its decisions an event counts: the last says what became of it. */
+/** The decision by which an event counts. The last one gives its current result. */
 export type Counting = 'last' | 'first'
 
 /**
- * The decisions of all events that were first decided by a rule in a period (without end: up to now), counted by what they were made from and
- * what they are: in pages, of at most `countMax` events that were looked at, so that one can tell how far it has come. An
- * event counts once. Nothing can be written meanwhile by these transactions.
+ * Yields the decisions of a period (without end: up to now), grouped by facts and result, one page at a time. A page looks at
+ * `countMax` events at most, so that progress can be shown. An event belongs to the period and rule of its first decision, and
+ * counts once. Read-only.
  */
 export async function* decisionGroups(
   pool: DatabasePool,
@@ -89,7 +89,7 @@ export async function* decisionGroups(
   }
 }
 
-/** All entries of this time and later have greater locators: see CLOCKS_APART_MAX_MS. */
+/** All entries from this time on have greater locators: see CLOCKS_APART_MAX_MS. */
 export function firstLocatorOf(time: string): string {
   const hex = Math.max(Date.parse(time) - CLOCKS_APART_MAX_MS, 0)
     .toString(16)

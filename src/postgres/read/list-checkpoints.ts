@@ -5,7 +5,7 @@ import { CHECKPOINT_COLUMNS, checkpointRow, WITH_LAST_MESSAGE } from '../write/c
 
 const row = checkpointRow.extend({ topic: z.string(), partition: z.number() })
 
-/** The checkpoints of all partitions of these topics that have one. Locks nothing. */
+/** The checkpoints of these topics' partitions. Locks nothing. */
 export function listCheckpoints(
   pool: DatabasePool,
   topics: readonly string[],
@@ -18,7 +18,7 @@ export function listCheckpoints(
 
 const locked = z.object({ topic: z.string(), partition: z.number(), offset: z.bigint() })
 
-/** The checkpoints of these topics that another session holds the lock of right now. Locks the others for a moment. */
+/** The checkpoints of these topics that another session has locked. Briefly locks the others. */
 export function listLockedCheckpoints(
   pool: DatabasePool,
   topics: readonly string[],
@@ -41,8 +41,8 @@ const session = z.object({
 })
 
 /**
- * The sessions that may hold such a lock: in a transaction that uses the table of checkpoints, and waiting for no other session;
- * the oldest first. Of another user's sessions PostgreSQL tells only the process id and the name, unless this user has
+ * The sessions that may have such a lock, oldest first: each is in a transaction that uses the table of checkpoints, and waits
+ * for no other session. For another user's sessions PostgreSQL shows only the process id and the name, unless this user has
  * pg_read_all_stats.
  */
 export function listCheckpointLockers(pool: DatabasePool): Promise<readonly z.infer<typeof session>[]> {

@@ -11,7 +11,7 @@ export interface RetryLimits extends GivenUpLimits {
 
 const dueRow = dueEntry.extend({ createdAt: z.string() })
 
-/** The next page of due rows, oldest first, by the database's clock: behind `after` and up to `upTo`. Locks nothing. */
+/** The next page of due rows, oldest first, by the database's clock: after `after` and up to `upTo`. Locks nothing. */
 export async function listDueEntries(
   pool: DatabasePool,
   limits: RetryLimits,

@@ -5,7 +5,7 @@ import { STATUSES } from '../../core/log/status.ts'
 import { inSnapshot } from '../sql/snapshot.ts'
 import { type GivenUpLimits, isNotTold, listedColumns } from './log-columns.ts'
 
-/** Entries that one page looks at if an index finds more than the filter asks for. */
+/** Maximum number of entries that one page looks at if an index finds more than the filter asks for. */
 export const CANDIDATE_COUNT_MAX = 5_000
 
 const position = logEntry.pick({ createdAt: true, locator: true })
@@ -18,7 +18,7 @@ export async function listLogEntries(
 ): Promise<LogPage> {
   const query = logPageQuery(limits, filter, page)
   if (walksOf(limits, filter).rest.length === 0) return pageOf(await pool.any(query), page.limit, null)
-  // In a snapshot: entries that are logged between the two reads would push others off the page and out of the list.
+  // In a snapshot: entries logged between the two reads would push others off the page and out of the list.
   return inSnapshot(pool, async (tx) => {
     const rows = await tx.any(query)
     const end =
@@ -27,7 +27,7 @@ export async function listLogEntries(
   })
 }
 
-/** `end`: where a page that comes back short has stopped looking; null at the end of the log. */
+/** `end`: the position at which a short page stopped looking; null at the end of the log. */
 function pageOf(rows: LogPage['items'], limit: number, end: LogPage['next']): LogPage {
   const items = rows.slice(0, limit)
   const last = items.at(-1)
@@ -36,8 +36,8 @@ function pageOf(rows: LogPage['items'], limit: number, end: LogPage['next']): Lo
 }
 
 /**
- * The query for one page and the row after it. An index finds positions in the order of the list; the rows at these positions
- * are read by their key, so that the planner cannot choose to read the whole log.
+ * The query for one page and the row after it. An index finds positions in the order of the list; their rows are read by key, so
+ * that the planner cannot choose to read the whole log.
  */
 export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, after }: LogPageRequest) {
   const walks = walksOf(limits, filter)
@@ -52,7 +52,7 @@ export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, 
     ORDER BY position.time DESC, position.key DESC LIMIT ${limit + 1}`
 }
 
-/** The position at which a page has looked at all entries that it may; none if fewer are left. */
+/** The last position that a page may look at; none if fewer entries are left. */
 function lastCandidateQuery(limits: GivenUpLimits, filter: LogFilter, after: LogPageRequest['after']) {
   const walks = walksOf(limits, filter)
   return sql.type(position)`
@@ -62,7 +62,7 @@ function lastCandidateQuery(limits: GivenUpLimits, filter: LogFilter, after: Log
 
 type Fragment = ReturnType<typeof sql.fragment>
 
-/** The keys under which an index finds the entries, and the conditions that are left for their rows. */
+/** Keys under which an index finds the entries, and conditions left to check on their rows. */
 interface Walks {
   readonly keys: readonly Fragment[]
   readonly rest: readonly Fragment[]
@@ -87,14 +87,14 @@ function walksOf(limits: GivenUpLimits, filter: LogFilter): Walks {
   if (reference !== undefined) return walks(null, [isAbout(reference)])
   if (partyLocator !== undefined)
     return walks('party_locator', [sql.fragment`party_locator = ${partyLocator}`])
-  // Most entries are sent: the statuses of the others leave fewer than an event type does.
+  // Most entries are sent: the other statuses are more selective than an event type.
   if (eventType !== undefined && statuses.includes('SENT'))
     return walks('event_type', [sql.fragment`event_type = ${eventType}`])
   const keys = statuses.map((one) => sql.fragment`status = ${one}`)
   return walks('status', keys.length === 0 ? [sql.fragment`false`] : keys)
 }
 
-/** The newest positions behind `after`, in order, `countMax` at most. Reads index entries only. */
+/** The newest positions after `after`, in order, at most `countMax`. Reads index entries only. */
 function candidatesOf(
   { keys }: Walks,
   filter: LogFilter,
@@ -113,7 +113,10 @@ function candidatesOf(
     ORDER BY created_at DESC, locator DESC LIMIT ${countMax}`
 }
 
-/** The condition for rows about this claim, policy or invoice. As an array: the locators are found first, whatever the other conditions are. */
+/**
+ * The condition for rows about this claim, policy or invoice. An array, so that the locators are found first, whatever the other
+ * conditions are.
+ */
 function isAbout(reference: string): Fragment {
   return sql.fragment`locator = ANY(ARRAY(SELECT locator FROM notifications.decision WHERE variables ->> 'locator' = ${reference}))`
 }
@@ -125,7 +128,7 @@ function hasRule(rule: string): Fragment {
   ) = ${rule}`
 }
 
-/** The condition for rows with this failure reason, or with one that begins with it and a colon. */
+/** The condition for rows with this failure reason, or with one that starts with it and a colon. */
 function hasReason(reason: string): Fragment {
   return sql.fragment`(failure_reason = ${reason} OR split_part(failure_reason, ':', 1) = ${reason})`
 }

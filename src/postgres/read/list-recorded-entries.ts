@@ -9,9 +9,8 @@ import { factsColumn, LOG_COLUMNS } from './log-columns.ts'
 const decisionRow = replayedDecision.extend({ locator: z.string(), facts: factsColumn })
 
 /**
- * All that is recorded, in the order of the locators: pages of at most `countMax` log rows and the decisions of at most
- * as many locators. Each page is read in a snapshot of its own, so that a row and its decisions always belong together,
- * and none of them holds vacuum up for long.
+ * All recorded data, ordered by locator: pages of at most `countMax` log rows and the decisions of at most as many locators. Each
+ * page is read in its own snapshot, so that a row matches its decisions and vacuum is not delayed for long.
  */
 export async function* recordedEntryPages(
   pool: DatabasePool,
@@ -30,7 +29,7 @@ export async function* recordedEntryPages(
   }
 }
 
-/** The last locator of the page behind `after`; null where all the rest is one page. */
+/** The last locator of the page after `after`; null if the rest is one page. */
 function pageEnd(tx: CommonQueryMethods, after: string, countMax: number): Promise<string | null> {
   return tx.oneFirst(sql.type(z.object({ end: z.string().nullable() }))`
     SELECT least(
@@ -46,7 +45,7 @@ function pageEnd(tx: CommonQueryMethods, after: string, countMax: number): Promi
     ) AS "end"`)
 }
 
-/** The log rows and decisions for which a condition on `locator` holds, in its order. */
+/** The log rows and decisions that meet a condition on `locator`, ordered by it. */
 export async function listRecordedEntries(
   tx: CommonQueryMethods,
   condition: FragmentSqlToken,

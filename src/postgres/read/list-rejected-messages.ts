@@ -7,18 +7,18 @@ import {
 } from '../../core/event/rejected-message.ts'
 import { isoTime } from '../sql/columns.ts'
 
-/** A filter; null leaves out nothing. */
+/** A filter; null excludes nothing. */
 export interface RejectedFilter {
   readonly ids: readonly bigint[] | null
   readonly topic: string | null
   readonly code: string | null
   /** Rejected at this time or later, ISO 8601. */
   readonly since: string | null
-  /** Only those that no redrive or dismissal has settled. */
+  /** Only messages that no redrive or dismissal has settled. */
   readonly open: boolean
 }
 
-/** Bytes as base64, which a JSON or a text column of a result can hold. */
+/** Bytes as base64, for a JSON or text column of a result. */
 const base64 = z
   .string()
   .nullable()
@@ -36,7 +36,7 @@ const rejectedRow = commonRow
 
 const summaryRow = commonRow.extend({ byteCount: z.number().nullable(), begin: base64 })
 
-/** Rejected messages after `after` by id, oldest first, each with its last redrive. Messages are read whole. */
+/** Rejected messages with ids after `after`, oldest first, each complete and with its last redrive. */
 export function readRejected(
   pool: CommonQueryMethods,
   filter: RejectedFilter,
@@ -53,7 +53,7 @@ export function readRejected(
 
 const BEGIN_BYTES = 256
 
-/** One page of rejected messages before `after` by id (null: from the newest on), newest first. */
+/** One page of rejected messages with ids before `before` (null: from the newest on), newest first. */
 export async function listRejected(
   pool: CommonQueryMethods,
   filter: RejectedFilter,

@@ -5,8 +5,8 @@ import { SKIPPED_TO } from '../../core/event/rejected-message.ts'
 const skip = z.object({ from: z.bigint(), to: z.bigint().nullable() })
 
 /**
- * The offsets of a partition that `rejected skip` went past, both included. Only the text of the record tells the last one,
- * which is null where that was erased.
+ * Ranges of offsets that `rejected skip` passed over, both ends included. Only the record's text contains the last offset, which
+ * is null if the text was erased.
  */
 export function listSkips(
   pool: CommonQueryMethods,

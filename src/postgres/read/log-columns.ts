@@ -2,13 +2,13 @@ import { sql } from 'slonik'
 import { z } from 'zod'
 import type { RecordedFacts } from '../../core/decision/facts.ts'
 
-/** The columns of a log entry, under the names of the core. */
+/** The columns of a log entry, under their names in the core. */
 export const LOG_COLUMNS = sql.fragment`
   locator, event_id AS "eventId", party_locator AS "partyLocator", event_type AS "eventType", channel, status,
   subject, body, failure_reason AS "failureReason", attempt_count AS "attemptCount", sent_at AS "sentAt",
   created_at AS "createdAt"`
 
-/** The columns of a row to be retried. A decision to send with attempt 0 was deferred. */
+/** The columns of a row to retry. A decision to send with attempt 0 was deferred. */
 export const DUE_COLUMNS = sql.fragment`
   locator, event_id AS "eventId", event_type AS "eventType", party_locator AS "partyLocator", subject, body,
   attempt_count AS "attemptCount", created_at AS "createdAt", (
@@ -26,10 +26,10 @@ export function listedColumns(limits: GivenUpLimits) {
     ) AS receipt`
 }
 
-/** Facts as they are stored. They are not looked into: a replay reads millions of them, and old ones may have other keys. */
+/** Facts as stored, unchecked: a replay reads millions of them, and old ones may have other keys. */
 export const factsColumn = z.custom<RecordedFacts>((facts) => typeof facts === 'object' && facts !== null)
 
-/** The specification's limits of retrying: rows that are older, or have so many attempts, are given up. */
+/** The specification's limits for retries: rows that are older, or have this many attempts, are given up. */
 export interface GivenUpLimits {
   readonly maxAgeMs: number
   readonly attemptCountMax: number
@@ -39,17 +39,17 @@ export function isGivenUp(limits: GivenUpLimits) {
   return sql.fragment`(status = 'FAILED' AND ${isPastRetry(limits)})`
 }
 
-/** The condition under which the member of a row was not told, and will not be. */
+/** The condition for a row whose member was not told, and will not be. */
 export function isNotTold(limits: GivenUpLimits) {
   return sql.fragment`(status = 'SKIPPED' OR ${isGivenUp(limits)})`
 }
 
-/** The condition under which a row of the log is still to be retried, now or later. */
+/** The condition for a row that is still to be retried, now or later. */
 export function isToBeRetried(limits: GivenUpLimits) {
   return sql.fragment`(status = 'FAILED' AND NOT ${isPastRetry(limits)})`
 }
 
-/** The condition under which a row of the log is not retried any more, if it failed. */
+/** The condition for a row that is no longer retried if it failed. */
 export function isPastRetry({ maxAgeMs, attemptCountMax }: GivenUpLimits) {
   return sql.fragment`(
     attempt_count >= ${attemptCountMax} OR created_at <= now() - ${maxAgeMs}::float8 * interval '1 millisecond'

@@ -10,16 +10,16 @@ import {
   storedPreferences,
 } from '../../core/party/preferences.ts'
 
-/** Preferences as they are read, from the history too. */
+/** Preferences as read, from the history too. */
 export const preferencesRow = storedPreferences.extend({
-  // Anything else that a list holds was not put there by us, and opts out of nothing.
+  // Other values in the list are not ours, and opt out of nothing.
   optedOutEvents: z.array(z.unknown()).transform((types) => types.filter((type) => typeof type === 'string')),
 })
 
 export const PREFERENCES_COLUMNS = sql.fragment`
   email, phone, preferred_channel AS "preferredChannel", opted_out_events AS "optedOutEvents"`
 
-/** One page of all preferences, by party locator: when they were first stored is not known. */
+/** One page of all preferences, by party locator, since their creation time is unknown. */
 export async function listPreferences(
   pool: CommonQueryMethods,
   { limit, after }: PreferencesPageRequest,

@@ -16,14 +16,14 @@ export function readArchivedRuleTable(pool: DatabasePool, revision: string): Pro
     SELECT source FROM notifications.ruleset WHERE revision = ${revision}`)
 }
 
-/** The revisions of all rule tables that were ever loaded to decide events: they are few. */
+/** The revisions of all rule tables that were ever loaded to decide events: there are few. */
 export function listArchivedRuleTables(pool: DatabasePool): Promise<readonly string[]> {
   return pool.anyFirst(
     sql.type(z.object({ revision: z.string() }))`SELECT revision FROM notifications.ruleset`,
   )
 }
 
-/** The revisions of all envelope maps that were ever in force: they are few. */
+/** The revisions of all envelope maps that were ever in force: there are few. */
 export function listArchivedEnvelopeMaps(pool: DatabasePool): Promise<readonly string[]> {
   return pool.anyFirst(
     sql.type(z.object({ revision: z.string() }))`SELECT revision FROM notifications.envelope_map`,
@@ -35,7 +35,7 @@ export function readArchivedEnvelopeMap(pool: DatabasePool, revision: string): P
     SELECT source FROM notifications.envelope_map WHERE revision = ${revision}`)
 }
 
-/** All activations, the first one first: they are few. */
+/** All activations, oldest first: there are few. */
 export function listActivations(pool: DatabasePool): Promise<readonly Activation[]> {
   return pool.any(sql.type(activation)`
     SELECT revision, git_commit AS "gitCommit", activated_at AS "activatedAt"

@@ -16,9 +16,9 @@ const found = z.object({
 })
 
 /**
- * The preferences of parties, in one statement without locks. Read them in the transaction that writes the decisions: the time of
- * a decision is when its transaction began, and each statement sees everything committed before it. So a decision later than the
- * response to a change follows that change or a newer one.
+ * Preferences of parties, read in one statement without locks. Read them in the transaction that writes the decisions: a
+ * decision's time is the start of its transaction, and each statement sees everything committed before it. So a decision made
+ * after a PUT was answered sees that PUT or a newer one.
  */
 export async function readPreferences(
   tx: CommonQueryMethods,

@@ -3,7 +3,7 @@ import { type RetryCandidate, retryCandidate } from '../../core/attempt/retry-ca
 import { arrayOf } from '../sql/columns.ts'
 import { DUE_COLUMNS, type GivenUpLimits, isGivenUp } from './log-columns.ts'
 
-/** Rows of the log by their locators, newest first, with what a retry on request needs to know. Locks nothing. */
+/** Rows of the log by their locators, newest first, with the data that a requested retry needs. Locks nothing. */
 export function readRetryCandidates(
   pool: CommonQueryMethods,
   limits: GivenUpLimits,

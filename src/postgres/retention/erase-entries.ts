@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ERASED_UNSENT, type ErasureCounts } from '../../core/log/log-entry.ts'
 import { lockErasure } from './erasure-record.ts'
 
-/** Keeps transactions to some milliseconds, so that they hold up nothing else. */
+/** Keeps transactions to a few milliseconds, so that they block nothing. */
 const ENTRY_COUNT_MAX = 500
 /** Entries of a party that one statement looks at. */
 const SEARCHED_COUNT_MAX = 5_000
@@ -20,9 +20,8 @@ export interface EntriesToErase {
 }
 
 /**
- * The locators under which something of a party is stored yet, in pages: first those of decisions whose row is not there, which
- * a rebuild would bring back, then those of its log entries, also of any that was brought back meanwhile. `onProgress` is told
- * how many decisions were compared with the log so far.
+ * Yields locators that still hold the party's data, in pages: first decisions without a row, which a rebuild would restore, then
+ * log entries, including any restored meanwhile. `onProgress` gets the number of decisions compared with the log so far.
  */
 export async function* entriesToErase(
   pool: DatabasePool,
@@ -39,8 +38,8 @@ const page = z.object({
 })
 
 /**
- * In the order of the locators, which never change: a retry that is under way moves its row to another status or channel, and
- * must not move it behind what was looked at.
+ * Ordered by locator, which never changes: a concurrent retry moves its row to another status or channel, and must not move it
+ * behind the current position.
  */
 async function* entriesOfParty(pool: DatabasePool, partyLocator: string): AsyncGenerator<EntriesToErase> {
   for (let after: string | null = ''; after !== null; ) {
@@ -55,8 +54,8 @@ async function* entriesOfParty(pool: DatabasePool, partyLocator: string): AsyncG
 }
 
 /**
- * The query for a party's entries that hold something yet, of the next ones behind `after`; and for the last of these, null where
- * no more follow. Each page reads the party's keys once, and only rows of its own.
+ * The query for a party's entries with unerased data among the next ones after `after`, and for the last of these, null at the
+ * end. Each page reads the party's keys once, and only its own rows.
  */
 export function pageOfPartyQuery(partyLocator: string, after: string) {
   return sql.type(page)`
@@ -102,8 +101,8 @@ async function* decisionsOfParty(
 }
 
 /**
- * The query for the locators of decisions without a row, of any party, behind `after` and up to `end`. It merges the keys of
- * two indexes and reads no decision: an index by party would cost every logged event a random page.
+ * The query for the locators of decisions without a row, of any party, after `after` and up to `end`. It merges the keys of two
+ * indexes and reads no decision: an index by party would cost every logged event a random page.
  */
 export function orphansQuery(after: string, end: string | null) {
   const upTo = (column: FragmentSqlToken) =>
@@ -124,8 +123,8 @@ function ofPartyQuery(partyLocator: string, orphans: readonly string[]) {
 }
 
 /**
- * Blanks log entries and the decisions behind them, in one transaction, and counts it in the record of the erasure. A
- * FAILED row has nothing left to be sent: it becomes SKIPPED. Erased ones are left as they are.
+ * Blanks log entries and their decisions in one transaction, and counts them in the erasure's record. A FAILED row has nothing
+ * left to send, and becomes SKIPPED. Erased rows stay unchanged.
  */
 export function eraseEntries(
   pool: DatabasePool,
@@ -135,7 +134,7 @@ export function eraseEntries(
   const these = sql.fragment`locator = ANY(${sql.array([...ofParty], 'text')})`
   return pool.transaction(async (tx) => {
     await lockErasure(tx)
-    // It waits for a retry that is under way, whose decision is seen by the statements that follow.
+    // Waits for a running retry, so that the following statements see its decision.
     const retries = await tx.anyFirst(sql.type(locators)`
       UPDATE notifications.notification_log
       SET status = 'SKIPPED', failure_reason = ${ERASED_UNSENT}, subject = NULL, body = NULL

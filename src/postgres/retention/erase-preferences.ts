@@ -7,12 +7,12 @@ import { lockPreferences } from '../write/put-preferences.ts'
 const HAS_CONTACT = sql.fragment`(email IS NOT NULL OR phone IS NOT NULL)`
 const CHANGE_HAS_CONTACT = sql.fragment`
   (coalesce(before ->> 'email', before ->> 'phone', after ->> 'email', after ->> 'phone') IS NOT NULL)`
-/** The person made the change: by a token for this party, or one whose subject is its locator. */
+/** The person made the change: with a token for this party, or one whose subject is its locator. */
 const BY_PERSON = sql.fragment`(changed_by <> 'erased' AND (by_party IS TRUE OR changed_by = party_locator))`
 const CHANGE_IS_PERSONAL = sql.fragment`(${CHANGE_HAS_CONTACT} OR ${BY_PERSON} IS TRUE)`
 const NO_CONTACT = '{"email": null, "phone": null}'
 
-/** Counts the preferences (one at most) and their changes that hold contact details of a party, or name it as their author. */
+/** Counts a party's preferences (at most one) and changes that contain its contact details, or name it as their author. */
 export function countPreferencesToErase(
   pool: DatabasePool,
   partyLocator: string,
@@ -25,7 +25,10 @@ export function countPreferencesToErase(
         WHERE party_locator = ${partyLocator} AND ${CHANGE_IS_PERSONAL}) AS "preferenceChanges"`)
 }
 
-/** Blanks the contact details in a party's preferences and in their history, and who changed them if that was the person. Opt-outs stay. */
+/**
+ * Blanks the contact details in a party's preferences and their history, and the author of changes if it was the person. Opt-outs
+ * stay.
+ */
 export function erasePreferences(
   pool: DatabasePool,
   erasure: bigint,

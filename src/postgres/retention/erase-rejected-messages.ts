@@ -4,7 +4,7 @@ import type { Rejected } from '../../core/event/rejected-message.ts'
 import { readRejected } from '../read/list-rejected-messages.ts'
 import { lockErasure } from './erasure-record.ts'
 
-/** Messages of one page. Values can be large. */
+/** Size of one page. Values can be large. */
 const SEARCHED_BYTES_MAX = 32 * 1024 * 1024
 const SEARCHED_COUNT_MAX = 1_000
 const idRow = z.object({ id: z.bigint() })
@@ -29,10 +29,10 @@ export async function* rejectedToSearch(pool: DatabasePool): AsyncGenerator<read
   }
 }
 
-/** Blanks rejected messages: key, value, headers and errors, which may quote them. Returns how many were not erased before. */
+/** Blanks rejected messages: key, value, headers and errors, which may quote them. Returns the number newly erased. */
 export function eraseRejected(pool: DatabasePool, erasure: bigint, ids: readonly bigint[]): Promise<number> {
   return pool.transaction(async (tx) => {
-    // It waits for redrives under way: none may write the message back.
+    // Waits for running redrives: none may write the message back.
     await lockErasure(tx)
     return tx.oneFirst(sql.type(z.object({ count: z.number() }))`
     WITH erased AS (

@@ -4,15 +4,17 @@ import { CorrectableError } from '../../core/text/faults.ts'
 import { storable } from '../../core/text/sanitize.ts'
 import { isLocked } from '../connection/errors.ts'
 
-/** Any fixed number: what erases rows and what puts texts back take turns, so that no text comes back. */
+/**
+ * An arbitrary fixed number. Commands that erase rows and commands that write texts take turns, so that no erased text returns.
+ */
 const ERASURE_LOCK = 4_006_004
 
-/** Waits for its turn, and keeps it until the transaction ends. Throws CorrectableError. */
+/** Waits for the lock, and keeps it until the transaction ends. Throws CorrectableError. */
 export function lockErasure(tx: CommonQueryMethods): Promise<void> {
   return take(tx, sql.unsafe`SELECT pg_advisory_xact_lock(${ERASURE_LOCK})`)
 }
 
-/** The same, beside others that share it: nothing is erased until the transaction ends. */
+/** Like `lockErasure`, but shared with others that share it: nothing is erased until the transaction ends. */
 export function shareErasure(tx: CommonQueryMethods): Promise<void> {
   return take(tx, sql.unsafe`SELECT pg_advisory_xact_lock_shared(${ERASURE_LOCK})`)
 }
@@ -21,20 +23,20 @@ async function take(tx: CommonQueryMethods, lock: QuerySqlToken): Promise<void> 
   await tx.query(lock).catch((error) => {
     if (!isLocked(error)) throw error
     throw new CorrectableError(
-      'another command that erases, rebuilds, redrives or retries on request keeps what is being erased locked: run it again once that has ended',
+      'another `erase`, `replay --rebuild`, `redrive` or `retry` is running: wait until it ends, then run this again',
       { cause: error },
     )
   })
 }
 
-/** Records that the erasure of a party begins, and by whom it was asked for. Returns its id. */
+/** Records the start of a party's erasure, and who requested it. Returns its id. */
 export function beginErasure(pool: DatabasePool, partyLocator: string, by: string): Promise<bigint> {
   return pool.oneFirst(sql.type(z.object({ id: z.bigint() }))`
     INSERT INTO notifications.erasure (party_locator, erased_by) VALUES (${partyLocator}, ${storable(by)})
     RETURNING id`)
 }
 
-/** Records that everything of a party is erased, which also completes earlier erasures of it that were interrupted. */
+/** Records that a party is completely erased, which also completes its earlier, interrupted erasures. */
 export async function finishErasures(pool: DatabasePool, partyLocator: string): Promise<void> {
   await pool.query(sql.unsafe`
     UPDATE notifications.erasure SET finished_at = clock_timestamp()

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { STATUSES, type Status } from '../../core/log/status.ts'
 import { type GivenUpLimits, isToBeRetried } from '../read/log-columns.ts'
 
-/** Pruning deletes everything older than `before`, except failed rows that are still to be retried. */
+/** Pruning deletes everything older than `before`, except failed rows that are still retried. */
 export interface PruneLimits extends GivenUpLimits {
   readonly before: string
 }
@@ -19,12 +19,12 @@ export interface PruneCounts {
   readonly rejectedMessages: number
 }
 
-/** Keeps transactions to some milliseconds, so that they hold up nothing else. */
+/** Keeps transactions to a few milliseconds, so that they block nothing. */
 const ROW_COUNT_MAX = 1_000
 
 const row = z.object({ createdAt: z.string(), locator: z.string(), decisions: z.number() })
 
-/** The entries to be pruned, in pages: for each status the oldest first. */
+/** The entries to prune, in pages: for each status the oldest first. */
 export async function* entriesToPrune(
   pool: DatabasePool,
   limits: PruneLimits,
@@ -59,8 +59,8 @@ export function decisionsOf(page: readonly { decisions: number }[]): number {
 }
 
 /**
- * Deletes entries with their decisions, in one transaction, and adds their number to the record of the pruning. Rows that
- * another session has locked, or that are due for a retry by now, stay.
+ * Deletes entries with their decisions in one transaction, and adds their number to the pruning's record. Rows that another
+ * session has locked, or that are now due for a retry, stay.
  */
 export function pruneEntries(
   pool: DatabasePool,

@@ -11,7 +11,7 @@ const orphanPage = z.object({
   found: z.array(z.object({ locator: z.string(), decisions: z.number() })),
 })
 
-/** Old decisions whose row is not there, which a rebuild would bring back, in pages. */
+/** Old decisions without a row, which a rebuild would restore, in pages. */
 export async function* orphansToPrune(
   pool: DatabasePool,
   { before }: PruneLimits,
@@ -36,7 +36,7 @@ export async function* orphansToPrune(
   }
 }
 
-/** Deletes decisions whose row is not there. Returns how many. */
+/** Deletes decisions without a row. Returns their number. */
 export function pruneOrphans(
   pool: DatabasePool,
   pruning: bigint,

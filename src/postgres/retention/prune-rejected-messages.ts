@@ -2,10 +2,10 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { PruneLimits } from './prune-entries.ts'
 
-/** Keeps transactions to some milliseconds, so that they hold up nothing else. */
+/** Keeps transactions to a few milliseconds, so that they block nothing. */
 const ROW_COUNT_MAX = 1_000
 
-/** The ids of old rejected messages, in pages. Ids follow the time of rejection: the first young one ends it. */
+/** Ids of old rejected messages, in pages. Ids follow the time of rejection, so the search ends at the first young one. */
 export async function* rejectedToPrune(
   pool: DatabasePool,
   { before }: PruneLimits,
@@ -22,7 +22,7 @@ export async function* rejectedToPrune(
   }
 }
 
-/** Deletes rejected messages; the record of their redrives stays. Returns how many. */
+/** Deletes rejected messages; the record of their redrives stays. Returns the number deleted. */
 export function pruneRejected(pool: DatabasePool, pruning: bigint, ids: readonly bigint[]): Promise<number> {
   return pool.oneFirst(sql.type(z.object({ count: z.number() }))`
     WITH message AS (

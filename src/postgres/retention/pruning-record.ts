@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { storable } from '../../core/text/sanitize.ts'
 
 /**
- * Records that a pruning begins, by whom it was asked for, and how far each partition is processed: in one statement, and
- * so after whatever it is going to delete and before whatever is not read yet. Earlier records stay where they reach further:
- * the checkpoint of a topic that was created anew is lower. Returns its id.
+ * Records the start of a pruning, who requested it, and how far each partition is processed. One statement, so that this is after
+ * every deleted event and before every unread one. Earlier records that reach further stay: the checkpoint of a recreated topic
+ * is lower. Returns its id.
  */
 export function beginPruning(pool: DatabasePool, before: string, by: string): Promise<bigint> {
   return pool.oneFirst(sql.type(z.object({ id: z.bigint() }))`

@@ -62,5 +62,5 @@ async function missingMigrations(pool: DatabasePool, names: readonly string[]): 
   const missing = names.filter((migration) => !applied.includes(migration))
   return missing.length === 0
     ? null
-    : `the schema lacks ${missing.join(', ')}: run the command \`migrate\` of this version, since another may not have it`
+    : `the schema lacks ${missing.join(', ')}: run the command \`migrate\` of this version: another version may lack it`
 }

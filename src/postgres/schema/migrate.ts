@@ -8,10 +8,10 @@ import { createConnector, startTransaction } from '../connection/connect.ts'
 import { isLocked } from '../connection/errors.ts'
 
 const MIGRATIONS_DIR = fileURLToPath(new URL('../../../db/migrations', import.meta.url))
-/** Any fixed number: all replicas that migrate at once wait for the one that holds it. */
+/** An arbitrary fixed number. Replicas that migrate at the same time wait for the one that has this lock. */
 const MIGRATION_LOCK = 4_006_001
 const LOCK_POLL_MS = 500
-/** Queries of a table queue behind a migration that waits for its lock. */
+/** Queries on a table queue behind a migration that waits for its lock. */
 const LOCK_TIMEOUT = '500ms'
 const RETRY_PAUSE_MS = 2_000
 const TRY_COUNT_MAX = 60
@@ -25,11 +25,11 @@ interface Log {
 }
 
 /**
- * Brings the schema up to date and returns the names of the migrations that it ran, while others read and write. Each
- * is one transaction that gives up a lock it cannot have at once, and is tried again; one that builds or drops an index
- * CONCURRENTLY runs by itself. A second migrator waits for the first. Rejects with PostgreSQL's error if one fails: those
- * before it stay applied.
- * @param dir of the migrations, run in the order of their names
+ * Migrates the schema while others read and write, and returns the names of the migrations it ran. Each is one transaction, which
+ * is tried again if it cannot lock at once; one that builds or drops an index CONCURRENTLY runs by itself. A second migrator
+ * waits for the first. Rejects with PostgreSQL's error if one fails: the ones before it stay applied.
+ *
+ * @param dir migrations, run in the order of their names
  */
 export async function migrate(databaseUrl: string, log: Log, dir = MIGRATIONS_DIR): Promise<string[]> {
   const applicationName = 'notifications-migrate'
@@ -49,8 +49,8 @@ export async function migrate(databaseUrl: string, log: Log, dir = MIGRATIONS_DI
 }
 
 /**
- * Takes the lock of an open transaction, on a connection of its own: that one ends with its connection, through a pooler
- * too, where a lock of the session would stay behind. A session that waits for it would hold up CREATE INDEX CONCURRENTLY.
+ * Takes a transaction-level lock on its own connection: it ends with the connection, even through a pooler, which would keep a
+ * session-level lock. A session waiting for it would block CREATE INDEX CONCURRENTLY.
  */
 async function lock(keeper: pg.Client, log: Log): Promise<void> {
   for (let isFirst = true; ; isFirst = false) {
@@ -114,7 +114,7 @@ async function untilUnlocked(migration: string, log: Log, run: () => Promise<voi
       return await run()
     } catch (error) {
       if (!isLocked(error)) throw error
-      const remedy = 'see pg_stat_activity for who holds it, and run `migrate` again'
+      const remedy = 'find the session that holds it in pg_stat_activity, and run `migrate` again'
       if (tryCount === TRY_COUNT_MAX) throw new Error(`${migration} could not lock its table: ${remedy}`)
       log.info({ migration, tryCount }, 'another session holds a lock: trying again')
       await sleep(RETRY_PAUSE_MS)
@@ -122,7 +122,7 @@ async function untilUnlocked(migration: string, log: Log, run: () => Promise<voi
   }
 }
 
-/** An index that an interrupted build left behind is INVALID: it is paid for by each write, and serves no read. */
+/** An interrupted build leaves an INVALID index behind: each write pays for it, and no read uses it. */
 async function changeIndex(client: pg.Client, source: string): Promise<void> {
   await requireNoTimeout(client)
   const [, name] = INDEX_CREATED.exec(sqlStatements(source)[0] ?? '') ?? []
@@ -137,7 +137,10 @@ async function changeIndex(client: pg.Client, source: string): Promise<void> {
   await client.query(source)
 }
 
-/** Through a pooler a statement outside transactions has the timeouts of role and database; cut off, it leaves an INVALID index. */
+/**
+ * Through a pooler, a statement outside transactions has the timeouts of role and database. A timeout would leave an INVALID
+ * index.
+ */
 async function requireNoTimeout(client: pg.Client): Promise<void> {
   const { rows } = await client.query(
     `SELECT name FROM pg_settings WHERE name = ANY ($1) AND setting <> '0' ORDER BY name`,
@@ -146,11 +149,11 @@ async function requireNoTimeout(client: pg.Client): Promise<void> {
   if (rows.length === 0) return
   const timeouts = rows.map(({ name }) => name).join(' and ')
   throw new Error(
-    `${timeouts} would cut off the change of an index: run \`migrate\` on a direct connection, or lift it from role and database`,
+    `${timeouts} would interrupt the change of an index: run \`migrate\` on a direct connection, or unset it for role and database`,
   )
 }
 
-/** Names of all migrations that this version of the service needs, as recorded once applied. */
+/** Names of all migrations that this version of the service needs, as recorded when applied. */
 export function knownMigrations(): Promise<string[]> {
   return migrationsIn(MIGRATIONS_DIR)
 }

@@ -1,25 +1,25 @@
-/** The OIDs of the element types: the same in every database (catalog pg_type). */
+/** OIDs of the element types: the same in every database (catalog pg_type). */
 const OID = { text: 25, jsonb: 3802, int4: 23, int8: 20 } as const
 export type ArrayType = keyof typeof OID
 export type ArrayElement = string | number | bigint | null
 
 const LENGTH_BYTES = 4
 const NULL_LENGTH = -1
-/** The first byte of a jsonb in binary; its text follows. */
+/** The first byte of a binary jsonb; its text follows. */
 const JSONB_VERSION = 1
 const NUMBER_BYTES_MAX = 8
-/** UTF-8 takes so much for one UTF-16 code unit. */
+/** Maximum number of UTF-8 bytes for one UTF-16 code unit. */
 const CODE_UNIT_BYTES_MAX = 3
 
 /** Scratch buffer for an array of unknown size: cheaper than measuring each string first. */
 let scratch: Buffer = Buffer.allocUnsafe(64 * 1024)
-/** It grows with what is written; what an array takes beyond is given back. */
+/** The buffer grows as needed; memory beyond this size is released after use. */
 const SCRATCH_BYTES_MAX = 4 * 1024 * 1024
 
 /**
- * A one-dimensional array in PostgreSQL's binary format, as `array_recv` takes it: one element of each row. As text,
- * every element would have to be quoted here and parsed there. `text` and `jsonb` (JSON) take strings, `int4` and `int8`
- * numbers, bigints or their digits.
+ * A one-dimensional array in PostgreSQL's binary format (`array_recv`), with one element per row. As text, every element would
+ * have to be quoted here and parsed there. `text` and `jsonb` (JSON) take strings, `int4` and `int8` numbers, bigints or their
+ * digits.
  */
 export function binaryArray<Row>(
   type: ArrayType,
@@ -50,12 +50,12 @@ function enlarged(bytes: Buffer, end: number, sizeMin: number): Buffer {
 }
 
 function sizeMax(element: ArrayElement): number {
-  // A number may come as its digits, which can be fewer than its bytes.
+  // A number may come as digits, which can be fewer than its bytes.
   const textBytes = typeof element === 'string' ? 1 + element.length * CODE_UNIT_BYTES_MAX : 0
   return LENGTH_BYTES + Math.max(textBytes, NUMBER_BYTES_MAX)
 }
 
-/** Returns where the element ends. */
+/** Returns the end of the element. */
 function writeElement(bytes: Buffer, start: number, type: ArrayType, value: ArrayElement): number {
   if (value === null) return bytes.writeInt32BE(NULL_LENGTH, start)
   const end = writeValue(bytes, start + LENGTH_BYTES, type, value)

@@ -2,7 +2,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { z } from 'zod'
 import { type ArrayElement, type ArrayType, binaryArray } from './binary-array.ts'
 
-/** The type of the parameter, and its cast. A time is sent as text. */
+/** Type and cast of each parameter. A time is sent as text. */
 const CASTS = {
   text: { type: 'text', cast: sql.fragment`text[]` },
   jsonb: { type: 'jsonb', cast: sql.fragment`jsonb[]` },
@@ -18,8 +18,8 @@ export function arrayOf(columnType: ColumnType, values: readonly ArrayElement[])
 }
 
 /**
- * Turns rows into one array parameter a column, the shape that `unnest` takes: a statement costs the same however many
- * rows it has. Usage: `const column = columnOf(rows)`, then `${column('text', (row) => row.name)}`.
+ * Converts rows to one array parameter per column, for `unnest`: a statement has the same number of parameters, whatever the
+ * number of rows. Usage: `const column = columnOf(rows)`, then `${column('text', (row) => row.name)}`.
  */
 export function columnOf<Row>(rows: readonly Row[]) {
   return (columnType: ColumnType, elementOf: (row: Row) => ArrayElement) => {
@@ -31,7 +31,7 @@ export function columnOf<Row>(rows: readonly Row[]) {
 /** The row of a statement that returns none. */
 export const noRow = z.object({})
 
-/** A time as the driver's parser writes it (see pool.ts). */
+/** A time in the format of the driver's parser (see pool.ts). */
 export function isoTime(time: FragmentSqlToken) {
   return sql.fragment`to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 }

@@ -1,6 +1,6 @@
 import { type CommonQueryMethods, sql } from 'slonik'
 
-/** Runs reads that all see the database as it was at the first of them. PostgreSQL refuses every write among them. */
+/** Runs reads that all see the database as of the first one. PostgreSQL refuses writes among them. */
 export function inSnapshot<Result>(
   pool: CommonQueryMethods,
   read: (tx: CommonQueryMethods) => Promise<Result>,

@@ -2,14 +2,14 @@ import { type DatabasePool, sql } from 'slonik'
 import { z } from 'zod'
 import type { Revision } from './archive-revisions.ts'
 
-/** Any fixed number: of replicas that start at once one writes down what is in force, and the others wait for it. */
+/** An arbitrary fixed number. Of replicas that start together, one records the table in force, and the others wait for it. */
 const ACTIVATION_LOCK = 4_006_003
 
 const revisionRow = z.object({ revision: z.string(), source: z.string() })
 
 /**
- * Writes down that an archived rule table is in force from now on. Null where it was in force already, else the one
- * before it, if there was one: so that of any number of replicas with a new table only one learns that it is new.
+ * Records that an archived rule table is in force from now on. Returns null if it already was, else the previous one, if any: of
+ * all replicas with a new table, only one learns that it is new.
  */
 export function activateRuleTable(
   pool: DatabasePool,
@@ -23,7 +23,7 @@ export function activateRuleTable(
       FROM notifications.rule_table_activation JOIN notifications.ruleset USING (revision)
       ORDER BY id DESC LIMIT 1`)
     if (before?.revision === revision) return null
-    // Not now(), when the transaction began to wait for its turn.
+    // Not now(), the start of the transaction, before it waited for the lock.
     await tx.query(sql.unsafe`
       INSERT INTO notifications.rule_table_activation (revision, git_commit, activated_at)
       VALUES (${revision}, ${gitCommit}, clock_timestamp())`)

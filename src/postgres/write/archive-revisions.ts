@@ -1,7 +1,7 @@
 import { type DatabasePool, sql } from 'slonik'
 import { columnOf } from '../sql/columns.ts'
 
-/** A revision (content hash) and the text that it stands for. */
+/** A revision (content hash) and its text. */
 export interface Revision {
   readonly revision: string
   readonly source: string
@@ -13,7 +13,7 @@ export async function archiveEnvelopeMap(pool: DatabasePool, { revision, source 
     ON CONFLICT (revision) DO NOTHING`)
 }
 
-/** Keeps the rule table and the templates that are about to be used, so that any decision can be re-made years later. */
+/** Archives the rule table and the templates before they are used, so that any decision can be repeated years later. */
 export async function archiveRevisions(
   pool: DatabasePool,
   ruleTable: Revision,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Move } from '../../core/attempt/store.ts'
 import type { Checkpoint, TopicPartition } from '../../core/batch/position.ts'
 
-/** The offset before the first: nothing of the partition is processed yet. */
+/** The offset before the first: nothing is processed yet. */
 export const NOTHING_PROCESSED = -1n
 
 const offsetRow = z.object({ offset: z.bigint() })
@@ -22,9 +22,8 @@ export const WITH_LAST_MESSAGE = sql.fragment`
       (checkpoint.topic, checkpoint.partition_id, checkpoint."offset")`
 
 /**
- * The checkpoint of a partition. A partition without a row gets one first, because a lock on an absent row
- * locks nothing. Rejects at once if another session holds its lock: a waiter would occupy a connection, and the checkpoint may be
- * about to move.
+ * The checkpoint of a partition. A partition without a row gets one first, because a lock on an absent row locks nothing. Rejects
+ * at once if another session has locked it: waiting would occupy a connection, and the checkpoint may be about to move.
  */
 export async function loadCheckpoint(
   pool: DatabasePool,
@@ -41,7 +40,7 @@ export async function loadCheckpoint(
     FOR UPDATE OF checkpoint NOWAIT`)
 }
 
-/** Reads and locks the checkpoint until the transaction ends; -1 where the row is gone. */
+/** Reads and locks the checkpoint until the transaction ends; -1 if the row is gone. */
 export async function lockCheckpoint(
   tx: CommonQueryMethods,
   { topic, partition }: TopicPartition,
@@ -52,7 +51,7 @@ export async function lockCheckpoint(
   return offset ?? NOTHING_PROCESSED
 }
 
-/** A part of a WITH clause that moves a checkpoint whose lock is held, and remembers its last message. */
+/** Part of a WITH clause that moves a locked checkpoint and records its last message. */
 export function moveCheckpoint({ topic, partition, offset, lastMessage }: Move) {
   return sql.fragment`
     moved AS (
@@ -70,7 +69,7 @@ export function moveCheckpoint({ topic, partition, offset, lastMessage }: Move) 
     )`
 }
 
-/** Sets back the checkpoint of a recreated topic, if it is still the expected one. Returns the one then in force. */
+/** Resets the checkpoint of a recreated topic, if it is still the expected one. Returns the checkpoint then in force. */
 export function resetCheckpoint(
   pool: DatabasePool,
   topic: string,

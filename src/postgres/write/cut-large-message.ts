@@ -14,7 +14,7 @@ export function keptOf(bytes: Uint8Array | null): Uint8Array | null {
   return isTooLarge(bytes) ? bytes.subarray(0, KEPT_BYTES) : bytes
 }
 
-/** The headers that are stored: the first ones, up to the size of a value, because PostgreSQL limits the size of JSON. */
+/** The headers to store: the first ones, up to the size of a value, because PostgreSQL limits the size of JSON. */
 export function keptHeaders(headers: Message['headers']): { kept: Message['headers']; leftOutCount: number } {
   const kept: Record<string, (Uint8Array | null)[]> = Object.create(null)
   let size = 0
@@ -32,7 +32,7 @@ export function keptHeaders(headers: Message['headers']): { kept: Message['heade
   return { kept, leftOutCount }
 }
 
-/** The note in its error about the rest; empty if the message is stored whole. */
+/** A note about the parts that are not stored, for the error; empty if the message is stored whole. */
 export function notKept({ key, value, headers }: Message): string {
   const { leftOutCount } = keptHeaders(headers)
   return [

@@ -7,8 +7,8 @@ import { columnOf } from '../sql/columns.ts'
 import { keptHeaders, keptOf, notKept } from './cut-large-message.ts'
 
 /**
- * Stores rejected messages in one statement. Of a key or value above `VALUE_BYTES_MAX` only the first bytes are kept, and
- * its hash is added to the error; of headers, as many as take no more than that. A message that is stored already is left as it is.
+ * Stores rejected messages in one statement. A key or value above `VALUE_BYTES_MAX` is cut to its first bytes, and its hash is
+ * added to the error; the headers are cut to the same size. A message already stored stays unchanged.
  */
 export async function insertRejectedMessages(
   tx: CommonQueryMethods,
@@ -31,7 +31,7 @@ export async function insertRejectedMessages(
     ON CONFLICT (topic, partition_id, "offset", value_sha256) DO NOTHING`)
 }
 
-// As base64 text: an array parameter of bytea cannot hold a null.
+// Base64 text, because an array parameter of bytea cannot contain a null.
 function base64(bytes: Uint8Array | null): string | null {
   return bytes === null
     ? null

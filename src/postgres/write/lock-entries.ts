@@ -17,13 +17,13 @@ const lockedRow = z.object({
   templateRevision: z.string().nullable(),
 })
 
-/** See `Transaction`. Leaves out rows with a decision of a later attempt, too (an import, tampering). */
+/** See `Transaction`. Also leaves out rows with a decision of a later attempt (an import, tampering). */
 export async function lockEntries(
   tx: CommonQueryMethods,
   due: readonly DueEntry[],
   isRequested: boolean,
 ): Promise<ReadonlyMap<string, LockedRow>> {
-  // An erasure does not wait for a skipped row, which has no text. It must not get one back.
+  // An erasure does not wait for a skipped row, which has no text. A retry must not give it one again.
   if (isRequested) await shareErasure(tx)
   const column = columnOf(due)
   const notErased = sql.fragment`AND NOT EXISTS (

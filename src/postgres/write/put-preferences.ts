@@ -3,9 +3,9 @@ import type { StoredPreferences } from '../../core/party/preferences.ts'
 import { PREFERENCES_COLUMNS, preferencesRow } from '../read/preferences.ts'
 
 /**
- * Creates or replaces the preferences of a party and appends the change to their history, in one transaction. Returns
- * what was stored. Changes of one party take turns, so that each one's `before` is the `after` of the one with the
- * next lower id. `changedBy` is the subject of the token, null where there was none; `isByParty`: the token is the party's.
+ * Creates or replaces the preferences of a party and appends the change to their history, in one transaction. Returns the stored
+ * preferences. Changes of one party take turns, so that each one's `before` is the previous one's `after`. `changedBy` is the
+ * subject of the token, null if there was none; `isByParty`: the token is the party's.
  */
 export function putPreferences(
   pool: DatabasePool,
@@ -45,12 +45,12 @@ const AS_JSON = sql.fragment`jsonb_build_object(
   'email', email, 'phone', phone, 'preferredChannel', preferred_channel, 'optedOutEvents', opted_out_events
 )`
 
-/** Any fixed number: with the hash of a party it is the advisory lock of that party's preferences. */
+/** An arbitrary fixed number: with the hash of a party it identifies the advisory lock of that party's preferences. */
 const PREFERENCES_LOCK = 4_006
 
-/** Waits for its turn to change a party's preferences, and keeps it until the transaction ends. */
+/** Waits for the lock on a party's preferences, and keeps it until the transaction ends. */
 export async function lockPreferences(tx: CommonQueryMethods, partyLocator: string): Promise<void> {
-  // A lock on the row would not do: there may be none yet.
+  // A row lock is not enough: there may be no row yet.
   await tx.query(sql.unsafe`
     SELECT pg_advisory_xact_lock(${PREFERENCES_LOCK}, hashtext(${partyLocator}))`)
 }

@@ -6,7 +6,7 @@ import { storable } from '../../core/text/sanitize.ts'
 import { columnOf, noRow } from '../sql/columns.ts'
 import { moveCheckpoint } from './checkpoints.ts'
 
-/** Appends a decision for each attempt and moves a checkpoint whose lock is held, in one statement. */
+/** Appends a decision for each attempt and moves a locked checkpoint, in one statement. */
 export async function recordDecisions(
   tx: CommonQueryMethods,
   attempts: readonly Attempt[],
@@ -64,7 +64,7 @@ function insertDecisions(attempts: readonly Attempt[], deliveries: Deliveries, r
     ) AS attempt`
 }
 
-/** An error says nothing about earlier sends with the same key: if one of those is unknown, it stays so. */
+/** An error says nothing about earlier sends with the same key: an unknown result stays unknown. */
 function unknownKeyOf(attempt: Attempt, deliveries: Deliveries): number | null {
   const delivery = deliveries.get(attempt.locator)
   if (delivery === undefined || delivery.error === null) return null

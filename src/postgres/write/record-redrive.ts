@@ -17,10 +17,10 @@ export async function recordRedrive(
     VALUES (${rejectedId}, ${storable(by)}, ${result.result}, ${locator}, ${code}, ${error})`)
 }
 
-/** Rows of one statement, which takes some 100 ms. */
+/** Rows of one statement, which takes about 100 ms. */
 const DISMISSED_COUNT_MAX = 10_000
 
-/** Records that an operator dismissed all unsettled rejected messages of the filter, and why. Returns how many. */
+/** Records that an operator dismissed all unsettled rejected messages of the filter, and why. Returns their number. */
 export async function dismissRejected(
   pool: DatabasePool,
   filter: Omit<RejectedFilter, 'open'>,
@@ -38,8 +38,8 @@ export async function dismissRejected(
 }
 
 /**
- * Keeps a rejected message from being erased until the transaction ends; false if it is gone or erased already. Two redrives of
- * one message need no lock: they meet at the unique event id.
+ * Protects a rejected message from erasure until the transaction ends; false if it is gone or erased. Two redrives of one message
+ * need no lock: the unique event id lets only one insert a row.
  */
 export async function lockRejected(tx: CommonQueryMethods, id: bigint): Promise<boolean> {
   // Not FOR SHARE: that needs the right to UPDATE, which only `erase` has.

@@ -7,9 +7,9 @@ import { lockErasure } from '../retention/erasure-record.ts'
 import { columnOf } from '../sql/columns.ts'
 
 /**
- * Inserts log rows that are missing, in one transaction, and returns the locators of those really inserted: a row whose event
- * id another row has is left out. The decisions are read again, since they may have been erased or pruned meanwhile;
- * `missingRow` returns the row to insert, or null.
+ * Inserts missing log rows in one transaction, and returns the locators of the inserted ones. Leaves out a row whose event id
+ * another row has. Reads the decisions again, since they may have been erased or pruned meanwhile; `missingRow` returns the row
+ * to insert, or null.
  */
 export function restoreMissingEntries(
   pool: DatabasePool,
@@ -23,7 +23,7 @@ export function restoreMissingEntries(
       sql.fragment`locator = ANY(${sql.array(locators, 'text')})`,
     )
     const rows = recorded.map(missingRow).filter((row) => row !== null)
-    // Ordered as in `insertEntries`.
+    // Same order as in `insertEntries`.
     const column = columnOf(rows.toSorted((a, b) => (a.eventId < b.eventId ? -1 : 1)))
     return tx.anyFirst(sql.type(z.object({ locator: z.string() }))`
       INSERT INTO notifications.notification_log (

@@ -6,20 +6,20 @@ import { insertRejectedMessages } from './insert-rejected-messages.ts'
 export interface Unreadable {
   readonly topic: string
   readonly partition: number
-  /** The checkpoint before them. */
+  /** The checkpoint before the unreadable offsets. */
   readonly checkpoint: bigint
-  /** The last of them. */
+  /** The last unreadable offset. */
   readonly to: bigint
   /** The bytes that the broker sent. */
   readonly bytes: Buffer
-  /** Says why, who and what. */
+  /** The reason, the operator and the offsets. */
   readonly rejection: Rejection
 }
 
 /**
- * Goes past what cannot be read: keeps its bytes as a rejected message and moves the checkpoint to its last offset, under
- * the checkpoint's lock. The last processed message is forgotten, since nobody can tell it from the one skipped. Returns the
- * checkpoint found, and does nothing where that is not the one given.
+ * Skips unreadable offsets: stores their bytes as a rejected message and moves the checkpoint to the last of them, under its
+ * lock. Clears the last processed message, which cannot be told from the skipped one. Returns the checkpoint found, and does
+ * nothing if it differs from the given one.
  */
 export function skipUnreadable(pool: DatabasePool, unreadable: Unreadable): Promise<bigint> {
   const { topic, partition, checkpoint, to, bytes, rejection } = unreadable

@@ -50,7 +50,7 @@ function transactionOf(tx: DatabaseTransactionConnection): Transaction {
   }
 }
 
-/** Each statement has a savepoint: one that is refused must not abort the transaction, with all rows of both channels. */
+/** Each statement has a savepoint: a refused one must not abort the transaction, with all rows of both channels. */
 async function handOver<Result>(
   tx: DatabaseTransactionConnection,
   send: (query: Query) => Promise<Result>,
@@ -60,7 +60,7 @@ async function handOver<Result>(
   let last: Promise<unknown> = Promise.resolve()
   const query: Query = (statement, values = []) => {
     const run = async () => {
-      if (isOver) throw new Error('the attempt does not wait for this sender any more: nothing is written')
+      if (isOver) throw new Error('the attempt no longer waits for this sender: nothing is written')
       try {
         const token = { ...sql.unsafe``, sql: statement, values } as ReturnType<typeof sql.unsafe>
         const { rows } = await tx.transaction((savepoint) => savepoint.query(token))

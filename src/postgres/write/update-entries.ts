@@ -33,7 +33,7 @@ export async function updateEntries(
     WHERE notification_log.locator = attempt.locator`)
 }
 
-/** Sets rows to FAILED that were inserted as SENT and whose messages were then not accepted. */
+/** Sets rows inserted as SENT to FAILED if their messages were not accepted. */
 export async function markSendFailures(
   tx: CommonQueryMethods,
   inserted: readonly Attempt[],

@@ -204,7 +204,7 @@ const rowFaults: [string, string][] = [
   ['a,,,,,,,SKIP,,x,', ', column "because": is blank: say in one sentence why the rule is as it is'],
   [
     'a,,,,,,,SKIP,,x,Because, you see.',
-    ' has 12 cells for 11 columns, "you see." being too many: put quotes around a text with a comma in it',
+    ' has 12 cells for 11 columns; "you see." is one too many: put quotes around a text with a comma in it',
   ],
   ['a,,,,,,,SKIP,,x', ' has 10 cells for 11 columns: write a comma for each blank cell too'],
   ['a,,,,,,,SKIP,,x,"Open', `: ${QUOTES}`],

@@ -236,7 +236,10 @@ t.test('a message that a placeholder recorded is not called sent', async (t) => 
   for (const receipt of ['recorded:SMS:event-1/1', 'SMS:event-1/1'])
     t.equal(await what({ channel: 'SMS', receipt }), recorded)
   t.equal(await what({ channel: 'SMS', receipt: 'sms-id-1' }), `${on}, the text message ${text} was sent.`)
-  t.match(await what({ channel: 'SMS', receipt: 'erased' }), 'was sent or recorded, and its receipt was erased.')
+  t.match(
+    await what({ channel: 'SMS', receipt: 'erased' }),
+    'was sent or recorded, and its receipt was erased.',
+  )
   t.equal(
     await what({ channel: 'IN_APP', receipt: null }),
     `${on}, the app message ${text} was put into the inbox of the app.`,

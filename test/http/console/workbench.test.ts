@@ -91,7 +91,7 @@ t.test('why there is no back-test is told by the status, and later by the last l
     },
   })
   const busy = await anApp(t, { backtest: () => null }).post(JOB)
-  t.match(busy, { statusCode: 503, headers: { 'retry-after': '5' }, body: /one runs at a time/ })
+  t.match(busy, { statusCode: 503, headers: { 'retry-after': '5' }, body: /only one can run at a time/ })
   const faulty = one({ kind: 'faults', faults: ['row 2, column "outcome": x'] })
   t.match(await anApp(t, faulty).post(JOB), { statusCode: 400, body: /row 2, column/ })
   const down = one({ kind: 'problem', problem: 'The database did not respond.' })

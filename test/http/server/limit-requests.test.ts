@@ -39,7 +39,7 @@ t.test('a list too many is refused at once; probes and opt-outs never are', asyn
   t.equal(refused.status, 503)
   t.equal(refused.headers.get('retry-after'), '1')
   t.match(await refused.json(), {
-    detail: 'More than 2 requests of this kind are under way. Try again later.',
+    detail: 'More than 2 requests of this kind are in progress. Try again later.',
   })
   for (const path of ['/healthz', '/readyz']) t.equal((await fetch(`${url}${path}`)).status, 200, path)
   const optOut = { method: 'PUT', headers: { 'content-type': 'application/json' }, body: '{}' }
