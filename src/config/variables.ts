@@ -72,7 +72,8 @@ export const variables = z.object({
     example: 'true',
   }),
   MQ_SSL_CA_FILE: pemFile().optional().meta({
-    description: 'Certificate authorities of the brokers; default: those that Node.js trusts',
+    description:
+      'Certificate authorities of the brokers, read at start, like the two files below; default: those that Node.js trusts',
     example: '/etc/kafka/ca.pem',
   }),
   MQ_SSL_CERT_FILE: pemFile().optional().meta({

@@ -66,7 +66,10 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
     const names = missing.list().map(({ topic }) => topic)
     const existing = topics.filter((topic) => !names.includes(topic))
     if (names.length > 0)
-      log.warn({ missing: names }, 'waiting for topics that do not exist yet; consuming the others')
+      log.warn(
+        { missing: names },
+        'waiting for topics that do not exist, or that this user may not see; consuming the others',
+      )
     if (existing.length === 0) {
       waitsFor = `none of the topics exists: create ${names.join(', ')}, or grant READ and DESCRIBE on them`
       await pause(TOPIC_POLL_MS, signal)

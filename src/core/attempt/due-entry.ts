@@ -35,7 +35,7 @@ export interface AskedEntry {
   readonly contact: Contact | undefined
 }
 
-/** True if policy administration was not asked, for example while it is down: this costs no attempt. */
+/** True if policy administration was not asked, as while it is down, or refused the credential: this costs no attempt. */
 export function isPostponed({ contact }: AskedEntry): boolean {
   return contact?.state === 'unresolved' && contact.unasked
 }
