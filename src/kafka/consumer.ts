@@ -68,7 +68,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
     if (names.length > 0)
       log.warn(
         { missing: names },
-        'waiting for topics that do not exist, or that this user may not see; consuming the others',
+        'waiting for topics that do not exist yet, or that this user may not see; consuming the others',
       )
     if (existing.length === 0) {
       waitsFor = `none of the topics exists: create ${names.join(', ')}, or grant READ and DESCRIBE on them`
