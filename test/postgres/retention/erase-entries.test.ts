@@ -203,8 +203,7 @@ t.test('an erasure that cannot have its turn in time says what holds it up', asy
   await client.query('SELECT pg_advisory_xact_lock($1)', [ERASURE_LOCK])
   t.teardown(() => client.query('ROLLBACK'))
   await t.rejects(eraseEntries(pool, erasure, []), {
-    message:
-      /^another command that erases, rebuilds, redrives or retries on request keeps .* locked: run it again/,
+    message: /^another `erase`, .* is running: wait until it ends, then run this again$/,
   })
 })
 
