@@ -370,6 +370,7 @@ async function testWorkbench(): Promise<void> {
     await page.getByRole('link', { name: 'Try a change in the workbench' }).click()
     await page.getByRole('button', { name: 'Undo' }).click()
     t.equal(await page.getByLabel('event type, colleague').count(), 0, 'another view loses no undo')
+    await banner.getByText('rule added: "colleague"').waitFor()
   })
 
   t.test('on a phone it can only be read', async (t) => {

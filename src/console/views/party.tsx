@@ -4,7 +4,7 @@ import type { PreferenceChange, PreferenceHistory, StoredPreferences } from '../
 import { Download } from '../download.tsx'
 import { ENTRY_COLUMNS, entryRow } from '../entries.tsx'
 import { List, type Row, startOf, timeCell, valuesOf } from '../list.tsx'
-import { Facts, State, Title, Value } from '../parts.tsx'
+import { Facts, State, Time, Title, Value } from '../parts.tsx'
 import { inWords, localTime } from '../text.ts'
 import { type Items, useData, usePages } from '../use-data.ts'
 import type { Visit } from '../visit.ts'
@@ -21,6 +21,7 @@ export function PartyView({ path: [, partyLocator = ''], query, visit }: Visit) 
   const changes = Object.values(others).some(Boolean) ? [] : (loaded.data?.changes ?? [])
   const isKnown =
     loaded.data?.preferences || loaded.data?.changes.length || pages.data?.items.length || pages.data?.next
+  const newest = pages.data?.items[0]
   const isUnknown =
     !isKnown && !isFiltered && loaded.data !== null && !pages.isLoading && pages.problem === null
   return (
@@ -33,6 +34,11 @@ export function PartyView({ path: [, partyLocator = ''], query, visit }: Visit) 
         <p class="notice">
           This member is unknown here: there is no message, no preference and no change under this locator.
           Locators are compared character by character.
+        </p>
+      )}
+      {newest?.failureReason === 'party not found' && (
+        <p class="notice">
+          Policy administration did not know this member on <Time of={newest.createdAt} />.
         </p>
       )}
       {!isUnknown && loaded.data !== null && <Preferences of={loaded.data} />}

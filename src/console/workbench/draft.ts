@@ -91,7 +91,7 @@ interface Kept {
 const KEY = 'notifications-draft'
 const UNDO_COUNT_MAX = 100
 /** Kept while the page is open, so that visiting another view loses nothing. */
-let past: Draft[] = []
+let past: Kept[] = []
 
 /**
  * The draft, which begins as the files in force. It is stored in this tab, so that visiting a log entry, or a reload, loses
@@ -111,13 +111,15 @@ export function useDraft(start: WorkbenchStart) {
   }
   /** `place` names the edited cell or text. */
   const change = (to: Partial<Draft>, place?: string, from = base) => {
-    if (place === undefined || place !== typedIn.current) past = [...past.slice(-UNDO_COUNT_MAX), draft]
+    if (place === undefined || place !== typedIn.current)
+      past = [...past.slice(-UNDO_COUNT_MAX), { draft, base }]
     typedIn.current = place
     take({ draft: { ...draft, ...to }, base: from })
   }
   const undo = () => {
     typedIn.current = undefined
-    take({ draft: past.pop() ?? draft, base })
+    setConflicts([])
+    take(past.pop() ?? { draft, base })
   }
   // Without changes there is nothing to ask.
   const isUntouched = isSame(draft, base) || isSame(draft, inForce)
