@@ -3,7 +3,7 @@ import type { Attempt } from '../core/attempt/attempt.ts'
 import type { Deliveries, Delivery, OutgoingMessage } from '../core/attempt/delivery.ts'
 import type { RunStage, StageName, Stages } from '../core/attempt/stage.ts'
 import type { Batch, CommitResult } from '../core/batch/batch.ts'
-import { ADDRESSED_CHANNELS } from '../core/decision/channel.ts'
+import { ADDRESSED_CHANNELS, type Channel } from '../core/decision/channel.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
 import { type Contacts, countByState } from '../core/party/contact.ts'
 import { createGauges, type Sources } from './gauges.ts'
@@ -131,14 +131,15 @@ function countSends(
   messages: readonly OutgoingMessage[],
   deliveries: Deliveries,
 ): void {
-  for (const channel of ADDRESSED_CHANNELS) {
-    const counts = { accepted: 0, refused: 0, unknown: 0, deferred: 0 }
-    for (const message of messages) {
-      const delivery = message.channel === channel ? deliveries.get(message.locator) : undefined
-      if (delivery !== undefined) counts[answerOf(delivery)]++
-    }
-    for (const answer of ANSWERS) sends.inc({ channel, answer }, counts[answer])
+  const none = { accepted: 0, refused: 0, unknown: 0, deferred: 0 }
+  const counts = new Map<Channel, typeof none>(ADDRESSED_CHANNELS.map((channel) => [channel, { ...none }]))
+  for (const { channel, locator } of messages) {
+    const ofChannel = counts.get(channel)
+    const delivery = deliveries.get(locator)
+    if (ofChannel !== undefined && delivery !== undefined) ofChannel[answerOf(delivery)]++
   }
+  for (const [channel, byAnswer] of counts)
+    for (const answer of ANSWERS) sends.inc({ channel, answer }, byAnswer[answer])
 }
 
 function answerOf({ error, isUnknown, isDeferred }: Delivery): (typeof ANSWERS)[number] {
