@@ -26,9 +26,10 @@ export const SETTINGS = {
   lock_timeout: '5s',
   statement_timeout: '15s',
   TimeZone: 'UTC',
-  // Every query finds its rows by key or walks an index in its order. A bitmap scan reads all matches before the first row comes
+  // Every query finds its rows by key or walks an index in its order. The other scans read all matches before the first row comes
   // out, and the planner, which assumes independent columns, underestimates them.
   enable_bitmapscan: 'off',
+  enable_seqscan: 'off',
 }
 
 /**

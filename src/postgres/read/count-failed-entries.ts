@@ -19,7 +19,7 @@ export async function countFailedEntries(
         ${isPastRetry(limits)} AS given_up
       FROM notifications.notification_log
       WHERE status = 'FAILED'
-      ORDER BY created_at DESC, locator DESC
+      ORDER BY created_at DESC
       LIMIT ${ROW_COUNT_MAX}
     ) AS failed`)
   return { waiting: Number(found.waiting), givenUp: Number(found.given_up) }

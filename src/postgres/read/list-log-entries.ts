@@ -35,21 +35,13 @@ function pageOf(rows: LogPage['items'], limit: number, end: LogPage['next']): Lo
   return { items, next: isMore ? { createdAt: last.createdAt, locator: last.locator } : end }
 }
 
-/**
- * The query for one page and the row after it. An index finds positions in the order of the list; their rows are read by key, so
- * that the planner cannot choose to read the whole log.
- */
+/** The query for one page and the row after it. */
 export function logPageQuery(limits: GivenUpLimits, filter: LogFilter, { limit, after }: LogPageRequest) {
   const walks = walksOf(limits, filter)
   const countMax = walks.rest.length === 0 ? limit + 1 : CANDIDATE_COUNT_MAX
   return sql.type(listedLogEntry)`
-    SELECT ${listedColumns(limits)}
-    FROM (${candidatesOf(walks, filter, after, countMax)}) AS position (time, key)
-    CROSS JOIN LATERAL (
-      SELECT * FROM notifications.notification_log WHERE locator = position.key LIMIT 1
-    ) AS notification_log
-    WHERE ${all(walks.rest)}
-    ORDER BY position.time DESC, position.key DESC LIMIT ${limit + 1}`
+    SELECT ${listedColumns(limits)} FROM (${candidatesOf(walks, filter, after, countMax)}) AS notification_log
+    WHERE ${all(walks.rest)} ORDER BY created_at DESC, locator DESC LIMIT ${limit + 1}`
 }
 
 /** The last position that a page may look at; none if fewer entries are left. */
@@ -94,7 +86,10 @@ function walksOf(limits: GivenUpLimits, filter: LogFilter): Walks {
   return walks('status', keys.length === 0 ? [sql.fragment`false`] : keys)
 }
 
-/** The newest positions after `after`, in order, at most `countMax`. Reads index entries only. */
+/**
+ * The newest rows after `after`, in order, at most `countMax`. An index finds them by creation time; the rows of one transaction
+ * share theirs, and are sorted by locator.
+ */
 function candidatesOf(
   { keys }: Walks,
   filter: LogFilter,
@@ -102,11 +97,10 @@ function candidatesOf(
   countMax: number,
 ): Fragment {
   const walks = keys.map(
-    (key) => sql.fragment`
-      SELECT * FROM (
-        SELECT created_at, locator FROM notifications.notification_log WHERE ${all([key, ...boundsOf(filter, after)])}
-        ORDER BY created_at DESC, locator DESC LIMIT ${countMax}
-      ) AS walk`,
+    (key) => sql.fragment`(
+      SELECT * FROM notifications.notification_log WHERE ${all([key, ...boundsOf(filter, after)])}
+      ORDER BY created_at DESC, locator DESC LIMIT ${countMax}
+    )`,
   )
   return sql.fragment`
     SELECT * FROM (${sql.join(walks, sql.fragment` UNION ALL `)}) AS walks
