@@ -26,7 +26,7 @@ export async function lockEntries(
   // An erasure does not wait for a skipped row, which has no text. A retry must not give it one again.
   if (isRequested) await shareErasure(tx)
   const column = columnOf(due)
-  const notErased = sql.fragment`AND NOT EXISTS (
+  const notErased = sql.fragment`WHERE NOT EXISTS (
     SELECT FROM notifications.erasure WHERE erasure.party_locator = notification_log.party_locator
   )`
   const rows = await tx.any(sql.type(lockedRow)`
@@ -39,14 +39,12 @@ export async function lockEntries(
     ) AS due (locator, attempt_count, status) USING (locator, attempt_count, status)
     JOIN LATERAL (
       SELECT
-        attempt, topic, partition_id AS partition, "offset", trace_id AS "traceId",
+        attempt, erased_at, topic, partition_id AS partition, "offset", trace_id AS "traceId",
         envelope_map_revision AS "envelopeMapRevision", variables, template_revision AS "templateRevision"
       FROM notifications.decision
       WHERE decision.locator = notification_log.locator ORDER BY attempt DESC LIMIT 1
-    ) AS last ON last.attempt <= notification_log.attempt_count
-    WHERE (
-      SELECT bool_and(erased_at IS NULL) FROM notifications.decision WHERE decision.locator = notification_log.locator
-    ) ${isRequested ? notErased : sql.fragment``}
+    ) AS last ON last.attempt <= notification_log.attempt_count AND last.erased_at IS NULL
+    ${isRequested ? notErased : sql.fragment``}
     FOR UPDATE OF notification_log SKIP LOCKED`)
   return new Map(
     rows.map(({ locator, variables, templateRevision, ...origin }) => [
