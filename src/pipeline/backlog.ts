@@ -29,14 +29,14 @@ const FAILED_ROWS_VALID_MS = 60_000
  * valid.
  */
 export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
-  const held = new Map<string, bigint>()
+  const checkpoints = new Map<string, bigint>()
   /** Time since the next offset last changed, for partitions whose messages are not fetched. */
   const unmovedSince = new Map<string, { readonly next: bigint; readonly sinceMs: number }>()
   const failedRows = share(() => needs.failedRows(), FAILED_ROWS_VALID_MS, needs.nowMs)
 
   const readDatabase = inTime(async () => {
     for (const { topic, partition, offset } of await needs.checkpoints()) {
-      held.set(`${topic}/${partition}`, offset)
+      checkpoints.set(`${topic}/${partition}`, offset)
     }
     return failedRows()
   })
@@ -54,7 +54,7 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
       .filter(([key]) => !ofOthers.has(key))
       .map(([key, found]): PartitionLag => {
         const { topic, partition } = found
-        const next = nextOffset(held.get(key) ?? -1n, found)
+        const next = nextOffset(checkpoints.get(key) ?? -1n, found)
         const messageCount = Number(found.end - next)
         const unmoved = unmovedSince.get(key)
         const sinceMs = messageCount > 0 && unmoved?.next === next ? unmoved.sinceMs : needs.nowMs()
@@ -92,8 +92,8 @@ export function createBacklog(needs: BacklogNeeds): () => Promise<Backlog> {
 }
 
 /** The next offset to consume. Messages that retention removed do not count. */
-function nextOffset(held: bigint, { earliest, end }: Ends): bigint {
-  const next = held + 1n
+function nextOffset(checkpoint: bigint, { earliest, end }: Ends): bigint {
+  const next = checkpoint + 1n
   // Before the first message, or beyond the end of a recreated topic.
   return next < earliest || next > end ? earliest : next
 }

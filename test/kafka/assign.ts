@@ -11,7 +11,7 @@ export interface Given
   readonly commitToKafka?: (offset: TopicPartitionOffset) => void
 }
 
-/** Constructs the consumption of partitions, with harmless defaults. No other test file names its parts. */
+/** Builds the consumption of partitions with harmless defaults. */
 export function assign({ controlsOf, commitToKafka = () => {}, ...given }: Given) {
   const consumption: Consumption = {
     resetCheckpoint: async (_topic, _partition, _expected, offset) => offset,

@@ -6,7 +6,7 @@ import { assign } from './assign.ts'
 import { settled } from './one-partition.ts'
 import { writeBatch } from './records/write-batch.ts'
 
-/** The partitions of a membership that has joined; batches commit when they are told to. */
+/** The partitions of a joined membership. Batches commit when the test says so. */
 async function joined(numbers = [0]) {
   const calls: string[] = []
   const batches: { batch: Batch; commit: () => void }[] = []
@@ -33,7 +33,7 @@ async function joined(numbers = [0]) {
     }),
     nowMs: () => clock.nowMs,
   })
-  /** One message, as kafkajs hands it over. */
+  /** One message as kafkajs delivers it. */
   const deliver = async (partition: number, resolveOffset = (_: string) => {}) => {
     const bytes = writeBatch({ baseOffset: 0, records: [{ value: 'a' }] })
     const messages = [{ fetched: { error: null, bytes, aborted: [] } }]
@@ -47,14 +47,14 @@ async function joined(numbers = [0]) {
   return { partitions, calls, joinCalls, batches, clock, blocked, finished, deliver }
 }
 
-t.test('a partition is paused until its checkpoint says from where', async (t) => {
+t.test('a partition stays paused until its checkpoint is read', async (t) => {
   const { partitions, calls, joinCalls } = await joined()
   t.strictSame(joinCalls, ['pause claims/0'])
   t.strictSame(calls, ['pause claims/0', 'load claims/0', 'seek claims/0 0', 'resume claims/0'])
   partitions.end()
 })
 
-t.test('what is handed over is queued at once, and worked on by each partition for itself', async (t) => {
+t.test('a fetch is queued at once, and each partition processes its own queue', async (t) => {
   const { partitions, batches, deliver } = await joined([0, 1])
   const resolved: string[] = []
   await deliver(0, (offset) => resolved.push(offset))
@@ -64,7 +64,7 @@ t.test('what is handed over is queued at once, and worked on by each partition f
   partitions.end()
 })
 
-t.test('a fetch of a partition that is not ours any more is left alone', async (t) => {
+t.test('a fetch of a partition that another member owns now is ignored', async (t) => {
   const { partitions, batches, deliver } = await joined()
   partitions.onJoin({ claims: [1] })
   await settled()
@@ -73,7 +73,7 @@ t.test('a fetch of a partition that is not ours any more is left alone', async (
   partitions.end()
 })
 
-t.test('an error of kafkajs over a fetch ends nothing, and the fetch is not queued', async (t) => {
+t.test('an error of kafkajs during a fetch stops nothing, and the fetch is not queued', async (t) => {
   const { partitions, batches, deliver } = await joined()
   await deliver(0, () => {
     throw new TypeError('no such partition')
@@ -84,7 +84,7 @@ t.test('an error of kafkajs over a fetch ends nothing, and the fetch is not queu
   partitions.end()
 })
 
-t.test('no checkpoint is read while a batch of the partition is under way, others are', async (t) => {
+t.test('a checkpoint is read only after the running batch of its partition', async (t) => {
   const { partitions, calls, batches, deliver, finished } = await joined()
   await deliver(0)
   calls.length = 0
@@ -103,7 +103,7 @@ t.test('no checkpoint is read while a batch of the partition is under way, other
   await finished()
 })
 
-t.test('a batch that is stuck shows as such, whoever owns its partition by then', async (t) => {
+t.test('a stuck batch is reported, whoever owns its partition by then', async (t) => {
   const { partitions, batches, clock, blocked, deliver } = await joined()
   await deliver(0)
   clock.nowMs = 59_000
@@ -120,7 +120,7 @@ t.test('a batch that is stuck shows as such, whoever owns its partition by then'
   partitions.end()
 })
 
-t.test('what is committed while the checkpoints are read is not taken for lost', async (t) => {
+t.test('a commit during the comparison of checkpoints does not count as lost', async (t) => {
   const { partitions, calls, batches, deliver } = await joined()
   await deliver(0)
   const before = calls.length

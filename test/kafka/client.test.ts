@@ -7,7 +7,7 @@ import { until } from '../stack/until.ts'
 patchGroupOffsets()
 patchRequestQueue()
 
-/** What kafkajs's own connection makes of it. */
+/** The request queue as kafkajs's own connection creates it. */
 const Queue = RequestQueue as unknown as new (
   options: object,
 ) => RequestQueue & {
@@ -31,14 +31,14 @@ function open() {
   })
 }
 
-t.test('a connection with nothing to send looks for nothing', async (t) => {
+t.test('an idle connection runs no timer', async (t) => {
   const queue = open()
   t.teardown(() => queue.destroy())
   queue.fulfillRequest({ correlationId: 1, payload: {}, size: 0 })
   t.equal(queue.throttleCheckTimeoutId, null)
 })
 
-t.test('a request that the broker throttles is sent when it may be', async (t) => {
+t.test('a throttled request is sent when the throttle time is over', async (t) => {
   const queue = open()
   t.teardown(() => queue.destroy())
   let sent = false
@@ -55,7 +55,7 @@ t.test('a request that the broker throttles is sent when it may be', async (t) =
   t.equal(queue.throttleCheckTimeoutId, null, 'and nothing is looked for any more')
 })
 
-t.test('Kafka is asked for no offset of the group, and those that are known stay', async (t) => {
+t.test('the offsets of the group are not requested from Kafka, and known ones are kept', async (t) => {
   const offsets: Record<string, Record<number, string>> = { claims: { 1: '17' } }
   await OffsetManager.prototype.resolveOffsets.call({
     memberAssignment: { claims: [0, 1], billing: [2] },

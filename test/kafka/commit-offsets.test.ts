@@ -23,10 +23,10 @@ t.test('one request commits the last offset of each partition that moved', async
   t.equal(requests.length, 1, 'cleared offsets are not committed')
 })
 
-t.test('an offset is committed within a second by a timer', async (t) => {
+t.test('a timer commits an offset within a second', async (t) => {
   const committed = Promise.withResolvers<TopicPartitionOffset[]>()
   const commits = createOffsetCommits(async (offsets) => committed.resolve(offsets))
-  // The timer of the commits alone would not keep this process alive.
+  // The timer of the commits does not keep this process alive.
   const alive = setTimeout(() => committed.resolve([]), 10_000)
   commits.add({ topic: 'claims', partition: 0, offset: '5' })
   t.strictSame(await committed.promise, [{ topic: 'claims', partition: 0, offset: '5' }])

@@ -13,10 +13,10 @@ import { writeBatch } from './records/write-batch.ts'
 
 const brokers = process.env.MQ_BROKERS ?? ''
 const SKIP_MOCK = process.env.KAFKA_KIND === 'mock' && 'the mock broker keeps no transactions'
-// Each mostly waits for the broker.
+// Each test mostly waits for the broker.
 t.jobs = 3
 
-/** Consumes the topics; the checkpoints are kept in memory. `dispatch` stands for the pipeline. */
+/** Consumes the topics with checkpoints in memory. `dispatch` replaces the pipeline. */
 async function consume(
   t: Test,
   topics: readonly string[],
@@ -60,7 +60,7 @@ async function consume(
 }
 
 t.test(
-  'a topic that is missing, or hidden, is blocked until it is there; the others go on',
+  'a missing or hidden topic is blocked until it appears, and the others are consumed',
   { skip: SKIP_MOCK },
   async (t) => {
     const { claims } = await createTopics(brokers, { claims: 1 })
@@ -91,7 +91,7 @@ t.test('200,000 records in one batch are consumed', async (t) => {
   t.strictSame(valuesOf(claims), values)
 })
 
-t.test('a partition whose batch waits holds up no other of its broker', async (t) => {
+t.test('a partition with a waiting batch does not delay the others of its broker', async (t) => {
   const { claims, billing } = await createTopics(brokers, { claims: 1, billing: 1 })
   await produce(brokers, [{ topic: claims, value: 'waits' }])
   const waiting = Promise.withResolvers<void>()
@@ -117,54 +117,50 @@ function integer(value: number): Buffer {
   return bytes
 }
 
-t.test(
-  'of transactions that overlap, the events of those that are committed are consumed',
-  { skip: SKIP_MOCK },
-  async (t) => {
-    const { claims } = await createTopics(brokers, { claims: 1 })
-    const kafka = new kafkajs.Kafka({ brokers: [brokers], logLevel: kafkajs.logLevel.NOTHING })
-    const producers = Array.from({ length: 5 }, (_, i) =>
-      kafka.producer({ transactionalId: `${claims}-${i}`, maxInFlightRequests: 1, idempotent: true }),
-    )
-    await Promise.all(producers.map((producer) => producer.connect()))
-    t.teardown(() => Promise.all(producers.map((producer) => producer.disconnect())))
-    const open = new Map<number, { transaction: Transaction; values: string[] }>()
-    const committed: string[] = []
-    // The first steps are those that kafkajs gets wrong: 0 and 1 open, 1 aborts, 0 aborts.
-    const steps = [0, 1, 1, 0]
-    for (let step = 0; step < 60; step++) steps.push((step * 7 + (step % 3) * 2) % 5)
-    const begin = (i: number) => (producers[i] as Producer).transaction()
-    const finish = async (i: number, commits: boolean) => {
-      const { transaction, values } = open.get(i) ?? {}
-      open.delete(i)
-      await (commits ? transaction?.commit() : transaction?.abort())
-      if (commits) committed.push(...(values ?? []))
+t.test('of overlapping transactions, only committed events are consumed', { skip: SKIP_MOCK }, async (t) => {
+  const { claims } = await createTopics(brokers, { claims: 1 })
+  const kafka = new kafkajs.Kafka({ brokers: [brokers], logLevel: kafkajs.logLevel.NOTHING })
+  const producers = Array.from({ length: 5 }, (_, i) =>
+    kafka.producer({ transactionalId: `${claims}-${i}`, maxInFlightRequests: 1, idempotent: true }),
+  )
+  await Promise.all(producers.map((producer) => producer.connect()))
+  t.teardown(() => Promise.all(producers.map((producer) => producer.disconnect())))
+  const open = new Map<number, { transaction: Transaction; values: string[] }>()
+  const committed: string[] = []
+  // kafkajs gets the first steps wrong: 0 and 1 open, 1 aborts, 0 aborts.
+  const steps = [0, 1, 1, 0]
+  for (let step = 0; step < 60; step++) steps.push((step * 7 + (step % 3) * 2) % 5)
+  const begin = (i: number) => (producers[i] as Producer).transaction()
+  const finish = async (i: number, commits: boolean) => {
+    const { transaction, values } = open.get(i) ?? {}
+    open.delete(i)
+    await (commits ? transaction?.commit() : transaction?.abort())
+    if (commits) committed.push(...(values ?? []))
+  }
+  for (const [step, i] of steps.entries()) {
+    const known = open.get(i)
+    if (known !== undefined && (known.values.length > step % 3 || step < 4)) {
+      await finish(i, step >= 4 && step % 2 === 0)
+      continue
     }
-    for (const [step, i] of steps.entries()) {
-      const known = open.get(i)
-      if (known !== undefined && (known.values.length > step % 3 || step < 4)) {
-        await finish(i, step >= 4 && step % 2 === 0)
-        continue
-      }
-      const { transaction, values } = known ?? { transaction: await begin(i), values: [] }
-      open.set(i, { transaction, values })
-      values.push(String(step))
-      await transaction.send({
-        topic: claims,
-        messages: [{ key: integer((step % 5) - 1), value: String(step) }],
-      })
-    }
-    for (const i of [...open.keys()]) await finish(i, i % 2 === 0)
-    await produce(brokers, [{ topic: claims, value: 'last' }])
-    const { valuesOf } = await consume(t, [claims])
-    await until(() => valuesOf(claims).includes('last'), { what: 'the last event' })
-    const byNumber = (a: string, b: string) => Number(a) - Number(b)
-    t.ok(committed.length > 5 && committed.length < 30, `${committed.length} are committed`)
-    t.strictSame(valuesOf(claims).slice(0, -1).sort(byNumber), committed.sort(byNumber))
-  },
-)
+    const { transaction, values } = known ?? { transaction: await begin(i), values: [] }
+    open.set(i, { transaction, values })
+    values.push(String(step))
+    await transaction.send({
+      topic: claims,
+      messages: [{ key: integer((step % 5) - 1), value: String(step) }],
+    })
+  }
+  for (const i of [...open.keys()]) await finish(i, i % 2 === 0)
+  await produce(brokers, [{ topic: claims, value: 'last' }])
+  const { valuesOf } = await consume(t, [claims])
+  await until(() => valuesOf(claims).includes('last'), { what: 'the last event' })
+  const byNumber = (a: string, b: string) => Number(a) - Number(b)
+  t.ok(committed.length > 5 && committed.length < 30, `${committed.length} are committed`)
+  t.strictSame(valuesOf(claims).slice(0, -1).sort(byNumber), committed.sort(byNumber))
+})
 
-t.test('partitions that are added to a topic are read within 30 s', { skip: SKIP_MOCK }, async (t) => {
+t.test('new partitions of a topic are consumed within 30 s', { skip: SKIP_MOCK }, async (t) => {
   const { claims } = await createTopics(brokers, { claims: 1 })
   await produce(brokers, [{ topic: claims, value: 'first', partition: 0 }])
   const { valuesOf } = await consume(t, [claims])

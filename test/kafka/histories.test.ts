@@ -39,7 +39,7 @@ t.test(
 )
 
 t.test(
-  'so it is where a batch has more records than a stack has room for',
+  'a batch with more records than fit on the stack is processed too',
   { skip: SEED !== undefined && 'SEED is set' },
   async (t) => {
     for (let seed = 1; seed <= LARGE_COUNT; seed++) {

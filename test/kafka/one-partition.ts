@@ -14,18 +14,18 @@ export interface Given {
   readonly batchCountMax?: number
   readonly budgetBytes?: number
   readonly takeSlot?: NonNullable<Consumed['takeSlot']>
-  /** Stands between a batch and its commit; may reject. */
+  /** Called between a batch and its commit; may reject. */
   readonly beforeCommit?: (batch: Batch) => Promise<void>
-  /** Stands in the place of the look-ups; may reject. */
+  /** Replaces the look-ups; may reject. */
   readonly prepare?: (batch: Batch) => Promise<void>
   readonly loadCheckpoint?: () => Promise<void>
-  /** Batches are cut behind so many messages. */
+  /** Batches are cut after this many messages. */
   readonly askedCount?: number
 }
 
 /**
- * One partition: a broker with a log in memory, kafkajs's way of fetching it, a database that keeps the checkpoint, and the
- * consumer between them. Nothing is fetched by itself: `fetch` does it once.
+ * One partition: a broker with a log in memory, a fetch loop like kafkajs's, a database with the checkpoint, and the
+ * consumer between them. Only `fetch` fetches, once per call.
  */
 export function onePartition(given: Given = {}) {
   const broker = {
@@ -105,7 +105,7 @@ export function onePartition(given: Given = {}) {
     return last === undefined ? 0n : lastOf(last) + 1n
   }
 
-  /** The answer to kafkajs's next request. Null: the partition is paused, or has nothing. */
+  /** The response to the next request; null if the partition is paused or has nothing. */
   function ask(batchCountMax = 100) {
     if (kafkajs.isPaused) return null
     if (kafkajs.sought !== null) kafkajs.next = kafkajs.sought
@@ -136,7 +136,7 @@ export function onePartition(given: Given = {}) {
       for (const values of batches) append({ records: values.map((value) => ({ value })) })
     },
     append,
-    /** Fetches once, and waits until nothing happens any more. False: there was nothing to fetch. */
+    /** Fetches once and waits until all work is idle. Returns false if there was nothing to fetch. */
     fetch: async (batchCountMax?: number) => {
       const answer = ask(batchCountMax)
       if (answer !== null) {
@@ -149,7 +149,7 @@ export function onePartition(given: Given = {}) {
       await settled()
       return answer !== null
     },
-    /** As a membership that is assigned the partition. */
+    /** Starts the consumer, like a membership that was assigned the partition. */
     start: async () => {
       partitions.onJoin({ claims: [0] })
       await settled()
@@ -170,7 +170,7 @@ export function onePartition(given: Given = {}) {
   }
 }
 
-/** Streams that unpack take some turns of the event loop. */
+/** Decompression takes a few turns of the event loop. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -20,7 +20,7 @@ const movesOf = (batches: readonly Batch[]) =>
     lastOffset,
   ])
 
-/** Started, with ten messages in two batches. */
+/** A started partition with ten messages in two batches. */
 async function withTen(given: Given = {}) {
   const partition = onePartition(given)
   partition.publish(['a', 'b', 'c', 'd'], ['e', 'f', 'g', 'h', 'i', 'j'])
@@ -28,7 +28,7 @@ async function withTen(given: Given = {}) {
   return partition
 }
 
-t.test('what is fetched is cut into batches, each told to Kafka as its offset + 1', async (t) => {
+t.test('a fetch is cut into batches, and Kafka gets the offset after each', async (t) => {
   const { fetch, committed, reports, kafkajs } = await withTen({ batchCountMax: 4 })
   await fetch()
   t.strictSame(movesOf(committed), [
@@ -40,7 +40,7 @@ t.test('what is fetched is cut into batches, each told to Kafka as its offset + 
   t.equal(kafkajs.next, 10n)
 })
 
-t.test('the age of the oldest message is known while the rest of a cut batch is under way', async (t) => {
+t.test('the age of the oldest message is known while the rest of a cut batch runs', async (t) => {
   const ages: unknown[] = []
   const partition = onePartition({
     askedCount: 1,
@@ -55,7 +55,7 @@ t.test('the age of the oldest message is known while the rest of a cut batch is 
   t.strictSame(ages, [100, 101, 102])
 })
 
-t.test('a batch takes what waits of several fetches', async (t) => {
+t.test('a batch takes the waiting messages of several fetches', async (t) => {
   const turn = Promise.withResolvers<void>()
   const { fetch, committed } = await withTen({
     takeSlot: async () => {
@@ -70,7 +70,7 @@ t.test('a batch takes what waits of several fetches', async (t) => {
   t.strictSame(movesOf(committed), [[10, -1n, 9n]])
 })
 
-t.test('a batch waits for the one before, and takes what has come by then', async (t) => {
+t.test('a batch waits for the previous one, and takes all messages queued by then', async (t) => {
   const commit = Promise.withResolvers<void>()
   const { fetch, prepared, committed } = await withTen({
     batchCountMax: 10,
@@ -88,7 +88,7 @@ t.test('a batch waits for the one before, and takes what has come by then', asyn
   ])
 })
 
-t.test('after a batch that fails, everything is fetched again from the checkpoint', async (t) => {
+t.test('after a failed batch, fetching starts again at the checkpoint', async (t) => {
   let failures = 1
   const { fetch, committed, prepared, values, sleeps, lines, blocked } = await withTen({
     batchCountMax: 5,
@@ -107,7 +107,7 @@ t.test('after a batch that fails, everything is fetched again from the checkpoin
   t.strictSame([sleeps, blocked()], [[500], null])
 })
 
-t.test('back-off grows until something is committed', async (t) => {
+t.test('the backoff grows until a batch is committed', async (t) => {
   let failures = 3
   const { fetch, sleeps, values } = await withTen({
     batchCountMax: 5,
@@ -121,7 +121,7 @@ t.test('back-off grows until something is committed', async (t) => {
   t.equal(values().join(''), 'abcdefghij')
 })
 
-t.test('a locked checkpoint is waited for, and reported if it still is after a pause', async (t) => {
+t.test('a locked checkpoint is reported only if it is still locked after a pause', async (t) => {
   const lockedFor = async (failures: number) => {
     let left = failures
     const { sleeps, lines, blocked, fetch, values } = await withTen({
@@ -144,7 +144,7 @@ t.test('a locked checkpoint is waited for, and reported if it still is after a p
   })
 })
 
-t.test('a checkpoint that another consumer moved is gone on from, at once', async (t) => {
+t.test('the consumer continues at once from a checkpoint that another one moved', async (t) => {
   let isMoved = false
   const { fetch, database, values, sleeps, lines } = await withTen({
     beforeCommit: async () => {
@@ -158,25 +158,28 @@ t.test('a checkpoint that another consumer moved is gone on from, at once', asyn
   t.match(lines, [{ msg: 'another consumer moved the checkpoint: continuing from there' }])
 })
 
-t.test('a database that has lost commits is gone on from, and said to have lost them', async (t) => {
-  let isRewound = false
-  const { fetch, database, values, lines } = await withTen({
-    batchCountMax: 5,
-    beforeCommit: async ({ expectedCheckpoint }) => {
-      if (expectedCheckpoint !== 4n || isRewound) return
-      isRewound = true
-      database.checkpoint = { offset: 2n, lastMessage: null }
-    },
-  })
-  await fetch()
-  await fetch()
-  t.strictSame(values(), ['a', 'b', 'c', 'd', 'e', 'd', 'e', 'f', 'g', 'h', 'i', 'j'])
-  t.match(lines, [
-    { msg: /^the checkpoint is behind what this process committed: the database has lost commits/ },
-  ])
-})
+t.test(
+  'after a database has lost commits, the consumer says so and continues from its checkpoint',
+  async (t) => {
+    let isRewound = false
+    const { fetch, database, values, lines } = await withTen({
+      batchCountMax: 5,
+      beforeCommit: async ({ expectedCheckpoint }) => {
+        if (expectedCheckpoint !== 4n || isRewound) return
+        isRewound = true
+        database.checkpoint = { offset: 2n, lastMessage: null }
+      },
+    })
+    await fetch()
+    await fetch()
+    t.strictSame(values(), ['a', 'b', 'c', 'd', 'e', 'd', 'e', 'f', 'g', 'h', 'i', 'j'])
+    t.match(lines, [
+      { msg: /^the checkpoint is behind what this process committed: the database has lost commits/ },
+    ])
+  },
+)
 
-t.test('a partition is paused at 4 MB, and fetched again once half of that is worked off', async (t) => {
+t.test('a partition is paused at 4 MB queued, and resumed at half of that', async (t) => {
   const turn = Promise.withResolvers<void>()
   const { append, fetch, kafkajs, start, committed } = onePartition({
     takeSlot: async () => {
@@ -196,7 +199,7 @@ t.test('a partition is paused at 4 MB, and fetched again once half of that is wo
   t.equal(committed.at(-1)?.lastOffset, 8n)
 })
 
-t.test('where all queues are full, a partition is fetched only while nothing of it waits', async (t) => {
+t.test('while all queues are full, only a partition with an empty queue is fetched', async (t) => {
   const { fetch, kafkajs, budget, values } = await withTen({ budgetBytes: 1_000 })
   budget.add(1_000)
   await fetch(1)
@@ -209,7 +212,7 @@ t.test('where all queues are full, a partition is fetched only while nothing of 
   t.equal(kafkajs.isPaused, false)
 })
 
-t.test('a batch without an end is blocked, and is not fetched again and again', async (t) => {
+t.test('a batch without an end blocks the partition, and is not fetched in a loop', async (t) => {
   const partition = onePartition()
   partition.publish(['a', 'b'])
   await partition.start()
@@ -221,7 +224,7 @@ t.test('a batch without an end is blocked, and is not fetched again and again', 
   await partition.end()
 })
 
-t.test('a batch that is cut again and again goes on, and is not stuck', async (t) => {
+t.test('a batch that is cut repeatedly makes progress, and does not count as stuck', async (t) => {
   const stuck: unknown[] = []
   const partition = onePartition({
     askedCount: 1,
@@ -236,7 +239,7 @@ t.test('a batch that is cut again and again goes on, and is not stuck', async (t
   t.strictSame(stuck, [null, null, null])
 })
 
-t.test('a batch ends before it holds too many bytes, but holds at least one message', async (t) => {
+t.test('a batch ends before it has too many bytes, but has at least one message', async (t) => {
   const { append, start, fetch, committed } = onePartition()
   const megabytes = (count: number) => Buffer.alloc(count * 1024 * 1024)
   append({
@@ -264,7 +267,7 @@ t.test('a batch ends before it holds too many bytes, but holds at least one mess
   )
 })
 
-t.test('another message in its place is a topic that was created anew', async (t) => {
+t.test('another message at the offset of the last processed one means a recreated topic', async (t) => {
   const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'what was processed') }
   const { fetch, values, database, lines } = await withTen({ checkpoint })
   await fetch()
@@ -276,7 +279,7 @@ t.test('another message in its place is a topic that was created anew', async (t
   t.equal(values().join(''), 'abcdefghij')
 })
 
-t.test('the end of a transaction in its place is a topic that was created anew', async (t) => {
+t.test('the end of a transaction at that offset means a recreated topic', async (t) => {
   const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'what was processed') }
   const { broker, publish, start, fetch, values, database } = onePartition({ checkpoint })
   publish(['a', 'b', 'c'])
@@ -289,21 +292,24 @@ t.test('the end of a transaction in its place is a topic that was created anew',
   t.equal(values().join(''), 'abcd')
 })
 
-t.test('a checkpoint that another consumer moved is not reset when a topic seems recreated', async (t) => {
-  const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'what was processed') }
-  const { fetch, values, database, lines, sleeps } = await withTen({ checkpoint })
-  database.checkpoint = { offset: 6n, lastMessage: null }
-  await fetch()
-  await fetch()
-  t.strictSame([database.resets, sleeps], [[], []])
-  t.equal(values().join(''), 'hij')
-  t.strictSame(
-    lines.map(({ msg }) => msg),
-    ['another consumer moved the checkpoint: continuing from there'],
-  )
-})
+t.test(
+  'a checkpoint that another consumer moved is not reset, even if the topic seems recreated',
+  async (t) => {
+    const checkpoint = { offset: 3n, lastMessage: fingerprint(3, 'what was processed') }
+    const { fetch, values, database, lines, sleeps } = await withTen({ checkpoint })
+    database.checkpoint = { offset: 6n, lastMessage: null }
+    await fetch()
+    await fetch()
+    t.strictSame([database.resets, sleeps], [[], []])
+    t.equal(values().join(''), 'hij')
+    t.strictSame(
+      lines.map(({ msg }) => msg),
+      ['another consumer moved the checkpoint: continuing from there'],
+    )
+  },
+)
 
-t.test('messages that retention removed before they were processed are counted', async (t) => {
+t.test('messages that retention removed unprocessed are counted', async (t) => {
   const checkpoint = { offset: 1n, lastMessage: fingerprint(1, 'b') }
   const { broker, fetch, values, start, lines, publish, sleeps } = onePartition({ checkpoint })
   publish(['a', 'b', 'c', 'd'], ['e'])
@@ -323,7 +329,7 @@ t.test('messages that retention removed before they were processed are counted',
   ])
 })
 
-t.test('nothing that is fetched behind a damaged batch is processed before it', async (t) => {
+t.test('no message after a damaged batch is processed before it', async (t) => {
   const looked = Promise.withResolvers<void>()
   const { broker, fetch, values, blocked, publish } = await withTen({ prepare: () => looked.promise })
   const damaged = broker.log[1] as Buffer
@@ -348,29 +354,32 @@ t.test('a checkpoint beyond the end starts a recreated topic from its earliest o
   t.match(lines, [{ msg: /^the checkpoint lies beyond the end of the partition: the topic was recreated/ }])
 })
 
-t.test('a damaged batch holds the partition behind what comes before it, until it can be read', async (t) => {
-  const { broker, fetch, values, blocked, lines, publish, sleeps } = await withTen()
-  publish(['k'])
-  const damaged = broker.log[1] as Buffer
-  damaged[damaged.length - 2] = 7
-  await fetch()
-  t.equal(values().join(''), 'abcd')
-  t.match(blocked(), { topic: 'claims', partition: 0, reason: 'damaged', offset: 4n })
-  t.match(lines, [
-    {
-      reason: 'damaged',
-      firstOffset: '4',
-      lastOffset: '9',
-      msg: /^a partition is blocked; nothing is lost: .*`rejected skip`/,
-    },
-  ])
-  await fetch()
-  t.strictSame(sleeps, [500, 1_000])
-  damaged[damaged.length - 2] = 'j'.charCodeAt(0)
-  await fetch()
-  t.equal(values().join(''), 'abcdefghijk')
-  t.equal(blocked(), null)
-})
+t.test(
+  'a damaged batch blocks the partition after the messages before it, until it can be read',
+  async (t) => {
+    const { broker, fetch, values, blocked, lines, publish, sleeps } = await withTen()
+    publish(['k'])
+    const damaged = broker.log[1] as Buffer
+    damaged[damaged.length - 2] = 7
+    await fetch()
+    t.equal(values().join(''), 'abcd')
+    t.match(blocked(), { topic: 'claims', partition: 0, reason: 'damaged', offset: 4n })
+    t.match(lines, [
+      {
+        reason: 'damaged',
+        firstOffset: '4',
+        lastOffset: '9',
+        msg: /^a partition is blocked; nothing is lost: .*`rejected skip`/,
+      },
+    ])
+    await fetch()
+    t.strictSame(sleeps, [500, 1_000])
+    damaged[damaged.length - 2] = 'j'.charCodeAt(0)
+    await fetch()
+    t.equal(values().join(''), 'abcdefghijk')
+    t.equal(blocked(), null)
+  },
+)
 
 t.test('a partition that the broker does not serve is blocked', async (t) => {
   const { broker, fetch, values, blocked } = await withTen()
@@ -389,7 +398,7 @@ t.test('a partition that the broker does not serve is blocked', async (t) => {
   t.equal(blocked(), null)
 })
 
-t.test('a partition without a leader is blocked until it has one, and goes on by itself', async (t) => {
+t.test('a partition without a leader is blocked until it has one', async (t) => {
   const { broker, fetch, blocked, values, lines } = await withTen()
   broker.error = 'NOT_LEADER_FOR_PARTITION'
   await fetch()
@@ -405,7 +414,7 @@ t.test('a partition without a leader is blocked until it has one, and goes on by
   t.strictSame([blocked(), values().join('')], [null, 'abcdefghij'])
 })
 
-t.test('a batch that is under way for too long is said to be stuck', async (t) => {
+t.test('a batch that runs for too long is reported as stuck', async (t) => {
   const commit = Promise.withResolvers<void>()
   const { fetch, blocked, clock, end } = await withTen({ beforeCommit: () => commit.promise })
   await fetch()
@@ -418,7 +427,7 @@ t.test('a batch that is under way for too long is said to be stuck', async (t) =
   t.equal(blocked(), null)
 })
 
-t.test('the age of the oldest unprocessed message is known, queued or under way', async (t) => {
+t.test('the age of the oldest unprocessed message is known, whether queued or running', async (t) => {
   const commit = Promise.withResolvers<void>()
   const partition = onePartition({ batchCountMax: 1, beforeCommit: () => commit.promise })
   for (const baseTimestampMs of [100, 200, 300])
@@ -432,7 +441,7 @@ t.test('the age of the oldest unprocessed message is known, queued or under way'
   t.equal(partition.oldestMs(), null)
 })
 
-t.test('at the end the batch under way is finished, and no other is', async (t) => {
+t.test('the running batch finishes after the end, and no other starts', async (t) => {
   const commit = Promise.withResolvers<void>()
   const { fetch, values, end, prepared } = await withTen({
     batchCountMax: 2,
@@ -447,7 +456,7 @@ t.test('at the end the batch under way is finished, and no other is', async (t) 
   t.equal(values().join(''), 'ab')
 })
 
-t.test('a batch whose turn comes after the end is not begun', async (t) => {
+t.test('a batch that gets its slot after the end does not start', async (t) => {
   const turn = Promise.withResolvers<void>()
   const { fetch, prepared, end } = await withTen({
     takeSlot: async () => {

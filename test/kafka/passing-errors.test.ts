@@ -5,12 +5,12 @@ import { isPassing } from '../../src/kafka/membership.ts'
 
 const { KafkaJSGroupCoordinatorNotFound, KafkaJSLockTimeout, KafkaJSNonRetriableError } = kafkajs
 
-/** Its declared types deny the arguments that its constructors need. */
+/** The declared types of kafkajs lack the arguments of its constructors. */
 const make = (kind: new () => Error, ...args: unknown[]): Error => Reflect.construct(kind, args)
-/** As kafkajs wraps what it gives up on. */
+/** An error as kafkajs wraps it after its last try. */
 const givenUp = (cause: Error) => Object.assign(new KafkaJSNonRetriableError(cause.message), { cause })
 
-t.test('errors by which kafkajs means a broker that went away do not end the process', async (t) => {
+t.test('errors about an unreachable broker do not end the process', async (t) => {
   const gone = make(KafkaJSGroupCoordinatorNotFound, 'Failed to find group coordinator')
   t.match(gone, { retriable: false }, 'kafkajs says that it is final')
   t.ok(isPassing(gone))
@@ -18,7 +18,7 @@ t.test('errors by which kafkajs means a broker that went away do not end the pro
   t.ok(isPassing(givenUp(gone)))
 })
 
-t.test('a log-in that was broken off for want of an access token does not end the process', async (t) => {
+t.test('a log-in without an access token does not end the process', async (t) => {
   const brokenOff = Object.assign(new Error('Request is not valid given the current SASL state'), {
     type: 'ILLEGAL_SASL_STATE',
     retriable: false,
@@ -27,7 +27,7 @@ t.test('a log-in that was broken off for want of an access token does not end th
   t.ok(isPassing(givenUp(new LogInError('the token endpoint cannot be used'))))
 })
 
-t.test('what is final stays so', async (t) => {
+t.test('other fatal errors stay fatal', async (t) => {
   t.notOk(isPassing(givenUp(new Error('Topic authorization failed'))))
   t.notOk(isPassing('nothing'))
 })

@@ -4,7 +4,7 @@ import { CorrectableError } from '../../src/core/text/faults.ts'
 import { readLog } from '../../src/kafka/read-log.ts'
 import { writeBatch, writeMarker } from './records/write-batch.ts'
 
-/** A log whose broker sends so many batches at a time, from the one on that holds the offset. */
+/** A log whose broker sends this many batches at a time, from the one with the offset on. */
 function brokerOf(batches: readonly Buffer[], atOnce: number, earliest = 0n) {
   const fetched: bigint[] = []
   const lastOf = (batch: Buffer) => batch.readBigInt64BE(0) + BigInt(batch.readInt32BE(23))
@@ -21,7 +21,7 @@ function brokerOf(batches: readonly Buffer[], atOnce: number, earliest = 0n) {
   }
 }
 
-/** The pieces, in short: `fate@offset`, or the kind of a piece. */
+/** The pieces as `fate@offset`, or the kind of a piece. */
 async function readAll(pieces: AsyncIterable<LogPiece>): Promise<string[]> {
   const found: string[] = []
   for await (const piece of pieces) {
@@ -40,7 +40,7 @@ const batch = (baseOffset: number, producerId?: number, count = 1) =>
     records: Array.from({ length: count }, () => ({ value: 'x' })),
   })
 
-/** Transactions of two producers that overlap, one of which ends, and begins anew, behind other batches. */
+/** Overlapping transactions of two producers; one ends and begins again after other batches. */
 const LOG = [
   batch(0, 1),
   batch(1, 2, 2),
@@ -64,12 +64,12 @@ const FATES = [
   'committed@10',
 ]
 
-t.test('the next end of its producer tells the fate of a message', async (t) => {
+t.test('the next end record of its producer decides the fate of a message', async (t) => {
   for (const atOnce of [1, 2, 3, LOG.length])
     t.same(await readAll(readLog(brokerOf(LOG, atOnce), { from: 0n, end: 11n }, 11n)), FATES, String(atOnce))
 })
 
-t.test('a part is read alone, and its transactions end behind it', async (t) => {
+t.test('transactions that end after the range are judged by their ends', async (t) => {
   const broker = brokerOf(LOG, 1)
   t.same(await readAll(readLog(broker, { from: 2n, end: 4n }, 11n)), ['aborted@2', 'committed@3'])
   t.notOk(broker.fetched.includes(5n), 'nothing is read ahead of the end that is sought')
@@ -77,7 +77,7 @@ t.test('a part is read alone, and its transactions end behind it', async (t) => 
   t.same(await readAll(readLog(brokerOf(LOG, 9), { from: 6n, end: 6n }, 11n)), [])
 })
 
-t.test('a damaged batch is told with its offsets, and what follows is read', async (t) => {
+t.test('a damaged batch is reported with its offsets, and the following ones are read', async (t) => {
   const damaged = Buffer.from(batch(2, undefined, 3))
   damaged[damaged.length - 1] = 99
   const log = [batch(0, undefined, 2), damaged, batch(5), batch(6)]
@@ -86,7 +86,7 @@ t.test('a damaged batch is told with its offsets, and what follows is read', asy
     t.same(await readAll(readLog(brokerOf(log, atOnce), { from: 0n, end: 7n }, 7n)), expected, String(atOnce))
 })
 
-t.test('what retention removes meanwhile is counted, and what is left is read', async (t) => {
+t.test('offsets removed by retention meanwhile are counted, and the rest is read', async (t) => {
   const broker = brokerOf([batch(4), batch(5)], 1, 4n)
   t.same(await readAll(readLog(broker, { from: 1n, end: 6n }, 6n)), [
     'removed@1-3',
@@ -96,7 +96,7 @@ t.test('what retention removes meanwhile is counted, and what is left is read', 
   t.same(await readAll(readLog(broker, { from: 1n, end: 3n }, 6n)), ['removed@1-2'])
 })
 
-t.test('a partition that the broker does not serve is told', async (t) => {
+t.test('a partition that the broker does not serve is an error with a remedy', async (t) => {
   const fetch = async () => ({ error: 'TOPIC_AUTHORIZATION_FAILED', bytes: Buffer.alloc(0), aborted: [] })
   await t.rejects(readAll(readLog({ ...brokerOf([], 1), fetch }, { from: 0n, end: 1n }, 1n)), {
     constructor: CorrectableError,
@@ -109,7 +109,7 @@ t.test('a partition that the broker does not serve is told', async (t) => {
   })
 })
 
-t.test('a batch with a damaged base offset is told, and what follows is read', async (t) => {
+t.test('a batch with a damaged base offset is reported, and the following ones are read', async (t) => {
   const withBase = (at: bigint, wrong: bigint) => {
     const damaged = Buffer.from(batch(Number(at)))
     damaged.writeBigInt64BE(wrong)
@@ -140,7 +140,7 @@ t.test('a batch with a damaged base offset is told, and what follows is read', a
     )
 })
 
-t.test('an aborted batch that cannot be decoded is passed over, as by the consumer', async (t) => {
+t.test('an aborted batch that cannot be decoded is skipped, as by the consumer', async (t) => {
   const cut = (producerId?: number) =>
     writeBatch({
       baseOffset: 1,

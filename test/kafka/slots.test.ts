@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createSlots } from '../../src/kafka/consumer.ts'
 
-/** Six that want a slot, and a clock that strikes when told to. */
+/** Six requests for a slot, and a clock that the test advances. */
 async function sixWaiting(countMax: number) {
   const sleepers: (() => void)[] = []
   const takeSlot = createSlots(countMax, () => new Promise<void>((resolve) => sleepers.push(resolve)))
@@ -16,7 +16,7 @@ async function sixWaiting(countMax: number) {
   return { given, settle, strike }
 }
 
-t.test('three batches begin at once, and the next when one of them is done', async (t) => {
+t.test('three batches start at once, and the next when one of them is done', async (t) => {
   const { given, settle } = await sixWaiting(8)
   t.equal(given.length, 3)
   given[1]?.()
@@ -24,7 +24,7 @@ t.test('three batches begin at once, and the next when one of them is done', asy
   t.equal(given.length, 4)
 })
 
-t.test('batches that take long let others begin, up to as many as may be under way', async (t) => {
+t.test('long batches let others start, up to the limit of running ones', async (t) => {
   const { given, settle, strike } = await sixWaiting(5)
   await strike()
   t.equal(given.length, 5)
@@ -35,7 +35,7 @@ t.test('batches that take long let others begin, up to as many as may be under w
   t.equal(given.length, 6)
 })
 
-t.test('a slot that is given back twice is free once', async (t) => {
+t.test('a slot that is released twice is free once', async (t) => {
   const { given, settle } = await sixWaiting(8)
   given[0]?.()
   given[0]?.()

@@ -10,15 +10,15 @@ import { assign } from '../assign.ts'
 import { PartitionLog } from './log.ts'
 import { Member } from './member.ts'
 
-/** Rounds without progress, with nothing in the way, after which a history counts as stalled. */
+/** A history counts as stalled after this many undisturbed rounds without progress. */
 const STALLED_ROUNDS = 100
 const LARGE_BATCH_COUNT = 200_000
 
 unpackAtOnce()
 
 /**
- * Plays one random history of a partition, the same for the same seed: producers append, one or two consumer processes read
- * and commit, and things go wrong. After that nothing does, and all of the log has to be processed. Throws what was wrong.
+ * Plays one random history of a partition, which depends on the seed alone: producers append, one or two processes consume
+ * and commit, and faults occur. Then the faults stop, and the whole log must be processed. Throws the first violation.
  */
 export async function playHistory(seed: number, hasLargeBatch = false): Promise<void> {
   await new History(createRandom(seed), hasLargeBatch).play()
@@ -40,9 +40,9 @@ class History {
   readonly #budgetBytes: number
   readonly #faultOneIn: number
   readonly #waitOneIn: number
-  /** The process in charge comes last; one before it has not noticed that it is not. */
+  /** The owner of the partition is last. The one before it has not noticed its loss. */
   #processes: Process[] = []
-  /** Of all processes together. */
+  /** Committed messages of all processes. */
   #waiting: (() => void)[] = []
   #sleeping: { readonly untilMs: number; readonly wake: () => void }[] = []
   #nowMs = 0
@@ -80,7 +80,7 @@ class History {
     await this.#calmDown()
   }
 
-  /** What may happen in a step, as often as it is to be drawn. */
+  /** The actions of a step, each as often as its weight. */
   #acts(): (() => void)[] {
     const { below, pick } = this.#random
     const current = () => this.#processes.at(-1) as Process
@@ -108,14 +108,14 @@ class History {
     void partitions.compareCheckpoints(['claims']).catch(() => {})
   }
 
-  /** Other partitions fill the budget, or leave it again. */
+  /** Other partitions fill or free the shared budget. */
   #pressBudget(process: Process, bytes = this.#random.below(2) * 4 * this.#budgetBytes): void {
     if (this.#budgetBytes === Number.POSITIVE_INFINITY) return
     process.budget.add(bytes - process.pressedBytes)
     process.pressedBytes = bytes
   }
 
-  /** Nothing goes wrong any more, and nothing waits for long: all of the log is processed. */
+  /** Stops all faults and waits, and processes the whole log. */
   async #calmDown(): Promise<void> {
     this.#isCalm = true
     while (this.#processes.length > 1) this.#endFirstProcess()
@@ -129,7 +129,7 @@ class History {
         const blocked = process.blocked()[0]?.detail
         throw new Error(`stalled at ${reached} of ${this.#log.lastStable}: ${blocked ?? 'not blocked'}`)
       }
-      // Quiet partitions are told of a restored database; often that is known from a commit.
+      // A quiet partition learns of a restored database from the comparison of checkpoints.
       if (round % 20 === 0) this.#compareCheckpoints(process)
       this.#fetchStep(process)
       await this.#goOn()
@@ -212,7 +212,7 @@ class History {
     const lastOffset = batch.messages[cut]?.offset ?? batch.lastOffset
     try {
       const result = this.#database.commit(batch, lastOffset)
-      // The answer may get lost.
+      // The reply may be lost.
       await this.#pass()
       return result
     } catch (error) {
@@ -220,7 +220,7 @@ class History {
     }
   }
 
-  /** Returns at once, or waits for its turn, or throws. */
+  /** Returns at once, waits for its turn, or throws. */
   async #pass(): Promise<void> {
     if (this.#isCalm) return
     if (this.#random.below(this.#waitOneIn) === 0) {
@@ -243,7 +243,7 @@ class History {
     for (const { wake } of over) wake()
   }
 
-  /** Lets what is under way go on, mostly until all of it waits for something. */
+  /** Lets running work continue, mostly until all of it waits. */
   async #some(): Promise<void> {
     const { below } = this.#random
     if (below(4) > 0) await this.#turn()
@@ -262,10 +262,10 @@ class History {
   }
 }
 
-/** Something that passes. */
+/** A temporary fault. */
 class Fault extends Error {}
 
-/** The checkpoint. A commit must bring exactly the committed messages that come next, in order. */
+/** The checkpoint. A commit must contain exactly the next committed messages, in order. */
 class Database {
   readonly #log: PartitionLog
   readonly #random: Random
@@ -277,7 +277,7 @@ class Database {
     this.#random = random
   }
 
-  /** @param lastOffset lower than the batch's where it is cut */
+  /** @param lastOffset lower than the batch's if it was cut */
   commit(batch: Batch, lastOffset: bigint): CommitResult {
     const { offset: expected } = this.checkpoint
     if (batch.expectedCheckpoint !== expected) return { kind: 'moved', checkpoint: expected }
@@ -288,7 +288,7 @@ class Database {
     const isCut = lastOffset < batch.lastOffset
     const lastMessage = isCut && lastRead !== undefined ? fingerprintOf(lastRead) : batch.lastMessage
     const last = lastRead?.offset ?? this.checkpoint.lastMessage?.offset
-    // A consumer from before a restore may know a later message, which compaction has removed since.
+    // A consumer from before a restore may know a later message that compaction has removed since.
     const isLater = messages.length === 0 && (lastMessage?.offset ?? -1n) > (last ?? -1n)
     const isOfConsumer = isLater && (lastMessage?.offset ?? -1n) <= expected
     if (lastMessage?.offset !== last && !isOfConsumer)
@@ -317,7 +317,7 @@ class Database {
     if (at < messages.length) wrong(`the message at ${messages[at]?.offset} is not committed, or not next`)
   }
 
-  /** A backup is restored: the last commits are lost. */
+  /** Restores a backup: the last commits are lost. */
   restore(): void {
     const found = this.#past[this.#random.below(this.#past.length)]
     if (found !== undefined) this.checkpoint = found
@@ -325,8 +325,8 @@ class Database {
 }
 
 /**
- * Streams of zlib unpack on threads of their own, so that no seed would play the same history twice. Until the process ends
- * they unpack at once, into pieces that end anywhere.
+ * zlib's streams unpack on other threads, so a seed would not play the same history twice. Until the process ends
+ * they unpack synchronously, into pieces of any size.
  */
 function unpackAtOnce(): void {
   const streamOf = (unpack: (packed: Buffer) => Buffer) => () => ({

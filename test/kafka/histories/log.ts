@@ -3,7 +3,7 @@ import { compressFrameSync } from 'lz4-napi'
 import type { Random } from '../../bench/random.ts'
 import { writeBatch, writeMarker } from '../records/write-batch.ts'
 
-/** A data record and what became of it. */
+/** A data record and its fate. */
 export interface LogRecord {
   readonly offset: number
   readonly key: Buffer | null
@@ -28,7 +28,7 @@ interface LogBatch {
   readonly startsSegment: boolean
   records: readonly LogRecord[]
   bytes: Buffer
-  /** The same batch with these records only. */
+  /** Returns the same batch with these records only. */
   readonly rewrite: (records: readonly LogRecord[]) => Buffer
 }
 
@@ -54,7 +54,7 @@ const PACKS: readonly ((records: Buffer) => Buffer)[] = [
   (records) => compressFrameSync(records),
   (records) => zstdCompressSync(records),
 ]
-/** The first is the key of an ABORT marker. */
+/** Keys of messages. The first one looks like an ABORT marker. */
 const KEYS = [Buffer.from([0, 0, 0, 0]), Buffer.from([0, 0, 0, 1]), Buffer.from('key'), null] as const
 
 /** A partition's log as a broker keeps it: record batches as bytes, and the index of aborted transactions. */
@@ -111,7 +111,7 @@ export class PartitionLog {
     return found
   }
 
-  /** One step of one producer: records, or the end of its transaction. */
+  /** Runs one step of one producer: records, or the end of its transaction. */
   append(): void {
     const { below } = this.#random
     const producerId = 1 + below(this.#shape.producerCount)
@@ -149,7 +149,7 @@ export class PartitionLog {
     })
   }
 
-  /** A marker goes after all batches of its transaction, which are then in the index no longer. */
+  /** Removes a marker once all batches of its transaction are gone. */
   #keepsMarker(marker: LogBatch): boolean {
     const { transaction } = marker
     if (transaction !== null) {
@@ -161,14 +161,14 @@ export class PartitionLog {
     return fate < 2
   }
 
-  /** Moves the start of the log up, perhaps into the middle of a batch. */
+  /** Moves the start of the log forward, perhaps into the middle of a batch. */
   retain(): void {
     this.#start = Math.max(this.#start, this.#random.below(this.stableEnd + 1))
     this.#batches = this.#batches.filter(({ lastOffset }) => lastOffset >= this.#start)
     for (const record of this.#records) if (record.offset < this.#start) record.isGone = true
   }
 
-  /** What a broker returns to a consumer of committed messages (Kafka's `LocalLog.read`). */
+  /** The fetch response for a consumer of committed messages (Kafka's `LocalLog.read`). */
   read(offset: number, bytesMax: number): { bytes: Buffer; aborted: [bigint, bigint][] } {
     const { below } = this.#random
     const first = this.#batches.findIndex(({ lastOffset }) => lastOffset >= offset)
@@ -189,7 +189,7 @@ export class PartitionLog {
     const listed = this.#aborted.filter(
       (entry) => entry.lastOffset >= offset && entry.firstOffset < upperBound,
     )
-    // Brokers list them by their markers, but no order is guaranteed.
+    // Brokers list them in the order of their markers, but guarantee none.
     if (below(3) === 0) shuffle(listed, below)
     const aborted = listed.map(({ producerId, firstOffset }): [bigint, bigint] => [
       BigInt(producerId),
@@ -227,7 +227,7 @@ export class PartitionLog {
     this.#appendMarker(producerId, transaction, end)
   }
 
-  /** @param transaction null: it wrote nothing to this partition */
+  /** @param transaction null if it wrote nothing to this partition */
   #appendMarker(producerId: number, transaction: Transaction | null, end: 'abort' | 'commit'): void {
     const baseOffset = this.#end
     const empty = { baseOffset, producerId, isTransactional: true, isControl: true, lastOffsetDelta: 0 }

@@ -17,7 +17,7 @@ const OFFSET_OUT_OF_RANGE = 1
 const ERRORS = [-1, 6, 56] as const
 const PARTITIONS = [{ topic: 'claims', partitions: [0] }]
 
-/** What this needs of a kafkajs consumer group; only joining and talking to brokers is left out. */
+/** The parts of a kafkajs consumer group that a member needs, without joining and network. */
 interface Group extends ConsumerGroup {
   readonly subscriptionState: { assign(partitions: typeof PARTITIONS): void }
   offsetManager: OffsetManager
@@ -28,15 +28,15 @@ interface Group extends ConsumerGroup {
   resolveOffset(position: { topic: string; partition: number; offset: string }): void
 }
 
-/** Fetches from one broker: a request, its response and the delivery follow one another. */
+/** One fetch from one broker: request, response, delivery. */
 interface Fetcher {
   answer: (() => void) | null
   fetched: Batch[]
 }
 
 /**
- * A member of a consumer group with one partition. Seeking, pausing, and what becomes of a fetch are kafkajs's own code; the
- * caller decides when a request is sent, answered and delivered. While the leader moves, two fetches can be under way.
+ * A member of a consumer group with one partition. kafkajs's own code seeks, pauses and handles fetches. The
+ * caller decides when a request is sent, answered and delivered. While the leader moves, two fetches can be in flight.
  */
 export class Member {
   readonly #log: PartitionLog
@@ -88,7 +88,7 @@ export class Member {
     this.#leader = 1 - this.#leader
   }
 
-  /** Takes one of the two fetches one step further. */
+  /** Advances one of the two fetches by one step. */
   step(eachBatch: (payload: EachBatchPayload) => Promise<void>): void {
     const node = this.#random.below(2) as 0 | 1
     const fetcher = this.#fetchers[node]

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { playHistory } from './history.ts'
 
-/** Plays every `step`th seed from `first` up to, and not including, `end`. Posts each that fails, and the first ends it. */
+/** Plays every `step`th seed from `first` to before `end`. Posts the first seed that fails and stops. */
 const { first, end, step } = workerData as { first: number; end: number; step: number }
 for (let seed = first; seed < end; seed += step) {
   try {

@@ -27,70 +27,73 @@ async function read(version: number, response: Buffer): Promise<Answer> {
 }
 
 for (const version of [4, 5, 6, 7, 8, 9, 10, 11]) {
-  t.test(
-    `version ${version}: each partition has its bytes or its error, whatever the others have`,
-    async (t) => {
-      const aborted: [bigint, bigint][] = [[7n, 3n]]
-      const response = writeFetchResponse(
-        version,
-        [{ bytes: Buffer.from('records'), aborted }, { error: 29 }, {}, { error: 1 }],
-        2,
-      )
-      const answer = await read(version, response)
-      const [{ topicName, partitions } = { topicName: '', partitions: [] }] = answer.responses
-      t.equal(topicName, 'claims')
-      t.strictSame(
-        partitions.map((partition) => fetchedBytesOf(partition)),
-        [
-          { error: null, bytes: Buffer.from('records'), aborted: [{ producerId: 7n, firstOffset: 3n }] },
-          { error: 'TOPIC_AUTHORIZATION_FAILED', bytes: Buffer.alloc(0), aborted: [] },
-          null,
-          { error: 'OFFSET_OUT_OF_RANGE', bytes: Buffer.alloc(0), aborted: [] },
-        ],
-      )
-      t.match(partitions[1], {
-        partition: 1,
-        highWatermark: '100',
-        preferredReadReplica: version < 11 ? -1 : 2,
-      })
-      const throttle = { throttleTime: 0, clientSideThrottleTime: 70 }
-      t.match(answer, version < 8 ? { throttleTime: 70 } : throttle)
-    },
-  )
+  t.test(`version ${version}: each partition gets its own bytes or error`, async (t) => {
+    const aborted: [bigint, bigint][] = [[7n, 3n]]
+    const response = writeFetchResponse(
+      version,
+      [{ bytes: Buffer.from('records'), aborted }, { error: 29 }, {}, { error: 1 }],
+      2,
+    )
+    const answer = await read(version, response)
+    const [{ topicName, partitions } = { topicName: '', partitions: [] }] = answer.responses
+    t.equal(topicName, 'claims')
+    t.strictSame(
+      partitions.map((partition) => fetchedBytesOf(partition)),
+      [
+        { error: null, bytes: Buffer.from('records'), aborted: [{ producerId: 7n, firstOffset: 3n }] },
+        { error: 'TOPIC_AUTHORIZATION_FAILED', bytes: Buffer.alloc(0), aborted: [] },
+        null,
+        { error: 'OFFSET_OUT_OF_RANGE', bytes: Buffer.alloc(0), aborted: [] },
+      ],
+    )
+    t.match(partitions[1], {
+      partition: 1,
+      highWatermark: '100',
+      preferredReadReplica: version < 11 ? -1 : 2,
+    })
+    const throttle = { throttleTime: 0, clientSideThrottleTime: 70 }
+    t.match(answer, version < 8 ? { throttleTime: 70 } : throttle)
+  })
 }
 
-t.test('where a leader has moved, the others are handed on, and the leaders looked up', async (t) => {
-  for (const error of [3, 5, 6, 74, 75]) {
-    const response = writeFetchResponse(10, [{ bytes: Buffer.from('records') }, { error }])
-    let refreshCount = 0
-    const cluster = {
-      refreshMetadataIfNecessary: async () => {},
-      refreshMetadata: async () => {
-        refreshCount++
-        throw new Error('no broker answers')
-      },
-      findTopicPartitionMetadata: () => [0, 1].map((partitionId) => ({ partitionId, leader: 1 })),
-      findBroker: async () => ({ fetch: () => read(10, response) }),
+t.test(
+  'after a leader has moved, the other partitions are delivered, and the leaders looked up',
+  async (t) => {
+    for (const error of [3, 5, 6, 74, 75]) {
+      const response = writeFetchResponse(10, [{ bytes: Buffer.from('records') }, { error }])
+      let refreshCount = 0
+      const cluster = {
+        refreshMetadataIfNecessary: async () => {},
+        refreshMetadata: async () => {
+          refreshCount++
+          throw new Error('no broker answers')
+        },
+        findTopicPartitionMetadata: () => [0, 1].map((partitionId) => ({ partitionId, leader: 1 })),
+        findBroker: async () => ({ fetch: () => read(10, response) }),
+      }
+      const assigned = [{ topic: 'claims', partitions: [0, 1] }]
+      const group = Object.assign(Object.create(ConsumerGroup.prototype) as ConsumerGroup, {
+        cluster,
+        subscriptionState: { assigned: () => assigned, active: () => assigned, isPaused: () => false },
+        offsetManager: {
+          committedOffsets: () => ({ claims: { 0: '0', 1: '0' } }),
+          nextOffset: () => '0',
+          resolveOffsets: async () => {},
+        },
+        seekOffset: { pop: () => null, has: () => false },
+        preferredReadReplicasPerTopicPartition: {},
+      })
+      const batches = await group.fetch('1')
+      t.match(batches.map(fetchedBytesOf), [
+        { error: null, bytes: Buffer.from('records') },
+        { error: String },
+      ])
+      t.equal(refreshCount, 1)
     }
-    const assigned = [{ topic: 'claims', partitions: [0, 1] }]
-    const group = Object.assign(Object.create(ConsumerGroup.prototype) as ConsumerGroup, {
-      cluster,
-      subscriptionState: { assigned: () => assigned, active: () => assigned, isPaused: () => false },
-      offsetManager: {
-        committedOffsets: () => ({ claims: { 0: '0', 1: '0' } }),
-        nextOffset: () => '0',
-        resolveOffsets: async () => {},
-      },
-      seekOffset: { pop: () => null, has: () => false },
-      preferredReadReplicasPerTopicPartition: {},
-    })
-    const batches = await group.fetch('1')
-    t.match(batches.map(fetchedBytesOf), [{ error: null, bytes: Buffer.from('records') }, { error: String }])
-    t.equal(refreshCount, 1)
-  }
-})
+  },
+)
 
-t.test('a response that cannot be read is none of the errors that kafkajs takes for final', async (t) => {
+t.test('an unreadable response is not an error that kafkajs takes for fatal', async (t) => {
   await t.rejects(read(11, writeFetchResponse(11, [{}]).subarray(0, -9)), {
     name: 'Error',
     message: "a broker's response cannot be read",

@@ -26,7 +26,7 @@ for (const version of requests.requests.Metadata.versions) {
     } as never)
 
   t.test(
-    `version ${version}: a topic without rights, or a partition without leader, stops no other`,
+    `version ${version}: a topic without rights or a partition without leader stops no other`,
     async (t) => {
       await parse(0, 1)
       t.equal(unservedReason('billing', 0), null)

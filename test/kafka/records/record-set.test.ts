@@ -25,7 +25,7 @@ async function read(bytes: Buffer, from = 0, aborted: readonly AbortedTransactio
 const batch = (baseOffset: number, values: string[], more: Partial<WrittenBatch> = {}) =>
   writeBatch({ baseOffset, records: values.map((value) => ({ value })), ...more })
 
-t.test('a record has key, value, time and headers as they were written', async (t) => {
+t.test('a record keeps its key, value, time and headers', async (t) => {
   const headers = [
     ['a', Buffer.from('1')],
     ['__proto__', Buffer.from('2')],
@@ -50,7 +50,7 @@ t.test('a record has key, value, time and headers as they were written', async (
   t.same([second?.offset, second?.key, second?.value], [8n, null, null])
 })
 
-t.test('a topic whose broker stamps the records has that time', async (t) => {
+t.test('records that the broker stamps have its time', async (t) => {
   const { messages } = await read(batch(0, ['a', 'b'], { appendTimestampMs: 42, baseTimestampMs: 7 }))
   t.strictSame(
     messages.map(({ timestampMs }) => timestampMs),
@@ -58,7 +58,7 @@ t.test('a topic whose broker stamps the records has that time', async (t) => {
   )
 })
 
-t.test('a batch whose first offset is damaged is not passed over', async (t) => {
+t.test('a batch with a damaged first offset is not skipped', async (t) => {
   const damaged = batch(11, ['b', 'c'])
   damaged.writeBigInt64BE(3n, 0)
   const between = await read(Buffer.concat([batch(10, ['a']), damaged, batch(13, ['d'])]), 10)
@@ -67,7 +67,7 @@ t.test('a batch whose first offset is damaged is not passed over', async (t) => 
   t.match((await read(Buffer.concat([damaged, batch(13, ['d'])]), 11)).fault, { reason: 'damaged' })
 })
 
-t.test('a batch with an offset that is damaged upwards is not taken for a later one', async (t) => {
+t.test('a batch whose damaged offset is too high does not count as a later one', async (t) => {
   const damaged = batch(10, ['a'])
   damaged.writeBigInt64BE(1_000n, 0)
   const { found, fault } = await read(Buffer.concat([batch(9, ['z']), damaged, batch(11, ['b'])]), 9)
@@ -75,14 +75,14 @@ t.test('a batch with an offset that is damaged upwards is not taken for a later 
   t.strictSame(found, ['9 z'])
 })
 
-t.test('a last batch after a gap is left to the next fetch, which has the one after it', async (t) => {
+t.test('a last batch after a gap is left to the next fetch', async (t) => {
   const first = batch(0, ['a'])
   const set = recordSetOf(Buffer.concat([first, batch(5, ['b'])]), 0n, [])
   t.same([set?.lastOffset, set?.bytes.length], [0n, first.length])
   t.equal(recordSetOf(batch(5, ['b']), 1n, [])?.lastOffset, 5n, 'alone it is read')
 })
 
-t.test('a batch that is cut off is left to the next fetch', async (t) => {
+t.test('an incomplete batch is left to the next fetch', async (t) => {
   const whole = batch(0, ['a'])
   const { found, set } = await read(Buffer.concat([whole, batch(1, ['b']).subarray(0, -1)]))
   t.strictSame([found, set?.lastOffset, set?.bytes.length], [['0 a'], 0n, whole.length])
@@ -90,7 +90,7 @@ t.test('a batch that is cut off is left to the next fetch', async (t) => {
   t.equal(recordSetOf(Buffer.alloc(0), 0n, []), null)
 })
 
-/** As snappy-java frames it. */
+/** The framing of snappy-java. */
 const xerial = async (records: Buffer) => {
   const blocks: Buffer[] = [
     Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1]),
@@ -104,7 +104,7 @@ const xerial = async (records: Buffer) => {
   return Buffer.concat(blocks)
 }
 
-t.test('batches of every codec are read, however many pieces they unpack to', async (t) => {
+t.test('batches of every codec are read, in any number of pieces', async (t) => {
   for (const [name, count] of [
     ['of few', 3],
     ['of many', 20_000],
@@ -128,7 +128,7 @@ t.test('batches of every codec are read, however many pieces they unpack to', as
   }
 })
 
-t.test('a batch that is damaged is named, after all that comes before it', async (t) => {
+t.test('a damaged batch is reported after the messages before it', async (t) => {
   const damaged = batch(1, ['b', 'c'])
   damaged.writeUInt8(damaged.readUInt8(damaged.length - 3) ^ 1, damaged.length - 3)
   const bytes = Buffer.concat([batch(0, ['a']), damaged, batch(3, ['d'])])
@@ -143,7 +143,7 @@ t.test('a batch that is damaged is named, after all that comes before it', async
   })
 })
 
-t.test('a header that is not valid is a damaged batch', async (t) => {
+t.test('an invalid header means a damaged batch', async (t) => {
   for (const [at, value] of [
     [8, 5],
     [8, -1],
@@ -159,7 +159,7 @@ t.test('a header that is not valid is a damaged batch', async (t) => {
   }
 })
 
-t.test('records that make no sense cannot be decoded, although their checksum is right', async (t) => {
+t.test('invalid records with a correct checksum are undecodable', async (t) => {
   const packs: [string, Partial<WrittenBatch>][] = [
     ['too few', { recordCount: 3 }],
     ['too many', { recordCount: 1 }],
@@ -182,7 +182,7 @@ t.test('records that make no sense cannot be decoded, although their checksum is
   }
 })
 
-t.test('a batch that would unpack to far too much is not unpacked, whatever the codec', async (t) => {
+t.test('a batch that is too large once decompressed is refused, whatever the codec', async (t) => {
   const much = Buffer.alloc(257 * 1024 * 1024)
   const packs: [number, Buffer][] = [
     [1, gzipSync(much, { level: 1 })],
@@ -198,12 +198,12 @@ t.test('a batch that would unpack to far too much is not unpacked, whatever the 
     await t.rejects(all(), { reason: 'too-large', message: /larger than 268435456 bytes/ }, `codec ${codec}`)
     t.ok(most <= 4 * 1024 * 1024, `codec ${codec} in pieces`)
   }
-  // A record of 257 MB, of which only the length is there.
+  // A record with a length of 257 MB and no content.
   const { fault } = await read(batch(0, [''], { pack: () => Buffer.from([0x80, 0x80, 0x80, 0x81, 0x02]) }))
   t.match(fault, { reason: 'too-large' })
 })
 
-t.test('an LZ4 match that is longer than its distance repeats what it writes', async (t) => {
+t.test('an LZ4 match longer than its distance repeats its own output', async (t) => {
   const values = [`${'a'.repeat(5_000)}${'xy'.repeat(70_000)}`]
   const pack = (records: Buffer) => compressFrameSync(records)
   const { found } = await read(batch(0, values, { codec: 3, pack }))
@@ -216,7 +216,7 @@ t.test('100,000 distinct header names are read in linear time', async (t) => {
   t.equal(Object.keys(messages[0]?.headers ?? {}).length, 100_000)
 })
 
-t.test('1,000,000 records of one batch are taken some at a time', async (t) => {
+t.test('1,000,000 records of one batch are decoded in parts', async (t) => {
   const one = writeRecords([{ value: 'x' }])
   const records = Buffer.alloc(1_000_000 * (one.length + 3))
   let at = 0
@@ -236,7 +236,7 @@ t.test('1,000,000 records of one batch are taken some at a time', async (t) => {
   t.ok(most <= 1_000)
 })
 
-/** An entry of before Kafka 0.11. */
+/** An entry in the format before Kafka 0.11. */
 function oldEntry(offset: number, magic: 0 | 1, value: Buffer, codec = 0): Buffer {
   const time = magic === 1 ? Buffer.alloc(8, 0) : Buffer.alloc(0)
   const body = Buffer.concat([Buffer.of(magic, codec), time, Buffer.alloc(4, 0xff), Buffer.alloc(4), value])
@@ -248,7 +248,7 @@ function oldEntry(offset: number, magic: 0 | 1, value: Buffer, codec = 0): Buffe
   return Buffer.concat([head, body])
 }
 
-t.test('a message in a format older than Kafka 0.11 cannot be read, and the reason says so', async (t) => {
+t.test('a message in a format before Kafka 0.11 is refused with that reason', async (t) => {
   for (const magic of [0, 1] as const) {
     const bytes = Buffer.concat([batch(2, ['a']), oldEntry(3, magic, Buffer.from('b')), batch(4, ['c'])])
     const { found, fault } = await read(bytes, 2)

@@ -4,7 +4,7 @@ export interface WrittenRecord {
   readonly key?: Buffer | null
   readonly value?: Buffer | string | null
   readonly headers?: readonly (readonly [name: string, value: Buffer | null])[]
-  /** Left out: one more than the record before. */
+  /** By default one more than that of the previous record. */
   readonly offsetDelta?: number
   readonly timestampDelta?: number
 }
@@ -16,10 +16,10 @@ export interface WrittenBatch {
   readonly isTransactional?: boolean
   readonly isControl?: boolean
   readonly codec?: number
-  /** Packs the records; they are left as they are without it. */
+  /** Compresses the records; uncompressed by default. */
   readonly pack?: (records: Buffer) => Buffer
   readonly baseTimestampMs?: number
-  /** Of all records, by the broker. */
+  /** The broker's time for all records. */
   readonly appendTimestampMs?: number
   readonly lastOffsetDelta?: number
   readonly recordCount?: number

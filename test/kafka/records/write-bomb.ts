@@ -1,7 +1,7 @@
 import { zstdCompressSync } from 'node:zlib'
 import { writeBatch } from './write-batch.ts'
 
-/** A batch of one record whose value is 257 MiB of zeros, packed into some 8 kB. */
+/** A batch of one record with 257 MiB of zeros as its value, compressed to some 8 kB. */
 export function writeBomb(): Buffer {
   const valueBytes = 257 * 1024 * 1024
   const varint = (value: number) => {
