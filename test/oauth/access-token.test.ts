@@ -10,7 +10,7 @@ import type { TokenClient } from '../../src/config/config.ts'
 import { createAccessToken } from '../../src/oauth/access-token.ts'
 import { freePort } from '../stack/free-port.ts'
 
-/** A token endpoint; each token is another one, valid for so long. */
+/** A token endpoint that issues a new token for each request. */
 const endpoint = {
   requests: [] as { authorization: string | undefined; form: Record<string, string> }[],
   answer: null as RequestListener | null,
@@ -47,7 +47,7 @@ function tokensOf(client: Partial<TokenClient> = {}) {
   return { clock, value: createAccessToken({ ...CLIENT, ...client }, 'MQ_SASL_', () => clock.nowMs) }
 }
 
-t.test('a token is asked for by the client credentials grant', async (t) => {
+t.test('a token is requested with the client credentials grant', async (t) => {
   t.equal(await tokensOf().value(), 'token-1')
   const credentials = Buffer.from('a+client:p%3Ass%25').toString('base64')
   t.same(endpoint.requests, [
@@ -100,7 +100,7 @@ t.test('a failure is forgotten by the next request', async (t) => {
   t.match(await value(), /^token-/)
 })
 
-t.test('an endpoint that does not answer within 5 s is given up', { timeout: 20_000 }, async (t) => {
+t.test('a request to an endpoint that does not answer within 5 s fails', { timeout: 20_000 }, async (t) => {
   const waiting: (() => void)[] = []
   t.teardown(() => {
     for (const end of waiting) end()
@@ -135,7 +135,7 @@ t.test('the file of the secret is read for each token', async (t) => {
   await t.rejects(gone.value(), { message: /^MQ_SASL_CLIENT_SECRET_FILE cannot be read: ENOENT/ })
 })
 
-t.test('each failure is told by a sentence without the secret', async (t) => {
+t.test('each failure is reported in a sentence without the secret', async (t) => {
   const answer = (status: number, body: string) => {
     endpoint.answer = (_request, response) => void response.writeHead(status).end(body)
   }

@@ -29,7 +29,7 @@ function circuitOf(ask: (locator: string) => Promise<Answer>) {
 }
 
 async function pass(durationMs: number): Promise<void> {
-  // A timer that is set in a promise's wake needs a turn before it can pass.
+  // A timer set in a promise callback needs one turn of the event loop.
   for (const ms of [0, durationMs]) {
     await settled()
     mock.timers.tick(ms)
@@ -41,7 +41,7 @@ function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-t.test('20 distinct parties in a row and two probes that fail open it', async (t) => {
+t.test('20 failed parties in a row and two failed probes open the circuit', async (t) => {
   const { circuit, asked, fail, verdictCount } = circuitOf(async () => BAD)
   await fail(19)
   await fail(19)
@@ -63,7 +63,7 @@ t.test('20 distinct parties in a row and two probes that fail open it', async (t
   t.equal(verdictCount(), 1)
 })
 
-t.test('however many parties one producer breaks, a probe that is answered keeps it closed', async (t) => {
+t.test('an answered probe keeps the circuit closed, however many parties of one producer fail', async (t) => {
   const { circuit, levels, asked, fail, verdictCount } = circuitOf(async () => GOOD)
   circuit.note('good', GOOD)
   for (let round = 1; round <= 5; round++) {
@@ -76,7 +76,7 @@ t.test('however many parties one producer breaks, a probe that is answered keeps
   t.strictSame(levels, [], 'nothing happened')
 })
 
-t.test('an answer between failures starts the count anew, also one that refuses its party', async (t) => {
+t.test('an answer between failures resets the count, even a refusal', async (t) => {
   const { circuit, asked, fail } = circuitOf(async () => BAD)
   for (const answer of [GOOD, ABOUT_ONE_PARTY]) {
     await fail(19)
@@ -88,7 +88,7 @@ t.test('an answer between failures starts the count anew, also one that refuses 
   t.strictSame(asked, [])
 })
 
-t.test('a party that is answered while a probe fails keeps it closed', async (t) => {
+t.test('an answer for a party during a failing probe keeps the circuit closed', async (t) => {
   const { promise, resolve } = Promise.withResolvers<Answer>()
   const { circuit, fail } = circuitOf(() => promise)
   await fail(20)
@@ -100,7 +100,7 @@ t.test('a party that is answered while a probe fails keeps it closed', async (t)
   t.equal(circuit.down(), null)
 })
 
-t.test('probes ask in turn for a party that was answered and for one that is wanted', async (t) => {
+t.test('probes alternate between a party that was answered and a requested one', async (t) => {
   const { circuit, asked, fail } = circuitOf(async () => BAD)
   circuit.note('answered', GOOD)
   circuit.noteWanted(['wanted'])
@@ -111,42 +111,45 @@ t.test('probes ask in turn for a party that was answered and for one that is wan
   t.strictSame(asked, ['answered', 'wanted', 'answered'])
 })
 
-t.test('it stays down until a probe succeeds, every five seconds, and says so once', async (t) => {
-  // A wall clock that is set back.
-  let wallMs = Date.now()
-  const now = mock.method(Date, 'now', () => {
-    wallMs -= 60_000
-    return wallMs
-  })
-  t.teardown(() => now.mock.restore())
-  let answer = BAD
-  const { circuit, levels, asked, fail } = circuitOf(async () => answer)
-  for (let opening = 0; opening < 2; opening++) {
-    answer = BAD
-    asked.length = 0
-    levels.length = 0
-    await fail(40)
-    await pass(1_000)
-    t.equal(asked.length, 2)
-    circuit.note('asked before', GOOD)
-    t.not(circuit.down(), null, 'an answer to an earlier request overrules no probe')
-    for (const count of [3, 4]) {
-      await pass(4_999)
-      t.equal(asked.length, count - 1)
-      await pass(1)
-      t.equal(asked.length, count)
-      t.not(circuit.down(), null)
+t.test(
+  'the circuit stays open until a probe succeeds, probes every five seconds, and logs this once',
+  async (t) => {
+    // The wall clock is set back.
+    let wallMs = Date.now()
+    const now = mock.method(Date, 'now', () => {
+      wallMs -= 60_000
+      return wallMs
+    })
+    t.teardown(() => now.mock.restore())
+    let answer = BAD
+    const { circuit, levels, asked, fail } = circuitOf(async () => answer)
+    for (let opening = 0; opening < 2; opening++) {
+      answer = BAD
+      asked.length = 0
+      levels.length = 0
+      await fail(40)
+      await pass(1_000)
+      t.equal(asked.length, 2)
+      circuit.note('asked before', GOOD)
+      t.not(circuit.down(), null, 'an answer to an earlier request overrules no probe')
+      for (const count of [3, 4]) {
+        await pass(4_999)
+        t.equal(asked.length, count - 1)
+        await pass(1)
+        t.equal(asked.length, count)
+        t.not(circuit.down(), null)
+      }
+      answer = GOOD
+      await pass(5_000)
+      t.equal(circuit.down(), null)
+      t.strictSame(levels, [40, 30])
+      await pass(60_000)
+      t.equal(asked.length, 5, 'a closed circuit is not probed')
     }
-    answer = GOOD
-    await pass(5_000)
-    t.equal(circuit.down(), null)
-    t.strictSame(levels, [40, 30])
-    await pass(60_000)
-    t.equal(asked.length, 5, 'a closed circuit is not probed')
-  }
-})
+  },
+)
 
-t.test('stopped between probes, it probes no more', async (t) => {
+t.test('a stopped circuit sends no more probes', async (t) => {
   const { circuit, asked, fail } = circuitOf(async () => BAD)
   await fail(20)
   circuit.stop()

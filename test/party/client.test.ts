@@ -66,7 +66,7 @@ t.test('a 200 is read strictly', async (t) => {
   t.equal(contacts.size, BODIES.length)
 })
 
-t.test('a body that comes in pieces, cut inside a character, is put together', async (t) => {
+t.test('a body that arrives in pieces, cut inside a character, is joined', async (t) => {
   const body = Buffer.from('{"email":"æ@example.org","phone":null}')
   const server = await serve(t, async (_, response) => {
     response.write(body.subarray(0, 11))
@@ -99,7 +99,7 @@ t.test('every other status names itself, and a 404 means not found', async (t) =
   t.equal(server.targets.length, statuses.length, 'no redirect is followed')
 })
 
-t.test('an answer that goes wrong on the way is unresolved, with its reason', async (t) => {
+t.test('a broken answer is unresolved, with its reason', async (t) => {
   const server = await serve(t, (request, response) => {
     const kind = request.url?.split('/').pop()
     if (kind === 'mid-body') {
@@ -201,59 +201,62 @@ t.test('a locator that would reach another path makes no request', async (t) => 
   t.equal((await client.lookUp(['..'])).size, 1, 'also where no other party is asked for')
 })
 
+t.test('each distinct party is requested once per call; without parties there is no request', async (t) => {
+  const server = await serve(t, (_, response) => answerFound(response))
+  const { client } = clientOf(t, server.url)
+  t.equal((await client.lookUp([])).size, 0)
+  t.equal(server.connectionCount(), 0)
+  const contacts = await client.lookUp(['a', 'b', 'a', 'a', 'b'])
+  t.strictSame([...contacts.keys()].sort(), ['a', 'b'])
+  t.equal(server.targets.length, 2)
+  await client.lookUp(['a'])
+  t.equal(server.targets.length, 3)
+})
+
 t.test(
-  'each distinct party is asked for once in a call, and anew in the next; no party, no request',
+  'all calls share a limited number of connections, which are reused after any whole answer',
   async (t) => {
-    const server = await serve(t, (_, response) => answerFound(response))
-    const { client } = clientOf(t, server.url)
-    t.equal((await client.lookUp([])).size, 0)
-    t.equal(server.connectionCount(), 0)
-    const contacts = await client.lookUp(['a', 'b', 'a', 'a', 'b'])
-    t.strictSame([...contacts.keys()].sort(), ['a', 'b'])
-    t.equal(server.targets.length, 2)
-    await client.lookUp(['a'])
-    t.equal(server.targets.length, 3)
+    const server = await serve(t, (request, response) => {
+      const number = Number(request.url?.split('-').pop())
+      if (number % 3 === 0) response.writeHead(410).end('x'.repeat(1_000))
+      else if (number % 3 === 1) response.writeHead(400).end('x'.repeat(1_000))
+      else setTimeout(answerFound, 10, response)
+    })
+    const { client } = clientOf(t, server.url, { connectionCountMax: 7 })
+    const results = await Promise.all([client.lookUp(locators(200)), client.lookUp(locators(100))])
+    await client.lookUp(locators(50))
+    t.strictSame(
+      results.map((contacts) => contacts.size),
+      [200, 100],
+    )
+    t.equal(server.targets.length, 350)
+    t.equal(server.inFlightCountMax(), 7)
+    t.equal(server.connectionCount(), 7)
   },
 )
 
-t.test('connections are bounded over all calls, and reused whatever was answered', async (t) => {
-  const server = await serve(t, (request, response) => {
-    const number = Number(request.url?.split('-').pop())
-    if (number % 3 === 0) response.writeHead(410).end('x'.repeat(1_000))
-    else if (number % 3 === 1) response.writeHead(400).end('x'.repeat(1_000))
-    else setTimeout(answerFound, 10, response)
-  })
-  const { client } = clientOf(t, server.url, { connectionCountMax: 7 })
-  const results = await Promise.all([client.lookUp(locators(200)), client.lookUp(locators(100))])
-  await client.lookUp(locators(50))
-  t.strictSame(
-    results.map((contacts) => contacts.size),
-    [200, 100],
-  )
-  t.equal(server.targets.length, 350)
-  t.equal(server.inFlightCountMax(), 7)
-  t.equal(server.connectionCount(), 7)
-})
-
-t.test('parties still open at the deadline are unresolved, the others keep their answer', async (t) => {
-  const server = await serve(t, (request, response) => {
-    if (!request.url?.endsWith('PTY-0')) return
-    answerFound(response)
-  })
-  const { client } = clientOf(t, server.url, { deadlineMs: 3_000, connectionCountMax: 3 })
-  const contacts = await client.lookUp(locators(4))
-  t.strictSame(contacts.get('PTY-0'), FOUND)
-  t.strictSame(contacts.get('PTY-1'), unresolved('policy administration did not answer within 3 s'))
-  t.equal(contacts.size, 4)
-  await until(() => server.openConnectionCount() <= 1)
-  t.pass('the connections that hung are closed')
-})
+t.test(
+  'parties without an answer at the deadline are unresolved, and the others keep their answers',
+  async (t) => {
+    const server = await serve(t, (request, response) => {
+      if (!request.url?.endsWith('PTY-0')) return
+      answerFound(response)
+    })
+    const { client } = clientOf(t, server.url, { deadlineMs: 3_000, connectionCountMax: 3 })
+    const contacts = await client.lookUp(locators(4))
+    t.strictSame(contacts.get('PTY-0'), FOUND)
+    t.strictSame(contacts.get('PTY-1'), unresolved('policy administration did not answer within 3 s'))
+    t.equal(contacts.size, 4)
+    await until(() => server.openConnectionCount() <= 1)
+    t.pass('the connections that hung are closed')
+  },
+)
 
 for (const [moment, isReached] of [
   ['while it connects', () => true],
   ['while it waits for answers', (targetCount: number) => targetCount > 0],
 ] as const) {
-  t.test(`close rejects what is under way and leaves no connection, ${moment}`, async (t) => {
+  t.test(`close rejects running calls and leaves no connection, ${moment}`, async (t) => {
     const server = await serve(t, () => {})
     const { client, lines } = clientOf(t, server.url)
     const lookUp = client.lookUp(locators(100))

@@ -60,7 +60,7 @@ function clientOf(t: Test, env: Record<string, string>) {
   return { client, lookUp, lines }
 }
 
-/** The words of `doctor` about policy administration, with the remedy. */
+/** The result of `doctor` for policy administration, with the remedy. */
 async function diagnose(env: Record<string, string>) {
   const check = CHECKS.find(({ name }) => name === 'policy administration')
   const detail = await check?.run(loadConfig(env)).catch(({ message }: Error) => message)
@@ -83,7 +83,7 @@ async function isValidToken({ headers: { authorization = '' } }: IncomingMessage
 }
 
 t.test(
-  'a look-up carries the header of a file, and a rotated one as soon as the old one is refused',
+  'a look-up sends the header from a file, and the rotated one once the old one is refused',
   async (t) => {
     let wanted = 'first'
     const { env, requests, file } = await environment(t, ({ headers }) => headers['x-api-key'] === wanted)
@@ -129,7 +129,7 @@ t.test('the file of a header is read again within a minute', async (t) => {
   })
 })
 
-t.test('a header whose file is of no use is an outage that costs no attempt', async (t) => {
+t.test('an unusable header file is an outage that costs no attempt', async (t) => {
   const { env, requests, file } = await environment(t, () => true)
   const header = { POLICY_ADMIN_HEADER: 'Authorization', POLICY_ADMIN_HEADER_FILE: file('secret') }
   await writeFile(file('secret'), '\n')
@@ -142,7 +142,7 @@ t.test('a header whose file is of no use is an outage that costs no attempt', as
   t.equal(requests[0]?.headers.authorization, 'Basic YTpi')
 })
 
-t.test('look-ups share an access token, and one that is refused is replaced once', async (t) => {
+t.test('look-ups share an access token, and replace a refused one once', async (t) => {
   const revoked = new Set<string | undefined>()
   const { env, requests } = await environment(t, async (request) => {
     return !revoked.has(request.headers.authorization) && (await isValidToken(request))
@@ -169,7 +169,7 @@ t.test('look-ups share an access token, and one that is refused is replaced once
 })
 
 t.test(
-  'without an access token nobody is asked: an outage that costs no attempt and names its cause',
+  'without an access token no party is requested: an outage that costs no attempt and names its cause',
   async (t) => {
     const { env, requests } = await environment(t, isValidToken)
     const wrong = { ...env, ...BY_TOKEN, POLICY_ADMIN_CLIENT_SECRET: 'wr0ng-secret' }
@@ -198,7 +198,7 @@ t.test(
 
 for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
   t.test(
-    `a client certificate is shown, and a renewed one at the next connection (${maxVersion})`,
+    `a client certificate is sent, and a renewed one on the next connection (${maxVersion})`,
     async (t) => {
       const demands = { requestCert: true, rejectUnauthorized: true, maxVersion }
       const { env, file } = await environment(t, () => true, demands)
@@ -228,7 +228,7 @@ for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
   )
 }
 
-t.test('an authority that is not trusted is told, and one that is mended is used at once', async (t) => {
+t.test('an untrusted authority is reported, and a corrected one is used at once', async (t) => {
   const { env, file } = await environment(t, () => true)
   const { POLICY_ADMIN_CA_FILE: _, ...without } = env
   const untrusted = { detail: /has a certificate that is not trusted/, remedy: /set POLICY_ADMIN_CA_FILE/ }

@@ -1,5 +1,5 @@
-// A policy administration in a process of its own that sends one answer in 500 twice, the second one a little later: `PTY-…`
-// has an address of its own, and who is not known is told so by a 404 that names nobody.
+// A policy administration in its own process that sends one answer in 500 twice, the second one a little later. `PTY-…`
+// has its own address; an unknown party gets a 404 that names nobody.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -8,7 +8,7 @@ import { serveParties } from '../bench/contacts.ts'
 
 const DUPLICATE_ONE_IN = 500
 
-/** Starts it; the second answer comes `delayMs` after the first, also where that is less than a millisecond. */
+/** Starts it. The second answer follows `delayMs` after the first, even if that is less than a millisecond. */
 export async function startDuplicating(names: boolean, delayMs: number) {
   const child = fork(fileURLToPath(import.meta.url), [String(names), String(delayMs)])
   const [url] = await once(child, 'message')

@@ -24,7 +24,7 @@ function statesOf(contacts: ReadonlyMap<string, Contact>): Record<string, number
 }
 
 t.test(
-  'a deadline counts from when a party is asked for, and who cannot be asked for in time is left out',
+  'a deadline counts from the request for a party, and parties not requested in time are left out',
   async (t) => {
     const server = await serve(t, (_, response) => void setTimeout(json, 300, response, { email: null }))
     const { client } = clientOf(t, server.url, { connectionCountMax: 4, deadlineMs: 3_000 })
@@ -46,7 +46,7 @@ t.test(
   },
 )
 
-t.test('a stalled process does not take unread answers for silence', async (t) => {
+t.test('unread answers of a stalled process do not count as silence', async (t) => {
   const server = await serve(t, ({ url = '' }, response) => {
     if (url.includes('slow')) setTimeout(json, 50, response, { email: null })
     else json(response, { email: null })
@@ -58,7 +58,7 @@ t.test('a stalled process does not take unread answers for silence', async (t) =
   t.strictSame(statesOf(await lookUp), { found: 46 })
 })
 
-t.test('however slow and however many the others are, each call asks for its first party', async (t) => {
+t.test('each call requests its first party, however many slow calls there are', async (t) => {
   const server = await serve(t, (_, response) => void setTimeout(json, 1_600, response, { email: null }))
   const { client } = clientOf(t, server.url, { connectionCountMax: 1, deadlineMs: 3_000 })
   const calls = Array.from({ length: 3 }, (_, i) => client.lookUp([`a-${i}`, '..', `b-${i}`, `c-${i}`]))
@@ -66,38 +66,35 @@ t.test('however slow and however many the others are, each call asks for its fir
     t.match(contacts.get(`a-${i}`), { state: 'found' })
 })
 
-t.test(
-  'a party that hung is not asked for again by a look-up, and the retry asks for it apart',
-  async (t) => {
-    let isBack = false
-    const server = await serve(t, (request, response) => {
-      if (isBack) json(response, { email: 'a@example.org' })
-      else answerAll(request, response)
-    })
-    const { client } = clientOf(t, server.url, { connectionCountMax: 4, deadlineMs: 4_000 })
-    t.match((await client.lookUp(['hanging-0-0', 'PTY-0'])).get('hanging-0-0'), {
-      state: 'unresolved',
-      error: 'policy administration did not answer within 4 s',
-      unasked: false,
-    })
-    const contacts = await client.lookUp(['hanging-0-0', ...locators(50)])
-    t.strictSame(contacts.get('hanging-0-0'), { state: 'unresolved', error: HUNG, unasked: true })
-    t.strictSame(statesOf(contacts), { unresolved: 1, found: 50 })
-    t.match((await client.lookUpAgain(['hanging-0-0'])).get('hanging-0-0'), {
-      error: 'policy administration did not answer within 0.8 s',
-      unasked: false,
-    })
-    isBack = true
-    t.match((await client.lookUpAgain(['hanging-0-0'])).get('hanging-0-0'), { state: 'found' })
-    t.match(
-      (await client.lookUp(['hanging-0-0'])).get('hanging-0-0'),
-      { state: 'found' },
-      'and it is trusted again',
-    )
-  },
-)
+t.test('a party that hung is not requested by look-ups, and separately by the retry', async (t) => {
+  let isBack = false
+  const server = await serve(t, (request, response) => {
+    if (isBack) json(response, { email: 'a@example.org' })
+    else answerAll(request, response)
+  })
+  const { client } = clientOf(t, server.url, { connectionCountMax: 4, deadlineMs: 4_000 })
+  t.match((await client.lookUp(['hanging-0-0', 'PTY-0'])).get('hanging-0-0'), {
+    state: 'unresolved',
+    error: 'policy administration did not answer within 4 s',
+    unasked: false,
+  })
+  const contacts = await client.lookUp(['hanging-0-0', ...locators(50)])
+  t.strictSame(contacts.get('hanging-0-0'), { state: 'unresolved', error: HUNG, unasked: true })
+  t.strictSame(statesOf(contacts), { unresolved: 1, found: 50 })
+  t.match((await client.lookUpAgain(['hanging-0-0'])).get('hanging-0-0'), {
+    error: 'policy administration did not answer within 0.8 s',
+    unasked: false,
+  })
+  isBack = true
+  t.match((await client.lookUpAgain(['hanging-0-0'])).get('hanging-0-0'), { state: 'found' })
+  t.match(
+    (await client.lookUp(['hanging-0-0'])).get('hanging-0-0'),
+    { state: 'found' },
+    'and it is trusted again',
+  )
+})
 
-t.test('3,000 parties that hang keep no connection for long from 300 healthy ones', async (t) => {
+t.test('3,000 hanging parties do not block 300 healthy ones for long', async (t) => {
   const server = await serve(t, answerAll)
   const { client } = clientOf(t, server.url, { connectionCountMax: 32, deadlineMs: 6_000 })
   await client.lookUp(['good'])
@@ -114,7 +111,7 @@ t.test('3,000 parties that hang keep no connection for long from 300 healthy one
   t.notOk(client.isDown(), 'others are answered')
 })
 
-t.test('a connection that is free goes to the call with the fewest requests in flight', async (t) => {
+t.test('a free connection goes to the call with the fewest requests in flight', async (t) => {
   const held: ServerResponse[] = []
   const server = await serve(t, (request, response) => {
     if (request.url?.includes('hanging')) held.push(response)
@@ -130,27 +127,24 @@ t.test('a connection that is free goes to the call with the fewest requests in f
   await Promise.all([client.close(), t.rejects(hanging)])
 })
 
-t.test(
-  'parties that hung lately are asked apart: on a quarter of the connections, and no outage',
-  async (t) => {
-    const server = await serve(t, answerAll)
-    const { client } = clientOf(t, server.url, { connectionCountMax: 24, deadlineMs: 2_000 })
-    await client.lookUp(['good'])
-    await client.lookUp(hangers(24))
-    while (server.targets.at(-1) !== '/internal/parties/good') await turn()
-    const targetCount = server.targets.length
-    const lookUp = client.lookUpAgain(hangers(24))
-    while (server.targets.length < targetCount + 6) await turn()
-    // More than it takes for a seventh to arrive.
-    for (let i = 0; i < 20; i++) await turn()
-    t.equal(server.targets.length, targetCount + 6)
-    t.strictSame(statesOf(await lookUp), { unresolved: 24 })
-    t.match((await client.lookUp(['last'])).get('last'), { state: 'found' })
-    t.notOk(server.targets.slice(targetCount).includes('/internal/parties/good'), 'no probe')
-  },
-)
+t.test('parties that hung lately use a quarter of the connections, and count as no outage', async (t) => {
+  const server = await serve(t, answerAll)
+  const { client } = clientOf(t, server.url, { connectionCountMax: 24, deadlineMs: 2_000 })
+  await client.lookUp(['good'])
+  await client.lookUp(hangers(24))
+  while (server.targets.at(-1) !== '/internal/parties/good') await turn()
+  const targetCount = server.targets.length
+  const lookUp = client.lookUpAgain(hangers(24))
+  while (server.targets.length < targetCount + 6) await turn()
+  // Longer than a seventh request would take to arrive.
+  for (let i = 0; i < 20; i++) await turn()
+  t.equal(server.targets.length, targetCount + 6)
+  t.strictSame(statesOf(await lookUp), { unresolved: 24 })
+  t.match((await client.lookUp(['last'])).get('last'), { state: 'found' })
+  t.notOk(server.targets.slice(targetCount).includes('/internal/parties/good'), 'no probe')
+})
 
-t.test('none gives way in a pause of all', async (t) => {
+t.test('no request is ended while all of them wait', async (t) => {
   const held: ServerResponse[] = []
   let isPaused = false
   const server = await serve(t, (_, response) => {

@@ -13,11 +13,11 @@ const REQUEST = /^GET \/internal\/parties\/(\S+) HTTP\/1\.1\r\n/
 interface Asked {
   readonly party: string
   readonly socket: Socket
-  /** Of its connection, from 0. */
+  /** Number of the request on its connection, from 0. */
   readonly index: number
 }
 
-/** A server by hand; the test answers each request as it likes. */
+/** A raw server: the test writes the answer to each request. */
 function serveByHand(t: Test, answer: (asked: Asked) => void): Promise<string> {
   return serveTcp(t, (socket) => {
     let index = 0
@@ -37,7 +37,7 @@ function answerOf(party: string, body: string | Buffer = bodyOf(party), header =
   return Buffer.concat([Buffer.from(head), Buffer.from(body)])
 }
 
-/** The parties that got an address that is not their own. */
+/** The parties that got another party's address. */
 function misled(contacts: ReadonlyMap<string, object>): string[] {
   return [...contacts]
     .filter(([party, contact]) => 'email' in contact && contact.email !== `${party}@example.org`)
@@ -88,24 +88,27 @@ const ODDITIES: Record<string, (asked: Asked, before: string) => void> = {
 t.jobs = 8
 
 for (const [oddity, answerOddly] of Object.entries(ODDITIES)) {
-  t.test(`answers that come ${oddity} mislead and silence nobody, and others are answered`, async (t) => {
-    let before = 'PTY-before'
-    const url = await serveByHand(t, (asked) => {
-      if (asked.party.startsWith('odd')) answerOddly(asked, before)
-      else asked.socket.write(answerOf(asked.party))
-      before = asked.party
-    })
-    const { client } = clientOf(t, url, { connectionCountMax: 2, deadlineMs: 1_000 })
-    const parties = Array.from({ length: 60 }, (_, i) => (i % 6 === 3 ? `odd-${i}` : `PTY-${i}`))
-    const contacts = await client.lookUp(parties)
-    t.strictSame(misled(contacts), [])
-    for (const [party, { state }] of contacts) t.not(state, 'not found', party)
-    t.match((await client.lookUp(['PTY-last'])).get('PTY-last'), { email: 'PTY-last@example.org' })
-  })
+  t.test(
+    `answers that arrive ${oddity} give nobody a wrong address, and other parties are answered`,
+    async (t) => {
+      let before = 'PTY-before'
+      const url = await serveByHand(t, (asked) => {
+        if (asked.party.startsWith('odd')) answerOddly(asked, before)
+        else asked.socket.write(answerOf(asked.party))
+        before = asked.party
+      })
+      const { client } = clientOf(t, url, { connectionCountMax: 2, deadlineMs: 1_000 })
+      const parties = Array.from({ length: 60 }, (_, i) => (i % 6 === 3 ? `odd-${i}` : `PTY-${i}`))
+      const contacts = await client.lookUp(parties)
+      t.strictSame(misled(contacts), [])
+      for (const [party, { state }] of contacts) t.not(state, 'not found', party)
+      t.match((await client.lookUp(['PTY-last'])).get('PTY-last'), { email: 'PTY-last@example.org' })
+    },
+  )
 }
 
 for (const delayMs of [0.1, 2]) {
-  t.test(`one answer in 500 sent again ${delayMs} ms later misleads nobody`, async (t) => {
+  t.test(`one answer in 500 sent again ${delayMs} ms later gives nobody a wrong address`, async (t) => {
     const server = await startDuplicating(true, delayMs)
     t.teardown(server.stop)
     const { client } = clientOf(t, server.url, { connectionCountMax: 32 })
@@ -118,7 +121,7 @@ for (const delayMs of [0.1, 2]) {
   })
 }
 
-t.test('a second answer on an idle connection is not taken for the next one', async (t) => {
+t.test('a second answer on an idle connection does not count as the next one', async (t) => {
   const sockets = new Set<Socket>()
   const url = await serveByHand(t, ({ party, socket }) => {
     sockets.add(socket)
@@ -133,7 +136,7 @@ t.test('a second answer on an idle connection is not taken for the next one', as
   t.equal(sockets.size, 2)
 })
 
-t.test('the connection of an odd answer is used no more', async (t) => {
+t.test('the connection of an odd answer is not used again', async (t) => {
   const indexes: Record<string, number> = {}
   const url = await serveByHand(t, ({ party, socket, index }) => {
     indexes[party] = index
@@ -164,7 +167,7 @@ t.test('a 404 that names nobody counts only as the first answer of its connectio
   t.strictSame(indexes, [1, 0])
 })
 
-t.test('a connection that closes before its answer begins is replaced, a new one too', async (t) => {
+t.test('a connection that closes before its answer is replaced, even a new one', async (t) => {
   let closedCount = 0
   let newCount = 0
   const url = await serveByHand(t, ({ party, socket, index }) => {
@@ -207,7 +210,7 @@ t.test('the name is compared character by character, also in a 404', async (t) =
   t.equal(server.targets.length, 7, 'a 404 that names its party needs no second one')
 })
 
-t.test('the place of the name can be set, and the client says whether there is one', async (t) => {
+t.test('the place of the name is configurable, and the client says whether it found one', async (t) => {
   const server = await serve(t, (request, response) => {
     const party = request.url?.split('/').pop()
     json(response, { locator: 'CONTACT-1', of: { party: party === 'PTY-1' ? 'PTY-2' : party }, email: null })

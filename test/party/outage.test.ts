@@ -2,8 +2,8 @@ import { mock } from 'node:test'
 import t from 'tap'
 import { clientOf, json, locators, serve } from './server.ts'
 
-// Alone, for its randomness is everybody's.
-await t.test('a healthy party is found behind a broken one that is always asked for after it', async (t) => {
+// Alone, since it replaces Math.random.
+await t.test('a healthy party is found, although a broken one is always requested after it', async (t) => {
   const server = await serve(t, (request, response) => {
     if (request.url?.includes('PTY-')) response.writeHead(500).end()
     else json(response, { email: 'a@example.org' })
@@ -20,10 +20,10 @@ await t.test('a healthy party is found behind a broken one that is always asked 
   t.equal(server.targets[targetCount], '/internal/parties/healthy')
 })
 
-// The others mostly wait for a probe, five seconds after the one before.
+// The others mostly wait five seconds for a probe.
 t.jobs = 8
 
-t.test('a service that refuses connections opens the circuit: nothing is asked any more', async (t) => {
+t.test('a service that refuses connections opens the circuit', async (t) => {
   const { client } = clientOf(t, 'http://127.0.0.1:1', { connectionCountMax: 4 })
   const contacts = await client.lookUp(locators(500))
   t.ok(client.isDown())
@@ -33,7 +33,7 @@ t.test('a service that refuses connections opens the circuit: nothing is asked a
   t.strictSame((await client.lookUp(['a'])).get('a'), contacts.get('PTY-499'))
 })
 
-t.test('a renamed field opens it too: no attempt is burnt on what cannot succeed', async (t) => {
+t.test('a renamed field opens the circuit, so that it costs no attempts', async (t) => {
   const server = await serve(t, (_, response) => json(response, { mail: 'a@example.org' }))
   const { client } = clientOf(t, server.url)
   const contacts = await client.lookUp(locators(100))
@@ -41,7 +41,7 @@ t.test('a renamed field opens it too: no attempt is burnt on what cannot succeed
   t.match(contacts.get('PTY-99'), { error: /circuit open: .*neither email nor phone/, unasked: true })
 })
 
-t.test('a service that hangs opens it once its deadline is over', async (t) => {
+t.test('a service that hangs opens the circuit after the deadline', async (t) => {
   const server = await serve(t, () => {})
   const { client } = clientOf(t, server.url, { deadlineMs: 1_000, connectionCountMax: 32 })
   const [first, second] = await Promise.all([client.lookUp(locators(500)), client.lookUp(locators(500))])
@@ -63,7 +63,7 @@ t.test('a service that hangs opens it once its deadline is over', async (t) => {
 })
 
 for (const kind of ['500', 'garbled', 'hang'] as const) {
-  t.test(`forty parties that one producer broke (${kind}) open nothing`, async (t) => {
+  t.test(`forty broken parties of one producer (${kind}) do not open the circuit`, async (t) => {
     const server = await serve(t, (request, response) => {
       if (!request.url?.includes('PTY-')) json(response, { email: 'a@example.org' })
       else if (kind === '500') response.writeHead(500).end()
@@ -86,7 +86,7 @@ for (const kind of ['500', 'garbled', 'hang'] as const) {
   })
 }
 
-t.test('probes go on to who is asked for now where the last good party has become broken', async (t) => {
+t.test('probes try a requested party if the last good one is broken', async (t) => {
   let broken = false
   const server = await serve(t, (request, response) => {
     if (broken && !request.url?.endsWith('healthy')) response.writeHead(500).end()

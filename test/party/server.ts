@@ -28,7 +28,7 @@ export async function serve(
   const server = createServer((request, response) => {
     targets.push(request.url ?? '')
     inFlightCountMax = Math.max(inFlightCountMax, ++inFlightCount)
-    // Before its last byte leaves, so that a client which waits for that is never counted twice.
+    // Before the last byte leaves, so that a waiting client is never counted twice.
     response.once('prefinish', () => inFlightCount--)
     handle(request, response)
   })

@@ -75,7 +75,7 @@ async function audit(
 
 const ALL = [committed(messageOf(0), messageOf(1), messageOf(2))]
 
-t.test('a message that an earlier envelope map read has its row by that map', async (t) => {
+t.test('a message is compared by the envelope map that read it', async (t) => {
   const parse: AuditNeeds['parse'] = ({ value }, revision) =>
     revision === 'earlier'
       ? { kind: 'event', event: aParsedEvent(String(value)) }
@@ -97,7 +97,7 @@ t.test('a checkpoint beyond the end hides nothing', async (t) => {
   })
 })
 
-t.test('what retention removes unread is a fault, also while the partition is read', async (t) => {
+t.test('messages removed unread by retention are a fault, even during the audit', async (t) => {
   const removed = { kind: 'removed', first: 0n, last: 1n } as const
   const meanwhile = (checkpoint: bigint | null) =>
     audit([removed, committed(messageOf(2))], [], { checkpoint })
@@ -128,7 +128,7 @@ t.test('a message without a value needs no row', async (t) => {
   t.match(counts, { tombstones: 1, rejected: 1, missing: 0 })
 })
 
-t.test('a row that no decision explains is a fault, for each message of its event', async (t) => {
+t.test('a row without a decision is a fault for each message of its event', async (t) => {
   const twice = [committed(messageOf(0), messageOf(1, 'event-0'), messageOf(2))]
   t.match(await audit(twice, [rowOf(0), rowOf(2)]), { sound: true, counts: { rows: 2, duplicates: 1 } })
   t.match(await audit(twice, [rowOf(0, null), rowOf(2)]), {
@@ -147,7 +147,7 @@ t.test('a row that no decision explains is a fault, for each message of its even
   })
 })
 
-t.test('a message of the time in question is judged behind one that is younger', async (t) => {
+t.test('a message within the period is judged even after a younger one', async (t) => {
   const [first, younger, third] = [messageOf(0), { ...messageOf(1), timestampMs: 9n }, messageOf(2)]
   const pieces = [committed(first, younger, third)]
   t.match(await audit(pieces, [rowOf(0)], { untilMs: 8 }), {
@@ -179,7 +179,7 @@ t.test('a page ends at 8 MB, whichever part of its messages is large', async (t)
   t.same(pageCounts, [2, 1, 2, 1, 3])
 })
 
-t.test('what cannot be read was skipped, or may have been before a pruning', async (t) => {
+t.test('unreadable offsets count as skipped, or as possibly pruned', async (t) => {
   const OLD_MS = 1_500_000_000_000n
   const unreadable = { kind: 'unreadable', first: 1n, last: 2n, detail: 'its checksum is wrong' } as const
   const pieces = [committed({ ...messageOf(0), timestampMs: OLD_MS }), unreadable]

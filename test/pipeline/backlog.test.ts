@@ -26,7 +26,7 @@ function partition(
   return { backlog, lag: async () => (await backlog()).partitions[0] }
 }
 
-t.test('the lag is what lies beyond the checkpoint', async (t) => {
+t.test('the lag is the number of messages beyond the checkpoint', async (t) => {
   const agesS = [50, 40, 30, 20, 10]
   t.match(await partition({ agesS }).lag(), { topic: 'claims', partition: 0, messageCount: 5 })
   t.match(await partition({ agesS, checkpoint: -1 }).lag(), { messageCount: 5 })
@@ -34,15 +34,15 @@ t.test('the lag is what lies beyond the checkpoint', async (t) => {
   t.match(await partition({ agesS, checkpoint: 4 }).lag(), { messageCount: 0, oldestAgeS: 0 })
 })
 
-t.test('messages that retention removed are not waited for', async (t) => {
+t.test('messages that retention removed do not count', async (t) => {
   t.match(await partition({ agesS: [3, 2, 1], earliest: 100, checkpoint: 7 }).lag(), { messageCount: 3 })
 })
 
-t.test('a topic that was created anew counts from its start', async (t) => {
+t.test('a recreated topic counts from its start', async (t) => {
   t.match(await partition({ agesS: [3, 2, 1], checkpoint: 900 }).lag(), { messageCount: 3 })
 })
 
-t.test('while the database does not answer, the checkpoints that it last told stand', async (t) => {
+t.test('while the database does not answer, its last known checkpoints are used', async (t) => {
   let down = false
   const { backlog } = partition({
     agesS: [3, 2, 1],
@@ -56,7 +56,7 @@ t.test('while the database does not answer, the checkpoints that it last told st
   t.match(await backlog(), { databaseReachable: false, failedRows: null, partitions: [{ messageCount: 2 }] })
 })
 
-t.test('a broker that refuses is told, with no lag rather than a wrong one', async (t) => {
+t.test('a broker that refuses is reported, without a lag', async (t) => {
   const { backlog } = partition({ agesS: [1], ends: () => Promise.reject(new Error('down')) })
   t.match(await backlog(), {
     brokerReachable: false,
@@ -66,7 +66,7 @@ t.test('a broker that refuses is told, with no lag rather than a wrong one', asy
   })
 })
 
-t.test('an answer that does not come is not waited for, and not asked for twice', async (t) => {
+t.test('a missing answer is not waited for, and not requested twice', async (t) => {
   let asked = 0
   const { backlog } = partition({
     ends: () => {
@@ -78,13 +78,13 @@ t.test('an answer that does not come is not waited for, and not asked for twice'
   t.equal(asked, 1)
 })
 
-t.test('the age is that of the oldest message that is fetched and not processed', async (t) => {
+t.test('the age is that of the oldest fetched and unprocessed message', async (t) => {
   const oldestMs = () => NOW_MS - 90_500
   t.match(await partition({ agesS: [99, 90.5, 3], checkpoint: 0, oldestMs }).lag(), { oldestAgeS: 90.5 })
   t.match(await partition({ agesS: [99, 90.5, 3], checkpoint: 2, oldestMs }).lag(), { oldestAgeS: 0 })
 })
 
-t.test('while no message is fetched, the age is how long the checkpoint has stood still', async (t) => {
+t.test('while no message is fetched, the age is the time since the checkpoint moved', async (t) => {
   let [nowMs, checkpoint] = [NOW_MS, 0n]
   const { lag } = partition({
     agesS: [99, 90, 3],
@@ -98,7 +98,7 @@ t.test('while no message is fetched, the age is how long the checkpoint has stoo
   t.match(await lag(), { messageCount: 1, oldestAgeS: 0 })
 })
 
-t.test('partitions that nobody owns are told of by the leader, or outside the group', async (t) => {
+t.test('unowned partitions are reported by the leader, or by processes outside the group', async (t) => {
   const ends = async () =>
     new Map(
       [0, 1, 2].map((partition) => [

@@ -13,7 +13,7 @@ import { MemoryStore } from './memory-store.ts'
 function world(given: {
   logged?: string[]
   contact?: (party: string) => Contact
-  /** Parties that could not be asked for in time. */
+  /** Parties that are not requested in time. */
   unasked?: string[]
   /** Called at the start of each transaction. */
   begin?: () => void
@@ -103,14 +103,14 @@ t.test('a message goes to the address of its own party', async (t) => {
   )
 })
 
-t.test('a batch of nothing but rejected messages asks nobody', async (t) => {
+t.test('a batch of rejected messages requests no party', async (t) => {
   const { run, asked, memory } = world({})
   await run('!', '!')
   t.same(asked, [])
   t.equal(memory.rejected().length, 2)
 })
 
-t.test('a batch is cut before the first event whose party could not be asked for in time', async (t) => {
+t.test('a batch is cut before the first event whose party was not requested in time', async (t) => {
   const { run, lookUp, memory } = world({ unasked: ['q', 'r'] })
   const values = ['b@p', '!', 'a@p', 'c@', 'd@q', '!', 'e@p', 'a@p', 'f@r']
   const { batch, messagesOf } = await lookUp(...values)
@@ -125,20 +125,20 @@ t.test('a batch is cut before the first event whose party could not be asked for
   t.equal(memory.rejected().length, 1)
 })
 
-t.test('an event that is logged already needs no party: it cuts nothing', async (t) => {
+t.test('a logged event needs no party and cuts no batch', async (t) => {
   const { lookUp } = world({ unasked: ['q'], logged: ['b'] })
   const { batch, open } = await lookUp('a@p', 'b@q', 'c@p')
   t.match(batch, { lastOffset: 2n, lastMessage: null })
   t.equal(open.length, 2)
 })
 
-t.test('a batch of which nothing can be committed is an error, and nothing is written', async (t) => {
+t.test('a batch whose first party was not requested is an error, and nothing is written', async (t) => {
   const { run, memory } = world({ unasked: ['p'] })
   await t.rejects(run('a@p', 'b@q'), { message: /not even the first party/ })
   t.equal(memory.rows().length, 0)
 })
 
-t.test('a lost conflict starts again at the look-ups, a bounded number of times', async (t) => {
+t.test('after a conflict the batch starts again at the look-ups, a limited number of times', async (t) => {
   let failures = 2
   const begin = () => {
     if (failures-- > 0) throw new Error('conflict')

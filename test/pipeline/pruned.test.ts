@@ -63,38 +63,35 @@ async function dispatchAll(
   return recording.sent
 }
 
-/** The partition is read again from its start. */
+/** Reads the partition again from its start. */
 const rewind = (partition: number) =>
   client.query('UPDATE notifications.projection_checkpoints SET "offset" = -1 WHERE partition_id = $1', [
     partition,
   ])
 
-t.test(
-  'an event that comes again after a pruning is logged as skipped, and all others are sent',
-  async (t) => {
-    t.same(await dispatchAll({ before: CUTOFF_MS - 1 }), ['before'], 'while nothing was pruned')
-    const read = Object.fromEntries(['a', 'b', 'c', 'd'].map((eventId) => [eventId, CUTOFF_MS - 1]))
-    await dispatchAll(read)
-    await beginPruning(pool, '2025-01-31T12:00:00Z', 'alice')
-    await beginPruning(pool, CUTOFF, 'alice')
-    await beginPruning(pool, '2024-01-31T12:00:00Z', 'alice')
-    await rewind(0)
-    const sent = await dispatchAll({
-      old: CUTOFF_MS - 1,
-      young: CUTOFF_MS,
-      undated: undefined,
-      timeless: -1,
-      before: 0,
-    })
-    t.same(sent, ['timeless', 'undated', 'young'])
-    const { rows } = await client.query(
-      "SELECT status, failure_reason, body FROM notifications.notification_log WHERE event_id = 'old'",
-    )
-    t.same(rows, [{ status: 'SKIPPED', failure_reason: 'older than the last pruning', body: null }])
-  },
-)
+t.test('an event that is published again after a pruning is SKIPPED, and all others are sent', async (t) => {
+  t.same(await dispatchAll({ before: CUTOFF_MS - 1 }), ['before'], 'while nothing was pruned')
+  const read = Object.fromEntries(['a', 'b', 'c', 'd'].map((eventId) => [eventId, CUTOFF_MS - 1]))
+  await dispatchAll(read)
+  await beginPruning(pool, '2025-01-31T12:00:00Z', 'alice')
+  await beginPruning(pool, CUTOFF, 'alice')
+  await beginPruning(pool, '2024-01-31T12:00:00Z', 'alice')
+  await rewind(0)
+  const sent = await dispatchAll({
+    old: CUTOFF_MS - 1,
+    young: CUTOFF_MS,
+    undated: undefined,
+    timeless: -1,
+    before: 0,
+  })
+  t.same(sent, ['timeless', 'undated', 'young'])
+  const { rows } = await client.query(
+    "SELECT status, failure_reason, body FROM notifications.notification_log WHERE event_id = 'old'",
+  )
+  t.same(rows, [{ status: 'SKIPPED', failure_reason: 'older than the last pruning', body: null }])
+})
 
-t.test('an event that waited unread while older ones were pruned is sent, however old it is', async (t) => {
+t.test('an event that was unread during a pruning is sent, however old it is', async (t) => {
   await dispatchAll({ 'read-1': CUTOFF_MS - 2, 'read-2': CUTOFF_MS - 2 }, 1)
   await beginPruning(pool, CUTOFF, 'alice')
   await client.query("DELETE FROM notifications.notification_log WHERE event_id LIKE 'read-%'")
@@ -121,7 +118,7 @@ t.test('each pruning counts for what it may have deleted', async (t) => {
   ])
 })
 
-t.test('a pruning while a topic that was created anew is read again forgets none before it', async (t) => {
+t.test('a pruning while a recreated topic is read again keeps the earlier records', async (t) => {
   const read = { 'copied-1': CUTOFF_MS - 2, 'copied-2': CUTOFF_MS - 2 }
   await dispatchAll(read, 4)
   await beginPruning(pool, CUTOFF, 'alice')
@@ -131,11 +128,11 @@ t.test('a pruning while a topic that was created anew is read again forgets none
   t.same(await dispatchAll(read, 4), [])
 })
 
-t.test('a partition that a recreated topic did not have before tells nothing old again', async (t) => {
+t.test('a new partition of a recreated topic sends nothing old again', async (t) => {
   t.same(await dispatchAll({ 'from a copy': CUTOFF_MS - 1, 'since then': CUTOFF_MS }, 5), ['since then'])
 })
 
-t.test('a record that a later pruning outdoes is gone', async (t) => {
+t.test('a later pruning that reaches further replaces a record', async (t) => {
   await dispatchAll({ x: CUTOFF_MS }, 6)
   await beginPruning(pool, CUTOFF, 'alice')
   await dispatchAll({ y: CUTOFF_MS }, 6)
@@ -146,28 +143,31 @@ t.test('a record that a later pruning outdoes is gone', async (t) => {
   t.same(rows, [{ through: 1 }])
 })
 
-t.test('it is explained without a rule, and neither verified nor back-tested by one', async (t) => {
-  const { rows } = await client.query(
-    "SELECT locator FROM notifications.notification_log WHERE event_id = 'old'",
-  )
-  const entry = await getLogEntry(pool, { maxAgeMs: 86_400_000, attemptCountMax: 3 }, rows[0].locator)
-  if (entry === null) throw new Error('there is no such entry')
-  const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), [])
-  t.equal(
-    explain(entry, await rulesOf(entry.decisions)).decisions[0]?.why,
-    'SKIP (older than the last pruning), whatever the rules say: its row may have been pruned, and a member is told only once.',
-  )
-  const archive = createArchive({
-    templates: new Map(),
-    readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
-    sha256,
-  })
-  for await (const page of recordedEntryPages(pool, 100)) {
-    await archive.loadTables(page)
-    const old = page.find(({ locator }) => locator === entry.locator)
-    t.same(old && verify(old, archive), { differences: [], unverifiable: [] })
-  }
-  for await (const { groups } of decisionGroups(pool, '2020-01-01T00:00:00Z', 100)) {
-    t.notOk(groups.some(({ ruleId }) => ruleId === '(pruned)'))
-  }
-})
+t.test(
+  'such an entry is explained without a rule, and neither verified nor back-tested by one',
+  async (t) => {
+    const { rows } = await client.query(
+      "SELECT locator FROM notifications.notification_log WHERE event_id = 'old'",
+    )
+    const entry = await getLogEntry(pool, { maxAgeMs: 86_400_000, attemptCountMax: 3 }, rows[0].locator)
+    if (entry === null) throw new Error('there is no such entry')
+    const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), [])
+    t.equal(
+      explain(entry, await rulesOf(entry.decisions)).decisions[0]?.why,
+      'SKIP (older than the last pruning), whatever the rules say: its row may have been pruned, and a member is told only once.',
+    )
+    const archive = createArchive({
+      templates: new Map(),
+      readRuleTable: (revision) => readArchivedRuleTable(pool, revision),
+      sha256,
+    })
+    for await (const page of recordedEntryPages(pool, 100)) {
+      await archive.loadTables(page)
+      const old = page.find(({ locator }) => locator === entry.locator)
+      t.same(old && verify(old, archive), { differences: [], unverifiable: [] })
+    }
+    for await (const { groups } of decisionGroups(pool, '2020-01-01T00:00:00Z', 100)) {
+      t.notOk(groups.some(({ ruleId }) => ruleId === '(pruned)'))
+    }
+  },
+)

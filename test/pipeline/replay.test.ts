@@ -54,7 +54,7 @@ t.beforeEach(async () => {
   ])
 })
 
-t.test('a log that is as its decisions made it differs in nothing', async (t) => {
+t.test('an unchanged log has no difference to its decisions', async (t) => {
   const statuses = await rowsOf(`
     SELECT event_id, status, attempt_count FROM notifications.notification_log
     WHERE event_id LIKE 'retried-%' ORDER BY event_id`)
@@ -72,7 +72,7 @@ t.test('a log that is as its decisions made it differs in nothing', async (t) =>
   })
 })
 
-t.test('rows deleted and changed by hand are named, and only missing ones are inserted', async (t) => {
+t.test('deleted and changed rows are reported, and only missing ones are inserted', async (t) => {
   for (const eventId of ['sent', 'failed', 'skipped', 'retried-skipped', 'in-app']) {
     await client.query('DELETE FROM notifications.notification_log WHERE event_id = $1', [eventId])
   }
@@ -115,7 +115,7 @@ t.test('a log that was lost as a whole is rebuilt byte for byte', async (t) => {
   t.equal((await verify()).isSound, true)
 })
 
-t.test('a row that no decision explains is named and left alone', async (t) => {
+t.test('a row without a decision is reported and stays unchanged', async (t) => {
   await client.query(`
     INSERT INTO notifications.notification_log (locator, event_id, event_type, channel, status, failure_reason, attempt_count)
     VALUES ('NTF-imported', 'imported', 'claim.paid', 'EMAIL', 'SKIPPED', 'of old', 0)`)
@@ -126,7 +126,7 @@ t.test('a row that no decision explains is named and left alone', async (t) => {
   t.same(await everything(), before)
 })
 
-t.test('a row is not put back where another one has its event id', async (t) => {
+t.test('a row is not restored if another one has its event id', async (t) => {
   const gone = await locatorOf('sent')
   await client.query(`DELETE FROM notifications.notification_log WHERE event_id = 'sent'`)
   await record(pool, [{ eventId: 'sent' }])
@@ -137,21 +137,24 @@ t.test('a row is not put back where another one has its event id', async (t) => 
   t.same(await everything(), before)
 })
 
-t.test('a decision that the rule table of its time does not make is named, and never changed', async (t) => {
-  const locator = await locatorOf('sent')
-  await client.query(
-    `UPDATE notifications.decision SET facts = facts || '{"optedOut": true}' WHERE event_id = 'sent'`,
-  )
-  const before = await everything()
-  const { isSound, said } = await rebuild()
-  t.equal(isSound, false)
-  t.same(said, [
-    `${locator}: attempt 1: decided SEND by EMAIL by rule "email", but the rule table of its time says SKIP (event type opted out) by rule "opted-out"`,
-  ])
-  t.same(await everything(), before)
-})
+t.test(
+  'a decision that differs from the rule table of its time is reported, and never changed',
+  async (t) => {
+    const locator = await locatorOf('sent')
+    await client.query(
+      `UPDATE notifications.decision SET facts = facts || '{"optedOut": true}' WHERE event_id = 'sent'`,
+    )
+    const before = await everything()
+    const { isSound, said } = await rebuild()
+    t.equal(isSound, false)
+    t.same(said, [
+      `${locator}: attempt 1: decided SEND by EMAIL by rule "email", but the rule table of its time says SKIP (event type opted out) by rule "opted-out"`,
+    ])
+    t.same(await everything(), before)
+  },
+)
 
-t.test('what the archive lacks is said once, with how many entries it concerns', async (t) => {
+t.test('a source missing in the archive is reported once, with the number of its entries', async (t) => {
   const [{ revision }] = await rowsOf('SELECT revision FROM notifications.ruleset')
   await client.query(`UPDATE notifications.ruleset SET source = source || ' '`)
   const [template] = await rowsOf(
@@ -174,7 +177,7 @@ t.test('what the archive lacks is said once, with how many entries it concerns',
   )
 })
 
-t.test('what has changed since it was found is left as it is', async (t) => {
+t.test('a row that changed since it was found stays unchanged', async (t) => {
   const before = await everything()
   t.same(await restoreMissingEntries(pool, [await locatorOf('sent')], () => null), [])
   t.same(await everything(), before)

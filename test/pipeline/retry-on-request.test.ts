@@ -38,7 +38,7 @@ async function run(pages: RetryCandidate[][], overrides: Partial<RequestNeeds> =
 
 const SENT = { result: 'SENT', channel: 'EMAIL', ruleId: 'send', reason: null }
 
-t.test('every row is reported once: what became of it, or why it was left alone', async (t) => {
+t.test('every row is reported once, with its result or the reason why it is unchanged', async (t) => {
   const pages = [
     [aCandidate('a'), aCandidate('sent', { status: 'SENT' })],
     [],
@@ -57,23 +57,26 @@ t.test('every row is reported once: what became of it, or why it was left alone'
   })
 })
 
-t.test('a row that was taken, refused by the database or deferred is left alone', async (t) => {
-  const commit: RequestNeeds['commit'] = async () => ({
-    made: [],
-    refused: new Map([['b', 'too long']]),
-    deferred: new Map([['c', 'EMAIL deferred: quota']]),
-  })
-  t.match(await run([[aCandidate('a'), aCandidate('b'), aCandidate('c')]], { commit }), {
-    stop: null,
-    reported: {
-      a: { result: 'refused', error: 'another process has it, or changed it' },
-      b: { result: 'refused', error: 'the database refused it: too long' },
-      c: { result: 'refused', error: 'EMAIL deferred: quota' },
-    },
-  })
-})
+t.test(
+  'a row that another process has, the database refuses or the sender defers is unchanged',
+  async (t) => {
+    const commit: RequestNeeds['commit'] = async () => ({
+      made: [],
+      refused: new Map([['b', 'too long']]),
+      deferred: new Map([['c', 'EMAIL deferred: quota']]),
+    })
+    t.match(await run([[aCandidate('a'), aCandidate('b'), aCandidate('c')]], { commit }), {
+      stop: null,
+      reported: {
+        a: { result: 'refused', error: 'another process has it, or changed it' },
+        b: { result: 'refused', error: 'the database refused it: too long' },
+        c: { result: 'refused', error: 'EMAIL deferred: quota' },
+      },
+    })
+  },
+)
 
-t.test('a page that cannot be committed keeps no other from its turn, and is told', async (t) => {
+t.test('a page that cannot be committed does not stop the others, and is reported', async (t) => {
   const failing: RequestNeeds['commit'] = async (asked) => {
     if (asked.some(({ due }) => due.locator === 'a')) throw new Error('the connection is lost')
     return { made: [], refused: new Map(), deferred: new Map() }
@@ -87,7 +90,7 @@ t.test('a page that cannot be committed keeps no other from its turn, and is tol
   })
 })
 
-t.test('once policy administration is down the rest waits for another run', async (t) => {
+t.test('once policy administration is down, the rest is left for another run', async (t) => {
   const unasked: Contact = { state: 'unresolved', error: 'it is down', unasked: true }
   const { stop, reported, committed } = await run([[aCandidate('a')], [aCandidate('b')]], {
     contactsOf: async (parties) => new Map(parties.map((party) => [party, unasked])),

@@ -61,7 +61,7 @@ function world(given: {
 const idsOf = (attempts: readonly Attempt[]) => attempts.map(({ eventId }) => eventId)
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-t.test('a pass takes every page that is due, with one look-up per distinct party of a page', async (t) => {
+t.test('a pass retries every due page, with one look-up per distinct party of a page', async (t) => {
   const { retry, retried, asked } = world({ pages: [[due('a'), due('b')], [due('c', 'party-2')]] })
   await retry.pass()
   t.same(idsOf(retried), ['a', 'b', 'c'])
@@ -69,7 +69,7 @@ t.test('a pass takes every page that is due, with one look-up per distinct party
   t.match(retried[0], { status: 'SENT', attemptCount: 2, address: 'a@example.com' })
 })
 
-t.test('a pass whose next page cannot be read ends only after the commit under way', async (t) => {
+t.test('a pass whose next page cannot be read ends only after the running commit', async (t) => {
   const committed = Promise.withResolvers<void>()
   const { retry, retried } = world({
     pages: [[due('a')], [due('b', 'party-2')]],
@@ -90,7 +90,7 @@ t.test('a pass whose next page cannot be read ends only after the commit under w
   t.equal(await pass, 'the database is gone')
 })
 
-t.test('while a page is committed the next one is asked about, and none after it', async (t) => {
+t.test('while a page is committed, the parties of the next page alone are looked up', async (t) => {
   const committed = Promise.withResolvers<void>()
   const { retry, retried, asked } = world({
     pages: [[due('a')], [due('b', 'party-2')], [due('c', 'party-3')]],
@@ -105,7 +105,7 @@ t.test('while a page is committed the next one is asked about, and none after it
   t.equal(retried.length, 3)
 })
 
-t.test('stopping lets the page under way finish and commits no other', async (t) => {
+t.test('a stop lets the running page finish and commits no other', async (t) => {
   const committed = Promise.withResolvers<void>()
   const { retry, retried } = world({
     pages: [[due('a')], [due('b')]],
@@ -119,7 +119,7 @@ t.test('stopping lets the page under way finish and commits no other', async (t)
   t.same(idsOf(retried), ['a'])
 })
 
-t.test('while policy administration is known to be down no attempt is burned', async (t) => {
+t.test('while policy administration is known to be down, no attempt is used up', async (t) => {
   const { retry, retried, pagesRead } = world({
     pages: [[due('a'), due('b', null)], [due('c')]],
     contact: () => ({ state: 'unresolved', error: 'down', unasked: true }),
@@ -144,7 +144,7 @@ for (const isDown of [false, true]) {
   })
 }
 
-t.test('rows whose party could not be asked for in time come next, before another page', async (t) => {
+t.test('rows whose party was not requested in time come before the next page', async (t) => {
   let round = 0
   const { retry, retried, asked } = world({
     pages: [[due('a', 'first'), due('b', 'second'), due('c', null), due('d', 'first')], [due('e', 'third')]],

@@ -7,7 +7,7 @@ const { pool, client } = await openDatabase(t)
 const change = (assignments: string, eventId: string) =>
   client.query(`UPDATE notifications.notification_log SET ${assignments} WHERE event_id = $1`, [eventId])
 
-t.test('without failed rows nothing waits and nothing is given up', async (t) => {
+t.test('without failed rows the counts are zero', async (t) => {
   await record(pool, [{ eventId: 'sent' }, { eventId: 'skipped', contact: { state: 'not found' } }])
   t.same(await countFailedEntries(pool, LIMITS), { waiting: 0, givenUp: 0 })
 })
@@ -35,7 +35,7 @@ t.test('an erased row neither waits nor is given up', async (t) => {
   t.same(await countFailedEntries(pool, LIMITS), { waiting: 3, givenUp: 2 })
 })
 
-t.test('of very many failed rows the newest 100,000 are counted', async (t) => {
+t.test('only the newest 100,000 failed rows are counted', async (t) => {
   await client.query(`
     INSERT INTO notifications.notification_log (locator, event_id, event_type, channel, status, subject, body,
       failure_reason, attempt_count, created_at)

@@ -59,7 +59,7 @@ t.test('entries are counted by step, status, reason and event type', async (t) =
   t.equal(sumOf(day.counts), 5)
 })
 
-t.test('of more entries than are counted at once the newest are, and it says since when', async (t) => {
+t.test('only the newest entries of a large log are counted, with the time since when', async (t) => {
   const { pool, client } = await openDatabase(t)
   await record(
     pool,
@@ -79,7 +79,7 @@ t.test('of more entries than are counted at once the newest are, and it says sin
   t.match(await countLogEntries(pool, LIMITS, '1h', 20), { complete: true })
 })
 
-t.test('of very many event types the most frequent are named, the others are one', async (t) => {
+t.test('the most frequent event types are named, and the others counted together', async (t) => {
   const { pool } = await openDatabase(t)
   await record(
     pool,

@@ -39,14 +39,14 @@ t.test('rows are found with the message that each came from', async (t) => {
   t.equal(found.size, 3)
 })
 
-t.test('rows and their decisions are looked up by key, of no more than is asked for', async (t) => {
+t.test('rows and their decisions are found by key', async (t) => {
   const plan = await planOf(pool, findRowsQuery(idsFrom(100, 50)))
   t.match(plan, /Index Scan using notification_log_event_id_key/)
   t.match(plan, /Index Scan using decision_pkey/)
   t.notMatch(plan, /Seq Scan|Rows Removed by Filter/)
 })
 
-t.test('a rejected message is found by place and value, also once it is erased', async (t) => {
+t.test('a rejected message is found by place and value, even an erased one', async (t) => {
   const keep = (offset: number, value: string | null) =>
     client.query(
       `INSERT INTO notifications.rejected_message (topic, partition_id, "offset", value, headers, code, error)
@@ -81,7 +81,7 @@ t.test('a rejected message is found by place and value, also once it is erased',
   t.equal((await findRejected(pool, 'claims', 4, messages)).size, 0)
 })
 
-t.test('what was skipped is listed by its offsets; of an erased record the last is not known', async (t) => {
+t.test('skipped offsets are listed; the last one of an erased record is unknown', async (t) => {
   await client.query(`
     INSERT INTO notifications.rejected_message (topic, partition_id, "offset", headers, code, error)
     VALUES ('billing', 0, 7, '{}', 'unreadable', 'damaged; skipped offsets 7 to 12 by ops; reason: a disk'),

@@ -16,7 +16,7 @@ const { pool, client } = await openDatabase(t)
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
 
-t.test('an entry comes with its decisions, the first one first', async (t) => {
+t.test('an entry has its decisions, oldest first', async (t) => {
   await loadCheckpoint(pool, 'claims', 0)
   for (const source of ['{}', 'another']) await archiveEnvelopeMap(pool, { revision: 'ghi', source })
   const open = anOpenAttempt('a', { contact: UNRESOLVED })
@@ -83,7 +83,7 @@ t.test('an entry comes with its decisions, the first one first', async (t) => {
   t.equal(entry?.decisions.length, 2)
 })
 
-t.test('a decision comes with the change of preferences that it followed', async (t) => {
+t.test('a decision has the change of preferences that it followed', async (t) => {
   const preferences: StoredPreferences = {
     email: null,
     phone: null,

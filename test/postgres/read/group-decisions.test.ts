@@ -75,7 +75,7 @@ t.test('an event counts once, by its last decision, with those before it, whatev
   }
 })
 
-t.test('of each decision it is told whether somebody asked for it', async (t) => {
+t.test('each decision says whether an operator requested it', async (t) => {
   const asked = async (...attempts: number[]) => {
     await client.query(
       `UPDATE notifications.decision
@@ -93,7 +93,7 @@ t.test('of each decision it is told whether somebody asked for it', async (t) =>
   t.same(await asked(), [false, false])
 })
 
-t.test('what was decided before the time given does not count, to the microsecond', async (t) => {
+t.test('earlier decisions do not count, to the microsecond', async (t) => {
   const { rows } = await client.query(`
     SELECT to_char(decided_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at,
       to_char((decided_at + interval '1 microsecond') AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS later

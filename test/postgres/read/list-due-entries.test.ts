@@ -14,7 +14,7 @@ await client.query(`UPDATE notifications.notification_log SET last_attempt_at = 
 
 const idsOf = (entries: readonly DueEntry[]) => entries.map(({ eventId }) => eventId).sort()
 
-t.test('a failed row is due until its age, its attempts or a recent attempt end that', async (t) => {
+t.test('a failed row is due unless it is too old, was tried too often or very recently', async (t) => {
   const change = (set: string) =>
     client.query(`UPDATE notifications.notification_log SET ${set} WHERE event_id = 'a'`)
   for (const [set, isDue] of [

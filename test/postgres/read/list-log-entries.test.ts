@@ -38,7 +38,7 @@ const insert = `
     FROM generate_series(1, $2::integer) n
   ) AS number`
 
-t.test('any combination of filters lists exactly the rows that it names, newest first', async (t) => {
+t.test('any combination of filters lists exactly the matching rows, newest first', async (t) => {
   await client.query(insert, ['event-', 1_000, '2026-01-31T12:00:00Z'])
   t.teardown(() => client.query('TRUNCATE notifications.notification_log'))
   const all = await allPages({}, 1_000)
@@ -73,7 +73,7 @@ t.test('any combination of filters lists exactly the rows that it names, newest 
   }
 })
 
-t.test('a place outside the times of the filter leads to what lies inside them', async (t) => {
+t.test('a cursor outside the period of the filter leads to the rows inside it', async (t) => {
   await client.query(insert, ['event-', 1_000, '2026-01-31T12:00:00Z'])
   t.teardown(() => client.query('TRUNCATE notifications.notification_log'))
   const all = await allPages({}, 200)
@@ -87,14 +87,14 @@ t.test('a place outside the times of the filter leads to what lies inside them',
   t.same(await listAfter({ createdAt: from, locator }), [])
 })
 
-t.test('a page that is just full is the last one', async (t) => {
+t.test('a last page that is exactly full has no next one', async (t) => {
   await client.query(insert, ['event-', 10, '2026-01-31T12:00:00Z'])
   t.teardown(() => client.query('TRUNCATE notifications.notification_log'))
   t.equal((await listLogEntries(pool, LIMITS, {}, { limit: 10, after: null })).next, null)
   t.not((await listLogEntries(pool, LIMITS, {}, { limit: 9, after: null })).next, null)
 })
 
-t.test('every row that was there at the start is seen exactly once while others are inserted', async (t) => {
+t.test('every row that existed at the start is listed exactly once while others are inserted', async (t) => {
   const [oldCount, newCount, limit] = [20_000, 2_000, 200]
   await fillLog(client, oldCount)
   t.teardown(() => client.query('TRUNCATE notifications.notification_log'))

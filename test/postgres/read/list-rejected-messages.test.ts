@@ -5,7 +5,7 @@ import { openDatabase } from '../fixtures.ts'
 const offsetsOf = (items: readonly { readonly offset: bigint }[]) => items.map(({ offset }) => offset)
 const ALL = { ids: null, topic: null, code: null, since: null, open: false }
 
-t.test('rejected messages are listed newest first, in pages, with the begin of their value', async (t) => {
+t.test('rejected messages are listed newest first, in pages, with their first bytes', async (t) => {
   const { pool, client } = await openDatabase(t)
   await client.query(`
     INSERT INTO notifications.rejected_message (topic, partition_id, "offset", value, headers, code, error)
@@ -27,7 +27,7 @@ t.test('rejected messages are listed newest first, in pages, with the begin of t
   t.same(offsetsOf(claims.items), [6n, 4n, 2n])
 })
 
-t.test('each says what its last redrive came to, and those that are settled can be left out', async (t) => {
+t.test('each has the result of its last redrive, and settled ones can be left out', async (t) => {
   const { pool, client } = await openDatabase(t)
   await client.query(`
     INSERT INTO notifications.rejected_message (topic, partition_id, "offset", headers, code, error)

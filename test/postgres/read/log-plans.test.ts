@@ -19,7 +19,7 @@ const ROWS_OF_TIME = ROW_COUNT / 2_000
 const { pool, client } = await openDatabase(t)
 await fillLog(client, ROW_COUNT, ROWS_OF_TIME)
 
-/** One node of a plan, as far as we look at it. */
+/** One node of a plan. */
 interface Node {
   readonly 'Node Type': string
   readonly 'Actual Rows': number
@@ -33,7 +33,7 @@ interface Node {
 
 const explained = z.object({ 'QUERY PLAN': z.custom<readonly [{ readonly Plan: Node }]>() })
 
-/** Runs the very query of a page and says what it took. */
+/** Runs the query of a page and returns its cost. */
 async function costOf(filter: LogFilter, page: { limit: number; after: LogPosition | null }) {
   return readsOf(await planOf(logPageQuery(LIMITS, filter, page)))
 }
@@ -53,7 +53,7 @@ function readsOf(root: Node) {
   }
 }
 
-/** Rows of tables and indexes that scans returned or looked at in vain. */
+/** Rows that scans returned, filtered out or rechecked. */
 function readBy(node: Node): number {
   const own = /(Index|Index Only|Seq|Heap) Scan/.test(node['Node Type'])
     ? node['Actual Rows'] +
@@ -78,7 +78,7 @@ const PLACES = [
   { createdAt: '2026-01-01T00:20:00.000000Z', locator: 'NTF-01900000-0000-7000-8000-00000001d4e8' },
 ]
 
-/** Each in turn. */
+/** Returns the items in turn. */
 const oneOf = <Item>(items: readonly Item[], index: number): Item => items[index % items.length] as Item
 
 /** Every combination of filters, each with two of the times. */
@@ -105,7 +105,7 @@ const readMaxOf = (filter: LogFilter, limit: number) =>
 const BLOCKS_OF = { walkedRow: 2, walks: WALK_COUNT_MAX * 2 * 5 }
 const blocksMaxOf = (read: number) => BLOCKS_OF.walks + BLOCKS_OF.walkedRow * read
 
-/** Says what a page took too much, or nothing. */
+/** Returns a fault if a page reads too much. */
 async function faultsOf(
   filter: LogFilter,
   page: { limit: number; after: LogPosition | null },
@@ -171,7 +171,7 @@ t.test('a search by reason, by rule or of members not told looks at a bounded nu
   t.same(faults, [])
 })
 
-t.test('pages that come back short lead to every entry of the filter', async (t) => {
+t.test('short pages lead to every entry of the filter', async (t) => {
   for (const filter of [
     { partyLocator: 'party-hot', eventType: 'claim.paid', to: QUIET.from },
     { channel: 'IN_APP' },
@@ -207,7 +207,7 @@ t.test('pages that come back short lead to every entry of the filter', async (t)
   }
 })
 
-t.test('counts read as many rows as they count, and stop where they may count no more', async (t) => {
+t.test('counts read as many rows as they count, and stop at their limit', async (t) => {
   const rowCountMax = 1_000
   const allS = { lengthS: 20 * 365 * 86_400, stepS: 86_400 }
   const { read, blocks } = readsOf(await planOf(logCountsQuery(LIMITS, allS, rowCountMax)))
@@ -215,7 +215,7 @@ t.test('counts read as many rows as they count, and stop where they may count no
   t.ok(blocks <= BLOCKS_OF.walks + BLOCKS_OF.walkedRow * read, `${blocks} blocks`)
 })
 
-t.test('the rows are skewed as the plans above need it', async (t) => {
+t.test('the rows are as skewed as the plans above need', async (t) => {
   const countOf = async (filter: LogFilter) => (await costOf(filter, { limit: 20_000, after: null })).rows
   t.ok((await countOf({ partyLocator: 'party-hot' })) > 18_000)
   t.ok((await countOf({ eventType: 'policy.issued' })) > 20_000, 'more than a page of 20,000')

@@ -13,7 +13,7 @@ const NO_EMAIL = aFound({ email: null })
 const change = (assignments: string, eventId: string) =>
   client.query(`UPDATE notifications.notification_log SET ${assignments} WHERE event_id = $1`, [eventId])
 
-/** Event ids, from all pages of this size. */
+/** Event ids from all pages of this size. */
 function listed(filter: LogFilter, limit: number, limits = LIMITS): Promise<string[]> {
   return eventIdsOfPages(async (after) => {
     const page = await listLogEntries(pool, limits, filter, { limit, after })
@@ -38,7 +38,7 @@ t.before(async () => {
   await change(`created_at = created_at - interval '25 h'`, 'too-old')
 })
 
-t.test('who was skipped or is given up is listed, newest first, once, whatever the pages', async (t) => {
+t.test('skipped and given-up entries are listed once, newest first, whatever the page size', async (t) => {
   for (const limit of [1, 2, 100]) {
     t.same(
       await listed(NOT_TOLD, limit),
@@ -48,13 +48,13 @@ t.test('who was skipped or is given up is listed, newest first, once, whatever t
   }
 })
 
-t.test('the limits of the retry say what is given up', async (t) => {
+t.test('the limits of the retry decide which entries are given up', async (t) => {
   t.notOk((await listed(NOT_TOLD, 10, { ...LIMITS, attemptCountMax: 4 })).includes('too-often'))
   t.notOk((await listed(NOT_TOLD, 10, { ...LIMITS, maxAgeMs: 26 * 3_600_000 })).includes('too-old'))
   t.ok((await listed(NOT_TOLD, 10, { ...LIMITS, attemptCountMax: 0 })).includes('waiting'))
 })
 
-t.test('event type, rule and time narrow it down', async (t) => {
+t.test('event type, rule and time narrow the list', async (t) => {
   t.same(await listed({ ...NOT_TOLD, eventType: 'invoice.paid' }, 10), ['too-often'])
   t.same(await listed({ ...NOT_TOLD, rule: 'no-email' }, 1), ['skipped'])
   t.same(await listed({ ...NOT_TOLD, rule: 'no-email', eventType: 'invoice.paid' }, 10), [])
@@ -81,7 +81,7 @@ t.test('a row counts by its last attempt', async (t) => {
   t.match(items, [{ eventId: 'retried', status: 'SKIPPED' }])
 })
 
-t.test('rows that are logged while a page is read neither hide nor repeat an entry', async (t) => {
+t.test('rows logged while a page is read neither hide nor repeat an entry', async (t) => {
   await record(pool, [{ eventId: 'edge', contact: NO_EMAIL }])
   const logWaiting = (first: number, last: number) =>
     client.query(
@@ -117,7 +117,7 @@ t.test('rows that are logged while a page is read neither hide nor repeat an ent
   t.notMatch(later.items, [{ eventId: 'edge' }])
 })
 
-t.test('entries are found by the claim, policy or invoice that they are about, sent or not', async (t) => {
+t.test('entries are found by their claim, policy or invoice, sent or not', async (t) => {
   const about = await listed({ reference: 'CLM-1' }, 2)
   t.ok(['sent', 'skipped', 'waiting', 'no-party'].every((eventId) => about.includes(eventId)))
   t.same(await listed({ reference: 'CLM-1', status: 'SENT' }, 2), ['sent'])

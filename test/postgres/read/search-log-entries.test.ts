@@ -8,7 +8,7 @@ import { record, retryAll, UNRESOLVED } from '../record.ts'
 const { pool, client } = await openDatabase(t)
 const NO_EMAIL = aFound({ email: null })
 
-/** Event ids, from all pages of this size. */
+/** Event ids from all pages of this size. */
 function found(filter: LogFilter, limit = 50): Promise<string[]> {
   return eventIdsOfPages((after) => listLogEntries(pool, LIMITS, filter, { limit, after }))
 }
@@ -24,7 +24,7 @@ t.before(async () => {
   }
 })
 
-t.test('a reason is found as a whole, and by what comes before its colon', async (t) => {
+t.test('a reason is found as a whole, and by its part before the colon', async (t) => {
   t.same(await found({ reason: 'no email on file' }), ['skipped-too', 'skipped'])
   t.same(await found({ reason: 'no email on file' }, 1), ['skipped-too', 'skipped'], 'page by page')
   const [{ failure_reason: whole }] = (
@@ -42,7 +42,7 @@ t.test('a rule is that of the last decision, sent entries included', async (t) =
   t.same(await found({ rule: 'of-no-row' }), [])
 })
 
-t.test('the other filters hold besides', async (t) => {
+t.test('the other filters apply too', async (t) => {
   const reason = 'no email on file'
   t.same(await found({ reason, partyLocator: 'party-9' }), ['skipped'])
   t.same(await found({ rule: 'no-email', partyLocator: 'party-9', channel: 'EMAIL' }), ['skipped'])
@@ -54,7 +54,7 @@ t.test('the other filters hold besides', async (t) => {
   t.same(await found({ reason, to: '2000-01-01T00:00:00.000000Z' }), [])
 })
 
-t.test('entries that are given up say so, and no others', async (t) => {
+t.test('given-up entries say so, and no others', async (t) => {
   const saidOf = async (filter: LogFilter) =>
     (await listLogEntries(pool, LIMITS, filter, { limit: 9, after: null })).items
       .filter(({ givenUp }) => givenUp)

@@ -21,7 +21,7 @@ const { pool, client } = await openDatabase(t)
 const ERASURE_LOCK = 4_006_004
 const rowsOf = async (query: string, values?: unknown[]) => (await client.query(query, values)).rows
 
-/** `meanwhile` happens once the first page is read. */
+/** `meanwhile` runs once the first page is read. */
 async function erase(party: string, meanwhile = async () => {}) {
   const erasure = await beginErasure(pool, party, 'tester')
   const sum = { logEntries: 0, retries: 0 }
@@ -88,7 +88,7 @@ t.test('an erasure blanks the rows and decisions of a party, and nothing of anot
   ])
 })
 
-t.test('an erasure waits for a retry that is under way, and blanks what it wrote', async (t) => {
+t.test('an erasure waits for a running retry, and blanks the text that it wrote', async (t) => {
   const [{ locator }] = await rowsOf(
     `SELECT locator FROM notifications.notification_log WHERE event_id = 'failed'`,
   )
@@ -157,7 +157,7 @@ for (const { what, others, before, meanwhile } of MOVES) {
   })
 }
 
-t.test('an erasure reaches a row that is brought back while it goes on', async (t) => {
+t.test('an erasure reaches a row that is restored meanwhile', async (t) => {
   const [{ locator }] = await rowsOf(`SELECT locator FROM notifications.decision WHERE event_id = 'skipped'`)
   await client.query(`DELETE FROM notifications.notification_log WHERE locator = $1`, [locator])
   await erase('party-1', async () => void (await verify(true)))
@@ -169,7 +169,7 @@ t.test('an erasure reaches a row that is brought back while it goes on', async (
   )
 })
 
-t.test('replay tells what was erased, and brings nothing of it back', async (t) => {
+t.test('replay counts erased entries, and restores none of their texts', async (t) => {
   await erase('party-1')
   t.same(await verify(), [{ kind: 'summary', entries: 5, erased: 4, differences: 0, restored: 0, left: 0 }])
   const before = await rowsOf(
@@ -183,7 +183,7 @@ t.test('replay tells what was erased, and brings nothing of it back', async (t) 
   )
 })
 
-t.test('erasing and putting back take turns', async (t) => {
+t.test('erasures and restores take turns', async (t) => {
   const erasure = await beginErasure(pool, 'party-1', 'tester')
   const [{ locator }] = await rowsOf(`SELECT locator FROM notifications.decision WHERE event_id = 'sent'`)
   await client.query('BEGIN')
@@ -197,7 +197,7 @@ t.test('erasing and putting back take turns', async (t) => {
   t.match((await both)[1], { logEntries: 1 })
 })
 
-t.test('an erasure that cannot have its turn in time says what holds it up', async (t) => {
+t.test('an erasure that cannot get its lock in time says what to wait for', async (t) => {
   const erasure = await beginErasure(pool, 'party-1', 'tester')
   await client.query('BEGIN')
   await client.query('SELECT pg_advisory_xact_lock($1)', [ERASURE_LOCK])
@@ -207,21 +207,21 @@ t.test('an erasure that cannot have its turn in time says what holds it up', asy
   })
 })
 
-t.test('decisions are erased also where their row is not there', async (t) => {
+t.test('decisions without a row are erased too', async (t) => {
   await client.query('DELETE FROM notifications.notification_log')
   t.match(await erase('party-1'), { logEntries: 4, retries: 0 })
   await verify(true)
   t.match(await statusesWithText(), [{ event_id: 'other' }])
 })
 
-t.test('a row that no decision explains is blanked too', async (t) => {
+t.test('a row without a decision is blanked too', async (t) => {
   await client.query('DELETE FROM notifications.decision')
   t.match(await erase('party-1'), { logEntries: 3, retries: 2 })
   t.same((await statusesWithText()).length, 1)
   t.match(await erase('party-1'), { logEntries: 0 })
 })
 
-t.test('contacts are blanked with their history, opt-outs stay in force', async (t) => {
+t.test('contacts are blanked with their history, and opt-outs stay in force', async (t) => {
   const stored: StoredPreferences = {
     email: 'a@example.com',
     phone: '+44',
@@ -246,7 +246,7 @@ t.test('contacts are blanked with their history, opt-outs stay in force', async 
   t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 0 })
 })
 
-t.test('who changed preferences is blanked where that was the person', async (t) => {
+t.test('the author of a change is blanked if it was the person', async (t) => {
   const none: StoredPreferences = { email: null, phone: null, preferredChannel: 'SMS', optedOutEvents: [] }
   await putPreferences(pool, 'party-1', none, 'agent')
   await putPreferences(pool, 'party-1', none, 'member-4711', true)
@@ -264,7 +264,7 @@ t.test('who changed preferences is blanked where that was the person', async (t)
   t.same(await erasePreferences(pool, erasure, 'party-1'), { preferences: 0, preferenceChanges: 0 })
 })
 
-t.test('a rejected message that was erased is not kept again when it is consumed again', async (t) => {
+t.test('an erased rejected message is not stored again when it is consumed again', async (t) => {
   const message = {
     ...aMessage(7n, 'party-1: not an event'),
     key: Buffer.from('k'),
@@ -294,7 +294,7 @@ t.test('a rejected message that was erased is not kept again when it is consumed
   t.match(await rowsOf('SELECT * FROM notifications.erasure'), [{ rejected_messages: 1 }])
 })
 
-t.test('the schema lets nothing be half erased', async (t) => {
+t.test('the schema refuses a partial erasure', async (t) => {
   for (const change of [
     `UPDATE notifications.decision SET erased_at = now() WHERE event_id = 'sent'`,
     `UPDATE notifications.decision SET erased_at = now(), variables = NULL WHERE event_id = 'refused'`,

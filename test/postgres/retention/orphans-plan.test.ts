@@ -42,7 +42,7 @@ async function isVisibleToAll(): Promise<boolean> {
   return rows[0].all
 }
 
-t.test('the entries of a party are found by its keys: of no other party is a row read', async (t) => {
+t.test('the entries of a party are found by its index', async (t) => {
   for (const party of ['PTY-7', 'nobody']) {
     const plan = await planOf(pool, pageOfPartyQuery(party, 'NTF-0000000100'))
     t.match(plan, /Index Scan using notification_log_party/)
@@ -50,14 +50,14 @@ t.test('the entries of a party are found by its keys: of no other party is a row
   }
 })
 
-t.test('decisions without a row are found by comparing keys: no decision is read', async (t) => {
+t.test('decisions without a row are found by comparing keys, without reading a decision', async (t) => {
   const plan = await planOf(pool, orphansQuery('NTF-0000050000', 'NTF-0000100000'))
   t.match(plan, /Index Only Scan using decision_pkey/)
   t.match(plan, /Index Only Scan using notification_log_pkey/)
   t.notMatch(plan, /Seq Scan|Heap Fetches: [1-9]/)
 })
 
-t.test('they are found on every page, those of the party alone', async (t) => {
+t.test('all pages are searched, and only the decisions of the party are found', async (t) => {
   const found: string[] = []
   const seen: number[] = []
   for await (const { locators } of entriesToErase(pool, 'PTY-711', (count) => seen.push(count)))

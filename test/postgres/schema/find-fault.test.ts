@@ -18,7 +18,7 @@ const pool = await openPool({ databaseUrl: limited.href, connectionCountMax: 1 }
 t.teardown(() => pool.end())
 const fault = () => findFault(pool, migrations)
 
-t.test('rights that are missing are told one by one, and nothing else is asked for', async (t) => {
+t.test('missing rights are reported one by one, and no other right is needed', async (t) => {
   t.match(await fault(), /permission denied for schema notifications: run db\/grants.sql/)
   await client.query(`GRANT USAGE ON SCHEMA notifications TO ${user}`)
   t.match(await fault(), /permission denied for table migration: run db\/grants.sql/)
@@ -36,7 +36,7 @@ t.test('rights that are missing are told one by one, and nothing else is asked f
   t.equal(await fault(), null)
 })
 
-t.test('a table that is gone is told', async (t) => {
+t.test('a missing table is reported', async (t) => {
   await client.query('ALTER TABLE notifications.decision RENAME TO moved')
   t.match(await fault(), /relation "notifications.decision" does not exist/)
   await client.query('ALTER TABLE notifications.moved RENAME TO decision')

@@ -26,13 +26,13 @@ const valid = async (index: string) =>
   (await client.query('SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)', [index])).rows[0]
     ?.indisvalid
 
-/** As an interrupted build leaves it: this one fails over the rows that are equal. */
+/** Leaves an INVALID index, like an interrupted build: it fails on equal rows. */
 async function leaveInvalid(index: string) {
   const built = client.query(`CREATE UNIQUE INDEX CONCURRENTLY ${index} ON notifications.sample (id)`)
   await built.catch(() => {})
 }
 
-t.test('while a migration waits for its table others go on, and it is made once it can be', async (t) => {
+t.test('a migration that waits for its table delays nobody, and runs once the table is free', async (t) => {
   const reader = new pg.Client(url)
   await reader.connect()
   t.teardown(() => reader.end())
@@ -57,7 +57,7 @@ t.test('while a migration waits for its table others go on, and it is made once 
   await client.query('SELECT more FROM notifications.sample')
 })
 
-t.test('an index is built beside open transactions, and an INVALID one is built anew', async (t) => {
+t.test('an index is built beside open transactions, and an INVALID one is rebuilt', async (t) => {
   await leaveInvalid('sample_id')
   t.equal(await valid('notifications.sample_id'), false)
   const files = {
@@ -81,7 +81,7 @@ t.test('an index is built beside open transactions, and an INVALID one is built 
   t.same(await drop(), ['1004_drop'], 'dropped but not recorded')
 })
 
-t.test('a constraint comes first unvalidated; what fails leaves the ones before it applied', async (t) => {
+t.test('a failed migration leaves the previous ones applied', async (t) => {
   const files = {
     '1005_constraint':
       'ALTER TABLE notifications.sample ADD CONSTRAINT sample_id_small CHECK (id < 2) NOT VALID',
@@ -95,7 +95,7 @@ t.test('a constraint comes first unvalidated; what fails leaves the ones before 
 })
 
 t.test(
-  'no index is built through a pooler whose database would cut it off; directly it is',
+  'no index is built through a pooler whose database has a timeout, but on a direct connection',
   { skip: NO_PGBOUNCER },
   async (t) => {
     const database = new URL(url).pathname.slice(1)

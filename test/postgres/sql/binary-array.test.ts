@@ -19,17 +19,17 @@ async function roundTrip(type: ArrayType, values: readonly ArrayElement[]): Prom
   return rows[0].elements
 }
 
-t.test('text arrives as it is, whatever an array literal would have to quote', async (t) => {
+t.test('text arrives unchanged, whatever characters it has', async (t) => {
   const values = ['', 'NULL', 'a,b', '{}', '"quoted"', 'back\\slash', 'line\nbreak', 'é', '漢字', '😀', null]
   t.strictSame(await roundTrip('text', values), values)
 })
 
-t.test('jsonb arrives as the value that its text means', async (t) => {
+t.test('jsonb arrives as the value of its text', async (t) => {
   const found = await roundTrip('jsonb', ['{"a":"\\"é\\\\"}', '[]', null])
   t.strictSame(found, ['{"a": "\\"é\\\\"}', '[]', null])
 })
 
-t.test('numbers may come as their digits, however few', async (t) => {
+t.test('numbers may be given as digits', async (t) => {
   for (const type of ['int4', 'int8'] as const) t.strictSame(await roundTrip(type, ['7', '-8']), ['7', '-8'])
 })
 
@@ -43,10 +43,10 @@ t.test('numbers arrive up to the ends of their range', async (t) => {
   ])
 })
 
-t.test('no elements make an empty array', async (t) => {
+t.test('an array without elements is empty', async (t) => {
   t.strictSame(await roundTrip('text', []), [])
 })
 
-t.test('NUL is refused as it is anywhere else', async (t) => {
+t.test('NUL is refused', async (t) => {
   await t.rejects(roundTrip('text', ['a\0b']), { code: '22021' })
 })

@@ -22,7 +22,7 @@ t.test('a checkpoint remembers its last message until something else moves it', 
   t.equal(await resetCheckpoint(pool, 'claims', 0, 3n, 0n), 1n, 'not if another consumer moved it')
 })
 
-t.test('a checkpoint that another session locks is not waited for', async (t) => {
+t.test('a locked checkpoint is refused at once', async (t) => {
   await client.query('BEGIN')
   await client.query('SELECT FROM notifications.projection_checkpoints FOR UPDATE')
   t.ok(await load().catch(isLocked))

@@ -41,7 +41,7 @@ function dispatch(
   return commitBatch({ attempt }, aLookedUpBatch(eventIds.map((id) => anOpenAttempt(id))))
 }
 
-t.test('what a sender writes is committed with the row, or not at all', async (t) => {
+t.test('the writes of a sender are committed with the row, or not at all', async (t) => {
   const send = async (key: string, query: Query) => {
     t.same(await enqueue(query, key), [{ key }])
     return ACCEPTED
@@ -62,7 +62,7 @@ const REFUSED: readonly (readonly [what: string, statement: string, code: string
   ['for want of a table', 'INSERT INTO public.nothing VALUES (1)', '42P01'],
 ]
 for (const [what, statement, code] of REFUSED) {
-  t.test(`a statement that is refused ${what} is undone alone, and its message is FAILED`, async (t) => {
+  t.test(`a statement refused ${what} is undone alone, and its message is FAILED`, async (t) => {
     await dispatch(
       async (key, query) => {
         await enqueue(query, key)
@@ -80,7 +80,7 @@ for (const [what, statement, code] of REFUSED) {
   })
 }
 
-t.test('a statement that loses against another transaction fails the attempt', async (t) => {
+t.test('a statement that loses a conflict fails the attempt', async (t) => {
   await t.rejects(
     dispatch(
       async (key, query) => {
@@ -95,7 +95,7 @@ t.test('a statement that loses against another transaction fails the attempt', a
   t.same([await queued(), await logged()], [[], []])
 })
 
-t.test('the statement under way at the deadline is awaited, and none is run after it', async (t) => {
+t.test('the running statement is awaited at the deadline, and none follows it', async (t) => {
   const late = Promise.withResolvers<unknown>()
   await dispatch(
     async (key, query) => {
@@ -111,7 +111,7 @@ t.test('the statement under way at the deadline is awaited, and none is run afte
   t.same(await queued(), [])
 })
 
-t.test('statements of both channels at once run one by one, and a refused one costs no other', async (t) => {
+t.test('statements of both channels run one by one, and a refused one affects no other', async (t) => {
   const results = await createStore(pool).transaction((tx) =>
     tx.handOver((query) =>
       Promise.allSettled([

@@ -14,7 +14,7 @@ const insert = (...rejected: RejectedMessage[]) =>
 const stored = async () =>
   (await client.query('SELECT * FROM notifications.rejected_message ORDER BY "offset"')).rows
 
-t.test('a rejected message is kept whole, once', async (t) => {
+t.test('a rejected message is stored whole, once', async (t) => {
   const message = {
     offset: 0n,
     key: Buffer.from([0, 255]),
@@ -35,7 +35,7 @@ t.test('a rejected message is kept whole, once', async (t) => {
   t.equal(rows.length, 2)
 })
 
-t.test('a value too large to be kept whole: its first bytes are kept, and its hash', async (t) => {
+t.test('of a too large value the first bytes and the hash are stored', async (t) => {
   const value = Buffer.alloc(VALUE_BYTES_MAX + 1, 'x')
   await insert({ message: { ...aMessage(0n), value }, rejection: { code: 'too-large', error: 'too large' } })
   const [row] = await stored()
@@ -44,7 +44,7 @@ t.test('a value too large to be kept whole: its first bytes are kept, and its ha
   t.equal(row.error, `too large; stored: its first 65536 bytes and its SHA-256 ${hash}`)
 })
 
-t.test('headers and a key too large to be stored: as much as fits is kept', async (t) => {
+t.test('of too large headers and keys, as much as fits is stored', async (t) => {
   const megabyte = Buffer.alloc(1024 * 1024, 'x')
   const headers = { a: [Buffer.from('1')], b: Array.from({ length: 200 }, () => megabyte) }
   const key = Buffer.alloc(VALUE_BYTES_MAX + 1)

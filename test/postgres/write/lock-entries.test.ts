@@ -70,7 +70,7 @@ t.test('a row of a party under erasure is not retried on request', async (t) => 
   t.same(await retry(skipped), [])
 })
 
-t.test('an erasure waits for a retry on request, and blanks what that wrote', async (t) => {
+t.test('an erasure waits for a requested retry, and blanks the text that it wrote', async (t) => {
   const skipped = await skippedEntry()
   const erasure = await beginErasure(pool, 'party-2', 'bob')
   const sending = Promise.withResolvers<void>()

@@ -29,14 +29,14 @@ t.test('a party without preferences has none', async (t) => {
   t.equal(await getPreferences(pool, 'party-1'), null)
 })
 
-t.test('preferences are created, replaced and read as they were put', async (t) => {
+t.test('preferences are created, replaced and read back', async (t) => {
   t.same(await putPreferences(pool, 'party-1', SMS, null), SMS)
   t.same(await getPreferences(pool, 'party-1'), SMS)
   t.same(await putPreferences(pool, 'party-1', IN_APP, null), IN_APP)
   t.same(await getPreferences(pool, 'party-1'), IN_APP)
 })
 
-t.test('every change is kept: who, when, before and after, also where nothing is different', async (t) => {
+t.test('every PUT is recorded with author, time, before and after, even without a difference', async (t) => {
   await putPreferences(pool, 'party-1', SMS, 'auditor')
   await putPreferences(pool, 'party-1', IN_APP, null)
   await putPreferences(pool, 'party-2', SMS, null)
@@ -62,7 +62,7 @@ t.test('every change is kept: who, when, before and after, also where nothing is
   t.equal(listed.length, 2, 'the newest ones, and of this party alone')
 })
 
-t.test('what cannot be kept is not stored', async (t) => {
+t.test('invalid preferences are refused by the schema', async (t) => {
   await putPreferences(pool, 'party-1', SMS, null)
   await client.query(
     'ALTER TABLE notifications.preference_change ADD CONSTRAINT trap CHECK (false) NOT VALID',
@@ -73,7 +73,7 @@ t.test('what cannot be kept is not stored', async (t) => {
   t.equal((await changes()).length, 1)
 })
 
-t.test('of changes at once each follows on the one before, and the last one is in force', async (t) => {
+t.test('concurrent changes follow one another, and the last one is in force', async (t) => {
   const all = Array.from({ length: 60 }, (_, i): StoredPreferences => ({ ...SMS, phone: String(i) }))
   const stored = await Promise.all(
     all.map((preferences) => putPreferences(pool, 'party-1', preferences, null)),
@@ -91,7 +91,7 @@ t.test('of changes at once each follows on the one before, and the last one is i
   t.equal(row.count, 1)
 })
 
-t.test('dispatch sees what is in force, with the change that made it so', async (t) => {
+t.test('dispatch reads the preferences in force, with their change', async (t) => {
   const seen = async () => (await readPreferences(pool, ['party-1'])).get('party-1')
   t.equal(await seen(), undefined)
   await putPreferences(pool, 'party-1', SMS, null)
@@ -106,7 +106,7 @@ t.test('dispatch sees what is in force, with the change that made it so', async 
   t.same(await seen(), { preferredChannel: 'IN_APP', optedOutEvents: new Set(), changeId: second.id })
 })
 
-t.test('a list that somebody else filled with more than texts is read without it', async (t) => {
+t.test('elements other than texts in a stored list are ignored', async (t) => {
   await client.query(`
     INSERT INTO notifications.notification_preferences (party_locator, opted_out_events)
     VALUES ('party-1', '["claim.paid", 1, null, {}]')`)
@@ -114,7 +114,7 @@ t.test('a list that somebody else filled with more than texts is read without it
   t.same((await getPreferences(pool, 'party-1'))?.optedOutEvents, ['claim.paid'])
 })
 
-t.test('the list has every party once, in the order of code points, page by page', async (t) => {
+t.test('the list has every party once, by code point, page by page', async (t) => {
   const parties = Array.from({ length: 25 }, (_, i) => `party-${i}`).concat(
     'ä',
     'Z',
@@ -139,7 +139,7 @@ t.test('the list has every party once, in the order of code points, page by page
   t.equal(pageCount, 4)
 })
 
-t.test('a list that is just full has no next page', async (t) => {
+t.test('a last page that is exactly full has no next page', async (t) => {
   for (const party of ['a', 'b']) await putPreferences(pool, party, SMS, null)
   t.equal((await listPreferences(pool, { limit: 2, after: null })).next, null)
   t.equal((await listPreferences(pool, { limit: 1, after: null })).next, 'a')

@@ -13,7 +13,7 @@ const { pool } = await openDatabase(t)
 const attempt = makeAttempts(createStore(pool), recordingSend().send)
 await loadCheckpoint(pool, 'claims', 0)
 
-/** The begin of each statement that `run` sends, one round trip each. */
+/** The beginning of each statement that `run` sends, one per round trip. */
 async function statementsOf(run: () => Promise<unknown>): Promise<readonly string[]> {
   const statements: string[] = []
   const { query } = pg.Client.prototype
@@ -42,7 +42,7 @@ t.test('a batch without rejected messages takes six round trips', async (t) => {
   t.equal(statements.length, 6)
 })
 
-t.test('a batch of nothing that is new takes four', async (t) => {
+t.test('a batch without new events takes four round trips', async (t) => {
   const batch = aLookedUpBatch([], { expectedCheckpoint: 1n, lastOffset: 2n })
   t.equal((await statementsOf(() => commitBatch({ attempt }, batch))).length, 4)
 })
