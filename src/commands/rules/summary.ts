@@ -11,7 +11,7 @@ import {
   type Version,
 } from '../../core/workbench/review.ts'
 import { checkRevision, readFileAt } from '../terminal/git.ts'
-import { TEMPLATES, templateFilesAgainst, templateFilesOf } from '../terminal/template-folder.ts'
+import { TEMPLATES, templateFilesAt, templateFilesOf } from '../terminal/template-folder.ts'
 import { reviewEnvelopeMap } from './check.ts'
 
 export const summaryCommand = new Command('summary')
@@ -51,7 +51,7 @@ async function filesAt(revision: string): Promise<Files> {
   const [table, promises, templates] = await Promise.all([
     readFileAt(revision, RULE_TABLE),
     readFileAt(revision, PROMISES),
-    templateFilesAgainst(revision, TEMPLATES),
+    templateFilesAt(revision),
   ])
   return { table, promises, templates }
 }
