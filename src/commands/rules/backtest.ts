@@ -17,7 +17,6 @@ export const backtestCommand = new Command('backtest')
   .description('decide past events again by a candidate rule table; send and write nothing')
   .addOption(fileOption('--table <file>', 'the candidate table', RULE_TABLE))
   .addOption(sinceOption('how far to go back', '30d'))
-  .option('--first', 'count an event by its first decision, before any retry, instead of by its last')
   .option('--json', 'as one JSON value')
   .addHelpText(
     'after',
@@ -34,17 +33,15 @@ Example:
 interface Options {
   readonly table: string
   readonly since: Since
-  readonly first?: true
   readonly json?: true
 }
 
-async function backtest({ table, since, first, json }: Options): Promise<void> {
+async function backtest({ table, since, json }: Options): Promise<void> {
   const candidate = await ruleTableOf(await readText(table), table)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
     const progress = createProgress(process.stderr)
     const start = await timeOf(pool, since)
-    const counting = first ? 'first' : 'last'
-    const period = { since: start, until: null, counting, pageCountMax: PAGE_COUNT_MAX } as const
+    const period = { since: start, until: null, pageCountMax: PAGE_COUNT_MAX }
     const backtested = await runBacktest(pool, candidate, period, (count) =>
       progress.show(`${count} events decided again`),
     )
