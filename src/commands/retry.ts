@@ -10,14 +10,7 @@ import { createLog } from '../telemetry/log.ts'
 import { type FilterOptions, matching, named, type Selection } from './retry/selection.ts'
 import { accountName, confirm } from './terminal/confirm.ts'
 import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
-import {
-  notBlank,
-  parseAt,
-  parseCount,
-  sinceOption,
-  UsageError,
-  type WriteOptions,
-} from './terminal/options.ts'
+import { notBlank, parseAt, sinceOption, UsageError, type WriteOptions } from './terminal/options.ts'
 import { createProgress } from './terminal/progress.ts'
 
 export const retryCommand = new Command('retry')
@@ -28,7 +21,6 @@ export const retryCommand = new Command('retry')
   .option('--event-type <type>', 'only events of this type', notBlank)
   .option('--rule <id>', 'only entries that this rule decided last', notBlank)
   .option('--reason <text>', 'only entries whose failure reason begins with this text', notBlank)
-  .option('--limit <count>', 'at most this many, the newest', parseCount)
   .option('--because <text>', 'the reason for the retry; recorded')
   .option('--by <name>', 'name to record; by default that of the account')
   .option('--dry-run', 'send and write nothing; show what would happen')
@@ -75,8 +67,8 @@ async function retry(locators: readonly string[] = [], options: Options): Promis
 }
 
 function checkUsage(locators: readonly string[], options: Options): void {
-  const { since, until, eventType, rule, reason, limit, because, dryRun } = options
-  const byFilter = [since, until, eventType, rule, reason, limit].some((value) => value !== undefined)
+  const { since, until, eventType, rule, reason, because, dryRun } = options
+  const byFilter = [since, until, eventType, rule, reason].some((value) => value !== undefined)
   if (locators.length > 0 && byFilter) throw new UsageError('give locators or a filter, not both')
   if (locators.length === 0 && since === undefined)
     throw new UsageError('give locators, or --since: how far to go back')

@@ -14,7 +14,6 @@ export interface FilterOptions {
   readonly eventType?: string
   readonly rule?: string
   readonly reason?: string
-  readonly limit?: number
 }
 
 /** The log entries to retry. */
@@ -55,32 +54,28 @@ export async function named(
 export async function matching(
   pool: DatabasePool,
   limits: Config['retry'],
-  { since = 0, until = 0, eventType, rule, reason = '', limit = Number.POSITIVE_INFINITY }: FilterOptions,
+  { since = 0, until = 0, eventType, rule, reason = '' }: FilterOptions,
 ): Promise<Selection> {
   const filter = { from: await timeOf(pool, since), eventType, rule, notTold: true } as const
   const start: LogPosition = { createdAt: await timeOf(pool, until), locator: LAST_LOCATOR }
 
-  /** `countMax`: number of entries still wanted. */
-  async function locatorsOf(after: LogPosition | null, countMax: number) {
+  async function locatorsOf(after: LogPosition | null) {
     const page = { limit: PAGE_COUNT_MAX, after: after ?? start }
     const { items, next } = await listLogEntries(pool, limits, filter, page)
     const found = items.filter(({ failureReason }) => failureReason?.startsWith(reason))
-    const locators = found.slice(0, countMax).map(({ locator }) => locator)
-    return { locators, next: locators.length === countMax ? null : next }
+    return { locators: found.map(({ locator }) => locator), next }
   }
 
-  let leftCount = limit
   return {
     isNamed: false,
     list: async (after) => {
-      const { locators, next } = await locatorsOf(after, leftCount)
-      leftCount -= locators.length
+      const { locators, next } = await locatorsOf(after)
       return { candidates: await readRetryCandidates(pool, limits, locators), next }
     },
     count: async (onProgress) => {
       let count = 0
       for (let after: LogPosition | null | undefined; after !== null; ) {
-        const { locators, next } = await locatorsOf(after ?? null, limit - count)
+        const { locators, next } = await locatorsOf(after ?? null)
         count += locators.length
         onProgress(count)
         after = next

@@ -37,12 +37,6 @@ export function parseWhole(text: string): bigint {
   return BigInt(text)
 }
 
-/** Reads a count of at least 1. Throws InvalidArgumentError. */
-export function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number above 0.')
-  return Number(text)
-}
-
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** An option for a file, with one of the service's own files as default; help shows its path in the repository. */
