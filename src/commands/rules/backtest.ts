@@ -8,8 +8,7 @@ import type { Since } from '../../core/time/duration.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { timeOf } from '../../postgres/read/time-ago.ts'
 import { fileOption, sinceOption } from '../terminal/options.ts'
-import { print } from '../terminal/print.ts'
-import { createProgress } from '../terminal/progress.ts'
+import { print, showProgress } from '../terminal/print.ts'
 
 const PAGE_COUNT_MAX = 50_000
 
@@ -39,13 +38,11 @@ interface Options {
 async function backtest({ table, since, json }: Options): Promise<void> {
   const candidate = await ruleTableOf(await readText(table), table)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
-    const progress = createProgress(process.stderr)
     const start = await timeOf(pool, since)
     const period = { since: start, until: null, pageCountMax: PAGE_COUNT_MAX }
     const backtested = await runBacktest(pool, candidate, period, (count) =>
-      progress.show(`${count} events decided again`),
+      showProgress(`${count} events decided again`),
     )
-    progress.clear()
     const result = { since: start, ...backtested }
     if (json) await print(JSON.stringify(result))
     else await print(periodOf(since, start), ...describeBacktest(result))

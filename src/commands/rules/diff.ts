@@ -5,7 +5,7 @@ import { RULE_TABLE, readText, ruleTableOf } from '../../app/rule-files.ts'
 import { diffRuleTables } from '../../core/rules/diff.ts'
 import { describeDiff } from '../../core/rules/diff-text.ts'
 import { checkRevision, readFileAt } from '../terminal/git.ts'
-import { fileOption } from '../terminal/options.ts'
+import { fileOption, helpEnd } from '../terminal/options.ts'
 import { print } from '../terminal/print.ts'
 
 export const diffCommand = new Command('diff')
@@ -18,11 +18,7 @@ export const diffCommand = new Command('diff')
   .option('--json', 'as one JSON value')
   .addHelpText(
     'after',
-    `
-Exit codes: 0 compared, 1 a table has faults or is not readable, 2 wrong usage.
-
-Example:
-  $ notifications-service rules diff --against main`,
+    helpEnd('0 compared, 1 a table has faults or is not readable', 'rules diff --against main'),
   )
   .action(diff)
 

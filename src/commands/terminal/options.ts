@@ -44,12 +44,9 @@ export function fileOption(flags: string, meaning: string, path: string): Option
   return new Option(flags, meaning).default(path, relative(ROOT, path))
 }
 
-/** Options of the commands that write: they ask first, and record the operator. */
-export interface WriteOptions {
-  readonly dryRun?: true
-  readonly yes?: true
-  readonly by?: string
-  readonly json?: true
+/** The end of a command's help. Wrong usage has the same exit code everywhere. */
+export function helpEnd(exitCodes: string, example: string): string {
+  return `\nExit codes: ${exitCodes}, 2 wrong usage.\n\nExample:\n  $ notifications-service ${example}`
 }
 
 /** Wrong usage of a command. Only the message is printed, without a stack; exit code 2. */
