@@ -9,15 +9,20 @@ for (const isTTY of [true, false]) {
     : 'elsewhere it is not shown'
   t.test(`progress: ${where}, and output follows on a line of its own`, async (t) => {
     const written: unknown[] = []
+    let nowMs = 5_000
+    t.intercept(performance, 'now', { value: () => nowMs })
     t.intercept(process.stderr, 'isTTY', { value: isTTY })
     for (const stream of [process.stdout, process.stderr])
       t.intercept(stream, 'write', { value: (text: string) => written.push(text) > 0 })
     showProgress('1 event')
     showProgress('2 events')
-    await print('a line')
+    nowMs += 100
     showProgress('3 events')
+    await print('a line')
+    showProgress('4 events')
     note('the end')
-    const shown = (text: string) => (isTTY ? [`${EMPTY_LINE}${text}`, EMPTY_LINE] : [])
-    t.same(written.splice(0), [...shown('1 event'), 'a line\n', ...shown('3 events'), 'the end\n'])
+    const shown = (...texts: string[]) =>
+      isTTY ? [...texts.map((text) => `${EMPTY_LINE}${text}`), EMPTY_LINE] : []
+    t.same(written, [...shown('1 event', '3 events'), 'a line\n', ...shown('4 events'), 'the end\n'])
   })
 }
