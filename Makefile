@@ -20,7 +20,7 @@ OUTCOMES := rules/outcomes.txt
 ANNOTATIONS := $(if $(GITHUB_ACTIONS),--annotations)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test simulate migrate bench bench-latency bench-growth bench-retries bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-audit soak-transport rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check templates-preview install commands chaos image release-notes vulnerabilities
+.PHONY: help build run test simulate migrate bench bench-latency bench-growth bench-retries bench-isolation check format soak soak-look-ups soak-transactions soak-histories soak-hostile soak-upgrade soak-audit soak-transport rules-check rules-diff rules-accept rules-summary rules-outcomes rules-commit templates-check install commands chaos image release-notes vulnerabilities
 
 ## Daily work
 
@@ -86,9 +86,6 @@ rules-accept: commands ## Accept the outcomes of the rule table and show what ch
 
 templates-check: commands ## Check all texts: faults by file and line, length by SMS, variables
 	@$(NODE) src/main.ts templates check $(ANNOTATIONS)
-
-templates-preview: commands ## Print all texts with sample values, as HTML; AGAINST=main: before and after
-	@$(NODE) src/main.ts templates preview --html $(if $(filter command% environment%,$(origin AGAINST)),--against "$$AGAINST")
 
 ## Pull requests (.github/workflows)
 

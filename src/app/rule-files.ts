@@ -10,6 +10,7 @@ import { findUnknownEventTypes } from '../core/rules/unknown-event-types.ts'
 import { CorrectableError } from '../core/text/faults.ts'
 import { templates } from '../generated/templates.ts'
 
+export const TEMPLATES = fileURLToPath(new URL('../../templates', import.meta.url))
 export const RULE_TABLE = inRules('dispatch.csv')
 export const PROMISES = inRules('promises.csv')
 /** The accepted outcome of every situation. */

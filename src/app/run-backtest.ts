@@ -2,7 +2,7 @@ import { type BacktestResult, createBacktest } from '../core/rules/backtest.ts'
 import type { RuleTable } from '../core/rules/table.ts'
 import { createRuleCache, type RulesByRevision } from '../core/why/archived-rules.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
-import { type Counting, decisionGroups } from '../postgres/read/group-decisions.ts'
+import { decisionGroups } from '../postgres/read/group-decisions.ts'
 import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
 import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 
@@ -11,7 +11,6 @@ export interface BacktestPeriod {
   readonly since: string
   /** Null: up to now. */
   readonly until: string | null
-  readonly counting: Counting
   /** Number of events that the database looks at per page. */
   readonly pageCountMax: number
 }
@@ -23,7 +22,7 @@ export interface BacktestPeriod {
 export async function runBacktest(
   pool: DatabasePool,
   candidate: Pick<RuleTable, 'decide'>,
-  { since, until, counting, pageCountMax }: BacktestPeriod,
+  { since, until, pageCountMax }: BacktestPeriod,
   onProgress: (eventCount: number) => Promise<void> | void,
 ): Promise<BacktestResult> {
   const rulesOf = createRuleCache((revision) => readArchivedRuleTable(pool, revision), TEMPLATE_EVENT_TYPES)
@@ -33,7 +32,7 @@ export async function runBacktest(
     return typeof known === 'object' ? known.find(({ id }) => id === ruleId)?.reason : undefined
   })
   let seen = 0
-  for await (const { events, groups } of decisionGroups(pool, since, pageCountMax, counting, until)) {
+  for await (const { events, groups } of decisionGroups(pool, since, pageCountMax, until)) {
     rules = await rulesOf(groups)
     for (const group of groups) test.add(group)
     seen += events

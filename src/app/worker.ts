@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import type { RunStage } from '../core/attempt/stage.ts'
-import { createBatchLimit, createContactLookUp } from '../core/batch/batch-limit.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
 import type { KafkaConnection } from '../kafka/client.ts'
 import { type ConsumerOptions, createConsumer } from '../kafka/consumer.ts'
@@ -65,17 +64,15 @@ function consumerNeeds(
   pool: DatabasePool,
   attempts: AttemptNeeds,
 ): [ConsumerOptions, Processing] {
-  const batchLimit = createBatchLimit(config.batchMax, config.policyAdministration.deadlineMs)
-  const contactsOf = createContactLookUp(parties, batchLimit, () => performance.now())
   const needs: DispatchNeeds = {
-    ...createLookUps(ruleFiles, contactsOf, pool, attempts.stage),
+    ...createLookUps(ruleFiles, parties.lookUp, pool, attempts.stage),
     attempt: createAttempt(attempts),
     isConflict,
     countConflict: metrics.countConflict,
   }
   const { partitionsAtOnce: partitionCountMax, ...broker } = config.broker
   return [
-    { ...broker, connection, partitionCountMax, batchCountMax: batchLimit.count },
+    { ...broker, connection, partitionCountMax, batchCountMax: config.batchMax },
     {
       loadCheckpoint: (topic, partition) => loadCheckpoint(pool, topic, partition),
       resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),

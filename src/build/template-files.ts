@@ -1,12 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TemplateFile } from '../core/templates/compile.ts'
+import { CorrectableError } from '../core/text/faults.ts'
 
-/** The files of a template folder, without its README and hidden files. */
+/** The files of a template folder, without its README and hidden files. Throws CorrectableError. */
 export function readTemplateFiles(folder: string): TemplateFile[] {
-  return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isFile() && isTemplateFile(entry.name))
-    .map(({ name }) => ({ name, text: readFileSync(join(folder, name), 'utf8') }))
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isFile() && isTemplateFile(entry.name))
+      .map(({ name }) => ({ name, text: readFileSync(join(folder, name), 'utf8') }))
+  } catch (cause) {
+    throw new CorrectableError(`${folder} cannot be read: name a folder of templates`, { cause })
+  }
 }
 
 export function isTemplateFile(name: string): boolean {

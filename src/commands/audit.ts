@@ -31,8 +31,7 @@ import { listSkips } from '../postgres/read/list-skips.ts'
 import { listArchivedEnvelopeMaps, readArchivedEnvelopeMap } from '../postgres/read/read-archive.ts'
 import { choosePartitions, type Range } from './audit/choose-partitions.ts'
 import { parseAt, parseSince, parseWhole, UsageError } from './terminal/options.ts'
-import { print } from './terminal/print.ts'
-import { createProgress, type Progress } from './terminal/progress.ts'
+import { print, showProgress } from './terminal/print.ts'
 
 /** One works while another waits for the database. */
 const PARTITIONS_AT_ONCE = 4
@@ -114,19 +113,12 @@ async function auditWith(
   options: Options,
 ): Promise<void> {
   const partitions = await choosePartitions(pool, brokers, config.broker.topics, options)
-  const progress = createProgress(process.stderr)
-  const printLine = (line: string) => {
-    progress.clear()
-    return print(line)
-  }
-  if (!options.json) for (const partition of partitions) await printLine(describePartition(partition))
+  if (!options.json) await print(...partitions.map(describePartition))
   const sum = noCounts()
-  const showProgress = createShowProgress(progress, sum, partitions)
   const needs = {
     ...(await databaseNeeds(pool)),
-    report: (finding: Finding) =>
-      printLine(options.json ? JSON.stringify(finding) : describeFinding(finding)),
-    onProgress: showProgress,
+    report: (finding: Finding) => print(options.json ? JSON.stringify(finding) : describeFinding(finding)),
+    onProgress: createShowProgress(sum, partitions),
   }
   const waiting = partitions.values()
   const work = async () => {
@@ -137,9 +129,8 @@ async function auditWith(
   }
   await Promise.all(Array.from({ length: PARTITIONS_AT_ONCE }, work))
   const sound = isSound(sum)
-  if (options.json)
-    await printLine(JSON.stringify({ kind: 'summary', sound, ...sum, partitions: partitions.map(shown) }))
-  else for (const line of describeCounts(sum)) await printLine(line)
+  const summary = () => JSON.stringify({ kind: 'summary', sound, ...sum, partitions: partitions.map(shown) })
+  await print(...(options.json ? [summary()] : describeCounts(sum)))
   process.exitCode = sound ? 0 : 1
 }
 
@@ -181,17 +172,13 @@ async function databaseNeeds(
   }
 }
 
-function createShowProgress(
-  progress: Progress,
-  sum: Counts,
-  partitions: readonly AuditedPartition[],
-): () => void {
+function createShowProgress(sum: Counts, partitions: readonly AuditedPartition[]): () => void {
   const total = partitions.reduce((count, { from, end }) => count + (end > from ? Number(end - from) : 0), 0)
   const beganMs = performance.now()
   return () => {
     const count = messageCountOf(sum)
     const perSecond = Math.round((count * 1_000) / Math.max(1, performance.now() - beganMs))
-    progress.show(`${count} messages of ${total} offsets, ${perSecond}/s, ${sum.missing} missing`)
+    showProgress(`${count} messages of ${total} offsets, ${perSecond}/s, ${sum.missing} missing`)
   }
 }
 

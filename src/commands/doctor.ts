@@ -4,13 +4,14 @@ import { type Config, ConfigError, loadConfig } from '../config/config.ts'
 import { variables } from '../config/variables.ts'
 import { counted } from '../core/text/count.ts'
 import { CHECKS, type Check, remedyOf } from './doctor/checks.ts'
+import { helpEnd } from './terminal/options.ts'
 
 export const doctorCommand = new Command('doctor')
-  .description('check everything that the service needs, and name a remedy for each problem')
+  .description('check everything that the service needs, and name a remedy for each problem; change nothing')
   .option('--json', 'print one JSON object instead of text')
   .addHelpText(
     'after',
-    '\nIt changes nothing.\nExit codes: 0 all checks passed (a warning is no failure), 1 a check failed, 2 wrong usage.\n\nExample:\n  $ notifications-service doctor --json | jq .checks',
+    helpEnd('0 all checks passed (a warning is no failure), 1 a check failed', 'doctor --json | jq .checks'),
   )
   .action(doctor)
 

@@ -11,17 +11,14 @@ import { entriesToErase, eraseEntries } from '../postgres/retention/erase-entrie
 import { countPreferencesToErase, erasePreferences } from '../postgres/retention/erase-preferences.ts'
 import { eraseRejected, rejectedToSearch } from '../postgres/retention/erase-rejected-messages.ts'
 import { beginErasure, finishErasures } from '../postgres/retention/erasure-record.ts'
-import { accountName, confirm, wouldDo } from './terminal/confirm.ts'
-import { parseParty, type WriteOptions } from './terminal/options.ts'
-import { print } from './terminal/print.ts'
-import { createProgress, type Progress } from './terminal/progress.ts'
+import { confirm, type WriteOptions, withWriteOptions, wouldDo } from './terminal/confirm.ts'
+import { parseParty } from './terminal/options.ts'
+import { print, showProgress } from './terminal/print.ts'
 
-export const eraseCommand = new Command('erase')
+export const eraseCommand = withWriteOptions(new Command('erase'))
   .description('erase the personal data of a party: texts, inserted values, contacts, rejected messages')
   .requiredOption('--party <locator>', 'locator of the party', parseParty)
   .option('--dry-run', 'write nothing; show what would be erased')
-  .option('--yes', 'do not ask for confirmation')
-  .option('--by <name>', 'name to record; by default that of the account')
   .option('--json', 'print the result as one JSON object')
   .addHelpText(
     'after',
@@ -48,15 +45,13 @@ interface Found extends ErasureCounts {
 async function erase({ party, dryRun, yes, by, json }: Options): Promise<void> {
   const envelopeMap = loadEnvelopeMap(await readText(ENVELOPE_MAP))
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
-    const progress = createProgress(process.stderr)
-    const search = { pool, party, envelopeMap, progress }
+    const search = { pool, party, envelopeMap }
     const found = await run(search, null)
-    progress.clear()
     const isNothing =
       found.logEntries + found.preferences + found.preferenceChanges + found.rejectedMessages === 0
-    const isDone =
-      !dryRun && !isNothing && (yes || (await confirm(`Permanently erase ${wordsOf(found)} of ${party}?`)))
-    const counts = isDone ? await eraseAll(search, by ?? accountName()) : found
+    const question = `Permanently erase ${wordsOf(found)} of ${party}?`
+    const isDone = !dryRun && !isNothing && (await confirm(question, { yes }))
+    const counts = isDone ? await eraseAll(search, by) : found
     if (isNothing && !dryRun) await finishErasures(pool, party)
     if (json) await print(JSON.stringify({ party, erased: isDone, ...counts }))
     else await print(...linesOf(party, counts, isNothing, isDone ? 'Erased' : wouldDo(dryRun, 'erase')))
@@ -67,25 +62,23 @@ interface Search {
   readonly pool: DatabasePool
   readonly party: string
   readonly envelopeMap: ReturnType<typeof loadEnvelopeMap>
-  readonly progress: Progress
 }
 
 async function eraseAll(search: Search, by: string): Promise<Found> {
   const erasure = await beginErasure(search.pool, search.party, by)
   const counts = await run(search, erasure)
   await finishErasures(search.pool, search.party)
-  search.progress.clear()
   return counts
 }
 
 /** Goes through all stored data of a party, and blanks it in small transactions. Without an erasure it only counts. */
-async function run({ pool, party, envelopeMap, progress }: Search, erasure: bigint | null): Promise<Found> {
+async function run({ pool, party, envelopeMap }: Search, erasure: bigint | null): Promise<Found> {
   const sum = { logEntries: 0, retries: 0, rejectedMessages: 0, searchedAsBytes: 0 }
   const preferences =
     erasure === null
       ? await countPreferencesToErase(pool, party)
       : await erasePreferences(pool, erasure, party)
-  const onDecisions = (decisions: number) => progress.show(`${decisions} decisions compared with the log`)
+  const onDecisions = (decisions: number) => showProgress(`${decisions} decisions compared with the log`)
   for await (const { locators, retries } of entriesToErase(pool, party, onDecisions)) {
     const counts =
       erasure === null
@@ -93,7 +86,7 @@ async function run({ pool, party, envelopeMap, progress }: Search, erasure: bigi
         : await eraseEntries(pool, erasure, locators)
     sum.logEntries += counts.logEntries
     sum.retries += counts.retries
-    progress.show(`${sum.logEntries} log entries`)
+    showProgress(`${sum.logEntries} log entries`)
   }
   for await (const page of rejectedToSearch(pool)) {
     const ids = page
@@ -101,7 +94,7 @@ async function run({ pool, party, envelopeMap, progress }: Search, erasure: bigi
       .map(({ id }) => id)
     sum.rejectedMessages += erasure === null ? ids.length : await eraseRejected(pool, erasure, ids)
     sum.searchedAsBytes += page.filter(({ message }) => isUnreadable(message.value, envelopeMap)).length
-    progress.show(`${sum.rejectedMessages} rejected messages`)
+    showProgress(`${sum.rejectedMessages} rejected messages`)
   }
   return { ...sum, ...preferences }
 }

@@ -13,7 +13,7 @@ import { getPreferences, listPreferenceChanges } from '../postgres/read/preferen
 import { rejectedToSearch } from '../postgres/retention/erase-rejected-messages.ts'
 import { wholeOf } from './rejected/describe.ts'
 import { parseParty } from './terminal/options.ts'
-import { print } from './terminal/print.ts'
+import { note, print } from './terminal/print.ts'
 
 export const exportCommand = new Command('export')
   .description('print all data stored about a party, for a request for access to personal data')
@@ -75,7 +75,7 @@ async function printRejected(pool: DatabasePool, party: string): Promise<void> {
     }
   }
   if (searchedAsBytes > 0)
-    process.stderr.write(
-      `${counted(searchedAsBytes, 'rejected message')} without a readable envelope: only searched for the locator as text\n`,
+    note(
+      `${counted(searchedAsBytes, 'rejected message')} without a readable envelope: only searched for the locator as text`,
     )
 }

@@ -12,8 +12,7 @@ import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { timeOf } from '../postgres/read/time-ago.ts'
 import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
 import { notBlank, parseAt, sinceOption } from './terminal/options.ts'
-import { print } from './terminal/print.ts'
-import { createProgress } from './terminal/progress.ts'
+import { note, print, showProgress } from './terminal/print.ts'
 
 const PAGE_COUNT_MAX = 1_000
 
@@ -67,7 +66,6 @@ async function listLog(options: Options): Promise<void> {
   const { rule, eventType } = filter
   const limits = loadRetryLimits(process.env)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
-    const progress = createProgress(process.stderr)
     if (rule !== undefined) await checkRule(pool, rule)
     const from = await timeOf(pool, since)
     const to = until === undefined ? undefined : await timeOf(pool, until)
@@ -82,15 +80,13 @@ async function listLog(options: Options): Promise<void> {
         { ...filter, partyLocator: party, from, to },
         page,
       )
-      progress.clear()
       for (const item of items) await print(shown(item))
       count += items.length
-      progress.show(`${count} entries`)
+      showProgress(`${count} entries`)
       after = next
     }
-    progress.clear()
     if (count === 0 && eventType !== undefined) noteUnknownEventType(eventType)
-    if (!csv && !json) process.stderr.write(`${counted(count, 'entry', 'entries')} since ${from}\n`)
+    if (!csv && !json) note(`${counted(count, 'entry', 'entries')} since ${from}`)
   })
 }
 

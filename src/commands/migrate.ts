@@ -4,13 +4,11 @@ import { CorrectableError } from '../core/text/faults.ts'
 import { databaseMessage } from '../postgres/connection/errors.ts'
 import { migrate } from '../postgres/schema/migrate.ts'
 import { createLog } from '../telemetry/log.ts'
+import { helpEnd } from './terminal/options.ts'
 
 export const migrateCommand = new Command('migrate')
   .description('bring the database schema up to date')
-  .addHelpText(
-    'after',
-    '\nExit codes: 0 the schema is up to date, 1 the migration failed, 2 wrong usage.\n\nExample:\n  $ DATABASE_URL=… notifications-service migrate',
-  )
+  .addHelpText('after', helpEnd('0 the schema is up to date, 1 the migration failed', 'migrate'))
   .action(runMigrations)
 
 async function runMigrations(): Promise<void> {

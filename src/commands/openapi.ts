@@ -1,13 +1,11 @@
 import { Command } from 'commander'
 import { pino } from 'pino'
 import { createHttp } from '../http/server/server.ts'
+import { helpEnd } from './terminal/options.ts'
 
 export const openapiCommand = new Command('openapi')
   .description('print the OpenAPI document of the public routes, for generators of clients')
-  .addHelpText(
-    'after',
-    '\nIt needs no configuration.\nExit codes: 0 success, 1 failure, 2 wrong usage.\n\nExample:\n  $ notifications-service openapi > openapi.json',
-  )
+  .addHelpText('after', helpEnd('0 success, 1 failure', 'openapi > openapi.json'))
   .action(printDocument)
 
 const unused = () => Promise.reject(new Error('only documented'))

@@ -15,21 +15,18 @@ import {
 import { orphansToPrune, pruneOrphans } from '../postgres/retention/prune-orphaned-decisions.ts'
 import { pruneRejected, rejectedToPrune } from '../postgres/retention/prune-rejected-messages.ts'
 import { beginPruning, finishPruning } from '../postgres/retention/pruning-record.ts'
-import { accountName, confirm, wouldDo } from './terminal/confirm.ts'
-import { parseSince, UsageError, type WriteOptions } from './terminal/options.ts'
-import { print } from './terminal/print.ts'
-import { createProgress, type Progress } from './terminal/progress.ts'
+import { confirm, type WriteOptions, withWriteOptions, wouldDo } from './terminal/confirm.ts'
+import { parseSince, UsageError } from './terminal/options.ts'
+import { print, showProgress } from './terminal/print.ts'
 
 const DAY_MS = 86_400_000
 
 const TOO_YOUNG = '--older-than must be at least a day ago: write 1d or more'
 
-export const pruneCommand = new Command('prune')
+export const pruneCommand = withWriteOptions(new Command('prune'))
   .description('delete log entries with their decisions, and rejected messages, that are older than an age')
   .requiredOption('--older-than <when>', `at least a day ago: ${SINCE_WORDS}`, parseOlderThan)
   .option('--dry-run', 'delete nothing; count what would be deleted')
-  .option('--yes', 'do not ask for confirmation')
-  .option('--by <name>', 'name to record; by default that of the account')
   .option('--json', 'print the result as one JSON object')
   .addHelpText(
     'after',
@@ -60,15 +57,13 @@ interface Options extends WriteOptions {
 async function prune({ olderThan, dryRun, yes, by, json }: Options): Promise<void> {
   const { maxAgeMs, attemptCountMax } = loadRetryLimits(process.env)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
-    const progress = createProgress(process.stderr)
     const before = await timeOf(pool, olderThan)
     if (before > (await timeAgo(pool, DAY_MS))) throw new UsageError(TOO_YOUNG)
     const limits = { before, maxAgeMs, attemptCountMax }
-    const found = await run(pool, limits, null, progress)
-    progress.clear()
+    const found = await run(pool, limits, null)
     const isNothing = Object.values(found).every((count) => count === 0)
-    const isDone = !dryRun && !isNothing && (yes || (await confirm(questionOf(before, found))))
-    const counts = isDone ? await pruneAll(pool, limits, by ?? accountName(), progress) : found
+    const isDone = !dryRun && !isNothing && (await confirm(questionOf(before, found), { yes }))
+    const counts = isDone ? await pruneAll(pool, limits, by) : found
     const did = isDone ? 'Deleted' : isNothing ? 'Nothing to delete:' : wouldDo(dryRun, 'delete')
     await print(
       json ? JSON.stringify({ before, pruned: isDone, ...counts }) : `${did} ${wordsOf(before, counts)}`,
@@ -76,29 +71,18 @@ async function prune({ olderThan, dryRun, yes, by, json }: Options): Promise<voi
   })
 }
 
-async function pruneAll(
-  pool: DatabasePool,
-  limits: PruneLimits,
-  by: string,
-  progress: Progress,
-): Promise<PruneCounts> {
+async function pruneAll(pool: DatabasePool, limits: PruneLimits, by: string): Promise<PruneCounts> {
   const pruning = await beginPruning(pool, limits.before, by)
-  const counts = await run(pool, limits, pruning, progress)
+  const counts = await run(pool, limits, pruning)
   await finishPruning(pool, pruning)
-  progress.clear()
   return counts
 }
 
 /** Deletes rows older than the limit in small transactions. Without a pruning it only counts them. */
-async function run(
-  pool: DatabasePool,
-  limits: PruneLimits,
-  pruning: bigint | null,
-  progress: Progress,
-): Promise<PruneCounts> {
+async function run(pool: DatabasePool, limits: PruneLimits, pruning: bigint | null): Promise<PruneCounts> {
   const sum = { logEntries: 0, decisions: 0, rejectedMessages: 0 }
   const show = () =>
-    progress.show(
+    showProgress(
       `${sum.logEntries} log entries, ${sum.decisions} decisions, ${sum.rejectedMessages} rejected messages`,
     )
   for await (const { locators, decisions } of entriesToPrune(pool, limits)) {

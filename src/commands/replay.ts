@@ -8,8 +8,7 @@ import { withDatabase } from '../postgres/connection/with-database.ts'
 import { recordedEntryPages } from '../postgres/read/list-recorded-entries.ts'
 import { readArchivedRuleTable, readArchivedTemplates } from '../postgres/read/read-archive.ts'
 import { restoreMissingEntries } from '../postgres/write/restore-missing-entries.ts'
-import { print } from './terminal/print.ts'
-import { createProgress } from './terminal/progress.ts'
+import { print, showProgress } from './terminal/print.ts'
 
 /** Maximum number of rows in a page, and in one transaction of a rebuild. */
 const PAGE_COUNT_MAX = 2_000
@@ -42,7 +41,6 @@ async function runReplay(options: Options, command: Command): Promise<void> {
     command.error('error: give either --verify or --rebuild', { exitCode: 2 })
   }
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
-    const progress = createProgress(process.stderr)
     const isSound = await replay({
       pages: recordedEntryPages(pool, PAGE_COUNT_MAX),
       archive: createArchive({
@@ -53,12 +51,9 @@ async function runReplay(options: Options, command: Command): Promise<void> {
       restore: options.rebuild
         ? (locators, missingRow) => restoreMissingEntries(pool, locators, missingRow)
         : null,
-      report: async (finding) => {
-        progress.clear()
-        await print(options.json ? JSON.stringify(finding) : describeFinding(finding))
-      },
+      report: (finding) => print(options.json ? JSON.stringify(finding) : describeFinding(finding)),
       onProgress: ({ entries, differences }) =>
-        progress.show(`${entries} entries compared, ${differences} differences`),
+        showProgress(`${entries} entries compared, ${differences} differences`),
     })
     process.exitCode = isSound ? 0 : 1
   })

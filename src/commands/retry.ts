@@ -1,26 +1,24 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { createRetrier, RETRIER_CONNECTIONS, type Retrier } from '../app/requested-retry.ts'
-import { loadConfig } from '../config/config.ts'
+import { type Config, loadConfig } from '../config/config.ts'
 import { isLogLocator } from '../core/log/log-locator.ts'
+import type { LogPosition } from '../core/log/log-page.ts'
 import { counted } from '../core/text/count.ts'
 import { printable } from '../core/text/sanitize.ts'
-import type { RequestedResult } from '../pipeline/retry-on-request.ts'
+import type { Since } from '../core/time/duration.ts'
+import type { RequestedResult, RequestNeeds } from '../pipeline/retry-on-request.ts'
+import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
+import { listLogEntries } from '../postgres/read/list-log-entries.ts'
+import { readRetryCandidates } from '../postgres/read/read-retry-candidates.ts'
+import { timeOf } from '../postgres/read/time-ago.ts'
 import { createLog } from '../telemetry/log.ts'
-import { type FilterOptions, matching, named, type Selection } from './retry/selection.ts'
-import { accountName, confirm } from './terminal/confirm.ts'
+import { confirm, type WriteOptions, withWriteOptions } from './terminal/confirm.ts'
 import { checkRule, noteUnknownEventType } from './terminal/known-names.ts'
-import {
-  notBlank,
-  parseAt,
-  parseCount,
-  sinceOption,
-  UsageError,
-  type WriteOptions,
-} from './terminal/options.ts'
-import { createProgress } from './terminal/progress.ts'
+import { notBlank, parseAt, sinceOption, UsageError } from './terminal/options.ts'
+import { note, print, showProgress } from './terminal/print.ts'
 
-export const retryCommand = new Command('retry')
+export const retryCommand = withWriteOptions(new Command('retry'))
   .description("retry log entries that were given up or skipped, by today's rules, contacts and preferences")
   .argument('[locator...]', 'log entries, NTF-…; else all that match the filter', addLocator)
   .addOption(sinceOption('only events since then'))
@@ -28,11 +26,8 @@ export const retryCommand = new Command('retry')
   .option('--event-type <type>', 'only events of this type', notBlank)
   .option('--rule <id>', 'only entries that this rule decided last', notBlank)
   .option('--reason <text>', 'only entries whose failure reason begins with this text', notBlank)
-  .option('--limit <count>', 'at most this many, the newest', parseCount)
   .option('--because <text>', 'the reason for the retry; recorded')
-  .option('--by <name>', 'name to record; by default that of the account')
   .option('--dry-run', 'send and write nothing; show what would happen')
-  .option('--yes', 'do not ask for confirmation')
   .option('--json', 'one JSON object per line')
   .addHelpText(
     'after',
@@ -45,6 +40,14 @@ Example:
   $ notifications-service retry --since 2d --reason 'contact could not be resolved' --dry-run`,
   )
   .action(retry)
+
+interface FilterOptions {
+  readonly since?: Since
+  readonly until?: Since
+  readonly eventType?: string
+  readonly rule?: string
+  readonly reason?: string
+}
 
 interface Options extends FilterOptions, WriteOptions {
   readonly because?: string
@@ -63,9 +66,8 @@ async function retry(locators: readonly string[] = [], options: Options): Promis
         const selection = await (locators.length > 0
           ? named(pool, config.retry, [...new Set(locators)])
           : matching(pool, config.retry, options))
-        if (!(await isConfirmed(selection, options)))
-          process.stderr.write('Not confirmed: nothing was retried\n')
-        else await retryAll(retrier, selection, options)
+        if (await isConfirmed(selection, options)) await retryAll(retrier, selection, options)
+        else note('Not confirmed: nothing was retried')
       } finally {
         await retrier.close()
       }
@@ -75,8 +77,8 @@ async function retry(locators: readonly string[] = [], options: Options): Promis
 }
 
 function checkUsage(locators: readonly string[], options: Options): void {
-  const { since, until, eventType, rule, reason, limit, because, dryRun } = options
-  const byFilter = [since, until, eventType, rule, reason, limit].some((value) => value !== undefined)
+  const { since, until, eventType, rule, reason, because, dryRun } = options
+  const byFilter = [since, until, eventType, rule, reason].some((value) => value !== undefined)
   if (locators.length > 0 && byFilter) throw new UsageError('give locators or a filter, not both')
   if (locators.length === 0 && since === undefined)
     throw new UsageError('give locators, or --since: how far to go back')
@@ -84,33 +86,30 @@ function checkUsage(locators: readonly string[], options: Options): void {
     throw new UsageError('give --because: the reason for the retry; recorded (or --dry-run)')
 }
 
-async function isConfirmed(selection: Selection, { dryRun, yes }: Options): Promise<boolean> {
-  if (dryRun || yes) return true
-  const progress = createProgress(process.stderr)
-  const count = await selection.count((soFar) => progress.show(`${soFar} entries`))
-  progress.clear()
-  return count === 0 || confirm(`Retry ${counted(count, 'log entry', 'log entries')}?`)
+async function isConfirmed(selection: Selection, options: Options): Promise<boolean> {
+  if (options.dryRun || options.yes) return true
+  const count = await selection.count((soFar) => showProgress(`${soFar} entries`))
+  return count === 0 || confirm(`Retry ${counted(count, 'log entry', 'log entries')}?`, options)
 }
 
 async function retryAll(retrier: Retrier, selection: Selection, options: Options): Promise<void> {
-  const { dryRun, by = accountName(), because = '', json } = options
+  const { dryRun, by, because = '', json } = options
   const counts = { SENT: 0, FAILED: 0, SKIPPED: 0, refused: 0 }
   const run = {
     listCandidates: selection.list,
     report: (locator: string, result: RequestedResult) => {
       counts[result.result]++
-      const line = json ? JSON.stringify({ locator, ...result }) : `${locator}  ${sentenceOf(result)}`
-      process.stdout.write(`${line}\n`)
+      void print(json ? JSON.stringify({ locator, ...result }) : `${locator}  ${sentenceOf(result)}`)
     },
   }
   const stop = await (dryRun ? retrier.tryOut(run) : retrier.retry({ by, because }, run))
   const { SENT, FAILED, SKIPPED, refused } = counts
-  process.stderr.write(
+  note(
     dryRun
-      ? `Dry run: ${SENT} would be SENT, ${FAILED} FAILED, ${SKIPPED} SKIPPED, ${refused} not retried\n`
-      : `${SENT} SENT, ${FAILED} FAILED, ${SKIPPED} SKIPPED, ${refused} not retried\n`,
+      ? `Dry run: ${SENT} would be SENT, ${FAILED} FAILED, ${SKIPPED} SKIPPED, ${refused} not retried`
+      : `${SENT} SENT, ${FAILED} FAILED, ${SKIPPED} SKIPPED, ${refused} not retried`,
   )
-  if (stop !== null) process.stderr.write(`ended early: ${printable(stop)}; run it again\n`)
+  if (stop !== null) note(`ended early: ${printable(stop)}; run it again`)
   if (stop !== null || (selection.isNamed && counts.refused > 0)) process.exitCode = 1
 }
 
@@ -124,4 +123,73 @@ function sentenceOf(result: RequestedResult): string {
 function addLocator(text: string, previous: readonly string[] = []): string[] {
   if (!isLogLocator(text)) throw new InvalidArgumentError('a locator is NTF- and a UUID.')
   return [...previous, text]
+}
+
+/** The log entries to retry. */
+interface Selection {
+  readonly isNamed: boolean
+  readonly list: RequestNeeds['listCandidates']
+  /** Counts the entries. `onProgress` gets the count so far. */
+  readonly count: (onProgress: (soFar: number) => void) => Promise<number>
+}
+
+const PAGE_COUNT_MAX = 500
+/** Sorts after the locators of all entries with the same creation time. */
+const LAST_LOCATOR = 'NTF-~'
+
+/** Entries by their distinct locators, newest first. Throws UsageError if one does not exist. */
+export async function named(
+  pool: DatabasePool,
+  limits: Config['retry'],
+  locators: readonly string[],
+): Promise<Selection> {
+  const candidates = await readRetryCandidates(pool, limits, locators)
+  const known = new Set(candidates.map(({ locator }) => locator))
+  const missing = locators.filter((locator) => !known.has(locator))
+  if (missing.length > 0) throw new UsageError(`no log entry has the locator ${missing.join(', ')}`)
+  return {
+    isNamed: true,
+    // In pages, each committed by itself, so that a commit stays short.
+    list: async (after) => {
+      const start = candidates.findIndex(({ locator }) => locator === after?.locator) + 1
+      const page = candidates.slice(start, start + PAGE_COUNT_MAX)
+      return { candidates: page, next: candidates.at(start + PAGE_COUNT_MAX) ? (page.at(-1) ?? null) : null }
+    },
+    count: async () => candidates.length,
+  }
+}
+
+/** Entries whose members were not told and will not be, newest first. */
+async function matching(
+  pool: DatabasePool,
+  limits: Config['retry'],
+  { since = 0, until = 0, eventType, rule, reason = '' }: FilterOptions,
+): Promise<Selection> {
+  const filter = { from: await timeOf(pool, since), eventType, rule, notTold: true } as const
+  const start: LogPosition = { createdAt: await timeOf(pool, until), locator: LAST_LOCATOR }
+
+  async function locatorsOf(after: LogPosition | null) {
+    const page = { limit: PAGE_COUNT_MAX, after: after ?? start }
+    const { items, next } = await listLogEntries(pool, limits, filter, page)
+    const found = items.filter(({ failureReason }) => failureReason?.startsWith(reason))
+    return { locators: found.map(({ locator }) => locator), next }
+  }
+
+  return {
+    isNamed: false,
+    list: async (after) => {
+      const { locators, next } = await locatorsOf(after)
+      return { candidates: await readRetryCandidates(pool, limits, locators), next }
+    },
+    count: async (onProgress) => {
+      let count = 0
+      for (let after: LogPosition | null | undefined; after !== null; ) {
+        const { locators, next } = await locatorsOf(after ?? null)
+        count += locators.length
+        onProgress(count)
+        after = next
+      }
+      return count
+    },
+  }
 }

@@ -3,13 +3,14 @@ import type { Logger } from 'pino'
 import { type App, createApp } from '../app/app.ts'
 import { loadConfig } from '../config/config.ts'
 import { createLog } from '../telemetry/log.ts'
+import { helpEnd } from './terminal/options.ts'
 import { stopOnSignals, stopWithin } from './terminal/stop-on-signals.ts'
 
 export const serveCommand = new Command('serve')
   .description('consume events, retry failed notifications and serve HTTP until stopped')
   .addHelpText(
     'after',
-    '\nExit codes: 0 stopped in order by a signal, 1 cannot continue or did not stop in time, 2 wrong usage.\n\nExample:\n  $ DATABASE_URL=… MQ_BROKERS=… POLICY_ADMIN_URL=… notifications-service serve',
+    helpEnd('0 stopped in order by a signal, 1 cannot continue or did not stop in time', 'serve'),
   )
   .showHelpAfterError()
   .action(serve)

@@ -1,9 +1,59 @@
+import { join, relative } from 'node:path'
 import { Command } from 'commander'
-import { checkCommand } from './templates/check.ts'
-import { previewCommand } from './templates/preview.ts'
+import { OUTCOMES, readText, sha256, TEMPLATES } from '../app/rule-files.ts'
+import { readTemplateFiles } from '../build/template-files.ts'
+import { acceptedEventTypes } from '../core/rules/outcomes.ts'
+import { checkTemplates } from '../core/templates/check-templates.ts'
+import { describeTemplateFault, type TemplateFault } from '../core/templates/template.ts'
+import { listFaults } from '../core/text/faults.ts'
+import { describeSms } from '../core/text/sms-length.ts'
+import { workflowCommand } from './terminal/annotations.ts'
+import { fileOption, helpEnd } from './terminal/options.ts'
+import { note, print } from './terminal/print.ts'
+
+const checkCommand = new Command('check')
+  .description(
+    'report the first fault of each template by file and line, and the length of each text as an SMS',
+  )
+  .addOption(fileOption('--templates <folder>', 'the templates', TEMPLATES))
+  .option('--annotations', 'print faults and warnings also as annotations of GitHub Actions')
+  .option('--json', 'as one JSON value: faults, warnings and a line for each template')
+  .addHelpText(
+    'after',
+    helpEnd('0 nothing is wrong (there may be warnings), 1 there are faults', 'templates check'),
+  )
+  .action(check)
+
+interface Options {
+  readonly templates: string
+  readonly annotations?: true
+  readonly json?: true
+}
+
+async function check({ templates, annotations, json }: Options): Promise<void> {
+  const accepted = acceptedEventTypes(await readText(OUTCOMES))
+  const report = checkTemplates(readTemplateFiles(templates), { sha256, accepted })
+  const { faults, warnings, lines } = report
+  if (json) await print(JSON.stringify(report))
+  else {
+    for (const warning of warnings) note(`warning: ${describeTemplateFault(warning)}`)
+    if (faults.length > 0) note(`the templates have ${listFaults(faults.map(describeTemplateFault))}`)
+    await print(
+      ...lines.map(({ file, sms, uses }) => `${file}: ${describeSms(sms)} by SMS, uses ${uses.join(', ')}`),
+    )
+  }
+  if (annotations) {
+    const annotation = (level: 'error' | 'warning', { file, line, text }: TemplateFault) =>
+      workflowCommand({ level, file: relative('', join(templates, file)), line, text })
+    await print(
+      ...warnings.map((warning) => annotation('warning', warning)),
+      ...faults.map((fault) => annotation('error', fault)),
+    )
+  }
+  if (faults.length > 0) process.exitCode = 1
+}
 
 export const templatesCommand = new Command('templates')
-  .description('check and preview the texts of messages')
+  .description('check the texts of messages')
   .addHelpText('after', '\nExample:\n  $ notifications-service templates check')
   .addCommand(checkCommand)
-  .addCommand(previewCommand)

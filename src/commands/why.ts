@@ -8,7 +8,7 @@ import { describeEntry, explain } from '../core/why/explain.ts'
 import { withDatabase } from '../postgres/connection/with-database.ts'
 import { getLogEntry, getLogEntryOfEvent } from '../postgres/read/get-log-entry.ts'
 import { readArchivedRuleTable } from '../postgres/read/read-archive.ts'
-import { print } from './terminal/print.ts'
+import { note, print } from './terminal/print.ts'
 
 export const whyCommand = new Command('why')
   .description('explain a log entry by the rules that were in force at its time')
@@ -33,7 +33,7 @@ async function why(id: string, { json }: { readonly json?: true }): Promise<void
     const byLocator = isLogLocator(id) ? await getLogEntry(pool, limits, id) : null
     const entry = byLocator ?? (await getLogEntryOfEvent(pool, limits, id))
     if (entry === null) {
-      process.stderr.write(`no log entry has the locator or the event id ${printable(id)}\n`)
+      note(`no log entry has the locator or the event id ${printable(id)}`)
       process.exitCode = 1
       return
     }

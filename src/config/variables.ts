@@ -128,9 +128,7 @@ export const variables = z.object({
   MQ_PARTITIONS_AT_ONCE: integer(1, 100).prefault('8').describe('Partitions processed at the same time'),
   BATCH_MAX: integer(1, 5_000)
     .prefault('1000')
-    .describe(
-      'Maximum number of messages in a batch (one transaction); fewer while contact look-ups are slow',
-    ),
+    .describe('Maximum number of messages in a batch (one transaction)'),
   POLICY_ADMIN_URL: baseUrl().meta({
     description: 'Base URL of the policy administration service; may have a path',
     example: 'http://policy-admin:4001',

@@ -23,7 +23,7 @@ export interface ConsumerOptions {
   readonly topics: readonly string[]
   readonly sessionTimeoutMs: number
   readonly partitionCountMax: number
-  readonly batchCountMax: () => number
+  readonly batchCountMax: number
 }
 
 /** Limits the inboxes of all partitions together; at most one fetch exceeds it. */

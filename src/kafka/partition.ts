@@ -47,7 +47,7 @@ export interface Consumption extends Processing {
   readonly takeSlot: () => Promise<() => void>
   readonly budget: Budget
   readonly latest: Map<string, PartitionConsumer>
-  readonly batchCountMax: () => number
+  readonly batchCountMax: number
   readonly nowMs: () => number
   /** Ends early when the signal aborts; never rejects. */
   readonly sleep: (durationMs: number, signal: AbortSignal) => Promise<void>
@@ -209,7 +209,7 @@ export class PartitionConsumer {
     const processed = this.#uncompared
     this.#uncompared = null
     const wasNoMessage = processed !== null && this.#inbox.beginsWithNoMessageAt(processed.offset)
-    const taken = await this.#inbox.take(this.#consumption.batchCountMax())
+    const taken = await this.#inbox.take(this.#consumption.batchCountMax)
     if (taken === null) return null
     if (processed !== null) requireSame(processed, wasNoMessage ? 'no message' : taken.messages[0])
     const { offset: expectedCheckpoint, lastMessage: lastBefore } = this.#committed

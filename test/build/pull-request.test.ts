@@ -122,7 +122,7 @@ t.test('of faulty files the summary holds each fault, and the checks show each a
 
 t.test('what a change is compared with is a text, whatever is in it', async (t) => {
   const clone = checkOut()
-  for (const target of ['rules-diff', 'rules-summary', 'templates-preview']) {
+  for (const target of ['rules-diff', 'rules-summary']) {
     const { status, stderr } = make(clone, target, { AGAINST: "x'; touch broken; '$(touch broken)" })
     t.not(status, 0, target)
     t.match(stderr, /(is neither a|is not a|Not a valid object name)/, target)

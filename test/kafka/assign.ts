@@ -22,7 +22,7 @@ export function assign({ controlsOf, commitToKafka = () => {}, ...given }: Given
     unservedReason: () => null,
     budget: createBudget(Number.POSITIVE_INFINITY),
     latest: new Map(),
-    batchCountMax: () => 500,
+    batchCountMax: 500,
     nowMs: () => 0,
     sleep: async () => {},
     log: pino({ level: 'silent' }),

@@ -31,7 +31,7 @@ async function consume(
       topics,
       sessionTimeoutMs: 6_000,
       partitionCountMax: 4,
-      batchCountMax: () => 500,
+      batchCountMax: 500,
     },
     {
       loadCheckpoint: async (topic, partition) =>

@@ -89,7 +89,7 @@ export function onePartition(given: Given = {}) {
     unservedReason: () => broker.unserved,
     commitToKafka: ({ offset }) => reports.push(BigInt(offset)),
     budget,
-    batchCountMax: () => given.batchCountMax ?? 500,
+    batchCountMax: given.batchCountMax ?? 500,
     nowMs: () => clock.nowMs,
     sleep: async (durationMs) => {
       sleeps.push(durationMs)

@@ -169,7 +169,7 @@ const WRONG = `
 rules
 rules diff
 rules check --tabel x
-rules diff --against x --fail-on y
+rules diff --against x --tabel y
 log --since 2026-02-30
 log --since soon
 rejected list --since 2026-02-30

@@ -34,8 +34,9 @@ const broken = await keep('billing', 7, 'not-json', '{"secret": ')
 const binary = await keep('billing', 8, 'not-utf8', Buffer.from([0xff, 0x1b]))
 
 t.test('list names what was rejected, oldest first, and nothing of what it holds', async (t) => {
-  const { code, stdout } = await rejected('list')
+  const { code, stdout, stderr } = await rejected('list')
   t.equal(code, 0)
+  t.equal(stderr, '3 rejected messages not settled\n')
   t.same(
     linesOf(stdout).map((line) => line.split(' ')[0]),
     [fixed, broken, binary],
@@ -49,9 +50,6 @@ t.test('list names what was rejected, oldest first, and nothing of what it holds
   )
   t.equal((await rejected('list', '--since', '2999-01-01T00:00:00Z')).stdout, '')
   t.not((await rejected('list', '--since', '1h')).stdout, '')
-  const some = await rejected('list', '--limit', '2')
-  t.equal(linesOf(some.stdout).length, 2)
-  t.equal(some.stderr, '3 rejected messages not settled; these are the oldest 2, see --limit\n')
 })
 
 t.test('show shows one whole, as text only what a terminal would just show', async (t) => {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { named } from '../../src/commands/retry/selection.ts'
+import { named } from '../../src/commands/retry.ts'
 import type { LogPosition } from '../../src/core/log/log-page.ts'
 import { OPTED_OUT, somePreferences } from '../core/build.ts'
 import { openDatabase } from '../postgres/fixtures.ts'
@@ -163,7 +163,7 @@ t.test('entries are decided anew, sent once, and what was done is told', async (
   t.equal((await sentKeys()).length, 2)
 })
 
-t.test('filters choose by time, event type, rule and reason, and a limit takes the newest', async (t) => {
+t.test('filters choose by time, event type, rule and reason', async (t) => {
   const [older, newer, other] = await record(pool, [
     { eventId: 'older', contact: { state: 'not found' } },
     { eventId: 'newer', contact: { state: 'not found' } },
@@ -190,7 +190,6 @@ t.test('filters choose by time, event type, rule and reason, and a limit takes t
   t.same(await chosen('--since', '1d', '--rule', 'party-not-found'), [newer])
   t.same(await chosen('--since', '3d', '--event-type', 'claim.approved'), [other])
   t.same(await chosen('--since', '3d', '--reason', 'party not'), [older, newer].sort())
-  t.same(await chosen('--since', '3d', '--rule', 'party-not-found', '--limit', '1'), [newer])
 })
 
 t.test('one that fails again waits for the service, is sent by it, and can be verified', async (t) => {

@@ -93,7 +93,7 @@ t.test('why and backtest go by the table of the time and by the candidate', asyn
     '    claim.paid, rule "muted": 0, 1',
     '',
   ])
-  const first = await run('rules', 'backtest', '--table', table, '--first')
+  const first = await run('rules', 'backtest', '--table', table)
   t.match(first, { code: 0, stdout: /^In the last 30 days, since .*\n2 events: / })
   t.match(await run('rules', 'backtest', '--since', '36501d'), { code: 2, stderr: /such as 7d/ })
   t.match(await run('rules', 'backtest', '--since', '36500d'), { code: 0, stdout: /\n2 events: / })

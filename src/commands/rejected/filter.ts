@@ -91,7 +91,3 @@ export function parseId(text: string): bigint {
   if (!/^[1-9]\d{0,17}$/.test(text)) throw new InvalidArgumentError('An id is a whole number above 0.')
   return BigInt(text)
 }
-
-export function helpOf(exitCodes: string, example: string): string {
-  return `\nExit codes: ${exitCodes}.\n\nExample:\n  $ notifications-service rejected ${example}`
-}

@@ -7,25 +7,23 @@ import { counted } from '../../core/text/count.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { createLog } from '../../telemetry/log.ts'
-import { accountName, confirm } from '../terminal/confirm.ts'
-import type { WriteOptions } from '../terminal/options.ts'
-import { print } from '../terminal/print.ts'
+import { confirm, type WriteOptions, withWriteOptions } from '../terminal/confirm.ts'
+import { helpEnd } from '../terminal/options.ts'
+import { note, print } from '../terminal/print.ts'
 import { type RedriveOutcome, sentenceOf } from './describe.ts'
-import { choose, type FilterOptions, helpOf, rejectedMessages, withChoice } from './filter.ts'
+import { choose, type FilterOptions, rejectedMessages, withChoice } from './filter.ts'
 
-export const redriveCommand = withChoice(new Command('redrive'))
+export const redriveCommand = withWriteOptions(withChoice(new Command('redrive')))
   .description(
     'send rejected messages through the pipeline again, once the cause of their rejection is fixed',
   )
   .option('--dry-run', 'write nothing; show what would happen')
-  .option('--yes', 'do not ask for confirmation')
-  .option('--by <name>', 'name to record; by default that of the account')
   .option('--json', 'one JSON object per line')
   .addHelpText(
     'after',
-    helpOf(
-      '0 all were redriven, whatever the result, 1 a message given by its id could not be redriven, 2 wrong usage',
-      'redrive --code refused-by-database --dry-run',
+    helpEnd(
+      '0 all were redriven, whatever the result, 1 a message given by its id could not be redriven',
+      'rejected redrive --code refused-by-database --dry-run',
     ),
   )
   .action(redrive)
@@ -52,13 +50,12 @@ async function redriveAll(
   ids: readonly bigint[],
   options: FilterOptions & WriteOptions,
 ): Promise<void> {
-  const { dryRun, yes, by = accountName(), json } = options
+  const { dryRun, by, json } = options
   // A message given by id is redriven again, whatever the last result; its event is still logged at most once.
   const { filter, count } = await choose(pool, ids, options)
-  if (count > 0 && !dryRun && !yes && !(await confirm(`Redrive ${counted(count, 'message')}?`))) {
-    process.stderr.write('Not confirmed: nothing was redriven\n')
-    return
-  }
+  const question = `Redrive ${counted(count, 'message')}?`
+  if (count > 0 && !dryRun && !(await confirm(question, options)))
+    return note('Not confirmed: nothing was redriven')
   const counts = { logged: 0, duplicate: 0, rejected: 0, refused: 0 }
   for await (const rejected of rejectedMessages(pool, filter)) {
     const outcome =
@@ -72,7 +69,7 @@ async function redriveAll(
   }
   const sum = `${counts.logged} logged, ${counts.duplicate} already logged, ${counts.rejected} still rejected, ${counts.refused} cannot be redriven`
   if (ids.length > 0 && counts.refused > 0) process.exitCode = 1
-  process.stderr.write(`${dryRun ? `Dry run, nothing was written: ${sum}` : sum}\n`)
+  note(dryRun ? `Dry run, nothing was written: ${sum}` : sum)
 }
 
 const GONE = { result: 'refused', error: 'it was erased or pruned meanwhile' } as const

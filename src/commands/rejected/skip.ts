@@ -8,23 +8,23 @@ import { type Inspected, inspectPartition } from '../../kafka/inspect-partition.
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { loadCheckpoint } from '../../postgres/write/checkpoints.ts'
 import { skipUnreadable } from '../../postgres/write/skip-unreadable.ts'
-import { accountName, confirm } from '../terminal/confirm.ts'
-import { parseWhole, UsageError, type WriteOptions } from '../terminal/options.ts'
-import { print } from '../terminal/print.ts'
+import { confirm, type WriteOptions, withWriteOptions } from '../terminal/confirm.ts'
+import { helpEnd, parseWhole, UsageError } from '../terminal/options.ts'
+import { note, print } from '../terminal/print.ts'
 
-export const skipCommand = new Command('skip')
+export const skipCommand = withWriteOptions(new Command('skip'))
   .description('skip unreadable record batches, which block a partition')
   .requiredOption('--topic <name>', 'the topic')
   .requiredOption('--partition <number>', 'the partition', parseWhole)
   .requiredOption('--to <offset>', 'the last offset to skip', parseWhole)
   .option('--reason <text>', 'why it is skipped; recorded')
-  .option('--by <name>', 'name to record; by default that of the account')
-  .option('--yes', 'do not ask for confirmation')
   .option('--json', 'print a JSON object')
   .addHelpText(
     'after',
-    '\nExit codes: 0 skipped, 1 refused because a message up to the offset can be read, 2 wrong usage.' +
-      '\n\nExample:\n  $ notifications-service rejected skip --topic claims --partition 3 --to 1207 --reason "disk error"',
+    helpEnd(
+      '0 skipped, 1 refused because a message up to the offset can be read',
+      'rejected skip --topic claims --partition 3 --to 1207 --reason "disk error"',
+    ),
   )
   .action(skip)
 
@@ -53,7 +53,7 @@ async function skip(options: Options): Promise<void> {
 }
 
 async function skipWith(config: Config, inspect: Inspect, options: Options): Promise<void> {
-  const { topic, to, yes, json, by = accountName() } = options
+  const { topic, to, json, by } = options
   const partition = Number(options.partition)
   const topicPartition = `${topic}/${partition}`
   await withDatabase(config.database.url, async (pool) => {
@@ -62,12 +62,9 @@ async function skipWith(config: Config, inspect: Inspect, options: Options): Pro
     if (to < from)
       throw new UsageError(`${topicPartition} is processed up to offset ${checkpoint}: nothing to skip`)
     const found = await inspectAll(inspect, from, to)
-    process.stderr.write(`${found.details.join('\n')}\n`)
+    note(found.details.join('\n'))
     const question = `Skip offsets ${from} to ${to} of ${topicPartition}? Their events are lost unless they are published again.`
-    if (!yes && !(await confirm(question))) {
-      process.stderr.write('Not confirmed: nothing was skipped\n')
-      return
-    }
+    if (!(await confirm(question, options))) return note('Not confirmed: nothing was skipped')
     const error = [
       `${REJECTIONS.unreadable}: ${found.details.join('; ')}`,
       describeSkip(from, to, by),

@@ -8,8 +8,7 @@ import type { Since } from '../../core/time/duration.ts'
 import { withDatabase } from '../../postgres/connection/with-database.ts'
 import { timeOf } from '../../postgres/read/time-ago.ts'
 import { fileOption, sinceOption } from '../terminal/options.ts'
-import { print } from '../terminal/print.ts'
-import { createProgress } from '../terminal/progress.ts'
+import { print, showProgress } from '../terminal/print.ts'
 
 const PAGE_COUNT_MAX = 50_000
 
@@ -17,7 +16,6 @@ export const backtestCommand = new Command('backtest')
   .description('decide past events again by a candidate rule table; send and write nothing')
   .addOption(fileOption('--table <file>', 'the candidate table', RULE_TABLE))
   .addOption(sinceOption('how far to go back', '30d'))
-  .option('--first', 'count an event by its first decision, before any retry, instead of by its last')
   .option('--json', 'as one JSON value')
   .addHelpText(
     'after',
@@ -34,21 +32,17 @@ Example:
 interface Options {
   readonly table: string
   readonly since: Since
-  readonly first?: true
   readonly json?: true
 }
 
-async function backtest({ table, since, first, json }: Options): Promise<void> {
+async function backtest({ table, since, json }: Options): Promise<void> {
   const candidate = await ruleTableOf(await readText(table), table)
   await withDatabase(loadDatabaseUrl(process.env), async (pool) => {
-    const progress = createProgress(process.stderr)
     const start = await timeOf(pool, since)
-    const counting = first ? 'first' : 'last'
-    const period = { since: start, until: null, counting, pageCountMax: PAGE_COUNT_MAX } as const
+    const period = { since: start, until: null, pageCountMax: PAGE_COUNT_MAX }
     const backtested = await runBacktest(pool, candidate, period, (count) =>
-      progress.show(`${count} events decided again`),
+      showProgress(`${count} events decided again`),
     )
-    progress.clear()
     const result = { since: start, ...backtested }
     if (json) await print(JSON.stringify(result))
     else await print(periodOf(since, start), ...describeBacktest(result))

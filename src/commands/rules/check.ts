@@ -10,7 +10,8 @@ import {
 import { checkRuleFiles, type FileReport } from '../../core/rules/check-files.ts'
 import { listFaults } from '../../core/text/faults.ts'
 import { rowIn, workflowCommand } from '../terminal/annotations.ts'
-import { fileOption } from '../terminal/options.ts'
+import { fileOption, helpEnd } from '../terminal/options.ts'
+import { note, print } from '../terminal/print.ts'
 
 export const checkCommand = new Command('check')
   .description('check the rule table, its promises and the envelope map; report all faults at once')
@@ -21,11 +22,10 @@ export const checkCommand = new Command('check')
   .option('--json', 'as one JSON value: the faults, warnings and summary of each file')
   .addHelpText(
     'after',
-    `
-Exit codes: 0 nothing is wrong (there may be warnings), 1 there are faults, 2 wrong usage.
-
-Example:
-  $ notifications-service rules check --table candidate.csv`,
+    helpEnd(
+      '0 nothing is wrong (there may be warnings), 1 there are faults',
+      'rules check --table candidate.csv',
+    ),
   )
   .action(check)
 
@@ -45,24 +45,23 @@ async function check(options: Options): Promise<void> {
     { file: relative('', options.promises), ...promises },
     await reviewEnvelopeMap(options.envelope),
   ]
-  if (options.json) process.stdout.write(`${JSON.stringify(reviews)}\n`)
-  else for (const review of reviews) report(review)
-  if (options.annotations) for (const review of reviews) annotate(review)
+  if (options.json) await print(JSON.stringify(reviews))
+  else for (const review of reviews) await report(review)
+  if (options.annotations) await print(...reviews.flatMap(annotationsOf))
   if (reviews.some(({ faults }) => faults.length > 0)) process.exitCode = 1
 }
 
 /** Prints the findings of a file. */
-function report({ file: name, faults, warnings, summary }: FileReport & { file: string }): void {
-  for (const warning of warnings) process.stderr.write(`${name}: warning: ${warning}\n`)
-  if (faults.length > 0) process.stderr.write(`${name} has ${listFaults(faults)}\n`)
-  if (summary !== null) process.stdout.write(`${name}: ${summary}\n`)
+async function report({ file, faults, warnings, summary }: FileReport & { file: string }): Promise<void> {
+  for (const warning of warnings) note(`${file}: warning: ${warning}`)
+  if (faults.length > 0) note(`${file} has ${listFaults(faults)}`)
+  if (summary !== null) await print(`${file}: ${summary}`)
 }
 
-function annotate({ file, faults, warnings }: FileReport & { file: string }): void {
-  const command = (level: 'error' | 'warning', text: string) =>
-    process.stdout.write(workflowCommand({ level, file, line: rowIn(text), text }))
-  for (const warning of warnings) command('warning', warning)
-  for (const fault of faults) command('error', fault)
+function annotationsOf({ file, faults, warnings }: FileReport & { file: string }): string[] {
+  const command = (level: 'error' | 'warning') => (text: string) =>
+    workflowCommand({ level, file, line: rowIn(text), text })
+  return [...warnings.map(command('warning')), ...faults.map(command('error'))]
 }
 
 function summaryOf({ value, ...sources }: EnvelopeMap): string {

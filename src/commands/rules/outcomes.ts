@@ -3,7 +3,7 @@ import { Command, Option } from 'commander'
 import { OUTCOMES, RULE_TABLE, readText, ruleTableOf, TEMPLATE_EVENT_TYPES } from '../../app/rule-files.ts'
 import { enumerate } from '../../core/rules/enumerate-situations.ts'
 import { compareOutcomes, listOutcomes } from '../../core/rules/outcomes.ts'
-import { fileOption } from '../terminal/options.ts'
+import { fileOption, helpEnd } from '../terminal/options.ts'
 
 export const outcomesCommand = new Command('outcomes')
   .description('list the outcome of every situation; compare it with the accepted one')
@@ -14,11 +14,7 @@ export const outcomesCommand = new Command('outcomes')
   .option('--json', 'as one JSON value')
   .addHelpText(
     'after',
-    `
-Exit codes: 0 done, 1 --check found a difference or a file has faults, 2 wrong usage.
-
-Example:
-  $ notifications-service rules outcomes --check`,
+    helpEnd('0 done, 1 --check found a difference or a file has faults', 'rules outcomes --check'),
   )
   .action(outcomes)
 

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Command } from 'commander'
-import { OUTCOMES, PROMISES, RULE_TABLE, readText } from '../../app/rule-files.ts'
+import { OUTCOMES, PROMISES, RULE_TABLE, readText, TEMPLATES } from '../../app/rule-files.ts'
+import { isTemplateFile, readTemplateFiles } from '../../build/template-files.ts'
 import { summaryToMarkdown } from '../../core/rules/change-summary.ts'
 import {
   type Files,
@@ -10,8 +11,8 @@ import {
   summariseChange,
   type Version,
 } from '../../core/workbench/review.ts'
-import { checkRevision, readFileAt } from '../terminal/git.ts'
-import { TEMPLATES, templateFilesAgainst, templateFilesOf } from '../terminal/template-folder.ts'
+import { checkRevision, listFilesAt, readFileAt } from '../terminal/git.ts'
+import { helpEnd } from '../terminal/options.ts'
 import { reviewEnvelopeMap } from './check.ts'
 
 export const summaryCommand = new Command('summary')
@@ -20,11 +21,7 @@ export const summaryCommand = new Command('summary')
   .option('--json', 'as one JSON value instead of Markdown')
   .addHelpText(
     'after',
-    `
-Exit codes: 0 summarised, faults included, 1 the revision cannot be read, 2 wrong usage.
-
-Example:
-  $ notifications-service rules summary --against main`,
+    helpEnd('0 summarised, faults included, 1 the revision cannot be read', 'rules summary --against main'),
   )
   .action(summarise)
 
@@ -48,15 +45,16 @@ async function summarise({ against, json }: Options): Promise<void> {
 }
 
 async function filesAt(revision: string): Promise<Files> {
-  const [table, promises, templates] = await Promise.all([
+  const names = (await listFilesAt(revision, TEMPLATES)).filter(isTemplateFile)
+  const [table, promises, ...templates] = await Promise.all([
     readFileAt(revision, RULE_TABLE),
     readFileAt(revision, PROMISES),
-    templateFilesAgainst(revision, TEMPLATES),
+    ...names.map(async (name) => ({ name, text: await readFileAt(revision, join(TEMPLATES, name)) })),
   ])
   return { table, promises, templates }
 }
 
 async function filesNow(): Promise<Files> {
   const [table, promises] = await Promise.all([readText(RULE_TABLE), readText(PROMISES)])
-  return { table, promises, templates: templateFilesOf(TEMPLATES) }
+  return { table, promises, templates: readTemplateFiles(TEMPLATES) }
 }

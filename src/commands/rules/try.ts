@@ -2,6 +2,7 @@ import { buffer } from 'node:stream/consumers'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { createParties } from '../../app/pipeline.ts'
 import { ENVELOPE_MAP, RULE_TABLE, readBytes, readText, ruleTableOf, sha256 } from '../../app/rule-files.ts'
+import { readTemplateFiles } from '../../build/template-files.ts'
 import { loadLookUp } from '../../config/config.ts'
 import { readFacts } from '../../core/decision/decide.ts'
 import { FACT_LIST } from '../../core/decision/facts.ts'
@@ -25,7 +26,6 @@ import { createLog } from '../../telemetry/log.ts'
 import { noteUnknownEventType } from '../terminal/known-names.ts'
 import { fileOption, parseParty, UsageError } from '../terminal/options.ts'
 import { print } from '../terminal/print.ts'
-import { templateFilesOf } from '../terminal/template-folder.ts'
 
 /** The option for each fact: a flag for an unusual value, or one of the values. */
 const FACT_OPTIONS = FACT_LIST.map(([key, { option, usual, values }]) => {
@@ -92,7 +92,7 @@ async function tryIt(options: Options): Promise<void> {
 }
 
 function templatesOf(folder: string | undefined): Templates {
-  return folder === undefined ? shipped : readTemplates(templateFilesOf(folder), { sha256 })
+  return folder === undefined ? shipped : readTemplates(readTemplateFiles(folder), { sha256 })
 }
 
 async function triedEventOf(options: Options): Promise<TriedEvent> {

@@ -11,7 +11,7 @@ export interface Annotation {
 /** A workflow command of GitHub Actions, with which a pull request shows the remark at its line. */
 export function workflowCommand({ level, file, line, text }: Annotation): string {
   const place = line === null ? '' : `,line=${line}`
-  return `::${level} file=${escapeProperty(file)}${place}::${escapeData(text)}\n`
+  return `::${level} file=${escapeProperty(file)}${place}::${escapeData(text)}`
 }
 
 /** The line of a sheet that a sentence such as `row 3, column …` names. */

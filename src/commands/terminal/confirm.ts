@@ -1,10 +1,28 @@
 import { userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
+import { type Command, Option } from 'commander'
 import { UsageError } from './options.ts'
+import { clearProgress } from './print.ts'
 
-/** Asks on the terminal. Throws UsageError if there is none. */
-export async function confirm(question: string): Promise<boolean> {
+/** Options of the commands that write: they ask first, and record the operator. */
+export interface WriteOptions {
+  readonly dryRun?: true
+  readonly yes?: true
+  readonly by: string
+  readonly json?: true
+}
+
+export function withWriteOptions(command: Command): Command {
+  return command
+    .option('--yes', 'do not ask for confirmation')
+    .addOption(new Option('--by <name>', 'name to record').default(accountName(), 'that of the account'))
+}
+
+/** Asks on the terminal, unless `yes` is set. Throws UsageError if there is none. */
+export async function confirm(question: string, { yes }: Pick<WriteOptions, 'yes'>): Promise<boolean> {
+  if (yes) return true
   if (!process.stdin.isTTY) throw new UsageError('there is no terminal to ask for confirmation: use --yes')
+  clearProgress()
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   const answer = await terminal.question(`${question} [y/N] `)
   terminal.close()
@@ -16,8 +34,8 @@ export function wouldDo(dryRun: true | undefined, what: string): string {
   return `${dryRun ? 'Dry run' : 'Not confirmed'}: would ${what}`
 }
 
-/** The default name of an operator: in a container the account often has no name. */
-export function accountName(): string {
+/** In a container the account often has no name. */
+function accountName(): string {
   try {
     return userInfo().username
   } catch {

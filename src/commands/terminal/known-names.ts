@@ -5,6 +5,7 @@ import { createRuleCache } from '../../core/why/archived-rules.ts'
 import type { DatabasePool } from '../../postgres/connection/pool.ts'
 import { listArchivedRuleTables, readArchivedRuleTable } from '../../postgres/read/read-archive.ts'
 import { UsageError } from './options.ts'
+import { note } from './print.ts'
 
 /** Throws UsageError for a rule that no rule table ever had, unless some table cannot be read. */
 export async function checkRule(pool: DatabasePool, rule: string): Promise<void> {
@@ -21,5 +22,5 @@ export async function checkRule(pool: DatabasePool, rule: string): Promise<void>
 export function noteUnknownEventType(eventType: string): void {
   if (TEMPLATE_EVENT_TYPES.includes(eventType)) return
   const near = didYouMean(nearest(eventType, TEMPLATE_EVENT_TYPES))
-  process.stderr.write(`there is no template for "${eventType}"${near}\n`)
+  note(`there is no template for "${eventType}"${near}`)
 }

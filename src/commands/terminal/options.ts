@@ -37,12 +37,6 @@ export function parseWhole(text: string): bigint {
   return BigInt(text)
 }
 
-/** Reads a count of at least 1. Throws InvalidArgumentError. */
-export function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number above 0.')
-  return Number(text)
-}
-
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** An option for a file, with one of the service's own files as default; help shows its path in the repository. */
@@ -50,12 +44,9 @@ export function fileOption(flags: string, meaning: string, path: string): Option
   return new Option(flags, meaning).default(path, relative(ROOT, path))
 }
 
-/** Options of the commands that write: they ask first, and record the operator. */
-export interface WriteOptions {
-  readonly dryRun?: true
-  readonly yes?: true
-  readonly by?: string
-  readonly json?: true
+/** The end of a command's help. Wrong usage has the same exit code everywhere. */
+export function helpEnd(exitCodes: string, example: string): string {
+  return `\nExit codes: ${exitCodes}, 2 wrong usage.\n\nExample:\n  $ notifications-service ${example}`
 }
 
 /** Wrong usage of a command. Only the message is printed, without a stack; exit code 2. */

@@ -14,8 +14,6 @@ export type FoundContact = { state: 'found' } & { [A in Address]: string | null 
 /** Contacts by party locator. A party that was not asked in time is absent. */
 export type Contacts = ReadonlyMap<string, Contact>
 
-export type LookUpContacts = (partyLocators: readonly string[]) => Promise<Contacts>
-
 /** Counts contacts by state. Unresolved ones whose answer named another party count separately. */
 export function countByState(contacts: Contacts): Record<Contact['state'] | 'wrong party', number> {
   const counts = { found: 0, 'not found': 0, unresolved: 0, 'wrong party': 0 }

@@ -16,7 +16,7 @@ export const earlierDecision = z.object({
 /** Events that were decided alike from the same facts. */
 export const decisionGroup = z.object({
   facts: recordedFacts,
-  /** Oldest first; empty if the event was decided once, or counts by its first decision. */
+  /** Oldest first; empty if the event was decided once. */
   earlier: z.array(earlierDecision),
   /** An operator requested it, if it is not the first. */
   onRequest: z.boolean(),

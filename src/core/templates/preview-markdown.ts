@@ -3,11 +3,6 @@ import { fenced, literal } from '../text/markdown.ts'
 import { describeSms } from '../text/sms-length.ts'
 import type { Preview, PreviewChange, PreviewedText } from './preview.ts'
 
-export function previewsToMarkdown(previews: readonly Preview[]): string {
-  const sections = previews.map((preview) => `## ${literal(preview.eventType)}\n\n${textsOf(preview)}`)
-  return `# What messages say\n\nWith sample values.\n\n${sections.join('\n\n')}\n`
-}
-
 /** The changed texts, before and after, for a pull request; empty if none changed. */
 export function previewChangesToMarkdown(changes: readonly PreviewChange[]): string {
   if (changes.length === 0) return ''
@@ -22,7 +17,7 @@ export function previewChangesToMarkdown(changes: readonly PreviewChange[]): str
 }
 
 /** A line above a text: the variant of the event type's text, and its length as an SMS. */
-export function captionOf({ withReason, sms }: PreviewedText): string {
+function captionOf({ withReason, sms }: PreviewedText): string {
   const length = `${describeSms(sms)} by SMS`
   return withReason === null ? length : `${withReason ? 'with a reason' : 'without a reason'}, ${length}`
 }

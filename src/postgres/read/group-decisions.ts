@@ -21,19 +21,15 @@ const page = z.object({
 /** Locators begin with a time in milliseconds, from a clock other than the database's. The clocks may differ by this much. */
 export const CLOCKS_APART_MAX_MS = 86_400_000
 
-/** The decision by which an event counts. The last one gives its current result. */
-export type Counting = 'last' | 'first'
-
 /**
  * Yields the decisions of a period (without end: up to now), grouped by facts and result, one page at a time. A page looks at
  * `countMax` events at most, so that progress can be shown. An event belongs to the period and rule of its first decision, and
- * counts once. Read-only.
+ * counts once, by its last one. Read-only.
  */
 export async function* decisionGroups(
   pool: DatabasePool,
   since: string,
   countMax: number,
-  counting: Counting = 'last',
   until: string | null = null,
 ): AsyncGenerator<{ readonly events: number; readonly groups: readonly DecisionGroup[] }> {
   let after: string | null = firstLocatorOf(since)
@@ -46,7 +42,7 @@ export async function* decisionGroups(
           SELECT DISTINCT ON (locator)
             locator, facts, rule_id, outcome, channel, rule_table_revision,
             coalesce(reason = ${INVALID_PARTY}, false) AS invalid_party, decided_at,
-            lead(attempt) OVER (PARTITION BY locator ORDER BY attempt) IS NOT NULL AND ${counting} = 'last' AS superseded
+            lead(attempt) OVER (PARTITION BY locator ORDER BY attempt) IS NOT NULL AS superseded
           FROM notifications.decision
           WHERE locator > ${start} AND (${end}::text IS NULL OR locator < ${end})
           ORDER BY locator, attempt LIMIT ${countMax}

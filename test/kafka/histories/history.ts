@@ -181,7 +181,7 @@ class History {
         return () => {}
       },
       dispatch: (batch) => this.#dispatch(batch),
-      batchCountMax: () => this.#batchCountMax,
+      batchCountMax: this.#batchCountMax,
       nowMs: () => this.#nowMs,
       sleep: (durationMs, signal) => this.#sleep(durationMs, signal),
     })
