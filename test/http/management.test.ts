@@ -168,22 +168,6 @@ t.test('errors are documented as problems, and tokens where they are asked for',
   t.notHas(open.paths['/log/list'].get.responses, '401')
 })
 
-t.test('/docs and all that it loads come from here', async (t) => {
-  for (const path of ['/docs', '/docs/']) {
-    const response = await fetch(`${url}${path}`)
-    const html = await response.text()
-    t.equal(response.status, 200)
-    t.match(response.headers.get('content-security-policy'), /^default-src 'self'; /)
-    t.notMatch(html, /(src|href)="(https?:)?\/\//)
-    const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, asset]) => asset ?? '')
-    t.ok(assets.length >= 5)
-    for (const asset of assets) t.equal((await fetch(new URL(asset, `${url}/docs/`))).status, 200, asset)
-  }
-  const initializer = await (await fetch(`${url}/docs/static/swagger-initializer.js`)).text()
-  t.match(initializer, 'validatorUrl: null')
-  t.match(initializer, '"supportedSubmitMethods":[]')
-})
-
 t.test('/metrics is what the service exposes, as the type that it says', async (t) => {
   const response = await fetch(`${url}/metrics`)
   t.equal(response.headers.get('content-type'), 'text/x')
@@ -229,7 +213,7 @@ t.test('a host name that is not its own is refused, whatever is asked for', asyn
   ]) {
     t.equal(await statusOf(`Host: ${host}\r\n`), 421, host)
   }
-  for (const path of ['/console', '/console/data/log/list', '/docs', '/openapi.json']) {
+  for (const path of ['/console', '/console/data/log/list', '/openapi.json']) {
     t.equal(await statusOf('Host: evil.example\r\n', path), 421, path)
   }
   t.equal(await statusOf('Host: evil.example\r\nX-Forwarded-Host: localhost\r\n'), 421)
@@ -241,7 +225,7 @@ t.test('it has the same manners as the public listener', async (t) => {
   const response = await fetch(`${url}/nowhere`)
   t.equal(response.status, 404)
   t.equal(response.headers.get('content-type'), 'application/problem+json')
-  t.equal((await fetch(`${url}/docs/static/%2e%2e/package.json`)).status, 404)
+  t.equal((await fetch(`${url}/console/%2e%2e/package.json`)).status, 404)
 })
 
 t.test('a port in use names the variable to change', async (t) => {

@@ -67,7 +67,7 @@ t.test('these are all of its data, and nothing that it takes is kept', async (t)
 })
 
 t.test('pages, their files, metrics and the API document need no token', async (t) => {
-  for (const path of ['/console', '/console/main-ABC.js', '/metrics', '/openapi.json', '/docs']) {
+  for (const path of ['/console', '/console/main-ABC.js', '/metrics', '/openapi.json']) {
     t.equal((await get(path, undefined, closed)).statusCode, 200, path)
   }
   t.equal((await get('/console/data/nothing', undefined, closed)).statusCode, 404)
