@@ -8,7 +8,6 @@ import type { Workbench } from '../http/console/workbench.ts'
 import type { LogEntries } from '../http/routes/log.ts'
 import { readUntil } from '../postgres/connection/read-until.ts'
 import { countLogEntries } from '../postgres/read/count-log-entries.ts'
-import { countRuleMatches } from '../postgres/read/count-rule-matches.ts'
 import { getLogEntry } from '../postgres/read/get-log-entry.ts'
 import { listLogEntries } from '../postgres/read/list-log-entries.ts'
 import { listRejected } from '../postgres/read/list-rejected-messages.ts'
@@ -92,7 +91,6 @@ export function createReads(
       activation: async () =>
         (await listActivations(httpPool())).findLast((activation) => activation.revision === revision) ??
         null,
-      matches: async () => countRuleMatches(listPool(), revision),
     },
   }
   return { logEntries, consoleData, unknownEventTypes }

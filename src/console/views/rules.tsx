@@ -1,14 +1,13 @@
 import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
 import type { CurrentRule, CurrentRules } from '../../core/rules/current-rules.ts'
-import { type Row, Table, timeCell } from '../list.tsx'
+import { type Row, Table } from '../list.tsx'
 import { Badge, Facts, State, Time, Title, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
-import { counted, numberOf } from '../text.ts'
 import { useData } from '../use-data.ts'
 
 const EVERY_MS = 30_000
 
-/** The rule table in force, with the number of decisions of each rule. */
+/** The rule table in force. Each rule links to the entries that it decided. */
 export function RulesView() {
   const loaded = useData<CurrentRules>(['rules'], {}, EVERY_MS)
   const rules = loaded.data
@@ -25,14 +24,7 @@ export function RulesView() {
           <Revision of={rules} />
           <Table
             label="Rule table"
-            columns={[
-              ['Rule', 'middle mono'],
-              'Applies to',
-              'Outcome',
-              'Because',
-              ['Decisions', 'number short'],
-              ['Last used', 'short'],
-            ]}
+            columns={[['Rule', 'middle mono'], 'Applies to', 'Outcome', 'Because']}
             rows={rules.rules.map(rowOf)}
           />
         </>
@@ -42,9 +34,10 @@ export function RulesView() {
 }
 
 function rowOf(rule: CurrentRule): Row {
-  const { ruleId, outcome, sendBy, reason, because, count, lastAt } = rule
+  const { ruleId, outcome, sendBy, reason, because } = rule
   return {
     key: ruleId,
+    href: hrefOf(['log'], { rule: ruleId }),
     cells: {
       Rule: ruleId,
       'Applies to': <Conditions of={rule} />,
@@ -57,22 +50,17 @@ function rowOf(rule: CurrentRule): Row {
         </>
       ),
       Because: <Value of={because} />,
-      Decisions: numberOf(count),
-      'Last used': timeCell(lastAt),
     },
   }
 }
 
-function Revision({ of: { revision, activation, counted: among } }: { of: CurrentRules }) {
-  const decisions = counted(among.lookedAt, 'decision', 'decisions')
+function Revision({ of: { revision, activation } }: { of: CurrentRules }) {
   return (
     <Facts
       of={{
         Revision: revision.slice(0, 12),
         'In force since': activation && <Time of={activation.activatedAt} />,
         Commit: activation?.gitCommit?.slice(0, 12) ?? null,
-        'Counts cover': `${among.complete ? 'all' : 'the newest'} ${decisions}`,
-        'Counted since': <Time of={among.since} />,
       }}
     />
   )

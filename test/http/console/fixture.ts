@@ -106,12 +106,6 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       revision: 'b'.repeat(64),
       rules: loadRuleTable(TABLE).rules,
       activation: async () => ({ activatedAt: TIME, gitCommit: null }),
-      matches: async () => ({
-        lookedAt: 3,
-        since: TIME,
-        complete: true,
-        matches: [{ ruleId: 'sms', count: 3, lastAt: TIME }],
-      }),
     },
     ...overrides,
   }
