@@ -3,24 +3,26 @@ import { text } from 'node:stream/consumers'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t from 'tap'
-import { createHttp, createManagement } from '../../src/http/server/server.ts'
+import { buildApp } from '../../src/http/public.ts'
+import { serve } from '../../src/http/server/server.ts'
 import { aManagement } from './console/fixture.ts'
 import { anyTokensOf, dependencies } from './fixture.ts'
 
 const TOKENS = anyTokensOf({ keySetUrl: 'http://127.0.0.1:9/keys' })
 
 async function documentOf(tokens: typeof TOKENS | null) {
-  const http = createHttp({ ...dependencies({ tokens }).all, host: '127.0.0.1', port: 0 })
-  t.teardown(() => http.close())
+  const app = buildApp(dependencies({ tokens }).all)
+  t.teardown(() => app.close())
+  await app.ready()
   // biome-ignore lint/suspicious/noExplicitAny: it is what clients see, read as they would
-  return (await http.document()) as any
+  return app.swagger() as any
 }
 
 const open = await documentOf(null)
 const closed = await documentOf(TOKENS)
-const needs = aManagement({ document: open }).all
-const management = createManagement({ ...needs, host: '127.0.0.1', port: 0 })
-const { url } = await management.listen()
+const LOCAL = { host: '127.0.0.1', port: 0 }
+const management = serve(aManagement({ document: open }).app, LOCAL)
+const url = await management.listen()
 t.teardown(() => management.close())
 
 t.test('the document is served as OpenAPI 3.1', async (t) => {
@@ -175,9 +177,9 @@ t.test('/metrics is what the service exposes, as the type that it says', async (
 })
 
 t.test('a host name that is not its own is refused, whatever is asked for', async (t) => {
-  const named = createManagement({ ...needs, hosts: ['ops.internal', 'Ops-2'], host: '127.0.0.1', port: 0 })
+  const named = serve(aManagement({ hosts: ['ops.internal', 'Ops-2'] }).app, LOCAL)
   t.teardown(() => named.close())
-  const { port } = new URL((await named.listen()).url)
+  const { port } = new URL(await named.listen())
   const statusOf = async (host: string, path = '/metrics') => {
     const socket = connect(Number(port), '127.0.0.1')
     socket.write(`GET ${path} HTTP/1.1\r\n${host}Connection: close\r\n\r\n`)
@@ -230,7 +232,7 @@ t.test('it has the same manners as the public listener', async (t) => {
 
 t.test('a port in use names the variable to change', async (t) => {
   const { port } = new URL(url)
-  const other = createManagement({ ...needs, host: '127.0.0.1', port: Number(port) })
+  const other = serve(aManagement().app, { ...LOCAL, port: Number(port) }, 'MANAGEMENT_')
   await t.rejects(other.listen(), { message: /set MANAGEMENT_PORT to a free one$/ })
   await other.close()
 })

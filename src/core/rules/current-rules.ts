@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { CHANNELS } from '../decision/channel.ts'
 import { OUTCOMES } from '../decision/decide.ts'
 import { cellSchemas } from '../decision/fact-schemas.ts'
+import type { RuleTable } from './table.ts'
 
 /** Time at which a rule table came into force, in UTC with microseconds. */
 export const activation = z.object({
@@ -30,3 +31,22 @@ export const currentRules = z.object({
   rules: z.array(currentRule),
 })
 export type CurrentRules = Readonly<z.infer<typeof currentRules>>
+
+export function showRules(
+  { revision, rules }: Pick<RuleTable, 'revision' | 'rules'>,
+  activations: readonly Activation[],
+): CurrentRules {
+  return {
+    revision,
+    activation: activations.findLast((one) => one.revision === revision) ?? null,
+    rules: rules.map(({ id, when, outcome, sendBy, reason, because }) => ({
+      ruleId: id,
+      ...when,
+      eventType: when.eventType?.text ?? null,
+      outcome,
+      sendBy,
+      reason,
+      because,
+    })),
+  }
+}

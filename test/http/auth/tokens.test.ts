@@ -5,11 +5,10 @@ import { text } from 'node:stream/consumers'
 import { exportSPKI } from 'jose'
 import t from 'tap'
 import type { Tokens } from '../../../src/http/auth/tokens.ts'
-import { createHttp } from '../../../src/http/server/server.ts'
 import { ADMIN_SCOPE, AUDIENCE, newSigningKey, startIdentityProvider } from '../../stack/identity-provider.ts'
 import { until } from '../../stack/until.ts'
 import { documentedApp } from '../documented.ts'
-import { anyTokensOf, dependencies, ENTRY, tokensOf } from '../fixture.ts'
+import { anyTokensOf, dependencies, ENTRY, served, tokensOf } from '../fixture.ts'
 import { signedBy } from './attacks.ts'
 
 const idp = await startIdentityProvider()
@@ -325,11 +324,9 @@ t.test('open routes ignore tokens, and unknown paths and methods are told withou
 })
 
 t.test('over the wire, two headers are refused and 100 kB are a 401 or ignored', async (t) => {
-  const http = createHttp({ ...dependencies({ tokens: tokensOf(idp) }).all, host: '127.0.0.1', port: 0 })
-  t.teardown(() => http.close())
-  const { port } = new URL((await http.listen()).url)
+  const { port } = await served(t, dependencies({ tokens: tokensOf(idp) }).all)
   const statusOf = async (path: string, ...lines: string[]) => {
-    const socket = connect(Number(port), '127.0.0.1')
+    const socket = connect(port, '127.0.0.1')
     socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines.join('\r\n')}\r\n\r\n`)
     return Number((await text(socket)).split(' ')[1])
   }
