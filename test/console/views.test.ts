@@ -322,7 +322,7 @@ async function testViews(): Promise<void> {
       const until = to === undefined ? '$' : `&to=${to}%3A00%3A00.000Z$`
       await page.getByRole('link', { name, exact: true }).click()
       await page.waitForURL(new RegExp(`notTold=true&from=${from}%3A00%3A00.000Z${until}`))
-      await page.locator('[aria-current=true]').getByText(name, { exact: true }).waitFor()
+      await page.locator('[aria-current=page]').getByText(name, { exact: true }).waitFor()
     }
     await page.getByRole('button', { name: 'Between…' }).click()
     t.equal(await page.getByLabel('From').inputValue(), '2026-01-26T00:00')

@@ -10,25 +10,34 @@ const EVERY_MS = 30_000
 /** The rule table in force. Each rule links to the entries that it decided. */
 export function RulesView() {
   const loaded = useData<CurrentRules>(['rules'], {}, EVERY_MS)
-  const rules = loaded.data
   return (
     <>
       <Title name="Rules" />
-      <p class="faint">
+      <p class="text-light">
         Rules apply from top to bottom: the first one whose cells all match decides. A blank cell matches
         anything. <a href={hrefOf(['workbench'])}>Try a change in the workbench</a>.
       </p>
       <State of={loaded} />
-      {rules !== null && (
-        <>
-          <Revision of={rules} />
-          <Table
-            label="Rule table"
-            columns={[['Rule', 'middle mono'], 'Applies to', 'Outcome', 'Because']}
-            rows={rules.rules.map(rowOf)}
-          />
-        </>
-      )}
+      {loaded.data !== null && <Shown of={loaded.data} />}
+    </>
+  )
+}
+
+function Shown({ of: { revision, activation, rules } }: { of: CurrentRules }) {
+  return (
+    <>
+      <Facts
+        of={{
+          Revision: revision.slice(0, 12),
+          'In force since': activation && <Time of={activation.activatedAt} />,
+          Commit: activation?.gitCommit?.slice(0, 12) ?? null,
+        }}
+      />
+      <Table
+        label="Rule table"
+        columns={[['Rule', 'middle mono'], 'Applies to', 'Outcome', 'Because']}
+        rows={rules.map(rowOf)}
+      />
     </>
   )
 }
@@ -43,10 +52,8 @@ function rowOf(rule: CurrentRule): Row {
       'Applies to': <Conditions of={rule} />,
       Outcome: (
         <>
-          <Badge of={outcome} />
-          <div class="faint">
-            {outcome === 'SEND' ? `by ${sendBy ?? 'the preferred channel'}` : <Value of={reason} />}
-          </div>
+          <Badge of={outcome} />{' '}
+          {outcome === 'SEND' ? `by ${sendBy ?? 'the preferred channel'}` : <Value of={reason} />}
         </>
       ),
       Because: <Value of={because} />,
@@ -54,25 +61,13 @@ function rowOf(rule: CurrentRule): Row {
   }
 }
 
-function Revision({ of: { revision, activation } }: { of: CurrentRules }) {
-  return (
-    <Facts
-      of={{
-        Revision: revision.slice(0, 12),
-        'In force since': activation && <Time of={activation.activatedAt} />,
-        Commit: activation?.gitCommit?.slice(0, 12) ?? null,
-      }}
-    />
-  )
-}
-
 /** The conditions of a rule, cell by cell. */
 function Conditions({ of }: { of: CurrentRule }) {
   const facts = FACT_LIST.map(([key, { column }]) => [column, of[key] === null ? null : cellText(of[key])])
   const cells = [['event type', of.eventType], ...facts].filter(([, value]) => value !== null)
-  if (cells.length === 0) return <span class="faint">every event</span>
+  if (cells.length === 0) return <>every event</>
   return (
-    <ul class="cells">
+    <ul class="unstyled">
       {cells.map(([column, value]) => (
         <li key={column}>
           {column} <strong>{value}</strong>
