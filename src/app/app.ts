@@ -15,7 +15,6 @@ import { createDatabase, type Database } from './database.ts'
 import { putInForce } from './in-force.ts'
 import { createListeners } from './listeners.ts'
 import { createParties, createSenders } from './pipeline.ts'
-import { createReads } from './reads.ts'
 import { type RuleFiles, readRuleFiles, TEMPLATE_EVENT_TYPES } from './rule-files.ts'
 import { createWorkbench } from './workbench/workbench.ts'
 import { createWorker, type Worker } from './worker.ts'
@@ -60,8 +59,11 @@ export async function createApp(
   const workbench = createWorkbench(config, ruleFiles)
   const listeners = createListeners({
     config,
+    ruleTable: ruleFiles.ruleTable,
     database,
-    reads: createReads(config, ruleFiles.ruleTable, database, () => worker, parties.isDown, workbench),
+    worker: () => worker,
+    isPolicyAdministrationDown: parties.isDown,
+    workbench,
     metrics,
     readiness: async () => (stopping.signal.aborted ? 'the service is stopping' : database.fault()),
     startup,

@@ -1,19 +1,42 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
+import { showBlocked } from '../core/batch/service-status.ts'
+import { showRules } from '../core/rules/current-rules.ts'
+import type { RuleTable } from '../core/rules/table.ts'
+import type { Since } from '../core/time/duration.ts'
+import { createRuleCache } from '../core/why/archived-rules.ts'
+import { explain } from '../core/why/explain.ts'
+import type { ConsoleData } from '../http/console/data.ts'
 import { readConsolePage } from '../http/console/page.ts'
+import type { Workbench } from '../http/console/workbench.ts'
+import { buildManagement } from '../http/management.ts'
+import { buildApp } from '../http/public.ts'
 import type { Readiness } from '../http/routes/health.ts'
-import { createHttp, createManagement, type Http } from '../http/server/server.ts'
+import type { LogEntries } from '../http/routes/log.ts'
+import type { PreferencesStore } from '../http/routes/preferences.ts'
+import { type Http, serve } from '../http/server/server.ts'
 import { readUntil } from '../postgres/connection/read-until.ts'
-import { getPreferences, listPreferences } from '../postgres/read/preferences.ts'
+import { countLogEntries } from '../postgres/read/count-log-entries.ts'
+import { getLogEntry } from '../postgres/read/get-log-entry.ts'
+import { listLogEntries } from '../postgres/read/list-log-entries.ts'
+import { listRejected } from '../postgres/read/list-rejected-messages.ts'
+import { getPreferences, listPreferenceChanges, listPreferences } from '../postgres/read/preferences.ts'
+import { listActivations, readArchivedRuleTable } from '../postgres/read/read-archive.ts'
+import { timeOf } from '../postgres/read/time-ago.ts'
 import { putPreferences } from '../postgres/write/put-preferences.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Database } from './database.ts'
-import type { Reads } from './reads.ts'
+import { TEMPLATE_EVENT_TYPES } from './rule-files.ts'
+import type { Worker } from './worker.ts'
 
 interface ListenerParts {
   readonly config: Config
+  readonly ruleTable: RuleTable
   readonly database: Database
-  readonly reads: Reads
+  /** Returns null until the database is ready. */
+  readonly worker: () => Worker | null
+  readonly isPolicyAdministrationDown: () => boolean
+  readonly workbench: Workbench
   readonly metrics: Metrics
   readonly readiness: Readiness
   readonly startup: Readiness
@@ -22,63 +45,127 @@ interface ListenerParts {
 
 /** The public listener and, if configured, the management listener. */
 export function createListeners(parts: ListenerParts) {
-  const { config, database, reads, metrics, readiness, startup, log } = parts
-  const { tokens } = config
-  const { httpPool, listPool, isUnavailable } = database
-  const http = createHttp({
-    ...config.http,
+  const { config, database, metrics, readiness, startup, log } = parts
+  const shared = {
     log,
-    readiness,
-    logEntries: reads.logEntries,
-    preferences: {
-      list: async (page, signal) =>
-        readUntil(signal, listPool(), (connection) => listPreferences(connection, page)),
-      get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
-      put: async (partyLocator, ...change) => {
-        const stored = await putPreferences(httpPool(), partyLocator, ...change)
-        void warnOfUnknown(partyLocator, stored.optedOutEvents)
-        return stored
-      },
-    },
-    tokens,
-    isUnavailable,
+    tokens: config.tokens,
+    requestCountMax: config.http.requestCountMax,
+    isUnavailable: database.isUnavailable,
     observeResponse: metrics.observeResponse,
-  })
-  async function warnOfUnknown(partyLocator: string, optedOutEvents: readonly string[]): Promise<void> {
-    const eventTypes = await reads.unknownEventTypes(optedOutEvents).catch(() => [])
-    if (eventTypes.length > 0)
-      log.warn(
-        { partyLocator, eventTypes },
-        'an opt-out names event types that no template, rule or logged event has',
-      )
   }
+  const logEntries = createLogEntries(config, database)
+  const app = buildApp({ ...shared, readiness, logEntries, preferences: createPreferences(parts) })
+  const http = serve(app, config.http)
   let management: Http | null = null
   return {
     /** Resolves to the URL of the public listener. */
     listen: async (): Promise<string> => {
-      const { url } = await http.listen()
+      const url = await http.listen()
       if (config.management === null) return url
-      const { host, port, allowedHosts } = config.management
-      management = createManagement({
-        host,
-        port,
+      const { host, allowedHosts } = config.management
+      const managementApp = buildManagement({
+        ...shared,
         hosts: [host, ...allowedHosts],
-        requestCountMax: config.http.requestCountMax,
-        log,
-        document: await http.document(),
+        document: app.swagger(),
         startup,
         exposeMetrics: metrics.expose,
         consolePage: readConsolePage(),
-        consoleData: reads.consoleData,
-        tokens,
-        isUnavailable,
-        observeResponse: metrics.observeResponse,
+        consoleData: createConsoleData(parts, logEntries),
       })
-      log.info(await management.listen(), 'the management listener is up')
+      management = serve(managementApp, config.management, 'MANAGEMENT_')
+      log.info({ url: await management.listen() }, 'the management listener is up')
       return url
     },
     close: async () => {
       await Promise.all([http.close(), management?.close()])
     },
+  }
+}
+
+/** The log. Each entry is explained by the rules of its time. */
+function createLogEntries({ retry, traceUrl }: Config, { httpPool, listPool }: Database): LogEntries {
+  const rulesOf = createRuleCache(
+    (revision) => readArchivedRuleTable(httpPool(), revision),
+    TEMPLATE_EVENT_TYPES,
+  )
+  return {
+    list: async ({ from, to, ...filter }, page, signal) =>
+      readUntil(signal, listPool(), async (connection) => {
+        const timeAt = async (since?: Since) => (since === undefined ? undefined : timeOf(connection, since))
+        const times = { from: await timeAt(from), to: await timeAt(to) }
+        return listLogEntries(connection, retry, { ...filter, ...times }, page)
+      }),
+    get: async (locator) => {
+      const entry = await getLogEntry(httpPool(), retry, locator)
+      return entry && explain(entry, await rulesOf(entry.decisions), traceUrl)
+    },
+  }
+}
+
+/** Preferences. A change that names unknown event types is stored, and leaves a warning. */
+function createPreferences(parts: ListenerParts): PreferencesStore {
+  const { httpPool, listPool } = parts.database
+  async function warnOfUnknown(partyLocator: string, optedOutEvents: readonly string[]): Promise<void> {
+    const eventTypes = await unknownEventTypes(parts, optedOutEvents).catch(() => [])
+    if (eventTypes.length > 0)
+      parts.log.warn(
+        { partyLocator, eventTypes },
+        'an opt-out names event types that no template, rule or logged event has',
+      )
+  }
+  return {
+    list: async (page, signal) =>
+      readUntil(signal, listPool(), (connection) => listPreferences(connection, page)),
+    get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
+    put: async (partyLocator, ...change) => {
+      const stored = await putPreferences(httpPool(), partyLocator, ...change)
+      void warnOfUnknown(partyLocator, stored.optedOutEvents)
+      return stored
+    },
+  }
+}
+
+/** Returns the event types that no template, rule or logged event has. */
+async function unknownEventTypes(
+  { config, ruleTable, database }: ListenerParts,
+  eventTypes: readonly string[],
+): Promise<readonly string[]> {
+  const named = ruleTable.rules.flatMap(({ when }) => when.eventType?.names ?? [])
+  const unknown: string[] = []
+  for (const eventType of eventTypes) {
+    if (TEMPLATE_EVENT_TYPES.includes(eventType) || named.includes(eventType)) continue
+    const newest = { limit: 1, after: null }
+    const { items } = await listLogEntries(database.listPool(), config.retry, { eventType }, newest)
+    if (items.length === 0) unknown.push(eventType)
+  }
+  return unknown
+}
+
+function createConsoleData(parts: ListenerParts, logEntries: LogEntries): ConsoleData {
+  const { config, ruleTable, workbench, isPolicyAdministrationDown } = parts
+  const { httpPool, listPool, fault } = parts.database
+  return {
+    logEntries,
+    countEntries: async (window) => countLogEntries(listPool(), config.retry, window),
+    preferences: {
+      get: async (partyLocator) => getPreferences(httpPool(), partyLocator),
+      unknownEventTypes: (eventTypes) => unknownEventTypes(parts, eventTypes),
+      changes: async (partyLocator, countMax) => listPreferenceChanges(httpPool(), partyLocator, countMax),
+    },
+    workbench,
+    status: async () => {
+      const worker = parts.worker()
+      return {
+        consuming: worker === null ? 'the service is starting' : worker.waitsFor(),
+        database: await fault(),
+        lookUps: isPolicyAdministrationDown() ? 'policy administration is down' : null,
+        blocked: showBlocked(worker?.blocked() ?? [], (ms) => new Date(ms).toISOString()),
+      }
+    },
+    listRejected: async (query, page, signal) =>
+      readUntil(signal, listPool(), (connection) =>
+        listRejected(connection, { ...query, ids: null, since: null }, page),
+      ),
+    rules: async () => showRules(ruleTable, await listActivations(httpPool())),
   }
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { pino } from 'pino'
-import { createHttp } from '../http/server/server.ts'
+import { buildApp } from '../http/public.ts'
 import { helpEnd } from './terminal/options.ts'
 
 export const openapiCommand = new Command('openapi')
@@ -11,9 +11,7 @@ export const openapiCommand = new Command('openapi')
 const unused = () => Promise.reject(new Error('only documented'))
 
 async function printDocument(): Promise<void> {
-  const http = createHttp({
-    host: '127.0.0.1',
-    port: 0,
+  const app = buildApp({
     requestCountMax: 1,
     log: pino({ level: 'silent' }),
     readiness: unused,
@@ -30,6 +28,7 @@ async function printDocument(): Promise<void> {
     isUnavailable: () => false,
     observeResponse: () => {},
   })
-  process.stdout.write(`${JSON.stringify(await http.document(), null, 2)}\n`)
-  await http.close()
+  await app.ready()
+  process.stdout.write(`${JSON.stringify(app.swagger(), null, 2)}\n`)
+  await app.close()
 }

@@ -250,7 +250,7 @@ export const variables = z.object({
     ),
   MANAGEMENT_PORT: port(0).optional().meta({
     description:
-      'Port of the management listener (`/console`, `/metrics`, `/openapi.json`, `/docs`); 0 picks a free port; unset: no listener',
+      'Port of the management listener (`/console`, `/metrics`, `/openapi.json`); 0 picks a free port; unset: no listener',
     example: '4007',
   }),
   MANAGEMENT_ALLOWED_HOSTS: hostNames().optional().meta({

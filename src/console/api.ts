@@ -1,4 +1,4 @@
-import { type Query, searchOf } from './route.ts'
+import { pathWith, type Query } from './route.ts'
 
 /** A failed request, with the reason in words. `status` is 0 if there was no response. */
 export class RequestError extends Error {
@@ -19,18 +19,17 @@ export const token = {
   clear: () => sessionStorage.removeItem(TOKEN),
 }
 
+/** Longer than the service waits for its database. */
+const READ_MS_MAX = 30_000
+
 /** Reads console data. Rejects with a RequestError, or with an AbortError once `signal` is aborted. */
 export async function read<Data>(path: readonly string[], query: Query, signal: AbortSignal): Promise<Data> {
-  const search = searchOf(query)
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(READ_MS_MAX)])
-  const response = await request(`${urlOf(path)}${search === '' ? '' : `?${search}`}`, {}, signal, inTime)
+  const response = await request(pathWith(path, query), {}, signal, inTime)
   return response.json().catch(() => {
     throw new RequestError(response.status, 'The response is not valid JSON.')
   })
 }
-
-/** Longer than the service waits for its database. */
-const READ_MS_MAX = 30_000
 
 /** Yields the values of a response with one JSON value per line, as they arrive. Rejects like `read`. */
 export async function* askLines<Data>(
@@ -39,7 +38,8 @@ export async function* askLines<Data>(
   signal: AbortSignal,
 ): AsyncGenerator<Data> {
   const headers = { 'content-type': 'application/json' }
-  const response = await request(urlOf(path), { method: 'POST', headers, body: JSON.stringify(body) }, signal)
+  const init = { method: 'POST', headers, body: JSON.stringify(body) }
+  const response = await request(pathWith(path, {}), init, signal)
   const reader = (response.body as ReadableStream<Uint8Array>)
     .pipeThrough(new TextDecoderStream() as never)
     .getReader()
@@ -55,19 +55,15 @@ export async function* askLines<Data>(
   }
 }
 
-function urlOf(path: readonly string[]): string {
-  return `console/data/${path.map(encodeURIComponent).join('/')}`
-}
-
 /** `inTime` is aborted with `signal`, or after too long a time. */
 async function request(
-  url: string,
+  path: string,
   init: RequestInit,
   signal: AbortSignal,
   inTime = signal,
 ): Promise<Response> {
   const held = token.get()
-  const response = await fetch(url, {
+  const response = await fetch(`console/data/${path}`, {
     ...init,
     headers: { ...init.headers, ...(held !== null && { authorization: `Bearer ${held}` }) },
     credentials: 'omit',

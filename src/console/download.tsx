@@ -40,7 +40,7 @@ export function Download({ query, name }: { query: Query; name: string }) {
       if (!stop.current.signal.aborted) setWords(`Could not save the file. ${error.message}`)
     })
   return (
-    <p class="toolbar">
+    <p class="hstack">
       <Button onClick={download} disabled={words.endsWith('…')}>
         Download as CSV
       </Button>

@@ -1,11 +1,22 @@
 import type { ComponentChildren, VNode } from 'preact'
 import { useRef } from 'preact/hooks'
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS } from '../core/log/count-windows.ts'
-import { Choice, Field, filledIn, NOT_LOADED, Nothing, type Option, Problem } from './parts.tsx'
-import { hrefOf, type Query } from './route.ts'
+import {
+  Button,
+  Choice,
+  Field,
+  filledIn,
+  go,
+  Links,
+  NOT_LOADED,
+  Nothing,
+  type Option,
+  Problem,
+  Time,
+} from './parts.tsx'
+import { hrefOf, type Query, type Route } from './route.ts'
 import { ago, counted, exactTime, formTimeOf, instantOf, localTime, visible } from './text.ts'
 import type { Items, Loaded } from './use-data.ts'
-import { go } from './visit.ts'
 
 /** A column's name, and the class of its cells. */
 type Column = string | readonly [name: string, className: string]
@@ -25,15 +36,15 @@ export interface Row {
   readonly cells: Readonly<Record<string, Cell>>
 }
 
+interface TableProps {
+  readonly label: string
+  readonly columns: readonly Column[]
+  readonly rows: readonly Row[]
+}
+
 /** A table; on a narrow screen, a card for each row. */
-export function Table({
-  label,
-  columns,
-  rows,
-}: Pick<ListProps<never>, 'label' | 'columns'> & { rows: readonly Row[] }) {
-  const named = columns.map((column) =>
-    typeof column === 'string' ? ([column, undefined] as const) : column,
-  )
+export function Table({ label, columns, rows }: TableProps) {
+  const named = columns.map((column) => (typeof column === 'string' ? [column] : column))
   return (
     <section class="card table" aria-label={label}>
       <table>
@@ -49,7 +60,7 @@ export function Table({
         <tbody>
           {rows.map(({ key, href, cells }) => (
             <tr key={key}>
-              {named.map(([name, className], index) => {
+              {named.map(([name = '', className], index) => {
                 const { title, show } = shownOf(cells[name] ?? null)
                 return (
                   <td key={name} class={className} data-column={name} title={title}>
@@ -86,7 +97,7 @@ export function Clamped({ text }: { text: string }) {
 
 /** A relative or other short time, with the exact time in the title. */
 export function timeCell(iso: string | null, words = ago): Cell {
-  return iso === null ? null : { title: exactTime(iso), show: <time dateTime={iso}>{words(iso)}</time> }
+  return iso === null ? null : { title: exactTime(iso), show: <Time of={iso} words={words} /> }
 }
 
 /** A field of a list's search form; its name is that of the query parameter. */
@@ -99,53 +110,40 @@ export interface Filter {
 }
 
 interface ListProps<Item> {
-  /** The list's path in the address. */
-  readonly at: readonly string[]
   readonly label: string
+  /** The address of the list. */
+  readonly route: Route
   readonly filters: readonly Filter[]
-  readonly query: Query
   readonly pages: Loaded<Items<Item>>
   readonly columns: readonly Column[]
   readonly rowOf: (item: Item) => Row
-  readonly one: string
-  readonly many: string
+  readonly noun: readonly [one: string, many: string]
   /** Further parameters of the next page's address. */
   readonly following?: Query
 }
 
 /** A searchable list in pages. The address contains the page, so that Back returns to it. */
-export function List<Item>({
-  at,
-  label,
-  filters,
-  query,
-  pages,
-  columns,
-  rowOf,
-  one,
-  many,
-  following,
-}: ListProps<Item>) {
+export function List<Item>(props: ListProps<Item>) {
+  const { label, route, filters, pages, columns, rowOf, noun, following } = props
   const { data, problem, isLoading, retry } = pages
   const { items, next } = data ?? { items: [], next: null }
-  const values = valuesOf(filters, query)
+  const values = valuesOf(filters, route.query)
   const active = activeOf(filters, values)
-  const isFirst = query.cursor === undefined
-  const found =
-    items.length > 0 ? counted(items.length, one, many) : none(many, active, next !== null || !isFirst)
+  const isPart = route.query.cursor !== undefined || next !== null
+  const found = items.length > 0 ? counted(items.length, ...noun) : noneOf(noun[1], active, isPart)
   return (
     <>
-      <Filters at={at} filters={filters} values={values} active={active} />
+      <Filters at={route.path} filters={filters} values={values} active={active} />
       <Problem of={problem} title={items.length === 0 ? NOT_LOADED : 'Could not load all.'} retry={retry} />
       {items.length > 0 && <Table label={label} columns={columns} rows={items.map((item) => rowOf(item))} />}
-      <div class="toolbar">
-        <span role="status" class="faint">
-          {isLoading
-            ? 'Loading…'
-            : problem === null && `${found}${isFirst && next === null ? '' : ' on this page'}`}
+      <div class="hstack">
+        <span role="status">
+          {isLoading ? 'Loading…' : problem === null && `${found}${isPart ? ' on this page' : ''}`}
         </span>
-        {!isFirst && <a href={hrefOf(at, values)}>First page</a>}
-        {next !== null && <a href={hrefOf(at, { ...values, ...following, cursor: next })}>Next page</a>}
+        {route.query.cursor && <a href={hrefOf(route.path, values)}>First page</a>}
+        {next !== null && (
+          <a href={hrefOf(route.path, { ...values, ...following, cursor: next })}>Next page</a>
+        )}
       </div>
     </>
   )
@@ -157,7 +155,7 @@ export function valuesOf(filters: readonly Filter[], query: Query): Query {
 }
 
 /** The reason why a list is empty. */
-function none(many: string, active: readonly Active[], isPart: boolean): string {
+function noneOf(many: string, active: readonly Active[], isPart: boolean): string {
   if (active.length === 0) return `There are no ${many} yet.`
   const filters = active.map(({ label, words }) => `${label}: ${words}`).join(', ')
   return isPart ? `Nothing found so far for ${filters}` : `No ${many} match ${filters}.`
@@ -205,7 +203,9 @@ function spans(): readonly { name: string; from: string; to?: string }[] {
   ]
 }
 
-interface FiltersProps extends Pick<ListProps<never>, 'at' | 'filters'> {
+interface FiltersProps {
+  readonly at: readonly string[]
+  readonly filters: readonly Filter[]
   readonly values: Query
   readonly active: readonly Active[]
 }
@@ -217,61 +217,51 @@ function Filters({ at, filters, values, active }: FiltersProps) {
   const search = (event: SubmitEvent) => {
     const filled = filledIn(event)
     for (const { name, isTime } of filters) if (isTime) filled[name] = instantOf(filled[name] ?? '')
-    if (details.current !== null) details.current.open = false
+    details.current?.removeAttribute('open')
     summary.current?.focus()
     go(hrefOf(at, filled))
   }
   const between = () => {
-    if (details.current === null) return
-    details.current.open = true
-    details.current.querySelector<HTMLInputElement>('[name=from]')?.focus()
+    details.current?.setAttribute('open', '')
+    details.current?.querySelector<HTMLInputElement>('[name=from]')?.focus()
   }
-  const span = spans().find(({ from, to }) => from === values.from && to === values.to)
   return (
-    <search class="toolbar">
+    <search class="hstack">
       <details ref={details}>
         <summary ref={summary}>Filters</summary>
         <form class="fields" onSubmit={search} key={JSON.stringify(values)}>
           {filters.map(({ name, label, hint, options, isTime }) => {
             const value = values[name] ?? ''
-            const input = isTime
-              ? { type: 'datetime-local' as const, defaultValue: formTimeOf(startOf(value)) }
-              : { defaultValue: value, placeholder: hint, maxLength: 255 }
-            return options === undefined ? (
-              <Field key={name} label={label} name={name} {...input} />
+            const shared = { key: name, label, name }
+            if (options !== undefined)
+              return <Choice {...shared} value={value} options={[['', 'Any'], ...options]} />
+            return isTime ? (
+              <Field {...shared} type="datetime-local" defaultValue={formTimeOf(startOf(value))} />
             ) : (
-              <Choice
-                key={name}
-                label={label}
-                name={name}
-                value={value}
-                options={[['', 'Any'], ...options]}
-              />
+              <Field {...shared} defaultValue={value} placeholder={hint} maxLength={255} />
             )
           })}
           <button type="submit">Search</button>
         </form>
       </details>
       {filters.some(({ isTime }) => isTime) && (
-        <nav aria-label="Time">
-          {spans().map(({ name, ...times }) => (
-            <a
-              key={name}
-              href={hrefOf(at, { ...values, to: undefined, ...times })}
-              aria-current={name === span?.name ? 'true' : undefined}
-            >
-              {name}
-            </a>
-          ))}
-          <button type="button" onClick={between}>
+        <Links
+          label="Time"
+          of={spans().map(({ name, from, to }) => ({
+            name,
+            href: hrefOf(at, { ...values, from, to }),
+            isCurrent: from === values.from && to === values.to,
+          }))}
+        >
+          <Button class="ghost" onClick={between}>
             Between…
-          </button>
-        </nav>
+          </Button>
+        </Links>
       )}
       {active.map(({ name, label, words }) => (
         <a
           key={name}
-          class="chip"
+          class="button outline small"
           href={hrefOf(at, { ...values, [name]: undefined })}
           title={`Remove ${label}: ${words}`}
           onClick={() => summary.current?.focus()}

@@ -1,4 +1,5 @@
-import { render } from 'preact'
+import { type FunctionComponent, render } from 'preact'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import '@knadh/oat/css/00-base.css'
 import '@knadh/oat/css/01-theme.css'
 import '@knadh/oat/css/button.css'
@@ -6,7 +7,131 @@ import '@knadh/oat/css/form.css'
 import '@knadh/oat/css/table.css'
 import '@knadh/oat/css/card.css'
 import '@knadh/oat/css/badge.css'
-import { App } from './app.tsx'
+import '@knadh/oat/css/utilities.css'
 import './style.css'
+import { type RequestError, token } from './api.ts'
+import { Links, NOT_LOADED, Problem, Title } from './parts.tsx'
+import { hrefOf, type Query, type Route, routeOf } from './route.ts'
+import { Status } from './status.tsx'
+import { Visit } from './use-data.ts'
+import { EntryView } from './views/entry.tsx'
+import { LogView } from './views/log.tsx'
+import { OverviewView } from './views/overview.tsx'
+import { PartyView } from './views/party.tsx'
+import { RejectedView } from './views/rejected.tsx'
+import { RulesView } from './views/rules.tsx'
+import { Search, SearchView } from './views/search.tsx'
+import { TokenForm } from './views/token.tsx'
+
+/** Views by the first segment of their path. A log entry has a second one. */
+const VIEWS: Readonly<Record<string, FunctionComponent<Route>>> = {
+  '': OverviewView,
+  log: ({ path, ...route }) =>
+    path.length > 1 ? <EntryView path={path} {...route} /> : <LogView path={path} {...route} />,
+  parties: PartyView,
+  search: SearchView,
+  rejected: RejectedView,
+  rules: RulesView,
+  workbench: Later,
+}
+
+const NAVIGATION: readonly { name: string; path: readonly string[]; query?: Query }[] = [
+  { name: 'Overview', path: [] },
+  { name: 'Not told', path: ['log'], query: { notTold: 'true' } },
+  { name: 'Log', path: ['log'] },
+  { name: 'Rejected', path: ['rejected'] },
+  { name: 'Rules', path: ['rules'] },
+  { name: 'Workbench', path: ['workbench'] },
+]
+const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone
+const TICK_MS = 30_000
+
+/** The console: navigation and the current view. */
+function App() {
+  const [{ path, query, visit }, setRoute] = useState(() => ({ ...routeOf(location.hash), visit: 0 }))
+  const [why, setWhy] = useState<string | null>(null)
+  const [, tick] = useState(0)
+  useEffect(() => {
+    addEventListener('hashchange', () => {
+      Title.hasNavigated = true
+      setRoute((before) => ({ ...routeOf(location.hash), visit: before.visit + 1 }))
+    })
+    // Renders the page repeatedly, so that relative times stay current.
+    setInterval(() => tick((count) => count + 1), TICK_MS)
+  }, [])
+  const forget = (words: string) => {
+    token.clear()
+    setWhy(words)
+  }
+  const here = useMemo(() => ({ visit, refused: ({ message }: RequestError) => forget(message) }), [visit])
+  const [first = ''] = path
+  const View = (Object.hasOwn(VIEWS, first) && VIEWS[first]) || NotFound
+  // The lists of the log share a path; their query tells them apart.
+  const isNotTold = first === 'log' && query.notTold !== undefined
+  const isCurrent = (of: (typeof NAVIGATION)[number]) =>
+    (of.path[0] ?? '') === first && (of.query !== undefined) === isNotTold
+  return (
+    <Visit.Provider value={here}>
+      {/* A button, not a link: the fragment of the address names the view. */}
+      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
+        Skip to content
+      </button>
+      <header class="hstack">
+        <a class="button ghost brand" href={hrefOf([])}>
+          Notifications
+        </a>
+        <Links
+          label="Views"
+          of={NAVIGATION.map((of) => ({
+            name: of.name,
+            href: hrefOf(of.path, of.query),
+            isCurrent: isCurrent(of),
+          }))}
+        />
+        {why === null && <Search />}
+        {why === null && <Status />}
+      </header>
+      <main id="main" tabIndex={-1}>
+        {why === null ? (
+          <View key={`${path.join('/')} ${query.cursor} ${query.q && visit}`} path={path} query={query} />
+        ) : (
+          <TokenForm why={why} onToken={() => setWhy(null)} />
+        )}
+      </main>
+      <footer class="hstack justify-center">
+        Times are in {TIME_ZONE}.{TIME_ZONE !== 'UTC' && ' Hover over a time to see it in UTC too.'}
+        {token.get() !== null && (
+          <button
+            type="button"
+            class="outline small"
+            onClick={() => forget('The token was removed from this tab.')}
+          >
+            Remove token
+          </button>
+        )}
+      </footer>
+    </Visit.Provider>
+  )
+}
+
+function NotFound() {
+  return <Title name="Page not found" />
+}
+
+/** Loads the workbench, with its checks of rules and templates, when it is first opened. */
+function Later() {
+  const [part, setPart] = useState<typeof import('./views/workbench.tsx')>()
+  const [problem, setProblem] = useState<string | null>(null)
+  useEffect(() => {
+    import('./views/workbench.tsx').then(setPart, () => setProblem('Reload the page.'))
+  }, [])
+  if (part !== undefined) return <part.WorkbenchView />
+  return (
+    <>
+      <Title name="Workbench" />
+      <Problem of={problem} title={NOT_LOADED} />
+    </>
+  )
+}
 
 render(<App />, document.getElementById('root') as HTMLElement)

@@ -5,25 +5,23 @@ import type { Loaded } from './use-data.ts'
 
 /** Text from outside. Makes invisible characters visible, and isolates its text direction. */
 export function Value({ of, mono }: { of: string | null | undefined; mono?: boolean }) {
-  if (of === null || of === undefined || of === '') return <Nothing />
-  return <bdi class={mono ? 'mono' : undefined}>{visible(of)}</bdi>
+  return of ? <bdi class={mono ? 'mono' : undefined}>{visible(of)}</bdi> : <Nothing />
 }
 
 /** Stands for a missing value. */
 export function Nothing() {
   return (
-    <span class="faint nothing" title="none">
+    <span class="text-light nothing" title="none">
       –
     </span>
   )
 }
 
 /** A time in the viewer's time zone, and in UTC on hover. */
-export function Time({ of }: { of: string | null }) {
-  if (of === null) return <Nothing />
+export function Time({ of, words = localTime }: { of: string; words?: (iso: string) => string }) {
   return (
     <time dateTime={of} title={exactTime(of)}>
-      {localTime(of)}
+      {words(of)}
     </time>
   )
 }
@@ -47,7 +45,7 @@ const TONES: Readonly<Record<string, readonly [tone: string, sign: string]>> = {
 
 /** A status or an outcome, with its colour and sign. */
 export function Badge({ of }: { of: string }) {
-  const [tone, sign] = TONES[of.slice(0, 3)] ?? []
+  const [tone = 'secondary', sign] = TONES[of.slice(0, 3)] ?? []
   return (
     <span class="badge" data-variant={tone} data-sign={sign}>
       {inWords(of)}
@@ -58,17 +56,19 @@ export function Badge({ of }: { of: string }) {
 interface LinksProps {
   readonly label: string
   readonly of: readonly { readonly name: string; readonly href: string; readonly isCurrent: boolean }[]
+  readonly children?: ComponentChildren
 }
 
-/** Links, one of which is the current view. */
-export function Links({ label, of }: LinksProps) {
+/** Links, one of which is the current one. */
+export function Links({ label, of, children }: LinksProps) {
   return (
-    <nav aria-label={label}>
+    <nav class="hstack" aria-label={label}>
       {of.map(({ name, href, isCurrent }) => (
-        <a key={name} href={href} aria-current={isCurrent ? 'page' : undefined}>
+        <a key={name} class="button ghost" href={href} aria-current={isCurrent ? 'page' : undefined}>
           {name}
         </a>
       ))}
+      {children}
     </nav>
   )
 }
@@ -89,6 +89,26 @@ export function Title({ children, name }: { children?: ComponentChildren; name: 
 /** False until the first navigation: on page load the browser sets the focus. */
 Title.hasNavigated = false
 
+interface CardProps {
+  readonly id: string
+  readonly title: ComponentChildren
+  readonly about?: string
+  readonly children: ComponentChildren
+}
+
+/** A section with a heading that can take the focus. */
+export function Card({ id, title, about, children }: CardProps) {
+  return (
+    <section class="card" aria-labelledby={id}>
+      <h2 id={id} tabIndex={-1}>
+        {title}
+      </h2>
+      {about !== undefined && <p class="text-light">{about}</p>}
+      {children}
+    </section>
+  )
+}
+
 interface ProblemProps {
   readonly of: string | null
   readonly title?: string
@@ -99,21 +119,19 @@ interface ProblemProps {
 /** A problem, announced to screen readers. */
 export function Problem({ of, title, retry = null }: ProblemProps) {
   return (
-    <>
-      <div role="alert">
-        {of !== null && (
-          <p class="notice notice-bad">
-            {title !== undefined && <strong>{title}</strong>} {visible(of)}
-            {retry !== null && ' The console tries again every 10 seconds.'}
-          </p>
-        )}
-      </div>
-      {of !== null && retry !== null && (
-        <p>
-          <Button onClick={retry}>Try again</Button>
-        </p>
+    <div role="alert">
+      {of !== null && (
+        <div class="notice notice-bad">
+          {title !== undefined && <strong>{title}</strong>} {visible(of)}
+          {retry !== null && (
+            <>
+              {' The console tries again every 10 seconds. '}
+              <Button onClick={retry}>Try again</Button>
+            </>
+          )}
+        </div>
       )}
-    </>
+    </div>
   )
 }
 
@@ -122,20 +140,15 @@ export const NOT_LOADED = 'Could not load this page.'
 /** Shows that data is loading, why it could not be loaded, or since when it is out of date. */
 export function State({ of }: { of: Loaded<unknown> }) {
   const { data, problem, isLoading, retry, readAtMs } = of
+  const since = readAtMs === null ? null : localTime(new Date(readAtMs).toISOString())
   return (
     <>
       <Problem
         of={problem}
-        title={
-          readAtMs === null ? NOT_LOADED : `Not current since ${localTime(new Date(readAtMs).toISOString())}.`
-        }
+        title={since === null ? NOT_LOADED : `Not current since ${since}.`}
         retry={retry}
       />
-      {isLoading && data === null && problem === null && (
-        <p class="faint" role="status">
-          Loading…
-        </p>
-      )}
+      {isLoading && data === null && problem === null && <p role="status">Loading…</p>}
     </>
   )
 }
@@ -160,7 +173,7 @@ export type Option = string | readonly [value: string, words: string]
 interface ChoiceProps {
   readonly label: string
   readonly name?: string
-  readonly value: string | undefined
+  readonly value: string
   readonly options: readonly Option[]
   readonly onValue?: (value: string) => void
 }
@@ -186,17 +199,15 @@ export function Choice({ label, name, value, options, onValue }: ChoiceProps) {
 
 /** Names with their values; a name without a value is left out. */
 export function Facts({ of }: { of: Readonly<Record<string, string | number | VNode | null>> }) {
+  const known = Object.entries(of).filter(([, value]) => value !== null)
   return (
     <dl class="facts">
-      {Object.entries(of).map(
-        ([name, value]) =>
-          value !== null && (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{typeof value === 'string' ? <Value of={value} /> : value}</dd>
-            </div>
-          ),
-      )}
+      {known.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{typeof value === 'string' ? <Value of={value} /> : value}</dd>
+        </div>
+      ))}
     </dl>
   )
 }
@@ -211,12 +222,10 @@ export function Copy({ text, label }: { text: string; label: string }) {
     )
   return (
     <>
-      <button type="button" class="outline small" title={text} onClick={copy}>
+      <Button class="outline small" title={text} onClick={copy}>
         {label}
-      </button>{' '}
-      <span role="status" class="faint">
-        {said}
-      </span>
+      </Button>{' '}
+      <span role="status">{said}</span>
     </>
   )
 }
@@ -247,4 +256,10 @@ export function filledIn(event: SubmitEvent): Record<string, string> {
   event.preventDefault()
   const form = new FormData(event.currentTarget as HTMLFormElement)
   return Object.fromEntries([...form].map(([name, value]) => [name, String(value).trim()]))
+}
+
+/** Navigates to a view. Navigating to the current view reloads its data. */
+export function go(href: string): void {
+  if (location.hash === href) dispatchEvent(new HashChangeEvent('hashchange'))
+  else location.hash = href
 }

@@ -22,12 +22,12 @@ export function routeOf(hash: string): Route {
 
 /** The address of a view, without blank values. */
 export function hrefOf(path: readonly string[], query: Query = {}): string {
-  const search = searchOf(query)
-  return `#/${path.map(encodeURIComponent).join('/')}${search === '' ? '' : `?${search}`}`
+  return `#/${pathWith(path, query)}`
 }
 
-/** A query string without blank parameters. */
-export function searchOf(query: Query): string {
+/** An encoded path and query, without blank parameters. */
+export function pathWith(path: readonly string[], query: Query): string {
   const given = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]))
-  return new URLSearchParams(given).toString()
+  const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`
+  return `${path.map(encodeURIComponent).join('/')}${search}`
 }

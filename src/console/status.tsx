@@ -4,24 +4,24 @@ import { counted, localTime } from './text.ts'
 import { useData } from './use-data.ts'
 
 const EVERY_MS = 5_000
-const PARTS = [
-  ['consuming', 'Consuming'],
-  ['database', 'Database'],
-  ['lookUps', 'Look-ups'],
-] as const
+const PARTS = { consuming: 'Consuming', database: 'Database', lookUps: 'Look-ups' } as const
 
 /** A dot for each part of the service, with the reason if it is not well, and the blocked partitions of this replica. */
 export function Status() {
   const { data, problem } = useData<ServiceStatus>(['status'], {}, EVERY_MS)
   if (data === null && problem === null) return null
-  const parts = PARTS.map(([key, name]) => ({ name, fault: problem ?? data?.[key] ?? null }))
+  const parts = Object.entries(PARTS).map(([key, name]) => ({
+    name,
+    fault: problem ?? data?.[key as keyof typeof PARTS] ?? null,
+  }))
+  const faults = parts.flatMap(({ name, fault }) => (fault === null ? [] : [`${name}: ${fault}`]))
   const blocked = (data?.blocked ?? []).map(
     ({ topic, partition, since, reason, remedy }) =>
       `${topic}/${partition}, since ${localTime(since)}: ${reason}. ${remedy}`,
   )
   return (
     <>
-      <ul class="status" aria-label="State of the service">
+      <ul class="status hstack unstyled" aria-label="State of the service">
         {parts.map(({ name, fault }) => (
           <li key={name} class={fault === null ? 'is-well' : 'is-bad'} title={fault ?? 'works'}>
             {name}
@@ -29,9 +29,11 @@ export function Status() {
         ))}
       </ul>
       <div role="alert">
-        {problem !== null && <p class="notice notice-bad">State unknown: {problem}</p>}
-        {problem === null &&
-          parts.map(({ name, fault }) => fault && <p class="notice notice-bad">{`${name}: ${fault}`}</p>)}
+        {(problem === null ? faults : [`State unknown: ${problem}`]).map((words) => (
+          <p key={words} class="notice notice-bad">
+            {words}
+          </p>
+        ))}
         {blocked.length > 0 && (
           <Details
             summary={counted(blocked.length, 'blocked partition', 'blocked partitions')}

@@ -1,8 +1,8 @@
+import { createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import type { Page } from '../core/log/log-page.ts'
 import { RequestError, read } from './api.ts'
 import type { Query } from './route.ts'
-import { Refused } from './visit.ts'
 
 export interface Loaded<Data> {
   readonly data: Data | null
@@ -16,6 +16,9 @@ export interface Loaded<Data> {
 }
 const NOTHING = { data: null, problem: null, isLoading: true, readAtMs: null, retry: null }
 
+/** `visit` counts navigations. `refused` handles a token that the service refuses. */
+export const Visit = createContext({ visit: 0, refused: (_error: RequestError) => {} })
+
 /** Pause before a failed request is repeated. */
 const RETRY_MS = 10_000
 /** Data that takes longer is no longer shown as current. */
@@ -23,18 +26,17 @@ const SLOW_MS = 5_000
 
 /**
  * Loads data when the view appears or `asked` changes, again every `everyMs`, and soon after a failure; only while the page is
- * visible, and as soon as it is visible again. Data that is refreshed stays until newer data arrives. `show` displays partial
- * data.
+ * visible, and as soon as it is visible again. Data that is refreshed stays until newer data arrives.
  */
 function useLoaded<Data>(
   asked: string,
-  load: (signal: AbortSignal, show: (data: Data) => void) => Promise<Data>,
+  load: (signal: AbortSignal) => Promise<Data>,
   everyMs: number | null,
 ): Loaded<Data> {
   const [loaded, setLoaded] = useState<Loaded<Data>>(NOTHING)
-  const refused = useContext(Refused)
+  const { refused } = useContext(Visit)
 
-  // `asked` identifies the data that `load` loads; `load` is new in each rendering.
+  // `asked` identifies the data that `load` loads; `load` and `refused` are new in each rendering.
   useEffect(() => {
     const stop = new AbortController()
     // Undefined during a request, and if none is to follow.
@@ -49,7 +51,7 @@ function useLoaded<Data>(
       const slow = setTimeout(() => change({ problem: 'The service is slow to respond.' }), SLOW_MS)
       let nextMs = everyMs
       try {
-        const data = await load(stop.signal, (data) => change({ data }))
+        const data = await load(stop.signal)
         change({ data, problem: null, isLoading: false, readAtMs: Date.now() })
       } catch (error) {
         if (stop.signal.aborted) return
@@ -79,7 +81,7 @@ function useLoaded<Data>(
       stop.abort()
       clearTimeout(timer)
     }
-  }, [asked, everyMs, refused])
+  }, [asked, everyMs])
   return loaded
 }
 
@@ -102,18 +104,21 @@ export interface Items<Item> {
 const READ_COUNT_MAX = 20
 const PAGE_ITEMS = 100
 
-/** Loads a page of a list, again when `visit` changes. */
-export function usePages<Item>(path: readonly string[], query: Query, visit: number): Loaded<Items<Item>> {
-  const load = async (signal: AbortSignal, show: (page: Items<Item>) => void) => {
+/** Loads a page of a list, again at each navigation. */
+export function usePages<Item>(path: readonly string[], query: Query): Loaded<Items<Item>> {
+  const load = async (signal: AbortSignal) => {
     let page: Items<Item> = { items: [], next: null }
     for (let count = 0; count < READ_COUNT_MAX && page.items.length < PAGE_ITEMS / 2; count++) {
       const cursor = page.next ?? query.cursor
-      const read1 = await read<Page<Item>>(path, { ...query, cursor, limit: String(PAGE_ITEMS) }, signal)
-      page = { items: [...page.items, ...read1.items], next: read1.nextCursor }
-      if (page.next === null) break
-      show(page)
+      const { items, nextCursor } = await read<Page<Item>>(
+        path,
+        { ...query, cursor, limit: String(PAGE_ITEMS) },
+        signal,
+      )
+      page = { items: [...page.items, ...items], next: nextCursor }
+      if (nextCursor === null) break
     }
     return page
   }
-  return useLoaded(JSON.stringify([path, query, visit]), load, null)
+  return useLoaded(JSON.stringify([path, query, useContext(Visit).visit]), load, null)
 }

@@ -1,6 +1,4 @@
 import { isIP } from 'node:net'
-import swagger from '@fastify/swagger'
-import swaggerUi from '@fastify/swagger-ui'
 import type { Tokens } from './auth/tokens.ts'
 import { type ConsoleData, consoleData } from './console/data.ts'
 import { type ConsolePage, consolePage } from './console/page.ts'
@@ -11,11 +9,6 @@ import { type BaseOptions, createBase, type HttpApp } from './server/base.ts'
 import { limitRequests } from './server/limit-requests.ts'
 
 export type ApiDocument = ReturnType<HttpApp['swagger']>
-
-/** Everything from this origin only. Swagger UI needs inline styles and data images. */
-const CONTENT_SECURITY_POLICY =
-  "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; " +
-  "form-action 'none'; frame-ancestors 'none'"
 
 export interface ManagementDependencies extends BaseOptions {
   /** Maximum number of requests in progress behind a token. */
@@ -32,8 +25,8 @@ export interface ManagementDependencies extends BaseOptions {
 }
 
 /**
- * The operators' listener: metrics at `/metrics`, the startup probe at `/startupz`, the API document at `/openapi.json` and as a
- * page at `/docs`, the console at `/console`. Only the console's data is personal and needs a token.
+ * The operators' listener: metrics at `/metrics`, the startup probe at `/startupz`, the API document at `/openapi.json`, the
+ * console at `/console`. Only the console's data is personal and needs a token.
  */
 export function buildManagement(dependencies: ManagementDependencies): HttpApp {
   const { log, document, startup, exposeMetrics, tokens } = dependencies
@@ -50,13 +43,6 @@ export function buildManagement(dependencies: ManagementDependencies): HttpApp {
     return { status: 'started' } as never
   })
   app.get('/openapi.json', async () => document as never)
-  app.register(swagger, { mode: 'static', specification: { document: document as never } })
-  app.register(swaggerUi, {
-    routePrefix: '/docs',
-    staticCSP: CONTENT_SECURITY_POLICY,
-    // The API has another origin, so the page cannot send it requests.
-    uiConfig: { supportedSubmitMethods: [] },
-  })
   app.register(async (page: HttpApp) => consolePage(page, dependencies.consolePage))
   app.register(consoleData(dependencies.consoleData, tokens, log), { prefix: '/console/data' })
   return app

@@ -93,12 +93,15 @@ function nameSchemas(node: unknown, schemas: Record<string, unknown>): unknown {
 
 /** Responses that a route can give besides those it declares. */
 function problemsOf({ config, schema = {} }: RouteOptions, withTokens: boolean): ProblemCode[] {
-  const access = withTokens ? (config?.access ?? 'admin') : 'open'
+  const access = config?.access
+  const isOpen = access === 'open'
   return [
     ...(['invalid-request', 'request-timeout', 'headers-too-large', 'internal'] as const),
     ...(schema.body === undefined ? [] : (['body-too-large', 'unsupported-media-type'] as const)),
-    ...(access === 'open' ? [] : (['unauthorized', 'unavailable'] as const)),
-    ...(access === 'admin' || access === 'party' ? (['forbidden'] as const) : []),
+    // Too many requests in progress, or no database.
+    ...(isOpen ? [] : (['unavailable'] as const)),
+    ...(withTokens && !isOpen ? (['unauthorized'] as const) : []),
+    ...(withTokens && !isOpen && access !== 'token' ? (['forbidden'] as const) : []),
   ]
 }
 

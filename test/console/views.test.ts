@@ -126,6 +126,17 @@ async function testViews(): Promise<void> {
     ])
   })
 
+  t.test('a rule is shown with its conditions, and leads to the entries that it decided', async (t) => {
+    const { page } = await open(t, '#/rules')
+    await page.getByText('In force since').waitFor()
+    const rule = page.getByRole('row', { name: 'sms' })
+    t.match(await rule.innerText(), /party found[\s\S]*opted out no[\s\S]*by SMS[\s\S]*It is wanted\./)
+    await Promise.all([
+      page.waitForRequest(/log\/list\?rule=sms&limit/),
+      rule.getByRole('link', { name: 'sms' }).click(),
+    ])
+  })
+
   t.test('a row opens its entry wherever it is clicked, by links that are not nested', async (t) => {
     const { page } = await open(t, '#/log', withEntry(GIVEN_UP))
     const row = page.getByRole('row', { name: 'claim.rejected' })
@@ -311,7 +322,7 @@ async function testViews(): Promise<void> {
       const until = to === undefined ? '$' : `&to=${to}%3A00%3A00.000Z$`
       await page.getByRole('link', { name, exact: true }).click()
       await page.waitForURL(new RegExp(`notTold=true&from=${from}%3A00%3A00.000Z${until}`))
-      t.equal(await page.getByRole('link', { name, exact: true }).getAttribute('aria-current'), 'true')
+      await page.locator('[aria-current=page]').getByText(name, { exact: true }).waitFor()
     }
     await page.getByRole('button', { name: 'Between…' }).click()
     t.equal(await page.getByLabel('From').inputValue(), '2026-01-26T00:00')

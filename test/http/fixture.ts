@@ -1,9 +1,11 @@
+import type { Test } from 'tap'
 import type { ExplainedLogEntry } from '../../src/core/log/log-entry.ts'
 import type { LogFilter, LogPageRequest, LogPosition } from '../../src/core/log/log-page.ts'
 import type { StoredPreferences } from '../../src/core/party/preferences.ts'
 import type { Since } from '../../src/core/time/duration.ts'
 import type { Tokens } from '../../src/http/auth/tokens.ts'
-import type { AppDependencies } from '../../src/http/public.ts'
+import { type AppDependencies, buildApp } from '../../src/http/public.ts'
+import { type Http, serve } from '../../src/http/server/server.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { someFacts } from '../core/build.ts'
 import { ADMIN_SCOPE, AUDIENCE, type IdentityProvider } from '../stack/identity-provider.ts'
@@ -137,4 +139,15 @@ export function dependencies(overrides: Partial<AppDependencies> = {}) {
     ...overrides,
   }
   return { all, asked, askedFor, logged, stored }
+}
+
+/** Serves the public routes on a free port until the end of the test. */
+export async function served(
+  t: Pick<Test, 'teardown'>,
+  all: AppDependencies = dependencies().all,
+): Promise<{ readonly http: Http; readonly url: string; readonly port: number }> {
+  const http = serve(buildApp(all), { host: '127.0.0.1', port: 0 })
+  t.teardown(() => http.close(0))
+  const url = await http.listen()
+  return { http, url, port: Number(new URL(url).port) }
 }

@@ -3,24 +3,26 @@ import { text } from 'node:stream/consumers'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t from 'tap'
-import { createHttp, createManagement } from '../../src/http/server/server.ts'
+import { buildApp } from '../../src/http/public.ts'
+import { serve } from '../../src/http/server/server.ts'
 import { aManagement } from './console/fixture.ts'
 import { anyTokensOf, dependencies } from './fixture.ts'
 
 const TOKENS = anyTokensOf({ keySetUrl: 'http://127.0.0.1:9/keys' })
 
 async function documentOf(tokens: typeof TOKENS | null) {
-  const http = createHttp({ ...dependencies({ tokens }).all, host: '127.0.0.1', port: 0 })
-  t.teardown(() => http.close())
+  const app = buildApp(dependencies({ tokens }).all)
+  t.teardown(() => app.close())
+  await app.ready()
   // biome-ignore lint/suspicious/noExplicitAny: it is what clients see, read as they would
-  return (await http.document()) as any
+  return app.swagger() as any
 }
 
 const open = await documentOf(null)
 const closed = await documentOf(TOKENS)
-const needs = aManagement({ document: open }).all
-const management = createManagement({ ...needs, host: '127.0.0.1', port: 0 })
-const { url } = await management.listen()
+const LOCAL = { host: '127.0.0.1', port: 0 }
+const management = serve(aManagement({ document: open }).app, LOCAL)
+const url = await management.listen()
 t.teardown(() => management.close())
 
 t.test('the document is served as OpenAPI 3.1', async (t) => {
@@ -168,22 +170,6 @@ t.test('errors are documented as problems, and tokens where they are asked for',
   t.notHas(open.paths['/log/list'].get.responses, '401')
 })
 
-t.test('/docs and all that it loads come from here', async (t) => {
-  for (const path of ['/docs', '/docs/']) {
-    const response = await fetch(`${url}${path}`)
-    const html = await response.text()
-    t.equal(response.status, 200)
-    t.match(response.headers.get('content-security-policy'), /^default-src 'self'; /)
-    t.notMatch(html, /(src|href)="(https?:)?\/\//)
-    const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, asset]) => asset ?? '')
-    t.ok(assets.length >= 5)
-    for (const asset of assets) t.equal((await fetch(new URL(asset, `${url}/docs/`))).status, 200, asset)
-  }
-  const initializer = await (await fetch(`${url}/docs/static/swagger-initializer.js`)).text()
-  t.match(initializer, 'validatorUrl: null')
-  t.match(initializer, '"supportedSubmitMethods":[]')
-})
-
 t.test('/metrics is what the service exposes, as the type that it says', async (t) => {
   const response = await fetch(`${url}/metrics`)
   t.equal(response.headers.get('content-type'), 'text/x')
@@ -191,9 +177,9 @@ t.test('/metrics is what the service exposes, as the type that it says', async (
 })
 
 t.test('a host name that is not its own is refused, whatever is asked for', async (t) => {
-  const named = createManagement({ ...needs, hosts: ['ops.internal', 'Ops-2'], host: '127.0.0.1', port: 0 })
+  const named = serve(aManagement({ hosts: ['ops.internal', 'Ops-2'] }).app, LOCAL)
   t.teardown(() => named.close())
-  const { port } = new URL((await named.listen()).url)
+  const { port } = new URL(await named.listen())
   const statusOf = async (host: string, path = '/metrics') => {
     const socket = connect(Number(port), '127.0.0.1')
     socket.write(`GET ${path} HTTP/1.1\r\n${host}Connection: close\r\n\r\n`)
@@ -229,7 +215,7 @@ t.test('a host name that is not its own is refused, whatever is asked for', asyn
   ]) {
     t.equal(await statusOf(`Host: ${host}\r\n`), 421, host)
   }
-  for (const path of ['/console', '/console/data/log/list', '/docs', '/openapi.json']) {
+  for (const path of ['/console', '/console/data/log/list', '/openapi.json']) {
     t.equal(await statusOf('Host: evil.example\r\n', path), 421, path)
   }
   t.equal(await statusOf('Host: evil.example\r\nX-Forwarded-Host: localhost\r\n'), 421)
@@ -241,12 +227,12 @@ t.test('it has the same manners as the public listener', async (t) => {
   const response = await fetch(`${url}/nowhere`)
   t.equal(response.status, 404)
   t.equal(response.headers.get('content-type'), 'application/problem+json')
-  t.equal((await fetch(`${url}/docs/static/%2e%2e/package.json`)).status, 404)
+  t.equal((await fetch(`${url}/console/%2e%2e/package.json`)).status, 404)
 })
 
 t.test('a port in use names the variable to change', async (t) => {
   const { port } = new URL(url)
-  const other = createManagement({ ...needs, host: '127.0.0.1', port: Number(port) })
+  const other = serve(aManagement().app, { ...LOCAL, port: Number(port) }, 'MANAGEMENT_')
   await t.rejects(other.listen(), { message: /set MANAGEMENT_PORT to a free one$/ })
   await other.close()
 })

@@ -1,22 +1,21 @@
 import { isRecordedOnly } from '../../core/attempt/delivery.ts'
 import type { ExplainedDecision } from '../../core/decision/recorded-decision.ts'
 import type { ExplainedLogEntry } from '../../core/log/log-entry.ts'
-import { statusOf } from '../entries.tsx'
-import { Badge, Details, Facts, State, Time, Title, Told, Value } from '../parts.tsx'
+import { Badge, Card, Details, Facts, State, Time, Title, Told, Value } from '../parts.tsx'
 import { hrefOf, type Route } from '../route.ts'
 import { visible } from '../text.ts'
 import { useData } from '../use-data.ts'
+import { statusOf } from './log.tsx'
 
 /** One entry as a story: what happened, why, what comes next, the message, and each step. Ids are folded away. */
 export function EntryView({ path: [, locator = ''] }: Route) {
-  const loaded = useData<ExplainedLogEntry>(['log', locator], {})
-  return loaded.data === null ? (
+  const loaded = useData<ExplainedLogEntry>(['log', locator])
+  if (loaded.data !== null) return <Entry entry={loaded.data} />
+  return (
     <>
       <Title name={`Entry ${visible(locator)}`} />
       <State of={loaded} />
     </>
-  ) : (
-    <Entry entry={loaded.data} />
   )
 }
 
@@ -32,8 +31,10 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
         style={{ '--mark': `var(--${statusOf(entry).toLowerCase()})` }}
         aria-label="What happened"
       >
-        <p class="lead">
-          <Told of={story.what} />
+        <p>
+          <strong>
+            <Told of={story.what} />
+          </strong>
         </p>
         {story.because !== null && (
           <p>
@@ -43,7 +44,7 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
         <p>
           <strong>Next:</strong> <Told of={story.next} />
         </p>
-        <p class="toolbar faint">
+        <p class="hstack">
           {partyLocator !== null && <a href={hrefOf(['parties', partyLocator])}>All about this member</a>}
           {failureReason !== null && (
             // Reasons count as one, whatever follows the colon.
@@ -53,36 +54,44 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
       </section>
       <div class="columns">
         {body !== null && (
-          <section class="card" aria-labelledby="message">
-            <h2 id="message">
-              Message <Badge of={state} />
-            </h2>
+          <Card
+            id="message"
+            title={
+              <>
+                Message <Badge of={state} />
+              </>
+            }
+          >
             <Message subject={entry.subject} body={body} />
-          </section>
+          </Card>
         )}
-        <section class="card" aria-labelledby="timeline">
-          <h2 id="timeline">Timeline</h2>
-          <ol class="timeline">
+        <Card id="timeline" title="Timeline">
+          <ol class="unstyled">
             {story.timeline.map(({ at, until, words }) => (
               <li key={`${at} ${words}`}>
-                <span class="faint">
-                  <Time of={at} />
-                  {until !== null && (
-                    <>
-                      {' '}
-                      – <Time of={until} />
-                    </>
-                  )}
-                </span>{' '}
-                <Told of={words} />
+                <Time of={at} />
+                {until !== null && ' – '}
+                {until !== null && <Time of={until} />} <Told of={words} />
               </li>
             ))}
           </ol>
-        </section>
+        </Card>
       </div>
       <details>
         <summary>Technical</summary>
-        <Technical entry={entry} />
+        <Facts
+          of={{
+            Entry: entry.locator,
+            'Event ID': entry.eventId,
+            Reference: entry.reference,
+            Channel: entry.channel,
+            Reason: failureReason,
+            'Send attempts': entry.attemptCount,
+          }}
+        />
+        {entry.decisions.toReversed().map((decision) => (
+          <Decision key={decision.attempt} decision={decision} />
+        ))}
       </details>
     </>
   )
@@ -90,7 +99,7 @@ function Entry({ entry }: { entry: ExplainedLogEntry }) {
 
 export function Message({ subject, body }: { subject: string | null; body: string }) {
   return (
-    <div class="message">
+    <div class="card message">
       {subject !== null && (
         <p>
           <strong>
@@ -102,26 +111,6 @@ export function Message({ subject, body }: { subject: string | null; body: strin
         <Value of={body} />
       </p>
     </div>
-  )
-}
-
-function Technical({ entry }: { entry: ExplainedLogEntry }) {
-  return (
-    <>
-      <Facts
-        of={{
-          Entry: entry.locator,
-          'Event ID': entry.eventId,
-          Reference: entry.reference,
-          Channel: entry.channel,
-          Reason: entry.failureReason,
-          'Send attempts': entry.attemptCount,
-        }}
-      />
-      {entry.decisions.toReversed().map((decision) => (
-        <Decision key={decision.attempt} decision={decision} />
-      ))}
-    </>
   )
 }
 

@@ -1,14 +1,14 @@
+import { isRecordedOnly } from '../../core/attempt/delivery.ts'
 import { CHANNEL_NAMES, CHANNELS } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
-import { STATUSES } from '../../core/log/status.ts'
+import { describeGivenUp, STATUSES } from '../../core/log/status.ts'
 import { Download } from '../download.tsx'
-import { ENTRY_COLUMNS, entryRow } from '../entries.tsx'
-import { type Filter, List, valuesOf } from '../list.tsx'
-import { Title } from '../parts.tsx'
+import { type Filter, List, type Row, timeCell, valuesOf } from '../list.tsx'
+import { Badge, Title } from '../parts.tsx'
+import { hrefOf, type Route } from '../route.ts'
 import { nameOfStatus } from '../series.ts'
-import { inWords } from '../text.ts'
+import { ago, inWords } from '../text.ts'
 import { usePages } from '../use-data.ts'
-import type { Visit } from '../visit.ts'
 
 /** The filters of entries, shared by the log and a member's page. */
 export const ENTRY_FILTERS: readonly Filter[] = [
@@ -32,31 +32,62 @@ const FILTERS: readonly Filter[] = [
   { name: 'eventId', label: 'Event ID' },
 ]
 
+/** The columns of a list of entries. */
+export const ENTRY_COLUMNS = [
+  ['Time', 'short'],
+  ['Status', 'short'],
+  ['Event type', 'middle'],
+  ['Member', 'middle mono'],
+  ['Channel', 'short'],
+  'Subject or reason',
+] as const
+
 /** The log, filtered, newest first. */
-export function LogView({ query, visit }: Visit) {
-  const values = valuesOf(FILTERS, query)
+export function LogView(route: Route) {
+  const values = valuesOf(FILTERS, route.query)
   const isNotTold = values.notTold !== undefined
-  const pages = usePages<ListedLogEntry>(['log', 'list'], { ...values, cursor: query.cursor }, visit)
+  const pages = usePages<ListedLogEntry>(['log', 'list'], { ...values, cursor: route.query.cursor })
   return (
     <>
       <Title name={isNotTold ? 'Not told' : 'Log'} />
-      <p class="faint">
+      <p class="text-light">
         {isNotTold
           ? 'Skipped, or failed past the last retry.'
           : 'Every event has exactly one entry. Newest first.'}
       </p>
       <List
-        at={['log']}
         label="Log entries"
+        route={route}
         filters={FILTERS}
-        query={query}
         pages={pages}
         columns={ENTRY_COLUMNS}
         rowOf={entryRow}
-        one="entry"
-        many="entries"
+        noun={['entry', 'entries']}
       />
       <Download key={JSON.stringify(values)} query={values} name={isNotTold ? 'not-told.csv' : 'log.csv'} />
     </>
   )
+}
+
+/** An entry as a row that links to it. `words` formats its time. */
+export function entryRow(entry: ListedLogEntry, words = ago): Row {
+  const { locator, createdAt, eventType, channel, partyLocator, status, subject, failureReason } = entry
+  const reason = failureReason && `${failureReason}${entry.givenUp ? `, ${describeGivenUp(entry)}` : ''}`
+  return {
+    key: locator,
+    href: hrefOf(['log', locator]),
+    cells: {
+      Time: timeCell(createdAt, words),
+      Status: <Badge of={statusOf(entry)} />,
+      'Event type': eventType,
+      Member: partyLocator,
+      Channel: inWords(CHANNEL_NAMES[channel]),
+      'Subject or reason': status === 'SENT' ? subject : (reason ?? subject),
+    },
+  }
+}
+
+/** The status, except for a message that only a placeholder recorded. */
+export function statusOf({ status, receipt }: ListedLogEntry): string {
+  return isRecordedOnly(receipt) ? 'RECORDED' : status
 }

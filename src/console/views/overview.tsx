@@ -1,13 +1,20 @@
 import { COUNT_WINDOW_NAMES, COUNT_WINDOWS, type CountWindow } from '../../core/log/count-windows.ts'
 import type { LogCounts } from '../../core/log/log-counts.ts'
-import { Chart, type ChartProps } from '../chart.tsx'
 import { Table } from '../list.tsx'
-import { Links, State, Title } from '../parts.tsx'
-import { hrefOf } from '../route.ts'
-import { colourOf, DIMENSIONS, type Dimension, labelOf, nameOfStatus, REST, tableOf } from '../series.ts'
+import { Card, Links, State, Title } from '../parts.tsx'
+import { hrefOf, type Query, type Route } from '../route.ts'
+import {
+  colourOf,
+  DIMENSIONS,
+  type Dimension,
+  labelOf,
+  nameOfStatus,
+  REST,
+  type Table as Series,
+  tableOf,
+} from '../series.ts'
 import { counted, numberOf, stepName } from '../text.ts'
 import { useData } from '../use-data.ts'
-import type { Visit } from '../visit.ts'
 
 const EVERY_MS = 10_000
 
@@ -26,10 +33,10 @@ const NAMES: Readonly<Record<Dimension, string>> = {
 }
 
 /** Counts of recent entries, refreshed while shown. The address contains the period and the grouping. */
-export function OverviewView({ query }: Visit) {
+export function OverviewView({ query }: Route) {
   const window = COUNT_WINDOW_NAMES.find((name) => name === query.window) ?? '24h'
   const by = DIMENSIONS.find((name) => name === query.by) ?? 'status'
-  const link = (name: string, chosen: Visit['query'], isCurrent: boolean) => ({
+  const link = (name: string, chosen: Query, isCurrent: boolean) => ({
     name,
     href: hrefOf([], { window, by, ...chosen }),
     isCurrent,
@@ -38,7 +45,7 @@ export function OverviewView({ query }: Visit) {
   return (
     <>
       <Title name="Overview" />
-      <div class="toolbar">
+      <div class="hstack">
         <Links
           label="Period"
           of={COUNT_WINDOW_NAMES.map((name) => link(WINDOWS[name], { window: name }, name === window))}
@@ -60,11 +67,11 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
   const { total, series } = tableOf(counts, 'status')
   return (
     <>
-      <ul class="tiles" aria-label={`Entries in the last ${window}, by status`}>
+      <ul class="tiles unstyled" aria-label={`Entries in the last ${window}, by status`}>
         {[{ name: 'All', total }, ...series].map(({ name, total }) => (
           <li key={name}>
             <a
-              class="card tile"
+              class="card tile flex flex-col unstyled"
               style={{ '--mark': name === 'All' ? 'var(--primary)' : `var(--${name.toLowerCase()})` }}
               href={hrefOf(['log'], { status: name === 'All' ? '' : name, from })}
             >
@@ -88,28 +95,78 @@ function Shown({ counts, dimension }: { counts: LogCounts; dimension: Dimension 
           longer periods, see the metrics dashboard.
         </p>
       )}
-      <section class="card" aria-labelledby="chart">
-        <h2 id="chart">
-          Entries by {NAMES[dimension].toLowerCase()}, last {window}
-        </h2>
-        {table.total === 0 ? (
-          <p class="faint">
-            {total === 0 ? 'No entries in this period.' : 'All entries were sent or recorded.'}
-          </p>
-        ) : (
+      <Card id="chart" title={`Entries by ${NAMES[dimension].toLowerCase()}, last ${window}`}>
+        {table.total > 0 ? (
           <Chart table={table} stepS={counts.stepS} dimension={dimension} />
+        ) : (
+          <p>{total === 0 ? 'No entries in this period.' : 'All entries were sent or recorded.'}</p>
         )}
         <Totals table={table} dimension={dimension} from={from} />
         <Steps table={table} stepS={counts.stepS} dimension={dimension} />
-      </section>
+      </Card>
     </>
+  )
+}
+
+interface ChartProps {
+  readonly table: Series
+  readonly stepS: number
+  readonly dimension: Dimension
+}
+
+/** Positions of labels on the time axis, from its start (0) to its end (1). */
+const MARKS = [0, 0.25, 0.5, 0.75]
+
+/**
+ * Entries over time as stacked bars. Each bar's tooltip has its counts, and it links to its entries. Screen readers get the
+ * table.
+ */
+function Chart({ table: { startsS, series }, stepS, dimension }: ChartProps) {
+  const sums = startsS.map((_, i) => series.reduce((sum, { counts }) => sum + (counts[i] ?? 0), 0))
+  const top = 2 * Math.ceil(Math.max(2, ...sums) / 2)
+  const percentOf = (count: number) => `${(100 * count) / top}%`
+  const iso = (atS: number) => new Date(atS * 1_000).toISOString()
+  return (
+    <div class="chart" aria-hidden="true">
+      {[0, top / 2, top].map((level) => (
+        <span key={level} class="level" style={{ bottom: percentOf(level) }}>
+          {numberOf(level)}
+        </span>
+      ))}
+      {startsS.map((startS, i) => (
+        <a
+          key={startS}
+          class="bar"
+          tabIndex={-1}
+          href={hrefOf(['log'], { from: iso(startS), to: iso(startS + stepS) })}
+          title={[
+            `${stepName(startS, stepS)} – ${stepName(startS + stepS, stepS)}`,
+            ...series
+              .filter(({ counts }) => counts[i])
+              .map(({ name, counts }) => `${labelOf(dimension, name)} ${numberOf(counts[i] ?? 0)}`),
+          ].join('\n')}
+        >
+          {series.map(({ name, counts }, index) => (
+            <div
+              key={name}
+              style={{ height: percentOf(counts[i] ?? 0), background: colourOf(dimension, name, index) }}
+            />
+          ))}
+        </a>
+      ))}
+      {MARKS.map((part) => (
+        <span key={part} class="mark" style={{ left: `${100 * part}%` }}>
+          {stepName(startsS[Math.floor(part * startsS.length)] ?? 0, stepS)}
+        </span>
+      ))}
+    </div>
   )
 }
 
 /** The legend of the chart, with totals; each links to its entries. */
 function Totals({ table, dimension, from }: Omit<ChartProps, 'stepS'> & { from: CountWindow | undefined }) {
   return (
-    <ul class="legend">
+    <ul class="legend hstack unstyled">
       {table.series.map(({ name, total }, index) => (
         <li key={name} style={{ '--mark': colourOf(dimension, name, index) }}>
           {name === REST ? (
@@ -119,7 +176,7 @@ function Totals({ table, dimension, from }: Omit<ChartProps, 'stepS'> & { from: 
               <bdi>{labelOf(dimension, name)}</bdi>
             </a>
           )}{' '}
-          <span class="faint">{counted(total, 'entry', 'entries')}</span>
+          {counted(total, 'entry', 'entries')}
         </li>
       ))}
     </ul>
@@ -128,23 +185,21 @@ function Totals({ table, dimension, from }: Omit<ChartProps, 'stepS'> & { from: 
 
 /** The numbers of the chart, the newest first. */
 function Steps({ table: { startsS, series }, stepS, dimension }: ChartProps) {
+  const columns = series.map(({ name }) => labelOf(dimension, name))
+  const rows = startsS.map((startS, i) => ({
+    key: startS,
+    cells: {
+      ...Object.fromEntries(series.map(({ counts }, at) => [columns[at], numberOf(counts[i] ?? 0)])),
+      From: stepName(startS, stepS),
+    },
+  }))
   return (
     <details>
       <summary>Show as a table</summary>
       <Table
         label="Entries over time"
-        columns={['From', ...series.map(({ name }) => [labelOf(dimension, name), 'number'] as const)]}
-        rows={startsS
-          .map((startS, i) => ({
-            key: startS,
-            cells: {
-              ...Object.fromEntries(
-                series.map(({ name, counts }) => [labelOf(dimension, name), numberOf(counts[i] ?? 0)]),
-              ),
-              From: stepName(startS, stepS),
-            },
-          }))
-          .reverse()}
+        columns={['From', ...columns.map((name) => [name, 'number'] as const)]}
+        rows={rows.reverse()}
       />
     </details>
   )

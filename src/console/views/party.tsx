@@ -2,20 +2,20 @@ import { CHANNEL_NAMES } from '../../core/decision/channel.ts'
 import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import type { PreferenceChange, PreferenceHistory, StoredPreferences } from '../../core/party/preferences.ts'
 import { Download } from '../download.tsx'
-import { ENTRY_COLUMNS, entryRow } from '../entries.tsx'
 import { List, type Row, startOf, timeCell, valuesOf } from '../list.tsx'
 import { Facts, State, Time, Title, Value } from '../parts.tsx'
+import type { Query, Route } from '../route.ts'
 import { inWords, localTime } from '../text.ts'
 import { type Items, useData, usePages } from '../use-data.ts'
-import type { Visit } from '../visit.ts'
-import { ENTRY_FILTERS } from './log.tsx'
+import { ENTRY_COLUMNS, ENTRY_FILTERS, entryRow } from './log.tsx'
 
 /** A member: the preferences, and one timeline of messages, skips and changes of preferences. */
-export function PartyView({ path: [, partyLocator = ''], query, visit }: Visit) {
-  const values = valuesOf(ENTRY_FILTERS, query)
+export function PartyView(route: Route) {
+  const [, partyLocator = ''] = route.path
+  const values = valuesOf(ENTRY_FILTERS, route.query)
   const asked = { ...values, partyLocator }
-  const pages = usePages<ListedLogEntry>(['log', 'list'], { ...asked, cursor: query.cursor }, visit)
-  const loaded = useData<PreferenceHistory>(['preferences', partyLocator], {})
+  const pages = usePages<ListedLogEntry>(['log', 'list'], { ...asked, cursor: route.query.cursor })
+  const loaded = useData<PreferenceHistory>(['preferences', partyLocator])
   const { from, to, ...others } = values
   const isFiltered = Object.values(values).some(Boolean)
   const changes = Object.values(others).some(Boolean) ? [] : (loaded.data?.changes ?? [])
@@ -30,33 +30,30 @@ export function PartyView({ path: [, partyLocator = ''], query, visit }: Visit) 
         Member <Value of={partyLocator} mono />
       </Title>
       <State of={loaded} />
-      {isUnknown && (
-        <p class="notice">
-          This member is unknown here: there is no message, no preference and no change under this locator.
-          Locators are compared character by character.
-        </p>
-      )}
       {newest?.failureReason === 'party not found' && (
         <p class="notice">
           Policy administration did not know this member on <Time of={newest.createdAt} />.
         </p>
       )}
-      {!isUnknown && loaded.data !== null && <Preferences of={loaded.data} />}
-      {!isUnknown && (
+      {isUnknown ? (
+        <p class="notice">
+          This member is unknown here: there is no message, no preference and no change under this locator.
+          Locators are compared character by character.
+        </p>
+      ) : (
         <>
+          {loaded.data !== null && <Preferences of={loaded.data} />}
           <List
-            at={['parties', partyLocator]}
             label="Timeline"
+            route={route}
             filters={ENTRY_FILTERS}
-            query={query}
-            pages={{ ...pages, data: pages.data && withChanges(pages.data, changes, query) }}
+            pages={{ ...pages, data: pages.data && withChanges(pages.data, changes, route.query) }}
             following={{ before: pages.data?.items.at(-1)?.createdAt }}
             columns={ENTRY_COLUMNS.filter(([name]) => name !== 'Member')}
             rowOf={(item) => ('locator' in item ? entryRow(item, localTime) : changeRow(item))}
-            one="entry"
-            many="entries"
+            noun={['entry', 'entries']}
           />
-          {loaded.data?.isMore && <p class="faint">Only the last 100 changes of preferences are shown.</p>}
+          {loaded.data?.isMore && <p>Only the last 100 changes of preferences are shown.</p>}
           <Download key={JSON.stringify(asked)} query={asked} name="member.csv" />
         </>
       )}
@@ -68,7 +65,7 @@ export function PartyView({ path: [, partyLocator = ''], query, visit }: Visit) 
 function withChanges(
   { items, next }: Items<ListedLogEntry>,
   changes: readonly PreferenceChange[],
-  { from = '', to = '~', before = '~' }: Visit['query'],
+  { from = '', to = '~', before = '~' }: Query,
 ): Items<ListedLogEntry | PreferenceChange> {
   const oldest = next === null ? '' : (items.at(-1)?.createdAt ?? '~')
   const shown = changes.filter(
@@ -81,16 +78,14 @@ function timeOf(item: ListedLogEntry | PreferenceChange): string {
   return 'locator' in item ? item.createdAt : item.changedAt
 }
 
-function changeRow(change: PreferenceChange): Row {
-  const { changedAt, changedBy, before, after } = change
-  const words = `${describe(before, after)}${changedBy === null ? '' : `, by ${changedBy}`}`
+function changeRow({ changedAt, changedBy, before, after }: PreferenceChange): Row {
   return {
     key: changedAt,
     cells: {
       Time: timeCell(changedAt, localTime),
       Status: 'Preferences',
       Channel: inWords(CHANNEL_NAMES[after.preferredChannel]),
-      'Subject or reason': words,
+      'Subject or reason': `${describe(before, after)}${changedBy === null ? '' : `, by ${changedBy}`}`,
     },
   }
 }
@@ -108,8 +103,8 @@ function describe(before: StoredPreferences | null, after: StoredPreferences): s
       (after.email !== before.email || after.phone !== before.phone) &&
       'addresses changed (not used for sending)',
   ].filter((words) => words !== false)
-  const [first = 'saved without a change', ...rest] = said
-  return [`${first.charAt(0).toUpperCase()}${first.slice(1)}`, ...rest].join('; ')
+  const words = said.length === 0 ? 'saved without a change' : said.join('; ')
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`
 }
 
 function Preferences({ of: { preferences, unknownEventTypes } }: { of: PreferenceHistory }) {

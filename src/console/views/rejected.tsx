@@ -1,11 +1,10 @@
 import type { ShownRejectedMessage } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
-import { type Cell, Clamped, type Filter, List, type Row, timeCell } from '../list.tsx'
+import { type Cell, Clamped, type Filter, List, type Row, timeCell, valuesOf } from '../list.tsx'
 import { Copy, Time, Title, Value } from '../parts.tsx'
-import { hrefOf } from '../route.ts'
+import { hrefOf, type Route } from '../route.ts'
 import { beginOf, counted, visible } from '../text.ts'
 import { usePages } from '../use-data.ts'
-import type { Visit } from '../visit.ts'
 
 const FILTERS: readonly Filter[] = [
   { name: 'topic', label: 'Topic' },
@@ -14,25 +13,22 @@ const FILTERS: readonly Filter[] = [
 ]
 
 /** Rejected messages, newest first. */
-export function RejectedView({ query, visit }: Visit) {
-  const { topic, code, open, cursor } = query
-  const pages = usePages<ShownRejectedMessage>(['rejected'], { topic, code, open, cursor }, visit)
+export function RejectedView(route: Route) {
+  const asked = { ...valuesOf(FILTERS, route.query), cursor: route.query.cursor }
   return (
     <>
       <Title name="Rejected messages" />
-      <p class="faint">
+      <p class="text-light">
         Messages that are not valid events, or whose row the database refused. A command is copied by a click.
       </p>
       <List
-        at={['rejected']}
         label="Rejected messages"
+        route={route}
         filters={FILTERS}
-        query={query}
-        pages={pages}
+        pages={usePages<ShownRejectedMessage>(['rejected'], asked)}
         columns={[['Time', 'short'], ['ID', 'short mono'], 'Source', 'Error', 'First bytes', 'What next']}
         rowOf={rowOf}
-        one="message"
-        many="messages"
+        noun={['message', 'messages']}
       />
     </>
   )
@@ -59,7 +55,7 @@ function twoLines(text: string, below: string): Cell {
     show: (
       <>
         <Clamped text={visible(text)} />
-        <span class="faint">{below}</span>
+        <span class="text-light">{below}</span>
       </>
     ),
   }
@@ -68,9 +64,9 @@ function twoLines(text: string, below: string): Cell {
 function beginCell({ begin, byteCount, erasedAt }: ShownRejectedMessage): Cell {
   if (erasedAt !== null) {
     return (
-      <span class="faint">
+      <>
         erased on <Time of={erasedAt} />
-      </span>
+      </>
     )
   }
   if (begin === null || byteCount === null) return null
@@ -101,19 +97,13 @@ function Next({ of: { id, code, erasedAt, redriven } }: { of: ShownRejectedMessa
     ...(remedy.startsWith('A redrive does not') ? [] : [`rejected redrive ${id}`]),
     `rejected dismiss ${id} --because "…"`,
   ]
+  const result = redriven && RESULTS[redriven.result]
   return (
     <>
       {redriven !== null && (
         <p>
-          {redriven.locator === null ? (
-            RESULTS[redriven.result]
-          ) : (
-            <a href={hrefOf(['log', redriven.locator])}>{RESULTS[redriven.result]}</a>
-          )}
-          <br />
-          <span class="faint">
-            <Time of={redriven.at} /> by <Value of={redriven.by} />
-          </span>
+          {redriven.locator === null ? result : <a href={hrefOf(['log', redriven.locator])}>{result}</a>},{' '}
+          <Time of={redriven.at} /> by <Value of={redriven.by} />
         </p>
       )}
       {isOpen && (

@@ -3,10 +3,9 @@ import type { ListedLogEntry } from '../../core/log/log-entry.ts'
 import { isLogLocator } from '../../core/log/log-locator.ts'
 import type { Page } from '../../core/log/log-page.ts'
 import type { PreferenceHistory } from '../../core/party/preferences.ts'
-import { filledIn, State, Title, Value } from '../parts.tsx'
-import { hrefOf } from '../route.ts'
+import { filledIn, go, State, Title, Value } from '../parts.tsx'
+import { hrefOf, type Route } from '../route.ts'
 import { type Loaded, useData } from '../use-data.ts'
-import { go, type Visit } from '../visit.ts'
 
 /** The search box of every page. */
 export function Search() {
@@ -26,7 +25,7 @@ export function Search() {
     if (q !== '') go(isLogLocator(q) ? hrefOf(['log', q]) : hrefOf(['search'], { q }))
   }
   return (
-    <search class="search">
+    <search>
       <form onSubmit={search}>
         <input
           ref={input}
@@ -45,12 +44,12 @@ export function Search() {
 }
 
 /** Searches for the text. A single hit opens at once, in place of the search. */
-export function SearchView({ query: { q = '' } }: Visit) {
+export function SearchView({ query: { q = '' } }: Route) {
   const asked = [
     useData<Page<ListedLogEntry>>(['log', 'list'], { eventId: q, limit: '2' }),
     useData<Page<ListedLogEntry>>(['log', 'list'], { partyLocator: q, limit: '2' }),
     useData<Page<ListedLogEntry>>(['log', 'list'], { reference: q, limit: '2' }),
-    useData<PreferenceHistory>(['preferences', q], {}),
+    useData<PreferenceHistory>(['preferences', q]),
   ] as const
   const [event, ofMember, ofReference, preferences] = asked
   const about = ofReference.data?.items ?? []

@@ -12,10 +12,10 @@ export function TokenForm({ why, onToken }: { why: string; onToken: () => void }
     onToken()
   }
   return (
-    <section class="card narrow">
+    <section class="card">
       <Title name="Enter a token" />
       <p role="alert">{why}</p>
-      <p class="faint">
+      <p class="text-light">
         Paste a token from your identity provider that grants access to the administrative views. It stays in
         this tab until you close it, and is sent only to this service.
       </p>

@@ -1,13 +1,12 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { WorkbenchStart } from '../../core/workbench/review.ts'
 import { Table } from '../list.tsx'
-import { Bullets, Button, State, Title } from '../parts.tsx'
+import { Bullets, Button, Card, State, Title } from '../parts.tsx'
 import { useData } from '../use-data.ts'
 import { Backtest } from '../workbench/backtest.tsx'
-import { changedFiles, SHEETS, type SheetKey, useDraft } from '../workbench/draft.ts'
+import { changedFiles, SHEETS, type SheetKey, useDraft, useVerdict } from '../workbench/draft.ts'
 import { Changes, FileFindings, type Lead, Notice, Promises, VerdictBar } from '../workbench/findings.tsx'
 import { Grid } from '../workbench/grid.tsx'
-import { useVerdict } from '../workbench/judge.ts'
 import { Propose } from '../workbench/propose.tsx'
 import { TextsEditor } from '../workbench/texts.tsx'
 import { Trial } from '../workbench/trial.tsx'
@@ -21,7 +20,7 @@ export function WorkbenchView() {
   return (
     <>
       <Title name="Workbench" />
-      <p class="faint">
+      <p class="text-light">
         Try a change of rules, promises or texts before you propose it. Nothing here changes the service. Your
         changes are marked.
       </p>
@@ -32,6 +31,7 @@ export function WorkbenchView() {
 }
 
 const TABS = { table: 'Rules', promises: 'Promises', templates: 'Texts' } as const
+type Tab = keyof typeof TABS
 
 function Bench({ start }: { start: WorkbenchStart }) {
   const isNarrow = useNarrow()
@@ -39,9 +39,9 @@ function Bench({ start }: { start: WorkbenchStart }) {
   const { inForce, draft, change, undo, outdated, conflicts } = useDraft(start)
   const verdict = useVerdict(draft, inForce, start.outcomes)
   const isCurrent = verdict?.of === draft
-  const [tab, setTab] = useState<keyof typeof TABS>('table')
+  const [tab, setTab] = useState<Tab>('table')
   const lead = (to: Lead) => {
-    if (to in TABS) setTab(to as keyof typeof TABS)
+    if (to in TABS) setTab(to as Tab)
     focus(to in TABS ? '[aria-invalid="true"], #findings' : `#${to}`)
   }
   const exclude = (index: number, types: string) => {
@@ -68,7 +68,6 @@ function Bench({ start }: { start: WorkbenchStart }) {
         faults={verdict?.[key].faults ?? []}
         onRows={(rows, place) => change({ [key]: rows }, place)}
         focus={(id) => focus(`#${id}`)}
-        onUndo={undo}
       />
     )
   return (
@@ -76,92 +75,91 @@ function Bench({ start }: { start: WorkbenchStart }) {
       {outdated !== null && <Outdated {...outdated} />}
       <Notice of={conflicts} />
       {isNarrow && <p class="notice">On a phone the table can only be read. Edit it on a wider screen.</p>}
-      <nav aria-label="Files">
+      <nav class="hstack" aria-label="Files">
         {Object.entries(TABS).map(([key, name]) => (
-          <button
+          <Button
             key={key}
-            type="button"
+            class="ghost"
             aria-current={key === tab ? 'true' : undefined}
-            onClick={() => setTab(key as keyof typeof TABS)}
+            onClick={() => setTab(key as Tab)}
           >
             {name}
-          </button>
+          </Button>
         ))}
+        {!isNarrow && (
+          <Button
+            title="Takes back your last change, of rules, promises or texts"
+            aria-disabled={undo === null}
+            onClick={() => undo?.()}
+          >
+            Undo
+          </Button>
+        )}
       </nav>
-      {tab === 'templates' ? (
-        verdict && (
-          <TextsEditor
-            of={verdict}
-            templates={draft.templates}
-            inForce={inForce.templates}
-            isReadOnly={isNarrow}
-            onChange={(templates, place) => change({ templates }, place)}
-            onUndo={undo}
-          />
-        )
-      ) : (
-        <>
-          {!isNarrow && <About tab={tab} />}
-          {editor(tab)}
-        </>
-      )}
+      {tab !== 'templates' && !isNarrow && <About tab={tab} />}
+      {tab !== 'templates' && editor(tab)}
       {verdict !== null && (
         <>
-          {tab !== 'templates' && <FileFindings {...verdict[tab]} />}
+          {tab === 'templates' ? (
+            <TextsEditor
+              of={verdict}
+              templates={draft.templates}
+              inForce={inForce.templates}
+              isReadOnly={isNarrow}
+              onChange={(templates, place) => change({ templates }, place)}
+            />
+          ) : (
+            <FileFindings {...verdict[tab]} />
+          )}
           <VerdictBar of={verdict} onLead={lead} />
           <div class="columns">
-            <section class="card" aria-labelledby="changes">
-              <h2 id="changes" tabIndex={-1}>
-                What changes
-              </h2>
-              <p class="faint">
-                A situation is one combination of what rules look at: the party, its opt-out and channel, and
-                what is on file. It counts once, however many event types it concerns.
-              </p>
+            <Card
+              id="changes"
+              title="What changes"
+              about="A situation is one combination of what rules look at: the party, its opt-out and channel, and what is on file. It counts once, however many event types it concerns."
+            >
               <Changes of={verdict} />
-            </section>
-            <section class="card" aria-labelledby="broken">
-              <h2 id="broken" tabIndex={-1}>
-                Promises
-              </h2>
-              <p class="faint">Conditions that must stay true, however the rules change.</p>
+            </Card>
+            <Card
+              id="broken"
+              title="Promises"
+              about="Conditions that must stay true, however the rules change."
+            >
               <Promises of={verdict.promises} rows={verdict.of.promises} onExclude={exclude} />
-            </section>
+            </Card>
           </div>
           <datalist id="event-types">
             {verdict.texts.eventTypes.map((eventType) => (
               <option key={eventType} value={eventType} />
             ))}
           </datalist>
-          <section class="card" aria-labelledby="try">
-            <h2 id="try">Try a situation</h2>
+          <Card id="try" title="Try a situation">
             <Trial of={verdict} />
-          </section>
+          </Card>
           {!isNarrow && (
-            <section class="card" aria-labelledby="backtest">
-              <h2 id="backtest">Back-test</h2>
-              <p class="faint">
-                Decide the events of the last days again by this table. Nothing is sent or written.
-              </p>
-              <Backtest of={verdict} isCurrent={isCurrent} />
-            </section>
-          )}
-          {!isNarrow && (
-            <section class="card" aria-labelledby="propose">
-              <h2 id="propose">Propose</h2>
-              <Propose
-                repositoryUrl={start.repositoryUrl}
-                changed={changedFiles(verdict.of, inForce)}
-                of={verdict}
-                obstacle={
-                  outdated !== null
-                    ? 'Others have changed the files in force: first merge their changes, or keep your draft without them.'
-                    : isCurrent
-                      ? null
-                      : 'Your last change is being checked.'
-                }
-              />
-            </section>
+            <>
+              <Card
+                id="backtest"
+                title="Back-test"
+                about="Decide the events of the last days again by this table. Nothing is sent or written."
+              >
+                <Backtest of={verdict} isCurrent={isCurrent} />
+              </Card>
+              <Card id="propose" title="Propose">
+                <Propose
+                  repositoryUrl={start.repositoryUrl}
+                  changed={changedFiles(verdict.of, inForce)}
+                  of={verdict}
+                  obstacle={
+                    outdated !== null
+                      ? 'Others have changed the files in force: first merge their changes, or keep your draft without them.'
+                      : isCurrent
+                        ? null
+                        : 'Your last change is being checked.'
+                  }
+                />
+              </Card>
+            </>
           )}
         </>
       )}
@@ -169,9 +167,9 @@ function Bench({ start }: { start: WorkbenchStart }) {
   )
 }
 
-function About({ tab }: { tab: keyof typeof TABS }) {
+function About({ tab }: { tab: SheetKey }) {
   return (
-    <p class="faint">
+    <p class="text-light">
       {tab === 'table'
         ? 'Rules apply from top to bottom: the first one whose cells all match decides. '
         : 'A promise says what must never happen, whoever edits the rules. '}
@@ -192,7 +190,7 @@ function Outdated({ changes, merge, keep, drop }: NonNullable<ReturnType<typeof 
         undo it:
       </p>
       <Bullets of={changes} />
-      <div class="toolbar">
+      <div class="hstack">
         <button type="button" onClick={merge}>
           Merge into my draft
         </button>
@@ -218,15 +216,14 @@ function useFocus(): (selector: string) => void {
 }
 
 /** The width of a phone, on which nobody edits a table. */
-const NARROW = '(max-width: 480px)'
+const NARROW = matchMedia('(max-width: 480px)')
 
 function useNarrow(): boolean {
-  const [isNarrow, setNarrow] = useState(() => matchMedia(NARROW).matches)
+  const [isNarrow, setNarrow] = useState(NARROW.matches)
   useEffect(() => {
-    const query = matchMedia(NARROW)
-    const follow = () => setNarrow(query.matches)
-    query.addEventListener('change', follow)
-    return () => query.removeEventListener('change', follow)
+    const follow = () => setNarrow(NARROW.matches)
+    NARROW.addEventListener('change', follow)
+    return () => NARROW.removeEventListener('change', follow)
   }, [])
   return isNarrow
 }

@@ -5,13 +5,14 @@ import {
   type BacktestReport,
   CHANGED_CSV,
 } from '../../core/workbench/backtest-report.ts'
+
 import { askLines } from '../api.ts'
 import { saveFile } from '../download.tsx'
 import { Table, timeCell } from '../list.tsx'
 import { Button, Field, filledIn, Problem, Time, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { counted, numberOf } from '../text.ts'
-import type { Verdict } from './judge.ts'
+import type { Verdict } from './draft.ts'
 
 interface Found {
   readonly job: BacktestJob
@@ -76,14 +77,14 @@ export function Backtest({
   }
   return (
     <>
-      <form class="toolbar backtest" onSubmit={submit}>
+      <form class="hstack backtest" onSubmit={submit}>
         <Field label="From" name="from" type="date" required defaultValue={dayOf(6)} />
         <Field label="To" name="to" type="date" required defaultValue={dayOf(0)} />
         <button type="submit" aria-disabled={isRunning || !isUsable}>
           Back-test
         </button>
         {isRunning && <Button onClick={stop}>Stop</Button>}
-        <span role="status" class="faint">
+        <span role="status" class="text-light">
           {ruleTable === null ? 'Correct the faults first.' : progress}
         </span>
       </form>
@@ -121,14 +122,14 @@ function Report({ of: { job, report } }: { of: Found }) {
       </ul>
       {list.length > 0 && (
         <>
-          <p class="toolbar">
+          <p class="hstack">
             <Button
               onClick={() => saveFile('back-test.csv', [CHANGED_CSV.head, ...list.map(CHANGED_CSV.lineOf)])}
             >
               Download as CSV
             </Button>
             {list.length < changed && (
-              <span class="faint">
+              <span class="text-light">
                 The list and the CSV contain {numberOf(list.length)} of {numberOf(changed)}: ask for fewer
                 days.
               </span>
@@ -150,7 +151,7 @@ function Report({ of: { job, report } }: { of: Found }) {
             }))}
           />
           {list.length > SHOWN_COUNT_MAX && (
-            <p class="faint">And {numberOf(list.length - SHOWN_COUNT_MAX)} more in the CSV.</p>
+            <p class="text-light">And {numberOf(list.length - SHOWN_COUNT_MAX)} more in the CSV.</p>
           )}
         </>
       )}

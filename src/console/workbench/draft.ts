@@ -2,11 +2,20 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { CHANNELS } from '../../core/decision/channel.ts'
 import { OUTCOMES } from '../../core/decision/decide.ts'
 import { cellText, FACT_LIST } from '../../core/decision/facts.ts'
+import type { ChangeSummary } from '../../core/rules/change-summary.ts'
 import { type Cells, diffRows } from '../../core/rules/diff-rows.ts'
 import { EXPECTATIONS, PROMISE_COLUMNS } from '../../core/rules/load-promises.ts'
 import { COLUMNS } from '../../core/rules/rule.ts'
 import { mergeRows } from '../../core/workbench/merge-rows.ts'
-import type { Files, WorkbenchStart } from '../../core/workbench/review.ts'
+import {
+  type Files,
+  loadVersion,
+  readTexts,
+  summariseChange,
+  type Texts,
+  type Version,
+  type WorkbenchStart,
+} from '../../core/workbench/review.ts'
 import { gridToCsv, readGrid } from '../../core/workbench/workbench.ts'
 
 export type SheetKey = 'table' | 'promises'
@@ -62,7 +71,7 @@ function draftOf({ table, promises, templates }: Files): Draft {
   }
 }
 
-export function csvOf(draft: Draft, key: SheetKey): string {
+function csvOf(draft: Draft, key: SheetKey): string {
   return gridToCsv(SHEETS[key].columns, draft[key])
 }
 
@@ -180,4 +189,43 @@ function mergeTexts(base: Draft['templates'], mine: Draft['templates'], theirs: 
     templates: { ...theirs, ...Object.fromEntries(own) },
     conflicts: both.map(([name]) => `${name}: both changed this text; yours is kept`),
   }
+}
+
+/** Result of the checks on a draft, and its changes. */
+export interface Verdict extends Version {
+  readonly of: Draft
+  readonly summary: ChangeSummary
+}
+
+const PAUSE_MS_MAX = 250
+
+/** Checking texts takes longest, and they seldom change. */
+const textsOf = new WeakMap<Draft['templates'], Texts>()
+
+async function versionOf(draft: Draft, outcomes: string): Promise<Version> {
+  const files = Object.entries(draft.templates).map(([name, text]) => ({ name, text }))
+  const texts = textsOf.get(draft.templates) ?? readTexts(files, outcomes)
+  textsOf.set(draft.templates, texts)
+  return loadVersion({ table: csvOf(draft, 'table'), promises: csvOf(draft, 'promises') }, texts)
+}
+
+/**
+ * Checks the draft in this page, without the service. A check blocks the page, so typing gets a pause as long as a check. Null
+ * before the first verdict.
+ */
+export function useVerdict(draft: Draft, inForce: Draft, outcomes: string): Verdict | null {
+  const [verdict, setVerdict] = useState<Verdict | null>(null)
+  const tookMs = useRef(0)
+  useEffect(() => {
+    const check = async () => {
+      const startedMs = performance.now()
+      const after = await versionOf(draft, outcomes)
+      const summary = summariseChange(await versionOf(inForce, outcomes), after, outcomes)
+      tookMs.current = performance.now() - startedMs
+      setVerdict({ ...after, of: draft, summary })
+    }
+    const timer = setTimeout(check, Math.min(tookMs.current, PAUSE_MS_MAX))
+    return () => clearTimeout(timer)
+  }, [draft, inForce, outcomes])
+  return verdict
 }

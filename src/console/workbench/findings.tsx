@@ -5,57 +5,60 @@ import { describeRest, groupChanges, summariseDiff } from '../../core/rules/diff
 import { type Placed, placeOf } from '../../core/workbench/review.ts'
 import { Bullets, Button, Details } from '../parts.tsx'
 import { counted, visible } from '../text.ts'
-import { type Draft, FIRST_ROW, isFilled } from './draft.ts'
-import type { Verdict } from './judge.ts'
+import { type Draft, FIRST_ROW, isFilled, type Verdict } from './draft.ts'
 
 /** More than anybody reads; a file can have many thousands. */
 const SHOWN_COUNT_MAX = 200
 
 /** Link targets of the verdict. */
 export type Lead = 'table' | 'promises' | 'templates' | 'broken' | 'changes'
+type Mark = readonly [tone: string, to: Lead, words: string]
 
 /** One line, always visible: faults, promises, changes. Each part links to its details. */
 export function VerdictBar({ of, onLead }: { of: Verdict; onLead: (to: Lead) => void }) {
-  const { table, promises, texts, summary } = of
+  return (
+    <div class="card verdict hstack" role="status">
+      {marksOf(of).map(([tone, to, words]) => (
+        <button type="button" class="badge" data-variant={tone} onClick={() => onLead(to)}>
+          {words}
+        </button>
+      ))}
+    </div>
+  )
+}
+
+function marksOf({ table, promises, texts, summary, of }: Verdict): readonly Mark[] {
+  // Of promises that could be checked, the faults are broken promises.
   const inPromises = promises.summary === null ? promises.faults.length : 0
-  const count = table.faults.length + inPromises + texts.report.faults.length
+  const faults = table.faults.length + inPromises + texts.report.faults.length
   const faulty = table.faults.length > 0 ? 'table' : inPromises > 0 ? 'promises' : 'templates'
+  const warnings = table.warnings.length + promises.warnings.length
   // A variable that no text uses is not news about a draft.
   const inTexts = texts.report.warnings.filter(({ line }) => line !== null).length
-  const warnings = table.warnings.length + promises.warnings.length
-  const all = of.of.promises.filter(isFilled).length
+  const all = of.promises.filter(isFilled).length
   const broken = new Set(promises.faults.map((fault) => placeOf(fault).row)).size
   const soFar = table.faults.length > 0 ? ' so far' : ''
-  const mark = (tone: string | undefined, to: Lead, words: string) => (
-    <button type="button" class="badge" data-variant={tone} onClick={() => onLead(to)}>
-      {words}
-    </button>
-  )
   const changes = [
     summariseRows(summary.rows),
     summary.texts?.length ? textsIn(summary.texts.length) : '',
     summary.diff ? summariseDiff(summary.diff) : 'Changes appear once the faults are corrected',
   ]
-  return (
-    <div class="card verdict" role="status">
-      {count === 0
-        ? mark('success', 'table', 'No faults')
-        : mark('danger', faulty, counted(count, 'fault', 'faults'))}
-      {warnings > 0 &&
-        mark(
-          'warning',
-          table.warnings.length > 0 ? 'table' : 'promises',
-          counted(warnings, 'warning', 'warnings'),
-        )}
-      {inTexts > 0 && mark('warning', 'templates', counted(inTexts, 'warning of texts', 'warnings of texts'))}
-      {promises.summary === null
-        ? mark(undefined, 'promises', 'Promises not checked')
-        : broken === 0
-          ? mark('success', 'promises', `All ${all} promises kept${soFar}`)
-          : mark('danger', 'broken', `${counted(broken, 'promise', 'promises')} of ${all} broken${soFar}`)}
-      {mark(undefined, 'changes', changes.filter(Boolean).join('. '))}
-    </div>
-  )
+  const marks: readonly (Mark | false)[] = [
+    faults === 0 ? ['success', 'table', 'No faults'] : ['danger', faulty, counted(faults, 'fault', 'faults')],
+    warnings > 0 && [
+      'warning',
+      table.warnings.length > 0 ? 'table' : 'promises',
+      counted(warnings, 'warning', 'warnings'),
+    ],
+    inTexts > 0 && ['warning', 'templates', counted(inTexts, 'warning of texts', 'warnings of texts')],
+    promises.summary === null
+      ? ['secondary', 'promises', 'Promises not checked']
+      : broken === 0
+        ? ['success', 'promises', `All ${all} promises kept${soFar}`]
+        : ['danger', 'broken', `${counted(broken, 'promise', 'promises')} of ${all} broken${soFar}`],
+    ['secondary', 'changes', changes.filter(Boolean).join('. ')],
+  ]
+  return marks.filter((mark) => mark !== false)
 }
 
 function textsIn(count: number): string {
@@ -64,10 +67,9 @@ function textsIn(count: number): string {
 
 /** Faults and warnings of a sheet that belong to no row. */
 export function FileFindings({ faults, warnings }: FileReport) {
-  const wide = faults.filter((fault) => placeOf(fault).row === null)
   return (
     <div id="findings" tabIndex={-1} aria-live="polite">
-      <Notice of={wide} isBad />
+      <Notice of={faults.filter((fault) => placeOf(fault).row === null)} isBad />
       <Notice of={warnings} />
     </div>
   )
@@ -86,61 +88,22 @@ export function Notice({ of, isBad = false }: { of: readonly string[]; isBad?: b
 
 /** Changes for members, the most harmful first. */
 export function Changes({ of: { summary } }: { of: Verdict }) {
-  const rows = summary.rows.map(({ text }) => text)
+  const { rows, texts, diff } = summary
   return (
     <>
-      {rows.length > 0 && <Bullets of={rows.slice(0, SHOWN_COUNT_MAX)} />}
-      {summary.texts !== null && summary.texts.length > 0 && (
+      {rows.length > 0 && <Bullets of={rows.slice(0, SHOWN_COUNT_MAX).map(({ text }) => text)} />}
+      {texts !== null && texts.length > 0 && (
         <Details
-          summary={textsIn(summary.texts.length)}
-          of={summary.texts.map(
+          summary={textsIn(texts.length)}
+          of={texts.map(
             ({ eventType, before }) => `${eventType}${before === null ? ': new, was the generic text' : ''}`,
           )}
         />
       )}
-      {summary.diff === null ? (
-        <p class="faint">Correct the faults first: the table cannot be used as it is.</p>
+      {diff === null ? (
+        <p>Correct the faults first: the table cannot be used as it is.</p>
       ) : (
-        <Decisions of={summary.diff} />
-      )}
-    </>
-  )
-}
-
-function Decisions({ of: diff }: { of: RuleTableDiff }) {
-  const rest = describeRest(diff)
-  return (
-    <>
-      <p>
-        {diff.changes.length === 0
-          ? 'Nothing: every situation has the same decision as now.'
-          : `${summariseDiff(diff)}.`}
-      </p>
-      {[...Map.groupBy(diff.changes, kindOf)]
-        .sort(([one], [other]) => CHANGE_KINDS.indexOf(one) - CHANGE_KINDS.indexOf(other))
-        .map(([kind, changes]) => {
-          const sentences = groupChanges({ ...diff, changes })
-          const leftOut = sentences.length - SHOWN_COUNT_MAX
-          return (
-            <section key={kind} aria-label={kind}>
-              <h3>
-                <span class="badge" data-variant={KIND_TONES[kind] ?? 'warning'}>
-                  {changes.length}
-                </span>{' '}
-                {kind}
-              </h3>
-              {sentences.slice(0, SHOWN_COUNT_MAX).map(({ sentence, situations }) => (
-                <Details key={sentence} summary={sentence} of={situations} />
-              ))}
-              {leftOut > 0 && <p class="faint">and {counted(leftOut, 'more sentence', 'more sentences')}</p>}
-            </section>
-          )
-        })}
-      {rest.length > 0 && (
-        <section aria-label="Same for members">
-          <h3>Same for members</h3>
-          <Bullets of={rest} />
-        </section>
+        <Decisions of={diff} />
       )}
     </>
   )
@@ -149,6 +112,45 @@ function Decisions({ of: diff }: { of: RuleTableDiff }) {
 const KIND_TONES: Readonly<Record<string, string>> = {
   'no longer sent': 'danger',
   'with another reason only': 'secondary',
+}
+
+function Decisions({ of: diff }: { of: RuleTableDiff }) {
+  const rest = describeRest(diff)
+  const byKind = Map.groupBy(diff.changes, kindOf)
+  return (
+    <>
+      <p>
+        {diff.changes.length === 0
+          ? 'Nothing: every situation has the same decision as now.'
+          : `${summariseDiff(diff)}.`}
+      </p>
+      {CHANGE_KINDS.filter((kind) => byKind.has(kind)).map((kind) => {
+        const changes = byKind.get(kind) ?? []
+        const sentences = groupChanges({ ...diff, changes })
+        const leftOut = sentences.length - SHOWN_COUNT_MAX
+        return (
+          <section key={kind} aria-label={kind}>
+            <h3>
+              <span class="badge" data-variant={KIND_TONES[kind] ?? 'warning'}>
+                {changes.length}
+              </span>{' '}
+              {kind}
+            </h3>
+            {sentences.slice(0, SHOWN_COUNT_MAX).map(({ sentence, situations }) => (
+              <Details key={sentence} summary={sentence} of={situations} />
+            ))}
+            {leftOut > 0 && <p>and {counted(leftOut, 'more sentence', 'more sentences')}</p>}
+          </section>
+        )
+      })}
+      {rest.length > 0 && (
+        <section aria-label="Same for members">
+          <h3>Same for members</h3>
+          <Bullets of={rest} />
+        </section>
+      )}
+    </>
+  )
 }
 
 /** The check's wording for the cell that excludes the case from the promise. */
@@ -168,7 +170,6 @@ export function Promises({ of: { faults, warnings, summary }, rows, onExclude }:
   const kept = rows.filter((row, index) => isFilled(row) && !broken.has(index + FIRST_ROW))
   return (
     <>
-      {summary === null && <p class="faint">Promises are checked once both files can be read.</p>}
       {placed
         .toSorted((a, b) => a.row - b.row)
         .slice(0, SHOWN_COUNT_MAX)
@@ -185,14 +186,18 @@ export function Promises({ of: { faults, warnings, summary }, rows, onExclude }:
             </div>
           )
         })}
-      {summary !== null && faults.length > 0 && (
-        <p>Change the rules; or, if you mean it, change the promise, and propose both files together.</p>
-      )}
-      {summary !== null && (
-        <Details
-          summary={`${counted(kept.length, 'promise', 'promises')} kept`}
-          of={kept.map(([name = '']) => name)}
-        />
+      {summary === null ? (
+        <p>Promises are checked once both files can be read.</p>
+      ) : (
+        <>
+          {faults.length > 0 && (
+            <p>Change the rules; or, if you mean it, change the promise, and propose both files together.</p>
+          )}
+          <Details
+            summary={`${counted(kept.length, 'promise', 'promises')} kept`}
+            of={kept.map(([name = '']) => name)}
+          />
+        </>
       )}
       <Notice of={warnings} />
     </>

@@ -1,4 +1,3 @@
-import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { type Cells, pairRows } from '../../core/rules/diff-rows.ts'
 import { WHEN_COLUMNS } from '../../core/rules/when.ts'
@@ -17,30 +16,32 @@ interface GridProps {
   readonly onRows: (rows: readonly Cells[], place?: string) => void
   /** Focuses an element by its id after the next rendering. */
   readonly focus: (id: string) => void
-  /** Null: there is nothing to undo. */
-  readonly onUndo: (() => void) | null
 }
 
-function cellId({ what }: Sheet, index: number, column: number): string {
-  return `${what}-${index}-${column}`
+/** The id of a cell; that of the button for a further row if there is no such row. */
+function cellId({ sheet: { what }, rows }: GridProps, index: number, column = 0): string {
+  return index < rows.length ? `${what}-${Math.max(0, index)}-${column}` : `${what}-add`
+}
+
+/** The rows with a blank one at an index. */
+function withBlank({ rows, sheet }: GridProps, index: number): readonly Cells[] {
+  const blank = sheet.columns.map(() => '')
+  return rows.toSpliced(index, 0, blank)
 }
 
 /** A file as a table with editable cells, rows and row order. Each fault appears below its row. */
 export function Grid(props: GridProps) {
-  const { sheet, rows, before, faults, onRows, onUndo } = props
+  const { sheet, rows, before, faults, onRows, focus } = props
   const { what, columns, file } = sheet
   const beforeOf = new Map([...pairRows(before, rows)].map(([was, now]) => [now, was]))
   const placed = Map.groupBy(faults.map(placeOf), ({ row }) => row)
+  const add = () => {
+    onRows(withBlank(props, rows.length))
+    focus(`${what}-${rows.length}-0`)
+  }
   return (
     <>
-      <div class="toolbar">
-        <Button
-          title="Takes back your last change, of rules, promises or texts"
-          aria-disabled={onUndo === null}
-          onClick={() => onUndo?.()}
-        >
-          Undo
-        </Button>
+      <div class="hstack">
         <Button onClick={() => onRows(before)}>Start over with {file}</Button>
         <details>
           <summary>Paste a CSV…</summary>
@@ -76,39 +77,12 @@ export function Grid(props: GridProps) {
         </table>
       </section>
       <p>
-        <Button id={`${what}-add`} onClick={() => editsOf(props).add(rows.length)}>
+        <Button id={`${what}-add`} onClick={add}>
           Add a {what} at the end
         </Button>
       </p>
     </>
   )
-}
-
-/** Edits of rows, by their index. The focus moves with them. */
-function editsOf({ sheet, rows, onRows, focus }: GridProps) {
-  const put = (next: readonly Cells[], index: number, column = 0) => {
-    onRows(next)
-    focus(next.length === 0 ? `${sheet.what}-add` : cellId(sheet, index, column))
-  }
-  return {
-    put,
-    add: (index: number) =>
-      put(
-        rows.toSpliced(
-          index,
-          0,
-          sheet.columns.map(() => ''),
-        ),
-        index,
-      ),
-    /** False if there is no room. */
-    move(index: number, by: 1 | -1): boolean {
-      const [row, other] = [rows[index], rows[index + by]]
-      if (row === undefined || other === undefined) return false
-      onRows(rows.with(index, other).with(index + by, row))
-      return true
-    },
-  }
 }
 
 interface RowProps extends GridProps {
@@ -129,8 +103,10 @@ function Row(props: RowProps) {
     if (!isMove && !isStep) return
     event.preventDefault()
     const by = event.key === 'ArrowUp' || event.shiftKey ? -1 : 1
-    if (isMove && !editsOf(props).move(index, by)) return
-    focus(index + by < rows.length ? cellId(sheet, Math.max(0, index + by), column) : `${sheet.what}-add`)
+    const moved = isMove ? movedRows(rows, index, by) : undefined
+    if (moved === null) return
+    if (moved !== undefined) onRows(moved)
+    focus(cellId(props, index + by, column))
   }
   return (
     <>
@@ -144,9 +120,9 @@ function Row(props: RowProps) {
                 column={column}
                 text={row[at] ?? ''}
                 choices={sheet.choices[column]}
-                onText={(text) => onRows(rows.with(index, row.with(at, text)), cellId(sheet, index, at))}
+                onText={(text) => onRows(rows.with(index, row.with(at, text)), cellId(props, index, at))}
                 common={{
-                  id: cellId(sheet, index, at),
+                  id: cellId(props, index, at),
                   'aria-label': `${column}, ${name}`,
                   'aria-invalid': isFaulty,
                   'aria-describedby': isFaulty ? faultsId : undefined,
@@ -175,39 +151,60 @@ function Row(props: RowProps) {
   )
 }
 
+/** Null if there is no room. */
+function movedRows(rows: readonly Cells[], index: number, by: 1 | -1): readonly Cells[] | null {
+  const [row, other] = [rows[index], rows[index + by]]
+  return row === undefined || other === undefined ? null : rows.with(index, other).with(index + by, row)
+}
+
+/** Buttons that edit the rows. The focus moves with the row. */
 function RowActions(props: RowProps & { readonly name: string }) {
-  const { sheet, rows, row, index, was, name, focus } = props
-  const { put, add, move } = editsOf(props)
+  const { sheet, rows, row, index, was, name, onRows, focus } = props
+  const moveId = (at: number, by: number) => `${sheet.what}-${at}-move-${by}`
   const button = (
     sign: string,
     label: string,
-    onClick: () => void,
-    more?: JSX.IntrinsicElements['button'],
+    edited: readonly Cells[] | null,
+    focused: string,
+    more: object = {},
   ) => (
-    <button type="button" class="ghost" aria-label={label} title={label} onClick={onClick} {...more}>
+    <button
+      type="button"
+      class="ghost"
+      aria-label={label}
+      title={label}
+      aria-disabled={edited === null}
+      onClick={() => {
+        if (edited === null) return
+        onRows(edited)
+        focus(focused)
+      }}
+      {...more}
+    >
       {sign}
     </button>
   )
-  const mover = (by: 1 | -1, words: string) => {
-    const id = (at: number) => `${sheet.what}-${at}-move-${by}`
+  const mover = (sign: string, by: 1 | -1, words: string) =>
     // Keyboard users move a row from its cells.
-    const more = { id: id(index), tabIndex: -1, 'aria-disabled': rows[index + by] === undefined }
-    const onClick = () => move(index, by) && focus(id(index + by))
-    return button(by === 1 ? '↓' : '↑', `Move ${name} ${words}`, onClick, more)
-  }
+    button(sign, `Move ${name} ${words}`, movedRows(rows, index, by), moveId(index + by, by), {
+      id: moveId(index, by),
+      tabIndex: -1,
+    })
+  const first = (at: number) => `${sheet.what}-${at}-0`
+  const afterDelete = rows.length === 1 ? `${sheet.what}-add` : first(Math.min(index, rows.length - 2))
   const copy = [`${row[0]}-copy`, ...row.slice(1)]
   return (
     <td class="row-actions">
-      <span class="faint">{index + FIRST_ROW}</span>
-      {mover(-1, 'up')}
-      {mover(1, 'down')}
-      {button('×', `Delete ${name}`, () => put(rows.toSpliced(index, 1), Math.min(index, rows.length - 2)))}
+      {index + FIRST_ROW}
+      {mover('↑', -1, 'up')}
+      {mover('↓', 1, 'down')}
+      {button('×', `Delete ${name}`, rows.toSpliced(index, 1), afterDelete)}
       <br />
-      {button('+↑', `Add a ${sheet.what} above ${name}`, () => add(index))}
-      {button('+↓', `Add a ${sheet.what} below ${name}`, () => add(index + 1))}
-      {button('++', `Duplicate ${name}`, () => put(rows.toSpliced(index + 1, 0, copy), index + 1))}
+      {button('+↑', `Add a ${sheet.what} above ${name}`, withBlank(props, index), first(index))}
+      {button('+↓', `Add a ${sheet.what} below ${name}`, withBlank(props, index + 1), first(index + 1))}
+      {button('++', `Duplicate ${name}`, rows.toSpliced(index + 1, 0, copy), first(index + 1))}
       {was?.some((cell, at) => cell !== row[at]) &&
-        button('↺', `Revert ${name}`, () => put(rows.with(index, was), index))}
+        button('↺', `Revert ${name}`, rows.with(index, was), first(index))}
     </td>
   )
 }
@@ -220,12 +217,15 @@ interface CellProps {
   readonly common: object
 }
 
+/** Columns whose text may need several lines. */
+const LONG = ['because', 'promise', 'reason']
+
 function Cell({ column, text, choices, onText, common }: CellProps) {
   /** The meaning of a blank cell. */
   const blank = WHEN_COLUMNS.some((known) => known === column) ? 'any' : ''
   if (choices !== undefined) {
     // An unknown pasted word is shown all the same, with its fault.
-    const known = text === '' || choices.includes(text) ? choices : [...choices, text]
+    const known = new Set(['', ...choices, text])
     return (
       <select
         {...common}
@@ -233,10 +233,9 @@ function Cell({ column, text, choices, onText, common }: CellProps) {
         value={text}
         onChange={({ currentTarget }) => onText(currentTarget.value)}
       >
-        <option value="">{blank}</option>
-        {known.map((choice) => (
+        {[...known].map((choice) => (
           <option key={choice} value={choice}>
-            {choice}
+            {choice || blank}
           </option>
         ))}
       </select>
@@ -259,9 +258,6 @@ function Cell({ column, text, choices, onText, common }: CellProps) {
   )
 }
 
-/** Columns whose text may need several lines. */
-const LONG = ['because', 'promise', 'reason']
-
 /** Takes a whole file from the clipboard or from the disk. */
 function Paste({ sheet, onRows }: Pick<GridProps, 'sheet' | 'onRows'>) {
   const [csv, setCsv] = useState('')
@@ -277,12 +273,7 @@ function Paste({ sheet, onRows }: Pick<GridProps, 'sheet' | 'onRows'>) {
     <div class="card">
       <label>
         Paste the whole of a {sheet.file}, its headings included
-        <textarea
-          rows={8}
-          spellcheck={false}
-          value={csv}
-          onInput={({ currentTarget }) => setCsv(currentTarget.value)}
-        />
+        <textarea rows={8} value={csv} onInput={({ currentTarget }) => setCsv(currentTarget.value)} />
       </label>
       <label>
         or open a file{' '}

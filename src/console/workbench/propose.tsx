@@ -3,8 +3,7 @@ import { proposalOf } from '../../core/workbench/review.ts'
 import { proposeUrlOf } from '../../core/workbench/workbench.ts'
 import { saveFile } from '../download.tsx'
 import { Copy } from '../parts.tsx'
-import type { changedFiles } from './draft.ts'
-import type { Verdict } from './judge.ts'
+import type { changedFiles, Verdict } from './draft.ts'
 
 interface ProposeProps {
   readonly repositoryUrl: string | null
@@ -16,7 +15,7 @@ interface ProposeProps {
 
 /** Turns a draft into a pull request: the changed files, a text for it, one link. */
 export function Propose({ repositoryUrl, changed, of, obstacle }: ProposeProps) {
-  if (changed.length === 0) return <p class="faint">Nothing is changed yet.</p>
+  if (changed.length === 0) return <p class="text-light">Nothing is changed yet.</p>
   const proposal = proposalOf(of.summary)
   const [only, ...others] = changed
   const [folder = '', file = ''] = others.length === 0 ? (only?.path.split('/') ?? []) : ['', 'proposal.zip']
@@ -42,7 +41,7 @@ export function Propose({ repositoryUrl, changed, of, obstacle }: ProposeProps) 
         </li>
         <li>Copy the text into the pull request.</li>
       </ol>
-      <p class="toolbar propose">
+      <p class="hstack propose">
         <button type="button" aria-disabled={obstacle !== null} onClick={download}>
           Download {file}
         </button>

@@ -2,12 +2,11 @@ import { useState } from 'preact/hooks'
 import { CHANNEL_NAMES, CHANNELS } from '../../core/decision/channel.ts'
 import { OTHER, type PreviewedText } from '../../core/templates/preview.ts'
 import { describeSms } from '../../core/text/sms-length.ts'
-import { Button, Choice, Field, filledIn } from '../parts.tsx'
+import { Button, Card, Choice, Field, filledIn } from '../parts.tsx'
 import { inWords } from '../text.ts'
 import { Message } from '../views/entry.tsx'
-import type { Draft } from './draft.ts'
+import type { Draft, Verdict } from './draft.ts'
 import { Notice } from './findings.tsx'
-import type { Verdict } from './judge.ts'
 
 const EXTENSION = '.mustache'
 const GENERIC = `generic${EXTENSION}`
@@ -20,13 +19,11 @@ interface TextsEditorProps {
   readonly isReadOnly: boolean
   /** `place` names the edited text. */
   readonly onChange: (templates: Draft['templates'], place?: string) => void
-  /** Null: there is nothing to undo. */
-  readonly onUndo: (() => void) | null
 }
 
 /** The text of each event type, as its file and as members get it. */
 export function TextsEditor(props: TextsEditorProps) {
-  const { of, templates, inForce, isReadOnly, onChange, onUndo } = props
+  const { of, templates, inForce, isReadOnly, onChange } = props
   const { report } = of.texts
   const isFaulty = (name: string) => report.faults.some(({ file }) => file === name)
   const names = Object.keys(templates)
@@ -55,7 +52,7 @@ export function TextsEditor(props: TextsEditorProps) {
   }
   return (
     <>
-      <div class="toolbar">
+      <div class="hstack">
         <Choice
           label="Text for"
           value={name}
@@ -64,15 +61,12 @@ export function TextsEditor(props: TextsEditorProps) {
         />
         {!isReadOnly && (
           <>
-            <form class="toolbar" onSubmit={add}>
+            <form class="hstack" onSubmit={add}>
               <Field label="Event type without a text" name="eventType" required maxLength={240} />
               <button type="submit" class="outline">
                 Add a text
               </button>
             </form>
-            <Button aria-disabled={onUndo === null} onClick={() => onUndo?.()}>
-              Undo
-            </Button>
             {templates[name] !== was && (
               <Button onClick={takeBack}>
                 {was === undefined ? 'Remove this text' : 'Revert this text'}
@@ -97,21 +91,20 @@ export function TextsEditor(props: TextsEditorProps) {
             <Notice of={told(report.faults)} isBad />
             <Notice of={told(report.warnings)} />
           </div>
-          <p class="faint">
+          <p class="text-light">
             <code>{'{{locator}}'}</code> is the claim, policy or bill; <code>{'{{reason}}'}</code> the reason;{' '}
             <code>{'{{#reason}}…{{/reason}}'}</code> stands only where there is one.
           </p>
         </section>
-        <section class="card" aria-labelledby="preview">
-          <h2 id="preview">As members get it</h2>
+        <Card id="preview" title="As members get it">
           {report.previews === null ? (
-            <p class="faint">Correct the faults first.</p>
+            <p>Correct the faults first.</p>
           ) : (
             report.previews
               .find((preview) => preview.eventType === eventType)
               ?.texts.map((text) => <Previewed key={text.withReason} of={text} />)
           )}
-        </section>
+        </Card>
       </div>
     </>
   )
@@ -127,7 +120,7 @@ function Previewed({ of: { withReason, subject, body, sms } }: { of: PreviewedTe
           <h3>
             {inWords(CHANNEL_NAMES[channel])}
             {when}
-            {channel === 'SMS' && <span class="faint"> – {describeSms(sms)}</span>}
+            {channel === 'SMS' && ` – ${describeSms(sms)}`}
           </h3>
           <Message subject={channel === 'SMS' ? null : subject} body={body} />
         </section>

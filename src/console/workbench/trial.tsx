@@ -6,10 +6,10 @@ import {
   type TriedDecision,
   tryEvent,
 } from '../../core/rules/try-event.ts'
+import { describeSms } from '../../core/text/sms-length.ts'
 import { Badge, Choice, Field, Value } from '../parts.tsx'
-import { counted } from '../text.ts'
 import { Message, RulesAbove } from '../views/entry.tsx'
-import type { Verdict } from './judge.ts'
+import type { Verdict } from './draft.ts'
 
 const FIRST = {
   eventType: 'claim.paid',
@@ -73,9 +73,7 @@ export function Trial({ of: { ruleTable, texts } }: { of: Verdict }) {
           )
         })}
       </div>
-      <div aria-live="polite">
-        {result ? <Result of={result} /> : <p class="faint">Correct the faults first.</p>}
-      </div>
+      <div aria-live="polite">{result ? <Result of={result} /> : <p>Correct the faults first.</p>}</div>
     </div>
   )
 }
@@ -83,7 +81,7 @@ export function Trial({ of: { ruleTable, texts } }: { of: Verdict }) {
 function Result({ of }: { of: TriedDecision }) {
   return (
     <>
-      <p class="lead">
+      <p>
         <Badge of={of.outcome} />{' '}
         <Value of={of.outcome === 'SEND' ? `by ${of.channel}` : (of.failureReason ?? of.ruleId)} /> – by rule{' '}
         <Value of={of.ruleId} mono />
@@ -91,13 +89,9 @@ function Result({ of }: { of: TriedDecision }) {
       <p>
         <Value of={of.because} />
       </p>
-      {of.outcome === 'FAIL' && <p class="faint">Nothing is sent now; a retry would send:</p>}
+      {of.outcome === 'FAIL' && <p>Nothing is sent now; a retry would send:</p>}
       {of.text !== null && <Message {...of.text} />}
-      {of.sms !== null && (
-        <p class="faint">
-          {counted(of.sms.segments, 'SMS segment', 'SMS segments')} ({of.sms.encoding})
-        </p>
-      )}
+      {of.sms !== null && <p>{describeSms(of.sms)}</p>}
       <RulesAbove of={of.rulesAbove} />
     </>
   )

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { CHANNELS } from '../decision/channel.ts'
 import { OUTCOMES } from '../decision/decide.ts'
 import { cellSchemas } from '../decision/fact-schemas.ts'
+import type { RuleTable } from './table.ts'
 
 /** Time at which a rule table came into force, in UTC with microseconds. */
 export const activation = z.object({
@@ -11,18 +12,7 @@ export const activation = z.object({
 })
 export type Activation = Readonly<z.infer<typeof activation>>
 
-/** Decisions by rule of one table, counted among the newest decisions of all tables. Times are ISO 8601. */
-export const ruleMatches = z.object({
-  lookedAt: z.int(),
-  /** Time of the oldest one; null if there is none. */
-  since: z.string().nullable(),
-  /** False if older decisions were not counted. */
-  complete: z.boolean(),
-  matches: z.array(z.object({ ruleId: z.string(), count: z.int(), lastAt: z.string() })),
-})
-export type RuleMatches = Readonly<z.infer<typeof ruleMatches>>
-
-/** One rule, with the number of its decisions. Null in a condition means any. */
+/** One rule. Null in a condition means any. */
 const currentRule = z.object({
   ruleId: z.string(),
   eventType: z.string().nullable(),
@@ -31,8 +21,6 @@ const currentRule = z.object({
   sendBy: z.enum(CHANNELS).nullable(),
   reason: z.string().nullable(),
   because: z.string(),
-  count: z.int(),
-  lastAt: z.string().nullable(),
 })
 export type CurrentRule = Readonly<z.infer<typeof currentRule>>
 
@@ -40,7 +28,25 @@ export type CurrentRule = Readonly<z.infer<typeof currentRule>>
 export const currentRules = z.object({
   revision: z.string(),
   activation: activation.pick({ activatedAt: true, gitCommit: true }).nullable(),
-  counted: ruleMatches.omit({ matches: true }),
   rules: z.array(currentRule),
 })
 export type CurrentRules = Readonly<z.infer<typeof currentRules>>
+
+export function showRules(
+  { revision, rules }: Pick<RuleTable, 'revision' | 'rules'>,
+  activations: readonly Activation[],
+): CurrentRules {
+  return {
+    revision,
+    activation: activations.findLast((one) => one.revision === revision) ?? null,
+    rules: rules.map(({ id, when, outcome, sendBy, reason, because }) => ({
+      ruleId: id,
+      ...when,
+      eventType: when.eventType?.text ?? null,
+      outcome,
+      sendBy,
+      reason,
+      because,
+    })),
+  }
+}

@@ -3,16 +3,20 @@ import { z } from 'zod'
 import { type ServiceStatus, serviceStatus } from '../../core/batch/service-status.ts'
 import { COUNT_WINDOW_NAMES, type CountWindow } from '../../core/log/count-windows.ts'
 import { type LogCounts, logCounts } from '../../core/log/log-counts.ts'
+import {
+  type PreferenceChange,
+  preferenceHistory,
+  type StoredPreferences,
+} from '../../core/party/preferences.ts'
+import { type CurrentRules, currentRules } from '../../core/rules/current-rules.ts'
 import { share } from '../../core/time/share.ts'
 import { requireAccess } from '../auth/access.ts'
 import { requireTokens, type Tokens } from '../auth/tokens.ts'
-import { problemBody } from '../problems/problem.ts'
 import { type LogEntries, logRoutes } from '../routes/log.ts'
+import { params } from '../routes/preferences.ts'
 import type { HttpApp } from '../server/base.ts'
 import { logReads } from '../server/log-reads.ts'
-import { type PreferenceReader, preferencesRoute } from './preferences.ts'
 import { type ListRejected, rejectedRoute } from './rejected.ts'
-import { type RulesInForce, rulesRoute } from './rules.ts'
 import { type Workbench, workbenchRoutes } from './workbench.ts'
 
 /** The console's data. Reads reject if the database fails. */
@@ -21,10 +25,28 @@ export interface ConsoleData {
   readonly countEntries: (window: CountWindow) => Promise<LogCounts>
   readonly preferences: PreferenceReader
   readonly listRejected: ListRejected
-  readonly rulesInForce: RulesInForce
+  readonly rules: () => Promise<CurrentRules>
+  /** Works while the database is down. */
   readonly status: () => Promise<ServiceStatus>
   readonly workbench: Workbench
 }
+
+interface PreferenceReader {
+  readonly get: (partyLocator: string) => Promise<StoredPreferences | null>
+  /** Returns the event types that no template, rule or logged event has. */
+  readonly unknownEventTypes: (eventTypes: readonly string[]) => Promise<readonly string[]>
+  /** The newest changes, newest first. */
+  readonly changes: (partyLocator: string, countMax: number) => Promise<readonly PreferenceChange[]>
+}
+
+const CHANGE_COUNT_MAX = 100
+const COUNTS_VALID_MS = 5_000
+
+const config = { access: 'admin' } as const
+const nothing = z.strictObject({})
+const window = z
+  .enum(COUNT_WINDOW_NAMES, `must be one of ${COUNT_WINDOW_NAMES.join(', ')}`)
+  .default('24h' satisfies CountWindow)
 
 /**
  * The console's read-only data, under the rules of the public listener's administrative views: same tokens, same scope, same
@@ -35,9 +57,13 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logge
     app.addHook('onRoute', requireAccess)
     if (tokens !== null) requireTokens(app, tokens, log)
     app.register(async (counted: HttpApp) => {
-      countsRoute(counted, data.countEntries)
-      rulesRoute(counted, data.rulesInForce)
-      statusRoute(counted, data.status)
+      const countEntries = share(data.countEntries, COUNTS_VALID_MS, () => performance.now())
+      const counts = { querystring: z.strictObject({ window }), response: { 200: logCounts } }
+      counted.get('/counts', { config, schema: counts }, async ({ query }) => countEntries(query.window))
+      const rules = { querystring: nothing, response: { 200: currentRules } }
+      counted.get('/rules', { config, schema: rules }, data.rules)
+      const status = { querystring: nothing, response: { 200: serviceStatus } }
+      counted.get('/status', { config, schema: status }, data.status)
       workbenchRoutes(counted, data.workbench)
     })
     app.register(async (personal: HttpApp) => {
@@ -49,24 +75,16 @@ export function consoleData(data: ConsoleData, tokens: Tokens | null, log: Logge
   }
 }
 
-/** State of this process. Works while the database is down. No personal data. */
-export function statusRoute(app: HttpApp, status: () => Promise<ServiceStatus>): void {
-  const schema = { querystring: z.strictObject({}), response: { 200: serviceStatus } }
-  app.get('/status', { config: { access: 'admin' }, schema }, status)
-}
-
-const window = z
-  .enum(COUNT_WINDOW_NAMES, `must be one of ${COUNT_WINDOW_NAMES.join(', ')}`)
-  .default('24h' satisfies CountWindow)
-
-const COUNTS_VALID_MS = 5_000
-
-/** Entries counted by time, status, reason and event type. No personal data. */
-export function countsRoute(app: HttpApp, countEntries: (window: CountWindow) => Promise<LogCounts>): void {
-  const counted = share(countEntries, COUNTS_VALID_MS, () => performance.now())
-  const schema = {
-    querystring: z.strictObject({ window }),
-    response: { 200: logCounts, 400: problemBody, 503: problemBody },
-  }
-  app.get('/counts', { config: { access: 'admin' }, schema }, async ({ query }) => counted(query.window))
+/** A party's preferences and their history. A party without preferences is no error here. */
+function preferencesRoute(app: HttpApp, { get, unknownEventTypes, changes }: PreferenceReader): void {
+  const schema = { params, response: { 200: preferenceHistory } }
+  app.get('/preferences/:partyLocator', { config, schema }, async ({ params: { partyLocator } }) => {
+    const [now, all] = await Promise.all([get(partyLocator), changes(partyLocator, CHANGE_COUNT_MAX + 1)])
+    return {
+      preferences: now,
+      unknownEventTypes: [...(await unknownEventTypes(now?.optedOutEvents ?? []))],
+      changes: all.slice(0, CHANGE_COUNT_MAX),
+      isMore: all.length > CHANGE_COUNT_MAX,
+    }
+  })
 }

@@ -7,8 +7,7 @@ import {
 } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'
 import { pageOf } from '../../core/log/log-page.ts'
-import { problemBody } from '../problems/problem.ts'
-import { identifier, time } from '../request/fields.ts'
+import { identifier } from '../request/fields.ts'
 import { cursors, limit } from '../request/paging.ts'
 import type { HttpApp } from '../server/base.ts'
 
@@ -27,13 +26,6 @@ export type ListRejected = (
 const cursor = cursors('rejected', shownRejectedMessage.shape.id)
 const codes = Object.keys(REJECTIONS)
 
-const { redriven } = shownRejectedMessage.shape
-const item = shownRejectedMessage.extend({
-  rejectedAt: time,
-  erasedAt: time.nullable(),
-  redriven: redriven.unwrap().extend({ at: time }).nullable(),
-})
-
 /** Rejected messages, newest first, each with the first bytes of its value. */
 export function rejectedRoute(app: HttpApp, listRejected: ListRejected): void {
   const schema = {
@@ -44,11 +36,7 @@ export function rejectedRoute(app: HttpApp, listRejected: ListRejected): void {
       limit,
       cursor: cursor.parameter,
     }),
-    response: {
-      200: pageOf(item),
-      400: problemBody,
-      503: problemBody,
-    },
+    response: { 200: pageOf(shownRejectedMessage) },
   }
   app.get('/rejected', { config: { access: 'admin' }, schema }, async ({ query, signal }) => {
     const { topic = null, code = null, open, limit, cursor: after } = query

@@ -4,7 +4,7 @@ import type { BacktestJob, BacktestMessage } from '../../core/workbench/backtest
 import type { WorkbenchStart } from '../../core/workbench/review.ts'
 import { subjectOf } from '../auth/tokens.ts'
 import { unavailable } from '../problems/error-handler.ts'
-import { ProblemError, problemBody } from '../problems/problem.ts'
+import { ProblemError } from '../problems/problem.ts'
 import type { HttpApp } from '../server/base.ts'
 
 /** Server side of the workbench: files in force, and back-tests. */
@@ -27,7 +27,7 @@ const instant = z.iso.datetime({ offset: true })
 const workbenchStart = z.object({
   table: z.string(),
   promises: z.string(),
-  templates: z.array(z.object({ name: z.string(), text: z.string() })),
+  templates: z.array(z.object({ name: z.string(), text: z.string() })).readonly(),
   outcomes: z.string(),
   repositoryUrl: z.string().nullable(),
 })
@@ -35,10 +35,7 @@ const workbenchStart = z.object({
 /** The workbench of the console. A back-test lists log entries with their members, and needs the same right as the log. */
 export function workbenchRoutes(app: HttpApp, workbench: Workbench): void {
   const schema = { querystring: z.strictObject({}), response: { 200: workbenchStart } }
-  app.get('/workbench', { config: { access: 'admin' }, schema }, async () => {
-    const { templates, ...start } = await workbench.start()
-    return { ...start, templates: [...templates] }
-  })
+  app.get('/workbench', { config: { access: 'admin' }, schema }, workbench.start)
   backtestRoute(app, workbench)
 }
 
@@ -54,7 +51,6 @@ function backtestRoute(app: HttpApp, workbench: Workbench): void {
         },
         { path: ['to'], error: `must be later than "from", by at most ${DAYS_MAX} days` },
       ),
-    response: { 400: problemBody, 413: problemBody, 503: problemBody },
   }
   const options = { config: { access: 'admin' as const }, bodyLimit: BODY_BYTES_MAX, schema }
   app.post('/workbench/backtest', options, async (request, reply) => {

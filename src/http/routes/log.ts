@@ -111,7 +111,7 @@ export function logRoutes(app: HttpApp, logEntries: LogEntries, paths = Object.k
       'Filters can be combined. Paging shows each entry that was there at the start exactly once. With several filters, or with ' +
       '`channel`, `reason`, `rule` or `notTold`, a page can be short or empty and yet have a `nextCursor`.',
     querystring: query,
-    response: { 200: list, 400: problemBody, 503: problemBody },
+    response: { 200: list },
   }
   const locator = z.string().meta({
     description: 'Locator of the entry: `NTF-` and a UUID',
@@ -121,7 +121,7 @@ export function logRoutes(app: HttpApp, logEntries: LogEntries, paths = Object.k
     tags,
     summary: 'One entry of the log, with its decisions and their reasons in words',
     params: z.object({ locator }),
-    response: { 200: wholeEntry, 404: problemBody, 503: problemBody },
+    response: { 200: wholeEntry, 404: problemBody },
   }
 
   for (const path of paths) {

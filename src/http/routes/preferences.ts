@@ -108,7 +108,7 @@ export async function preferencesRoutes(app: HttpApp, preferences: PreferencesSt
     operationId: 'listPreferences',
     summary: 'The preferences of all parties, ordered by party locator',
     querystring: z.strictObject({ limit, cursor: cursor.parameter }),
-    response: { 200: list, 400: problemBody, 503: problemBody },
+    response: { 200: list },
   }
   app.get('/preferences/list', { config: { access: 'admin' }, schema: listSchema }, async (request) => {
     const { limit, cursor: after = null } = request.query
@@ -121,7 +121,7 @@ export async function preferencesRoutes(app: HttpApp, preferences: PreferencesSt
     operationId: 'getPreferences',
     summary: 'The preferences of a party',
     params,
-    response: { 200: shown, 404: problemBody, 503: problemBody },
+    response: { 200: shown, 404: problemBody },
   }
   app.get(
     '/preferences/:partyLocator',
@@ -141,7 +141,7 @@ export async function preferencesRoutes(app: HttpApp, preferences: PreferencesSt
       'All four fields are replaced; one that is missing gets its default. The response contains the stored preferences.',
     params,
     body,
-    response: { 200: shown, 503: problemBody },
+    response: { 200: shown },
   }
   app.put('/preferences/:partyLocator', { config: { access: 'party' }, schema: putSchema }, async (request) =>
     preferences.put(request.params.partyLocator, request.body, subjectOf(request), isOfOwnParty(request)),

@@ -1,42 +1,21 @@
 import type { Socket } from 'node:net'
 import type { Config } from '../../config/config.ts'
-import { type ApiDocument, buildManagement, type ManagementDependencies } from '../management.ts'
-import { type AppDependencies, buildApp } from '../public.ts'
 import type { HttpApp } from './base.ts'
 
 /** Port 0 picks a free one. */
 type Address = Pick<Config['http'], 'host' | 'port'>
 
 export interface Http {
-  /** Rejects with an error that names the address and the remedy. */
-  listen: () => Promise<{ url: string }>
+  /** Resolves to the URL. Rejects with an error that names the address and the remedy. */
+  listen: () => Promise<string>
   /**
    * Stops accepting, closes idle connections at once, lets requests in progress finish, and cuts off the rest after `graceMs`.
    */
   close: (graceMs?: number) => Promise<void>
 }
 
-/** The public HTTP server and the OpenAPI document of its routes. */
-export function createHttp({
-  host,
-  port,
-  ...dependencies
-}: Address & AppDependencies): Http & { document: () => Promise<ApiDocument> } {
-  const app = buildApp(dependencies)
-  const document = async () => {
-    await app.ready()
-    return app.swagger()
-  }
-  return { ...serverOf(app, { host, port }, ''), document }
-}
-
-/** The second HTTP server, for operators. */
-export function createManagement({ host, port, ...dependencies }: Address & ManagementDependencies): Http {
-  return serverOf(buildManagement(dependencies), { host, port }, 'MANAGEMENT_')
-}
-
-/** `prefix` of the variables that set the address. */
-function serverOf(app: HttpApp, { host, port }: Address, prefix: string): Http {
+/** Serves an app on an address. `prefix` of the variables that set it. */
+export function serve(app: HttpApp, { host, port }: Address, prefix = ''): Http {
   const unused = new Set<Socket>()
   app.server.on('connection', (socket: Socket) => {
     unused.add(socket)
@@ -49,7 +28,7 @@ function serverOf(app: HttpApp, { host, port }: Address, prefix: string): Http {
       await app.listen({ host, port }).catch((error: unknown) => {
         throw listenError(error, { host, port }, prefix)
       })
-      return { url: urlOf(app.server.address()) }
+      return urlOf(app.server.address())
     },
     close: async (graceMs = 5_000) => {
       const cutOff = setTimeout(() => app.server.closeAllConnections(), graceMs)

@@ -108,14 +108,8 @@ t.test('a withdrawn key is refused after 5 minutes even where no timer ran', asy
   t.equal(await keySet.keyOf({ kid, alg: 'RS256' }), null)
 })
 
-const WITHDRAWALS: Record<string, object[]> = {
-  'no keys': [],
-  'a key for encryption only': [{ use: 'enc' }],
-  'a key that does not verify only': [{ key_ops: ['encrypt', 'wrapKey'] }],
-  'what is no key only': [{ n: undefined }],
-}
-for (const [what, changes] of Object.entries(WITHDRAWALS)) {
-  t.test(`a key set with ${what} withdraws the only key within 5 minutes, and says so`, async (t) => {
+t.test('a set without a fit key withdraws the only key within 5 minutes, and says so', async (t) => {
+  for (const changes of [[], [{ use: 'enc' }], [{ key_ops: ['encrypt', 'wrapKey'] }], [{ n: undefined }]]) {
     const { idp, clock, logged, known } = await world(t)
     t.not(await known(), null)
     const { kty, n, e, kid } = idp.key().privateJwk
@@ -127,8 +121,8 @@ for (const [what, changes] of Object.entries(WITHDRAWALS)) {
     idp.be('up')
     clock.nowMs += 6_000
     t.not(await known(), null, 'until there is one again')
-  })
-}
+  }
+})
 
 t.test('what is no key set withdraws nothing, for 24 hours', async (t) => {
   const { idp, clock, known } = await world(t)
@@ -198,13 +192,13 @@ t.test('a provider that hangs or dribbles is given up after a while', async (t) 
   )
 })
 
-for (const [what, listener] of Object.entries(BAD_SETS)) {
-  t.test(`${what} is no key set`, async (t) => {
+t.test('what is no key set gives no keys', async (t) => {
+  for (const [what, listener] of Object.entries(BAD_SETS)) {
     const { idp, known } = await world(t)
     idp.be(listener)
-    await t.rejects(known(), NoKeysError)
-  })
-}
+    await t.rejects(known(), NoKeysError, what)
+  }
+})
 
 t.test('a key set of over 1 MB is not read', async (t) => {
   const { idp, clock, known } = await world(t)
@@ -229,21 +223,8 @@ t.test('a redirect is not followed', async (t) => {
 t.test('a broken key does not spoil the others', async (t) => {
   const { idp, known } = await world(t)
   const { d: _, p, q, dp, dq, qi, ...jwk } = idp.key().privateJwk
-  idp.be(
-    answer(
-      200,
-      JSON.stringify({
-        keys: [
-          null,
-          { kty: 'RSA', kid: 1 },
-          { kty: 'XYZ' },
-          { ...jwk, kid: '\ud800' },
-          { ...jwk, alg: '\ud800' },
-          jwk,
-        ],
-      }),
-    ),
-  )
+  const broken = [null, { kty: 'RSA', kid: 1 }, { kty: 'XYZ' }, { ...jwk, kid: '\ud800' }]
+  idp.be(answer(200, JSON.stringify({ keys: [...broken, { ...jwk, alg: '\ud800' }, jwk] })))
   t.not(await known(), null)
 })
 

@@ -1,16 +1,14 @@
-import { createHmac, KeyObject } from 'node:crypto'
+import { KeyObject } from 'node:crypto'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { exportSPKI } from 'jose'
 import t from 'tap'
 import type { Tokens } from '../../../src/http/auth/tokens.ts'
-import { createHttp } from '../../../src/http/server/server.ts'
 import { ADMIN_SCOPE, AUDIENCE, newSigningKey, startIdentityProvider } from '../../stack/identity-provider.ts'
 import { until } from '../../stack/until.ts'
 import { documentedApp } from '../documented.ts'
-import { anyTokensOf, dependencies, ENTRY, tokensOf } from '../fixture.ts'
-import { signedBy } from './attacks.ts'
+import { anyTokensOf, dependencies, ENTRY, served, tokensOf } from '../fixture.ts'
+import { segment, signedBy } from './attacks.ts'
 
 const idp = await startIdentityProvider()
 t.teardown(() => idp.stop())
@@ -27,19 +25,9 @@ function appWith(tokens: Tokens) {
 const { app, get, logged } = appWith(tokensOf(idp))
 
 const seconds = () => Math.floor(Date.now() / 1000)
-const segment = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 const good = await idp.token(ADMIN_SCOPE)
 const [head = '', payload = '', signature = ''] = good.split('.')
 const claims = { iss: idp.issuer, aud: AUDIENCE, sub: 'x', exp: seconds() + 600, scope: ADMIN_SCOPE }
-
-/** Signed by hand, since a good library does not make such tokens. */
-async function hmacWithPublicKey(by = idp): Promise<string> {
-  const { kid, publicKey } = by.key()
-  const input = `${segment({ alg: 'HS256', kid })}.${segment(claims)}`
-  return `${input}.${createHmac('sha256', await exportSPKI(publicKey))
-    .update(input)
-    .digest('base64url')}`
-}
 
 const foreign = await newSigningKey()
 const decoy = createServer((_request, response) => {
@@ -87,17 +75,11 @@ const BAD_TOKENS: Record<string, () => string | Promise<string>> = {
   'a kid that is no text': () => idp.forge({}, { kid: { toString: 1 } as never }),
   'a jku pointing elsewhere': () =>
     idp.forge({}, { kid: foreign.kid, jku: `${decoyUrl()}/jwks` }, foreign.privateKey),
-  'an x5u pointing elsewhere': () =>
-    idp.forge({}, { kid: foreign.kid, x5u: `${decoyUrl()}/x` }, foreign.privateKey),
   'an issuer elsewhere': () => idp.forge({ iss: decoyUrl() }, { kid: foreign.kid }, foreign.privateKey),
   'a subject that no text can hold': () => idp.forge({ sub: 'a\0b' }),
   'a subject longer than an identifier': () => idp.forge({ sub: '😀'.repeat(128) }),
   'a subject that is no text': () => idp.forge({ sub: 1 as never }),
-  'one dot': () => 'a.b',
-  'only dots': () => '..',
-  'a payload that is no JSON': () => `${head}.AAAA.${signature}`,
   'a payload that is no object': () => `${head}.${segment('x')}.${signature}`,
-  'a header that is no object': () => `${segment([])}.${payload}.${signature}`,
   '100 kB': () => `${head}.${'A'.repeat(100 * 1024)}.${signature}`,
   '15 kB of nothing': () => 'A'.repeat(15 * 1024),
 }
@@ -162,7 +144,7 @@ t.test(
       [undefined, 'there is no bearer token'],
       ['Basic YTpi', 'there is no bearer token'],
       [`Bearer ${await idp.forge({}, { kid: 'nobody' })}`, /^the key id is not in the key set/],
-      [`Bearer ${await hmacWithPublicKey()}`, 'the algorithm is not allowed'],
+      [`Bearer ${segment({ alg: 'HS256', kid })}.${payload}.${signature}`, 'the algorithm is not allowed'],
       [`Bearer ${head}.${payload}.${'A'.repeat(signature.length)}`, 'The token signature is invalid.'],
       [`Bearer ${head}.AAAA.${signature}`, /^(The|the) token .*/],
       [`Bearer ${signedBy(rsa, claims, { crit: ['secretive'] })}`, 'the token is malformed'],
@@ -176,16 +158,6 @@ t.test(
     t.match(await lineAfter(member, '/preferences/PTY-1'), { ...refused, tokenSubject, reason, route })
   },
 )
-
-t.test('HMAC is refused also where the key set leaves the algorithm open', async (t) => {
-  const own = await startIdentityProvider()
-  t.teardown(() => own.stop())
-  const { kty, n, e, kid } = own.key().privateJwk
-  own.be((_request, response) => void response.end(JSON.stringify({ keys: [{ kty, n, e, kid }] })))
-  const { get } = appWith(anyTokensOf(own))
-  t.equal((await get(`Bearer ${await own.forge()}`)).statusCode, 200)
-  t.equal((await get(`Bearer ${await hmacWithPublicKey(own)}`)).statusCode, 401)
-})
 
 t.test('nobody but IDP_JWKS_URI was asked for keys', async (t) => {
   t.equal(decoyCount, 0)
@@ -202,15 +174,15 @@ const NO_TOKENS: readonly (readonly [string, string | undefined, string | undefi
   ['two tokens with a comma', `Bearer ${good},${good}`, 'invalid_request'],
   ['quotes', `Bearer "${good}"`, 'invalid_request'],
 ]
-for (const [what, authorization, error] of NO_TOKENS) {
-  t.test(`${what} is a 401 that asks for a token`, async (t) => {
+t.test('without a token in its header, a request is asked for one', async (t) => {
+  for (const [what, authorization, error] of NO_TOKENS) {
     const response = await get(authorization)
-    t.equal(response.statusCode, 401)
+    t.equal(response.statusCode, 401, what)
     const challenge = String(response.headers['www-authenticate'])
     t.match(challenge, /^Bearer realm="notifications-service"/)
     t.equal(/error="(\w+)"/.exec(challenge)?.[1], error)
-  })
-}
+  }
+})
 
 t.test('a token anywhere else than in the header is none', async (t) => {
   for (const request of [
@@ -224,14 +196,7 @@ t.test('a token anywhere else than in the header is none', async (t) => {
 })
 
 t.test('an administrative view asks for its scope, as a whole word', async (t) => {
-  for (const scope of [
-    undefined,
-    '',
-    'openid',
-    `${ADMIN_SCOPE}2`,
-    ADMIN_SCOPE.toUpperCase(),
-    { [ADMIN_SCOPE]: true },
-  ]) {
+  for (const scope of [undefined, '', `${ADMIN_SCOPE}2`, ADMIN_SCOPE.toUpperCase(), { [ADMIN_SCOPE]: 1 }]) {
     const response = await get(`Bearer ${await idp.forge({ scope })}`)
     t.equal(response.statusCode, 403, String(scope))
     t.equal(response.headers['content-type'], 'application/problem+json')
@@ -261,17 +226,10 @@ t.test("a token reads and writes the preferences of its claim's party, and of no
   t.equal(await statusOf(own, 'PTY-1/ä'), 200)
   t.equal(await statusOf(own, 'PTY-1/ä', 'GET'), 200)
   for (const method of ['GET', 'PUT', 'HEAD'] as const) {
-    for (const other of ['PTY-2', 'pty-1/ä', 'PTY-1/ä ', 'PTY-1%2Fä', '*'])
+    for (const other of ['PTY-2', 'pty-1/ä', 'PTY-1/ä ', 'PTY-1%2Fä'])
       t.equal(await statusOf(own, other, method), 403, other)
   }
-  for (const claims of [
-    {},
-    { party: null },
-    { party: ['PTY-1'] },
-    { party: 1 },
-    { Party: 'PTY-1' },
-    { sub: 'PTY-1' },
-  ])
+  for (const claims of [{}, { party: ['PTY-1'] }, { party: 1 }, { Party: 'PTY-1' }, { sub: 'PTY-1' }])
     t.equal(await statusOf(claims, 'PTY-1'), 403, JSON.stringify(claims))
   t.equal(await statusOf({ scope: ADMIN_SCOPE }, 'PTY-1'), 200, 'but with the scope of administrators')
   t.equal(await statusOf({ ...own, scope: ADMIN_SCOPE }, 'PTY-2', 'GET'), 404)
@@ -325,11 +283,9 @@ t.test('open routes ignore tokens, and unknown paths and methods are told withou
 })
 
 t.test('over the wire, two headers are refused and 100 kB are a 401 or ignored', async (t) => {
-  const http = createHttp({ ...dependencies({ tokens: tokensOf(idp) }).all, host: '127.0.0.1', port: 0 })
-  t.teardown(() => http.close())
-  const { port } = new URL((await http.listen()).url)
+  const { port } = await served(t, dependencies({ tokens: tokensOf(idp) }).all)
   const statusOf = async (path: string, ...lines: string[]) => {
-    const socket = connect(Number(port), '127.0.0.1')
+    const socket = connect(port, '127.0.0.1')
     socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines.join('\r\n')}\r\n\r\n`)
     return Number((await text(socket)).split(' ')[1])
   }

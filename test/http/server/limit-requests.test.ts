@@ -1,16 +1,15 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import t from 'tap'
-import { createHttp } from '../../../src/http/server/server.ts'
+import t, { type Test } from 'tap'
 import { until } from '../../stack/until.ts'
-import { dependencies } from '../fixture.ts'
+import { dependencies, served } from '../fixture.ts'
 
 /** A server for two requests at a time, whose lists wait until they are let go. */
-async function started(close: (end: () => Promise<void>) => void) {
+async function started(t: Test) {
   const under = { way: 0, gone: 0 }
   const go = Promise.withResolvers<void>()
   const { all } = dependencies()
-  const http = createHttp({
+  const { url, port } = await served(t, {
     ...all,
     requestCountMax: 2,
     logEntries: {
@@ -22,16 +21,12 @@ async function started(close: (end: () => Promise<void>) => void) {
         return all.logEntries.list(filter, page, signal)
       },
     },
-    host: '127.0.0.1',
-    port: 0,
   })
-  close(() => http.close(0))
-  const { url } = await http.listen()
-  return { url, under, go: go.resolve }
+  return { url, port, under, go: go.resolve }
 }
 
 t.test('a list too many is refused at once; probes and opt-outs never are', async (t) => {
-  const { url, under, go } = await started(t.teardown)
+  const { url, under, go } = await started(t)
   const lists = [fetch(`${url}/log/list`), fetch(`${url}/log/list`)]
   await until(() => under.way === 2, { what: 'two lists to be under way' })
 
@@ -51,10 +46,9 @@ t.test('a list too many is refused at once; probes and opt-outs never are', asyn
 })
 
 t.test('a list ends with its client, and makes room', async (t) => {
-  const { url, under, go } = await started(t.teardown)
-  const { hostname, port } = new URL(url)
+  const { url, port, under, go } = await started(t)
   const clients = [1, 2].map(() => {
-    const socket = connect(Number(port), hostname)
+    const socket = connect(port, '127.0.0.1')
     socket.write('GET /log/list HTTP/1.1\r\nHost: x\r\n\r\n')
     return socket
   })
@@ -72,11 +66,8 @@ t.test('a list ends with its client, and makes room', async (t) => {
 t.test('answers that cannot leave yet take no place from other parties', async (t) => {
   const ready = Promise.withResolvers<null>()
   const { all, stored } = dependencies({ requestCountMax: 2, readiness: () => ready.promise })
-  const http = createHttp({ ...all, host: '127.0.0.1', port: 0 })
-  t.teardown(() => http.close(0))
-  const { url } = await http.listen()
-  const { hostname, port } = new URL(url)
-  const socket = connect(Number(port), hostname)
+  const { url, port } = await served(t, all)
+  const socket = connect(port, '127.0.0.1')
   t.teardown(() => socket.destroy())
   const head = 'HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n'
   const puts = ['slow-1', 'slow-2'].map((party) => `PUT /preferences/${party} ${head}{}`)

@@ -2,14 +2,11 @@ import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { createHttp } from '../../../src/http/server/server.ts'
-import { dependencies, ENTRY } from '../fixture.ts'
+import { buildApp } from '../../../src/http/public.ts'
+import { serve } from '../../../src/http/server/server.ts'
+import { dependencies, ENTRY, served } from '../fixture.ts'
 
-async function started(overrides: Parameters<typeof dependencies>[0] = {}) {
-  const http = createHttp({ ...dependencies(overrides).all, host: '127.0.0.1', port: 0 })
-  const { url } = await http.listen()
-  return { http, url, port: Number(new URL(url).port) }
-}
+const onAddress = (host: string, port = 0) => serve(buildApp(dependencies().all), { host, port })
 
 /** Sends bytes and returns all that comes back until the server closes. */
 async function exchange(port: number, bytes: string): Promise<string> {
@@ -19,7 +16,7 @@ async function exchange(port: number, bytes: string): Promise<string> {
 }
 
 t.test('listens on a free port and says where', async (t) => {
-  const { http, url } = await started()
+  const { http, url } = await served(t)
   t.equal((await fetch(`${url}/healthz`)).status, 200)
   await http.close()
   await t.rejects(fetch(`${url}/healthz`))
@@ -30,9 +27,9 @@ for (const [host, expected] of [
   ['localhost', /^http:\/\/(127\.0\.0\.1|\[::1\]):\d+$/],
 ] as const) {
   t.test(`on ${host} it names an address that can be opened`, async (t) => {
-    const http = createHttp({ ...dependencies().all, host, port: 0 })
+    const http = onAddress(host)
     t.teardown(() => http.close())
-    const { url } = await http.listen()
+    const url = await http.listen()
     t.match(url, expected)
     t.equal((await fetch(`${url}/healthz`)).status, 200)
   })
@@ -43,7 +40,7 @@ t.test('a port in use is an error that names it and the remedy', async (t) => {
   await once(other, 'listening')
   t.teardown(() => other.close())
   const { port } = other.address() as { port: number }
-  const http = createHttp({ ...dependencies().all, host: '127.0.0.1', port })
+  const http = onAddress('127.0.0.1', port)
   await t.rejects(http.listen(), {
     message: `cannot listen on 127.0.0.1 port ${port}: the port is in use: stop the process that uses it, or set PORT to a free one`,
   })
@@ -51,7 +48,7 @@ t.test('a port in use is an error that names it and the remedy', async (t) => {
 })
 
 t.test('an address of another machine is an error that names the remedy', async (t) => {
-  const http = createHttp({ ...dependencies().all, host: '192.0.2.1', port: 0 })
+  const http = onAddress('192.0.2.1')
   await t.rejects(
     http.listen(),
     /cannot listen on 192\.0\.2\.1 port 0: this machine does not have that address: set HOST/,
@@ -62,10 +59,11 @@ t.test('an address of another machine is an error that names the remedy', async 
 t.test('closing lets a request under way finish and closes idle connections at once', async (t) => {
   const underWay = Promise.withResolvers<void>()
   const goOn = Promise.withResolvers<void>()
-  const { logEntries } = dependencies().all
-  const { http, url, port } = await started({
+  const { all } = dependencies()
+  const { http, url, port } = await served(t, {
+    ...all,
     logEntries: {
-      ...logEntries,
+      ...all.logEntries,
       get: async () => {
         underWay.resolve()
         await goOn.promise
@@ -93,10 +91,11 @@ t.test('closing lets a request under way finish and closes idle connections at o
 
 t.test('closing cuts off what does not finish in time', async (t) => {
   const underWay = Promise.withResolvers<void>()
-  const { logEntries } = dependencies().all
-  const { http, url } = await started({
+  const { all } = dependencies()
+  const { http, url } = await served(t, {
+    ...all,
     logEntries: {
-      ...logEntries,
+      ...all.logEntries,
       get: () => {
         underWay.resolve()
         return new Promise(() => {})
@@ -128,8 +127,7 @@ const MALFORMED: readonly (readonly [string, string, number])[] = [
 ]
 for (const [what, bytes, status] of MALFORMED) {
   t.test(`${what} is answered by a problem, and the connection is closed`, async (t) => {
-    const { http, port } = await started()
-    t.teardown(() => http.close())
+    const { port } = await served(t)
     const [head, body] = (await exchange(port, bytes)).split('\r\n\r\n')
     t.match(head, new RegExp(`^HTTP/1\\.1 ${status} `))
     t.match(head, /\r\nContent-Type: application\/problem\+json/i)

@@ -2,10 +2,9 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { type AppDependencies, buildApp } from '../../../src/http/public.ts'
-import { createHttp } from '../../../src/http/server/server.ts'
 import { startIdentityProvider } from '../../stack/identity-provider.ts'
 import { until } from '../../stack/until.ts'
-import { dependencies, tokensOf } from '../fixture.ts'
+import { dependencies, served, tokensOf } from '../fixture.ts'
 
 /** As in src/http/server/limit-requests.ts. */
 const BODY_COUNT_MAX = 256
@@ -18,13 +17,11 @@ const token = await idp.token()
 /** A server that works on two requests of parties at a time. */
 async function started(t: Test, overrides: Partial<AppDependencies> = {}) {
   const { all, stored } = dependencies({ requestCountMax: 2, tokens: tokensOf(idp), ...overrides })
-  const http = createHttp({ ...all, host: '127.0.0.1', port: 0 })
-  t.teardown(() => http.close(0))
-  const { url } = await http.listen()
+  const { url, port } = await served(t, all)
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   return {
     stored,
-    port: Number(new URL(url).port),
+    port,
     put: async (party: string) =>
       (await fetch(`${url}/preferences/${party}`, { method: 'PUT', body: BODY, headers })).status,
   }

@@ -2,15 +2,12 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { createHttp } from '../../../src/http/server/server.ts'
-import { dependencies } from '../fixture.ts'
+import { served } from '../fixture.ts'
 
 /** Node cuts off after 60 s by default. */
 const CUT_OFF_MS_MAX = 50_000
 
-const http = createHttp({ ...dependencies().all, host: '127.0.0.1', port: 0 })
-const port = Number(new URL((await http.listen()).url).port)
-t.teardown(() => http.close())
+const { port } = await served(t)
 t.jobs = 4
 
 /** A client that sends this, and from then on a letter ten times a second; what it got until it was cut off. */
