@@ -7,9 +7,10 @@ import { createAttempt } from '../pipeline/attempt.ts'
 import { lookUpRejected, redrive } from '../pipeline/redrive.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { readPreferences } from '../postgres/read/read-preferences.ts'
+import { createParties } from './clients.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
-import { attemptNeeds, createLookUps, createParties } from './pipeline.ts'
 import { readRuleFiles } from './rule-files.ts'
+import { attemptNeeds, createLookUps } from './worker.ts'
 
 /** One message is processed at a time. */
 export const REDRIVE_CONNECTIONS = 2

@@ -14,9 +14,10 @@ import { commitRetries } from '../pipeline/retry.ts'
 import { type RequestNeeds, retryOnRequest } from '../pipeline/retry-on-request.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
 import { readPreferences } from '../postgres/read/read-preferences.ts'
+import { createParties } from './clients.ts'
 import { archiveRuleFiles, requireInForce } from './in-force.ts'
-import { attemptNeeds, createParties } from './pipeline.ts'
 import { readRuleFiles } from './rule-files.ts'
+import { attemptNeeds } from './worker.ts'
 
 /** A page is committed while the next one is read. */
 export const RETRIER_CONNECTIONS = 3

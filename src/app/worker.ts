@@ -1,25 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
-import type { RunStage } from '../core/attempt/stage.ts'
+import { type RunStage, unobserved } from '../core/attempt/stage.ts'
+import { parseEvent } from '../core/event/parse-event.ts'
 import type { LogPosition } from '../core/log/log-page.ts'
+import { templates } from '../generated/templates.ts'
 import type { KafkaConnection } from '../kafka/client.ts'
-import { type ConsumerOptions, createConsumer } from '../kafka/consumer.ts'
+import { createConsumer } from '../kafka/consumer.ts'
 import type { Processing } from '../kafka/partition.ts'
+import { fingerprintOf } from '../kafka/records/record.ts'
 import type { PartyClient } from '../party/client.ts'
 import { type AttemptNeeds, createAttempt } from '../pipeline/attempt.ts'
-import { type DispatchNeeds, dispatchBatch } from '../pipeline/dispatch.ts'
+import { type DispatchNeeds, dispatchBatch, type LookUpNeeds } from '../pipeline/dispatch.ts'
+import { createLocators } from '../pipeline/locators.ts'
 import { commitRetries, createRetry, RETRY_MIN_PAUSE_MS, type RetryNeeds } from '../pipeline/retry.ts'
 import { isConflict, isLocked } from '../postgres/connection/errors.ts'
 import { observedPool } from '../postgres/connection/observed-pool.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
+import { findLogged } from '../postgres/read/find-logged.ts'
 import { listCheckpoints } from '../postgres/read/list-checkpoints.ts'
 import { listDueEntries } from '../postgres/read/list-due-entries.ts'
 import { loadCheckpoint, resetCheckpoint } from '../postgres/write/checkpoints.ts'
-import type { Senders } from '../senders/send.ts'
+import { createStore } from '../postgres/write/store.ts'
+import { type Senders, sendByChannel } from '../senders/send.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
-import { attemptNeeds, createLookUps } from './pipeline.ts'
+import { createSenders } from './clients.ts'
 import type { RuleFiles } from './rule-files.ts'
 
 export type Worker = ReturnType<typeof createWorker>
@@ -38,14 +44,15 @@ interface WorkerParts {
 
 /** The consumer and the retry, for a database that is ready. */
 export function createWorker(parts: WorkerParts) {
-  const { ruleFiles, metrics, tracing, log } = parts
+  const { config, connection, ruleFiles, metrics, tracing, log } = parts
   const pool = tracing === null ? parts.pool : observedPool(parts.pool, tracing.statement)
   const stage: RunStage =
     tracing === null
       ? metrics.stage
       : (name, input, run) => metrics.stage(name, input, () => tracing.stage(name, input, run))
-  const attempts = attemptNeeds(parts.config, log, ruleFiles, pool, stage, parts.senders)
-  const consumer = createConsumer(...consumerNeeds(parts, pool, attempts), log)
+  const attempts = attemptNeeds(config, log, ruleFiles, pool, stage, parts.senders)
+  const options = { ...config.broker, connection, batchCountMax: config.batchMax }
+  const consumer = createConsumer(options, processingOf(parts, pool, attempts), log)
   const retry = createRetry<LogPosition>(retryNeeds(parts, pool, attempts))
   return {
     ...consumer,
@@ -59,28 +66,24 @@ export function createWorker(parts: WorkerParts) {
   }
 }
 
-function consumerNeeds(
-  { config, connection, ruleFiles, parties, metrics }: WorkerParts,
+function processingOf(
+  { ruleFiles, parties, metrics }: WorkerParts,
   pool: DatabasePool,
   attempts: AttemptNeeds,
-): [ConsumerOptions, Processing] {
+): Processing {
   const needs: DispatchNeeds = {
     ...createLookUps(ruleFiles, parties.lookUp, pool, attempts.stage),
     attempt: createAttempt(attempts),
     isConflict,
     countConflict: metrics.countConflict,
   }
-  const { partitionsAtOnce: partitionCountMax, ...broker } = config.broker
-  return [
-    { ...broker, connection, partitionCountMax, batchCountMax: config.batchMax },
-    {
-      loadCheckpoint: (topic, partition) => loadCheckpoint(pool, topic, partition),
-      resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),
-      listCheckpoints: (topics) => listCheckpoints(pool, topics),
-      dispatch: (batch) => dispatchBatch(needs, batch),
-      reasonOf: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
-    },
-  ]
+  return {
+    loadCheckpoint: (topic, partition) => loadCheckpoint(pool, topic, partition),
+    resetCheckpoint: (...reset) => resetCheckpoint(pool, ...reset),
+    listCheckpoints: (topics) => listCheckpoints(pool, topics),
+    dispatch: (batch) => dispatchBatch(needs, batch),
+    reasonOf: (error) => (isLocked(error) ? 'locked' : 'not-committed'),
+  }
 }
 
 function retryNeeds(
@@ -102,4 +105,34 @@ function retryNeeds(
     },
     log,
   }
+}
+
+export function createLookUps(
+  { envelopeMap, envelopeMapRevision }: RuleFiles,
+  contactsOf: LookUpNeeds['contactsOf'],
+  pool: DatabasePool,
+  stage: RunStage,
+): LookUpNeeds {
+  return {
+    parse: (message) => parseEvent(message, envelopeMap),
+    envelopeMapRevision: envelopeMapRevision.revision,
+    findLogged: (...wanted) => findLogged(pool, ...wanted),
+    contactsOf,
+    newLocator: createLocators(),
+    fingerprintOf,
+    stage,
+  }
+}
+
+/** Dependencies of the transaction of attempts, with the rules and templates in force. */
+export function attemptNeeds(
+  config: Config,
+  log: Logger,
+  { ruleTable }: RuleFiles,
+  pool: DatabasePool,
+  stage: RunStage = unobserved,
+  senders: Senders = createSenders(config, log),
+): AttemptNeeds {
+  const send = sendByChannel(senders)
+  return { ruleTable, templates, store: createStore(pool), send, stage, nowMs: () => performance.now() }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, Option } from 'commander'
-import { withBrokers } from '../app/broker-connection.ts'
+import { withBrokers } from '../app/clients.ts'
 import { ENVELOPE_MAP, readText, sha256 } from '../app/rule-files.ts'
 import { type Config, loadConfig } from '../config/config.ts'
 import { isTopicName } from '../config/parsers.ts'

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bulkhead } from 'cockatiel'
 import type { Logger } from 'pino'
+import type { Config } from '../config/config.ts'
 import type { Blocked } from '../core/batch/blocked.ts'
 import { backOffMs } from '../core/time/back-off.ts'
 import { type Brokers, createBrokers, keyOf, READ_COMMITTED } from './brokers.ts'
@@ -17,12 +18,8 @@ import {
 import { type Consumption, messageOf, type Processing } from './partition.ts'
 import { unservedReason } from './patches/metadata-errors.ts'
 
-export interface ConsumerOptions {
+export interface ConsumerOptions extends Omit<Config['broker'], 'connection'> {
   readonly connection: KafkaConnection
-  readonly groupId: string
-  readonly topics: readonly string[]
-  readonly sessionTimeoutMs: number
-  readonly partitionCountMax: number
   readonly batchCountMax: number
 }
 
@@ -142,7 +139,7 @@ export function createConsumer(options: ConsumerOptions, processing: Processing,
 }
 
 function consumptionOf(
-  { partitionCountMax, batchCountMax }: ConsumerOptions,
+  { partitionsAtOnce, batchCountMax }: ConsumerOptions,
   processing: Processing,
   brokers: Brokers,
   log: Logger,
@@ -156,7 +153,7 @@ function consumptionOf(
       return found
     },
     unservedReason,
-    takeSlot: createSlots(partitionCountMax, (durationMs) => sleep(durationMs, undefined, { ref: false })),
+    takeSlot: createSlots(partitionsAtOnce, (durationMs) => sleep(durationMs, undefined, { ref: false })),
     budget: createBudget(INBOXES_BYTES_MAX),
     latest: new Map(),
     batchCountMax,

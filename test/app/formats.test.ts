@@ -1,6 +1,5 @@
 import t from 'tap'
-import { brokerConnection } from '../../src/app/broker-connection.ts'
-import { createParties, createSenders } from '../../src/app/pipeline.ts'
+import { brokerConnection, createParties, createSenders } from '../../src/app/clients.ts'
 import { readRuleFiles, sha256 } from '../../src/app/rule-files.ts'
 import { createWorker } from '../../src/app/worker.ts'
 import { loadConfig } from '../../src/config/config.ts'

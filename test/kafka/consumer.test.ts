@@ -30,7 +30,7 @@ async function consume(
       groupId: topics.join(),
       topics,
       sessionTimeoutMs: 6_000,
-      partitionCountMax: 4,
+      partitionsAtOnce: 4,
       batchCountMax: 500,
     },
     {

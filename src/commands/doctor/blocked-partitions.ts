@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { withBrokers } from '../../app/broker-connection.ts'
+import { withBrokers } from '../../app/clients.ts'
 import type { Config } from '../../config/config.ts'
 import { BLOCK_REASONS, type BlockReason } from '../../core/batch/blocked.ts'
 import type { TopicPartition } from '../../core/batch/position.ts'

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent } from 'undici'
-import { withBrokers } from '../../app/broker-connection.ts'
-import { createParties, createSenders } from '../../app/pipeline.ts'
+import { createParties, createSenders, withBrokers } from '../../app/clients.ts'
 import type { Config } from '../../config/config.ts'
 import type { TokenPrefix } from '../../config/variables.ts'
 import { counted } from '../../core/text/count.ts'

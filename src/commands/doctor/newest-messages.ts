@@ -1,4 +1,4 @@
-import { withBrokers } from '../../app/broker-connection.ts'
+import { withBrokers } from '../../app/clients.ts'
 import { ENVELOPE_MAP, readText } from '../../app/rule-files.ts'
 import type { Config } from '../../config/config.ts'
 import {

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { withBrokers } from '../../app/broker-connection.ts'
+import { withBrokers } from '../../app/clients.ts'
 import { type Config, loadConfig } from '../../config/config.ts'
 import { describeSkip } from '../../core/event/rejected-message.ts'
 import { REJECTIONS } from '../../core/event/rejection.ts'

@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { createParties } from '../../app/pipeline.ts'
+import { createParties } from '../../app/clients.ts'
 import { ENVELOPE_MAP, RULE_TABLE, readBytes, readText, ruleTableOf, sha256 } from '../../app/rule-files.ts'
 import { readTemplateFiles } from '../../build/template-files.ts'
 import { loadLookUp } from '../../config/config.ts'

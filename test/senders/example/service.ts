@@ -2,7 +2,7 @@
 // `serve` with a transport for email in place of the placeholder.
 import { PgBoss } from 'pg-boss'
 import { createApp } from '../../../src/app/app.ts'
-import { createSenders } from '../../../src/app/pipeline.ts'
+import { createSenders } from '../../../src/app/clients.ts'
 import { stopOnSignals } from '../../../src/commands/terminal/stop-on-signals.ts'
 import { loadConfig } from '../../../src/config/config.ts'
 import { createLog } from '../../../src/telemetry/log.ts'

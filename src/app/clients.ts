@@ -1,0 +1,68 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config/config.ts'
+import { type Brokers, createBrokers } from '../kafka/brokers.ts'
+import type { KafkaConnection } from '../kafka/client.ts'
+import { createAccessToken } from '../oauth/access-token.ts'
+import { createFileSecret, secretOf } from '../oauth/file-secret.ts'
+import { createPartyClient, type PartyClient } from '../party/client.ts'
+import type { Credential } from '../party/connection.ts'
+import { createEmailSender, createSmsSender } from '../senders/placeholders.ts'
+import type { Senders } from '../senders/send.ts'
+import { createLog } from '../telemetry/log.ts'
+
+/** Gives a command access to the brokers, without logging, and closes the connections afterwards. */
+export async function withBrokers<T>(
+  broker: Config['broker'],
+  clientId: string,
+  use: (brokers: Brokers) => Promise<T>,
+): Promise<T> {
+  const brokers = createBrokers(brokerConnection(broker), clientId, createLog('silent'))
+  try {
+    return await use(brokers)
+  } finally {
+    await brokers.close()
+  }
+}
+
+/** Addresses and credentials of the brokers. Clients with the same connection share its access token. */
+export function brokerConnection({ connection }: Config['broker']): KafkaConnection {
+  const { sasl, ...rest } = connection
+  if (sasl === null) return { ...rest, sasl }
+  if (sasl.mechanism !== 'oauthbearer') {
+    const password = () => secretOf(sasl.password, 'MQ_SASL_PASSWORD_FILE')
+    return { ...rest, sasl: { ...sasl, password } }
+  }
+  const { client, ...logIn } = sasl
+  const accessToken = createAccessToken(client, 'MQ_SASL_', () => performance.now())
+  return { ...rest, sasl: { ...logIn, accessToken } }
+}
+
+/** A real transport replaces a placeholder here, see src/senders/README.md. */
+export function createSenders({ smtp }: Config, log: Logger): Senders {
+  return { EMAIL: createEmailSender(smtp, log), SMS: createSmsSender(log) }
+}
+
+export function createParties(
+  { policyAdministration }: Pick<Config, 'policyAdministration'>,
+  log: Logger,
+): PartyClient {
+  const credential = credentialOf(policyAdministration)
+  return createPartyClient({ ...policyAdministration, credential, log })
+}
+
+function credentialOf({ header, tokenClient }: Config['policyAdministration']): Credential | null {
+  const nowMs = () => performance.now()
+  if (header !== null) {
+    const { name, file } = header
+    return {
+      secret: createFileSecret(file, 'POLICY_ADMIN_HEADER_FILE', nowMs),
+      headers: (value) => ({ [name]: value }),
+    }
+  }
+  return (
+    tokenClient && {
+      secret: createAccessToken(tokenClient, 'POLICY_ADMIN_', nowMs),
+      headers: (token) => ({ authorization: `Bearer ${token}` }),
+    }
+  )
+}
