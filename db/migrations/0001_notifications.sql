@@ -35,8 +35,8 @@ CREATE TABLE notifications.notification_log (
 
 -- The log is listed newest first: by creation time, then by locator. (Not by the locator alone: the time in it is another clock's, and
 -- `from` and `to` must hold exactly.) Every event pays for each index, so each specified filter has one, and a combination of filters looks
--- through a bounded part of one. Without the locator an index is half as large: the rows of one transaction share their time, and a page
--- sorts them. The background retry reads its due rows by status.
+-- through a bounded part of one. Without the locator the three have 78 MB for a million rows, with it 266: the rows of one transaction
+-- share their time, and a page sorts them. The background retry reads its due rows by status.
 CREATE INDEX notification_log_status ON notifications.notification_log (status, created_at);
 CREATE INDEX notification_log_event_type ON notifications.notification_log (event_type, created_at);
 CREATE INDEX notification_log_party ON notifications.notification_log (party_locator, created_at);
