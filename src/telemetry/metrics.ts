@@ -1,14 +1,13 @@
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import { type Counter, collectDefaultMetrics, Registry } from 'prom-client'
 import type { Attempt } from '../core/attempt/attempt.ts'
 import type { Deliveries, Delivery, OutgoingMessage } from '../core/attempt/delivery.ts'
 import type { RunStage, StageName, Stages } from '../core/attempt/stage.ts'
 import type { Batch, CommitResult } from '../core/batch/batch.ts'
-import { ADDRESSED_CHANNELS, type Channel } from '../core/decision/channel.ts'
+import { ADDRESSED_CHANNELS } from '../core/decision/channel.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
 import { type Contacts, countByState } from '../core/party/contact.ts'
 import { createGauges, type Sources } from './gauges.ts'
 import { createInstruments, type Instruments, TIMED_STAGES } from './instruments.ts'
-import { Tally } from './tally.ts'
 
 type Committed = Extract<CommitResult, { kind: 'committed' }>
 
@@ -68,7 +67,7 @@ export function createMetrics(sources: Sources) {
       if (deliveries !== null) countSends(instruments, messages, deliveries)
     },
     retry_contacts: (_input, contacts) => countContacts(instruments, contacts),
-    retry: (_input, result) => countRetries(instruments, result?.made ?? []),
+    retry: (_input, result) => countBy(instruments.retries, result?.made ?? [], labelsOf),
   }
 
   function countCommitted(batch: Batch, committed: Committed): void {
@@ -109,21 +108,27 @@ function countRows(
   eventTypes: ReadonlySet<string>,
   committed: Committed,
 ): void {
-  const byRule = new Tally()
-  const byEventType = new Tally()
-  for (const { status, decision, eventType } of committed.inserted) {
-    byRule.add(decision.ruleId, status, decision.channel)
-    byEventType.add(eventTypes.has(eventType) ? eventType : 'other', status, decision.channel)
-  }
-  for (const { word, status, channel, count } of byRule) outcomes.inc({ status, channel, rule: word }, count)
-  for (const { word, status, count } of byEventType) events.inc({ event_type: word, status }, count)
-  for (const { rejection } of committed.rejected) rejected.inc({ code: rejection.code })
+  const { inserted } = committed
+  countBy(outcomes, inserted, labelsOf)
+  countBy(events, inserted, ({ eventType, status }) => [
+    eventTypes.has(eventType) ? eventType : 'other',
+    status,
+  ])
+  countBy(rejected, committed.rejected, ({ rejection }) => [rejection.code])
 }
 
-function countRetries({ retries }: Instruments, retried: readonly Attempt[]): void {
-  const byRule = new Tally()
-  for (const { status, decision } of retried) byRule.add(decision.ruleId, status, decision.channel)
-  for (const { word, status, channel, count } of byRule) retries.inc({ status, channel, rule: word }, count)
+function labelsOf({ status, decision }: Attempt): string[] {
+  return [status, decision.channel, decision.ruleId]
+}
+
+/** Counts rows by their labels, which are in the counter's order and contain no NUL. */
+function countBy<Row>(
+  counter: Pick<Counter, 'labels'>,
+  rows: readonly Row[],
+  labelsOf: (row: Row) => readonly string[],
+): void {
+  for (const [labels, { length }] of Map.groupBy(rows, (row) => labelsOf(row).join('\0')))
+    counter.labels(...labels.split('\0')).inc(length)
 }
 
 function countSends(
@@ -131,15 +136,11 @@ function countSends(
   messages: readonly OutgoingMessage[],
   deliveries: Deliveries,
 ): void {
-  const none = { accepted: 0, refused: 0, unknown: 0, deferred: 0 }
-  const counts = new Map<Channel, typeof none>(ADDRESSED_CHANNELS.map((channel) => [channel, { ...none }]))
-  for (const { channel, locator } of messages) {
-    const ofChannel = counts.get(channel)
+  const delivered = messages.flatMap(({ channel, locator }) => {
     const delivery = deliveries.get(locator)
-    if (ofChannel !== undefined && delivery !== undefined) ofChannel[answerOf(delivery)]++
-  }
-  for (const [channel, byAnswer] of counts)
-    for (const answer of ANSWERS) sends.inc({ channel, answer }, byAnswer[answer])
+    return delivery === undefined ? [] : [[channel, answerOf(delivery)]]
+  })
+  countBy(sends, delivered, (labels) => labels)
 }
 
 function answerOf({ error, isUnknown, isDeferred }: Delivery): (typeof ANSWERS)[number] {

@@ -8,8 +8,6 @@ import {
   serviceNameEnvDetector,
 } from '@opentelemetry/resources'
 import {
-  AlwaysOffSampler,
-  AlwaysOnSampler,
   BatchSpanProcessor,
   ParentBasedSampler,
   type Sampler,
@@ -69,22 +67,9 @@ function urlOf(endpoint: string): string {
 }
 
 function samplerOf({ sampler, samplerRatio }: TracingOptions): Sampler {
-  switch (sampler) {
-    case 'always_on':
-      return new AlwaysOnSampler()
-    case 'always_off':
-      return new AlwaysOffSampler()
-    case 'traceidratio':
-      return new TraceIdRatioBasedSampler(samplerRatio)
-    case 'parentbased_always_on':
-      return new ParentBasedSampler({ root: new AlwaysOnSampler() })
-    case 'parentbased_always_off':
-      return new ParentBasedSampler({ root: new AlwaysOffSampler() })
-    case 'parentbased_traceidratio':
-      return new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(samplerRatio) })
-    default:
-      return sampler satisfies never
-  }
+  const ratio = sampler.endsWith('always_on') ? 1 : sampler.endsWith('always_off') ? 0 : samplerRatio
+  const root = new TraceIdRatioBasedSampler(ratio)
+  return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root
 }
 
 /** Logs once when traces cannot be sent, and once when they can again: the library reports neither. */
