@@ -1,6 +1,6 @@
 import t from 'tap'
+import { previewChangesToMarkdown } from '../../../src/core/rules/change-summary.ts'
 import { diffPreviews, previewTexts } from '../../../src/core/templates/preview.ts'
-import { previewChangesToMarkdown } from '../../../src/core/templates/preview-markdown.ts'
 import { files, templatesWith } from './files.ts'
 
 function previewsWith(changed: Record<string, string>) {
