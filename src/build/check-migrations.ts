@@ -67,7 +67,7 @@ function whole(form: string): RegExp {
 }
 
 // node src/build/check-migrations.ts <file …>
-// Exits 1 if a migration would block writers, and names the alternative.
+// Exits 1 if a migration would block writers.
 if (import.meta.main) {
   for (const file of process.argv.slice(2)) {
     for (const fault of migrationFaults(await readFile(file, 'utf8'))) {
