@@ -107,7 +107,6 @@ export async function createApp(
   }
 }
 
-/** Sources of the metrics that are read at each scrape. */
 function metricSources(
   config: Config,
   ruleFiles: RuleFiles,

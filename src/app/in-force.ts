@@ -43,7 +43,6 @@ export async function putInForce(
   if (activation !== null) await logActivation(ruleTable, activation.before, gitCommit, log)
 }
 
-/** Logs in sentences what a rule table changes when it comes into force. */
 async function logActivation(
   table: RuleTable,
   before: Revision | null,

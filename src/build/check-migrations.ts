@@ -21,38 +21,11 @@ const ALLOWED_IF_UNUSED = ['ALTER TABLE [\\w.]+ DROP (COLUMN|CONSTRAINT) \\w+', 
 )
 
 const NO_FOREIGN_KEY = 'leave it out, since it would refuse deletes of the version that still runs'
-
-/** Remedies; the first match counts. */
-const REMEDIES: readonly (readonly [RegExp, string])[] = [
-  [/^CREATE (UNIQUE )?INDEX/i, 'CREATE INDEX CONCURRENTLY <name> ON <table> (…), without IF NOT EXISTS'],
-  [/^DROP INDEX/i, 'DROP INDEX CONCURRENTLY IF EXISTS <name>, which can be run again'],
-  [/^REINDEX/i, 'rebuild the index by hand, CONCURRENTLY: the schema stays as it is'],
-  [/^CREATE TABLE/i, 'CREATE TABLE <name> (…), with nothing before or after the brackets'],
-  [/^ALTER TABLE .*,/i, 'one action per ALTER TABLE'],
-  [
-    /^(DROP|ALTER TABLE \S+ DROP)\b/i,
-    'drop one thing that is not in use, after a line "-- Unused since: <version>"',
-  ],
-  [
-    /\bADD (CONSTRAINT \S+ )?(UNIQUE|PRIMARY KEY)\b/i,
-    'build a unique index CONCURRENTLY, then ADD CONSTRAINT <name> UNIQUE USING INDEX <index>',
-  ],
-  [/\bFOREIGN KEY\b|\bREFERENCES\b/i, NO_FOREIGN_KEY],
-  [
-    /\bADD (CONSTRAINT|CHECK|EXCLUDE)\b|\bSET NOT NULL\b/i,
-    'ADD CONSTRAINT <name> CHECK (…) NOT VALID, and validate it in the next file',
-  ],
-  [/\bADD\b/i, `ADD COLUMN <name> <plain type>, with a constant default if it is NOT NULL`],
-  [/^ALTER TABLE/i, 'add another column or table: the version that still runs knows the old one'],
-  [/^(WITH|DO|INSERT|UPDATE|DELETE|MERGE|TRUNCATE)\b/i, 'change rows in small transactions, by a command'],
-  [
-    /^/,
-    'no form that migrations may have; show that it keeps no writer waiting, and allow it in src/build/check-migrations.ts',
-  ],
-]
+const REMEDY =
+  'write one of the forms in db/README.md, section Upgrades, or show that it blocks no writer and allow it in src/build/check-migrations.ts'
 
 /**
- * Returns the faults of a migration, each with its remedy. A statement passes if its form blocks no writer and it does not touch
+ * Returns the faults of a migration. A statement passes if its form blocks no writer and it does not touch
  * anything that the running version uses, or if it creates an index on a table that the same file creates.
  */
 export function migrationFaults(source: string): string[] {
@@ -62,9 +35,7 @@ export function migrationFaults(source: string): string[] {
   const allowed = [...ALLOWED, ...(isUnused ? ALLOWED_IF_UNUSED : []), ...made.map(indexOf)]
   const faults = statements.flatMap((statement) => {
     const outline = withoutBrackets(statement)
-    if (allowed.some((form) => form.test(outline))) return []
-    const [, remedy] = REMEDIES.find(([pattern]) => pattern.test(outline)) ?? []
-    return [`${statement.slice(0, 60)}…: ${remedy}`]
+    return allowed.some((form) => form.test(outline)) ? [] : [`${statement.slice(0, 60)}…: ${REMEDY}`]
   })
   const refersElsewhere = statements
     .filter((statement) => /^CREATE TABLE/i.test(statement))
@@ -96,7 +67,7 @@ function whole(form: string): RegExp {
 }
 
 // node src/build/check-migrations.ts <file …>
-// Exits 1 if a migration would block writers, and names the alternative.
+// Exits 1 if a migration would block writers.
 if (import.meta.main) {
   for (const file of process.argv.slice(2)) {
     for (const fault of migrationFaults(await readFile(file, 'utf8'))) {

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { acceptedEventTypes } from '../core/rules/outcomes.ts'
 import { checkTemplates } from '../core/templates/check-templates.ts'
-import { compileTemplates, type TemplateFile } from '../core/templates/compile.ts'
-import { TemplateError } from '../core/templates/template.ts'
+import { checkedSources, type TemplateFile } from '../core/templates/read-templates.ts'
+import { TemplateError, type TemplateSource } from '../core/templates/template.ts'
 import { readTemplateFiles } from './template-files.ts'
 
 /*
@@ -24,13 +24,20 @@ const accepted = acceptedEventTypes(readIfThere(join(root, 'rules/outcomes.txt')
 
 try {
   const files = sound ? withStandIns(readTemplateFiles(folder)) : readTemplateFiles(folder)
-  const { module } = compileTemplates(files, { sha256, accepted })
-  const written = writeIfChanged(target, module)
+  const written = writeIfChanged(target, moduleOf(checkedSources(files, { sha256, accepted })))
   process.stdout.write(`templates: ${files.length} compiled, ${written ? 'module written' : 'no change'}\n`)
 } catch (error) {
   if (!(error instanceof TemplateError)) throw error
   process.stderr.write(`${error.message}\n`)
   process.exitCode = 1
+}
+
+function moduleOf(sources: readonly TemplateSource[]): string {
+  return `// Generated from templates/ by src/build/compile-templates.ts: edit those, then run make build.
+import { templatesOf } from '../core/templates/render.ts'
+
+export const templates = templatesOf(${JSON.stringify(sources, null, 2)})
+`
 }
 
 function withStandIns(files: readonly TemplateFile[]): TemplateFile[] {

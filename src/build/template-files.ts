@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { TemplateFile } from '../core/templates/compile.ts'
+import type { TemplateFile } from '../core/templates/read-templates.ts'
 import { CorrectableError } from '../core/text/faults.ts'
 
 /** The files of a template folder, without its README and hidden files. Throws CorrectableError. */

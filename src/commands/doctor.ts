@@ -22,7 +22,6 @@ interface Result {
   /** `skipped`: not checked until something else is fixed, or not configured. */
   readonly status: 'ok' | 'warning' | 'failed' | 'skipped'
   readonly detail: string
-  /** Null if there is nothing to do. */
   readonly remedy: string | null
 }
 

@@ -125,11 +125,9 @@ function addLocator(text: string, previous: readonly string[] = []): string[] {
   return [...previous, text]
 }
 
-/** The log entries to retry. */
 interface Selection {
   readonly isNamed: boolean
   readonly list: RequestNeeds['listCandidates']
-  /** Counts the entries. `onProgress` gets the count so far. */
   readonly count: (onProgress: (soFar: number) => void) => Promise<number>
 }
 

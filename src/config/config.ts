@@ -21,7 +21,6 @@ interface Fault extends Pick<z.core.$ZodIssue, 'path' | 'message'> {
 /** The environment is not usable. The message lists each fault on its own line and contains no secret. */
 export class ConfigError extends CorrectableError {
   override readonly name = 'ConfigError'
-  /** The faulty variables. */
   readonly variables: readonly string[]
 
   constructor(faults: readonly Fault[]) {

@@ -1,13 +1,12 @@
 import type { LogRow } from '../core/log/log-entry.ts'
-import type { LoadableArchive } from '../core/replay/archive.ts'
 import type { Difference, Finding, Summary } from '../core/replay/finding.ts'
 import { wasErased } from '../core/replay/rebuild-entry.ts'
-import { missingRow, type Recorded, verify } from '../core/replay/verify-entry.ts'
+import { type Archive, missingRow, type Recorded, verify } from '../core/replay/verify-entry.ts'
 
 export interface ReplayNeeds {
   /** All recorded data, in pages. */
   readonly pages: AsyncIterable<readonly Recorded[]>
-  readonly archive: LoadableArchive
+  readonly archive: Archive
   /** Inserts missing rows and returns the locators of the inserted ones. Null: read-only. */
   readonly restore:
     | ((
@@ -30,10 +29,9 @@ export async function replay({ pages, archive, restore, report, onProgress }: Re
   const unverifiable = new Map<string, { entries: number; readonly locator: string }>()
 
   for await (const page of pages) {
-    await archive.loadTables(page)
     const differences: Difference[] = []
     for (const recorded of page) {
-      const verified = verify(recorded, archive)
+      const verified = await verify(recorded, archive)
       differences.push(...verified.differences)
       for (const fault of new Set(verified.unverifiable)) {
         const known = unverifiable.get(fault)

@@ -11,7 +11,6 @@ export interface Sources {
   readonly backlog: () => Promise<Backlog>
   /** Empty if the database has not been reached yet. */
   readonly connections: () => readonly { pool: string; acquired: number; idle: number; waiters: number }[]
-  /** The blocked partitions of this process. */
   readonly blocked: () => readonly Pick<Blocked, 'topic' | 'partition' | 'reason'>[]
   readonly isPolicyAdministrationDown: () => boolean
 }

@@ -1,14 +1,12 @@
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 import type { Attempt } from '../core/attempt/attempt.ts'
 import type { Deliveries, Delivery, OutgoingMessage } from '../core/attempt/delivery.ts'
 import type { RunStage, StageName, Stages } from '../core/attempt/stage.ts'
 import type { Batch, CommitResult } from '../core/batch/batch.ts'
-import { ADDRESSED_CHANNELS, type Channel } from '../core/decision/channel.ts'
+import { ADDRESSED_CHANNELS } from '../core/decision/channel.ts'
 import { REJECTIONS } from '../core/event/rejection.ts'
 import { type Contacts, countByState } from '../core/party/contact.ts'
 import { createGauges, type Sources } from './gauges.ts'
-import { createInstruments, type Instruments, TIMED_STAGES } from './instruments.ts'
-import { Tally } from './tally.ts'
 
 type Committed = Extract<CommitResult, { kind: 'committed' }>
 
@@ -31,6 +29,11 @@ const EVENT_LOOP_PRECISION_MS = 50
 
 /** Gauges of the library that are named like counters; it has the same ones without `_total`. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`)
+
+const TIMED_STAGES = ['look_up', 'contacts', 'commit', 'send'] as const satisfies readonly StageName[]
+
+const BATCH_MESSAGES = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000]
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** The service's own metrics. Counting costs per batch, not per event. */
 export function createMetrics(sources: Sources) {
@@ -68,7 +71,7 @@ export function createMetrics(sources: Sources) {
       if (deliveries !== null) countSends(instruments, messages, deliveries)
     },
     retry_contacts: (_input, contacts) => countContacts(instruments, contacts),
-    retry: (_input, result) => countRetries(instruments, result?.made ?? []),
+    retry: (_input, result) => countBy(instruments.retries, result?.made ?? [], labelsOf),
   }
 
   function countCommitted(batch: Batch, committed: Committed): void {
@@ -109,21 +112,27 @@ function countRows(
   eventTypes: ReadonlySet<string>,
   committed: Committed,
 ): void {
-  const byRule = new Tally()
-  const byEventType = new Tally()
-  for (const { status, decision, eventType } of committed.inserted) {
-    byRule.add(decision.ruleId, status, decision.channel)
-    byEventType.add(eventTypes.has(eventType) ? eventType : 'other', status, decision.channel)
-  }
-  for (const { word, status, channel, count } of byRule) outcomes.inc({ status, channel, rule: word }, count)
-  for (const { word, status, count } of byEventType) events.inc({ event_type: word, status }, count)
-  for (const { rejection } of committed.rejected) rejected.inc({ code: rejection.code })
+  const { inserted } = committed
+  countBy(outcomes, inserted, labelsOf)
+  countBy(events, inserted, ({ eventType, status }) => [
+    eventTypes.has(eventType) ? eventType : 'other',
+    status,
+  ])
+  countBy(rejected, committed.rejected, ({ rejection }) => [rejection.code])
 }
 
-function countRetries({ retries }: Instruments, retried: readonly Attempt[]): void {
-  const byRule = new Tally()
-  for (const { status, decision } of retried) byRule.add(decision.ruleId, status, decision.channel)
-  for (const { word, status, channel, count } of byRule) retries.inc({ status, channel, rule: word }, count)
+function labelsOf({ status, decision }: Attempt): string[] {
+  return [status, decision.channel, decision.ruleId]
+}
+
+/** Counts rows by their labels, which are in the counter's order and contain no NUL. */
+function countBy<Row>(
+  counter: Pick<Counter, 'labels'>,
+  rows: readonly Row[],
+  labelsOf: (row: Row) => readonly string[],
+): void {
+  for (const [labels, { length }] of Map.groupBy(rows, (row) => labelsOf(row).join('\0')))
+    counter.labels(...labels.split('\0')).inc(length)
 }
 
 function countSends(
@@ -131,15 +140,11 @@ function countSends(
   messages: readonly OutgoingMessage[],
   deliveries: Deliveries,
 ): void {
-  const none = { accepted: 0, refused: 0, unknown: 0, deferred: 0 }
-  const counts = new Map<Channel, typeof none>(ADDRESSED_CHANNELS.map((channel) => [channel, { ...none }]))
-  for (const { channel, locator } of messages) {
-    const ofChannel = counts.get(channel)
+  const delivered = messages.flatMap(({ channel, locator }) => {
     const delivery = deliveries.get(locator)
-    if (ofChannel !== undefined && delivery !== undefined) ofChannel[answerOf(delivery)]++
-  }
-  for (const [channel, byAnswer] of counts)
-    for (const answer of ANSWERS) sends.inc({ channel, answer }, byAnswer[answer])
+    return delivery === undefined ? [] : [[channel, answerOf(delivery)]]
+  })
+  countBy(sends, delivered, (labels) => labels)
 }
 
 function answerOf({ error, isUnknown, isDeferred }: Delivery): (typeof ANSWERS)[number] {
@@ -151,3 +156,70 @@ function countContacts({ lookUps }: Instruments, contacts: Contacts | null): voi
   if (contacts === null) return
   for (const [state, count] of Object.entries(countByState(contacts))) lookUps.inc({ state }, count)
 }
+
+/** Counters and histograms; gauges.ts has the values read at a scrape. */
+function createInstruments(registers: Registry[]) {
+  function counter<Label extends string = never>(name: string, help: string, labelNames: Label[] = []) {
+    return new Counter({ name: `notifications_${name}`, help, labelNames, registers })
+  }
+  function histogram<Label extends string = never>(
+    name: string,
+    help: string,
+    buckets: number[],
+    labelNames: Label[] = [],
+  ) {
+    return new Histogram({ name: `notifications_${name}`, help, buckets, labelNames, registers })
+  }
+  return {
+    outcomes: counter('outcomes_total', 'Log rows written for consumed events, by the rule that decided', [
+      'status',
+      'channel',
+      'rule',
+    ]),
+    events: counter(
+      'events_total',
+      'Log rows written for consumed events, by event type; types without a template are "other"',
+      ['event_type', 'status'],
+    ),
+    duplicates: counter('duplicates_total', 'Messages whose event id was already logged'),
+    tombstones: counter('tombstones_total', 'Messages without a value, which are no events'),
+    rejected: counter(
+      'rejected_messages_total',
+      'Messages that are not valid events, kept in rejected_message',
+      ['code'],
+    ),
+    batches: counter('batches_total', 'Batches of a partition; a failed one is retried', ['result']),
+    conflicts: counter(
+      'conflicts_total',
+      'Batches that conflicted with another transaction and were restarted',
+    ),
+    batchMessages: histogram('batch_messages', 'Messages in a batch', BATCH_MESSAGES),
+    batchSeconds: histogram('batch_duration_seconds', 'Time from receiving a batch to its commit', SECONDS),
+    stageSeconds: histogram(
+      'stage_duration_seconds',
+      'Duration of one stage of a batch; send is part of commit',
+      SECONDS,
+      ['stage'],
+    ),
+    responseSeconds: histogram(
+      'http_response_duration_seconds',
+      'Time from a request to its response, on both listeners; requests without a route have "none"',
+      SECONDS,
+      ['route', 'method', 'status'],
+    ),
+    sends: counter('sends_total', 'Messages for a sender, by its answer; only accepted ones count as sent', [
+      'channel',
+      'answer',
+    ]),
+    lookUps: counter('contact_lookups_total', 'Parties looked up in policy administration, by result', [
+      'state',
+    ]),
+    retries: counter('retries_total', 'Retries of failed rows, by resulting status and deciding rule', [
+      'status',
+      'channel',
+      'rule',
+    ]),
+  }
+}
+
+type Instruments = ReturnType<typeof createInstruments>

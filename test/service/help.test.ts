@@ -148,14 +148,10 @@ t.test('all that is written goes through a pipe, however much it is', async (t) 
   t.ok(faults.stderr.length > 1_000_000)
   t.match(faults.stderr.slice(-200), 'row 20001')
 
-  const accepted = join(folder, 'accepted.txt')
-  const lines = Array.from({ length: 40_000 }, (_, line) => `  line ${line} that is not an outcome`)
-  writeFileSync(accepted, lines.join('\n'))
-  const outcomes = await command(['rules', 'outcomes', '--check', '--accepted', accepted], {})
-  t.equal(outcomes.code, 1)
-  t.ok(outcomes.stdout.length > 1_000_000)
-  t.match(outcomes.stdout.slice(-200), /^\+ .*\n$/m)
-  t.match(outcomes.stderr, /^not all outcomes were accepted/)
+  const checked = await command(['rules', 'check', '--table', faulty, '--json'], {})
+  t.equal(checked.code, 1)
+  t.ok(checked.stdout.length > 1_000_000)
+  t.match(JSON.parse(checked.stdout), [{ faults: { length: 20_000 } }, {}, {}])
 })
 
 t.test('a reader that has seen enough ends a command without a word', async (t) => {
@@ -185,11 +181,7 @@ prune
 prune --older-than ever
 prune --older-than 1h
 prune --older-than 400
-audit --partition 1
-audit --topic x --from 1
-audit --topic x --partition 0 --from 2 --to 1
-audit --topic x --partition 0 --from 1 --since 1d
-audit --topic x --partition 0 --from x
+audit --since soon
 audit --topic=
 prune --older-than 99999d
 retry --since 3d --because x --yes --event-type=

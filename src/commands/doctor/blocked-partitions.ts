@@ -16,7 +16,6 @@ import {
 
 /** A service transaction may keep the lock during slow sends, but none waits for a lock this long. */
 const LOCK_WAIT_MS = 6_000
-/** Number of partitions to inspect at a time. */
 const INSPECTED_COUNT_MAX = 20
 
 interface Next extends TopicPartition {

@@ -22,7 +22,6 @@ export interface FilterOptions {
   readonly since?: Since
 }
 
-/** Adds the options that filter rejected messages. */
 export function withFilter(command: Command): Command {
   return command
     .option('--topic <name>', 'only messages from this topic', notBlank)

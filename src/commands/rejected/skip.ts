@@ -35,7 +35,6 @@ interface Options extends WriteOptions {
   readonly reason?: string
 }
 
-/** Inspects the partition from an offset on. */
 type Inspect = (from: bigint) => Promise<Inspected>
 
 /** The skipped bytes and their faults, for the record. */

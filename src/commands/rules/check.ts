@@ -51,7 +51,6 @@ async function check(options: Options): Promise<void> {
   if (reviews.some(({ faults }) => faults.length > 0)) process.exitCode = 1
 }
 
-/** Prints the findings of a file. */
 async function report({ file, faults, warnings, summary }: FileReport & { file: string }): Promise<void> {
   for (const warning of warnings) note(`${file}: warning: ${warning}`)
   if (faults.length > 0) note(`${file} has ${listFaults(faults)}`)

@@ -1,4 +1,3 @@
-/** A remark at a line of a file. */
 export interface Annotation {
   readonly level: 'error' | 'warning'
   /** Relative to the root of the repository. */

@@ -30,7 +30,6 @@ export interface Recipient {
 /** The outcome for an event, and its reasons. Contains no contact data, so that it can be stored. */
 export interface Decision extends RuleResult {
   readonly facts: Facts
-  /** The text for `failure_reason`; null on SEND. */
   readonly failureReason: string | null
   readonly preferenceChangeId: string | null
 }

@@ -35,7 +35,6 @@ export interface Rejected extends RejectionRecord {
   readonly message: Message
 }
 
-/** A rejected message without its full contents. */
 export interface RejectedMessageSummary extends RejectionRecord {
   readonly offset: bigint
   /** Size of the value in bytes; null if the message has none. */

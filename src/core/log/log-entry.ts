@@ -64,7 +64,6 @@ export type ExplainedLogEntry = Readonly<z.infer<typeof explainedLogEntry>>
 /** Failure reason of a row that was erased before it was sent: nothing is left to send. */
 export const ERASED_UNSENT = 'erased before it was sent'
 
-/** Number of rows that an erasure blanks. */
 export interface ErasureCounts {
   readonly logEntries: number
   /** Log entries among them that were FAILED: they are no longer retried. */

@@ -3,7 +3,7 @@ import { RuleTableError } from '../rules/errors.ts'
 import { cellsOf, isAboutTemplates } from '../rules/event-type-cell.ts'
 import { loadRuleTable } from '../rules/load-table.ts'
 import { resultOf } from '../rules/rule.ts'
-import type { Archive, Decider, Recorded } from './verify-entry.ts'
+import type { Archive, Decider } from './verify-entry.ts'
 
 export interface ArchiveNeeds {
   /** Sources by revision: all templates that were ever in force. */
@@ -14,15 +14,10 @@ export interface ArchiveNeeds {
   readonly sha256: (text: string) => string
 }
 
-/** An archive that loads its rule tables: load a page before `tableOf` is called for its decisions. */
-export interface LoadableArchive extends Archive {
-  loadTables(page: readonly Recorded[]): Promise<void>
-}
-
 /** Past rule tables, templates and envelope maps. A source that no longer matches its hash was changed, and is not used. */
-export function createArchive({ templates, readRuleTable, sha256 }: ArchiveNeeds): LoadableArchive {
+export function createArchive({ templates, readRuleTable, sha256 }: ArchiveNeeds): Archive {
   const sound = new Map([...templates].filter(([revision, source]) => sha256(source) === revision))
-  const tables = new Map<string, Decider | string>()
+  const tables = new Map<string, Promise<Decider | string>>()
 
   async function load(revision: string): Promise<Decider | string> {
     const name = `the decisions cannot be made again: rule table revision ${revision}`
@@ -49,16 +44,9 @@ export function createArchive({ templates, readRuleTable, sha256 }: ArchiveNeeds
   return {
     templateOf: (revision) => sound.get(revision),
     tableOf: (revision) => {
-      const table = tables.get(revision)
-      if (table === undefined) throw new Error(`rule table revision ${revision} was not loaded`)
+      const table = tables.get(revision) ?? load(revision)
+      tables.set(revision, table)
       return table
-    },
-    loadTables: async (page) => {
-      for (const { decisions } of page) {
-        for (const { ruleTableRevision } of decisions) {
-          if (!tables.has(ruleTableRevision)) tables.set(ruleTableRevision, await load(ruleTableRevision))
-        }
-      }
     },
   }
 }

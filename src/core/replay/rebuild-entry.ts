@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { decisionRecord } from '../decision/recorded-decision.ts'
 import { ERASED_UNSENT, type LogRow } from '../log/log-entry.ts'
 import { STATUS_OF } from '../log/status.ts'
-import { finish, renderByMustache, splitSource, type Text } from '../templates/render.ts'
+import { finish, rendererOf, splitSource, type Text } from '../templates/render.ts'
 import type { Variables } from '../templates/template.ts'
 
 /** A recorded decision with everything needed to rebuild its log row. */
@@ -34,9 +34,8 @@ export interface Rebuilt {
 }
 
 /**
- * Rebuilds a log row from its decisions alone. `templateOf` returns the archived source of a template revision. The mustache
- * library renders the text, which checks our compiler. Erased data stays erased: the row has no text, and is SKIPPED if it was
- * still to be sent.
+ * Rebuilds a log row from its decisions alone. `templateOf` returns the archived source of a template revision. Erased data
+ * stays erased: the row has no text, and is SKIPPED if it was still to be sent.
  */
 export function rebuild(
   locator: string,
@@ -89,5 +88,5 @@ function textOf(
   if (source === undefined)
     return `the text cannot be rebuilt: template revision ${templateRevision} is not in the archive`
   const { subject, body } = splitSource(source)
-  return finish({ subject: renderByMustache(subject, variables), body: renderByMustache(body, variables) })
+  return finish({ subject: rendererOf(subject)(variables), body: rendererOf(body)(variables) })
 }

@@ -15,7 +15,7 @@ export interface Recorded {
 /** The rules and templates in force when the decisions were made. */
 export interface Archive {
   readonly templateOf: (revision: string) => string | undefined
-  readonly tableOf: (revision: string) => Decider | string
+  readonly tableOf: (revision: string) => Promise<Decider | string>
 }
 export interface Decider {
   readonly decide: (facts: ReplayedDecision['facts']) => RuleResult | undefined
@@ -31,7 +31,7 @@ type Field = Exclude<keyof LogRow, 'locator'>
 const FIELDS = Object.keys(logRow.omit({ locator: true }).shape) as Field[]
 
 /** Compares a row with the row rebuilt from its decisions, and each decision with the rule table of its time. */
-export function verify({ locator, row, decisions }: Recorded, archive: Archive): Verified {
+export async function verify({ locator, row, decisions }: Recorded, archive: Archive): Promise<Verified> {
   if (!hasDecisions(decisions)) {
     const differences: Difference[] =
       row === null ? [] : [{ kind: 'unexplained', locator, eventId: row.eventId }]
@@ -41,7 +41,7 @@ export function verify({ locator, row, decisions }: Recorded, archive: Archive):
   const differences = compare(locator, row, rebuilt)
   const unverifiable = rebuilt.textFault === null ? [] : [rebuilt.textFault]
   for (const decision of decisions) {
-    const table = archive.tableOf(decision.ruleTableRevision)
+    const table = await archive.tableOf(decision.ruleTableRevision)
     if (typeof table === 'string') unverifiable.push(table)
     else differences.push(...checkDecision(locator, decision, table))
   }

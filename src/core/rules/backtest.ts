@@ -26,7 +26,6 @@ export interface ChannelCounts {
   readonly after: number
 }
 
-/** Counts of the events of one type that one rule decided. */
 export interface BacktestLine {
   readonly eventType: string
   readonly ruleId: string
@@ -62,7 +61,6 @@ const OTHER_EVENT_TYPES = '(other event types)'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Decides recorded groups again by a candidate table, and counts the changes. */
 export function createBacktest(candidate: Pick<RuleTable, 'decide'>, reasonOf: ReasonOf) {
   const counts = { events: 0, changed: 0, byAnotherRule: 0, invalidParties: 0 }
   const changes = new Map<string, Mutable<BacktestChange> & { locators: string[] }>()

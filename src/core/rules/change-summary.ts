@@ -1,10 +1,9 @@
-import type { PreviewChange } from '../templates/preview.ts'
-import { previewChangesToMarkdown } from '../templates/preview-markdown.ts'
+import type { Preview, PreviewChange } from '../templates/preview.ts'
 import { counted } from '../text/count.ts'
-import { literal } from '../text/markdown.ts'
+import { describeSms } from '../text/sms-length.ts'
 import type { RuleTableDiff } from './diff.ts'
-import { diffToMarkdown } from './diff-markdown.ts'
 import { type RowChange, summariseRows } from './diff-rows.ts'
+import { type ChangeGroup, describeRest, groupChanges, summariseDiff } from './diff-text.ts'
 
 export interface Review {
   readonly file: string
@@ -65,4 +64,63 @@ function outcomesToMarkdown({ gone, fresh }: NonNullable<ChangeSummary['outcomes
 
 If the changes above are what you want, start the workflow "accept rules" with the number of this pull request, or run \`make rules-accept\` and commit \`rules/outcomes.txt\`.
 `
+}
+
+/** If more situations change, each kind of change is folded away. */
+const SHOWN_COUNT_MAX = 12
+
+/** The diff in sentences, for a pull request: a heading for each kind of change, the most harmful first. */
+export function diffToMarkdown(diff: RuleTableDiff): string {
+  const folded = diff.changes.length > SHOWN_COUNT_MAX
+  const kinds = [...Map.groupBy(groupChanges(diff), ({ kind }) => kind)].map(([kind, groups]) => {
+    const title = `#### ${kind.charAt(0).toUpperCase()}${kind.slice(1)}`
+    return [title, ...groups.map((group) => sentenceOf(group, folded))].join('\n\n')
+  })
+  const rest = describeRest(diff).map((line) => `- ${literal(line)}`)
+  const parts = [
+    `### Rule table: ${summariseDiff(diff)}`,
+    ...kinds,
+    ...(rest.length > 0 ? [`#### No difference to members\n\n${rest.join('\n')}`] : []),
+  ]
+  return `${parts.join('\n\n')}\n`
+}
+
+function sentenceOf({ sentence, situations }: ChangeGroup, folded: boolean): string {
+  const list = situations.map((situation) => `- ${literal(situation)}`).join('\n')
+  return folded
+    ? `<details><summary>${literal(sentence)}</summary>\n\n${list}\n\n</details>`
+    : `${literal(sentence)}:\n\n${list}`
+}
+
+/** The changed texts, before and after, for a pull request; empty if none changed. */
+export function previewChangesToMarkdown(changes: readonly PreviewChange[]): string {
+  if (changes.length === 0) return ''
+  const sections = changes.map(({ eventType, before, after }) => {
+    const name = literal(eventType)
+    if (before === null) return `#### ${name}: new, was the generic text\n\n${textsOf(after as Preview)}`
+    if (after === null)
+      return `#### ${name}: removed, becomes the generic text\n\nBefore:\n\n${textsOf(before)}`
+    return `#### ${name}\n\nBefore:\n\n${textsOf(before)}\n\nAfter:\n\n${textsOf(after)}`
+  })
+  return `### Texts: ${counted(changes.length, 'event type')} with another text\n\n${sections.join('\n\n')}\n`
+}
+
+function textsOf({ texts }: Preview): string {
+  const shown = texts.map(({ withReason, subject, body, sms }) => {
+    const variant = withReason === null ? '' : `${withReason ? 'with a reason' : 'without a reason'}, `
+    return `${variant}${describeSms(sms)} by SMS:\n\n${fenced(`Subject: ${subject}\n\n${body}`)}`
+  })
+  return shown.join('\n\n')
+}
+
+/** Escapes text, so that it is neither Markdown nor HTML and mentions no user by @name. */
+function literal(text: string): string {
+  return text.replace(/[\\`*[\]<>&|~@#]/g, (character) => `&#${character.charCodeAt(0)};`)
+}
+
+/** Literal text in a block that no run of backticks in it can end. */
+function fenced(text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length))
+  const fence = '`'.repeat(longest + 1)
+  return `${fence}text\n${text}\n${fence}`
 }

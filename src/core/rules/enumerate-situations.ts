@@ -1,7 +1,7 @@
-import type { RecordedFacts, Situation } from '../decision/facts.ts'
-import { compileRules } from './engine.ts'
+import { Engine } from 'json-rules-engine'
+import { FACT_LIST, type RecordedFacts, type Situation } from '../decision/facts.ts'
 import { type EventClass, foldEventTypes } from './event-classes.ts'
-import { cellsOf, matchesEventType } from './event-type-cell.ts'
+import { cellsOf, type EventTypeCell, matchesEventType } from './event-type-cell.ts'
 import type { Rule } from './rule.ts'
 import { foldSituations } from './situations.ts'
 
@@ -49,4 +49,48 @@ export async function enumerate(
 /** A shortcut: the engine finds the same, but takes ten times as long if many rules name single event types. */
 function looksAt({ when }: Rule, { representative }: EventClass): boolean {
   return when.eventType === null || matchesEventType(when.eventType, representative)
+}
+
+/** The engine emits this name: a rule id could be `error` or `success`, which have a meaning to an emitter. */
+const MATCHED = 'rule matched'
+
+/**
+ * Compiles rules to json-rules-engine: the first match wins. Do not call the returned function again before its promise has
+ * settled: the engine keeps the state of a run on itself.
+ */
+function compileRules(rules: readonly Rule[]): (facts: RecordedFacts) => Promise<Rule | null> {
+  const cells = new Map<string, EventTypeCell>()
+  for (const { when } of rules) if (when.eventType !== null) cells.set(when.eventType.text, when.eventType)
+
+  const engine = new Engine()
+  engine.addOperator('matches', (eventType: string, cellText: string) =>
+    matchesEventType(cells.get(cellText) as EventTypeCell, eventType),
+  )
+  for (const [index, rule] of rules.entries()) {
+    engine.addRule({
+      name: rule.id,
+      priority: rules.length - index,
+      conditions: { all: conditions(rule) },
+      event: { type: MATCHED, params: { index } },
+    })
+  }
+  // stop() cannot stop rules of the same priority, so no two share one. Rules below the match need not run.
+  engine.on('success', () => {
+    engine.stop()
+  })
+
+  return async (facts) => {
+    const { events } = await engine.run(facts)
+    const index: number | undefined = events[0]?.params?.index
+    return index === undefined ? null : (rules[index] as Rule)
+  }
+}
+
+/** Conditions for the non-blank cells. The engine does not validate them. */
+function conditions({ when }: Rule) {
+  const all = [
+    { fact: 'eventType', operator: 'matches', value: when.eventType?.text ?? null },
+    ...FACT_LIST.map(([key]) => ({ fact: key, operator: 'equal', value: when[key] })),
+  ]
+  return all.filter(({ value }) => value !== null)
 }

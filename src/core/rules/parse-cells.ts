@@ -5,15 +5,6 @@ const RULE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 /** PostgreSQL refuses NUL; the others would spoil a log line. */
 const CONTROL = /\p{Cc}/u
 
-/** Words for yes and no, some of them from spreadsheets in other languages, so that the fault can name the right one. */
-const YES_WORDS =
-  'true y 1 x on ja j wahr oui o vrai si sí s verdadero vero sim verdadeiro tak t prawda da да'.split(' ')
-const NO_WORDS = 'false n 0 off nein falsch nee onwaar non faux falso não nao nie fałsz ne нет'.split(' ')
-const YES_NO_HINTS = new Map([
-  ...YES_WORDS.map((word) => [word, 'yes'] as const),
-  ...NO_WORDS.map((word) => [word, 'no'] as const),
-])
-
 /** A blank cell means any. Throws CellFault. */
 export function orAny<T>(parse: (text: string) => T): (text: string) => T | null {
   return (text) => (text === '' ? null : parse(text))
@@ -23,17 +14,16 @@ export function orAny<T>(parse: (text: string) => T): (text: string) => T | null
 export function oneOf<T extends string>(words: readonly T[]): (text: string) => T {
   return (text) => {
     const word = words.find((candidate) => candidate.toLowerCase() === text.toLowerCase())
-    if (word === undefined) throw new CellFault(notOneOf(text, words, nearest(text, words)))
-    return word
+    if (word !== undefined) return word
+    const what = text === '' ? 'is blank' : `"${text}" is not valid`
+    const near = didYouMean(nearest(text, words))
+    throw new CellFault(`${what}: use ${words.slice(0, -1).join(', ')} or ${words.at(-1)}${near}`)
   }
 }
 
 /** Throws CellFault. */
 export function parseYesNo(text: string): boolean {
-  const words = ['yes', 'no']
-  const word = text.normalize('NFC').toLowerCase()
-  if (words.includes(word)) return word === 'yes'
-  throw new CellFault(notOneOf(text, words, YES_NO_HINTS.get(word) ?? nearest(text, words)))
+  return oneOf(['yes', 'no'])(text) === 'yes'
 }
 
 /** An id that no row above has; added to `rowOfId`. Throws CellFault. */
@@ -73,9 +63,4 @@ export function parsePromiseName(text: string, row: number, rowOfName: Map<strin
   }
   rowOfName.set(text, row)
   return parseReason(text)
-}
-
-function notOneOf(text: string, words: readonly string[], near: string | null): string {
-  const what = text === '' ? 'is blank' : `"${text}" is not valid`
-  return `${what}: use ${words.slice(0, -1).join(', ')} or ${words.at(-1)}${didYouMean(near)}`
 }

@@ -1,11 +1,9 @@
 import { beyondGsm, type SmsLength } from '../text/sms-length.ts'
-import { type CompileOptions, eventTypeOf, GENERIC, type TemplateFile } from './compile.ts'
-import { EXPRESSIONS } from './generate.ts'
-import { type Piece, parseTemplate } from './parse.ts'
+import { tagsOf } from './parse.ts'
 import { OTHER, type Preview, previewTexts } from './preview.ts'
-import { readTemplates } from './read-templates.ts'
-import { splitSource } from './render.ts'
-import { TemplateError, type TemplateFault, type Templates } from './template.ts'
+import { eventTypeOf, type ReadOptions, readTemplates, type TemplateFile } from './read-templates.ts'
+import { GENERIC, splitSource } from './render.ts'
+import { TemplateError, type TemplateFault, type Templates, VARIABLES } from './template.ts'
 
 export interface TemplateLine {
   readonly file: string
@@ -26,7 +24,7 @@ export interface TemplateReport {
   readonly previews: readonly Preview[] | null
 }
 
-export function checkTemplates(files: readonly TemplateFile[], options: CompileOptions): TemplateReport {
+export function checkTemplates(files: readonly TemplateFile[], options: ReadOptions): TemplateReport {
   let templates: Templates
   try {
     templates = readTemplates(files, options)
@@ -44,7 +42,7 @@ export function checkTemplates(files: readonly TemplateFile[], options: CompileO
     return { file: file.name, sms: lengths[0] as SmsLength, uses: variablesOf(file.text) }
   })
   const used = new Set(lines.flatMap(({ uses }) => uses))
-  const unused = Object.keys(EXPRESSIONS).filter((name) => !used.has(name))
+  const unused = VARIABLES.filter((name) => !used.has(name))
   return {
     faults: [],
     warnings: [
@@ -59,12 +57,7 @@ export function checkTemplates(files: readonly TemplateFile[], options: CompileO
 
 function variablesOf(source: string): string[] {
   const { subject, body } = splitSource(source)
-  const names = (pieces: readonly Piece[]): string[] =>
-    pieces.flatMap((piece) => {
-      if (piece.kind === 'text') return []
-      return piece.kind === 'section' ? [piece.name, ...names(piece.pieces)] : [piece.name]
-    })
-  return [...new Set([subject, body].flatMap((part) => names(parseTemplate(part))))].sort()
+  return [...new Set([subject, body].flatMap((part) => tagsOf(part)).map(({ name }) => name))].sort()
 }
 
 /** Body lines with characters that more than double the length of an SMS. An SMS has no subject. */

@@ -1,17 +1,11 @@
 import mustache, { type TemplateSpans } from 'mustache'
 
-/** A piece of a template, with its line in the file. Comments are left out. */
-export type Piece =
-  | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'variable' | 'partial'; readonly name: string; readonly line: number }
-  | {
-      readonly kind: 'section'
-      readonly name: string
-      /** `{{^name}}`: rendered if there is no such value. */
-      readonly inverted: boolean
-      readonly line: number
-      readonly pieces: readonly Piece[]
-    }
+/** A tag that names a variable, a section or a partial, with its line in the file. Closing tags and comments are left out. */
+export interface Tag {
+  readonly name: string
+  readonly line: number
+  readonly isPartial: boolean
+}
 
 export class LineFault extends Error {
   readonly line: number
@@ -22,8 +16,8 @@ export class LineFault extends Error {
   }
 }
 
-/** Parses a template that starts on a line of its file, with mustache's own parser. Throws LineFault. */
-export function parseTemplate(template: string, firstLine = 1): readonly Piece[] {
+/** The tags of a template that starts on a line of its file, by mustache's own parser. Throws LineFault. */
+export function tagsOf(template: string, firstLine = 1): readonly Tag[] {
   const lineOf = (offset: number) => firstLine - 1 + lineAt(template, offset)
   const delimiters = template.search(/\{\{\s*=/)
   if (delimiters !== -1)
@@ -31,8 +25,14 @@ export function parseTemplate(template: string, firstLine = 1): readonly Piece[]
       lineOf(delimiters),
       'the delimiters cannot be changed: remove this tag and write {{…}} throughout',
     )
+  const tagsIn = (spans: TemplateSpans): Tag[] =>
+    spans.flatMap(([type, name, offset, , inner]) => {
+      if (type === 'text' || type === '!') return []
+      const tag = { name, line: lineOf(offset), isPartial: type === '>' }
+      return Array.isArray(inner) ? [tag, ...tagsIn(inner)] : [tag]
+    })
   try {
-    return piecesOf(mustache.parse(template), lineOf)
+    return tagsIn(mustache.parse(template))
   } catch (error) {
     const { offset, text } = explain(error as Error, template)
     throw new LineFault(lineOf(offset), text)
@@ -70,30 +70,4 @@ function unclosedTagOffset(template: string): number {
   const offset = template.indexOf('{{', template.lastIndexOf('}}') + 2)
   // Three opening braces closed by two.
   return offset === -1 ? template.lastIndexOf('{{{') : offset
-}
-
-function piecesOf(spans: TemplateSpans, lineOf: (offset: number) => number): Piece[] {
-  return spans.flatMap((span): Piece[] => {
-    const [type, value, offset] = span
-    switch (type) {
-      case 'text':
-        return [{ kind: 'text', text: value }]
-      case 'name':
-      case '&':
-        return [{ kind: 'variable', name: value, line: lineOf(offset) }]
-      case '#':
-      case '^': {
-        const pieces = piecesOf(span[4] as TemplateSpans, lineOf)
-        return [{ kind: 'section', name: value, inverted: type === '^', line: lineOf(offset), pieces }]
-      }
-      case '>':
-        return [{ kind: 'partial', name: value, line: lineOf(offset) }]
-      case '!':
-        return []
-      case '=':
-        throw new Error('tags that change the delimiters are refused before parsing')
-      default:
-        return type satisfies never
-    }
-  })
 }

@@ -1,5 +1,5 @@
 import mustache from 'mustache'
-import type { Template, Templates, Variables } from './template.ts'
+import type { Template, TemplateSource, Templates, Variables } from './template.ts'
 
 export interface Rendered extends Text {
   readonly revision: Template['revision']
@@ -40,8 +40,7 @@ export interface Text {
 }
 
 /**
- * The last step of rendering, by our compiler or by mustache.
- * Subject: each run of control characters or line separators becomes one space. A line break in a locator, reason or event type,
+ * The last step of rendering. Subject: each run of control characters or line separators becomes one space. A line break in a locator, reason or event type,
  * which come from outside, would let their sender add headers to an email. Body: trailing line breaks are removed.
  */
 export function finish({ subject, body }: Text): Text {
@@ -57,7 +56,26 @@ function withoutTrailingLineBreaks(text: string): string {
   return text.slice(0, end)
 }
 
-/** Renders with the mustache library, as plain text. Compiled templates must render the same. */
-export function renderByMustache(template: string, variables: Variables): string {
-  return mustache.render(template, variables, {}, { escape: String })
+export const GENERIC = 'generic'
+
+/** The templates of these sources, of which one is the generic one. */
+export function templatesOf(sources: readonly TemplateSource[]): Templates {
+  const byEventType = new Map(sources.map((one) => [one.name, templateOf(one)]))
+  const generic = byEventType.get(GENERIC) as Template
+  byEventType.delete(GENERIC)
+  return { byEventType, generic }
+}
+
+function templateOf(given: TemplateSource): Template {
+  const { subject, body } = splitSource(given.source)
+  return { ...given, subject: rendererOf(subject), body: rendererOf(body) }
+}
+
+const WRITER = new mustache.Writer()
+
+/** A function that renders a mustache template as plain text. Parses it once. */
+export function rendererOf(template: string): (variables: Variables) => string {
+  const tokens = WRITER.parse(template)
+  return (variables) =>
+    WRITER.renderTokens(tokens, new mustache.Context(variables), undefined, template, { escape: String })
 }

@@ -7,11 +7,16 @@ export interface Variables {
   readonly reason: string | null
 }
 
-/** One compiled template. `revision` is the SHA-256 (hex) of `source`, the file's text. */
-export interface Template {
+export const VARIABLES: readonly (keyof Variables)[] = ['eventType', 'locator', 'reason']
+
+/** The text of a template's file, without faults, and its SHA-256 in hex. `name` is an event type, or `generic`. */
+export interface TemplateSource {
   readonly name: string
   readonly revision: string
   readonly source: string
+}
+
+export interface Template extends TemplateSource {
   readonly subject: (variables: Variables) => string
   readonly body: (variables: Variables) => string
 }
@@ -29,7 +34,7 @@ export interface TemplateFault {
   readonly text: string
 }
 
-/** Templates cannot be compiled. Contains the first fault of each file. */
+/** Templates cannot be used. Contains the first fault of each file. */
 export class TemplateError extends CorrectableError {
   readonly faults: readonly TemplateFault[]
 

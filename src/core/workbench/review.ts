@@ -7,8 +7,8 @@ import { acceptedEventTypes, compareOutcomes, listOutcomes } from '../rules/outc
 import { COLUMNS } from '../rules/rule.ts'
 import { enumeratedTable, type RuleTable } from '../rules/table.ts'
 import { checkTemplates, type TemplateReport } from '../templates/check-templates.ts'
-import { eventTypesOf, type TemplateFile } from '../templates/compile.ts'
 import { diffPreviews } from '../templates/preview.ts'
+import { eventTypesOf, type TemplateFile } from '../templates/read-templates.ts'
 import { diffSheets } from './workbench.ts'
 
 /** The files that people change. */

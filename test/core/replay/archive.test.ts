@@ -10,8 +10,6 @@ async function archived(...lines: string[]) {
     readRuleTable: async () => lines.join('\n'),
     sha256: () => 'revision',
   })
-  const decision = { ruleTableRevision: 'revision' } as never
-  await archive.loadTables([{ locator: 'a', row: null, decisions: [decision] }])
   return archive.tableOf('revision')
 }
 

@@ -9,14 +9,13 @@ import { listOutcomes } from '../../../src/core/rules/outcomes.ts'
 import { describeSituation } from '../../../src/core/rules/situations.ts'
 import { createRuleTable, type RuleTable } from '../../../src/core/rules/table.ts'
 import { tryEvent } from '../../../src/core/rules/try-event.ts'
-import { readTemplates } from '../../../src/core/templates/read-templates.ts'
 import { aTried } from '../build.ts'
-import { files, sha256 } from '../templates/generated.ts'
+import { templatesWith } from '../templates/files.ts'
 import { ALL_CASES, applying, type Case, csvOf, isIn, isSafe, tables } from './random-tables.ts'
 
 const RUN_COUNT = 10
 
-const templates = readTemplates(files, { sha256 })
+const templates = templatesWith({})
 const servable = tables.filter(isSafe).map(applying)
 /** A section of outcomes needs a name. */
 const CASES = ALL_CASES.filter(({ eventType }) => eventType !== '')

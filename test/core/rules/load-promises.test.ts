@@ -77,7 +77,7 @@ t.test('each fault names row, column and value, and what would be right, all at 
       'row 5, column "outcome": is blank: use SEND, SKIP, FAIL, not SEND, not SKIP, not FAIL, not by EMAIL, not by SMS or not by IN_APP',
       'row 6, column "event type": "claim*" is not a wildcard: only the form claim.* is one (leave the cell blank for any event type)',
       'row 6, column "party": "fond" is not valid: use found, not found, unresolved or missing; did you mean "found"?',
-      'row 6, column "opted out": "ja" is not valid: use yes or no; did you mean "yes"?',
+      'row 6, column "opted out": "ja" is not valid: use yes or no',
       'row 6, column "preferred channel": "e-mail" is not valid: use EMAIL, SMS or IN_APP; did you mean "EMAIL"?',
       'row 7, column "send by": "SMS" with SKIP: leave it blank, only SEND has one',
       'row 8, column "reason": "no reason" with SEND: leave it blank, only SKIP and FAIL have one',

@@ -1,13 +1,11 @@
 import t from 'tap'
 import { CHANNELS } from '../../../src/core/decision/channel.ts'
 import { describeTried, tryEvent } from '../../../src/core/rules/try-event.ts'
-import { readTemplates } from '../../../src/core/templates/read-templates.ts'
-import { render } from '../../../src/core/templates/render.ts'
 import { aTried, someFacts } from '../build.ts'
-import { compile, files, filesWith, load, sha256, variableSets } from '../templates/generated.ts'
+import { templatesWith } from '../templates/files.ts'
 import { DEFAULT_ROWS, tableOf } from './default-table.ts'
 
-const templates = readTemplates(files, { sha256 })
+const templates = templatesWith({})
 const table = await tableOf(DEFAULT_ROWS)
 
 const found = someFacts({ eventType: 'claim.rejected', preferredChannel: 'SMS' })
@@ -42,14 +40,4 @@ t.test('where nothing is sent that is said, and what a retry would send', async 
     'Nothing is sent now; a retry would send:',
   )
   t.equal(tryEvent(table, templates, unresolved).sms, null)
-})
-
-t.test('templates read from their files render what compiled ones do', async (t) => {
-  const compiled = await load(compile(files))
-  for (const variables of variableSets)
-    t.strictSame(render(templates, variables), render(compiled, variables))
-  t.throws(
-    () => readTemplates(filesWith({ 'claim.paid.mustache': '' }), { sha256 }),
-    /the templates have 1 fault/,
-  )
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { checkTemplates } from '../../../src/core/templates/check-templates.ts'
-import { files, filesWith, sha256 } from './generated.ts'
+import { files, filesWith, sha256 } from './files.ts'
 
 t.test('the shipped texts have no fault and no warning, and each its length by SMS', async (t) => {
   const { faults, warnings, lines } = checkTemplates(files, { sha256 })

@@ -1,11 +1,10 @@
 import t from 'tap'
+import { previewChangesToMarkdown } from '../../../src/core/rules/change-summary.ts'
 import { diffPreviews, previewTexts } from '../../../src/core/templates/preview.ts'
-import { previewChangesToMarkdown } from '../../../src/core/templates/preview-markdown.ts'
-import { readTemplates } from '../../../src/core/templates/read-templates.ts'
-import { files, filesWith, sha256 } from './generated.ts'
+import { files, templatesWith } from './files.ts'
 
 function previewsWith(changed: Record<string, string>) {
-  return previewTexts(readTemplates(filesWith(changed), { sha256 }))
+  return previewTexts(templatesWith(changed))
 }
 const before = previewsWith({})
 

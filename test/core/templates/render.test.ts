@@ -1,27 +1,21 @@
 import t from 'tap'
 import { finish, render } from '../../../src/core/templates/render.ts'
-import { compile, filesWith, load, renderByMustache } from './generated.ts'
+import { templatesWith } from './files.ts'
 
 const ALL_IN_SUBJECT = 'Subject: {{eventType}}|{{locator}}|{{reason}}\n\n{{locator}}\n{{reason}}\n'
 const GENERIC = ALL_IN_SUBJECT.replace(/\n\n.*/s, '\n\nA {{eventType}} event has occurred\n')
 
 t.test('no variable can add a line to the subject, and so a header to an email', async (t) => {
-  const templates = await load(
-    compile(filesWith({ 'claim.paid.mustache': ALL_IN_SUBJECT, 'generic.mustache': GENERIC })),
-  )
+  const templates = templatesWith({ 'claim.paid.mustache': ALL_IN_SUBJECT, 'generic.mustache': GENERIC })
   const breaks = ['\r\n', '\n', '\r', '\n\n', '\v', '\f', '\u0085', '\u2028', '\u2029', '\0', '\t']
   for (const lineBreak of breaks) {
     const hostile = `a${lineBreak}Bcc: x@example.com`
-    for (const [eventType, source] of [
-      ['claim.paid', ALL_IN_SUBJECT],
-      [hostile, GENERIC],
-    ] as const) {
+    for (const eventType of ['claim.paid', hostile]) {
       const variables = { eventType, locator: hostile, reason: hostile }
       const { subject, body, revision } = render(templates, variables)
       const shown = 'a Bcc: x@example.com'
       t.equal(subject, `${eventType === hostile ? shown : eventType}|${shown}|${shown}`)
       t.ok(body.includes(hostile))
-      t.strictSame({ subject, body }, finish(renderByMustache(source, variables)))
       t.match(revision, /^[0-9a-f]{64}$/)
     }
   }
@@ -29,7 +23,7 @@ t.test('no variable can add a line to the subject, and so a header to an email',
 
 t.test('a body loses the line breaks at its end, wherever they come from', async (t) => {
   const source = 'Subject: s\n\n{{locator}}\n\n{{#reason}}\n{{reason}}\n{{/reason}}\n\n\n'
-  const templates = await load(compile(filesWith({ 'claim.paid.mustache': source })))
+  const templates = templatesWith({ 'claim.paid.mustache': source })
   const bodyOf = (locator: string, reason: string | null) =>
     render(templates, { eventType: 'claim.paid', locator, reason }).body
   t.equal(bodyOf('CLM-1', null), 'CLM-1')

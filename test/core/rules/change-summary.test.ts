@@ -1,6 +1,6 @@
 import t from 'tap'
+import { diffToMarkdown } from '../../../src/core/rules/change-summary.ts'
 import { diffRuleTables } from '../../../src/core/rules/diff.ts'
-import { diffToMarkdown } from '../../../src/core/rules/diff-markdown.ts'
 import { above, DEFAULT_ROWS, tableOf } from './default-table.ts'
 
 const before = await tableOf(DEFAULT_ROWS)

@@ -1,0 +1,25 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { readTemplateFiles } from '../../../src/build/template-files.ts'
+import { readTemplates, type TemplateFile } from '../../../src/core/templates/read-templates.ts'
+import type { Templates } from '../../../src/core/templates/template.ts'
+
+/** The templates of this project. */
+export const files: readonly TemplateFile[] = readTemplateFiles(
+  join(import.meta.dirname, '../../../templates'),
+)
+
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+/** This project's files, with other texts for some of them (null: no such file) or with more of them. */
+export function filesWith(changes: Readonly<Record<string, string | null>>): readonly TemplateFile[] {
+  const kept = files.filter(({ name }) => !Object.hasOwn(changes, name))
+  const changed = Object.entries(changes).flatMap(([name, text]) => (text === null ? [] : [{ name, text }]))
+  return [...kept, ...changed]
+}
+
+export function templatesWith(changes: Readonly<Record<string, string | null>>): Templates {
+  return readTemplates(filesWith(changes), { sha256 })
+}
