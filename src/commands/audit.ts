@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { withBrokers } from '../app/clients.ts'
 import { ENVELOPE_MAP, readText, sha256 } from '../app/rule-files.ts'
 import { type Config, loadConfig } from '../config/config.ts'
@@ -18,11 +18,8 @@ import {
 } from '../core/audit/finding.ts'
 import { type EnvelopeMap, loadEnvelopeMap } from '../core/event/envelope-map.ts'
 import { parseEvent } from '../core/event/parse-event.ts'
-import { CorrectableError } from '../core/text/faults.ts'
-import type { Since } from '../core/time/duration.ts'
-import { type Brokers, keyOf, type PartitionEnds, READ_UNCOMMITTED } from '../kafka/brokers.ts'
+import { type Brokers, keyOf, READ_UNCOMMITTED } from '../kafka/brokers.ts'
 import { isStaleMetadata } from '../kafka/patches/fetch-response.ts'
-import { listUnserved } from '../kafka/patches/metadata-errors.ts'
 import { type LogSource, readLog } from '../kafka/read-log.ts'
 import { type AuditNeeds, PartitionAudit } from '../pipeline/audit.ts'
 import type { DatabasePool } from '../postgres/connection/pool.ts'
@@ -30,11 +27,10 @@ import { withDatabase } from '../postgres/connection/with-database.ts'
 import { findLogged } from '../postgres/read/find-logged.ts'
 import { findRejected } from '../postgres/read/find-rejected.ts'
 import { findRows } from '../postgres/read/find-rows.ts'
-import { listCheckpoints } from '../postgres/read/list-checkpoints.ts'
 import { listSkips } from '../postgres/read/list-skips.ts'
 import { listArchivedEnvelopeMaps, readArchivedEnvelopeMap } from '../postgres/read/read-archive.ts'
-import { timeOf } from '../postgres/read/time-ago.ts'
-import { sinceOption, UsageError } from './terminal/options.ts'
+import { choosePartitions, type Range } from './audit/choose-partitions.ts'
+import { parseAt, parseSince, parseWhole, UsageError } from './terminal/options.ts'
 import { print, showProgress } from './terminal/print.ts'
 
 /** One works while another waits for the database. */
@@ -47,7 +43,29 @@ export const auditCommand = new Command('audit')
     'prove from the broker that each message is a log row, a duplicate of one, or a rejected message',
   )
   .option('--topic <name>', 'only this topic; by default all of MQ_TOPICS')
-  .addOption(sinceOption('from the first message at or after this time'))
+  .addOption(
+    new Option(
+      '--since <when>',
+      'from the first message at or after this time: a duration such as 7d, a date, or a time (ISO 8601)',
+    ).argParser(parseSince),
+  )
+  .addOption(
+    new Option(
+      '--until <when>',
+      'only messages up to this time, given likewise; a date includes its day',
+    ).argParser(parseAt),
+  )
+  .option('--partition <number>', 'only this partition of the topic', parseWhole)
+  .addOption(
+    new Option('--from <offset>', 'from this offset of the partition on')
+      .argParser(parseWhole)
+      .conflicts(['since', 'until']),
+  )
+  .addOption(
+    new Option('--to <offset>', 'to this offset of the partition')
+      .argParser(parseWhole)
+      .conflicts(['since', 'until']),
+  )
   .option('--json', 'one JSON object per line: each finding, then the summary')
   .addHelpText(
     'after',
@@ -57,23 +75,27 @@ Reads beside the consumers: it joins no group, commits no offset and writes noth
 unless it was aborted by its producer, skipped, or old enough to be pruned.
 Exit codes: 0 every message is accounted for, 1 one is not or the audit failed, 2 wrong usage.
 
-Example:
-  $ notifications-service audit --since 7d`,
+Examples:
+  $ notifications-service audit --since 7d
+  $ notifications-service audit --topic claims --partition 3 --from 1200 --to 1300`,
   )
   .action(audit)
 
-interface Options {
-  readonly topic?: string
-  readonly since?: Since
+interface Options extends Range {
   readonly json?: true
 }
 
 async function audit(options: Options): Promise<void> {
-  const { topic } = options
+  const { topic, partition, from, to } = options
   if (topic !== undefined && !isTopicName(topic))
     throw new UsageError(
       `--topic ${JSON.stringify(topic)} is not a valid topic name: 1 to 249 of A-Z a-z 0-9 . _ -`,
     )
+  if (partition !== undefined && topic === undefined) throw new UsageError('--partition needs --topic')
+  if ((from !== undefined || to !== undefined) && partition === undefined)
+    throw new UsageError('--from and --to are offsets of one partition: give --topic and --partition')
+  if (from !== undefined && to !== undefined && from > to)
+    throw new UsageError(`--from ${from} is greater than --to ${to}`)
   const config = loadConfig(process.env)
   await withBrokers(config.broker, `${config.broker.groupId}-audit`, (brokers) =>
     withDatabase(
@@ -101,7 +123,7 @@ async function auditWith(
   const waiting = partitions.values()
   const work = async () => {
     for (const partition of waiting) {
-      const read: AuditNeeds['read'] = (range) => readLog(logSource(brokers, range), range, range.end)
+      const read: AuditNeeds['read'] = (range) => readLog(logSource(brokers, range), range, partition.logEnd)
       await new PartitionAudit({ ...needs, read }, partition, sum).run()
     }
   }
@@ -110,52 +132,6 @@ async function auditWith(
   const summary = () => JSON.stringify({ kind: 'summary', sound, ...sum, partitions: partitions.map(shown) })
   await print(...(options.json ? [summary()] : describeCounts(sum)))
   process.exitCode = sound ? 0 : 1
-}
-
-/**
- * The partitions to audit, each with its offsets. Checkpoints are read before the ends, so that a moving one is not beyond the
- * end. Times in a partition need not ascend: `since` skips everything before the first message that is recent enough. Throws
- * CorrectableError if the brokers do not serve a topic.
- */
-async function choosePartitions(
-  pool: DatabasePool,
-  brokers: Brokers,
-  configured: readonly string[],
-  { topic, since }: Options,
-): Promise<readonly AuditedPartition[]> {
-  const topics = topic === undefined ? configured : [topic]
-  const sinceMs = since === undefined ? null : Date.parse(await timeOf(pool, since))
-  const checkpoints = new Map(
-    (await listCheckpoints(pool, topics)).map((checkpoint) => [keyOf(checkpoint), checkpoint.offset]),
-  )
-  const all = await endsOf(brokers, topics)
-  const first = sinceMs === null ? null : await brokers.firstSince(all, sinceMs, READ_UNCOMMITTED)
-  return all.map((ends) => ({
-    ...ends,
-    from: first === null ? 0n : (first.get(keyOf(ends)) ?? ends.end),
-    checkpoint: checkpoints.get(keyOf(ends)) ?? null,
-  }))
-}
-
-async function endsOf(brokers: Brokers, topics: readonly string[]): Promise<readonly PartitionEnds[]> {
-  const ends = [...(await brokers.endsOf(topics, READ_UNCOMMITTED).catch(asUnreachable)).values()]
-  for (const [name, { reason }] of listUnserved(topics))
-    if (reason === 'no-leader') throw new CorrectableError(`${name} has no leader: audit it once it has one`)
-  const missing = topics.find((topic) => !ends.some((found) => found.topic === topic))
-  if (missing !== undefined)
-    throw new CorrectableError(
-      `the broker has no topic ${missing}, or does not let us read it: correct its name, or grant READ`,
-    )
-  return topics.flatMap((topic) =>
-    ends.filter((found) => found.topic === topic).sort((a, b) => a.partition - b.partition),
-  )
-}
-
-function asUnreachable(cause: Error): never {
-  throw new CorrectableError(
-    `the brokers of MQ_BROKERS cannot be used (${cause.message}): run the command \`doctor\` to find out why`,
-    { cause },
-  )
 }
 
 /** A broker may restart, or move its partition to another one, so it is asked again a few times. */
@@ -218,7 +194,7 @@ function shown({ topic, partition, from, end, earliest, checkpoint }: AuditedPar
 }
 
 /** Parses messages by the current envelope map, or by another revision's. If the archive lacks that one, uses the current one. */
-function createParse(
+export function createParse(
   present: { readonly source: string; readonly revision: string },
   readMap: (revision: string) => Promise<string | null>,
 ): AuditNeeds['parse'] {

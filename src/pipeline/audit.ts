@@ -132,9 +132,11 @@ export class PartitionAudit {
   }
 
   async #auditPage(page: readonly Read[]): Promise<void> {
+    const { untilMs } = this.#audited
     let unlogged: ParsedRead[] = []
     for (const { message, fate } of page) {
-      if (!this.#isProcessed(message.offset)) this.#counts[fate === 'aborted' ? 'aborted' : 'waiting']++
+      if (untilMs !== null && Number(message.timestampMs ?? -1) > untilMs) this.#counts.later++
+      else if (!this.#isProcessed(message.offset)) this.#counts[fate === 'aborted' ? 'aborted' : 'waiting']++
       else {
         const parsed = await this.#needs.parse(message, null)
         if (parsed.kind !== 'tombstone') unlogged.push({ message, fate, parsed })

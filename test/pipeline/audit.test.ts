@@ -16,7 +16,9 @@ const PARTITION: AuditedPartition = {
   from: 0n,
   earliest: 0n,
   end: 3n,
+  logEnd: 3n,
   checkpoint: 2n,
+  untilMs: null,
 }
 
 /** A message of the event `event-<offset>`, or of another one. */
@@ -143,6 +145,19 @@ t.test('a row without a decision is a fault for each message of its event', asyn
       { kind: 'differs', offset: '1' },
     ],
   })
+})
+
+t.test('a message of the time in question is judged behind one that is younger', async (t) => {
+  const [first, younger, third] = [messageOf(0), { ...messageOf(1), timestampMs: 9n }, messageOf(2)]
+  const pieces = [committed(first, younger, third)]
+  t.match(await audit(pieces, [rowOf(0)], { untilMs: 8 }), {
+    sound: false,
+    counts: { rows: 1, missing: 1, later: 1 },
+    findings: [{ kind: 'missing', offset: '2' }],
+  })
+  t.match(await audit(pieces, [], { untilMs: 9 }), { counts: { missing: 3, later: 0 } })
+  const { timestampMs: _, ...untimed } = messageOf(0)
+  t.match(await audit([committed(untimed)], [], { untilMs: 8, end: 1n }), { counts: { missing: 1 } })
 })
 
 t.test('a page ends at 8 MB, whichever part of its messages is large', async (t) => {

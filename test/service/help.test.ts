@@ -181,7 +181,11 @@ prune
 prune --older-than ever
 prune --older-than 1h
 prune --older-than 400
-audit --since soon
+audit --partition 1
+audit --topic x --from 1
+audit --topic x --partition 0 --from 2 --to 1
+audit --topic x --partition 0 --from 1 --since 1d
+audit --topic x --partition 0 --from x
 audit --topic=
 prune --older-than 99999d
 retry --since 3d --because x --yes --event-type=

@@ -50,6 +50,7 @@ const COUNTED = {
   skipped: 'skipped by `rejected skip`',
   aborted: 'aborted with their transaction',
   waiting: 'not yet consumed',
+  later: 'published after --until, and not judged',
   removed: 'offsets removed by the retention of the broker, which cannot be audited',
   gone: 'FAULT: offsets gone, removed by retention before they were processed',
   unreadable: 'FAULT: offsets unreadable and not skipped',
@@ -76,8 +77,12 @@ export function describeFinding({ kind, topic, partition, offset, last, detail }
 export interface AuditedPartition extends OffsetRange {
   /** The first offset that the broker has. */
   readonly earliest: bigint
+  /** The offset after the last record. */
+  readonly logEnd: bigint
   /** The checkpoint when the audit began; null if the service never consumed the partition. */
   readonly checkpoint: bigint | null
+  /** Messages published later, in ms since 1970, are not judged; null: all are judged. */
+  readonly untilMs: number | null
 }
 
 export function describePartition({ topic, partition, from, end, checkpoint }: AuditedPartition): string {

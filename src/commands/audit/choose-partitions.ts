@@ -1,0 +1,80 @@
+import type { AuditedPartition } from '../../core/audit/finding.ts'
+import { CorrectableError } from '../../core/text/faults.ts'
+import type { Since } from '../../core/time/duration.ts'
+import { type Brokers, keyOf, type PartitionEnds, READ_UNCOMMITTED } from '../../kafka/brokers.ts'
+import { listUnserved } from '../../kafka/patches/metadata-errors.ts'
+import type { DatabasePool } from '../../postgres/connection/pool.ts'
+import { listCheckpoints } from '../../postgres/read/list-checkpoints.ts'
+import { timeOf } from '../../postgres/read/time-ago.ts'
+import { UsageError } from '../terminal/options.ts'
+
+/** The part of the log that the options select. */
+export interface Range {
+  readonly topic?: string
+  readonly partition?: bigint
+  readonly since?: Since
+  readonly until?: Since
+  readonly from?: bigint
+  readonly to?: bigint
+}
+
+/**
+ * The partitions to audit, each with its offsets. Checkpoints are read before the ends, so that a moving one is not beyond the
+ * end. Times in a partition need not ascend: `since` skips everything before the first message that is recent enough. Throws
+ * UsageError, and CorrectableError if the brokers do not serve a topic.
+ */
+export async function choosePartitions(
+  pool: DatabasePool,
+  brokers: Brokers,
+  configured: readonly string[],
+  range: Range,
+): Promise<readonly AuditedPartition[]> {
+  const topics = range.topic === undefined ? configured : [range.topic]
+  const [since, until] = [await millisecondsOf(pool, range.since), await millisecondsOf(pool, range.until)]
+  if (since !== null && until !== null && since > until) throw new UsageError('--since is later than --until')
+  const checkpoints = new Map(
+    (await listCheckpoints(pool, topics)).map((checkpoint) => [keyOf(checkpoint), checkpoint.offset]),
+  )
+  const chosen = await endsOf(brokers, topics, range.partition)
+  const first = since === null ? null : await brokers.firstSince(chosen, since, READ_UNCOMMITTED)
+  return chosen.map(({ topic, partition, earliest, end: logEnd }) => {
+    const key = keyOf({ topic, partition })
+    const end = range.to !== undefined && range.to < logEnd ? range.to + 1n : logEnd
+    const from = range.from ?? (first === null ? 0n : (first.get(key) ?? logEnd))
+    const checkpoint = checkpoints.get(key) ?? null
+    return { topic, partition, earliest, logEnd, from, end, checkpoint, untilMs: until }
+  })
+}
+
+async function endsOf(
+  brokers: Brokers,
+  topics: readonly string[],
+  partition: bigint | undefined,
+): Promise<readonly PartitionEnds[]> {
+  const ends = [...(await brokers.endsOf(topics, READ_UNCOMMITTED).catch(asUnreachable)).values()]
+  for (const [name, { reason }] of listUnserved(topics))
+    if (reason === 'no-leader') throw new CorrectableError(`${name} has no leader: audit it once it has one`)
+  return topics.flatMap((topic) => {
+    const all = ends.filter((found) => found.topic === topic).sort((a, b) => a.partition - b.partition)
+    if (all.length === 0)
+      throw new CorrectableError(
+        `the broker has no topic ${topic}, or does not let us read it: correct its name, or grant READ`,
+      )
+    const some = all.filter((found) => partition === undefined || BigInt(found.partition) === partition)
+    if (some.length === 0)
+      throw new UsageError(`${topic} has ${all.length} partitions, and none is ${partition}`)
+    return some
+  })
+}
+
+function asUnreachable(cause: Error): never {
+  throw new CorrectableError(
+    `the brokers of MQ_BROKERS cannot be used (${cause.message}): run the command \`doctor\` to find out why`,
+    { cause },
+  )
+}
+
+/** In ms since 1970. */
+async function millisecondsOf(pool: DatabasePool, when: Since | undefined): Promise<number | null> {
+  return when === undefined ? null : Date.parse(await timeOf(pool, when))
+}
