@@ -134,8 +134,8 @@ function Row(props: RowProps) {
         })}
       </tr>
       {own.length > 0 && (
-        <tr class="faults">
-          <td colSpan={sheet.columns.length + 1}>
+        <tr>
+          <td class="notice-bad" colSpan={sheet.columns.length + 1}>
             <ul id={faultsId}>
               {own.map(({ column, text }) => (
                 <li>
