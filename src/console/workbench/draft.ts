@@ -9,14 +9,15 @@ import { COLUMNS } from '../../core/rules/rule.ts'
 import { mergeRows } from '../../core/workbench/merge-rows.ts'
 import {
   type Files,
+  gridToCsv,
   loadVersion,
+  readGrid,
   readTexts,
   summariseChange,
   type Texts,
   type Version,
   type WorkbenchStart,
 } from '../../core/workbench/review.ts'
-import { gridToCsv, readGrid } from '../../core/workbench/workbench.ts'
 
 export type SheetKey = 'table' | 'promises'
 

@@ -1,6 +1,5 @@
 import { strToU8, zipSync } from 'fflate'
-import { proposalOf } from '../../core/workbench/review.ts'
-import { proposeUrlOf } from '../../core/workbench/workbench.ts'
+import { proposalOf, proposeUrlOf } from '../../core/workbench/review.ts'
 import { saveFile } from '../download.tsx'
 import { Copy } from '../parts.tsx'
 import type { changedFiles, Verdict } from './draft.ts'
