@@ -232,7 +232,7 @@ function Filters({ at, filters, values, active }: FiltersProps) {
         <form class="fields" onSubmit={search} key={JSON.stringify(values)}>
           {filters.map(({ name, label, hint, options, isTime }) => {
             const value = values[name] ?? ''
-            const shared = { key: name, label, name }
+            const shared = { label, name }
             if (options !== undefined)
               return <Choice {...shared} value={value} options={[['', 'Any'], ...options]} />
             return isTime ? (

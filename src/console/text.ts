@@ -52,7 +52,8 @@ export function stepName(startS: number, stepS: number): string {
 /** Swedish dates and times have the format of ISO 8601. */
 const ISO = 'sv'
 
-function dayOf(date: Date): string {
+/** A day in the viewer's time zone, in the format of a date field. */
+export function dayOf(date: Date): string {
   return date.toLocaleDateString(ISO)
 }
 

@@ -245,48 +245,6 @@ async function testConsole(): Promise<void> {
     t.same(complaints, [])
   })
 
-  t.test('the log is searched by its filters', async (t) => {
-    const { page, complaints } = await adminTab(t)
-    await page.goto(`${url}/console#/log`)
-    const rows = page.getByRole('region', { name: 'Log entries' }).locator('tbody tr')
-    await page
-      .getByRole('status')
-      .filter({ hasText: /^66 entries$/ })
-      .waitFor()
-    t.equal(await rows.count(), 66)
-    await openFilters(page)
-    await page.getByLabel('Status').selectOption('SKIPPED')
-    await page.getByLabel('Event type').fill('invoice.overdue')
-    await page.getByRole('button', { name: 'Search' }).click()
-    await page
-      .getByRole('status')
-      .filter({ hasText: /^1 entry$/ })
-      .waitFor()
-    t.match(await rows.innerText(), /no-email-1/)
-    await openFilters(page)
-    await Promise.all([
-      page.waitForRequest(/log\/list\?eventType=invoice.overdue/),
-      page.getByRole('button', { name: 'Search' }).click(),
-    ])
-    await page
-      .getByRole('status')
-      .filter({ hasText: /^1 entry$/ })
-      .waitFor()
-    t.match(page.url(), /#\/log\?eventType=invoice.overdue&status=SKIPPED$/)
-    await page.getByRole('link', { name: 'Clear all' }).click()
-    await openFilters(page)
-    await page.getByLabel('From').fill('2099-01-01T00:00:00')
-    await page.getByRole('button', { name: 'Search' }).click()
-    await page
-      .getByRole('status')
-      .filter({ hasText: /^No entries match From: 1 Jan 2099, 00:00\.$/ })
-      .waitFor()
-    await page.getByRole('searchbox').fill('opted-out')
-    await page.keyboard.press('Enter')
-    await page.getByText('The member asked not to be told of events of this type.').first().waitFor()
-    t.same(complaints, [])
-  })
-
   t.test('what is still on its way for a list that one has left is not shown in the next one', async (t) => {
     const { page } = await adminTab(t)
     const left = Promise.withResolvers<void>()

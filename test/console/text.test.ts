@@ -1,14 +1,5 @@
 import t from 'tap'
-import {
-  ago,
-  beginOf,
-  counted,
-  formTimeOf,
-  instantOf,
-  localTime,
-  stepName,
-  visible,
-} from '../../src/console/text.ts'
+import { ago, beginOf, formTimeOf, instantOf, localTime, stepName, visible } from '../../src/console/text.ts'
 
 t.test('what would hide or reorder text is shown', async (t) => {
   t.equal(visible('abc\u202Edef\u0000\u200B'), 'abc[U+202E]def[U+0000][U+200B]')
@@ -37,11 +28,6 @@ t.test('a step is named as shortly as its length allows', async (t) => {
   t.equal(stepName(startS, 15), '12:05:30')
   t.equal(stepName(startS, 60), '12:05')
   t.equal(stepName(startS, 43_200), '2026-01-31 12:05')
-})
-
-t.test('numbers are counted in words', async (t) => {
-  t.equal(counted(1, 'entry', 'entries'), '1 entry')
-  t.equal(counted(12_345, 'entry', 'entries'), '12,345 entries')
 })
 
 t.test('a time is told by how long ago it was, and one that is long ago by its day', async (t) => {

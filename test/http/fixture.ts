@@ -4,10 +4,10 @@ import type { LogFilter, LogPageRequest, LogPosition } from '../../src/core/log/
 import type { StoredPreferences } from '../../src/core/party/preferences.ts'
 import type { Since } from '../../src/core/time/duration.ts'
 import type { Tokens } from '../../src/http/auth/tokens.ts'
+import { EXPLAINED_ENTRY_EXAMPLE } from '../../src/http/examples.ts'
 import { type AppDependencies, buildApp } from '../../src/http/public.ts'
 import { type Http, serve } from '../../src/http/server/server.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { someFacts } from '../core/build.ts'
 import { ADMIN_SCOPE, AUDIENCE, type IdentityProvider } from '../stack/identity-provider.ts'
 
 /** A locator with a number in its last digits. */
@@ -16,62 +16,32 @@ export function locator(number: number): string {
 }
 
 export const ENTRY: ExplainedLogEntry = {
+  ...EXPLAINED_ENTRY_EXAMPLE,
   locator: locator(1),
   eventId: 'event-1',
   partyLocator: 'PTY-1',
   eventType: 'claim.rejected',
-  channel: 'EMAIL',
-  status: 'SENT',
   subject: 'Your claim',
   body: 'Your claim CLM-1 was rejected',
-  failureReason: null,
-  attemptCount: 1,
   sentAt: '2026-01-31T12:00:00.500000Z',
-  createdAt: '2026-01-31T12:00:00.123456Z',
-  givenUp: false,
   reference: 'CLM-1',
   receipt: 'recorded:EMAIL:event-1/1',
   story: {
+    ...EXPLAINED_ENTRY_EXAMPLE.story,
     what: 'On 2026-01-31T12:00:00.500000Z, the email “Your claim” about CLM-1 for member PTY-1 was recorded, not delivered: no transport is connected.',
-    because: null,
-    next: 'Nothing more is sent about this event.',
     timeline: [
       { at: '2026-01-31T12:00:00.123456Z', until: null, words: 'The event claim.rejected came in.' },
       { at: '2026-01-31T12:00:00.500000Z', until: null, words: 'Email recorded, not delivered.' },
     ],
   },
-  decisions: [
-    {
-      attempt: 1,
-      outcome: 'SEND',
-      channel: 'EMAIL',
-      ruleId: 'send-email',
-      reason: null,
-      facts: someFacts({ eventType: 'claim.rejected', phoneOnFile: null }),
-      templateRevision: 'a'.repeat(64),
-      ruleTableRevision: 'b'.repeat(64),
-      envelopeMapRevision: 'c'.repeat(64),
-      readFrom: { partyLocator: '/partyLocator', locator: '/payload/locator', reason: '/payload/reason' },
-      receipt: 'recorded:EMAIL:event-1/1',
-      sendError: null,
-      erasedAt: null,
-      decidedAt: '2026-01-31T12:00:00.000000Z',
-      topic: 'claims',
-      partition: 2,
-      offset: '9007199254740993',
-      traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
-      traceUrl: 'https://traces.example/4bf92f3577b34da6a3ce929d0e0e4736',
-      preferenceChange: {
-        changedAt: '2026-01-30T12:00:00.000000Z',
-        changedBy: null,
-        optedOutAt: null,
-      },
-      why: 'SEND by EMAIL by rule "send-email" for claim.rejected: it is wanted.',
-      because: 'It is wanted.',
-      retry: null,
-      rulesAbove: [{ ruleId: 'no-party', mismatch: '"party" must be missing, but is found' }],
-    },
-  ],
+  decisions: EXPLAINED_ENTRY_EXAMPLE.decisions.map((decision) => ({
+    ...decision,
+    receipt: 'recorded:EMAIL:event-1/1',
+    partition: 2,
+    offset: '9007199254740993',
+    traceUrl: `https://traces.example/${decision.traceId}`,
+    preferenceChange: { changedAt: '2026-01-30T12:00:00.000000Z', changedBy: null, optedOutAt: null },
+  })),
 }
 
 /** The place of `ENTRY` in the order of the log. */

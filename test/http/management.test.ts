@@ -185,36 +185,11 @@ t.test('a host name that is not its own is refused, whatever is asked for', asyn
     socket.write(`GET ${path} HTTP/1.1\r\n${host}Connection: close\r\n\r\n`)
     return Number((await text(socket)).split(' ')[1])
   }
-  for (const host of [
-    'localhost',
-    'LOCALHOST:1',
-    'localhost.',
-    'ops.internal',
-    'ops-2:4007',
-    '10.1.2.3',
-    '[::1]:80',
-  ]) {
-    t.equal(await statusOf(`Host: ${host}\r\n`), 200, host)
-  }
-  const foreign = [
-    'evil.example',
-    'localhost.evil.example',
-    'evil.example:4007',
-    '127.0.0.1.evil.example',
-    'ops',
-    '',
-  ]
-  for (const host of [
-    ...foreign,
-    '2130706433',
-    '0x7f.1',
-    '[::1',
-    '[evil.example]',
-    'localhost, x',
-    'localhost@x',
-  ]) {
-    t.equal(await statusOf(`Host: ${host}\r\n`), 421, host)
-  }
+  const own = ['localhost', 'LOCALHOST:1', 'localhost.', 'ops.internal', 'ops-2:4007', '10.1.2.3', '[::1]:80']
+  for (const host of own) t.equal(await statusOf(`Host: ${host}\r\n`), 200, host)
+  const names = ['evil.example:4007', 'localhost.evil.example', '127.0.0.1.evil.example', 'ops', '']
+  const slips = ['2130706433', '0x7f.1', '[::1', '[evil.example]', 'localhost, x', 'localhost@x']
+  for (const host of [...names, ...slips]) t.equal(await statusOf(`Host: ${host}\r\n`), 421, host)
   for (const path of ['/console', '/console/data/log/list', '/openapi.json']) {
     t.equal(await statusOf('Host: evil.example\r\n', path), 421, path)
   }

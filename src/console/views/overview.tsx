@@ -198,7 +198,7 @@ function Steps({ table: { startsS, series }, stepS, dimension }: ChartProps) {
       <summary>Show as a table</summary>
       <Table
         label="Entries over time"
-        columns={['From', ...columns.map((name) => [name, 'number'] as const)]}
+        columns={['From', ...columns.map((name) => [name, 'align-right'] as const)]}
         rows={rows.reverse()}
       />
     </details>

@@ -11,7 +11,7 @@ import { saveFile } from '../download.tsx'
 import { Table, timeCell } from '../list.tsx'
 import { Button, Field, filledIn, Problem, Time, Value } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
-import { counted, numberOf } from '../text.ts'
+import { counted, dayOf, numberOf } from '../text.ts'
 import type { Verdict } from './draft.ts'
 
 interface Found {
@@ -50,19 +50,12 @@ function useBacktest() {
   return { run, stop: () => running.current?.abort(), progress, problem }
 }
 
-/** A day in the viewer's time zone, in the format of a date field. */
-function dayOf(daysAgo: number): string {
-  return new Date(Date.now() - daysAgo * 86_400_000).toLocaleDateString('sv')
-}
+/** From the start to the end of the suggested period. */
+const PERIOD_MS = 6 * 86_400_000
 
 /** Recorded events, decided again by this table. */
-export function Backtest({
-  of: { files, texts, ruleTable },
-  isCurrent,
-}: {
-  of: Verdict
-  isCurrent: boolean
-}) {
+export function Backtest({ of, isCurrent }: { of: Verdict; isCurrent: boolean }) {
+  const { files, texts, ruleTable } = of
   const { run, stop, progress, problem } = useBacktest()
   const isRunning = progress !== null
   const isUsable = isCurrent && ruleTable !== null
@@ -78,15 +71,19 @@ export function Backtest({
   return (
     <>
       <form class="hstack backtest" onSubmit={submit}>
-        <Field label="From" name="from" type="date" required defaultValue={dayOf(6)} />
-        <Field label="To" name="to" type="date" required defaultValue={dayOf(0)} />
+        <Field
+          label="From"
+          name="from"
+          type="date"
+          required
+          defaultValue={dayOf(new Date(Date.now() - PERIOD_MS))}
+        />
+        <Field label="To" name="to" type="date" required defaultValue={dayOf(new Date())} />
         <button type="submit" aria-disabled={isRunning || !isUsable}>
           Back-test
         </button>
         {isRunning && <Button onClick={stop}>Stop</Button>}
-        <span role="status" class="text-light">
-          {ruleTable === null ? 'Correct the faults first.' : progress}
-        </span>
+        <span role="status">{ruleTable === null ? 'Correct the faults first.' : progress}</span>
       </form>
       <Problem of={problem} />
       {kept !== null && (
@@ -128,12 +125,8 @@ function Report({ of: { job, report } }: { of: Found }) {
             >
               Download as CSV
             </Button>
-            {list.length < changed && (
-              <span class="text-light">
-                The list and the CSV contain {numberOf(list.length)} of {numberOf(changed)}: ask for fewer
-                days.
-              </span>
-            )}
+            {list.length < changed &&
+              `The list and the CSV contain ${numberOf(list.length)} of ${numberOf(changed)}: ask for fewer days.`}
           </p>
           <Table
             label="Events decided otherwise"
@@ -151,7 +144,7 @@ function Report({ of: { job, report } }: { of: Found }) {
             }))}
           />
           {list.length > SHOWN_COUNT_MAX && (
-            <p class="text-light">And {numberOf(list.length - SHOWN_COUNT_MAX)} more in the CSV.</p>
+            <p>And {numberOf(list.length - SHOWN_COUNT_MAX)} more in the CSV.</p>
           )}
         </>
       )}

@@ -9,14 +9,15 @@ import { COLUMNS } from '../../core/rules/rule.ts'
 import { mergeRows } from '../../core/workbench/merge-rows.ts'
 import {
   type Files,
+  gridToCsv,
   loadVersion,
+  readGrid,
   readTexts,
   summariseChange,
   type Texts,
   type Version,
   type WorkbenchStart,
 } from '../../core/workbench/review.ts'
-import { gridToCsv, readGrid } from '../../core/workbench/workbench.ts'
 
 export type SheetKey = 'table' | 'promises'
 
@@ -75,20 +76,17 @@ function csvOf(draft: Draft, key: SheetKey): string {
   return gridToCsv(SHEETS[key].columns, draft[key])
 }
 
-/** The files of a draft that differ from those in force, by their paths in the repository. */
-export function changedFiles(
-  draft: Draft,
-  inForce: Draft,
-): { readonly path: string; readonly text: string }[] {
-  return [
-    ...KEYS.filter((key) => csvOf(draft, key) !== csvOf(inForce, key)).map((key) => ({
-      path: `rules/${SHEETS[key].file}`,
-      text: csvOf(draft, key),
-    })),
-    ...Object.entries(draft.templates)
-      .filter(([name, text]) => text !== inForce.templates[name])
-      .map(([name, text]) => ({ path: `templates/${name}`, text })),
-  ]
+/** The files of a draft by their paths in the repository. */
+function filesOf(draft: Draft): Readonly<Record<string, string>> {
+  const sheets = KEYS.map((key) => [`rules/${SHEETS[key].file}`, csvOf(draft, key)])
+  const texts = Object.entries(draft.templates).map(([name, text]) => [`templates/${name}`, text])
+  return Object.fromEntries([...sheets, ...texts])
+}
+
+/** The files of a draft that differ from those in force. */
+export function changedFiles(draft: Draft, inForce: Draft): readonly [path: string, text: string][] {
+  const before = filesOf(inForce)
+  return Object.entries(filesOf(draft)).filter(([path, text]) => text !== before[path])
 }
 
 /** The draft stored in this tab, with the files in force at its start or at its last merge. */

@@ -1,8 +1,7 @@
 import { useState } from 'preact/hooks'
 import { type Cells, pairRows } from '../../core/rules/diff-rows.ts'
 import { WHEN_COLUMNS } from '../../core/rules/when.ts'
-import { type Placed, placeOf } from '../../core/workbench/review.ts'
-import { readGrid } from '../../core/workbench/workbench.ts'
+import { type Placed, placeOf, readGrid } from '../../core/workbench/review.ts'
 import { Button } from '../parts.tsx'
 import { FIRST_ROW, type Sheet } from './draft.ts'
 import { Finding, Notice } from './findings.tsx'
@@ -134,8 +133,8 @@ function Row(props: RowProps) {
         })}
       </tr>
       {own.length > 0 && (
-        <tr class="faults">
-          <td colSpan={sheet.columns.length + 1}>
+        <tr>
+          <td class="notice-bad" colSpan={sheet.columns.length + 1}>
             <ul id={faultsId}>
               {own.map(({ column, text }) => (
                 <li>
@@ -170,7 +169,7 @@ function RowActions(props: RowProps & { readonly name: string }) {
   ) => (
     <button
       type="button"
-      class="ghost"
+      class="ghost icon small"
       aria-label={label}
       title={label}
       aria-disabled={edited === null}

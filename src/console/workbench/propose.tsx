@@ -1,6 +1,5 @@
 import { strToU8, zipSync } from 'fflate'
-import { proposalOf } from '../../core/workbench/review.ts'
-import { proposeUrlOf } from '../../core/workbench/workbench.ts'
+import { proposalOf, proposeUrlOf } from '../../core/workbench/review.ts'
 import { saveFile } from '../download.tsx'
 import { Copy } from '../parts.tsx'
 import type { changedFiles, Verdict } from './draft.ts'
@@ -17,12 +16,13 @@ interface ProposeProps {
 export function Propose({ repositoryUrl, changed, of, obstacle }: ProposeProps) {
   if (changed.length === 0) return <p class="text-light">Nothing is changed yet.</p>
   const proposal = proposalOf(of.summary)
-  const [only, ...others] = changed
-  const [folder = '', file = ''] = others.length === 0 ? (only?.path.split('/') ?? []) : ['', 'proposal.zip']
+  const [[path, text] = ['', ''], ...others] = changed
+  const isOne = others.length === 0
+  const [folder = '', file = ''] = isOne ? path.split('/') : ['', 'proposal.zip']
   const download = () => {
     if (obstacle !== null) return
-    if (others.length === 0) return saveFile(file, [only?.text ?? ''])
-    const entries = changed.map(({ path, text }) => [path, strToU8(text)])
+    if (isOne) return saveFile(file, [text])
+    const entries = changed.map(([path, text]) => [path, strToU8(text)])
     saveFile(file, [zipSync(Object.fromEntries(entries)) as BlobPart], 'application/zip')
   }
   return (
@@ -30,12 +30,11 @@ export function Propose({ repositoryUrl, changed, of, obstacle }: ProposeProps) 
       {obstacle !== null && <p class="notice">{obstacle}</p>}
       <ol>
         <li>
-          Download{' '}
-          {others.length === 0 ? 'the file that you changed' : `${changed.length} files, packed as one`}:{' '}
-          {changed.map(({ path }) => path).join(', ')}.
+          Download {isOne ? 'the file that you changed' : `${changed.length} files, packed as one`}:{' '}
+          {changed.map(([path]) => path).join(', ')}.
         </li>
         <li>
-          {others.length === 0
+          {isOne
             ? 'Upload it to the repository, on a branch of its own.'
             : 'Unpack it, and drop its folders onto the upload page of the repository, on a branch of its own.'}
         </li>

@@ -108,24 +108,21 @@ export function describeEntry(entry: ExplainedLogEntry): string[] {
 }
 
 function describeDecision(decision: ExplainedDecision): string[] {
-  const { topic, partition, offset, templateRevision, ruleTableRevision, receipt } = decision
-  const { envelopeMapRevision, readFrom, traceId, traceUrl } = decision
+  const { retry, receipt, erasedAt, readFrom, traceId } = decision
+  const { templateRevision, envelopeMapRevision } = decision
   return [
     '',
     `${decision.decidedAt}, attempt ${decision.attempt}: ${decision.why}`,
-    ...(decision.retry === null ? [] : [`  retried by ${decision.retry.by}: ${decision.retry.because}`]),
-    ...(decision.erasedAt === null ? [] : [`  its text was erased on ${decision.erasedAt}`]),
+    retry && `  retried by ${retry.by}: ${retry.because}`,
+    erasedAt && `  its text was erased on ${erasedAt}`,
     ...decision.rulesAbove.map(({ ruleId, mismatch }) => `  not by rule "${ruleId}": ${mismatch}`),
-    ...(receipt === null ? [] : [`  receipt: ${receipt}`]),
-    `  rule table ${ruleTableRevision}`,
-    ...(templateRevision === null ? [] : [`  template ${templateRevision}`]),
-    ...(envelopeMapRevision === null ? [] : [`  envelope map ${envelopeMapRevision}`]),
-    ...(readFrom === null
-      ? []
-      : [
-          `  read from the event: party locator at ${readFrom.partyLocator}, locator at ${readFrom.locator}, reason at ${readFrom.reason}`,
-        ]),
-    `  from ${topic}, partition ${partition}, offset ${offset}`,
-    ...(traceId === null ? [] : [`  trace ${traceUrl ?? traceId}`]),
-  ]
+    receipt && `  receipt: ${receipt}`,
+    `  rule table ${decision.ruleTableRevision}`,
+    templateRevision && `  template ${templateRevision}`,
+    envelopeMapRevision && `  envelope map ${envelopeMapRevision}`,
+    readFrom &&
+      `  read from the event: party locator at ${readFrom.partyLocator}, locator at ${readFrom.locator}, reason at ${readFrom.reason}`,
+    `  from ${decision.topic}, partition ${decision.partition}, offset ${decision.offset}`,
+    traceId && `  trace ${decision.traceUrl ?? traceId}`,
+  ].filter((line) => line !== null)
 }

@@ -36,6 +36,12 @@ export const problemBody = z.object({
 })
 type ProblemBody = z.infer<typeof problemBody>
 
+interface ProblemOptions extends ErrorOptions {
+  readonly detail?: string
+  readonly errors?: readonly Fault[]
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 /** Thrown to answer a request with a problem. The client sees all of it except `cause`. */
 export class ProblemError extends Error {
   override readonly name = 'ProblemError'
@@ -44,20 +50,7 @@ export class ProblemError extends Error {
   readonly errors: readonly Fault[] | undefined
   readonly headers: Readonly<Record<string, string>>
 
-  constructor(
-    code: ProblemCode,
-    {
-      detail,
-      errors,
-      headers = {},
-      cause,
-    }: {
-      detail?: string
-      errors?: readonly Fault[]
-      headers?: Readonly<Record<string, string>>
-      cause?: unknown
-    } = {},
-  ) {
+  constructor(code: ProblemCode, { detail, errors, headers = {}, cause }: ProblemOptions = {}) {
     super(detail ?? PROBLEMS[code].title, { cause })
     this.code = code
     this.detail = detail

@@ -60,38 +60,31 @@ const position = z.object({
 })
 const cursor = cursors('log', position)
 
-const anyQuery = z.strictObject({
-  partyLocator: identifier.optional(),
-  eventType: identifier.optional(),
-  status: z.enum(STATUSES, `must be one of ${STATUSES.join(', ')}`).optional(),
-  channel: z.enum(CHANNELS, `must be one of ${CHANNELS.join(', ')}`).optional(),
-  eventId: identifier.optional(),
-  reference: identifier.optional(),
-  reason: identifier.optional(),
-  rule: identifier.optional(),
+function only<Schema extends z.ZodType>(schema: Schema, description: string) {
+  return schema.optional().meta({ description: `Only entries ${description}` })
+}
+
+const query = z.strictObject({
+  partyLocator: only(identifier, 'of this party'),
+  eventType: only(identifier, 'of this type of event'),
+  status: only(z.enum(STATUSES, `must be one of ${STATUSES.join(', ')}`), 'with this status'),
+  channel: only(z.enum(CHANNELS, `must be one of ${CHANNELS.join(', ')}`), 'by this channel'),
+  eventId: z.optional(identifier).meta({ description: 'Only the entry of this event' }),
+  reference: only(identifier, 'about this claim, policy or invoice: the `locator` of their events'),
+  reason: only(identifier, 'with this failure reason, or with one that begins with it and a colon'),
+  rule: only(identifier, 'that this rule decided last'),
   notTold: z
     .literal('true', 'must be true')
     .transform(() => true as const)
-    .optional(),
-  from: since.optional(),
-  to: since.optional(),
+    .optional()
+    .meta({
+      description:
+        '`true`: only entries whose member was not told and will not be: `SKIPPED`, or `FAILED` past the last retry',
+    }),
+  from: only(since, `created then or later: ${SINCE_WORDS}`),
+  to: only(since, `created earlier: ${SINCE_WORDS}`),
   limit,
   cursor: cursor.parameter,
-})
-
-const query = described(anyQuery, {
-  partyLocator: 'Only entries of this party',
-  eventType: 'Only entries of this type of event',
-  status: 'Only entries with this status',
-  channel: 'Only entries by this channel',
-  eventId: 'Only the entry of this event',
-  reference: 'Only entries about this claim, policy or invoice: the `locator` of their events',
-  reason: 'Only entries with this failure reason, or with one that begins with it and a colon',
-  rule: 'Only entries that this rule decided last',
-  notTold:
-    '`true`: only entries whose member was not told and will not be: `SKIPPED`, or `FAILED` past the last retry',
-  from: `Only entries created then or later: ${SINCE_WORDS}`,
-  to: `Only entries created earlier: ${SINCE_WORDS}`,
 })
 
 /** The specification's names for the log, and their words in operation ids. */

@@ -24,12 +24,10 @@ export function serve(app: HttpApp, { host, port }: Address, prefix = ''): Http 
   app.server.on('request', ({ socket }) => unused.delete(socket))
 
   return {
-    listen: async () => {
-      await app.listen({ host, port }).catch((error: unknown) => {
+    listen: () =>
+      app.listen({ host, port }).catch((error: unknown) => {
         throw listenError(error, { host, port }, prefix)
-      })
-      return urlOf(app.server.address())
-    },
+      }),
     close: async (graceMs = 5_000) => {
       const cutOff = setTimeout(() => app.server.closeAllConnections(), graceMs)
       try {
@@ -57,14 +55,4 @@ function listenError(error: unknown, { host, port }: Address, prefix: string): E
     `cannot listen on ${host} port ${port}: ${REMEDIES[code]?.replace(/(PORT|HOST)/g, `${prefix}$1`) ?? message}`,
     { cause: error },
   )
-}
-
-/** A URL that works on this machine, even if the server listens on all addresses. */
-function urlOf(address: ReturnType<Socket['address']> | string | null): string {
-  if (address === null || typeof address === 'string' || !('port' in address))
-    throw new Error('not listening')
-  const { address: ip, family, port } = address
-  if (ip === '0.0.0.0') return `http://127.0.0.1:${port}`
-  if (ip === '::') return `http://[::1]:${port}`
-  return family === 'IPv6' ? `http://[${ip}]:${port}` : `http://${ip}:${port}`
 }

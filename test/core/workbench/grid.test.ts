@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { PROMISE_COLUMNS } from '../../../src/core/rules/load-promises.ts'
 import { COLUMNS } from '../../../src/core/rules/rule.ts'
-import { gridToCsv, proposeUrlOf, readGrid } from '../../../src/core/workbench/workbench.ts'
+import { gridToCsv, proposeUrlOf, readGrid } from '../../../src/core/workbench/review.ts'
 
 t.test('the shipped files come back byte for byte, so that a change shows nothing but itself', async (t) => {
   for (const [name, columns] of [
