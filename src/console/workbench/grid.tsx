@@ -169,7 +169,7 @@ function RowActions(props: RowProps & { readonly name: string }) {
   ) => (
     <button
       type="button"
-      class="ghost"
+      class="ghost icon small"
       aria-label={label}
       title={label}
       aria-disabled={edited === null}

@@ -18,10 +18,6 @@ const FIRST = {
   ...Object.fromEntries(FACT_LIST.map(([key, { usual }]) => [key, usual])),
 } as Tried
 
-const rank = (usual: unknown) => (typeof usual === 'string' ? 0 : 1)
-/** The facts, those with two values last. */
-const FACTS = FACT_LIST.toSorted(([, one], [, other]) => rank(one.usual) - rank(other.usual))
-
 /** The draft's result in one situation. */
 export function Trial({ of: { ruleTable, texts } }: { of: Verdict }) {
   const [tried, setTried] = useState(FIRST)
@@ -51,7 +47,7 @@ export function Trial({ of: { ruleTable, texts } }: { of: Verdict }) {
           value={tried.reason ?? ''}
           onInput={({ currentTarget }) => set({ reason: currentTarget.value || null })}
         />
-        {FACTS.map(([key, { column, values, usual }]) => {
+        {FACT_LIST.map(([key, { column, values, usual }]) => {
           const label = `${column.charAt(0).toUpperCase()}${column.slice(1)}`
           return typeof usual === 'boolean' ? (
             <label key={key}>

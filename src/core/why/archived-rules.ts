@@ -19,9 +19,7 @@ export function createRuleCache(
 ) {
   const known = new Map<string, readonly Rule[] | string>()
 
-  async function rulesOf(revision: string): Promise<readonly Rule[] | string> {
-    const remembered = known.get(revision)
-    if (remembered !== undefined) return remembered
+  async function load(revision: string): Promise<readonly Rule[] | string> {
     const source = await readSource(revision)
     if (source === null) return 'the rule table of its time is not in the archive'
     const rules = readRules(source, knownEventTypes)
@@ -33,9 +31,8 @@ export function createRuleCache(
 
   return async (decisions: readonly { ruleTableRevision: string }[]): Promise<RulesByRevision> => {
     const rules = new Map<string, readonly Rule[] | string>()
-    for (const { ruleTableRevision } of decisions) {
-      if (!rules.has(ruleTableRevision)) rules.set(ruleTableRevision, await rulesOf(ruleTableRevision))
-    }
+    for (const { ruleTableRevision: revision } of decisions)
+      if (!rules.has(revision)) rules.set(revision, known.get(revision) ?? (await load(revision)))
     return rules
   }
 }
