@@ -49,30 +49,24 @@ function rowOf(rule: CurrentRule): Row {
     href: hrefOf(['log'], { rule: ruleId }),
     cells: {
       Rule: ruleId,
-      'Applies to': <Conditions of={rule} />,
+      'Applies to': conditionsOf(rule),
       Outcome: (
         <>
           <Badge of={outcome} />{' '}
           {outcome === 'SEND' ? `by ${sendBy ?? 'the preferred channel'}` : <Value of={reason} />}
         </>
       ),
-      Because: <Value of={because} />,
+      Because: because,
     },
   }
 }
 
 /** The conditions of a rule, cell by cell. */
-function Conditions({ of }: { of: CurrentRule }) {
-  const facts = FACT_LIST.map(([key, { column }]) => [column, of[key] === null ? null : cellText(of[key])])
-  const cells = [['event type', of.eventType], ...facts].filter(([, value]) => value !== null)
-  if (cells.length === 0) return <>every event</>
-  return (
-    <ul class="unstyled">
-      {cells.map(([column, value]) => (
-        <li key={column}>
-          {column} <strong>{value}</strong>
-        </li>
-      ))}
-    </ul>
-  )
+function conditionsOf(rule: CurrentRule): string {
+  const facts = FACT_LIST.map(([key, { column }]) => [
+    column,
+    rule[key] === null ? null : cellText(rule[key]),
+  ])
+  const cells = [['event type', rule.eventType], ...facts].filter(([, value]) => value !== null)
+  return cells.length === 0 ? 'every event' : cells.map((cell) => cell.join(' ')).join(', ')
 }
